@@ -1,0 +1,12 @@
+#!/usr/bin/env python3
+"""The classic script: AMD's Matrix Instruction Calculator's command line, from a clone, nothing installed."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "src"))
+
+from mmacalc.cli import main  # noqa: E402 (the path has to be set first)
+
+if __name__ == "__main__":
+    sys.exit(main())

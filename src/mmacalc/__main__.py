@@ -1,0 +1,7 @@
+"""`python -m mmacalc`."""
+
+import sys
+
+from mmacalc.cli import main
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,77 @@
+"""The command line: arguments in, query, present, out.
+
+`answer` does everything but print: it turns one command line into a status and two texts, so that
+`mmacalc batch`, the tests and `main` share one path. A subcommand is a module of this room with two functions,
+`add_arguments(parser)` and `run(options) -> str | (str, status)`, and a row in SUBCOMMANDS; every other
+command line is the classic one of AMD's Matrix Instruction Calculator.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import namedtuple
+from importlib import import_module
+
+from ..errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Answer", "SUBCOMMANDS", "answer", "main"]
+
+SUBCOMMANDS = {
+    "batch": "answer one command line per input line, a line of JSON each",
+    "completion": "print the completion script of a shell (bash, zsh, fish)",
+    "find": "find instructions by shape, format, architecture, intrinsic or opcode",
+}
+
+
+class Answer(namedtuple("Answer", "status out err")):
+    """What a command line comes to: the exit status, standard output, standard error."""
+
+    __slots__ = ()
+    status: int
+    out: str
+    err: str
+
+
+def answer(argv: Sequence[str]) -> Answer:
+    """Carry out one command line without printing.
+
+    >>> answer(["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A", "-g", "-I", "3", "-K", "9"]).out
+    'Architecture: CDNA3\\nInstruction: V_MFMA_F32_16X16X16_F16\\nA[3][9] = v0{35}.[31:16]\\n'
+    """
+    from .parser import Parser, Shown
+
+    try:
+        name = argv[0] if argv and argv[0] in SUBCOMMANDS else "classic"
+        module = import_module(f".{name}", __name__)
+        parser = Parser(prog="mmacalc" if name == "classic" else f"mmacalc {name}", description=module.__doc__)
+        module.add_arguments(parser)
+        result = module.run(parser.parse_args(argv if name == "classic" else argv[1:]))
+    except Shown as shown:
+        return Answer(0, str(shown), "")
+    except Error as error:
+        return Answer(2, "", f"mmacalc: {error}\n")
+    out, status = result if isinstance(result, tuple) else (result, 0)
+    return Answer(status, out, "")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Answer `argv` (by default the process's arguments) on standard output and error; give the exit status.
+
+    Never raises for bad input: the status is then 2, the message is on standard error, and standard output is
+    empty. A reader that closes the pipe early is not an error.
+    """
+    status, out, err = answer(sys.argv[1:] if argv is None else argv)
+    try:
+        sys.stderr.write(err)
+        sys.stdout.write(out)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        import os
+
+        # Python flushes standard output once more as it exits; point it where nobody minds.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return status

@@ -1,0 +1,94 @@
+"""Number formats of matrix instructions: widths, fields, specials, printed names.
+
+Names are those of the instruction mnemonics and of the OCP and PTX documents: f16, bf16, e4m3 ...
+`named` also takes what people write instead: fp16, half, fp8, amd_fp8, ue8m0, s8 ...
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from .errors import Error, did_you_mean
+
+__all__ = ["FORMATS", "Format", "named"]
+
+
+class Format(namedtuple("Format", "name bits kind exponent mantissa bias specials title")):
+    """One number format.
+
+    `kind` is "float", "signed", "unsigned", "either" (a field of the instruction says which) or "bits".
+    `specials` says which codes of a float are not finite: "ieee" (all ones in the exponent), "fn" (only all
+    ones everywhere: NaN, no infinity), "fnuz" (only the code of minus zero: NaN), "none", or "e8m0" (0xFF is
+    NaN, there is no sign, no zero and no mantissa).
+    """
+
+    __slots__ = ()
+    name: str
+    bits: int
+    kind: str
+    exponent: int
+    mantissa: int
+    bias: int
+    specials: str
+    title: str
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+
+_ROWS = (
+    # name, bits, kind, exponent bits, mantissa bits, bias, specials, the name on a detail page
+    ("f64", 64, "float", 11, 52, 1023, "ieee", "FP64 (IEEE binary64 floating point)"),
+    ("f32", 32, "float", 8, 23, 127, "ieee", "FP32 (IEEE binary32 floating point)"),
+    # xf32 and tf32 occupy 32 bits of which the low 13 are not read; AMD's page calls xf32 sources FP32.
+    ("xf32", 32, "float", 8, 10, 127, "ieee", "FP32 (IEEE binary32 floating point)"),
+    ("tf32", 32, "float", 8, 10, 127, "ieee", "TF32 (8-bit exponent, 10-bit mantissa floating point)"),
+    ("f16", 16, "float", 5, 10, 15, "ieee", "FP16 (IEEE binary16 floating point)"),
+    ("bf16", 16, "float", 8, 7, 127, "ieee", "BF16 (Brain floating point)"),
+    ("e4m3", 8, "float", 4, 3, 7, "fn", "FP8 (OCP 4-bit exponent, 3-bit mantissa floating point)"),
+    ("e5m2", 8, "float", 5, 2, 15, "ieee", "BF8 (OCP 5-bit exponent, 2-bit mantissa floating point)"),
+    ("e4m3fnuz", 8, "float", 4, 3, 8, "fnuz", "FP8 (AMD 4-bit exponent, 3-bit mantissa floating point)"),
+    ("e5m2fnuz", 8, "float", 5, 2, 16, "fnuz", "BF8 (AMD 5-bit exponent, 2-bit mantissa floating point)"),
+    ("e2m3", 6, "float", 2, 3, 1, "none", "FP6 (OCP 2-bit exponent, 3-bit mantissa floating point)"),
+    ("e3m2", 6, "float", 3, 2, 3, "none", "BF6 (OCP 3-bit exponent, 2-bit mantissa floating point)"),
+    ("e2m1", 4, "float", 2, 1, 1, "none", "FP4 (OCP 2-bit exponent, 1-bit mantissa floating point)"),
+    ("e8m0", 8, "float", 8, 0, 127, "e8m0", "E8M0 (OCP 8-bit exponent scale)"),
+    ("ue4m3", 8, "float", 4, 3, 7, "fn", "UE4M3 (unsigned 4-bit exponent, 3-bit mantissa scale)"),
+    ("i32", 32, "signed", 0, 31, 0, "none", "int32 (Signed 32-bit integer)"),
+    ("i8", 8, "signed", 0, 7, 0, "none", "int8 (Signed 8-bit integer)"),
+    ("u8", 8, "unsigned", 0, 8, 0, "none", "uint8 (Unsigned 8-bit integer)"),
+    ("i4", 4, "signed", 0, 3, 0, "none", "int4 (Signed 4-bit integer)"),
+    ("u4", 4, "unsigned", 0, 4, 0, "none", "uint4 (Unsigned 4-bit integer)"),
+    ("iu8", 8, "either", 0, 8, 0, "none", "IU8 (Signed/unsigned 8-bit integer)"),
+    ("iu4", 4, "either", 0, 4, 0, "none", "IU4 (Signed/unsigned 4-bit integer)"),
+    ("b1", 1, "bits", 0, 1, 0, "none", "B1 (single bit)"),
+    ("index", 2, "bits", 0, 2, 0, "none", "A matrix compression indices"),
+)
+
+FORMATS = {row[0]: Format(*row) for row in _ROWS}
+
+ALIASES = {
+    "fp64": "f64", "double": "f64", "fp32": "f32", "float": "f32", "single": "f32", "fp16": "f16", "half": "f16",
+    "bfloat16": "bf16", "fp8": "e4m3", "bf8": "e5m2", "e4m3fn": "e4m3", "amd_fp8": "e4m3fnuz",
+    "amd_bf8": "e5m2fnuz", "fp8_fnuz": "e4m3fnuz", "bf8_fnuz": "e5m2fnuz", "fp6": "e2m3", "bf6": "e3m2",
+    "fp4": "e2m1", "ue8m0": "e8m0", "s32": "i32", "int32": "i32", "s8": "i8", "int8": "i8", "uint8": "u8",
+    "s4": "i4", "int4": "i4", "uint4": "u4",
+}  # fmt: skip
+
+
+def named(name: str) -> Format:
+    """The format that `name` means.
+
+    Raises:
+        Error: no format is called that.
+
+    >>> named("FP16").bits, named("amd_fp8").name
+    (16, 'e4m3fnuz')
+    """
+    lower = name.lower()
+    try:
+        return FORMATS[ALIASES.get(lower, lower)]
+    except KeyError:
+        hint = did_you_mean(lower, (*FORMATS, *ALIASES))
+        raise Error(f"unknown number format '{name}'.{hint} Known: {', '.join(FORMATS)}.") from None

@@ -1,0 +1,459 @@
+"""Architecture, Instruction and Operand: the records that every question is put to.
+
+An `Instruction` is made from one line of a catalog file and checked as it is made. An `Operand` is one of its
+matrices under given modifiers, on a given wave size: it answers where an element is and what a register holds.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from importlib import import_module
+
+from .errors import Error, did_you_mean
+from .formats import named
+from .rules import place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from .formats import Format
+    from .layout import Layout
+    from .rules import Placement
+
+__all__ = ["Architecture", "Element", "Instruction", "Location", "Operand"]
+
+PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfirmed", "assumed")
+
+
+class Architecture:
+    """One architecture, as its catalog file describes it.
+
+    Attributes:
+        name: the canonical name, such as "cdna3"; title: as it is printed; aliases: other names, lower case.
+        vendor: "amd" or "nvidia"; targets: the compiler's names of it.
+        waves: the wave sizes, the default first; layout: the family of `mmacalc.rules`.
+        facts: whatever else the file says (register alignment, compute units, clock ...).
+    """
+
+    __slots__ = ("aliases", "facts", "layout", "name", "targets", "title", "vendor", "waves")
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        vendor: str,
+        layout: str,
+        waves: tuple[int, ...],
+        aliases: tuple[str, ...] = (),
+        targets: tuple[str, ...] = (),
+        **facts: Any,
+    ) -> None:
+        self.name, self.title, self.vendor, self.layout = name, title, vendor, layout
+        self.waves, self.aliases, self.targets, self.facts = waves, aliases, targets, facts
+
+    def __repr__(self) -> str:
+        return f"Architecture({self.name!r})"
+
+    def wave(self, wave: int | None) -> int:
+        """The wave size meant by `wave`; None or 0 is the default.
+
+        Raises:
+            Error: the architecture has no such wave size.
+        """
+        if not wave:
+            return self.waves[0]
+        if wave not in self.waves:
+            raise Error(f"{self.title} has no wave size {wave}; it has {' and '.join(map(str, self.waves))}")
+        return wave
+
+
+class Location(namedtuple("Location", "lane item register lsb width")):
+    """Where an element is: its lane, its slot in the lane, the 32-bit register (from the operand's first),
+    its lowest bit there, and its width in bits. A 64-bit element takes `register` and the one after it."""
+
+    __slots__ = ()
+    lane: int
+    item: int
+    register: int
+    lsb: int
+    width: int
+
+
+class Element(namedtuple("Element", "row col block lsb width")):
+    """What some bits of a register hold: the element's row, column and block, and the bits."""
+
+    __slots__ = ()
+    row: int
+    col: int
+    block: int
+    lsb: int
+    width: int
+
+
+class Operand:
+    """One operand of an instruction under given modifiers. Immutable; made by `Instruction.operand`."""
+
+    __slots__ = ("fields", "format", "instruction", "layout", "name", "placement", "wave")
+
+    def __init__(self, instruction: Instruction, name: str, wave: int, fields: Mapping[str, int]) -> None:
+        self.instruction = instruction
+        self.name = name
+        self.wave = wave
+        self.fields = dict(fields)
+        self.placement: Placement = place(instruction, name, wave, fields)
+        self.layout: Layout = self.placement.layout
+        self.format: Format = instruction.format(name, fields)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {self.instruction.name}: {self.pattern}>"
+
+    # --- what it looks like ---
+
+    @property
+    def pattern(self) -> str:
+        """The layout in this package's notation, unit digits dropped."""
+        return self.layout.pattern
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of values of each digit that `pattern` names."""
+        return self.layout.trimmed_sizes
+
+    @property
+    def einops(self) -> str:
+        """The layout as a plain einops pattern."""
+        return self.layout.einops
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the coordinates: block, then two of i, j, k."""
+        return self.layout.axes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each axis: (blocks, rows, columns)."""
+        return self.layout.extents
+
+    @property
+    def items(self) -> int:
+        """The number of slots that a lane holds."""
+        return self.layout.spans["item"] // self.placement.merge
+
+    @property
+    def registers(self) -> int:
+        """The number of 32-bit registers of the operand."""
+        return -(-self.layout.spans["item"] * self.placement.slot_bits // 32)
+
+    # --- both ways ---
+
+    def locate(self, **coordinates: int) -> tuple[Location, ...]:
+        """Where an element is: a tuple of `Location`, more than one when it is replicated.
+
+        Args:
+            coordinates: i, j, k and block. Those left out are 0; those that the operand lacks are ignored.
+
+        Raises:
+            Error: a coordinate is outside the operand, or is not called i, j, k or block.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> a.locate(i=3, k=9)
+        (Location(lane=35, item=1, register=0, lsb=16, width=16),)
+        """
+        if unknown := [name for name in coordinates if name not in ("i", "j", "k", "block")]:
+            raise Error(f"an element has no coordinate '{unknown[0]}'; its coordinates are i, j, k and block")
+        self._check(coordinates)
+        merge = self.placement.merge
+        places = {(self._lane(p), p[-1] // merge) for p in self.layout.locate(coordinates, self.placement.fields)}
+        return tuple(self.slot(lane, item) for lane, item in sorted(places))
+
+    def contents(self, register: int, lane: int) -> tuple[Element, ...]:
+        """What a register of a lane holds: a tuple of `Element`, lowest bits first.
+
+        Empty where the lane or the bits hold nothing. Of an element that reaches into a neighbouring register,
+        the bits in this register are given.
+
+        Raises:
+            Error: the operand has no such register, or the wave no such lane.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> a.contents(register=0, lane=35)[1]
+        Element(row=3, col=9, block=0, lsb=16, width=16)
+        """
+        whole = f"{self.name} of {self.instruction.name}"
+        if not 0 <= register < self.registers:
+            raise Error(f"register = {register} is outside {whole}: it has registers 0 to {self.registers - 1}")
+        if not 0 <= lane < self.lanes:
+            raise Error(f"lane = {lane} is outside the wave: lanes are 0 to {self.lanes - 1}")
+        found = []
+        for item in self.items_in(register):
+            first, last = self.bits_in(item, register)
+            for row, col, block in self.elements(lane, item):
+                found.append(Element(row, col, block, first, last - first + 1))
+        return tuple(found)
+
+    def table(self) -> NDArray[Any]:
+        """Every element's location: a structured NumPy array with fields lane, item, register and lsb.
+
+        Its shape is (rows, columns), with the blocks first when there are several, and the copies last when
+        elements are replicated. Read a field as `table["lane"]`.
+        """
+        import numpy
+
+        tables = self.layout.axis_tables()
+        offsets = numpy.array(self.layout.copy_offsets(self.placement.fields))
+        index = {}
+        for number, name in enumerate(self.layout.places):
+            whole = numpy.zeros((), dtype=int)
+            for axis in self.axes:
+                whole = numpy.add.outer(whole, numpy.array(tables[axis][name]))
+            index[name] = whole[..., None] + offsets[:, number]
+        lane = self._absolute_lane(index)
+        if self.placement.lanes:
+            lane = numpy.array([self.placement.lanes(value) for value in range(64)])[lane]
+        merge = self.placement.merge
+        lane, item = lane[..., ::merge], index["item"][..., ::merge] // merge
+        bit = item * merge * self.placement.slot_bits + self.placement.offset
+        columns = {"lane": lane, "item": item, "register": bit // 32, "lsb": bit % 32}
+        result = numpy.empty(lane.shape, dtype=[(name, numpy.int32) for name in columns])
+        for name, column in columns.items():
+            result[name] = column
+        result = result[..., 0] if result.shape[-1] == 1 else result
+        return result[0] if self.axes[0] == "block" and self.shape[0] == 1 else result
+
+    # --- slots, items and lanes ---
+
+    @property
+    def lanes(self) -> int:
+        """The number of lanes of the wave (for a warpgroup, of its four warps)."""
+        return self.wave * self.layout.spans.get("warp", 1)
+
+    def slot(self, lane: int, item: int) -> Location:
+        """The Location of one item of one lane."""
+        placement = self.placement
+        bit = item * placement.merge * placement.slot_bits + placement.offset
+        return Location(lane, item, bit // 32, bit % 32, placement.bits * placement.merge)
+
+    def items_in(self, register: int) -> range:
+        """The items that have bits in a register."""
+        width = self.placement.slot_bits * self.placement.merge
+        return range(32 * register // width, min(self.items, -(-32 * (register + 1) // width)))
+
+    def bits_in(self, item: int, register: int) -> tuple[int, int]:
+        """The first and last bit that an item has in a register; of a 64-bit item, 0 and 63."""
+        location = self.slot(0, item)
+        if location.width == 64:
+            return 0, 63
+        first = 32 * (location.register - register) + location.lsb
+        return max(first, 0), min(first + location.width - 1, 31)
+
+    def elements(self, lane: int, item: int) -> Iterator[tuple[int, int, int]]:
+        """The (row, column, block) of every element at one item of one lane."""
+        merge, lanes = self.placement.merge, self.placement.lanes
+        sources = [lane] if lanes is None else [source for source in range(self.wave) if lanes(source) == lane]
+        blocked = self.axes[0] == "block"
+        for source in sources:
+            for found in self.layout.contents(self._place(source, item * merge), self.placement.fields):
+                yield (found[1], found[2], found[0]) if blocked else (found[0], found[1], 0)
+
+    def _place(self, lane: int, item: int) -> tuple[int, ...]:
+        return (lane // self.wave, lane % self.wave, item) if "warp" in self.layout.places else (lane, item)
+
+    def _lane(self, place: tuple[int, ...]) -> int:
+        lane = place[-2] + (self.wave * place[0] if len(place) == 3 else 0)
+        return self.placement.lanes(lane) if self.placement.lanes else lane
+
+    def _absolute_lane(self, index: Mapping[str, Any]) -> Any:
+        return index["lane"] + self.wave * index["warp"] if "warp" in index else index["lane"]
+
+    def _check(self, coordinates: Mapping[str, int]) -> None:
+        for axis, extent in zip(self.axes, self.shape):
+            value = coordinates.get(axis, 0)
+            if not 0 <= value < extent:
+                raise Error(
+                    f"{axis} = {value} is outside {self.name} of {self.instruction.name}: {axis} is 0 to {extent - 1}"
+                )
+
+
+class Instruction:
+    """One matrix instruction of one architecture.
+
+    Attributes:
+        name, arch: the mnemonic and the architecture's canonical name; architecture: its record.
+        m, n, k, blocks: the shape of one block, and how many blocks one instruction multiplies.
+        formats: the format's name of each of A, B, C and D.
+        opcode, cycles: the opcode field, and how long the instruction occupies the unit; None if not known.
+        valu_cycles: of those, how many can run VALU instructions; None if none can.
+        features: the words of the catalog line: sparse, cbsz, blgp, neg, opsel ...
+        aliases, provenance, facts: other spellings, how sure the line is, and whatever else it says.
+    """
+
+    # Its module is not called instruction.py because `mmacalc.instruction` is a function.
+    __slots__ = (
+        "aliases", "arch", "architecture", "blocks", "cycles", "facts", "features", "formats", "k", "m", "n",
+        "name", "opcode", "provenance", "valu_cycles", "_operands",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        name: str,
+        opcode: int | None,
+        shape: tuple[int, int, int, int],
+        formats: tuple[str, str, str, str],
+        cycles: int | None = None,
+        valu_cycles: int | None = None,
+        features: str = "",
+        aliases: tuple[str, ...] = (),
+        provenance: str = "two sources agree",
+        **facts: Any,
+    ) -> None:
+        self.architecture, self.arch, self.name, self.opcode = architecture, architecture.name, name, opcode
+        self.m, self.n, self.k, self.blocks = shape
+        self.formats = dict(zip("ABCD", formats))
+        self.cycles, self.valu_cycles = cycles, valu_cycles
+        self.features = tuple(features.split())
+        self.aliases, self.provenance, self.facts = aliases, provenance, facts
+        self._operands: dict[tuple[Any, ...], Operand] = {}
+        self._check_row(shape)
+
+    def _check_row(self, shape: tuple[int, ...]) -> None:
+        where = f"catalog line of {self.name} ({self.arch})"
+        if not all(isinstance(size, int) and size > 0 for size in shape):
+            raise Error(f"{where}: the shape is {shape}; it should be four positive numbers M, N, K, blocks")
+        if self.provenance not in PROVENANCES:
+            raise Error(f"{where}: provenance '{self.provenance}' is not one of: {', '.join(PROVENANCES)}")
+        for name in self.formats.values():
+            named(name)
+
+    def __repr__(self) -> str:
+        return f"Instruction({self.arch!r}, {self.name!r})"
+
+    # --- what follows from the line ---
+
+    @property
+    def sparse(self) -> bool:
+        """Whether A is 2:4 sparse."""
+        return "sparse" in self.features
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The names of the operands: A B C D, or A B D K for a sparse AMD instruction; SA, SB for scales."""
+        if self.sparse and self.architecture.vendor == "amd":
+            return ("A", "B", "D", "K")
+        return ("A", "B", "C", "D")
+
+    @property
+    def flops(self) -> int:
+        """Operations of one instruction: a multiplication and an addition for each of M N K in every block."""
+        return 2 * self.m * self.n * self.k * self.blocks
+
+    @property
+    def integer(self) -> bool:
+        """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
+        return not named(self.formats["A"]).is_float
+
+    def format(self, operand: str, fields: Mapping[str, int] = {}) -> Format:
+        """The number format of an operand's elements; K is a compression index."""
+        return named("index" if operand == "K" else self.formats[operand])
+
+    # --- operands ---
+
+    def operand(self, name: str, wave: int | None = None, **modifiers: int) -> Operand:
+        """One operand under modifiers.
+
+        Args:
+            name: one of `operands`, in either case.
+            wave: the wave size; the architecture's default if left out.
+            modifiers: cbsz, abid, blgp, opsel, neg, neg_hi: those that the instruction has. One that does not
+                concern this operand is ignored.
+
+        Raises:
+            Error: no such operand, wave size or modifier, or a value out of range.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("cdna3", "v_mfma_f32_4x4x1_16b_f32").operand("A", cbsz=2, abid=1).pattern
+        '(b bp) i () -> lane (b abid i), item ()'
+        """
+        upper = name.upper()
+        if upper not in self.operands:
+            raise Error(f"{self.name} has no operand '{name}'; it has {', '.join(self.operands)}")
+        key = (upper, wave, *sorted(modifiers.items()))
+        if key not in self._operands:
+            size = self.architecture.wave(wave)
+            self.check_modifiers(size, modifiers)
+            self._operands[key] = Operand(self, upper, size, {k: v for k, v in modifiers.items() if v})
+        return self._operands[key]
+
+    def modifier_limits(self, wave: int | None = None, cbsz: int = 0) -> dict[str, tuple[int, ...]]:
+        """The modifiers that the instruction has, with the values that each may take.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("cdna3", "v_mfma_f32_32x32x4_2b_f16").modifier_limits(cbsz=1)["abid"]
+        (0, 1)
+        """
+        limits: dict[str, tuple[int, ...]] = {}
+        if "cbsz" in self.features:
+            most = 3 if self.sparse else min(4, self.blocks.bit_length() - 1)
+            limits["cbsz"] = tuple(range(most + 1))
+            limits["abid"] = tuple(range(self.index_sets(wave) if self.sparse else 1 << min(cbsz, most)))
+        if "blgp" in self.features:
+            limits["blgp"] = tuple(range(8))
+        if "opsel" in self.features:
+            limits["opsel"] = tuple(range(self.index_sets(wave))) if self.sparse else (0, 4)
+        if "neg" in self.features:
+            limits["neg"] = tuple(range(4 if self.integer else 8))
+            limits["neg_hi"] = (0,) if self.integer else tuple(range(8))
+        return limits
+
+    def index_sets(self, wave: int | None = None) -> int:
+        """How many sets of compression indices fit in the index register (1 for a dense instruction)."""
+        if "K" not in self.operands:
+            return 1
+        return place(self, "K", self.architecture.wave(wave), {}).layout.sizes["set"]
+
+    def check_modifiers(self, wave: int | None, modifiers: Mapping[str, int]) -> None:
+        """Refuse modifiers that the instruction lacks and values that it does not take.
+
+        Raises:
+            Error: says which modifier, what it was given, and what it may be.
+        """
+        limits = self.modifier_limits(wave, modifiers.get("cbsz", 0))
+        known = {*limits, "cbsz", "abid", "blgp", "opsel", "neg", "neg_hi"}
+        for name, value in modifiers.items():
+            if name not in known:
+                raise Error(f"there is no modifier '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}")
+            if value and name not in limits:
+                has = f"its modifiers are {', '.join(limits)}" if limits else "it has no modifiers"
+                raise Error(f"{self.name} on {self.architecture.title} has no {name.upper()}; {has}")
+            if value and value not in limits[name]:
+                raise Error(f"{name.upper()} of {self.name} is {_spoken(limits[name])}; got {value}")
+
+    # --- arithmetic, which lives in a room above this one and so is bound by name when it is first used ---
+
+    def multiply(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: Any) -> NDArray[Any]:
+        """D = A B + C on values, as the hardware rounds it: see `mmacalc.emulator.multiply`."""
+        result: NDArray[Any] = import_module("mmacalc.emulator").multiply(self, a, b, c, **modifiers)
+        return result
+
+    def multiply_bits(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: Any) -> NDArray[Any]:
+        """D = A B + C on raw encodings: see `mmacalc.emulator.multiply_bits`."""
+        result: NDArray[Any] = import_module("mmacalc.emulator").multiply_bits(self, a, b, c, **modifiers)
+        return result
+
+    def execute(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: Any) -> NDArray[np.uint32]:
+        """D = A B + C on register files: see `mmacalc.emulator.execute`."""
+        result: NDArray[np.uint32] = import_module("mmacalc.emulator").execute(self, a, b, c, **modifiers)
+        return result
+
+
+def _spoken(values: tuple[int, ...]) -> str:
+    if len(values) > 2 and values[-1] - values[0] == len(values) - 1:
+        return f"{values[0]} to {values[-1]}"
+    return " or ".join(map(str, values))
