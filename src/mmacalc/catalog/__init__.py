@@ -72,10 +72,11 @@ class Entry:
 
 
 def _make(architecture: Architecture, line: tuple[Any, ...], aliases: tuple[str, ...]) -> Instruction:
-    named = dict(line[-1]) if isinstance(line[-1], dict) else {}
+    named = {**line[-1]} if isinstance(line[-1], dict) else {}
     named.pop("on", None)
+    named["aliases"] = aliases
     positional = line[:-1] if isinstance(line[-1], dict) else line
-    return Instruction(architecture, *positional, aliases=aliases, **named)
+    return Instruction(architecture, *positional, **named)
 
 
 _entries: dict[str, Entry] = {}

@@ -64,14 +64,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     Never raises for bad input: the status is then 2, the message is on standard error, and standard output is
     empty. A reader that closes the pipe early is not an error.
     """
-    status, out, err = answer(sys.argv[1:] if argv is None else argv)
+    reply = answer(sys.argv[1:] if argv is None else argv)
     try:
-        sys.stderr.write(err)
-        sys.stdout.write(out)
+        sys.stderr.write(reply.err)
+        sys.stdout.write(reply.out)
         sys.stdout.flush()
     except BrokenPipeError:
         import os
 
         # Python flushes standard output once more as it exits; point it where nobody minds.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return status
+    return reply.status

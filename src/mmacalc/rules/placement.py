@@ -25,7 +25,9 @@ if TYPE_CHECKING:
         n: int
         k: int
         blocks: int
-        sparse: bool
+
+        @property
+        def sparse(self) -> bool: ...
 
         @property
         def architecture(self) -> Layouts: ...
