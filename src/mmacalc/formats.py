@@ -10,7 +10,7 @@ from collections import namedtuple
 
 from .errors import Error, did_you_mean
 
-__all__ = ["FORMATS", "Format", "named"]
+__all__ = ["CHOICES", "FORMATS", "Format", "named"]
 
 
 class Format(namedtuple("Format", "name bits kind exponent mantissa bias specials title")):
@@ -67,6 +67,10 @@ _ROWS = (
 )
 
 FORMATS = {row[0]: Format(*row) for row in _ROWS}
+
+# Formats that a field of the instruction chooses: the catalog's name of the group, and by the field's value the
+# format. CBSZ and BLGP of gfx950, MATRIX_A_FMT and MATRIX_B_FMT of gfx1250: CDNA4 ISA guide, section 7.1.5; LLVM.
+CHOICES = {"f8f6f4": ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")}
 
 ALIASES = {
     "fp64": "f64", "double": "f64", "fp32": "f32", "float": "f32", "single": "f32", "fp16": "f16", "half": "f16",

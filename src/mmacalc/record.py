@@ -10,7 +10,7 @@ from collections import namedtuple
 from importlib import import_module
 
 from .errors import Error, did_you_mean
-from .formats import named
+from .formats import CHOICES, named
 from .rules import place
 
 TYPE_CHECKING = False
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["Architecture", "Element", "Instruction", "Location", "Operand"]
 
 PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfirmed", "assumed")
+
+
+# The formats of the operands that a catalog line does not state.
+EXTRA_FORMATS = {"K": "index", "SA": "e8m0", "SB": "e8m0"}
 
 
 class Architecture:
@@ -58,6 +62,13 @@ class Architecture:
 
     def __repr__(self) -> str:
         return f"Architecture({self.name!r})"
+
+    @property
+    def format_fields(self) -> dict[str, str]:
+        """The fields that choose the formats of A and B, of instructions that leave them to a field."""
+        if self.layout == "mfma":
+            return {"A": "cbsz", "B": "blgp"}
+        return {"A": "matrix_a_fmt", "B": "matrix_b_fmt"}
 
     def wave(self, wave: int | None) -> int:
         """The wave size meant by `wave`; None or 0 is the default.
@@ -330,7 +341,7 @@ class Instruction:
         if self.provenance not in PROVENANCES:
             raise Error(f"{where}: provenance '{self.provenance}' is not one of: {', '.join(PROVENANCES)}")
         for name in self.formats.values():
-            named(name)
+            named(CHOICES.get(name, (name,))[0])
 
     def __repr__(self) -> str:
         return f"Instruction({self.arch!r}, {self.name!r})"
@@ -357,11 +368,16 @@ class Instruction:
     @property
     def integer(self) -> bool:
         """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
-        return not named(self.formats["A"]).is_float
+        return not self.format("A").is_float
 
     def format(self, operand: str, fields: Mapping[str, int] = {}) -> Format:
-        """The number format of an operand's elements; K is a compression index."""
-        return named("index" if operand == "K" else self.formats[operand])
+        """The number format of an operand's elements; K is a compression index, SA and SB are scales."""
+        if operand in EXTRA_FORMATS:
+            return named(EXTRA_FORMATS[operand])
+        name = self.formats[operand]
+        if name in CHOICES:
+            name = CHOICES[name][fields.get(self.architecture.format_fields[operand], 0)]
+        return named(name)
 
     # --- operands ---
 
