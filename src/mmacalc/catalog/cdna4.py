@@ -30,12 +30,15 @@ ARCHITECTURES = (
         "compute_units": 256,
         "clock_ghz": 2.4,
         "assumed": ("valu_cycles",),
+        "format_fields": {"A": "cbsz", "B": "blgp"},
+        # The fields that choose among scales, with the number of their values: bit 0 for A, bit 1 for B.
+        "scale_fields": {"opsel": 4, "op_sel_hi": 4},
     },
 )
 
 INSTRUCTIONS = (
-    ("v_mfma_f32_16x16x128_f8f6f4", 0x2d, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 32, 28, "fmt", {"narrow_cycles": (6, 16)}),
-    ("v_mfma_f32_32x32x64_f8f6f4", 0x2e, (32, 32, 64, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 64, 60, "fmt", {"narrow_cycles": (6, 32)}),
+    ("v_mfma_f32_16x16x128_f8f6f4", 0x2d, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 32, 28, "", {"narrow_cycles": (6, 16)}),
+    ("v_mfma_f32_32x32x64_f8f6f4", 0x2e, (32, 32, 64, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 64, 60, "", {"narrow_cycles": (6, 32)}),
     ("v_mfma_f32_16x16x32_bf16", 0x35, (16, 16, 32, 1), ("bf16", "bf16", "f32", "f32"), 16, 12, ""),
     ("v_mfma_i32_16x16x64_i8", 0x36, (16, 16, 64, 1), ("i8", "i8", "i32", "i32"), 16, 12, ""),
     ("v_mfma_f32_32x32x16_bf16", 0x37, (32, 32, 16, 1), ("bf16", "bf16", "f32", "f32"), 32, 28, ""),
@@ -100,8 +103,8 @@ INSTRUCTIONS = (
     ("v_smfmac_f32_32x32x32_bf8_fp8", 0x7d, (32, 32, 32, 1), ("e5m2", "e4m3", "f32", "f32"), 32, 24, "sparse cbsz"),
     ("v_smfmac_f32_32x32x32_fp8_bf8", 0x7e, (32, 32, 32, 1), ("e4m3", "e5m2", "f32", "f32"), 32, 24, "sparse cbsz"),
     ("v_smfmac_f32_32x32x32_fp8_fp8", 0x7f, (32, 32, 32, 1), ("e4m3", "e4m3", "f32", "f32"), 32, 24, "sparse cbsz"),
-    ("v_mfma_scale_f32_16x16x128_f8f6f4", 0x2d, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 32, 28, "fmt scale opsel", {"narrow_cycles": (6, 16), "block_size": 32, "prefix_opcode": 0x2c}),
-    ("v_mfma_scale_f32_32x32x64_f8f6f4", 0x2e, (32, 32, 64, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 64, 60, "fmt scale opsel", {"narrow_cycles": (6, 32), "block_size": 32, "prefix_opcode": 0x2c}),
+    ("v_mfma_scale_f32_16x16x128_f8f6f4", 0x2d, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 32, 28, "scale", {"narrow_cycles": (6, 16), "block_size": 32, "prefix_opcode": 0x2c, "unconfirmed": ("arithmetic",)}),
+    ("v_mfma_scale_f32_32x32x64_f8f6f4", 0x2e, (32, 32, 64, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 64, 60, "scale", {"narrow_cycles": (6, 32), "block_size": 32, "prefix_opcode": 0x2c, "unconfirmed": ("arithmetic",)}),
 )
 
 # Other spellings that LLVM assembles, with what they come back as.

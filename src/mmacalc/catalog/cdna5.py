@@ -26,6 +26,11 @@ ARCHITECTURES = (
         "accumulators": "none",
         "unit": "WGP",
         "unconfirmed": ("cycles",),
+        "format_fields": {
+            "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
+        },
+        # The fields that choose which half of the wave holds the scales, with the number of their values.
+        "scale_fields": {"matrix_a_scale": 2, "matrix_b_scale": 2},
     },
     {
         "name": "gfx1251",
@@ -40,11 +45,16 @@ ARCHITECTURES = (
         "accumulators": "none",
         "unit": "WGP",
         "unconfirmed": ("cycles",),
+        "format_fields": {
+            "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
+        },
+        # The fields that choose which half of the wave holds the scales, with the number of their values.
+        "scale_fields": {"matrix_a_scale": 2, "matrix_b_scale": 2},
     },
 )
 
 INSTRUCTIONS = (
-    ("v_wmma_f32_16x16x128_f8f6f4", 0x33, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 8, None, "neg_c fmt", {"narrow_cycles": (4, 4)}),
+    ("v_wmma_f32_16x16x128_f8f6f4", 0x33, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 8, None, "neg_c", {"narrow_cycles": (4, 4)}),
     # On gfx1251 alone; LLVM 22.1.8 does not know it yet, so the layout is the rule's and nobody has confirmed it.
     ("v_wmma_f64_16x16x4_f64", 0x5b, (16, 16, 4, 1), ("f64", "f64", "f64", "f64"), None, None, "", {"on": ("gfx1251",), "unconfirmed": ("A", "B", "C", "D")}),
     ("v_wmma_f32_16x16x4_f32", 0x5d, (16, 16, 4, 1), ("f32", "f32", "f32", "f32"), 16, None, "neg"),
@@ -85,8 +95,8 @@ INSTRUCTIONS = (
     ("v_wmma_f16_16x16x128_bf8_fp8", 0x86, (16, 16, 128, 1), ("e5m2", "e4m3", "f16", "f16"), 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
     ("v_wmma_f16_16x16x128_bf8_bf8", 0x87, (16, 16, 128, 1), ("e5m2", "e5m2", "f16", "f16"), 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
     ("v_wmma_f32_32x16x128_f4", 0x88, (32, 16, 128, 1), ("e2m1", "e2m1", "f32", "f32"), 8, None, "neg_c"),
-    ("v_wmma_scale_f32_16x16x128_f8f6f4", 0x33, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 8, None, "neg_c fmt scale", {"narrow_cycles": (4, 4), "block_size": 32, "prefix_opcode": 0x35}),
-    ("v_wmma_scale16_f32_16x16x128_f8f6f4", 0x33, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 8, None, "neg_c fmt scale16", {"narrow_cycles": (4, 4), "block_size": 16, "prefix_opcode": 0x3a}),
-    ("v_wmma_scale_f32_32x16x128_f4", 0x88, (32, 16, 128, 1), ("e2m1", "e2m1", "f32", "f32"), 8, None, "neg_c scale", {"block_size": 32, "prefix_opcode": 0x35}),
-    ("v_wmma_scale16_f32_32x16x128_f4", 0x88, (32, 16, 128, 1), ("e2m1", "e2m1", "f32", "f32"), 8, None, "neg_c scale16", {"block_size": 16, "prefix_opcode": 0x3a}),
+    ("v_wmma_scale_f32_16x16x128_f8f6f4", 0x33, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 8, None, "neg_c scale", {"narrow_cycles": (4, 4), "block_size": 32, "scale_format": "scale", "prefix_opcode": 0x35}),
+    ("v_wmma_scale16_f32_16x16x128_f8f6f4", 0x33, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 8, None, "neg_c scale", {"narrow_cycles": (4, 4), "block_size": 16, "scale_format": "scale", "prefix_opcode": 0x3a}),
+    ("v_wmma_scale_f32_32x16x128_f4", 0x88, (32, 16, 128, 1), ("e2m1", "e2m1", "f32", "f32"), 8, None, "neg_c scale", {"block_size": 32, "scale_format": "scale", "prefix_opcode": 0x35}),
+    ("v_wmma_scale16_f32_32x16x128_f4", 0x88, (32, 16, 128, 1), ("e2m1", "e2m1", "f32", "f32"), 8, None, "neg_c scale", {"block_size": 16, "scale_format": "scale", "prefix_opcode": 0x3a}),
 )
