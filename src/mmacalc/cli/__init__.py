@@ -28,6 +28,8 @@ SUBCOMMANDS = {
     "batch": "answer one command line per input line, a line of JSON each",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
+    "lint": "find where a listing touches a matrix instruction's registers too early",
+    "waits": "how many wait states one instruction needs after another, and by which rule",
 }
 
 

@@ -189,8 +189,11 @@ def _bracketed(file: str, text: str, symbols: Mapping[str, int]) -> Iterator[Spa
 
 def _value(text: str, symbols: Mapping[str, int]) -> int | None:
     """The value of an integer expression; None where it has a symbol that the listing does not set."""
+    text = text.strip()
+    if text.isdigit():
+        return int(text)
     try:
-        return _evaluate(ast.parse(text.strip(), mode="eval").body, symbols)
+        return _evaluate(ast.parse(text, mode="eval").body, symbols)
     except (SyntaxError, KeyError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
         return None
 
