@@ -28,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
     """The architecture and the listing."""
     parser.add_argument("-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture, such as gfx942")
     parser.add_argument("file", help="the listing; - for standard input")
-    parser.add_argument("--json", action="store_true", help="answer with JSON, one object in a list for each place")
+    parser.add_argument("--json", action="store_true", help="answer with JSON: an object whose `findings` are the places")
 
 
 def run(options: Namespace) -> tuple[str, int]:
@@ -38,9 +38,9 @@ def run(options: Namespace) -> tuple[str, int]:
     found = lint(_read(options.file), options.architecture)
     status = 1 if found else 0
     if options.json:
-        import json
+        from ..present.json_text import document
 
-        return json.dumps([_plain(one) for one in found], indent=2) + "\n", status
+        return document("lint", architecture=options.architecture, findings=[_plain(one) for one in found]), status
     name = "<stdin>" if options.file == "-" else options.file
     if not found:
         return f"{name}: nothing comes too early\n", status

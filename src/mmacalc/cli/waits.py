@@ -33,9 +33,9 @@ def run(options: Namespace) -> str:
 
     wait = wait_states(options.first, options.second, options.architecture)
     if options.json:
-        import json
+        from ..present.json_text import document
 
-        return json.dumps(as_json(wait), indent=2) + "\n"
+        return document("waits", architecture=options.architecture, **as_json(wait))
     lines = [f"{counted(wait.states, wait.unit)}{nops_text(wait.mend)}", f"  {wait.rule}"]
     for each in wait.opinions:
         note = "" if each.provenance != "unconfirmed" else "  (unconfirmed, not counted)"

@@ -35,6 +35,7 @@ class Book(namedtuple("Book", "source lengths rows provenance")):
 LLVM = "LLVM 22.1.8"
 # Where LLVM's GCNHazardRecognizer has the numbers.
 _908, _90A, _VALU = "checkMAIHazards908", "checkMAIHazards90A", "checkMAIVALUHazards"
+_TRANS = "fixVALUTransCoexecutionHazards"
 _LDST, _COEXEC, _WMMA = "checkMAILdStHazards", "checkWMMACoexecutionHazards", "fixWMMAHazards"
 
 # --- gfx908: accumulators are in AccVGPRs, which only MFMA and v_accvgpr_* touch. Lengths 2, 8, 16 ---
@@ -59,6 +60,7 @@ _LLVM_GFX908 = (
 # --- gfx90a and later: what is common ---
 
 _LLVM_VALU = (
+    ("DGEMM", "FMA64", "after", 2, _VALU),
     ("VALU-DOT", "MFMA", "read", 2, _90A),
     ("VALU", "MFMA", "EXEC", 4, _90A),
     ("DOT", "VALU", "same opcode C", 0, _VALU),
@@ -90,7 +92,6 @@ _LLVM_GFX90A = (
     ("DGEMM4", "VALU", "read", 6, _VALU),
     ("DGEMM4", "MEM EXP", "read", 9, _VALU),
     ("DGEMM4", "VALU MEM", "write", 6, _VALU),
-    ("DGEMM", "FMA64", "after", 2, _VALU),
     ("VALU-MFMA", "MEM", "read", 2, _VALU, "DGEMM"),
 )
 
@@ -217,6 +218,8 @@ _LLVM_GFX12 = (
 _LLVM_GFX1250 = (
     ("WMMA SWMMAC WMMA_F32", "WMMA SWMMAC WMMA_F32", "C", 0, _WMMA),
     ("WMMA SWMMAC WMMA_F32", "WMMA SWMMAC WMMA_F32", "A/B/index", 1, _WMMA),
+    ("TRANS", "WMMA SWMMAC WMMA_F32", "read", 1, _TRANS),
+    ("TRANS", "WMMA SWMMAC WMMA_F32", "write read", 1, _TRANS),
     ("WMMA", "WMMA SWMMAC", "A/B/index", (5, 9), _COEXEC),
     ("SWMMAC", "WMMA SWMMAC", "A/B/index", (3, 5), _COEXEC),
     ("WMMA", "VALU-TRANS", "read", (4, 8), _COEXEC),

@@ -134,6 +134,10 @@ def _write_inputs(first: Access, second: Access) -> Span | None:
     return _meet(second.writes, first.roles("A", "B", "index"))
 
 
+def _write_read(first: Access, second: Access) -> Span | None:
+    return _meet(second.writes, (span for _, span in first.reads))
+
+
 def _same(test: Callable[[Access, Access], Span | None], same: bool) -> Callable[[Access, Access], Span | None]:
     return lambda first, second: test(first, second) if (first.name == second.name) is same else None
 
@@ -154,6 +158,7 @@ DEPENDENCIES: dict[str, tuple[Callable[[Access, Access], Span | None], str]] = {
     "write": (_write, "writes {d}, then {second} writes {r}"),
     "write C": (_write_c, "reads C, then {second} writes {r} in it"),
     "write A/B/index": (_write_inputs, "reads A, B and index, then {second} writes {r} in them"),
+    "write read": (_write_read, "reads a register, then {second} writes {r}"),
     "same opcode C": (_same(_c, True), "writes {d}, then the same opcode reads {r} as C"),
     "same opcode A/B": (_same(_inputs, True), "writes {d}, then the same opcode reads {r} as A or B"),
     "other opcode read": (_same(_read, False), "writes {d}, then {second} reads {r}"),
