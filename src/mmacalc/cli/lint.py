@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     """The architecture and the listing."""
-    parser.add_argument("-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture, such as gfx942")
+    parser.add_argument(
+        "-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture, such as gfx942"
+    )
     parser.add_argument("file", help="the listing; - for standard input")
-    parser.add_argument("--json", action="store_true", help="answer with JSON: an object whose `findings` are the places")
+    parser.add_argument("--json", action="store_true", help="answer with JSON: `findings` are the places")
 
 
 def run(options: Namespace) -> tuple[str, int]:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     """The architecture and the two lines."""
-    parser.add_argument("-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture, such as gfx942")
+    parser.add_argument(
+        "-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture, such as gfx942"
+    )
     parser.add_argument("first", help="a line of assembly")
     parser.add_argument("second", help="the line that follows it")
     parser.add_argument("--json", action="store_true", help="answer with JSON")
@@ -38,7 +40,8 @@ def run(options: Namespace) -> str:
         return document("waits", architecture=options.architecture, **as_json(wait))
     lines = [f"{counted(wait.states, wait.unit)}{nops_text(wait.mend)}", f"  {wait.rule}"]
     for each in wait.opinions:
-        note = "" if each.provenance != "unconfirmed" else "  (unconfirmed, not counted)"
+        note = "" if each.rule else ": no row"
+        note += "" if each.provenance != "unconfirmed" else "  (unconfirmed, not counted)"
         lines.append(f"  {each.states:3}  {each.place}{note}")
     return "\n".join(lines) + "\n"
 

@@ -27,7 +27,7 @@ MATRIX = ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")
 MEMORY = ("buffer_", "tbuffer_", "image_", "global_", "flat_", "scratch_", "ds_", "lds_", "tensor_")
 KNOWN = (*MEMORY, "v_", "s_", "exp", "export")
 # Memory instructions that write no vector register; everything that does not return is among them.
-STORES = ("_store", "ds_write", "_to_lds", "_load_lds", "tensor_", "_prefetch", "_wbinv", "_wb", "_inv", "ds_gws", "ds_nop")
+STORES = ("_store", "ds_write", "_to_lds", "_load_lds", "tensor_", "_prefetch", "_wb", "_inv")
 # What returns a value although it stores or counts (LDS), and the flags that make an atomic return one.
 DS_RETURNS = ("_rtn", "ds_read", "ds_load", "permute", "ds_swizzle", "ds_append", "ds_consume", "ds_ordered", "ds_bvh",
               "_param_load", "_direct_load")  # fmt: skip

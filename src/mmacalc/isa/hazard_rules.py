@@ -19,6 +19,14 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Row: TypeAlias = (
+        tuple[str, str, str, int | tuple[int, ...], str] | tuple[str, str, str, int | tuple[int, ...], str, str]
+    )
+
 __all__ = ["ARCHITECTURES", "BOOKS", "Book"]
 
 
@@ -28,7 +36,7 @@ class Book(namedtuple("Book", "source lengths rows provenance")):
     __slots__ = ()
     source: str
     lengths: tuple[int, ...]
-    rows: tuple[tuple[object, ...], ...]
+    rows: tuple[Row, ...]
     provenance: str
 
 
@@ -186,8 +194,8 @@ _GUIDE_CDNA4 = (
     ("DGEMM16", "VALU", "write", 19, f"{_D16} | VALU write VGPR (WAW)"),
 )
 
-# CDNA3's guide has the table without CDNA4's extra state. It is not among the project's sources, so it is unconfirmed: shown, but not
-# counted.
+# CDNA3's guide has the table without CDNA4's extra state. It is not among the project's sources, so it is
+# unconfirmed: shown, but not counted.
 _GUIDE_CDNA3 = (
     *_GUIDE_COMMON,
     ("XDL", "XDL", "C not forwarded", (3, 5, 9, 17), f"{_XDL} | XDL reads SrcC overlapped"),

@@ -176,8 +176,11 @@ class _Row:
 
     __slots__ = ("between", "first", "place", "second", "states", "test", "words")
 
-    def __init__(self, first: str, second: str, dependency: str, states: object, place: str, between: str = "") -> None:
-        self.first, self.second, self.states, self.place = _terms(first), _terms(second), states, place
+    def __init__(
+        self, first: str, second: str, dependency: str, states: int | tuple[int, ...], place: str, between: str = ""
+    ) -> None:
+        self.first, self.second, self.place = _terms(first), _terms(second), place
+        self.states = states
         self.between = frozenset(between.split())
         self.test, self.words = DEPENDENCIES[dependency]
 
@@ -202,7 +205,9 @@ def _kind(one: Access) -> str:
     for kind in ("DGEMM", "SGEMM", "XDL", "DOT"):
         if kind in one.kinds:
             return kind
-    return one.name if one.kinds & {"ACC_READ", "ACC_WRITE", "FMA64", "MEM", "EXP"} else min(one.kinds, default=one.name)
+    return (
+        one.name if one.kinds & {"ACC_READ", "ACC_WRITE", "FMA64", "MEM", "EXP"} else min(one.kinds, default=one.name)
+    )
 
 
 class _Source:
@@ -210,7 +215,7 @@ class _Source:
 
     def __init__(self, book: Book) -> None:
         self.book = book
-        self.rows = tuple(_Row(*row) for row in book.rows)  # type: ignore[arg-type]
+        self.rows = tuple(_Row(*row) for row in book.rows)
         self.trusted = book.provenance != "unconfirmed"
         self._found: dict[tuple[frozenset[str], frozenset[str]], tuple[_Row, ...]] = {}
         self.most = max(max(row.states) if isinstance(row.states, tuple) else row.states for row in self.rows)
@@ -220,9 +225,8 @@ class _Source:
         if isinstance(row.states, tuple):
             if first.passes not in self.book.lengths:
                 raise Error(f"{self.book.source} has no wait states for {first.passes} passes ({first.name})")
-            value: int = row.states[self.book.lengths.index(first.passes)]
-            return value
-        return int(row.states)  # type: ignore[call-overload]
+            return row.states[self.book.lengths.index(first.passes)]
+        return row.states
 
     def judge(self, first: Access, second: Access, between: frozenset[str]) -> tuple[int, _Row | None, Span | None]:
         """The largest number of states that a row asks for, that row, and the registers it is about."""
@@ -318,5 +322,5 @@ def wait_states(first: str, second: str, arch: str) -> WaitStates:
     (19, 11, 19)
     """
     entry = entry_of(arch)
-    pair = [access(read_line(line), entry, strict=True) for line in (first, second)]
-    return judge_of(entry.architecture.name).judge(*pair)
+    one, two = (access(read_line(line), entry, strict=True) for line in (first, second))
+    return judge_of(entry.architecture.name).judge(one, two)

@@ -168,7 +168,7 @@ def _flow(listing: Listing) -> list[tuple[int, ...]]:
     addresses = {place: address for address, place in listing.addresses.items()}
     flow: list[tuple[int, ...]] = []
     for at, statement in enumerate(listing.statements):
-        following = () if statement.mnemonic.startswith(ENDS) else (at + 1,)
+        following: tuple[int, ...] = () if statement.mnemonic.startswith(ENDS) else (at + 1,)
         if statement.mnemonic.startswith(BRANCHES) and statement.operands:
             following += _target(listing, at, statement.operands[-1], addresses.get(at))
         flow.append(following)

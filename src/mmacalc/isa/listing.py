@@ -27,8 +27,7 @@ class Span(namedtuple("Span", "file first count")):
     __slots__ = ()
     file: str
     first: int
-    # mypy: a tuple's own `count` is a method, which no Span needs.
-    count: int  # type: ignore[assignment]
+    count: int
 
     def overlaps(self, other: Span) -> bool:
         """Whether the two have a register in common."""
@@ -69,6 +68,7 @@ _COMMENT = re.compile(r"/\*.*?\*/|//.*|;.*|^\s*#.*", re.DOTALL)
 _LABEL = re.compile(r"\s*(?:[0-9A-Fa-f]+\s+<([^>]+)>|([\w.$@]+))\s*:(?!:)")
 _SYMBOL = re.compile(r"\s*(?:\.(?:set|equ|equiv)\s+([\w.$]+)\s*,|([\w.$]+)\s*=(?!=))\s*(.+)")
 _REGISTER = re.compile(r"(?<![\w.$@])(v|a|acc)(?:(\d+)(?![\w@])|\[([^\]]*)\])", re.IGNORECASE)
+_RANGE = re.compile(r"\b(?:v|a|acc|s)\[[^\]]*\]")
 _MODIFIER = re.compile(r"\b(\w+):(\[[^\]]*\]|[^\s,\[]+)")
 _BLOCKS = {".macro": (".endm", ".endmacro"), ".amdgpu_metadata": (".end_amdgpu_metadata",)}
 _OPERATORS = {
@@ -137,8 +137,8 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def parse(text: str, number: int = 1) -> Statement:
     """One statement without label or comment."""
     mnemonic, rest = (*text.split(None, 1), "")[:2]
-    modifiers = {name.lower(): value for name, value in _MODIFIER.findall(re.sub(r"\b(?:v|a|acc|s)\[[^\]]*\]", "", rest))}
-    operands = []
+    modifiers = {name.lower(): value for name, value in _MODIFIER.findall(_RANGE.sub("", rest))}
+    operands: list[str] = []
     for part in _split(rest):
         tight = re.sub(r"\s+(?=[^\[]*\])", "", part)  # `v[0 : 3]` is one word
         words = tight.split()
