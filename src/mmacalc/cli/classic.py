@@ -17,7 +17,7 @@ from .. import __version__
 from ..catalog import entry
 from ..errors import Error
 from . import SUBCOMMANDS, Answer
-from .parser import whole_number
+from .parser import number_or_name, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ MATRICES = {
     "C_matrix": ("-C", "C", "the C input matrix"),
     "D_matrix": ("-D", "D", "the D output matrix"),
     "compression": ("-k", "K", "the compression indices of a sparse A"),
+    "scale_a": ("", "SA", "the block scales of A"),
+    "scale_b": ("", "SB", "the block scales of B"),
 }
 NUMBERS = {
     "I_coordinate": ("-I", "the row of A, C, D or K"),
@@ -52,13 +54,22 @@ NUMBERS = {
     "wavefront": ("-w", "the wave size: 32 or 64 on RDNA"),
 }
 MODIFIERS = {
-    "cbsz": "Control Broadcast Size: 2^CBSZ blocks of A read one block",
+    "cbsz": "Control Broadcast Size: 2^CBSZ blocks of A read one block; of f8f6f4, the format of A (0 to 4, fp8 ...)",
     "abid": "A-matrix Broadcast Identifier: which block they read, or which set of compression indices",
-    "blgp": "B-matrix Lane Group Pattern; on an FP64 MFMA of CDNA3, which of A, B and C are negated",
-    "opsel": "OPSEL: the half of each C and D register, or the set of compression indices",
+    "blgp": "B-matrix Lane Group Pattern; of FP64, which of A, B and C are negated; of f8f6f4, the format of B",
+    "opsel": "OPSEL: the half of each C and D register, the set of indices, or the low bit of the scale bytes (A, B)",
+    "op_sel_hi": "OP_SEL_HI: the high bit of the byte that holds the scales: bit 0 of A, bit 1 of B (CDNA4)",
     "neg": "NEG: bit 0 negates A, bit 1 B (low halves), bit 2 C; of integers, which are signed",
     "neg_hi": "NEG_HI: the same for high halves; bit 2 takes the absolute value of C",
+    "matrix_a_fmt": "the format of A of f8f6f4 on CDNA5, by number or name; --cbsz means the same",
+    "matrix_b_fmt": "the format of B of f8f6f4 on CDNA5, by number or name; --blgp means the same",
+    "matrix_a_scale": "the half of the wave that holds the scales of A on CDNA5",
+    "matrix_b_scale": "the half of the wave that holds the scales of B on CDNA5",
+    "matrix_a_scale_fmt": "the format of the scales of A on CDNA5: e8m0, e5m3 or e4m3",
+    "matrix_b_scale_fmt": "the format of the scales of B on CDNA5: e8m0, e5m3 or e4m3",
 }
+# Modifiers that take the name of a format as well as a number.
+NAMED = ("cbsz", "blgp", "matrix_a_fmt", "matrix_b_fmt", "matrix_a_scale_fmt", "matrix_b_scale_fmt")
 STYLES = ("csv", "markdown", "asciidoc")
 
 
@@ -73,11 +84,11 @@ def add_arguments(parser: Parser) -> None:
     for name, (short, text) in ACTIONS.items():
         add(*filter(None, (short, *_long(name))), action="store_true", help=text)
     for name, (short, _, text) in MATRICES.items():
-        add(short, *_long(name), action="store_true", help=f"query {text}")
+        add(*filter(None, (short, *_long(name))), action="store_true", help=f"query {text}")
     for name, (short, text) in NUMBERS.items():
         add(short, *_long(name), type=whole_number, metavar="#", default=0, help=text)
     for name, text in MODIFIERS.items():
-        add(*_long(name), type=whole_number, metavar="#", default=0, help=text)
+        add(*_long(name), type=number_or_name if name in NAMED else whole_number, metavar="#", default=0, help=text)
     add("-o", *_long("output_calculation"), action="store_true", help="with -D: show what the element is the sum of")
     add("-c", "--csv", action="store_true", help="print tables as comma-separated values")
     add("--markdown", action="store_true", help="print tables as Markdown")
@@ -103,7 +114,7 @@ def run(options: Namespace) -> str | Answer:
     if options.detail_instruction:
         return _detail(instruction, options)
     action = _only(options, ACTIONS, "action", "-g, -m, -R, -M, -d or --pattern")
-    matrix = MATRICES[_only(options, MATRICES, "matrix", "-A, -B, -C, -D or -k")][1]
+    matrix = MATRICES[_only(options, MATRICES, "matrix", "-A, -B, -C, -D, -k, --scale-a or --scale-b")][1]
     _check_output_calculation(options, action, matrix)
     _style(options)
     operand = _operand(instruction, matrix, options)
@@ -118,7 +129,7 @@ def _only(options: Namespace, choices: dict[str, tuple[str, ...]], what: str, fl
         return chosen[0]
     if not chosen:
         raise Error(f"no {what} was chosen; choose one of {flags}")
-    given = " and ".join(choices[name][0] or f"--{name}" for name in chosen)
+    given = " and ".join(choices[name][0] or _long(name)[0] for name in chosen)
     raise Error(f"{given} were given together; choose one {what} of {flags}")
 
 
@@ -145,7 +156,7 @@ def _operand(instruction: Instruction, matrix: str, options: Namespace) -> Opera
         if matrix == "K":
             raise Error(f"{instruction.name} is dense and so has no compression indices; its matrices are {has}")
         raise Error(f"{instruction.name} has no {matrix} matrix; its matrices are {has}")
-    fields = {name: getattr(options, name) for name in MODIFIERS if getattr(options, name)}
+    fields = _fields(instruction, options)
     instruction.check_modifiers(instruction.architecture.wave(options.wavefront), fields)
     for name in fields:
         concerned = concerns(instruction, name)
@@ -157,15 +168,25 @@ def _operand(instruction: Instruction, matrix: str, options: Namespace) -> Opera
     return instruction.operand(matrix, options.wavefront, **fields)
 
 
-def concerns(instruction: Instruction, modifier: str) -> str:
+def _fields(instruction: Instruction, options: Namespace) -> dict[str, int]:
+    """The modifiers given, under the instruction's names for them; those that are 0 are left out."""
+    given = {name: getattr(options, name) for name in MODIFIERS if getattr(options, name)}
+    return {name: value for name, value in instruction.resolved(given).items() if value}
+
+
+def concerns(instruction: Instruction, modifier: str) -> tuple[str, ...]:
     """The operands whose reading a modifier changes."""
+    if modifier in instruction.choices:
+        return (instruction.choices[modifier],)
     if modifier in ("cbsz", "abid"):
-        return "AK"
+        return ("A", "K")
     if modifier == "blgp":
-        return "ABC" if instruction.formats["A"] == "f64" else "B"
-    if modifier == "opsel":
-        return "K" if instruction.sparse else "CD"
-    return "ABC"
+        return ("A", "B", "C") if instruction.formats["A"] == "f64" else ("B",)
+    if modifier in ("matrix_a_scale", "matrix_b_scale"):
+        return ("SA",) if "_a_" in modifier else ("SB",)
+    if modifier in ("opsel", "op_sel_hi"):
+        return ("SA", "SB") if instruction.scaled else ("K",) if instruction.sparse else ("C", "D")
+    return ("A", "B", "C")
 
 
 def _listing(options: Namespace) -> str:
@@ -179,10 +200,12 @@ def _listing(options: Namespace) -> str:
 
 
 def _detail(instruction: Instruction, options: Namespace) -> str:
+    chosen = {name: value for name in instruction.choices if (value := _fields(instruction, options).get(name))}
+    instruction.check_modifiers(None, chosen)
     if options.json:
         from ..present import json_text
 
-        return json_text.detail(instruction)
+        return json_text.detail(instruction, chosen)
     from ..present import detail
 
-    return detail.page(instruction)
+    return detail.page(instruction, chosen)
