@@ -469,6 +469,13 @@ class Instruction:
         """What about this instruction no second public source confirms: operands, "cycles" ..."""
         return (*self.facts.get("unconfirmed", ()), *self.architecture.facts.get("unconfirmed", ()))
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a user should know: the architecture's notes on this instruction's features and formats."""
+        about = {*self.features, *self.formats.values()}
+        notes: dict[str, str] = self.architecture.facts.get("notes", {})
+        return tuple(text for topic, text in notes.items() if topic in about)
+
     def provenance_of(self, part: str) -> str:
         """How sure one part is: an operand's layout, "cycles", "valu_cycles" or "arithmetic".
 
