@@ -124,7 +124,8 @@ def scan(argv: Sequence[str]) -> SimpleNamespace | None:
     for word in words:
         name, what = _MEANINGS.get(word, ("", ""))
         value = "" if what == "flag" else next(words, "")
-        if not what or value.startswith("-") or (what == "number" and not (value.isascii() and value.isdecimal())):
+        plain = what != "number" or (value.isascii() and value.isdecimal() and len(value) < 10)
+        if not what or value.startswith("-") or not plain:
             return None
         values[name] = True if what == "flag" else int(value) if what == "number" else value
     return SimpleNamespace(**values)

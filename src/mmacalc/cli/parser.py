@@ -39,7 +39,8 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(*flags, action=_Show, text=text, help=help)
 
     def error(self, message: str) -> NoReturn:
-        raise Error(f"{message}. `{self.prog} -h` lists the options.")
+        shown = message if len(message) < 200 else f"{message[:200]}..."
+        raise Error(f"{shown}. `{self.prog} -h` lists the options.")
 
 
 def whole_number(text: str) -> int:
