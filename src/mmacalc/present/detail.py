@@ -37,7 +37,7 @@ def page(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
         *_mappings(instruction, fields),
         *_provenance(instruction),
     ]
-    return heading(instruction) + "".join(f"    {line}\n" for line in lines) + "\n"
+    return heading(instruction) + "".join(f"    {line}\n" for line in lines)
 
 
 def has_blocks(instruction: Instruction) -> bool:
