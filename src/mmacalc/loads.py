@@ -12,9 +12,13 @@ That is the layout of the operands themselves, a piece at a time: load number x 
 first loads K=0..3 and K=8..11 into two VGPRs, and the next loads K=4..7 and 12..15", which is the case of
 32x32x16; its other three sentences are 16x16x64 of 8 bits, and 32x32x64 of 4 and of 6 bits.
 
-What the guide leaves open: which lane's address fetches which part of the tile. `TransposeLoad.fetched` is the
-reading that needs the least (the lanes in turn take consecutive pieces of the tile, `elements` rows i at a time);
-nobody has confirmed it, and its provenance says so.
+What the guide leaves open: which lane's address fetches which part of the tile. Triton 3.9.0 generates addresses
+for the loads of 4, 8 and 16 bits, and they are one pattern: the lanes of a row take the tile in turn, `elements`
+rows i at a time,
+
+    k (ih il) -> lane (k ih), item (il)
+
+For 6 bits the pattern is carried over; nobody has confirmed it. Each load's `provenance` says which it is.
 """
 
 from __future__ import annotations
@@ -32,11 +36,13 @@ if TYPE_CHECKING:
 __all__ = ["Step", "TransposeLoad", "feeding", "transpose_loads"]
 
 LANES = 16  # of a row, the group of lanes that transposes a tile
-OPEN = "the CDNA4 ISA guide does not say which lane's address fetches which part of the tile"
 
 
-class TransposeLoad(namedtuple("TransposeLoad", "architecture name opcode bits registers")):
-    """One such load: its mnemonic and opcode, the bits of an element, and the registers it fills in each lane."""
+class TransposeLoad(namedtuple("TransposeLoad", "architecture name opcode bits registers received_by fetched_by")):
+    """One such load: its mnemonic and opcode, the bits of an element, and the registers it fills in each lane.
+
+    received_by, fetched_by: how sure `received` and `fetched` are, in the words of `Instruction.provenance_of`.
+    """
 
     __slots__ = ()
     architecture: Architecture
@@ -44,8 +50,16 @@ class TransposeLoad(namedtuple("TransposeLoad", "architecture name opcode bits r
     opcode: int
     bits: int
     registers: int
+    received_by: str
+    fetched_by: str
 
-    provenance = {"received": "one source", "fetched": "unconfirmed"}
+    @property
+    def open(self) -> str:
+        """What public sources leave open about this load."""
+        text = "the CDNA4 ISA guide does not say which lane's address fetches which part of the tile"
+        if self.fetched_by == "unconfirmed":
+            return f"{text}; it is taken to be as in the other widths, which nobody has confirmed"
+        return f"{text}; the pattern is that of the addresses that Triton 3.9.0 generates"
 
     @property
     def elements(self) -> int:
@@ -59,7 +73,7 @@ class TransposeLoad(namedtuple("TransposeLoad", "architecture name opcode bits r
 
     @property
     def fetched(self) -> Layout:
-        """Which lane of a row, and where in the bits at its address, fetches element [k][i]. Unconfirmed."""
+        """Which lane of a row, and where in the bits at its address, fetches element [k][i]."""
         sizes = {"k": self.elements, "ih": LANES // self.elements, "il": self.elements}
         return Layout("k (ih il) -> lane (k ih), item (il)", ("k", "i"), sizes)
 

@@ -40,7 +40,13 @@ def linear_layouts():
 
     def entry(arch, shape, operand, layout, extent):
         found = builder.to_linear_layout(layout._to_ir(builder), list(extent))
-        return {"arch": arch, "shape": shape, "operand": operand, "registers": found.reg_bases, "lanes": found.lane_bases}
+        return {
+            "arch": arch,
+            "shape": shape,
+            "operand": operand,
+            "registers": found.reg_bases,
+            "lanes": found.lane_bases,
+        }
 
     def operands(arch, parent, m, n, k, bits, width):
         shape = [m, n, k, bits]

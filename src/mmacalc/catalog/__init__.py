@@ -9,7 +9,7 @@ named ones last:
 
 A line with "on": ("name", ...) among its named arguments belongs to those architectures of its file only.
 A file may also have ALIASES, a dictionary from other spellings to the names of its lines, and TRANSPOSE_LOADS,
-the loads of `mmacalc.loads`: (name, opcode, bits of an element, registers).
+the loads of `mmacalc.loads.TransposeLoad`, whose fields a line gives after the architecture.
 Files are those in this folder, and those that the environment variable MMACALC_CATALOG names.
 """
 
@@ -38,7 +38,7 @@ class Entry:
         record: dict[str, Any],
         lines: tuple[tuple[Any, ...], ...],
         aliases: dict[str, str],
-        transpose_loads: tuple[tuple[str, int, int, int], ...] = (),
+        transpose_loads: tuple[tuple[Any, ...], ...] = (),
     ) -> None:
         self.architecture = Architecture(**record)
         self.transpose_loads = transpose_loads

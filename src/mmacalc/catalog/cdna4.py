@@ -148,11 +148,12 @@ ALIASES = {
     "v_mfma_i32_4x4x4i8": "v_mfma_i32_4x4x4_16b_i8",
 }
 
-# Loads that transpose a tile between LDS and the registers: (name, opcode, bits of an element, registers).
-# Source: CDNA4 ISA guide, section 11.4 and the DS opcodes of chapter 12.
+# Loads that transpose a tile between LDS and the registers: (name, opcode, bits of an element, registers, how sure
+# it is which element a lane receives, and which its address fetches). See `mmacalc.loads`.
+# Source: CDNA4 ISA guide, section 11.4 and the DS opcodes of chapter 12; the addresses that Triton 3.9.0 generates.
 TRANSPOSE_LOADS = (
-    ("ds_read_b64_tr_b4", 0xe0, 4, 2),
-    ("ds_read_b96_tr_b6", 0xe1, 6, 3),
-    ("ds_read_b64_tr_b8", 0xe2, 8, 2),
-    ("ds_read_b64_tr_b16", 0xe3, 16, 2),
+    ("ds_read_b64_tr_b4", 0xe0, 4, 2, "two sources agree", "one source"),
+    ("ds_read_b96_tr_b6", 0xe1, 6, 3, "one source", "unconfirmed"),
+    ("ds_read_b64_tr_b8", 0xe2, 8, 2, "two sources agree", "one source"),
+    ("ds_read_b64_tr_b16", 0xe3, 16, 2, "two sources agree", "one source"),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..catalog import entry, instructions
 from ..errors import Error, did_you_mean
-from ..loads import LANES, OPEN, feeding, transpose_loads
+from ..loads import LANES, feeding, transpose_loads
 from .parser import number_or_name
 
 TYPE_CHECKING = False
@@ -67,7 +67,7 @@ def _operand(options: Namespace) -> str:
         return _document(
             "lds-transpose", architecture=instruction.arch, instruction=instruction.name, matrix=operand.name,
             modifiers=operand.fields, pattern=operand.pattern, sizes=operand.sizes,
-            loads=[_step(step) for step in steps], open=OPEN,
+            loads=[_step(step) for step in steps], tile=_about(steps[0].load),
         )  # fmt: skip
     stored = "column by column" if operand.name == "A" else "row by row"
     lines = [
@@ -76,7 +76,7 @@ def _operand(options: Namespace) -> str:
         f"{operand.name} ({operand.format.title}), {stored} in LDS: {len(steps)} loads",
         *(line for step in steps for line in _described(operand, step)),
         f"Layout: {operand.pattern}",
-        f"Open: {OPEN}",
+        *_tile_lines(steps[0].load),
     ]
     return "\n".join(lines) + "\n"
 
@@ -105,10 +105,10 @@ def _step(step: Step) -> dict[str, object]:
 def _tile(load: TransposeLoad, as_json: bool) -> str:
     received, fetched = load.received, load.fetched
     if as_json:
-        return _document("lds-transpose-tile", architecture=load.architecture.name, **_about(load), open=OPEN)
+        return _document("lds-transpose-tile", architecture=load.architecture.name, **_about(load))
     from ..present import tables
 
-    header = ["lane", "fetches (unconfirmed)", *_slots(load)]
+    header = ["lane", f"fetches ({load.fetched_by})", *_slots(load)]
     rows = []
     for lane in range(LANES):
         ((k, first),) = fetched.contents((lane, 0))
@@ -117,8 +117,20 @@ def _tile(load: TransposeLoad, as_json: bool) -> str:
     return (
         f"Architecture: {load.architecture.title}\nLoad: {load.name}\n"
         f"A row of {LANES} lanes transposes a tile T[k][i] of {load.elements} k and {LANES} rows i of A (columns of "
-        f"B).\n{tables.write(header, rows)}Received: {received.pattern}\n"
-        f"Fetched: {fetched.pattern} ({load.provenance['fetched']}: {OPEN})\n"
+        f"B).\n{tables.write(header, rows)}" + "\n".join(_tile_lines(load)) + "\n"
+    )
+
+
+def _tile_lines(load: TransposeLoad) -> tuple[str, ...]:
+    """What a lane of a row receives, and what is at its address, of a tile whose first row i and first k are 0."""
+    received, fetched = (
+        f"{layout.pattern}, {', '.join(f'{name}={size}' for name, size in layout.trimmed_sizes.items())}"
+        for layout in (load.received, load.fetched)
+    )
+    return (
+        f"A lane of a row of {LANES} receives: {received} ({load.received_by})",
+        f"At its address lies: {fetched} ({load.fetched_by})",
+        f"Open: {load.open}",
     )
 
 
@@ -137,7 +149,7 @@ def _listing(loads: tuple[TransposeLoad, ...], as_json: bool) -> str:
     if as_json:
         return _document(
             "lds-transpose-loads", architecture=loads[0].architecture.name,
-            loads=[{**_about(load), "fills": [_fed(o) for o in _operands(load)]} for load in loads], open=OPEN,
+            loads=[{**_about(load), "fills": [_fed(operand) for operand in _operands(load)]} for load in loads],
         )  # fmt: skip
     lines = [f"Architecture: {loads[0].architecture.title}"]
     for load in loads:
@@ -146,16 +158,18 @@ def _listing(loads: tuple[TransposeLoad, ...], as_json: bool) -> str:
             f"{load.bits} bits in each lane; fills"
         )
         lines += [f"    {_fed(operand)}" for operand in _operands(load)]
-    return "\n".join((*lines, f"Open: {OPEN}")) + "\n"
+        lines.append(f"    Open: {load.open}")
+    return "\n".join(lines) + "\n"
 
 
 def _about(load: TransposeLoad) -> dict[str, object]:
-    layouts = {"received": load.received, "fetched": load.fetched}
+    layouts = {"received": (load.received, load.received_by), "fetched": (load.fetched, load.fetched_by)}
     return {
         "load": load.name, "opcode": load.opcode, "element_bits": load.bits, "registers": load.registers,
         "elements": load.elements, "lanes": LANES,
-        **{name: {"pattern": layout.pattern, "sizes": layout.trimmed_sizes, "provenance": load.provenance[name]}
-           for name, layout in layouts.items()},
+        "open": load.open,
+        **{name: {"pattern": layout.pattern, "sizes": layout.trimmed_sizes, "provenance": provenance}
+           for name, (layout, provenance) in layouts.items()},
     }  # fmt: skip
 
 
