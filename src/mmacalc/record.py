@@ -417,12 +417,15 @@ class Instruction:
         """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
         return not self.format("A").is_float
 
-    def format(self, operand: str, fields: Mapping[str, int] = {}) -> Format:
+    def format(self, operand: str, fields: Mapping[str, int | str] = {}) -> Format:
         """The number format of an operand's elements; K is a compression index.
 
         Args:
             operand: one of `operands`.
-            fields: modifiers as `resolved` gives them; they matter where a field chooses the format.
+            fields: modifiers; they matter where a field chooses the format.
+
+        Raises:
+            Error: a field's value chooses no format.
 
         >>> import mmacalc
         >>> inst = mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4")
@@ -433,7 +436,11 @@ class Instruction:
             return named("index")
         name = self.formats[operand]
         if name in CHOICES:
-            name = CHOICES[name][fields.get(self.architecture.format_fields[operand], 0)]
+            field = self.architecture.format_fields[operand]
+            value = self.resolved(fields).get(field, 0)
+            if not 0 <= value < len(CHOICES[name]):
+                self.check_modifiers(None, {field: value})
+            name = CHOICES[name][value]
         return named(name)
 
     @property
@@ -489,9 +496,9 @@ class Instruction:
         return "assumed" if part in self.architecture.facts.get("assumed", ()) else self._stated
 
     def format_names(self, operand: str) -> set[str]:
-        """The names of the formats that an operand can have: several where a field chooses."""
+        """The names of the formats that an operand can have: several where a field chooses, and the choice's own."""
         name = self.formats[operand]
-        return set(CHOICES.get(name, (name,)))
+        return {name, *CHOICES.get(name, ())}
 
     # --- operands ---
 

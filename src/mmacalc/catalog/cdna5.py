@@ -19,7 +19,7 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "wmma-wave32",
         "waves": (32,),
-        "aliases": ("gfx1250", "mi400", "mi430x", "mi440x", "mi450x", "mi455x"),
+        "aliases": ("gfx1250", "mi400", "mi455x"),
         "targets": ("gfx1250",),
         "encoding": "VOP3P",
         "register_alignment": 8,
