@@ -194,8 +194,9 @@ def _backward(instruction: Instruction, wave: int, fields: Mapping[str, int]) ->
 def _provenance(instruction: Instruction) -> Iterator[str]:
     """What about the page is not confirmed; nothing where all of it is."""
     parts = {"cycles": "Execution cycles", "valu_cycles": "VALU co-execution cycles", "arithmetic": "Order of rounding"}
-    if instruction.valu_cycles is None:
-        del parts["valu_cycles"]
+    for part in ("cycles", "valu_cycles"):
+        if getattr(instruction, part) is None:
+            del parts[part]
     parts |= {name: f"Layout of {name}" for name in instruction.operands}
     doubtful = {text: instruction.provenance_of(part) for part, text in parts.items()}
     doubtful = {text: word for text, word in doubtful.items() if word in ("unconfirmed", "assumed")}
