@@ -109,6 +109,13 @@ def test_every_formula_of_every_page_evaluates_to_the_place_and_back(arch):
         evaluate(operand)
 
 
+def test_fields_that_choose_index_sets_are_supported_where_there_are_several():
+    new, kept = "v_smfmac_f32_16x16x128_fp8_fp8", "v_smfmac_f32_16x16x64_fp8_fp8"
+    pages = {name: lines("-a", "gfx950", "-i", name, "-d") for name in (new, kept)}
+    assert "        CBSZ and ABID bits supported: False" in pages[new]
+    assert "        CBSZ and ABID bits supported: True" in pages[kept]
+
+
 def test_a_page_without_doubts_has_no_word_of_them():
     for name in ("v_mfma_f32_16x16x4_f32", "v_mfma_f64_16x16x4_f64"):
         assert not [line for line in lines("-a", "gfx950", "-i", name, "-d") if "Provenance" in line]

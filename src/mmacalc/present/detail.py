@@ -128,6 +128,9 @@ def _capabilities(instruction: Instruction) -> Iterator[str]:
 
 def _modifiers(instruction: Instruction) -> Iterator[str]:
     has = instruction.features
+    if instruction.sparse and all(instruction.index_sets(wave) == 1 for wave in instruction.architecture.waves):
+        # One set of indices fills the register: CBSZ and ABID, or OPSEL, have nothing to choose.
+        has = tuple(word for word in has if word not in ("cbsz", "opsel"))
     yield "Register modifiers:"
     for field, operand in instruction.choices.items():
         yield f"    {field.upper()} chooses the format of {operand}: True"
