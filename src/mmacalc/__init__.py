@@ -36,7 +36,7 @@ _HOMES = {
     "WaitStates": "isa.hazards", "find": "query", "instruction": "catalog", "instructions": "catalog",
     "wait_states": "isa.hazards",
 }  # fmt: skip
-_ROOMS = ("catalog", "cli", "emulator", "errors", "formats", "isa", "layout", "present", "query", "rocwmma")
+_ROOMS = ("catalog", "cli", "emulator", "errors", "formats", "isa", "layout", "loads", "present", "query", "rocwmma")
 
 
 def __getattr__(name: str) -> Any:
