@@ -416,3 +416,66 @@ def test_lint_asks_for_the_nops_that_llc_inserts_into_a_listing(target):
 
 def mend_states(nop):
     return int(nop.split()[1]) + 1 if nop.startswith("s_nop") else 1
+
+
+# --- what clang emits for kernels with loops and branches needs no mending, until its nops are taken out ---
+
+KERNEL = """
+typedef float f16 __attribute__((ext_vector_type(16))); typedef float f8 __attribute__((ext_vector_type(8)));
+typedef float f4 __attribute__((ext_vector_type(4))); typedef _Float16 h4 __attribute__((ext_vector_type(4)));
+typedef _Float16 h16 __attribute__((ext_vector_type(16)));
+#define KERNEL __attribute__((global)) void
+#if defined(__gfx1250__) || defined(__gfx1100__)
+#ifdef __gfx1250__
+#define MMA(a, b, c) __builtin_amdgcn_wmma_f32_16x16x32_f16(0, a, 0, b, 0, c, 0, 0)
+#else
+#define MMA(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a, b, c)
+#endif
+KERNEL kernel(const h16* a, const h16* b, f8* out, int n) {
+  int t = __builtin_amdgcn_workitem_id_x();
+  f8 c = {0};
+  for (int i = 0; i < n; i++) {
+    h16 x = a[t + i];
+    c = MMA(x, b[t], c);
+    for (int j = 0; j < 8; j++) x[j] = (_Float16)c[j];
+    c = MMA(x, b[t], c);
+  }
+  out[t] = c;
+}
+#else
+KERNEL kernel(const h4* a, const h4* b, float* out, int n) {
+  int t = __builtin_amdgcn_workitem_id_x();
+  f16 c = {0};
+  f4 d = {0};
+  for (int i = 0; i < n; i++) {
+    h4 x = a[t + i * 64], y = b[t + i * 64];
+    x[0] = (_Float16)((float)x[0] * 2.0f + c[3]);
+    c = __builtin_amdgcn_mfma_f32_32x32x8f16(x, y, c, 0, 0, 0);
+    if (c[0] > 3.0f) d = __builtin_amdgcn_mfma_f32_4x4x4f16(x, y, d, 0, 0, 0);
+    d = __builtin_amdgcn_mfma_f32_16x16x4f32(d[0], c[1], d, 0, 0, 0);
+  }
+  for (int j = 0; j < 16; j++) out[t * 16 + j] = c[j];
+  for (int j = 0; j < 4; j++) out[4096 + t * 4 + j] = d[j];
+}
+#endif
+"""
+
+
+@pytest.mark.parametrize("target", [*MFMA, "gfx1100", "gfx1250"])
+def test_what_clang_emits_is_clean_and_without_its_nops_is_not_until_mended(target):
+    from mmacalc.isa.lint import lint
+
+    assert shutil.which("clang-22"), "clang-22 is missing: these tests need LLVM 22 and never skip"
+    command = [
+        *["clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O2", "-S", "-o", "-", "-"],
+        f"--offload-arch={target}",
+    ]
+    done = subprocess.run(command, input=KERNEL, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert lint(done.stdout, target) == ()
+    lines = ["" if re.match(r"\s*[sv]_nop", text) else text for text in done.stdout.splitlines()]
+    found = lint("\n".join(lines), target)
+    assert found or target == "gfx1100"  # whose D never is the next A or B without a conversion between
+    for one in found:
+        lines[one.line - 1] = "\n".join([*one.mend, lines[one.line - 1]])
+    assert lint("\n".join(lines), target) == ()

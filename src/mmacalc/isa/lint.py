@@ -6,7 +6,8 @@ conditional branch, and loops back to their head; where paths meet, the one that
 What is assumed: a branch whose target is not in the listing, and s_setpc, lead nowhere; s_swappc and s_call come back
 at once; every instruction between two others gives one wait state and s_nop N gives N + 1 (as LLVM counts; where the
 unit is v_nop only VALU instructions count); macros are not expanded; `.if` and `.rept` are read once, as written;
-registers of names that the listing does not set are unknown and make no finding. Waiting for memory (s_waitcnt) and
+registers of names that the listing does not set are unknown and make no finding; nor does v_wmma_f64_16x16x4_f64,
+whose wait states no source gives. Waiting for memory (s_waitcnt) and
 hazards without a matrix or dot instruction are not looked at.
 """
 
