@@ -61,10 +61,21 @@ def test_importing_the_package_imports_no_room_of_it():
         ["--architecture=MI300X", "--instruction=v_mfma_f32_16x16x16f16", "--A_matrix", "--get_register",
          "--I_coordinate=3", "--K_coordinate=9"],
         ["--arch", "gfx942", "--instr", "v_mfma_f32_16x16x16_f16", "-gA", "-I3", "-K9"],
+        ["--arch", "gfx942", "--inst", "v_mfma_f32_16x16x16_f16", "--get", "--A", "--I", "3", "--K-c", "9", "--wave=64"],
     ],
 )  # fmt: skip
 def test_every_way_of_spelling_the_options_means_the_same(argv):
     assert answer(argv) == (0, ANSWER, "")
+
+
+@pytest.mark.parametrize("abbreviation", ["--o", "--op", "--ops"])
+def test_abbreviations_of_amds_options_are_not_taken_by_ours(abbreviation):
+    """AMD's tool has --opsel and --output-calculation; --op_sel_hi is ours."""
+    argv = ["-a", "rdna3", "-i", "v_wmma_f16_16x16x16_f16", "-D", "-g", abbreviation, "4"]
+    if abbreviation == "--o":
+        assert "could match --output_calculation, --opsel" in answer(argv).err
+    else:
+        assert answer(argv) == answer([*argv[:6], "--opsel", "4"])
 
 
 BAD = [
@@ -136,6 +147,28 @@ def test_a_reader_that_closes_the_pipe_early_is_no_error():
         shell=True, capture_output=True, text=True, executable="/bin/bash",
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("Architecture: CDNA1\n0\n", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "out", "err"),
+    [
+        ("-a cdna3 -L >/dev/full", 2, "", "mmacalc: the answer could not be written: No space left on device\n"),
+        ("-a cdna3 -L >&-", 0, "", ""),
+        ("-a cdna9 -L 2>&-", 2, "", ""),
+        ("batch <&-", 2, "", "mmacalc: standard input is closed; give command lines there, or files that hold them\n"),
+    ],
+)
+def test_a_stream_that_is_closed_or_full_is_no_traceback(line, status, out, err):
+    done = subprocess.run(f"{sys.executable} -m mmacalc {line}", shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (status, out, err)
+
+
+def test_a_batch_line_that_asks_for_help_in_json_is_answered_with_the_help(tmp_path):
+    lines = tmp_path / "lines"
+    lines.write_text("-h --json\n--json -v\n")
+    status, out, _ = answer(["batch", str(lines)])
+    assert status == 0
+    assert [json.loads(line)["stdout"][:7] for line in out.splitlines()] == ["usage: ", "mmacalc"]
 
 
 def test_help_and_version_speak_for_this_program():
