@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import mmacalc
@@ -121,3 +122,34 @@ def test_find_looks_across_architectures():
     assert all((inst.m, inst.k, inst.formats["A"]) == (32, 8, "f16") for inst in found)
     assert {inst.formats["A"] for inst in mmacalc.find(a="fp8")} >= {"e4m3", "e4m3fnuz"}
     assert [inst.name for inst in mmacalc.find(arch="cdna3", opcode=0x4C)] == ["v_mfma_f32_32x32x8_f16"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda a: a.locate(i=1.0), "i = 1.0 should be a whole number"),
+        (lambda a: a.locate(i="1"), "i = '1' should be a whole number"),
+        (lambda a: a.locate(i=4), "i = 4 is outside A of v_mfma_f32_4x4x4_16b_f16: i is 0 to 3"),
+        (lambda a: a.locate(x=0), "no coordinate 'x'"),
+        (lambda a: a.contents(None, 0), "register = None should be a whole number"),
+        (lambda a: a.contents(0, -1), "lane = -1 is outside the wave"),
+        (lambda a: a.instruction.operand("A", cbsz=-1), "CBSZ of .* is 0 to 4; got -1"),
+        (lambda a: a.instruction.operand("A", cbsz=0.5), "cbsz = 0.5 should be a whole number"),
+        (lambda a: a.instruction.operand("A", cbsz="1"), "cbsz = '1' should be a number"),
+        (lambda a: a.instruction.operand("A", cbsz=1, abid=2), "ABID of .* with CBSZ 1 is 0 or 1; got 2"),
+        (lambda a: a.instruction.operand("A", blpg=1), "Did you mean blgp"),
+        (lambda a: a.instruction.operand("A", wave="64"), "no wave size '64'; it has 64"),
+        (lambda a: a.instruction.operand("E"), "no operand 'E'; it has A, B, C, D"),
+    ],
+)
+def test_every_bad_argument_is_an_error_that_says_what_would_be_right(ask, says):
+    operand = mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16").operand("A")
+    with pytest.raises(Error, match=says):
+        ask(operand)
+
+
+def test_the_integers_of_numpy_are_as_good_as_those_of_python():
+    operand = mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16").operand("A")
+    one = np.int64(1)
+    assert operand.locate(i=one, k=np.uint8(1)) == operand.locate(i=1, k=1)
+    assert operand.contents(one, one) == operand.contents(1, 1)

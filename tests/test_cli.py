@@ -61,7 +61,7 @@ def test_importing_the_package_imports_no_room_of_it():
         ["--architecture=MI300X", "--instruction=v_mfma_f32_16x16x16f16", "--A_matrix", "--get_register",
          "--I_coordinate=3", "--K_coordinate=9"],
         ["--arch", "gfx942", "--instr", "v_mfma_f32_16x16x16_f16", "-gA", "-I3", "-K9"],
-        ["--arch", "gfx942", "--inst", "v_mfma_f32_16x16x16_f16", "--get", "--A", "--I", "3", "--K-c", "9", "--wave=64"],
+        ["--arch=gfx942", "--inst", "v_mfma_f32_16x16x16_f16", "--get", "--A", "--I", "3", "--K-c", "9", "--wave", "64"],
     ],
 )  # fmt: skip
 def test_every_way_of_spelling_the_options_means_the_same(argv):
@@ -118,6 +118,8 @@ BAD = [
     ([*WMMA, "-A", "-g", "--neg", "8"], "NEG of .* 0 to 7"),
     (["-a", "rdna3", "-i", "v_wmma_f16_16x16x16_f16", "-D", "-g", "--opsel", "1"], "OPSEL of .* 0 or 4"),
     (["-a", "rdna3", "-i", "v_wmma_i32_16x16x16_iu8", "-A", "-g", "--neg", "4"], "NEG of .* 0 to 3"),
+    (["-a", "rdna4", "-i", "v_swmmac_i32_16x16x64_iu4", "-k", "-g", "--opsel", "1"], "in wave32 is 0; got 1"),
+    (["-a", "rdna4", "-i", "v_swmmac_i32_16x16x32_iu8", "-D", "-g", "-o", "--opsel", "1"], "it concerns K$"),
     (["find", "--shape", "16x16"], "--shape takes"),
     (["find", "--a", "fp17"], "unknown number format"),
     (["find", "--k", "12345"], "no instruction fits"),

@@ -209,11 +209,11 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
     instruction.check_modifiers(instruction.architecture.wave(options.wavefront), fields)
     for name in fields:
         concerned = concerns(instruction, name)
-        if not (matrix in concerned or (matrix == "D" and options.output_calculation)):
-            others = " and ".join(concerned) or "no matrix alone"
-            raise Error(
-                f"--{name} does not concern {matrix} of {instruction.name}; it concerns {others}, and -D with -o"
-            )
+        # -o shows no index, and OPSEL of a sparse instruction concerns nothing else.
+        shown = options.output_calculation and not (name == "opsel" and concerned == ("K",))
+        if matrix not in concerned and not (matrix == "D" and shown):
+            others = " and ".join(concerned) + ("" if concerned == ("K",) else ", and -D with -o")
+            raise Error(f"--{name} does not concern {matrix} of {instruction.name}; it concerns {others}")
     return instruction.operand(matrix, options.wavefront, **fields)
 
 
