@@ -1,6 +1,7 @@
 """The catalog: what it holds, how it is looked up, and that an architecture is one file."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -106,6 +107,9 @@ def test_an_architecture_is_one_file_and_no_code(tmp_path):
         ('("v_x", 1, (16, 16, 0, 1), ("f16", "f16", "f32", "f32"))', "four positive numbers"),
         ('("v_x", 1, (16, 16, 4, 1), ("f17", "f16", "f32", "f32"))', "Did you mean f16"),
         ('("v_x", 1, (16, 16, 4, 1), ("f16",) * 4, 1, 1, "", {"provenance": "rumour"})', "not one of"),
+        ('("v_x", 1, (16, 16, 4), ("f16",) * 4)', "not enough values|four positive numbers"),
+        ('("v_x", 1)', "missing .* 'shape' and 'formats'"),
+        ('("v_x", 1, (16, 16, 16, 1), ("f16",) * 4, 1, 1, "cbzs")', "unknown feature 'cbzs'. Did you mean cbsz"),
     ],
 )
 def test_a_wrong_catalog_line_is_refused_when_the_instruction_is_made(tmp_path, monkeypatch, line, says):
@@ -114,6 +118,37 @@ def test_a_wrong_catalog_line_is_refused_when_the_instruction_is_made(tmp_path, 
     record = eval(IMAGINARY.split("ARCHITECTURES = ")[1].split("INSTRUCTIONS")[0])[0]
     with pytest.raises(Error, match=says):
         Entry(record, (eval(line),), {}).instructions()
+
+
+@pytest.mark.parametrize("shape", [(20, 20, 4, 1), (16, 16, 6, 1), (32, 32, 4, 4), (4, 4, 4, 8), (2, 128, 4, 1)])
+def test_a_shape_that_does_not_fit_the_family_is_refused_when_an_operand_is_made(shape):
+    from mmacalc.catalog import Entry
+
+    record = eval(IMAGINARY.split("ARCHITECTURES = ")[1].split("INSTRUCTIONS")[0])[0]
+    (inst,) = Entry(record, (("v_x", 1, shape, ("f16", "f16", "f32", "f32")),), {}).instructions()
+    with pytest.raises(Error, match="does not fit the layout family 'mfma'"):
+        [inst.operand(name) for name in inst.operands]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.py", "x = (", "cannot be read: '\\(' was never closed"),
+        ("b.py", "INSTRUCTIONS = ()", "has no ARCHITECTURES"),
+        ("c.txt", IMAGINARY, "not a readable Python file"),
+        ("d.py", IMAGINARY.replace('"unit": "CU",', ""), "record of architecture 'dna9' lacks: unit"),
+    ],
+)
+def test_a_wrong_catalog_file_is_an_error_that_says_what_is_wrong(tmp_path, name, text, says):
+    catalog = tmp_path / name
+    catalog.write_text(text)
+    environment = {**os.environ, "MMACALC_CATALOG": str(catalog)}
+    done = subprocess.run(
+        [sys.executable, "-m", "mmacalc", "-a", "dna9", "-L"], env=environment, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.search(says, done.stderr), done.stderr
+    assert done.stderr.count("\n") <= 2
 
 
 def test_find_looks_across_architectures():

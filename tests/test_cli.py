@@ -61,7 +61,7 @@ def test_importing_the_package_imports_no_room_of_it():
         ["--architecture=MI300X", "--instruction=v_mfma_f32_16x16x16f16", "--A_matrix", "--get_register",
          "--I_coordinate=3", "--K_coordinate=9"],
         ["--arch", "gfx942", "--instr", "v_mfma_f32_16x16x16_f16", "-gA", "-I3", "-K9"],
-        ["--arch=gfx942", "--inst", "v_mfma_f32_16x16x16_f16", "--get", "--A", "--I", "3", "--K-c", "9", "--wave", "64"],
+        ["--arch=gfx942", "-i", "v_mfma_f32_16x16x16_f16", "--get", "--A", "--I", "3", "--K-c", "9", "--wave", "64"],
     ],
 )  # fmt: skip
 def test_every_way_of_spelling_the_options_means_the_same(argv):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Architecture", "Element", "Instruction", "Location", "Operand"]
 
+# What an AMD catalog line may have among its features; those of other vendors are the business of their rules.
+FEATURES = ("sparse", "cbsz", "blgp", "opsel", "neg", "neg_c", "scale")
 PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfirmed", "assumed")
 
 
@@ -357,12 +359,17 @@ class Instruction:
 
     def _check_row(self, shape: tuple[int, ...]) -> None:
         where = f"catalog line of {self.name} ({self.arch})"
-        if not all(isinstance(size, int) and size > 0 for size in shape):
+        if len(shape) != 4 or not all(isinstance(size, int) and size > 0 for size in shape):
             raise Error(f"{where}: the shape is {shape}; it should be four positive numbers M, N, K, blocks")
         if self._stated not in PROVENANCES:
             raise Error(f"{where}: provenance '{self._stated}' is not one of: {', '.join(PROVENANCES)}")
         for name in self.formats.values():
             named(CHOICES.get(name, (name,))[0])
+        if self.architecture.vendor == "amd":
+            for word in self.features:
+                if word not in FEATURES:
+                    hint = did_you_mean(word, FEATURES)
+                    raise Error(f"{where}: unknown feature '{word}'.{hint} Known: {', '.join(FEATURES)}")
 
     def __repr__(self) -> str:
         return f"Instruction({self.arch!r}, {self.name!r})"
