@@ -200,6 +200,20 @@ def test_json_says_what_the_text_says():
     assert matrix["elements"][0][35][1]["text"] == "A[3][9]"
 
 
+@pytest.mark.parametrize(
+    ("arch", "name", "modifiers"),
+    [
+        ("cdna3", "v_mfma_f32_4x4x4_16b_f16", {"cbsz": 5, "abid": 16, "blgp": 8}),
+        ("cdna3", "v_smfmac_f32_16x16x32_f16", {"cbsz": 4, "abid": 4}),
+        ("rdna4", "v_swmmac_i32_16x16x64_iu4", {"opsel": 2, "neg": 4, "neg_hi": 1}),  # in wave32 one set of indices
+        ("rdna4", "v_swmmac_f32_16x16x32_f16", {"opsel": 4, "neg": 8, "neg_hi": 8}),
+    ],
+)
+def test_the_json_page_has_every_value_that_a_modifier_can_take(arch, name, modifiers):
+    found = json.loads(answer(["-a", arch, "-i", name, "-d", "--json"]).out)["modifiers"]
+    assert found == {field: list(range(count)) for field, count in modifiers.items()}
+
+
 def test_json_lists_what_the_text_leaves_out_as_amds_tool_does():
     argv = ["-a", "cdna2", "-i", "v_mfma_f32_4x4x4f16", "-A", "-m", "-l", "40", "--cbsz", "1"]
     text, whole = answer(argv), json.loads(answer([*argv, "--json"]).out)
