@@ -319,7 +319,7 @@ class Instruction:
             `mmacalc.formats.CHOICES`, such as f8f6f4, is a choice that a field makes: see `format`.
         opcode, cycles: the opcode field, and how long the instruction occupies the unit; None if not known. Where
             the cycles depend on the formats (see `cycles_for`), they are those of the first format.
-        valu_cycles: of those, how many can run VALU instructions; None if none can.
+        valu_cycles: of those, how many can run VALU instructions; None if none can, or if that is unconfirmed.
         features: the words of the catalog line: sparse, cbsz, blgp, neg, opsel ...
         aliases, facts: other spellings, and whatever else the line says.
         provenance: how sure the line is: "unconfirmed" when any part of it is, see `provenance_of`.
