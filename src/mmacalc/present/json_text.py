@@ -1,7 +1,8 @@
 """The same answers as JSON, with stable keys.
 
 Every answer is one object with `schema_version` and `query`. One about an instruction also has `architecture`,
-`instruction` and `provenance`; a list of instructions has these in each of its `instructions`. The schema version rises when a key changes its meaning or goes away, not when one is added.
+`instruction` and `provenance`; a list of instructions has these in each of its `instructions`. The schema version
+rises when a key changes its meaning or goes away, not when one is added.
 """
 
 from __future__ import annotations
