@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
+    from typing import TextIO
 
     from .parser import Parser
 
@@ -98,12 +99,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     reply = answer(sys.argv[1:] if argv is None else argv)
     try:
-        sys.stderr.write(reply.err)
-        sys.stdout.write(reply.out)
-        sys.stdout.flush()
+        _write(sys.stderr, reply.err)
+        _write(sys.stdout, reply.out)
     except BrokenPipeError:
-        import os
-
-        # Python flushes standard output once more as it exits; point it where nobody minds.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+    except OSError as problem:
+        _drop_output()
+        _write(sys.stderr, f"mmacalc: the answer could not be written: {problem.strerror}\n")
+        return 2
     return reply.status
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is not None:  # as it is where the shell closed it (`>&-`)
+        stream.write(text)
+        stream.flush()
+
+
+def _drop_output() -> None:
+    """Point standard output where nobody minds: Python flushes it once more as it exits."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
