@@ -11,6 +11,7 @@ from importlib import import_module
 
 from .errors import Error, did_you_mean
 from .formats import named
+from .rules import fields as rule_fields
 from .rules import place
 
 TYPE_CHECKING = False
@@ -306,7 +307,7 @@ class Instruction:
         name: str,
         opcode: int | None,
         shape: tuple[int, int, int, int],
-        formats: tuple[str, str, str, str],
+        formats: tuple[str, str, str, str] | Mapping[str, str],
         cycles: int | None = None,
         valu_cycles: int | None = None,
         features: str = "",
@@ -316,7 +317,7 @@ class Instruction:
     ) -> None:
         self.architecture, self.arch, self.name, self.opcode = architecture, architecture.name, name, opcode
         self.m, self.n, self.k, self.blocks = shape
-        self.formats = dict(zip("ABCD", formats))
+        self.formats = dict(formats) if isinstance(formats, dict) else dict(zip("ABCD", formats))
         self.cycles, self.valu_cycles = cycles, valu_cycles
         self.features = tuple(features.split())
         self.aliases, self.provenance, self.facts = aliases, provenance, facts
@@ -345,19 +346,25 @@ class Instruction:
     @property
     def operands(self) -> tuple[str, ...]:
         """The names of the operands: A B C D, or A B D K for a sparse AMD instruction; SA, SB for scales."""
+        if "operands" in self.facts:
+            named_operands: tuple[str, ...] = self.facts["operands"]
+            return named_operands
         if self.sparse and self.architecture.vendor == "amd":
             return ("A", "B", "D", "K")
         return ("A", "B", "C", "D")
 
     @property
     def flops(self) -> int:
-        """Operations of one instruction: a multiplication and an addition for each of M N K in every block."""
-        return 2 * self.m * self.n * self.k * self.blocks
+        """Operations of one instruction: a multiplication and an addition for each of M N K in every block.
+
+        0 for an instruction that only moves a matrix (ldmatrix).
+        """
+        return 0 if "move" in self.features else 2 * self.m * self.n * self.k * self.blocks
 
     @property
     def integer(self) -> bool:
         """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
-        return not named(self.formats["A"]).is_float
+        return not named(self.formats.get("A", "b16")).is_float
 
     def format(self, operand: str, fields: Mapping[str, int] = {}) -> Format:
         """The number format of an operand's elements; K is a compression index."""
@@ -410,7 +417,7 @@ class Instruction:
         if "neg" in self.features:
             limits["neg"] = tuple(range(4 if self.integer else 8))
             limits["neg_hi"] = (0,) if self.integer else tuple(range(8))
-        return limits
+        return {**limits, **rule_fields(self)}
 
     def index_sets(self, wave: int | None = None) -> int:
         """How many sets of compression indices fit in the index register (1 for a dense instruction)."""
