@@ -124,10 +124,10 @@ def describe(name: str) -> tuple[tuple[int, int, int, int], dict[str, str], list
     if "block_scale" in flags:
         features.append("scale")
         operands += ["SA", "SB"]
-        formats["SA"] = formats["SB"] = facts["scale_format"] = types[4]
+        facts["scale_format"] = types[4]
         vectors = flags[flags.index("scale_vec") + 1] if "scale_vec" in flags else "2X" if "mxf4" in flags else "1X"
         facts["scale_vec"] = int(vectors[0])
-        facts["scale_block"] = depth[0] // facts["scale_vec"]
+        facts["block_size"] = depth[0] // facts["scale_vec"]
     if formats["A"] == "f64":
         facts.setdefault("rounding", "rn")
     blocks = 4 if (m, n, *depth) == (8, 8, 4) and formats["A"] == "f16" else 1

@@ -12,7 +12,7 @@ are read from the name. The name is PTX's, qualifiers in documented order; `mmac
 other orders mean the same. A family that PTX gained after 9.0 is refused: the reference is ptxas 13.0.
 
 Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15), CUTLASS 7107b055, ptxas 13.0.88 for what each target takes.
-`doubts` names an operand whose layout is not confirmed, and why.
+`unconfirmed` names the operand whose layout no second source confirms, and what about it.
 """
 
 NAMES = "_ptx"
@@ -42,10 +42,10 @@ COMMON = {"vendor": "nvidia", "layout": "tensor-core", "waves": (32,), "unit": "
 
 FP8 = "100a 100f 103a 110a 120a 120f 121a"
 FP4 = "120a 120f 121a"
-K_ONE_LANE = {"doubts": {"K": "which lane of a quad the selector names: two sources, no measurement"}}
-K_TWO_ROWS = {"doubts": {"K": "which lane of the pair holds row r + 8: two sources, no measurement"}}
-B_TF32 = {"doubts": {"B": "the registers 2 and 3, by analogy with the 16-bit types"}}
-WGMMA_SP = {"doubts": {"K": "as in mma.sp, for each of the four warps"}}
+K_ONE_LANE = {"unconfirmed": {"K": "which lane of a quad the selector names: two sources, no measurement"}}
+K_TWO_ROWS = {"unconfirmed": {"K": "which lane of the pair holds row r + 8: two sources, no measurement"}}
+B_TF32 = {"unconfirmed": {"B": "the registers 2 and 3, by analogy with the 16-bit types"}}
+WGMMA_SP = {"unconfirmed": {"K": "as in mma.sp, for each of the four warps"}}
 
 INSTRUCTIONS = (
     # --- dense, 16-bit and 32-bit floating point ---

@@ -5,6 +5,7 @@
     w        the warps of a warpgroup (wgmma)                     q, p, s   groups, logical and stored k of a group
     x, y     rows r and r + 8 of the metadata: in lanes, in bits  f   the lanes that the sparsity selector chooses
     kb, p    scaled blocks of k, and the k of a block             tid the lane that the thread id chooses
+    b        the block: of m8n8k4 with f16 the MMA number, of ldmatrix and stmatrix the matrix; otherwise 1
 
 A 32-bit register of A holds e = 32 / bits neighbours along k, the same in B; registers run over the rows 8 apart
 first, then over k. Only m8n8k4 with f16, four multiplications in one warp, has six lines of its own.
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 
     from .placement import Shape
 
-A = "(w i1 i0) (c t e) -> warp (w), lane (i0 t), item (c i1 e)"
-B = "(c t e) j -> lane (j t), item (c e)"
-RESULT = "(w i1 i0) (c t e) -> warp (w), lane (i0 t), item (c i1 e)"
-A_SPARSE = "(w i1 i0) (c t q p) -> warp (w), lane (i0 t), item (c i1 q *s)"
-METADATA = "(w x y i0) (c1 c p) -> warp (w), lane (i0 f c1 x), item (y c *s)"
-SCALE_A = "(i1 i0) (kb p) -> lane (i0 tid i1), item (byte kb)"
-SCALE_B = "(kb p) j -> lane (j tid), item (byte kb)"
+A = "b (w i1 i0) (c t e) -> warp (w), lane (b i0 t), item (c i1 e)"
+B = "b (c t e) j -> lane (b j t), item (c e)"
+RESULT = "b (w i1 i0) (c t e) -> warp (w), lane (b i0 t), item (c i1 e)"
+A_SPARSE = "b (w i1 i0) (c t q p) -> warp (w), lane (b i0 t), item (c i1 q *s)"
+METADATA = "b (w x y i0) (c1 c p) -> warp (w), lane (b i0 f c1 x), item (y c *s)"
+SCALE_A = "b (i1 i0) (kb p) -> lane (b i0 tid i1), item (byte kb)"
+SCALE_B = "b (kb p) j -> lane (b j tid), item (byte kb)"
 
 VOLTA = {
     ("A", "row"): "b (h i) k -> lane (h b i), item (k)",
@@ -44,13 +45,14 @@ VOLTA = {
     ("D", "f32"): "b (h i1 i0) (j2 j1 j0) -> lane (h b j1 i0), item (j2 i1 j0)",
 }
 
-MATRIX = "x (h s) (t e) -> lane (s t), item (x h e)"
-MATRIX_TRANSPOSED = "x (t e) (h s) -> lane (s t), item (x h e)"
-ADDRESSES = "x s -> lane (x s), item ()"
+MATRIX = "b (h s) (t e) -> lane (s t), item (b h e)"
+MATRIX_TRANSPOSED = "b (t e) (h s) -> lane (s t), item (b h e)"
+ADDRESSES = "b s () -> lane (b s), item ()"
 
+RESULT_AXES = ("block", "i", "j")
 AXES = {
-    "A": ("i", "k"), "B": ("k", "j"), "C": ("i", "j"), "D": ("i", "j"), "K": ("i", "k"), "SA": ("i", "k"),
-    "SB": ("k", "j"),
+    "A": ("block", "i", "k"), "B": ("block", "k", "j"), "C": RESULT_AXES, "D": RESULT_AXES,
+    "K": ("block", "i", "k"), "SA": ("block", "i", "k"), "SB": ("block", "k", "j"),
 }  # fmt: skip
 
 # Logical and stored k of a group: 4-bit types keep four of eight, in pairs; tf32 one of two; the rest two of four.
@@ -65,7 +67,7 @@ def _layout(text: str, axes: tuple[str, ...], sizes: tuple[tuple[str, int], ...]
 def _made(text: str, axes: tuple[str, ...], sizes: Mapping[str, int]) -> Layout:
     if sizes.get("w") == 1:
         text = text.replace("warp (w), ", "").replace("(w ", "(")
-    return _layout(text, axes, tuple(sizes.items()))
+    return _layout(text, axes, tuple({"b": 1, **sizes}.items()))
 
 
 def place(shape: Shape, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
@@ -160,22 +162,20 @@ def _volta(shape: Shape, operand: str) -> Placement:
     sizes = {"i": 4, "j": 4, "k": 4, "i1": 2, "i0": 2, "j2": 2, "j1": 2, "j0": 2}
     if line == ("D", "f16"):
         sizes["j"] = 8
-    axes = ("block", *AXES[operand])
-    return packed(_made(VOLTA[line], axes, {**half, **sizes}), shape.format(operand).bits)
+    return packed(_made(VOLTA[line], AXES[operand], {**half, **sizes}), shape.format(operand).bits)
 
 
 def _moved(shape: Shape, operand: str) -> Placement:
-    """ldmatrix and stmatrix: the rows are those in memory. movmatrix: the rows are those of its source."""
-    axes = ("block", "i", "j")
+    """ldmatrix and stmatrix: rows i and columns j are those in memory. movmatrix: the rows are those of its source."""
     transposed = "trans" in shape.features
     rows, columns = (shape.n, shape.m) if transposed else (shape.m, shape.n)
     if operand == "P":
-        return packed(_made(ADDRESSES, axes[:2], {"x": shape.blocks, "s": rows}), 32)
+        return packed(_made(ADDRESSES, RESULT_AXES, {"b": shape.blocks, "s": rows}), 32)
     if shape.facts["moves"] == "movmatrix" and operand == "A":
         transposed = False
     across, along = (columns, rows) if transposed else (rows, columns)
-    sizes = {"x": shape.blocks, "h": across // 8, "s": 8, "t": 4, "e": along // 4}
-    layout = _made(MATRIX_TRANSPOSED if transposed else MATRIX, axes, sizes)
+    sizes = {"b": shape.blocks, "h": across // 8, "s": 8, "t": 4, "e": along // 4}
+    layout = _made(MATRIX_TRANSPOSED if transposed else MATRIX, RESULT_AXES, sizes)
     bits = shape.format(operand).bits
     return packed(layout, bits)._replace(slot_bits=max(bits, 8))
 
