@@ -7,6 +7,8 @@ only the families whose fixed qualifiers it has.
 
 from __future__ import annotations
 
+from functools import cache
+
 from ..errors import Error, did_you_mean
 from ..record import Instruction
 from . import Entry as PlainEntry
@@ -198,12 +200,10 @@ class Entry(PlainEntry):
         """
         given = set(wanted.split("."))
         for family in self._module.INSTRUCTIONS:
-            if not _fixed(family[0]) <= given:
-                continue
-            for full in expand(family[0]):
-                if key(full) == wanted:
-                    self._refuse(family, full)
-                    return family, full
+            if _fixed(family[0]) <= given and wanted in _keys(family[0]):
+                full = _keys(family[0])[wanted]
+                self._refuse(family, full)
+                return family, full
         raise Error(f"no target has '{name}'.{self._nearest(name)}")
 
     def _refuse(self, family: tuple[Any, ...], full: str) -> None:
@@ -246,14 +246,19 @@ def _version(text: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+@cache
+def _keys(template: str) -> dict[str, str]:
+    """The names of a family by their keys."""
+    return {key(name): name for name in expand(template)}
+
+
+@cache
 def _fixed(template: str) -> set[str]:
     """The qualifiers that every name of a family has, as `key` writes them."""
-    depth, word, words = 0, "", []
-    for letter in template + ".":
-        depth += (letter == "{") - (letter == "}")
-        if letter == "." and not depth:
-            words.append(word)
-            word = ""
-        else:
-            word += letter
+    words, open_word = [], ""
+    for part in template.split("."):
+        open_word = f"{open_word}.{part}" if open_word else part
+        if open_word.count("{") == open_word.count("}"):
+            words.append(open_word)
+            open_word = ""
     return {word.lower() for word in words if "{" not in word} - {"shared"}
