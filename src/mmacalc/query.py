@@ -91,9 +91,9 @@ def _layout_free(operand: Operand) -> dict[str, int]:
 
 def same_blocks(operand: Operand) -> list[list[int]]:
     """The blocks of an operand, grouped where CBSZ makes several read the same registers."""
-    groups: dict[tuple[Location, ...], list[int]] = {}
-    for block in range(operand.shape[0]):
-        groups.setdefault(operand.locate(block=block), []).append(block)
+    groups: dict[tuple[int, int], list[int]] = {}
+    for block, step in enumerate(operand.steps("block")):
+        groups.setdefault(step, []).append(block)
     return list(groups.values())
 
 

@@ -10,31 +10,29 @@ from .parity import as_listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from ..query import Term
     from ..record import Operand
+    from .classic import Options
 
 
-def get_register(operand: Operand, options: Namespace) -> str:
+def get_register(operand: Operand, options: Options) -> str:
     """-g: the registers and lanes of one element."""
     coordinates = {"i": options.I_coordinate, "j": options.J_coordinate, "k": options.K_coordinate}
     locations = operand.locate(**coordinates, block=options.block)
     i, j, block = options.I_coordinate, options.J_coordinate, options.block
+    row, col = (coordinates[axis] for axis in operand.axes[1:])
     if options.json:
         from ..present import json_text
 
-        wanted = tuple(coordinates[axis] for axis in operand.axes[1:])
-        return json_text.get_register(operand, (*wanted, block), options.output_calculation)
-    wanted = [coordinates[axis] for axis in operand.axes[1:]]
-    name = element_text(operand, wanted[0], wanted[1], block)
+        return json_text.get_register(operand, (row, col, block), options.output_calculation)
+    name = element_text(operand, row, col, block)
     if not options.output_calculation:
         return heading(operand.instruction) + "".join(f"{name} = {location_text(x)}\n" for x in locations)
     place = location_text(locations[0], f"{SOURCE_FIELDS['D']}_v")
     return f"{heading(operand.instruction)}{name} = {place} = {_sum(operand, i, j, block, _place)}\n"
 
 
-def matrix_entry(operand: Operand, options: Namespace) -> str | Answer:
+def matrix_entry(operand: Operand, options: Options) -> str | Answer:
     """-m: the elements in one register of one lane."""
     register, lane = options.register, options.lane
     found = list(holdings(operand, register, lane))
@@ -74,7 +72,7 @@ def _refuse_unread(operand: Operand, lane: int) -> None:
         raise Error(f"with BLGP {blgp}, lane {lane} is never read: B comes from lanes {read[0]} to {read[-1]}")
 
 
-def register_layout(operand: Operand, options: Namespace) -> str:
+def register_layout(operand: Operand, options: Options) -> str:
     """-R: the registers of the whole matrix."""
     if options.json:
         from ..present import json_text
@@ -85,7 +83,7 @@ def register_layout(operand: Operand, options: Namespace) -> str:
     return heading(operand.instruction) + matrices.register_layout(operand, _style(options), options.transpose)
 
 
-def matrix_layout(operand: Operand, options: Namespace) -> str:
+def matrix_layout(operand: Operand, options: Options) -> str:
     """-M: the matrix elements of all registers and lanes."""
     if options.json:
         from ..present import json_text
@@ -96,7 +94,7 @@ def matrix_layout(operand: Operand, options: Namespace) -> str:
     return heading(operand.instruction) + matrices.matrix_layout(operand, _style(options), options.transpose)
 
 
-def pattern(operand: Operand, options: Namespace) -> str:
+def pattern(operand: Operand, options: Options) -> str:
     """--pattern: the layout in einops-like notation, with the digit sizes and plain einops beside it."""
     if options.json:
         from ..present import json_text
@@ -109,7 +107,7 @@ def pattern(operand: Operand, options: Namespace) -> str:
     )
 
 
-def _style(options: Namespace) -> str:
+def _style(options: Options) -> str:
     return next((style for style in ("csv", "markdown", "asciidoc") if getattr(options, style)), "grid")
 
 

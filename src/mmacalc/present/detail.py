@@ -28,7 +28,7 @@ def page(instruction: Instruction) -> str:
         *_modifiers(instruction),
         *_mappings(instruction),
     ]
-    return heading(instruction) + "".join(f"    {line}\n" for line in lines) + "\n"
+    return heading(instruction) + "".join(f"    {line}\n" for line in lines)
 
 
 def has_blocks(instruction: Instruction) -> bool:
