@@ -190,7 +190,7 @@ def test_b_of_wgmma_is_in_no_register():
         next(iter(WGMMA)).operand("B")
 
 
-MOVING = [inst for inst in EVERY.values() if "move" in inst.features and not inst.name.startswith("movm")]
+MOVING = [inst for name, inst in EVERY.items() if name.startswith(("ldmatrix", "stmatrix"))]
 
 
 @pytest.mark.parametrize("inst", MOVING, ids=lambda i: i.name)
