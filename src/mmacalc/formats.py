@@ -10,7 +10,7 @@ from collections import namedtuple
 
 from .errors import Error, did_you_mean
 
-__all__ = ["FORMATS", "Format", "named"]
+__all__ = ["CHOICES", "FORMATS", "Format", "chosen", "named"]
 
 
 class Format(namedtuple("Format", "name bits kind exponent mantissa bias specials title")):
@@ -55,6 +55,7 @@ _ROWS = (
     ("e2m1", 4, "float", 2, 1, 1, "none", "FP4 (OCP 2-bit exponent, 1-bit mantissa floating point)"),
     ("e8m0", 8, "float", 8, 0, 127, "e8m0", "E8M0 (OCP 8-bit exponent scale)"),
     ("ue4m3", 8, "float", 4, 3, 7, "fn", "UE4M3 (unsigned 4-bit exponent, 3-bit mantissa scale)"),
+    ("ue5m3", 8, "float", 5, 3, 15, "fn", "UE5M3 (unsigned 5-bit exponent, 3-bit mantissa scale)"),
     ("i32", 32, "signed", 0, 31, 0, "none", "int32 (Signed 32-bit integer)"),
     ("i8", 8, "signed", 0, 7, 0, "none", "int8 (Signed 8-bit integer)"),
     ("u8", 8, "unsigned", 0, 8, 0, "none", "uint8 (Unsigned 8-bit integer)"),
@@ -67,6 +68,14 @@ _ROWS = (
 )
 
 FORMATS = {row[0]: Format(*row) for row in _ROWS}
+
+# Formats that a field of the instruction chooses: the catalog's name of the choice, and by the field's value the
+# format. CBSZ and BLGP of gfx950, MATRIX_A_FMT and MATRIX_B_FMT of gfx1250: CDNA4 ISA guide, section 7.1.5; LLVM's
+# MatrixFMT. MATRIX_A_SCALE_FMT and MATRIX_B_SCALE_FMT: LLVM's MatrixScaleFmt.
+CHOICES = {
+    "f8f6f4": ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1"),
+    "scale": ("e8m0", "ue5m3", "ue4m3"),
+}
 
 ALIASES = {
     "fp64": "f64", "double": "f64", "fp32": "f32", "float": "f32", "single": "f32", "fp16": "f16", "half": "f16",
@@ -92,3 +101,23 @@ def named(name: str) -> Format:
     except KeyError:
         hint = did_you_mean(lower, (*FORMATS, *ALIASES))
         raise Error(f"unknown number format '{name}'.{hint} Known: {', '.join(FORMATS)}.") from None
+
+
+def chosen(choice: str, name: str) -> int:
+    """The value of the field that picks a format from one of `CHOICES`; a number in digits is taken as it is.
+
+    Raises:
+        Error: the choice does not offer that format.
+
+    >>> chosen("f8f6f4", "fp6"), chosen("f8f6f4", "2"), chosen("scale", "e4m3")
+    (2, 2, 2)
+    """
+    if name.isdecimal():
+        return int(name)
+    offered = CHOICES[choice]
+    meant = ALIASES.get(name.lower(), name.lower())
+    for candidate in (meant, f"u{meant}"):
+        if candidate in offered:
+            return offered.index(candidate)
+    spoken = ", ".join(f"{value} ({FORMATS[f].title.split()[0].lower()})" for value, f in enumerate(offered))
+    raise Error(f"'{name}' is not a format of {choice}; it is one of {spoken}")

@@ -10,7 +10,7 @@ from collections import namedtuple
 from importlib import import_module
 
 from .errors import Error, did_you_mean
-from .formats import named
+from .formats import CHOICES, chosen, named
 from .rules import place
 
 TYPE_CHECKING = False
@@ -30,6 +30,12 @@ __all__ = ["Architecture", "Element", "Instruction", "Location", "Operand"]
 PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfirmed", "assumed")
 
 
+# Other spellings of modifiers: those of assembly text.
+SYNONYMS = {"op_sel": "opsel", "opsel_hi": "op_sel_hi", "neg_lo": "neg", "index_key": "opsel"}
+FORMAT_SYNONYMS = {"A": ("cbsz", "matrix_a_fmt"), "B": ("blgp", "matrix_b_fmt")}
+KNOWN_MODIFIERS = ("cbsz", "abid", "blgp", "opsel", "op_sel_hi", "neg", "neg_hi")
+
+
 class Architecture:
     """One architecture, as its catalog file describes it.
 
@@ -37,10 +43,11 @@ class Architecture:
         name: the canonical name, such as "cdna3"; title: as it is printed; aliases: other names, lower case.
         vendor: "amd" or "nvidia"; targets: the compiler's names of it.
         waves: the wave sizes, the default first; layout: the family of `mmacalc.rules`.
+        format_fields: of instructions that leave the formats of operands to fields, each operand's field.
         facts: whatever else the file says (register alignment, compute units, clock ...).
     """
 
-    __slots__ = ("aliases", "facts", "layout", "name", "targets", "title", "vendor", "waves")
+    __slots__ = ("aliases", "facts", "format_fields", "layout", "name", "targets", "title", "vendor", "waves")
 
     def __init__(
         self,
@@ -51,8 +58,10 @@ class Architecture:
         waves: tuple[int, ...],
         aliases: tuple[str, ...] = (),
         targets: tuple[str, ...] = (),
+        format_fields: Mapping[str, str] = {},
         **facts: Any,
     ) -> None:
+        self.format_fields = dict(format_fields)
         self.name, self.title, self.vendor, self.layout = name, title, vendor, layout
         self.waves, self.aliases, self.targets, self.facts = waves, aliases, targets, facts
 
@@ -148,6 +157,11 @@ class Operand:
     def registers(self) -> int:
         """The number of 32-bit registers of the operand."""
         return -(-self.layout.spans["item"] * self.placement.slot_bits // 32)
+
+    @property
+    def provenance(self) -> str:
+        """How sure this layout is: one of the words of `Instruction.provenance_of`."""
+        return self.instruction.provenance_of(self.name)
 
     # --- both ways ---
 
@@ -287,17 +301,20 @@ class Instruction:
     Attributes:
         name, arch: the mnemonic and the architecture's canonical name; architecture: its record.
         m, n, k, blocks: the shape of one block, and how many blocks one instruction multiplies.
-        formats: the format's name of each of A, B, C and D.
-        opcode, cycles: the opcode field, and how long the instruction occupies the unit; None if not known.
+        formats: the format's name of each of A, B, C and D; that of SA and SB where there are scales. A name of
+            `mmacalc.formats.CHOICES`, such as f8f6f4, is a choice that a field makes: see `format`.
+        opcode, cycles: the opcode field, and how long the instruction occupies the unit; None if not known. Where
+            the cycles depend on the formats (see `cycles_for`), they are those of the first format.
         valu_cycles: of those, how many can run VALU instructions; None if none can.
         features: the words of the catalog line: sparse, cbsz, blgp, neg, opsel ...
-        aliases, provenance, facts: other spellings, how sure the line is, and whatever else it says.
+        aliases, facts: other spellings, and whatever else the line says.
+        provenance: how sure the line is: "unconfirmed" when any part of it is, see `provenance_of`.
     """
 
     # Its module is not called instruction.py because `mmacalc.instruction` is a function.
     __slots__ = (
         "aliases", "arch", "architecture", "blocks", "cycles", "facts", "features", "formats", "k", "m", "n",
-        "name", "opcode", "provenance", "valu_cycles", "_operands",
+        "name", "opcode", "provenance", "valu_cycles", "_operands", "_stated",
     )  # fmt: skip
 
     def __init__(
@@ -317,9 +334,12 @@ class Instruction:
         self.architecture, self.arch, self.name, self.opcode = architecture, architecture.name, name, opcode
         self.m, self.n, self.k, self.blocks = shape
         self.formats = dict(zip("ABCD", formats))
+        if "scale" in features.split():
+            self.formats |= dict.fromkeys(("SA", "SB"), facts.get("scale_format", "e8m0"))
         self.cycles, self.valu_cycles = cycles, valu_cycles
         self.features = tuple(features.split())
-        self.aliases, self.provenance, self.facts = aliases, provenance, facts
+        self.aliases, self.facts, self._stated = aliases, facts, provenance
+        self.provenance = "unconfirmed" if self.unconfirmed else provenance
         self._operands: dict[tuple[Any, ...], Operand] = {}
         self._check_row(shape)
 
@@ -327,10 +347,10 @@ class Instruction:
         where = f"catalog line of {self.name} ({self.arch})"
         if not all(isinstance(size, int) and size > 0 for size in shape):
             raise Error(f"{where}: the shape is {shape}; it should be four positive numbers M, N, K, blocks")
-        if self.provenance not in PROVENANCES:
-            raise Error(f"{where}: provenance '{self.provenance}' is not one of: {', '.join(PROVENANCES)}")
+        if self._stated not in PROVENANCES:
+            raise Error(f"{where}: provenance '{self._stated}' is not one of: {', '.join(PROVENANCES)}")
         for name in self.formats.values():
-            named(name)
+            named(CHOICES.get(name, (name,))[0])
 
     def __repr__(self) -> str:
         return f"Instruction({self.arch!r}, {self.name!r})"
@@ -347,7 +367,12 @@ class Instruction:
         """The names of the operands: A B C D, or A B D K for a sparse AMD instruction; SA, SB for scales."""
         if self.sparse and self.architecture.vendor == "amd":
             return ("A", "B", "D", "K")
-        return ("A", "B", "C", "D")
+        return ("A", "B", "C", "D", "SA", "SB") if self.scaled else ("A", "B", "C", "D")
+
+    @property
+    def scaled(self) -> bool:
+        """Whether blocks of k are multiplied by scales, the operands SA and SB."""
+        return "scale" in self.features
 
     @property
     def flops(self) -> int:
@@ -357,22 +382,83 @@ class Instruction:
     @property
     def integer(self) -> bool:
         """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
-        return not named(self.formats["A"]).is_float
+        return not self.format("A").is_float
 
     def format(self, operand: str, fields: Mapping[str, int] = {}) -> Format:
-        """The number format of an operand's elements; K is a compression index."""
-        return named("index" if operand == "K" else self.formats[operand])
+        """The number format of an operand's elements; K is a compression index.
+
+        Args:
+            operand: one of `operands`.
+            fields: modifiers as `resolved` gives them; they matter where a field chooses the format.
+
+        >>> import mmacalc
+        >>> inst = mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4")
+        >>> inst.format("A").name, inst.format("A", {"cbsz": 4}).name
+        ('e4m3', 'e2m1')
+        """
+        if operand == "K":
+            return named("index")
+        name = self.formats[operand]
+        if name in CHOICES:
+            name = CHOICES[name][fields.get(self.architecture.format_fields[operand], 0)]
+        return named(name)
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """The fields that choose formats, each with the operand whose format it chooses."""
+        fields = self.architecture.format_fields
+        return {fields[operand]: operand for operand, name in self.formats.items() if name in CHOICES}
+
+    def cycles_for(self, **modifiers: int | str) -> int | None:
+        """How long the instruction occupies the unit under modifiers; None if not known.
+
+        >>> import mmacalc
+        >>> inst = mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4")
+        >>> inst.cycles_for(cbsz="fp8", blgp="fp4"), inst.cycles_for(cbsz="fp6", blgp="fp4")
+        (32, 16)
+        """
+        fields = self.resolved(modifiers)
+        widest, cycles = self.facts.get("narrow_cycles", (0, None))
+        narrow = max(self.format("A", fields).bits, self.format("B", fields).bits) <= widest
+        return cycles if narrow else self.cycles
+
+    def valu_cycles_for(self, **modifiers: int | str) -> int | None:
+        """Of `cycles_for`, how many can run VALU instructions; None if none can."""
+        cycles = self.cycles_for(**modifiers)
+        if self.valu_cycles is None or self.cycles is None or cycles is None:
+            return None
+        return self.valu_cycles - (self.cycles - cycles)
+
+    # --- how sure it is ---
+
+    @property
+    def unconfirmed(self) -> tuple[str, ...]:
+        """What about this instruction no second public source confirms: operands, "cycles" ..."""
+        return (*self.facts.get("unconfirmed", ()), *self.architecture.facts.get("unconfirmed", ()))
+
+    def provenance_of(self, part: str) -> str:
+        """How sure one part is: an operand's layout, "cycles", "valu_cycles" or "arithmetic".
+
+        >>> import mmacalc
+        >>> inst = mmacalc.instruction("gfx1250", "v_wmma_f32_16x16x64_fp8_fp8")
+        >>> inst.provenance_of("A"), inst.provenance_of("D"), inst.provenance_of("cycles")
+        ('unconfirmed', 'two sources agree', 'unconfirmed')
+        """
+        if part in self.unconfirmed:
+            return "unconfirmed"
+        return "assumed" if part in self.architecture.facts.get("assumed", ()) else self._stated
 
     # --- operands ---
 
-    def operand(self, name: str, wave: int | None = None, **modifiers: int) -> Operand:
+    def operand(self, name: str, wave: int | None = None, **modifiers: int | str) -> Operand:
         """One operand under modifiers.
 
         Args:
             name: one of `operands`, in either case.
             wave: the wave size; the architecture's default if left out.
-            modifiers: cbsz, abid, blgp, opsel, neg, neg_hi: those that the instruction has. One that does not
-                concern this operand is ignored.
+            modifiers: cbsz, abid, blgp, opsel, op_sel_hi, neg, neg_hi and the fields of `choices`: those that the
+                instruction has. One that does not concern this operand is ignored. A field that chooses a format
+                takes its number or the format's name (fp8, bf8, fp6, bf6, fp4).
 
         Raises:
             Error: no such operand, wave size or modifier, or a value out of range.
@@ -380,6 +466,8 @@ class Instruction:
         >>> import mmacalc
         >>> mmacalc.instruction("cdna3", "v_mfma_f32_4x4x1_16b_f32").operand("A", cbsz=2, abid=1).pattern
         '(b bp) i () -> lane (b abid i), item ()'
+        >>> mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4").operand("A", cbsz="fp6").registers
+        6
         """
         upper = name.upper()
         if upper not in self.operands:
@@ -387,8 +475,9 @@ class Instruction:
         key = (upper, wave, *sorted(modifiers.items()))
         if key not in self._operands:
             size = self.architecture.wave(wave)
-            self.check_modifiers(size, modifiers)
-            self._operands[key] = Operand(self, upper, size, {k: v for k, v in modifiers.items() if v})
+            fields = self.resolved(modifiers)
+            self.check_modifiers(size, fields)
+            self._operands[key] = Operand(self, upper, size, {k: v for k, v in fields.items() if v})
         return self._operands[key]
 
     def modifier_limits(self, wave: int | None = None, cbsz: int = 0) -> dict[str, tuple[int, ...]]:
@@ -402,14 +491,20 @@ class Instruction:
         if "cbsz" in self.features:
             most = 3 if self.sparse else min(4, self.blocks.bit_length() - 1)
             limits["cbsz"] = tuple(range(most + 1))
-            limits["abid"] = tuple(range(self.index_sets(wave) if self.sparse else 1 << min(cbsz, most)))
+            limits["abid"] = tuple(range(self._index_choices(wave) if self.sparse else 1 << min(cbsz, most)))
         if "blgp" in self.features:
             limits["blgp"] = tuple(range(8))
+        for field, operand in self.choices.items():
+            limits[field] = tuple(range(len(CHOICES[self.formats[operand]])))
         if "opsel" in self.features:
             limits["opsel"] = tuple(range(self.index_sets(wave))) if self.sparse else (0, 4)
+        for field in self.architecture.facts.get("scale_fields", ()) if self.scaled else ():
+            limits[field] = tuple(range(self.architecture.facts["scale_fields"][field]))
         if "neg" in self.features:
             limits["neg"] = tuple(range(4 if self.integer else 8))
-            limits["neg_hi"] = (0,) if self.integer else tuple(range(8))
+            limits["neg_hi"] = (0,) if self.integer or self.format("A").bits > 16 else tuple(range(8))
+        if "neg_c" in self.features:
+            limits["neg"] = limits["neg_hi"] = (0, 4)
         return limits
 
     def index_sets(self, wave: int | None = None) -> int:
@@ -418,6 +513,40 @@ class Instruction:
             return 1
         return place(self, "K", self.architecture.wave(wave), {}).layout.sizes["set"]
 
+    def _index_choices(self, wave: int | None) -> int:
+        """The values of ABID that a sparse instruction takes: all 16 where one set fills the register, since the
+        hardware then ignores the field (CDNA4 ISA guide, section 7.5, "Sparse Index Select")."""
+        sets = self.index_sets(wave)
+        return sets if sets > 1 else 16
+
+    def resolved(self, modifiers: Mapping[str, int | str]) -> dict[str, int]:
+        """Modifiers under this architecture's names for them, with formats turned into the field's numbers.
+
+        CBSZ and BLGP are accepted for MATRIX_A_FMT and MATRIX_B_FMT where the instruction leaves its formats to
+        fields, and the other way round; op_sel and index_key for opsel.
+
+        Raises:
+            Error: a name is not a format that the field offers, or a modifier is given twice.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("gfx1250", "v_wmma_f32_16x16x128_f8f6f4").resolved({"cbsz": "fp4"})
+        {'matrix_a_fmt': 4}
+        """
+        synonyms, choices = dict(SYNONYMS), self.choices
+        for field, operand in choices.items():
+            synonyms |= dict.fromkeys(FORMAT_SYNONYMS.get(operand, ()), field)
+        result: dict[str, int] = {}
+        for given, value in modifiers.items():
+            name = synonyms.get(given, given)
+            if name in result and result[name] != value:
+                raise Error(f"{name} of {self.name} is given twice: {result[name]} and {value}")
+            if isinstance(value, str):
+                if name not in choices:
+                    raise Error(f"{given} = '{value}' should be a number: {self.name} has no formats to choose by it")
+                value = chosen(self.formats[choices[name]], value)
+            result[name] = value
+        return result
+
     def check_modifiers(self, wave: int | None, modifiers: Mapping[str, int]) -> None:
         """Refuse modifiers that the instruction lacks and values that it does not take.
 
@@ -425,7 +554,7 @@ class Instruction:
             Error: says which modifier, what it was given, and what it may be.
         """
         limits = self.modifier_limits(wave, modifiers.get("cbsz", 0))
-        known = {*limits, "cbsz", "abid", "blgp", "opsel", "neg", "neg_hi"}
+        known = dict.fromkeys((*KNOWN_MODIFIERS, *limits))
         for name, value in modifiers.items():
             if name not in known:
                 raise Error(f"there is no modifier '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}")
@@ -433,7 +562,14 @@ class Instruction:
                 has = f"its modifiers are {', '.join(limits)}" if limits else "it has no modifiers"
                 raise Error(f"{self.name} on {self.architecture.title} has no {name.upper()}; {has}")
             if value and value not in limits[name]:
-                raise Error(f"{name.upper()} of {self.name} is {_spoken(limits[name])}; got {value}")
+                raise Error(f"{name.upper()} of {self.name} is {self._spoken(name, limits[name])}; got {value}")
+
+    def _spoken(self, field: str, values: tuple[int, ...]) -> str:
+        """The values of a field as a message says them, with the formats that they choose."""
+        if field not in self.choices:
+            return _spoken(values)
+        names = CHOICES[self.formats[self.choices[field]]]
+        return ", ".join(f"{value} ({named(name).title.split()[0].lower()})" for value, name in zip(values, names))
 
     # --- arithmetic, which lives in a room above this one and so is bound by name when it is first used ---
 

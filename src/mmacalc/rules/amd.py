@@ -9,6 +9,7 @@ between the generations is how large each digit is, and that follows from the sh
     w   the upper half of a wave64 on RDNA4
     h   rows of D in neighbouring registers                    m   groups of lanes that split the rows of D
     bl, bh   blocks of D in lanes, and in registers            p, q, s   four logical k, groups, stored values
+    p, kb   of scales: the k that share one, and such blocks in a lane
 
 Source: measured against AMD's Matrix Instruction Calculator 1.3.2 for all 121 of its instructions.
 """
@@ -32,9 +33,14 @@ B = "b (c g w e) j -> lane (*r w g b j), item (c e)"
 A_SPARSE = "b (v i) (c g w q p) -> lane (*r w g b i), item (v c q *s)"
 INDEX = "b (v i) (c g w q p) -> lane (*r w g b i), item (set v c q *s)"
 RESULT = "(bh bl) (v m w h) j -> lane (w m bl j), item (bh v h opsel)"
+SCALE_A = "b i (kb g p) -> lane (half g i), item (byte kb)"
+SCALE_B = "b (kb g p) j -> lane (half g j), item (byte kb)"
 A_BROADCAST = "(b bp) i (c g w e) -> lane (w g b abid i), item (c e)"
 
-AXES = {"A": ("block", "i", "k"), "B": ("block", "k", "j"), "K": ("block", "i", "k")}
+AXES = {
+    "A": ("block", "i", "k"), "B": ("block", "k", "j"), "K": ("block", "i", "k"),
+    "SA": ("block", "i", "k"), "SB": ("block", "k", "j"),
+}  # fmt: skip
 RESULT_AXES = ("block", "i", "j")
 
 
@@ -44,7 +50,9 @@ def _layout(text: str, axes: tuple[str, ...], sizes: tuple[tuple[str, int], ...]
 
 
 def place(shape: Shape, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
-    """The placement of one operand of an MFMA, SMFMAC, WMMA or SWMMAC instruction."""
+    """The placement of one operand of an MFMA, SMFMAC, WMMA or SWMMAC instruction, or of its scales."""
+    if operand in ("SA", "SB"):
+        return _scale(shape, operand, wave, fields)
     if operand in "CD":
         return _result(shape, operand, wave, fields)
     return _input(shape, operand, wave, fields)
@@ -57,11 +65,11 @@ def _input(shape: Shape, operand: str, wave: int, fields: Mapping[str, int]) -> 
         del sizes["v"]
         sizes["j"] = sizes.pop("i")
         placement = packed(_layout(B, AXES["B"], tuple(sizes.items())), bits)
-        blgp = fields.get("blgp", 0)
+        blgp = fields.get("blgp", 0) if "blgp" in shape.features else 0
         return placement._replace(lanes=BLGP[blgp]) if blgp and bits != 64 else placement
     if shape.sparse:
         return _sparse(shape, operand, sizes, bits, fields)
-    if cbsz := fields.get("cbsz", 0):
+    if "cbsz" in shape.features and (cbsz := fields.get("cbsz", 0)):
         broadcast = {**sizes, "b": sizes["b"] >> cbsz, "bp": 1 << cbsz, "abid": 1 << cbsz}
         layout = _layout(A_BROADCAST, AXES["A"], tuple(broadcast.items()))
         return packed(layout, bits, {"abid": fields.get("abid", 0)})
@@ -80,6 +88,27 @@ def _sparse(shape: Shape, operand: str, sizes: dict[str, int], bits: int, fields
     if shape.architecture.layout == "mfma":
         chosen = index_set(fields.get("cbsz", 0), fields.get("abid", 0))
     return packed(_layout(INDEX, AXES["K"], tuple(sizes.items())), 2, {"set": chosen % sizes["set"]}, merge=2)
+
+
+def _scale(shape: Shape, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
+    """The scales of A or B: one for each `block_size` consecutive k of a row (of B: column).
+
+    MFMA spreads them over the groups of lanes, and op_sel chooses the byte of the register; WMMA keeps those of a
+    row in consecutive bytes, and op_sel chooses the half of the wave that holds them.
+    """
+    which = int(operand == "SB")
+    rows = shape.n if which else shape.m
+    sizes = {"b": 1, "p": shape.facts["block_size"], "g": 1, "half": 1, "byte": 1}
+    if shape.architecture.layout == "mfma":
+        sizes |= {"g": wave // rows, "kb": 1, "byte": 4}
+        byte = (fields.get("op_sel_hi", 0) >> which & 1) << 1 | (fields.get("opsel", 0) >> which & 1)
+        chosen = {"byte": byte}
+    else:
+        sizes |= {"kb": shape.k // shape.facts["block_size"], "half": wave // rows}
+        chosen = {"half": fields.get(f"matrix_{'ab'[which]}_scale", 0) % sizes["half"]}
+    sizes["j" if which else "i"] = rows
+    layout = _layout(SCALE_B if which else SCALE_A, AXES[operand], tuple(sizes.items()))
+    return packed(layout, shape.format(operand, fields).bits, chosen)
 
 
 def _result(shape: Shape, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:

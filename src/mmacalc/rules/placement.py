@@ -7,7 +7,7 @@ from collections import namedtuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Protocol
+    from typing import Any, Protocol
 
     from ..formats import Format
     from ..layout import Layout
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         n: int
         k: int
         blocks: int
+        features: tuple[str, ...]
+        facts: dict[str, Any]
 
         @property
         def sparse(self) -> bool: ...

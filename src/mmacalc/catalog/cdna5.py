@@ -1,0 +1,102 @@
+"""CDNA5: gfx1250 (AMD Instinct MI400 series) and gfx1251. Wave32 only.
+
+Lines: (name, opcode, (M, N, K, blocks), (A, B, C, D), cycles, VALU co-execution cycles, "features"), in the order
+of the opcodes; the forms with block scales last (their opcode is that of the second half of their 16 bytes).
+
+`f8f6f4` stands for the format that MATRIX_A_FMT or MATRIX_B_FMT chooses; "narrow_cycles": (bits, cycles) is for
+operands that are both of at most that width. "block_size" is the number of consecutive k that one scale multiplies.
+"unconfirmed" names what no second public source confirms: of an architecture's record for all of its lines, of a
+line for its operands. Cycles are those of LLVM's scheduling model and vary by stepping.
+
+Source: LLVM 22.1.8 (names, opcodes, register counts, formats); AMD's CDNA5 ISA and machine-readable ISA (layouts).
+LLVM also assembles the RDNA4 forms for these targets, but cannot select them; they are left out.
+"""
+
+ARCHITECTURES = (
+    {
+        "name": "cdna5",
+        "title": "CDNA5",
+        "vendor": "amd",
+        "layout": "wmma-wave32",
+        "waves": (32,),
+        "aliases": ("gfx1250", "mi400", "mi430x", "mi440x", "mi450x", "mi455x"),
+        "targets": ("gfx1250",),
+        "encoding": "VOP3P",
+        "register_alignment": 8,
+        "accumulators": "none",
+        "unit": "WGP",
+        "unconfirmed": ("cycles",),
+        "format_fields": {
+            "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
+        },
+        # The fields that choose which half of the wave holds the scales, with the number of their values.
+        "scale_fields": {"matrix_a_scale": 2, "matrix_b_scale": 2},
+    },
+    {
+        "name": "gfx1251",
+        "title": "GFX1251",
+        "vendor": "amd",
+        "layout": "wmma-wave32",
+        "waves": (32,),
+        "aliases": (),
+        "targets": ("gfx1251",),
+        "encoding": "VOP3P",
+        "register_alignment": 8,
+        "accumulators": "none",
+        "unit": "WGP",
+        "unconfirmed": ("cycles",),
+        "format_fields": {
+            "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
+        },
+        # The fields that choose which half of the wave holds the scales, with the number of their values.
+        "scale_fields": {"matrix_a_scale": 2, "matrix_b_scale": 2},
+    },
+)
+
+INSTRUCTIONS = (
+    ("v_wmma_f32_16x16x128_f8f6f4", 0x33, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 8, None, "neg_c", {"narrow_cycles": (4, 4)}),
+    # On gfx1251 alone; LLVM 22.1.8 does not know it yet, so the layout is the rule's and nobody has confirmed it.
+    ("v_wmma_f64_16x16x4_f64", 0x5b, (16, 16, 4, 1), ("f64", "f64", "f64", "f64"), None, None, "", {"on": ("gfx1251",), "unconfirmed": ("A", "B", "C", "D")}),
+    ("v_wmma_f32_16x16x4_f32", 0x5d, (16, 16, 4, 1), ("f32", "f32", "f32", "f32"), 16, None, "neg"),
+    ("v_wmma_f32_16x16x32_f16", 0x60, (16, 16, 32, 1), ("f16", "f16", "f32", "f32"), 8, None, "neg"),
+    ("v_wmma_f16_16x16x32_f16", 0x61, (16, 16, 32, 1), ("f16", "f16", "f16", "f16"), 8, None, "neg"),
+    ("v_wmma_f32_16x16x32_bf16", 0x62, (16, 16, 32, 1), ("bf16", "bf16", "f32", "f32"), 8, None, "neg"),
+    ("v_wmma_bf16_16x16x32_bf16", 0x63, (16, 16, 32, 1), ("bf16", "bf16", "bf16", "bf16"), 8, None, "neg"),
+    ("v_wmma_bf16f32_16x16x32_bf16", 0x64, (16, 16, 32, 1), ("bf16", "bf16", "f32", "bf16"), 8, None, "neg"),
+    ("v_swmmac_f32_16x16x64_f16", 0x65, (16, 16, 64, 1), ("f16", "f16", "f32", "f32"), 8, None, "sparse opsel neg", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_f32_16x16x64_bf16", 0x66, (16, 16, 64, 1), ("bf16", "bf16", "f32", "f32"), 8, None, "sparse opsel neg", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_f16_16x16x64_f16", 0x67, (16, 16, 64, 1), ("f16", "f16", "f16", "f16"), 8, None, "sparse opsel neg", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_bf16_16x16x64_bf16", 0x68, (16, 16, 64, 1), ("bf16", "bf16", "bf16", "bf16"), 8, None, "sparse opsel neg", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_bf16f32_16x16x64_bf16", 0x69, (16, 16, 64, 1), ("bf16", "bf16", "f32", "f32"), 8, None, "sparse opsel neg", {"unconfirmed": ("A", "B", "K", "D")}),
+    ("v_wmma_f32_16x16x64_fp8_fp8", 0x6a, (16, 16, 64, 1), ("e4m3", "e4m3", "f32", "f32"), 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f32_16x16x64_fp8_bf8", 0x6b, (16, 16, 64, 1), ("e4m3", "e5m2", "f32", "f32"), 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f32_16x16x64_bf8_fp8", 0x6c, (16, 16, 64, 1), ("e5m2", "e4m3", "f32", "f32"), 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f32_16x16x64_bf8_bf8", 0x6d, (16, 16, 64, 1), ("e5m2", "e5m2", "f32", "f32"), 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x64_fp8_fp8", 0x6e, (16, 16, 64, 1), ("e4m3", "e4m3", "f16", "f16"), 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x64_fp8_bf8", 0x6f, (16, 16, 64, 1), ("e4m3", "e5m2", "f16", "f16"), 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x64_bf8_fp8", 0x70, (16, 16, 64, 1), ("e5m2", "e4m3", "f16", "f16"), 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x64_bf8_bf8", 0x71, (16, 16, 64, 1), ("e5m2", "e5m2", "f16", "f16"), 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_i32_16x16x64_iu8", 0x72, (16, 16, 64, 1), ("iu8", "iu8", "i32", "i32"), 16, None, "neg", {"unconfirmed": ("A", "B")}),
+    ("v_swmmac_f32_16x16x128_fp8_fp8", 0x73, (16, 16, 128, 1), ("e4m3", "e4m3", "f32", "f32"), 8, None, "sparse opsel", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_f32_16x16x128_fp8_bf8", 0x74, (16, 16, 128, 1), ("e4m3", "e5m2", "f32", "f32"), 8, None, "sparse opsel", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_f32_16x16x128_bf8_fp8", 0x75, (16, 16, 128, 1), ("e5m2", "e4m3", "f32", "f32"), 8, None, "sparse opsel", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_f32_16x16x128_bf8_bf8", 0x76, (16, 16, 128, 1), ("e5m2", "e5m2", "f32", "f32"), 8, None, "sparse opsel", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_f16_16x16x128_fp8_fp8", 0x77, (16, 16, 128, 1), ("e4m3", "e4m3", "f16", "f16"), 8, None, "sparse opsel", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_f16_16x16x128_fp8_bf8", 0x78, (16, 16, 128, 1), ("e4m3", "e5m2", "f16", "f16"), 8, None, "sparse opsel", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_f16_16x16x128_bf8_fp8", 0x79, (16, 16, 128, 1), ("e5m2", "e4m3", "f16", "f16"), 8, None, "sparse opsel", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_f16_16x16x128_bf8_bf8", 0x7a, (16, 16, 128, 1), ("e5m2", "e5m2", "f16", "f16"), 8, None, "sparse opsel", {"unconfirmed": ("A", "B", "K")}),
+    ("v_swmmac_i32_16x16x128_iu8", 0x7b, (16, 16, 128, 1), ("iu8", "iu8", "i32", "i32"), 16, None, "sparse opsel neg", {"unconfirmed": ("A", "B", "K")}),
+    ("v_wmma_f32_16x16x128_fp8_fp8", 0x80, (16, 16, 128, 1), ("e4m3", "e4m3", "f32", "f32"), 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f32_16x16x128_fp8_bf8", 0x81, (16, 16, 128, 1), ("e4m3", "e5m2", "f32", "f32"), 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f32_16x16x128_bf8_fp8", 0x82, (16, 16, 128, 1), ("e5m2", "e4m3", "f32", "f32"), 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f32_16x16x128_bf8_bf8", 0x83, (16, 16, 128, 1), ("e5m2", "e5m2", "f32", "f32"), 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x128_fp8_fp8", 0x84, (16, 16, 128, 1), ("e4m3", "e4m3", "f16", "f16"), 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x128_fp8_bf8", 0x85, (16, 16, 128, 1), ("e4m3", "e5m2", "f16", "f16"), 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x128_bf8_fp8", 0x86, (16, 16, 128, 1), ("e5m2", "e4m3", "f16", "f16"), 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x128_bf8_bf8", 0x87, (16, 16, 128, 1), ("e5m2", "e5m2", "f16", "f16"), 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f32_32x16x128_f4", 0x88, (32, 16, 128, 1), ("e2m1", "e2m1", "f32", "f32"), 8, None, "neg_c"),
+    ("v_wmma_scale_f32_16x16x128_f8f6f4", 0x33, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 8, None, "neg_c scale", {"narrow_cycles": (4, 4), "block_size": 32, "scale_format": "scale", "prefix_opcode": 0x35}),
+    ("v_wmma_scale16_f32_16x16x128_f8f6f4", 0x33, (16, 16, 128, 1), ("f8f6f4", "f8f6f4", "f32", "f32"), 8, None, "neg_c scale", {"narrow_cycles": (4, 4), "block_size": 16, "scale_format": "scale", "prefix_opcode": 0x3a}),
+    ("v_wmma_scale_f32_32x16x128_f4", 0x88, (32, 16, 128, 1), ("e2m1", "e2m1", "f32", "f32"), 8, None, "neg_c scale", {"block_size": 32, "scale_format": "scale", "prefix_opcode": 0x35}),
+    ("v_wmma_scale16_f32_32x16x128_f4", 0x88, (32, 16, 128, 1), ("e2m1", "e2m1", "f32", "f32"), 8, None, "neg_c scale", {"block_size": 16, "scale_format": "scale", "prefix_opcode": 0x3a}),
+)
