@@ -6,7 +6,7 @@ format here, from e2m1 to f64, is a subset of float64) or, for the integer forma
 Rounding is to nearest, ties to even. What does not fit after rounding becomes what the format has for it:
 
     f64 f32 tf32 xf32 f16 bf16 e5m2     infinity
-    e4m3 ue4m3 e4m3fnuz e5m2fnuz        NaN (these formats have no infinity; an infinite value becomes NaN too)
+    e4m3 e4m3fnuz e5m2fnuz ue4m3 ue5m3  NaN (these formats have no infinity; an infinite value becomes NaN too)
     e2m3 e3m2 e2m1                      the largest finite value (they have neither); a NaN is refused
     e8m0                                NaN; nearest power of two, ties away from zero; zero and negatives are NaN
     integers                            refused, and so is a value with a fraction
@@ -47,9 +47,14 @@ def code_type(format: Format) -> np.dtype[Any]:
     return np.dtype(f"u{max(8, format.bits) // 8}")
 
 
+def has_sign(format: Format) -> bool:
+    """Whether the top bit of a float format's code is a sign (the formats of scales have none)."""
+    return format.name[0] != "u" and format.specials != "e8m0"
+
+
 def _meaning(code: int, format: Format) -> float:
     """The value of one code of a float format of at most 16 bits."""
-    sign_bit = 0 if format.name in ("e8m0", "ue4m3") else 1 << (format.bits - 1)
+    sign_bit = 1 << (format.bits - 1) if has_sign(format) else 0
     magnitude = code & ((1 << (format.exponent + format.mantissa)) - 1)
     exponent, mantissa = magnitude >> format.mantissa, magnitude & ((1 << format.mantissa) - 1)
     if format.specials == "e8m0":
@@ -114,7 +119,7 @@ def decode(codes: NDArray[Any], format: Format, signed: bool = True) -> NDArray[
         return floats.astype(np.float64)
 
 
-def powers(values: NDArray[np.float64], format: Format, exponent: int = 0) -> NDArray[np.float64]:
+def powers(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
     """2**e of each value, e = max(floor(log2 |x|), emin) being the exponent that the hardware aligns by.
 
     Zero and subnormals have the format's smallest exponent emin = 1 - bias; infinities and NaN any finite one.
@@ -208,11 +213,11 @@ def _fields(rounded: NDArray[np.float64], format: Format) -> NDArray[Any]:
     codes = ((exponent - 1) << format.mantissa) + significand.astype(np.int64)
     infinite = ((1 << format.exponent) - 1) << format.mantissa
     codes = np.where(np.isinf(rounded), infinite, codes)
-    if format.name != "ue4m3":
+    if has_sign(format):
         negative = np.signbit(rounded) & ((rounded != 0) if format.specials == "fnuz" else True)
         codes = codes | (negative.astype(np.int64) << (format.bits - 1))
     elif (rounded < 0).any():
-        raise Error(f"ue4m3 has no sign, but a value is {rounded.min()}; it takes 0 to {largest('ue4m3')}")
+        raise Error(f"{format.name} has no sign, but a value is {rounded.min()}; it takes 0 to {largest(format.name)}")
     return codes.astype(code_type(format))
 
 
