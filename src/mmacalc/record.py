@@ -11,6 +11,7 @@ from importlib import import_module
 
 from .errors import Error, did_you_mean
 from .formats import CHOICES, chosen, named
+from .rules import fields as rule_fields
 from .rules import place
 
 TYPE_CHECKING = False
@@ -221,20 +222,14 @@ class Operand:
         """
         import numpy
 
-        tables = self.layout.axis_tables()
-        offsets = numpy.array(self.layout.copy_offsets(self.placement.fields))
-        index = {}
-        for number, name in enumerate(self.layout.places):
-            whole = numpy.zeros((), dtype=int)
-            for axis in self.axes:
-                whole = numpy.add.outer(whole, numpy.array(tables[axis][name]))
-            index[name] = whole[..., None] + offsets[:, number]
-        lane = self._absolute_lane(index)
+        whole = numpy.zeros((1, 2), dtype=int)
+        for axis in self.axes:
+            whole = whole[..., None, :] + numpy.array(self.steps(axis))
+        whole = whole[0, ..., None, :] + numpy.array(self.copies())
+        lane, item = whole[..., 0], whole[..., 1] // self.placement.merge
         if self.placement.lanes:
-            lane = numpy.array([self.placement.lanes(value) for value in range(64)])[lane]
-        merge = self.placement.merge
-        lane, item = lane[..., ::merge], index["item"][..., ::merge] // merge
-        bit = item * merge * self.placement.slot_bits + self.placement.offset
+            lane = numpy.array([self.placement.lanes(value) for value in range(self.lanes)])[lane]
+        bit = item * self.placement.merge * self.placement.slot_bits + self.placement.offset
         columns = {"lane": lane, "item": item, "register": bit // 32, "lsb": bit % 32}
         result = numpy.empty(lane.shape, dtype=[(name, numpy.int32) for name in columns])
         for name, column in columns.items():
@@ -243,6 +238,20 @@ class Operand:
         return result[0] if self.axes[0] == "block" and self.shape[0] == 1 else result
 
     # --- slots, items and lanes ---
+
+    def steps(self, axis: str) -> list[tuple[int, int]]:
+        """What each value of a coordinate adds to the lane and to the slot of an element."""
+        tables = self.layout.axis_tables().get(axis, {"lane": (0,), "item": (0,)})
+        warps = tables.get("warp", (0,) * len(tables["lane"]))
+        return [(lane + self.wave * warp, item) for lane, warp, item in zip(tables["lane"], warps, tables["item"])]
+
+    def copies(self) -> list[tuple[int, int]]:
+        """What selectors and replication add to the lane and slot: one pair for each copy of an element.
+
+        The slots of one Location (see `Placement.merge`) count once.
+        """
+        offsets = self.layout.copy_offsets(self.placement.fields)[:: self.placement.merge]
+        return [(self._unmapped(offset), offset[-1]) for offset in offsets]
 
     @property
     def lanes(self) -> int:
@@ -280,12 +289,13 @@ class Operand:
     def _place(self, lane: int, item: int) -> tuple[int, ...]:
         return (lane // self.wave, lane % self.wave, item) if "warp" in self.layout.places else (lane, item)
 
-    def _lane(self, place: tuple[int, ...]) -> int:
-        lane = place[-2] + (self.wave * place[0] if len(place) == 3 else 0)
-        return self.placement.lanes(lane) if self.placement.lanes else lane
+    def _unmapped(self, place: tuple[int, ...]) -> int:
+        """The lane of a place, counted over all warps, before BLGP."""
+        return place[-2] + (self.wave * place[0] if len(place) == 3 else 0)
 
-    def _absolute_lane(self, index: Mapping[str, Any]) -> Any:
-        return index["lane"] + self.wave * index["warp"] if "warp" in index else index["lane"]
+    def _lane(self, place: tuple[int, ...]) -> int:
+        lane = self._unmapped(place)
+        return self.placement.lanes(lane) if self.placement.lanes else lane
 
     def _check(self, coordinates: Mapping[str, int]) -> None:
         for axis, extent in zip(self.axes, self.shape):
@@ -324,7 +334,7 @@ class Instruction:
         name: str,
         opcode: int | None,
         shape: tuple[int, int, int, int],
-        formats: tuple[str, str, str, str],
+        formats: tuple[str, str, str, str] | Mapping[str, str],
         cycles: int | None = None,
         valu_cycles: int | None = None,
         features: str = "",
@@ -334,7 +344,7 @@ class Instruction:
     ) -> None:
         self.architecture, self.arch, self.name, self.opcode = architecture, architecture.name, name, opcode
         self.m, self.n, self.k, self.blocks = shape
-        self.formats = dict(zip("ABCD", formats))
+        self.formats = dict(formats) if isinstance(formats, dict) else dict(zip("ABCD", formats))
         if "scale" in features.split():
             self.formats |= dict.fromkeys(("SA", "SB"), facts.get("scale_format", "e8m0"))
         self.cycles, self.valu_cycles = cycles, valu_cycles
@@ -366,6 +376,9 @@ class Instruction:
     @property
     def operands(self) -> tuple[str, ...]:
         """The names of the operands: A B C D, or A B D K for a sparse AMD instruction; SA, SB for scales."""
+        if "operands" in self.facts:
+            named_operands: tuple[str, ...] = self.facts["operands"]
+            return named_operands
         if self.sparse and self.architecture.vendor == "amd":
             return ("A", "B", "D", "K")
         return ("A", "B", "C", "D", "SA", "SB") if self.scaled else ("A", "B", "C", "D")
@@ -377,13 +390,27 @@ class Instruction:
 
     @property
     def flops(self) -> int:
-        """Operations of one instruction: a multiplication and an addition for each of M N K in every block."""
-        return 2 * self.m * self.n * self.k * self.blocks
+        """Operations of one instruction: a multiplication and an addition for each of M N K in every block.
+
+        0 for an instruction that only moves a matrix (ldmatrix).
+        """
+        return 0 if "move" in self.features else 2 * self.m * self.n * self.k * self.blocks
+
+    @property
+    def flops_per_unit_and_cycle(self) -> int:
+        """Operations per cycle of one compute unit (CDNA) or workgroup processor (RDNA): four matrix units each.
+
+        Raises:
+            Error: the cycles are not known.
+        """
+        if self.cycles is None:
+            raise Error(f"the cycles of {self.name} on {self.architecture.title} are not known")
+        return 4 * self.flops // self.cycles
 
     @property
     def integer(self) -> bool:
         """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
-        return not self.format("A").is_float
+        return "A" in self.formats and not self.format("A").is_float
 
     def format(self, operand: str, fields: Mapping[str, int] = {}) -> Format:
         """The number format of an operand's elements; K is a compression index.
@@ -449,6 +476,10 @@ class Instruction:
             return "unconfirmed"
         return "assumed" if part in self.architecture.facts.get("assumed", ()) else self._stated
 
+    def format_names(self, operand: str) -> set[str]:
+        """The names of the formats that an operand can have."""
+        return {self.formats[operand]}
+
     # --- operands ---
 
     def operand(self, name: str, wave: int | None = None, **modifiers: int | str) -> Operand:
@@ -506,7 +537,7 @@ class Instruction:
             limits["neg_hi"] = (0,) if self.integer or self.format("A").bits > 16 else tuple(range(8))
         if "neg_c" in self.features:
             limits["neg"] = limits["neg_hi"] = (0, 4)
-        return limits
+        return {**limits, **rule_fields(self)}
 
     def index_sets(self, wave: int | None = None) -> int:
         """How many sets of compression indices fit in the index register (1 for a dense instruction)."""
