@@ -58,13 +58,13 @@ class Call:
         self.formats: dict[str, Format] = {name: inst.format(name, fields) for name in (*"ABCD", *inst.operands)}
         self.numerics: Numerics = numerics(inst, **fields)
         self.sparsity: Sparsity | None = sparsity(inst) if inst.sparse else None
+        self._places: dict[str, Places] = {}
         self.signed = {"A": self._signed("A"), "B": self._signed("B")}
         self.block_size = _shared(self.operand("SA")) if "SA" in inst.operands else 0
         self.shapes = self._shapes()
         self.rearranged = {name: self._rearranged(name) for name in "AB"}
         self.flips = {name: self._flip(name) for name in "ABC"}
         self.absolute = bool(fields.get("neg_hi", 0) >> 2 & 1) and self.formats["C"].is_float
-        self._places: dict[str, Places] = {}
 
     def operand(self, name: str, natural: bool = False) -> Operand:
         """An operand under the call's modifiers; `natural` leaves out those that move data between lanes."""
