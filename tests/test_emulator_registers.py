@@ -5,8 +5,6 @@ The registers are filled and read here from `Operand.table` alone, by code of th
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 

@@ -104,17 +104,17 @@ class Call:
         NEG names the low 16 bits of every register of A and B, NEG_HI the high ones; NEG[2] is C. Of an FP64 MFMA,
         BLGP[0..2] negates A, B and C (CDNA3 ISA guide, VOP3P-MAI).
         """
-        format, fields = self.formats[name], self.fields
-        if not format.is_float:
+        bits, fields = self.formats[name].bits, self.fields
+        if not self.formats[name].is_float:
             return 0
-        sign = 1 << (format.bits - 1)
-        if format.bits == 64 and "blgp" in self.inst.features:
+        sign = 1 << (bits - 1)
+        if bits == 64 and "blgp" in self.inst.features:
             return sign * negated(fields.get("blgp", 0), name)
         low, high = negated(fields.get("neg", 0), name), negated(fields.get("neg_hi", 0), name)
-        if name == "C" or format.bits > 16 or not (low or high):
+        if name == "C" or bits > 16 or not (low or high):
             return sign * low
         upper = self.places(name).lsb[..., 0] >= 16
-        return np.where(upper, sign * high, sign * low).astype(f"u{max(8, format.bits) // 8}")
+        return np.where(upper, sign * high, sign * low).astype(f"u{max(8, bits) // 8}")
 
     def _rearranged(self, name: str) -> Array | None:
         """Which element of the matrix each element is taken from (CBSZ, ABID and BLGP), as flat indices, or None."""
@@ -145,7 +145,7 @@ class Call:
         first = table["register"].astype(np.intp) * 32 + table["lsb"]
         lane = table["lane"].astype(np.intp)
         if name in ("SA", "SB"):
-            step = (..., slice(None, None, self.block_size), *[slice(None)] * (1 if name == "SA" else 2))
+            step = np.s_[:, :: self.block_size] if name == "SA" else np.s_[:: self.block_size]
             first, lane = first[step], lane[step]
         elif self.sparsity and name in ("A", "K"):
             slots = self.sparsity.kept if name == "A" else self.sparsity.entries
@@ -172,9 +172,7 @@ def _call(inst: Instruction, wave: int, fields: tuple[tuple[str, int], ...], sat
     return Call(inst, wave, dict(fields), saturate)
 
 
-def call(
-    inst: Instruction, wave: int | None, modifiers: Mapping[str, int | str], clamp: bool, satfinite: bool
-) -> Call:
+def call(inst: Instruction, wave: int | None, modifiers: Mapping[str, int | str], clamp: bool, satfinite: bool) -> Call:
     """The call of an instruction under modifiers.
 
     Raises:

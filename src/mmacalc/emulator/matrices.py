@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import Error
 from .call import Call, call
-from .decode import code_type, decode, encode, powers
+from .decode import code_type, decode, decode_powers, encode, on_grid
 from .models import MODELS, Numbers
 from .sparse import compress, selected
 
@@ -153,26 +153,28 @@ _ML_DTYPES = (
 
 def checked(made: Call, name: str, value: ArrayLike) -> Array:
     """Codes of an operand: unsigned integers that fit its width."""
-    codes, format = np.asarray(value), made.formats[name]
-    spoken = SPOKEN[name].split()[0]
+    codes = np.asarray(value)
+    wanted, spoken = made.formats[name], SPOKEN[name].split()[0]
     if codes.dtype.kind not in "ui":
         raise Error(
-            f"{spoken} of {made.inst.name} has type {codes.dtype}; it takes {format.name} encodings, unsigned integers "
-            f"of {format.bits} bits (multiply() takes values)"
+            f"{spoken} of {made.inst.name} has type {codes.dtype}; it takes {wanted.name} encodings, unsigned integers "
+            f"of {wanted.bits} bits (multiply() takes values)"
         )
-    target = code_type(format)
-    whole = codes.dtype.kind == "u" and codes.dtype.itemsize * 8 <= format.bits
+    target = code_type(wanted)
+    whole = codes.dtype.kind == "u" and codes.dtype.itemsize * 8 <= wanted.bits
     if not whole and codes.size:
         low, high = int(codes.min()), int(codes.max())
-        if low < 0 or high >> format.bits:
+        if low < 0 or high >> wanted.bits:
             raise Error(
-                f"{spoken} of {made.inst.name} holds {low if low < 0 else high}; {format.name} encodings are 0 to "
-                f"{(1 << format.bits) - 1}"
+                f"{spoken} of {made.inst.name} holds {low if low < 0 else high}; {wanted.name} encodings are 0 to "
+                f"{(1 << wanted.bits) - 1}"
             )
     return codes.astype(target, copy=False)
 
 
-def _extras(made: Call, index: ArrayLike | None, scale_a: ArrayLike | None, scale_b: ArrayLike | None) -> dict[str, Array]:
+def _extras(
+    made: Call, index: ArrayLike | None, scale_a: ArrayLike | None, scale_b: ArrayLike | None
+) -> dict[str, Array]:
     """The index and the scales, as far as they are given."""
     name = made.inst.name
     if index is not None and not made.sparsity:
@@ -235,8 +237,9 @@ def compute(made: Call, codes: Mapping[str, Array], rearrange: bool) -> Array:
         if rearrange and (source := made.rearranged.get(name)) is not None:
             array = array.reshape(*array.shape[: -len(shape)], -1)[..., source]
         array = _resigned(made, name, array)
-        whole = np.broadcast_to(array, batch + shape) if array.ndim != len(batch + shape) or batch else array
-        flat[name] = whole.reshape(-1, *shape[-2:])
+        if array.shape != batch + shape:
+            array = np.broadcast_to(array, batch + shape)
+        flat[name] = array.reshape(-1, *shape[-2:])
     entries = prod(batch) * made.inst.blocks
     result = np.empty((entries, *made.shapes["D"][-2:]), code_type(made.formats["D"]))
     with np.errstate(all="ignore"):
@@ -288,12 +291,11 @@ def _tile(made: Call, codes: Mapping[str, Array]) -> Array:
         else:
             a, b = (Numbers(x.value * y.value, x.power * y.power) for x, y in ((a, scale_a), (b, scale_b)))
     values = model(a, b, c, out, **extra)
-    return encode(values, out, made.inst.architecture.vendor)
+    return on_grid(values, out, made.inst.architecture.vendor)
 
 
 def _numbers(codes: Array, format: Format) -> Numbers:
-    values = decode(codes, format)
-    return Numbers(values, powers(values, format))
+    return Numbers(*decode_powers(codes, format))
 
 
 def _by_k(codes: Array, format: Format) -> Numbers:

@@ -6,7 +6,6 @@ import numpy as np
 
 from ..errors import Error
 from .call import Call, Places, call
-from .decode import code_type
 from .matrices import checked, compute
 
 TYPE_CHECKING = False
@@ -72,9 +71,10 @@ def execute(
     result = compute(made, codes, rearrange=False)
     place = made.places("D")
     old = _file(made, "D", d) if d is not None else _old(made, c, place)
-    shape = (*np.broadcast_shapes(old.shape[:-2], result.shape[: result.ndim - len(made.shapes["D"])]), *old.shape[-2:])
-    registers = np.array(np.broadcast_to(old, shape))
-    scatter(registers, np.broadcast_to(result, (*shape[:-2], *made.shapes["D"])), place)
+    batch = np.broadcast_shapes(old.shape[:-2], result.shape[: result.ndim - len(made.shapes["D"])])
+    registers = np.empty((*batch, *old.shape[-2:]), np.uint32)
+    registers[...] = old
+    scatter(registers, result, place)
     return registers
 
 

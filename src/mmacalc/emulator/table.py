@@ -220,7 +220,9 @@ def _explain(
     vendor = inst.architecture.vendor
     chain = ""
     if group < stored:
-        chain = f" k longer than {group} is a chain, low k first: the result of one step is the accumulator of the next."
+        chain = (
+            f" k longer than {group} is a chain, low k first: the result of one step is the accumulator of the next."
+        )
     kept = parameters.get("kept")
     cut = f"cut toward zero to f32 with {kept} fraction bits" if kept else "cut toward zero to f32"
     final = "The sum is rounded to nearest even to f16." if formats["D"] == "f16" else f"The sum is {cut}."
