@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+    from .emulator.table import Numerics
     from .formats import Format
     from .layout import Layout
     from .rules import Placement
@@ -603,6 +604,18 @@ class Instruction:
         return ", ".join(f"{value} ({named(name).title.split()[0].lower()})" for value, name in zip(values, names))
 
     # --- arithmetic, which lives in a room above this one and so is bound by name when it is first used ---
+
+    @property
+    def numerics(self) -> Numerics:
+        """How the instruction computes: model, parameters, provenance, source and an explanation in words.
+
+        >>> import mmacalc
+        >>> found = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").numerics
+        >>> found.model, found.provenance
+        ('R', 'two sources agree')
+        """
+        result: Numerics = import_module("mmacalc.emulator").numerics(self)
+        return result
 
     def multiply(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: Any) -> NDArray[Any]:
         """D = A B + C on values, as the hardware rounds it: see `mmacalc.emulator.multiply`."""
