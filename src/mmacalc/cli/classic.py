@@ -43,23 +43,36 @@ MATRICES = {
     "C_matrix": ("-C", "query the C input matrix"),
     "D_matrix": ("-D", "query the D output matrix"),
     "compression": ("-k", "query K, the compression indices of a sparse A"),
+    "scale_a": (None, "query SA, the block scales of A"),
+    "scale_b": (None, "query SB, the block scales of B"),
 }
-MODIFIERS = {
-    "cbsz": (None, "Control Broadcast Size: 2^CBSZ blocks of A read one block"),
+MATRIX_NAMES = dict(zip(MATRICES, ("A", "B", "C", "D", "K", "SA", "SB")))
+# Modifiers that take a number, and those that take the name of a format as well.
+FIELDS = {
     "abid": (None, "A-matrix Broadcast Identifier: which block they read, or which set of compression indices"),
-    "blgp": (None, "B-matrix Lane Group Pattern; on an FP64 MFMA of CDNA3, which of A, B and C are negated"),
-    "opsel": (None, "OPSEL: the half of each C and D register, or the set of compression indices"),
+    "opsel": (None, "OPSEL: the half of each C and D register, the set of indices, or the low bit of the scale bytes"),
+    "op_sel_hi": (None, "OP_SEL_HI: the high bit of the byte that holds the scales: bit 0 of A, bit 1 of B (CDNA4)"),
     "neg": (None, "NEG: bit 0 negates A, bit 1 B (low halves), bit 2 C; of integers, which are signed"),
     "neg_hi": (None, "NEG_HI: the same for high halves; bit 2 takes the absolute value of C"),
+    "matrix_a_scale": (None, "the half of the wave that holds the scales of A on CDNA5"),
+    "matrix_b_scale": (None, "the half of the wave that holds the scales of B on CDNA5"),
 }
-MATRIX_NAMES = dict(zip(MATRICES, "ABCDK"))
+FORMAT_FIELDS = {
+    "cbsz": (None, "Control Broadcast Size: 2^CBSZ blocks of A read one block; of f8f6f4, the format of A (fp8 ...)"),
+    "blgp": (None, "B-matrix Lane Group Pattern; of FP64, which of A, B, C are negated; of f8f6f4, the format of B"),
+    "matrix_a_fmt": (None, "the format of A of f8f6f4 on CDNA5, by number or name; --cbsz means the same"),
+    "matrix_b_fmt": (None, "the format of B of f8f6f4 on CDNA5, by number or name; --blgp means the same"),
+    "matrix_a_scale_fmt": (None, "the format of the scales of A on CDNA5: e8m0, e5m3 or e4m3"),
+    "matrix_b_scale_fmt": (None, "the format of the scales of B on CDNA5: e8m0, e5m3 or e4m3"),
+}
+MODIFIERS = (*FIELDS, *FORMAT_FIELDS)
 STYLES = {
     "csv": ("-c", "print tables as comma-separated values"),
     "markdown": (None, "print tables as Markdown"),
     "asciidoc": (None, "print tables as AsciiDoc"),
     "json": (None, "answer with JSON"),
 }
-# Every option by what follows it: nothing, a whole number, or a name.
+# Every option by what follows it: nothing, a whole number, a number or a format's name, or a name.
 FLAGS = {
     "list_instructions": ("-L", "list the architecture's instructions"),
     "detail_instruction": ("-d", "print all about the instruction"),
@@ -77,7 +90,7 @@ NUMBERS = {
     "register": ("-r", "the register, counted from the operand's first"),
     "lane": ("-l", "the lane of the wave"),
     "wavefront": ("-w", "the wave size: 32 or 64 on RDNA"),
-    **MODIFIERS,
+    **FIELDS,
 }
 NAMES = {
     "architecture": ("-a", "the GPU architecture, by any of its names"),
@@ -87,7 +100,7 @@ NAMES = {
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options of AMD's command line, and those it lacks."""
-    from .parser import whole_number
+    from .parser import number_or_name, whole_number
 
     parser.epilog = "further commands:\n" + "\n".join(f"    {name:12} {text}" for name, text in SUBCOMMANDS.items())
     parser.add_text("-v", "--version", text=f"mmacalc {__version__}\n", help="show the version")
@@ -95,8 +108,9 @@ def add_arguments(parser: Parser) -> None:
         parser.add_argument(*_spellings(name, option[0]), metavar="NAME", help=option[1])
     for name, flag in FLAGS.items():
         parser.add_argument(*_spellings(name, flag[0]), action="store_true", help=flag[1])
-    for name, number in NUMBERS.items():
-        parser.add_argument(*_spellings(name, number[0]), type=whole_number, metavar="#", default=0, help=number[1])
+    for kind, numbers in ((whole_number, NUMBERS), (number_or_name, FORMAT_FIELDS)):
+        for name, number in numbers.items():
+            parser.add_argument(*_spellings(name, number[0]), type=kind, metavar="#", default=0, help=number[1])
 
 
 def _spellings(name: str, short: str | None) -> tuple[str, ...]:
@@ -107,7 +121,7 @@ def _spellings(name: str, short: str | None) -> tuple[str, ...]:
 
 _MEANINGS = {
     spelling: (name, what)
-    for what, options in (("flag", FLAGS), ("number", NUMBERS), ("name", NAMES))
+    for what, options in (("flag", FLAGS), ("number", NUMBERS), ("format", FORMAT_FIELDS), ("name", NAMES))
     for name, (short, _) in options.items()
     for spelling in _spellings(name, short)
 }
@@ -119,19 +133,21 @@ def scan(argv: Sequence[str]) -> SimpleNamespace | None:
     argparse takes longer to import than a query takes to answer, so it is called only for what this declines
     with None: abbreviations, `--lane=3`, `-gA`, help, and everything wrong. `add_arguments` is the authority.
     """
-    values: dict[str, object] = {**dict.fromkeys(NAMES), **dict.fromkeys(FLAGS, False), **dict.fromkeys(NUMBERS, 0)}
+    values: dict[str, object] = {**dict.fromkeys(NAMES), **dict.fromkeys(FLAGS, False)}
+    values |= dict.fromkeys((*NUMBERS, *FORMAT_FIELDS), 0)
     words = iter(argv)
     for word in words:
         name, what = _MEANINGS.get(word, ("", ""))
-        value = "" if what == "flag" else next(words, "")
-        plain = what != "number" or (value.isascii() and value.isdecimal() and len(value) < 10)
-        if not what or value.startswith("-") or not plain:
+        value = "" if what == "flag" else next(words, "-")
+        digits = value.isascii() and value.isdecimal() and len(value) < 10
+        if not what or value.startswith("-") or (what == "number" and not digits):
             return None
-        values[name] = True if what == "flag" else int(value) if what == "number" else value
+        number = digits and what in ("number", "format")
+        values[name] = True if what == "flag" else int(value) if number else value
     return SimpleNamespace(**values)
 
 
-def run(options: Options | SimpleNamespace) -> str | Answer:
+def run(options: Options) -> str | Answer:
     """Answer one classic command line."""
     if not options.architecture:
         raise Error("no architecture was given; choose one with -a, such as `-a cdna3` or `-a MI300X`")
@@ -143,7 +159,7 @@ def run(options: Options | SimpleNamespace) -> str | Answer:
     if options.detail_instruction:
         return _detail(instruction, options)
     action = _only(options, ACTIONS, "action", "-g, -m, -R, -M, -d or --pattern")
-    matrix = MATRIX_NAMES[_only(options, MATRICES, "matrix", "-A, -B, -C, -D or -k")]
+    matrix = MATRIX_NAMES[_only(options, MATRICES, "matrix", "-A, -B, -C, -D, -k, --scale-a or --scale-b")]
     _check_output_calculation(options, action, matrix)
     _check_style(options)
     operand = _operand(instruction, matrix, options)
@@ -158,7 +174,7 @@ def _only(options: Options, choices: Mapping[str, tuple[str | None, str]], what:
         return chosen[0]
     if not chosen:
         raise Error(f"no {what} was chosen; choose one of {flags}")
-    given = " and ".join(choices[name][0] or f"--{name}" for name in chosen)
+    given = " and ".join(choices[name][0] or _spellings(name, None)[0] for name in chosen)
     raise Error(f"{given} were given together; choose one {what} of {flags}")
 
 
@@ -184,7 +200,7 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
         if matrix == "K":
             raise Error(f"{instruction.name} is dense and so has no compression indices; its matrices are {has}")
         raise Error(f"{instruction.name} has no {matrix} matrix; its matrices are {has}")
-    fields = {name: getattr(options, name) for name in MODIFIERS if getattr(options, name)}
+    fields = _fields(instruction, options)
     instruction.check_modifiers(instruction.architecture.wave(options.wavefront), fields)
     for name in fields:
         concerned = concerns(instruction, name)
@@ -196,15 +212,25 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
     return instruction.operand(matrix, options.wavefront, **fields)
 
 
-def concerns(instruction: Instruction, modifier: str) -> str:
+def _fields(instruction: Instruction, options: Options) -> dict[str, int]:
+    """The modifiers given, under the instruction's names for them; those that are 0 are left out."""
+    given = {name: getattr(options, name) for name in MODIFIERS if getattr(options, name)}
+    return {name: value for name, value in instruction.resolved(given).items() if value}
+
+
+def concerns(instruction: Instruction, modifier: str) -> tuple[str, ...]:
     """The operands whose reading a modifier changes."""
+    if modifier in instruction.choices:
+        return (instruction.choices[modifier],)
     if modifier in ("cbsz", "abid"):
-        return "AK"
+        return ("A", "K")
     if modifier == "blgp":
-        return "ABC" if instruction.formats["A"] == "f64" else "B"
-    if modifier == "opsel":
-        return "K" if instruction.sparse else "CD"
-    return "ABC"
+        return ("A", "B", "C") if instruction.formats["A"] == "f64" else ("B",)
+    if modifier in ("matrix_a_scale", "matrix_b_scale"):
+        return ("SA",) if "_a_" in modifier else ("SB",)
+    if modifier in ("opsel", "op_sel_hi"):
+        return ("SA", "SB") if instruction.scaled else ("K",) if instruction.sparse else ("C", "D")
+    return ("A", "B", "C")
 
 
 def _listing(options: Options) -> str:
@@ -218,10 +244,12 @@ def _listing(options: Options) -> str:
 
 
 def _detail(instruction: Instruction, options: Options) -> str:
+    chosen = {name: value for name in instruction.choices if (value := _fields(instruction, options).get(name))}
+    instruction.check_modifiers(None, chosen)
     if options.json:
         from ..present import json_text
 
-        return json_text.detail(instruction)
+        return json_text.detail(instruction, chosen)
     from ..present import detail
 
-    return detail.page(instruction)
+    return detail.page(instruction, chosen)

@@ -52,3 +52,8 @@ def whole_number(text: str) -> int:
     if value < 0:
         raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a whole number from 0 up")
     return value
+
+
+def number_or_name(text: str) -> int | str:
+    """The argument type of fields that choose a format: a whole number, or a format's name."""
+    return text if text[:1].isalpha() else whole_number(text)
