@@ -8,9 +8,9 @@ index is public; they are checked for consistency only, and the product calls th
 from __future__ import annotations
 
 import pytest
-from tests.closed_forms import assert_bijective, assert_follows, distinct, llvm
 
 import mmacalc
+from closed_forms import assert_bijective, assert_follows, distinct, llvm
 
 ALL = mmacalc.instructions("gfx1250")
 LLVM = llvm("gfx1250")

@@ -33,7 +33,7 @@ _HOMES = {
     "Layout": "layout", "Location": "record", "Operand": "record", "architectures": "catalog",
     "find": "query", "instruction": "catalog", "instructions": "catalog",
 }  # fmt: skip
-_ROOMS = ("catalog", "cli", "emulator", "errors", "formats", "isa", "layout", "present", "query", "rocwmma")
+_ROOMS = ("catalog", "cli", "emulator", "errors", "formats", "isa", "layout", "loads", "present", "query", "rocwmma")
 
 
 def __getattr__(name: str) -> Any:

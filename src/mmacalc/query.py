@@ -170,8 +170,10 @@ _EITHER = {"fp8": {"e4m3", "e4m3fnuz"}, "bf8": {"e5m2", "e5m2fnuz"}}
 
 
 def _format_names(given: str) -> set[str]:
-    from .formats import named
+    from .formats import CHOICES, named
 
+    if given.lower() in CHOICES:
+        return {given.lower()}
     return _EITHER.get(given.lower()) or {named(given).name}
 
 

@@ -199,7 +199,7 @@ def _provenance(instruction: Instruction) -> Iterator[str]:
     parts |= {name: f"Layout of {name}" for name in instruction.operands}
     doubtful = {text: instruction.provenance_of(part) for part, text in parts.items()}
     doubtful = {text: word for text, word in doubtful.items() if word in ("unconfirmed", "assumed")}
-    if doubtful or "notes" in instruction.facts:
+    if doubtful or instruction.notes:
         yield "Provenance:"
         yield from (f"    {text}: {word}" for text, word in doubtful.items())
-        yield from (f"    Note: {note}" for note in instruction.facts.get("notes", ()))
+        yield from (f"    Note: {note}" for note in instruction.notes)
