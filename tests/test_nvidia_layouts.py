@@ -32,7 +32,7 @@ def distinct(instructions):
     """One instruction of each shape, of each set of operand widths and of each set of layouts."""
     found = {}
     for inst in instructions:
-        operands = [inst.operand(name) for name in inst.operands if (name, inst in WGMMA) != ("B", True)]
+        operands = [inst.operand(name) for name in inst.register_operands]
         widths = tuple((op.name, op.layout, op.format.bits, op.placement.slot_bits) for op in operands)
         voltas = inst.facts["layouts"] if inst.blocks == 4 else None
         found.setdefault((inst.m, inst.n, inst.k, inst.blocks, "wgmma" in inst.features, widths, voltas), inst)

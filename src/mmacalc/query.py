@@ -40,7 +40,7 @@ def sign(operand: Operand, lsb: int) -> str:
 
 def _blgp_signs(operand: Operand) -> int:
     """BLGP of an FP64 MFMA negates A, B and C by its three bits (CDNA3 ISA guide, VOP3P-MAI fields)."""
-    return operand.fields.get("blgp", 0) if operand.instruction.formats["A"] == "f64" else 0
+    return operand.fields.get("blgp", 0) if operand.instruction.formats.get("A") == "f64" else 0
 
 
 class Term(namedtuple("Term", "operand location element sign")):

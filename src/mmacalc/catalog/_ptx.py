@@ -31,6 +31,8 @@ FORMAT = {"b6x16_p32": "b6", "b4x16_p64": "b4", "ue8m0": "e8m0", "s32": "i32", "
 SAYS = {
     "rn": "rounding", "rz": "rounding", "rm": "rounding", "rp": "rounding", "xor": "bit_operation", "and": "bit_operation",
 }  # fmt: skip
+UNSPECIFIED = "is a wmma fragment: where its elements are is unspecified by NVIDIA, only its registers are counted"
+SHARED_MEMORY = "is in shared memory, where a 64-bit matrix descriptor says, and in no register; -d describes it"
 FLAGS = ("sync", "aligned", "trans", "satfinite", "block_scale", "x1", "x2", "x4")
 
 
@@ -119,7 +121,7 @@ def describe(name: str) -> tuple[tuple[int, int, int, int], dict[str, str], list
     if parts[0] == "wmma" and parts[1] != "mma":
         fragment = parts[2].upper()
         registers = {fragment: wmma_registers((m, n, depth[0]), fragment, types[0])}
-        held: dict[str, Any] = {"operands": (fragment,), "registers": registers}
+        held: dict[str, Any] = {"operands": (fragment,), "registers": registers, "elsewhere": {fragment: UNSPECIFIED}}
         return (m, n, depth[0], 1), {fragment: types[0]}, ["wmma", "move"], held
     if parts[0] == "wmma" and len(types) == 2:
         types[1:1] = ["f16", "f16"]
@@ -143,6 +145,9 @@ def describe(name: str) -> tuple[tuple[int, int, int, int], dict[str, str], list
     if parts[0] == "wmma":
         features.append("wmma")
         facts["registers"] = {x: wmma_registers((m, n, depth[0]), x, formats[x]) for x in operands}
+        facts["elsewhere"] = dict.fromkeys(operands, UNSPECIFIED)
+    if "wgmma" in flags:
+        facts["elsewhere"] = {"B": SHARED_MEMORY}
     if formats["A"] == "f64":
         facts.setdefault("rounding", "rn")
     blocks = 4 if (m, n, *depth) == (8, 8, 4) and formats["A"] == "f16" else 1
