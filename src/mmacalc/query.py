@@ -12,7 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .record import Element, Instruction, Location, Operand
+    from typing import Any
+
+    from .record import Element, Instruction, Operand
 
 __all__ = ["Term", "calculation", "find", "same_blocks", "scales", "sign"]
 
@@ -54,13 +56,13 @@ class Elsewhere(namedtuple("Elsewhere", "name instruction")):
 class Term(namedtuple("Term", "operand location element sign")):
     """One factor or addend of an output calculation.
 
-    operand: which matrix; location: where it is read, None if in no register; element: the (row, column, block)
+    operand: which matrix; location: where it is read, None of an `Elsewhere`; element: the (row, column, block)
     that this location holds when no modifier is set; sign: as `sign` gives it.
     """
 
     __slots__ = ()
     operand: Operand | Elsewhere
-    location: Location | None
+    location: Any  # a Location
     element: tuple[int, int, int]
     sign: str
 

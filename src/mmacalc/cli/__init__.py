@@ -26,6 +26,7 @@ __all__ = ["Answer", "SUBCOMMANDS", "answer", "main"]
 
 SUBCOMMANDS = {
     "batch": "answer one command line per input line, a line of JSON each",
+    "compare": "set two instructions side by side, of any architectures",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
     "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",

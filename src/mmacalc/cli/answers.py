@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import Error
 from ..present.text import SOURCE_FIELDS, bits_text, element_text, heading, held_texts, place_text, run_text, signed
-from ..query import calculation, holdings, scales
+from ..query import Elsewhere, calculation, holdings, scales
 from . import Answer
 from .parity import as_listed
 
@@ -27,7 +27,9 @@ def get_register(operand: Operand, options: Options) -> str:
         return json_text.get_register(operand, (row, col, block), options.output_calculation)
     name = element_text(operand, row, col, block)
     if not options.output_calculation:
-        return heading(operand.instruction, operand) + "".join(f"{name} = {place_text(operand, x)}\n" for x in locations)
+        return heading(operand.instruction, operand) + "".join(
+            f"{name} = {place_text(operand, x)}\n" for x in locations
+        )
     place = place_text(operand, locations[0], f"{SOURCE_FIELDS['D']}_v")
     return f"{heading(operand.instruction, operand)}{name} = {place} = {_sum(operand, i, j, block, _place)}\n"
 
@@ -141,7 +143,7 @@ def _scale(term: Term, block: range, write: Writer) -> str:
 
 
 def _place(term: Term) -> str:
-    if term.location is None:  # the element is in no register
+    if isinstance(term.operand, Elsewhere):
         return _element(term)
     text = place_text(term.operand, term.location, f"{SOURCE_FIELDS[term.operand.name]}_v")
     return f"({text})" if " " in text else text

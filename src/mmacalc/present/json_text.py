@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from ..formats import named
-from ..query import calculation, holdings, scales
+from ..query import Elsewhere, calculation, holdings, scales
 from . import formulas
 from .text import SOURCE_FIELDS, bits_text, element_text, is_ptx, place_text
 
@@ -79,7 +79,14 @@ def detail(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
         accumulator_registers=instruction.architecture.facts.get("accumulators"),
         modifiers={name: list(values) for name, values in instruction.modifier_limits().items()},
         waves=waves,
+        **(_ptx_facts(instruction) if is_ptx(instruction) else {}),
     )
+
+
+def _ptx_facts(instruction: Instruction) -> dict[str, Any]:
+    from . import ptx_detail
+
+    return ptx_detail.facts(instruction)
 
 
 def _choice(instruction: Instruction, field: str, operand: str) -> dict[str, Any]:
@@ -94,7 +101,7 @@ def _choice(instruction: Instruction, field: str, operand: str) -> dict[str, Any
 
 def _described(operand: Operand) -> dict[str, Any]:
     return {
-        "field": SOURCE_FIELDS.get(operand.name),
+        "field": None if is_ptx(operand.instruction) else SOURCE_FIELDS.get(operand.name),
         "format": operand.format.name,
         "format_title": named(operand.format.name).title,
         "registers": operand.registers,
@@ -183,7 +190,7 @@ def _term(term: Term) -> dict[str, Any]:
         "element": element_text(term.operand, *term.element),
         "negated": "-" in term.sign,
         "absolute": "|" in term.sign,
-        "location": None if term.location is None else _place(term.operand, term.location, prefix),
+        "location": None if isinstance(term.operand, Elsewhere) else _place(term.operand, term.location, prefix),
     }
 
 

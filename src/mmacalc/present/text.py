@@ -123,7 +123,7 @@ def held_texts(operand: Operand, found: Iterable[tuple[Element, str]]) -> list[t
     ]
 
 
-def run_text(operand: Operand, rows: range, columns: range) -> str:
+def run_text(operand: Operand | Elsewhere, rows: range, columns: range) -> str:
     """A run of elements as text, such as `SA[3][32..63]`."""
     texts = [f"{run[0]}" if len(run) == 1 else f"{run[0]}..{run[-1]}" for run in (rows, columns)]
     return f"{operand.name}[{texts[0]}][{texts[1]}]"
