@@ -11,7 +11,6 @@ from .modifiers import negated
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
     from typing import Any
 
     from .record import Element, Instruction, Operand
