@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+import mmacalc
+from closed_forms import distinct
+from formula_reader import evaluate
 from mmacalc.cli import answer
 
 PLAIN = ["-a", "gfx950", "-i", "v_mfma_f32_16x16x128_f8f6f4"]
@@ -94,6 +97,23 @@ def test_the_page_of_a_choice_is_about_that_choice():
     found = json.loads(answer([*SCALED, "-d", "--cbsz", "fp4", "--json"]).out)
     assert (found["chosen"], found["cycles"]) == ({"cbsz": 4}, 32)
     assert [value["registers"] for value in found["format_choices"][0]["values"]] == [8, 8, 6, 6, 4]
+
+
+@pytest.mark.parametrize("arch", ["cdna4", "cdna5", "gfx1251"])
+def test_every_formula_of_every_page_evaluates_to_the_place_and_back(arch):
+    operands = [inst.operand(name) for inst in mmacalc.instructions(arch) for name in inst.operands]
+    for inst in mmacalc.instructions(arch):
+        for field, name in inst.choices.items():
+            operands += [inst.operand(name, **{field: value}) for value in inst.modifier_limits()[field]]
+    for operand in distinct(operands):
+        evaluate(operand)
+
+
+def test_fields_that_choose_index_sets_are_supported_where_there_are_several():
+    new, kept = "v_smfmac_f32_16x16x128_fp8_fp8", "v_smfmac_f32_16x16x64_fp8_fp8"
+    pages = {name: lines("-a", "gfx950", "-i", name, "-d") for name in (new, kept)}
+    assert "        CBSZ and ABID bits supported: False" in pages[new]
+    assert "        CBSZ and ABID bits supported: True" in pages[kept]
 
 
 def test_a_page_without_doubts_has_no_word_of_them():

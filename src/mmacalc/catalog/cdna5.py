@@ -32,8 +32,8 @@ ARCHITECTURES = (
         # The fields that choose which half of the wave holds the scales, with the number of their values.
         "scale_fields": {"matrix_a_scale": 2, "matrix_b_scale": 2},
         "notes": {
-            "sparse": "the indices of A fill their registers, so that there is one set; LLVM takes index_key 0 and 1 all "
-            "the same, and no public source says what 1 would select",
+            "sparse": "the indices of A are taken to fill their registers (32 bits a lane for K = 64, 64 for K = 128), so "
+            "that there is one set; one source has 16 bits a lane for K = 64, and LLVM takes index_key 0 and 1",
         },
     },
     {

@@ -30,6 +30,8 @@ SUBCOMMANDS = {
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
     "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",
+    "lint": "find where a listing touches a matrix instruction's registers too early",
+    "waits": "how many wait states one instruction needs after another, and by which rule",
 }
 
 
