@@ -28,6 +28,8 @@ SUBCOMMANDS = {
     "batch": "answer one command line per input line, a line of JSON each",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
+    "numerics": "explain how an instruction rounds, with an input on which it shows",
+    "run": "run one instruction on the emulator, to the bit, and compare with a kernel's result",
 }
 
 
