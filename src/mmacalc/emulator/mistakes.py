@@ -406,12 +406,17 @@ def _ways(case: Case) -> Iterator[tuple[str, str, dict[str, Any]]]:
     if a == "f64":
         return
     yield "exactly and rounded once to nearest even", "X", {"group": k}
+    found: dict[tuple[Any, ...], list[str]] = {}
     for architectures, conditions, model, parameters, _, _ in ROWS:
-        fits = a in conditions.get("inputs", ()) and case.made.formats["D"].name in conditions.get("outputs", ("f32", "f16"))
+        outputs = conditions.get("outputs", ("f32", "f16"))
+        fits = a in conditions.get("inputs", ()) and case.made.formats["D"].name in outputs
         if fits and model in ("T", "R", "R8", "P", "X") and architectures:
             group = min(parameters.get("group") or k, k)
             if k % group == 0 and (model, group % 2) != ("R8", 1):
-                yield f"as on {architectures[0]} (model {model})", model, {**parameters, "group": group}
+                key = (model, tuple({**parameters, "group": group}.items()))
+                found.setdefault(key, []).append(architectures[0])
+    for (model, items), names in found.items():
+        yield f"as on {', '.join(dict.fromkeys(names))} (model {model})", model, dict(items)
 
 
 def _numpy_sums(case: Case) -> Iterator[Candidate]:

@@ -175,14 +175,19 @@ def _candidates(made: Call, generator: np.random.Generator, used: int, tries: in
 
 
 def _computed(made: Call, a: Array, b: Array, c: Array) -> dict[str, Array]:
-    """The three sums of each candidate, the instruction's by the instruction."""
+    """The three sums of each candidate, the instruction's by the instruction: candidates on its diagonal."""
     inst = made.inst
-    lead = (inst.blocks,) if inst.blocks > 1 else ()
-    first = (slice(None), *[0] * len(lead))
-    rows, columns = np.zeros((len(a), *lead, inst.m, inst.k)), np.zeros((len(a), *lead, inst.k, inst.n))
-    start = np.zeros((len(a), *lead, inst.m, inst.n))
-    rows[(*first, 0)], columns[(*first, slice(None), 0)], start[(*first, 0, 0)] = a, b, c
-    result = inst.multiply(rows, columns, start, wave=made.wave, **made.fields)[(*first, 0, 0)].astype(np.float64)
+    lead = (1,) * (inst.blocks > 1)
+    side = min(inst.m, inst.n)
+    count = -(-len(a) // side)
+    rows, columns = np.zeros((count, inst.m, inst.k)), np.zeros((count, inst.k, inst.n))
+    start = np.zeros((count, inst.m, inst.n))
+    which, at = np.divmod(np.arange(len(a)), side)
+    rows[which, at], columns[which, :, at], start[which, at, at] = a, b, c
+    if inst.blocks > 1:
+        rows, columns, start = (np.repeat(x[:, None], inst.blocks, axis=1) for x in (rows, columns, start))
+    results = inst.multiply(rows, columns, start, wave=made.wave, **made.fields)
+    result = results[(which, *[0] * len(lead), at, at)].astype(np.float64)
     out = made.formats["D"]
     forms = [made.formats[name] for name in "ABC"]
     x, y, z = (
