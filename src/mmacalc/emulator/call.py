@@ -7,6 +7,7 @@ the elements lie in registers.
 from __future__ import annotations
 
 from collections import namedtuple
+from copy import copy
 from functools import cache
 from math import prod
 
@@ -58,7 +59,7 @@ class Call:
         self.formats: dict[str, Format] = {name: inst.format(name, fields) for name in (*"ABCD", *inst.operands)}
         self.numerics: Numerics = numerics(inst, **fields)
         self.sparsity: Sparsity | None = sparsity(inst) if inst.sparse else None
-        self._places: dict[str, Places] = {}
+        self._places: dict[tuple[str, bool], Places] = {}
         self.signed = {"A": self._signed("A"), "B": self._signed("B")}
         self.block_size = _shared(self.operand("SA")) if "SA" in inst.operands else 0
         self.shapes = self._shapes()
@@ -71,6 +72,12 @@ class Call:
         moves = ("cbsz", "abid", "blgp") if natural and not self.inst.choices else ()
         fields = {field: value for field, value in self.fields.items() if field not in moves}
         return self.inst.operand(name, wave=self.wave, **fields)
+
+    def with_numerics(self, model: str, parameters: Mapping[str, Any]) -> Call:
+        """The same call computing by another model."""
+        other = copy(self)
+        other.numerics = self.numerics._replace(model=model, parameters=parameters)
+        return other
 
     @property
     def in_memory(self) -> bool:
@@ -130,14 +137,18 @@ class Call:
 
     # --- registers ---
 
-    def places(self, name: str) -> Places:
-        """Where the elements of an operand's matrix lie in registers. A sparse A and K are stored elements."""
-        if name not in self._places:
-            self._places[name] = self._located(name)
-        return self._places[name]
+    def places(self, name: str, natural: bool = False) -> Places:
+        """Where the elements of an operand's matrix lie in registers. A sparse A and K are stored elements.
 
-    def _located(self, name: str) -> Places:
-        operand = self.operand(name)
+        `natural` is where they lie without the modifiers that move data between lanes.
+        """
+        key = (name, natural)
+        if key not in self._places:
+            self._places[key] = self._located(self.operand(name, natural))
+        return self._places[key]
+
+    def _located(self, operand: Operand) -> Places:
+        name = operand.name
         placement, table = operand.placement, operand.table()
         axes = len(operand.shape) - (operand.axes[0] == "block" and operand.shape[0] == 1)
         if table.ndim == axes:
@@ -148,7 +159,7 @@ class Call:
             step = np.s_[:, :: self.block_size] if name == "SA" else np.s_[:: self.block_size]
             first, lane = first[step], lane[step]
         elif self.sparsity and name in ("A", "K"):
-            slots = self.sparsity.kept if name == "A" else self.sparsity.entries
+            slots = operand.layout.sizes["s"]
             first, lane = (array[..., :: self.sparsity.period, :] for array in (first, lane))
             steps = np.arange(slots)[:, None] * placement.slot_bits
             first = (first[..., None, :] + steps).reshape(*first.shape[:-2], -1, first.shape[-1])

@@ -253,7 +253,10 @@ def F(a: Numbers, b: Numbers, c: Numbers, out: Format, rounding: str = "rn") -> 
 
 
 def X(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int | None = None) -> Array:
-    """The exact sum of products and c, rounded once to nearest even. With `group`, that many products at a time."""
+    """The exact sum of products and c, rounded once to nearest even. With `group`, that many products at a time.
+
+    For operands of up to 26 significant bits, whose products float64 holds: all but f64.
+    """
     total = c.value
     step = group or len(a.value)
     for start in range(0, len(a.value), step):

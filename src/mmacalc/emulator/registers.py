@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import Error
 from .call import Call, Places, call
-from .matrices import checked, compute
+from .matrices import checked, compute, reference_case
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["execute", "gather", "scatter"]
+__all__ = ["execute", "files", "gather", "scatter"]
 
 
 def execute(
@@ -78,6 +78,40 @@ def execute(
     return registers
 
 
+def files(
+    inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, bits: bool = False, **rest: Any
+) -> tuple[dict[str, Array], Array]:
+    """The register files of every operand before an instruction, and of D after it.
+
+    Args:
+        a, b, c, rest: the inputs, as for `multiply`; as for `multiply_bits` if `bits`. No batches.
+
+    Returns:
+        A dictionary from operand names to uint32 arrays (registers, lanes), bits that hold nothing zero; and D's.
+
+    >>> import mmacalc, numpy
+    >>> before, after = files(mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16"), *numpy.ones((2, 16, 4, 4)))
+    >>> sorted(before), hex(before["A"][1, 0]), hex(after[0, 0])
+    (['A', 'B', 'C'], '0x3c003c00', '0x40800000')
+    """
+    case = reference_case(inst, a, b, c, bits, rest)
+    made, before = case.made, {}
+    for name, codes in case.codes.items():
+        if codes.shape != made.shapes[name]:
+            raise Error(f"registers are shown for one instruction, without batches; {name} has shape {codes.shape}")
+        if name == "K" and made.sparsity and made.sparsity.period == 2:
+            codes = np.stack([2 * codes, 2 * codes + 1], axis=-1).reshape(codes.shape[0], -1)
+        held = "D" if name not in inst.operands else name
+        if not (name == "B" and made.in_memory):
+            place = made.places(held, natural=name in "AB")
+            before[held] = np.zeros((place.registers, place.lanes), np.uint32)
+            scatter(before[held], codes, place)
+    place = made.places("D")
+    after = np.array(before.get("D", _old(made, before.get("C", 0), place)))
+    scatter(after, case.expected, place)
+    return before, after
+
+
 def _ones(made: Call, name: str) -> Array:
     from .decode import encode
 
@@ -102,7 +136,7 @@ def _read(made: Call, name: str, value: ArrayLike) -> Array:
         return np.broadcast_to(checked(made, name, value), made.shapes[name])
     found = gather(_file(made, name, value), made.places("D" if name not in made.inst.operands else name))
     if name == "K" and made.sparsity and made.sparsity.period == 2:
-        return found >> 1  # tf32 names the first of a pair as 0b0100, the second as 0b1110 (PTX ISA, mma.sp)
+        return found[..., ::2] >> 1  # tf32 names the first of a pair as 0b0100, the second as 0b1110 (PTX ISA, mma.sp)
     return found
 
 

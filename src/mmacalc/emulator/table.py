@@ -146,7 +146,10 @@ EXPLANATIONS = {
 
 SPECIALS = {
     "amd": "The bits of a NaN result are not published for AMD: the canonical quiet NaN is given.",
-    "nvidia": "Every NaN result is 0x7FFFFFFF (f32) or 0x7FFF (f16).",
+    "nvidia": (
+        "Every NaN result is 0x7FFFFFFF (f32) or 0x7FFF (f16). A zero counts with its format's smallest exponent; the "
+        "published models differ there, so inputs with zeros beside huge or tiny numbers are less sure."
+    ),
 }
 
 
@@ -232,4 +235,4 @@ def _explain(
         round=words[parameters.get("rounding", "rn")],
         saturates="says .satfinite" if vendor == "nvidia" else "clamps",
     )  # fmt: skip
-    return f"{text} {SPECIALS[vendor]}" if named(formats["D"]).is_float else text
+    return f"{text} {SPECIALS[vendor]}" if named(formats["D"]).is_float and formats["D"] != "f64" else text
