@@ -64,6 +64,11 @@ _ROWS = (
     ("iu8", 8, "either", 0, 8, 0, "none", "IU8 (Signed/unsigned 8-bit integer)"),
     ("iu4", 4, "either", 0, 4, 0, "none", "IU4 (Signed/unsigned 4-bit integer)"),
     ("b1", 1, "bits", 0, 1, 0, "none", "B1 (single bit)"),
+    ("b16", 16, "bits", 0, 16, 0, "none", "B16 (any 16 bits)"),
+    ("b8", 8, "bits", 0, 8, 0, "none", "B8 (any 8 bits)"),
+    ("b6", 6, "bits", 0, 6, 0, "none", "B6 (any 6 bits, loaded into bytes)"),
+    ("b4", 4, "bits", 0, 4, 0, "none", "B4 (any 4 bits, loaded into bytes)"),
+    ("address", 32, "bits", 0, 32, 0, "none", "Shared-memory addresses of matrix rows"),
     ("index", 2, "bits", 0, 2, 0, "none", "A matrix compression indices"),
 )
 

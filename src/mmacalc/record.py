@@ -12,6 +12,7 @@ from operator import index
 
 from .errors import Error, did_you_mean
 from .formats import CHOICES, chosen, named
+from .rules import fields as rule_fields
 from .rules import place
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+    from .emulator.table import Numerics
     from .formats import Format
     from .layout import Layout
     from .rules import Placement
@@ -337,7 +339,7 @@ class Instruction:
         name: str,
         opcode: int | None,
         shape: tuple[int, int, int, int],
-        formats: tuple[str, str, str, str],
+        formats: tuple[str, str, str, str] | Mapping[str, str],
         cycles: int | None = None,
         valu_cycles: int | None = None,
         features: str = "",
@@ -347,7 +349,7 @@ class Instruction:
     ) -> None:
         self.architecture, self.arch, self.name, self.opcode = architecture, architecture.name, name, opcode
         self.m, self.n, self.k, self.blocks = shape
-        self.formats = dict(zip("ABCD", formats))
+        self.formats = dict(formats) if isinstance(formats, dict) else dict(zip("ABCD", formats))
         if "scale" in features.split():
             self.formats |= dict.fromkeys(("SA", "SB"), facts.get("scale_format", "e8m0"))
         self.cycles, self.valu_cycles = cycles, valu_cycles
@@ -384,9 +386,18 @@ class Instruction:
     @property
     def operands(self) -> tuple[str, ...]:
         """The names of the operands: A B C D, or A B D K for a sparse AMD instruction; SA, SB for scales."""
+        if "operands" in self.facts:
+            named_operands: tuple[str, ...] = self.facts["operands"]
+            return named_operands
         if self.sparse and self.architecture.vendor == "amd":
             return ("A", "B", "D", "K")
         return ("A", "B", "C", "D", "SA", "SB") if self.scaled else ("A", "B", "C", "D")
+
+    @property
+    def register_operands(self) -> tuple[str, ...]:
+        """Those of `operands` whose elements have known places in registers (not B of wgmma, nor wmma fragments)."""
+        elsewhere = self.facts.get("elsewhere", {})
+        return tuple(name for name in self.operands if name not in elsewhere)
 
     @property
     def scaled(self) -> bool:
@@ -395,8 +406,11 @@ class Instruction:
 
     @property
     def flops(self) -> int:
-        """Operations of one instruction: a multiplication and an addition for each of M N K in every block."""
-        return 2 * self.m * self.n * self.k * self.blocks
+        """Operations of one instruction: a multiplication and an addition for each of M N K in every block.
+
+        0 for an instruction that only moves a matrix (ldmatrix).
+        """
+        return 0 if "move" in self.features else 2 * self.m * self.n * self.k * self.blocks
 
     @property
     def flops_per_unit_and_cycle(self) -> int:
@@ -425,7 +439,7 @@ class Instruction:
     @property
     def integer(self) -> bool:
         """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
-        return not self.format("A").is_float
+        return "A" in self.formats and not self.format("A").is_float
 
     def format(self, operand: str, fields: Mapping[str, int | str] = {}) -> Format:
         """The number format of an operand's elements; K is a compression index.
@@ -467,8 +481,10 @@ class Instruction:
         >>> inst.cycles_for(cbsz="fp8", blgp="fp4"), inst.cycles_for(cbsz="fp6", blgp="fp4")
         (32, 16)
         """
+        if "narrow_cycles" not in self.facts:
+            return self.cycles
         fields = self.resolved(modifiers)
-        widest, cycles = self.facts.get("narrow_cycles", (0, None))
+        widest, cycles = self.facts["narrow_cycles"]
         narrow = max(self.format("A", fields).bits, self.format("B", fields).bits) <= widest
         return cycles if narrow else self.cycles
 
@@ -491,7 +507,9 @@ class Instruction:
         """What else a user should know: the architecture's notes on this instruction's features and formats."""
         about = {*self.features, *self.formats.values()}
         notes: dict[str, str] = self.architecture.facts.get("notes", {})
-        return tuple(text for topic, text in notes.items() if topic in about)
+        why = self.facts.get("unconfirmed", ())
+        doubts = [f"{part}: {why[part]}" for part in why] if isinstance(why, dict) else []
+        return (*doubts, *(text for topic, text in notes.items() if topic in about))
 
     def provenance_of(self, part: str) -> str:
         """How sure one part is: an operand's layout, "cycles", "valu_cycles" or "arithmetic".
@@ -507,8 +525,8 @@ class Instruction:
 
     def format_names(self, operand: str) -> set[str]:
         """The names of the formats that an operand can have: several where a field chooses, and the choice's own."""
-        name = self.formats[operand]
-        return {name, *CHOICES.get(name, ())}
+        name = self.formats.get(operand, "")
+        return {name, *CHOICES.get(name, ())} - {""}
 
     # --- operands ---
 
@@ -534,6 +552,8 @@ class Instruction:
         upper = name.upper()
         if upper not in self.operands:
             raise Error(f"{self.name} has no operand '{name}'; it has {', '.join(self.operands)}")
+        if upper not in self.register_operands:
+            raise Error(f"{upper} of {self.name} {self.facts['elsewhere'][upper]}")
         key = (upper, wave, *sorted(modifiers.items()))
         if key not in self._operands:
             size = self.architecture.wave(wave)
@@ -568,7 +588,7 @@ class Instruction:
             limits["neg_hi"] = (0,) if self.integer or self.format("A").bits > 16 else tuple(range(8))
         if "neg_c" in self.features:
             limits["neg"] = limits["neg_hi"] = (0, 4)
-        return limits
+        return {**limits, **rule_fields(self)}
 
     def index_sets(self, wave: int | None = None) -> int:
         """How many sets of compression indices fit in the index register (1 for a dense instruction)."""
@@ -644,6 +664,18 @@ class Instruction:
         return ", ".join(f"{value} ({named(name).title.split()[0].lower()})" for value, name in zip(values, names))
 
     # --- arithmetic, which lives in a room above this one and so is bound by name when it is first used ---
+
+    @property
+    def numerics(self) -> Numerics:
+        """How the instruction computes: model, parameters, provenance, source and an explanation in words.
+
+        >>> import mmacalc
+        >>> found = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").numerics
+        >>> found.model, found.provenance
+        ('R', 'two sources agree')
+        """
+        result: Numerics = import_module("mmacalc.emulator").numerics(self)
+        return result
 
     def multiply(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: Any) -> NDArray[Any]:
         """D = A B + C on values, as the hardware rounds it: see `mmacalc.emulator.multiply`."""

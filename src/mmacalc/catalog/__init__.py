@@ -9,7 +9,8 @@ named ones last:
 
 A line with "on": ("name", ...) among its named arguments belongs to those architectures of its file only.
 A file may also have ALIASES, a dictionary from other spellings to the names of its lines, and TRANSPOSE_LOADS,
-the loads of `mmacalc.loads.TransposeLoad`, whose fields a line gives after the architecture.
+the loads of `mmacalc.loads.TransposeLoad`, whose fields a line gives after the architecture. One whose names
+follow a grammar of their own says NAMES, the module of this folder that reads it (`_ptx`).
 Files are those in this folder, and those that the environment variable MMACALC_CATALOG names.
 """
 
@@ -74,7 +75,7 @@ class Entry:
 
     def instructions(self) -> tuple[Instruction, ...]:
         """Every instruction, in catalog order."""
-        return tuple(self.instruction(name) for name in self._lines)
+        return tuple(self.instruction(name) for name in self.names)
 
 
 # What the detail page says of every AMD architecture.
@@ -120,13 +121,20 @@ def _load(file: str) -> None:
     """Read one catalog file and add its architectures."""
     module = import_module(f"{__name__}.{file}") if file.isidentifier() else _read(file)
     for record in module.ARCHITECTURES:
-        entry = Entry(
-            record, module.INSTRUCTIONS, getattr(module, "ALIASES", {}), getattr(module, "TRANSPOSE_LOADS", ())
-        )
+        if hasattr(module, "NAMES"):
+            entry: Entry = import_module(f"{__name__}.{module.NAMES}").Entry(module, record)
+        else:
+            loads = getattr(module, "TRANSPOSE_LOADS", ())
+            entry = Entry(record, module.INSTRUCTIONS, getattr(module, "ALIASES", {}), loads)
         _entries[entry.architecture.name] = entry
         for name in (entry.architecture.name, *entry.architecture.aliases):
-            _names[name] = entry.architecture.name
+            _names[_squeezed(name)] = entry.architecture.name
     _pending().remove(file)
+
+
+def _squeezed(name: str) -> str:
+    """An architecture's name without what people write differently: RTX 4090, rtx-4090, sm90a."""
+    return name.lower().replace(" ", "").replace("-", "").replace("_", "")
 
 
 def _read(path: str) -> ModuleType:
@@ -156,15 +164,15 @@ def entry(name: str) -> Entry:
     Raises:
         Error: no architecture is called that; the message names the closest.
     """
-    lower = name.lower()
-    if lower not in _names and lower in _pending():
-        _load(lower)
-    while lower not in _names and _pending():
+    short = _squeezed(name)
+    if short not in _names and short in _pending():
+        _load(short)
+    while short not in _names and _pending():
         _load(_pending()[0])
-    if lower not in _names:
-        hint = did_you_mean(lower, _names)
+    if short not in _names:
+        hint = did_you_mean(short, _names)
         raise Error(f"unknown architecture '{name}'.{hint} Known: {', '.join(sorted(_entries))}.")
-    return _entries[_names[lower]]
+    return _entries[_names[short]]
 
 
 def architecture(name: str) -> Architecture:

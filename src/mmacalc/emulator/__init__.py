@@ -1,1 +1,31 @@
-"""emulator"""
+"""What the hardware computes, bit for bit: execute on registers, multiply on matrices.
+
+`multiply`, `multiply_bits` and `execute` are methods of every instruction; `numerics` says which arithmetic model
+it follows and how sure that is. NumPy is imported when one of the first three is used.
+"""
+
+from __future__ import annotations
+
+from .table import Numerics, numerics
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .matrices import multiply as multiply
+    from .matrices import multiply_bits as multiply_bits
+    from .registers import execute as execute
+
+__all__ = ["Numerics", "execute", "multiply", "multiply_bits", "numerics"]
+
+_HOMES = {"multiply": "matrices", "multiply_bits": "matrices", "execute": "registers"}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    if name in ("models", "decode", "exact", "diagnose"):
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'mmacalc.emulator' has no attribute '{name}'")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from .placement import Shape
 
-__all__ = ["Placement", "place"]
+__all__ = ["Placement", "fields", "place"]
 
 
 def place(shape: Shape, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
@@ -29,7 +29,21 @@ def place(shape: Shape, operand: str, wave: int, fields: Mapping[str, int]) -> P
         from . import amd
 
         return amd.place(shape, operand, wave, fields)
-    raise Error(f"unknown layout family '{family}'; known: {', '.join(AMD_FAMILIES)}")
+    if family == NVIDIA_FAMILY:
+        from . import nvidia
+
+        return nvidia.place(shape, operand, wave, fields)
+    raise Error(f"unknown layout family '{family}'; known: {', '.join((*AMD_FAMILIES, NVIDIA_FAMILY))}")
 
 
+def fields(shape: Shape) -> dict[str, tuple[int, ...]]:
+    """The fields that follow from the shape alone, with the values that each may have (NVIDIA's constants)."""
+    if shape.architecture.layout != NVIDIA_FAMILY:
+        return {}
+    from . import nvidia
+
+    return nvidia.fields(shape)
+
+
+NVIDIA_FAMILY = "tensor-core"
 AMD_FAMILIES = ("mfma", "wmma-replicated", "wmma-wave", "wmma-wave32")

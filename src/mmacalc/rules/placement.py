@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         n: int
         k: int
         blocks: int
+        formats: dict[str, str]
         features: tuple[str, ...]
         facts: dict[str, Any]
 

@@ -1,0 +1,323 @@
+"""PTX names: families into instructions, qualifier orders into one, and why a target refuses a name.
+
+A catalog file that says NAMES = "_ptx" has families instead of lines (see `mmacalc.catalog.ptx`). Its
+architectures are `Entry` objects of this module. Nothing is expanded until it is asked for, and a name expands
+only the families whose fixed qualifiers it has.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..errors import Error
+from ..formats import named
+from ..record import Instruction
+from . import Entry as PlainEntry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import ModuleType
+    from typing import Any
+
+__all__ = ["Entry", "expand", "key"]
+
+REFERENCE = (9, 0)  # the PTX version of ptxas 13.0, whose verdicts are the reference
+TYPES = (
+    "f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "s32", "b1",
+    "b16", "b8", "b8x16", "b6x16_p32", "b4x16_p64", "ue8m0", "ue4m3",
+)  # fmt: skip
+FORMAT = {"b6x16_p32": "b6", "b4x16_p64": "b4", "ue8m0": "e8m0", "s32": "i32", "s8": "i8", "s4": "i4"}
+SAYS = {
+    "rn": "rounding", "rz": "rounding", "rm": "rounding", "rp": "rounding", "xor": "bit_operation", "and": "bit_operation",
+}  # fmt: skip
+UNSPECIFIED = "is a wmma fragment: where its elements are is unspecified by NVIDIA, only its registers are counted"
+SHARED_MEMORY = "is in shared memory, where a 64-bit matrix descriptor says, and in no register; -d describes it"
+FLAGS = ("sync", "aligned", "trans", "satfinite", "block_scale", "x1", "x2", "x4")
+
+
+# --- the notation of the families ---
+
+
+def expand(template: str) -> Iterator[str]:
+    """The names of a family, braces expanded from left to right.
+
+    >>> list(expand("m16n8k{8,16}.{d=f16,f32}.f16.f16.{d}"))[1:3]
+    ['m16n8k8.f32.f16.f16.f32', 'm16n8k16.f16.f16.f16.f16']
+    >>> list(expand("m64n{8,16..48..16}k8{,.satfinite}"))[-2:]
+    ['m64n48k8', 'm64n48k8.satfinite']
+    """
+    head, brace, rest = template.partition("{")
+    if not brace:
+        yield template
+        return
+    inside, _, tail = rest.partition("}")
+    label, equals, inside = inside.rpartition("=")
+    for choice in _choices(inside):
+        yield from expand(head + choice + (tail.replace(f"{{{label}}}", choice) if equals else tail))
+
+
+def _choices(inside: str) -> Iterator[str]:
+    for part in inside.split(","):
+        if ".." in part:
+            first, last, step = map(int, part.split(".."))
+            yield from map(str, range(first, last + 1, step))
+        else:
+            yield part
+
+
+def key(name: str) -> str:
+    """A name in the one order that all its spellings share.
+
+    ptxas reads the qualifiers as a set: they may stand in any order and a flag may be repeated. Only within the
+    types, the two layouts and the bit operation does the order count (tried against ptxas 13.0.88). The state space
+    of the instructions that have one may be left out; it is .shared, .shared::cta or, of wmma, also .global.
+
+    >>> key("mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e4m3.e4m3.f32") == key(
+    ...     "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32")
+    True
+    """
+    parts: list[str] = []
+    given = name.lower().strip().split(".")
+    spaces = ("shared", "shared::cta", "global") if given[0] == "wmma" else ("shared", "shared::cta")
+    for part in given:
+        if part not in spaces and not (part in FLAGS and part in parts):
+            parts.append(part)
+    return ".".join(sorted(parts, key=_rank))
+
+
+def _rank(part: str) -> str:
+    """The class of a qualifier; equal for qualifiers whose order among themselves counts."""
+    if part in TYPES:
+        return "~type"
+    if part in ("row", "col"):
+        return "layout"
+    if part == "popc" or SAYS.get(part) == "bit_operation":
+        return "operation"
+    if part in FLAGS or part in SAYS or "::" in part or part == "sp" or _shape(part):
+        return part
+    return ""
+
+
+def _shape(part: str) -> tuple[int, ...] | None:
+    """The numbers of a shape such as m16n8k32 or m8n8."""
+    if part[:1] != "m" or "n" not in part:
+        return None
+    numbers = part[1:].replace("n", " ").replace("k", " ").split()
+    return tuple(map(int, numbers)) if all(n.isdigit() for n in numbers) else None
+
+
+# --- from a name to an instruction ---
+
+
+def describe(name: str) -> tuple[tuple[int, int, int, int], dict[str, str], list[str], dict[str, Any]]:
+    """What a name says: the shape, the formats of its operands, features and facts."""
+    parts = name.split(".")
+    m, n, *depth = next(numbers for numbers in map(_shape, parts) if numbers)
+    types = [FORMAT.get(part, part) for part in parts if part in TYPES]
+    flags = [flag for part in parts for flag in part.split("::")]
+    if parts[0] in ("ldmatrix", "stmatrix", "movmatrix"):
+        return _move(parts, (m, n), types)
+    if parts[0] == "wmma" and parts[1] != "mma":
+        fragment = parts[2].upper()
+        registers = {fragment: wmma_registers((m, n, depth[0]), fragment, types[0])}
+        held: dict[str, Any] = {"operands": (fragment,), "registers": registers, "elsewhere": {fragment: UNSPECIFIED}}
+        return (m, n, depth[0], 1), {fragment: types[0]}, ["wmma", "move"], held
+    if parts[0] == "wmma" and len(types) == 2:
+        types[1:1] = ["f16", "f16"]
+    formats = {"A": types[1], "B": types[2], "C": types[3] if len(types) > 3 else types[0], "D": types[0]}
+    features: list[str] = [word for word in ("satfinite", "wgmma") if word in flags]
+    operands = ["A", "B", "C", "D"]
+    facts: dict[str, Any] = {SAYS[part]: part for part in parts if part in SAYS}
+    facts["layouts"] = tuple(part for part in parts if part in ("row", "col"))
+    if "kind" in flags:
+        facts["kind"] = flags[flags.index("kind") + 1]
+    if "sp" in flags:
+        features += ["sparse", "ordered"] if "ordered_metadata" in flags else ["sparse"]
+        operands.append("K")
+    if "block_scale" in flags:
+        features.append("scale")
+        operands += ["SA", "SB"]
+        facts["scale_format"] = types[4]
+        vectors = flags[flags.index("scale_vec") + 1] if "scale_vec" in flags else "2X" if "mxf4" in flags else "1X"
+        facts["scale_vec"] = int(vectors[0])
+        facts["block_size"] = depth[0] // facts["scale_vec"]
+    if parts[0] == "wmma":
+        features.append("wmma")
+        facts["registers"] = {x: wmma_registers((m, n, depth[0]), x, formats[x]) for x in operands}
+        facts["elsewhere"] = dict.fromkeys(operands, UNSPECIFIED)
+    if "wgmma" in flags:
+        facts["elsewhere"] = {"B": SHARED_MEMORY}
+    if formats["A"] == "f64":
+        facts.setdefault("rounding", "rn")
+    blocks = 4 if (m, n, *depth) == (8, 8, 4) and formats["A"] == "f16" else 1
+    return (m, n, depth[0], blocks), formats, features, {**facts, "operands": tuple(operands)}
+
+
+def _move(
+    parts: list[str], shape: tuple[int, int], types: list[str]
+) -> tuple[tuple[int, int, int, int], dict[str, str], list[str], dict[str, Any]]:
+    """ldmatrix, stmatrix and movmatrix: each of their matrices is a block; P holds the row addresses."""
+    count = next((int(part[1:]) for part in parts if part in ("x1", "x2", "x4")), 1)
+    operands = {"ldmatrix": ("D", "P"), "stmatrix": ("A", "P"), "movmatrix": ("A", "D")}[parts[0]]
+    formats = {operand: "address" if operand == "P" else types[-1] for operand in operands}
+    features = ["move"] + ["trans"] * ("trans" in parts)
+    return (*shape, 1, count), formats, features, {"operands": operands, "moves": parts[0]}
+
+
+def wmma_registers(shape: tuple[int, int, int], operand: str, format_name: str) -> int:
+    """The 32-bit registers of a wmma fragment: eight for A and B of f16, otherwise what the elements need.
+
+    Source: PTX ISA 9.1, section 9.7.14.4.1.
+    """
+    m, n, k = shape
+    if format_name == "f16" and operand in "AB":
+        return 8
+    elements = {"A": m * k, "B": k * n}.get(operand, m * n)
+    return max(1, elements * named(format_name).bits // 1024)
+
+
+class Entry(PlainEntry):
+    """A compilation target and the families it has."""
+
+    def __init__(self, module: ModuleType, record: dict[str, Any]) -> None:
+        super().__init__({"targets": (record["name"],), **module.COMMON, **record}, (), {})
+        self._module = module
+        self._names: tuple[str, ...] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The mnemonics of this target, in catalog order."""
+        if self._names is None:
+            self._names = tuple(name for family in self._families() for name in expand(family[0]))
+        return self._names
+
+    def _families(self) -> Iterator[tuple[Any, ...]]:
+        for family in self._module.INSTRUCTIONS:
+            if _version(family[1]) <= REFERENCE and self.architecture.name in targets(family, self._module):
+                yield family
+
+    def instruction(self, name: str) -> Instruction:
+        """The instruction of that name, its qualifiers in any order that ptxas takes.
+
+        Raises:
+            Error: this target has none; the message says which target or PTX version does.
+        """
+        if name in self._made:
+            return self._made[name]
+        family, full = self._find(name, key(name))
+        return self._make(family, full)
+
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Every instruction, in catalog order."""
+        return tuple(self._make(family, name) for family in self._families() for name in expand(family[0]))
+
+    def _make(self, family: tuple[Any, ...], name: str) -> Instruction:
+        if name not in self._made:
+            shape, formats, features, facts = describe(name)
+            more = family[3] if len(family) > 3 else {}
+            self._made[name] = Instruction(
+                self.architecture, name, None, shape, formats, features=" ".join(features),
+                ptx=family[1], targets=targets(family, self._module), **{**facts, **more},
+            )  # fmt: skip
+        return self._made[name]
+
+    def _find(self, name: str, wanted: str) -> tuple[tuple[Any, ...], str]:
+        """The family and the full name of a key.
+
+        Raises:
+            Error: no family of this target has it.
+        """
+        given = set(wanted.split("."))
+        for family in self._module.INSTRUCTIONS:
+            if _fixed(family[0]) <= given and wanted in _keys(family[0]):
+                full = _keys(family[0])[wanted]
+                self._refuse(family, full)
+                return family, full
+        raise Error(f"PTX has no '{name}'.{self._nearest(name)}")
+
+    def _refuse(self, family: tuple[Any, ...], full: str) -> None:
+        here, having = self.architecture, targets(family, self._module)
+        if _version(family[1]) > REFERENCE:
+            latest = ".".join(map(str, REFERENCE))
+            raise Error(f"{full} needs PTX {family[1]}, for {', '.join(having)}; ptxas 13.0 has PTX {latest}")
+        if here.name not in having:
+            raise Error(f"{here.name} does not have {full}: it needs {spoken(having)} (PTX {family[1]})")
+
+    def _nearest(self, name: str) -> str:
+        """What is wrong with a name that no target has, and what would be right."""
+        given = tuple(key(name).split("."))
+        if given[0] not in {family[0].split(".")[0] for family in self._module.INSTRUCTIONS}:
+            return f" `-a {self.architecture.name} -L` lists what there is."
+        return _advice(given, tuple(family[0] for family in self._module.INSTRUCTIONS))
+
+
+@cache
+def _advice(given: tuple[str, ...], templates: tuple[str, ...]) -> str:
+    names = [name for template in templates for name in expand(template)]
+    close = _closest(given, names)
+    parts = close[0].lower().replace(".shared", "").split(".")
+    missing = [part for part in parts if part not in given]
+    if 0 < len(missing) == len(parts) - len(given) <= 2:
+        return f" It lacks .{' and .'.join(missing)}: {close[0]}"
+    shape = next((part for part in given if _shape(part)), "")
+    types = [part for part in given if part in TYPES]
+    if types != [part for part in parts if part in TYPES] and shape in parts:
+        same = [name.split(".") for name in names if name.split(".")[0] == given[0] and shape in name.split(".")]
+        taken = {tuple(p for p in n if p in TYPES): None for n in same if ("sp" in given) == ("sp" in n)}
+        nearest = sorted(taken, key=lambda offer: -sum(x == y for x, y in zip(offer, types)))
+        more = f" and {len(nearest) - 4} more" if len(nearest) > 4 else ""
+        return f" {given[0]} {shape} takes the types {', '.join(map('.'.join, nearest[:4]))}{more}."
+    return f" Did you mean {' or '.join(close)}?"
+
+
+def _closest(given: tuple[str, ...], names: Iterable[str], most: int = 3) -> list[str]:
+    """The instructions whose qualifiers differ least from those given; of equals, those that look most alike."""
+    from difflib import SequenceMatcher
+
+    scored: dict[int, list[str]] = {}
+    for name in names:
+        parts = name.lower().replace(".shared", "").split(".")
+        common = sum(min(given.count(part), parts.count(part)) for part in set(given))
+        scored.setdefault(len(given) + len(parts) - 2 * common, []).append(name)
+    best, text = scored[min(scored)], ".".join(given)
+    best = [name for name in best if name.split(".")[0] == given[0]] or best
+    likeness = {name: SequenceMatcher(None, key(name), text).ratio() for name in best[:40]}
+    return sorted(likeness, key=lambda name: -likeness[name])[:most]
+
+
+def targets(family: tuple[Any, ...], module: ModuleType) -> tuple[str, ...]:
+    """The targets of a family, oldest first."""
+    names = tuple(record["name"] for record in module.ARCHITECTURES)
+    if family[2].endswith("+"):
+        first = int(family[2][:-1])
+        return tuple(name for name in names if int(name[3:].rstrip("af")) >= first)
+    return tuple(f"sm_{target}" for target in family[2].split())
+
+
+def spoken(having: tuple[str, ...]) -> str:
+    """The targets of a family in words: the first, when every later one has it too."""
+    return f"{having[0]} or later" if len(having) > 9 else " or ".join(having)
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+@cache
+def _keys(template: str) -> dict[str, str]:
+    """The names of a family by their keys."""
+    return {key(name): name for name in expand(template)}
+
+
+@cache
+def _fixed(template: str) -> set[str]:
+    """The qualifiers that every name of a family has, as `key` writes them."""
+    words, open_word = [], ""
+    for part in template.split("."):
+        open_word = f"{open_word}.{part}" if open_word else part
+        if open_word.count("{") == open_word.count("}"):
+            words.append(open_word)
+            open_word = ""
+    return {word.lower() for word in words if "{" not in word} - {"shared"}

@@ -1,0 +1,202 @@
+"""One instruction under one set of modifiers, ready to compute: everything that does not depend on the data.
+
+A `Call` is made once and kept: formats, matrix shapes, the arithmetic model, which elements change sign, and where
+the elements lie in registers.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from copy import copy
+from functools import cache
+from math import prod
+
+import numpy as np
+
+from ..errors import Error
+from ..modifiers import negated
+from .sparse import Sparsity, sparsity
+from .table import Numerics, numerics
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ..formats import Format
+    from ..record import Instruction, Operand
+
+    Array = NDArray[Any]
+
+__all__ = ["Call", "Places", "call"]
+
+
+class Places(namedtuple("Places", "register lane lsb bits registers lanes")):
+    """Where the elements of a matrix lie: arrays of the matrix's shape, with the copies of each element last.
+
+    bits: the width of an element; registers, lanes: the size of the operand's register file.
+    """
+
+    __slots__ = ()
+    register: Array
+    lane: Array
+    lsb: Array
+    bits: int
+    registers: int
+    lanes: int
+
+
+class Call:
+    """An instruction, a wave size and modifiers. Immutable; made by `call`."""
+
+    def __init__(self, inst: Instruction, wave: int, fields: Mapping[str, int], saturate: bool) -> None:
+        if "A" not in inst.operands or "B" not in inst.operands:
+            raise Error(f"{inst.name} moves a matrix and computes nothing; multiply and execute are for products")
+        inst.check_modifiers(wave, fields)
+        self.inst, self.wave, self.fields, self.saturate = inst, wave, dict(fields), saturate
+        self.formats: dict[str, Format] = {name: inst.format(name, fields) for name in (*"ABCD", *inst.operands)}
+        self.numerics: Numerics = numerics(inst, **fields)
+        self.sparsity: Sparsity | None = sparsity(inst) if inst.sparse else None
+        self._places: dict[tuple[str, bool], Places] = {}
+        self.signed = {"A": self._signed("A"), "B": self._signed("B")}
+        self.block_size = _shared(self.operand("SA")) if "SA" in inst.operands else 0
+        self.shapes = self._shapes()
+        self.rearranged = {name: self._rearranged(name) for name in "AB"}
+        self.flips = {name: self._flip(name) for name in "ABC"}
+        self.absolute = bool(fields.get("neg_hi", 0) >> 2 & 1) and self.formats["C"].is_float
+
+    def operand(self, name: str, natural: bool = False) -> Operand:
+        """An operand under the call's modifiers; `natural` leaves out those that move data between lanes."""
+        moves = ("cbsz", "abid", "blgp") if natural and not self.inst.choices else ()
+        fields = {field: value for field, value in self.fields.items() if field not in moves}
+        return self.inst.operand(name, wave=self.wave, **fields)
+
+    def with_numerics(self, model: str, parameters: Mapping[str, Any]) -> Call:
+        """The same call computing by another model."""
+        other = copy(self)
+        other.numerics = self.numerics._replace(model=model, parameters=parameters)
+        return other
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether B is read from shared memory (wgmma), so that it has no registers."""
+        return "wgmma" in self.inst.features
+
+    # --- shapes ---
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        inst = self.inst
+        lead = (inst.blocks,) if inst.blocks > 1 else ()
+        shapes = {"A": (inst.m, inst.k), "B": (inst.k, inst.n), "C": (inst.m, inst.n), "D": (inst.m, inst.n)}
+        if self.sparsity:
+            groups = inst.k // self.sparsity.period
+            shapes["A"] = (inst.m, groups * self.sparsity.kept)
+            shapes["K"] = (inst.m, groups * self.sparsity.entries)
+        if self.block_size:
+            shapes["SA"] = (inst.m, inst.k // self.block_size)
+            shapes["SB"] = (inst.k // self.block_size, inst.n)
+        return {name: lead + shape for name, shape in shapes.items()}
+
+    # --- modifiers ---
+
+    def _signed(self, name: str) -> bool:
+        """NEG[0] and NEG[1] make A and B of an integer WMMA signed (AMD's README, "NEG")."""
+        return self.formats[name].kind == "signed" or negated(self.fields.get("neg", 0), name)
+
+    def _flip(self, name: str) -> Array | int:
+        """What to exclusive-or into the codes of A, B or C to negate them: a number, or one for each element.
+
+        NEG names the low 16 bits of every register of A and B, NEG_HI the high ones; NEG[2] is C. Of an FP64 MFMA,
+        BLGP[0..2] negates A, B and C (CDNA3 ISA guide, VOP3P-MAI).
+        """
+        bits, fields = self.formats[name].bits, self.fields
+        if not self.formats[name].is_float:
+            return 0
+        sign = 1 << (bits - 1)
+        if bits == 64 and "blgp" in self.inst.features:
+            return sign * negated(fields.get("blgp", 0), name)
+        low, high = negated(fields.get("neg", 0), name), negated(fields.get("neg_hi", 0), name)
+        if name == "C" or bits > 16 or not (low or high):
+            return sign * low
+        upper = self.places(name).lsb[..., 0] >= 16
+        return np.where(upper, sign * high, sign * low).astype(f"u{max(8, bits) // 8}")
+
+    def _rearranged(self, name: str) -> Array | None:
+        """Which element of the matrix each element is taken from (CBSZ, ABID and BLGP), as flat indices, or None."""
+        if not self.fields.keys() & {"cbsz", "blgp"} or self.inst.sparse or self.inst.choices:
+            return None
+        read, held = self.operand(name).table(), self.operand(name, natural=True).table()
+        if np.array_equal(read, held):
+            return None
+        key = [table["lane"].astype(np.int64) << 16 | table["item"] for table in (read, held)]
+        order = np.argsort(key[1], axis=None)
+        found: Array = order[np.searchsorted(key[1].ravel()[order], key[0])]
+        return found
+
+    # --- registers ---
+
+    def places(self, name: str, natural: bool = False) -> Places:
+        """Where the elements of an operand's matrix lie in registers. A sparse A and K are stored elements.
+
+        `natural` is where they lie without the modifiers that move data between lanes.
+        """
+        key = (name, natural)
+        if key not in self._places:
+            self._places[key] = self._located(self.operand(name, natural))
+        return self._places[key]
+
+    def _located(self, operand: Operand) -> Places:
+        name = operand.name
+        placement, table = operand.placement, operand.table()
+        axes = len(operand.shape) - (operand.axes[0] == "block" and operand.shape[0] == 1)
+        if table.ndim == axes:
+            table = table[..., None]
+        first = table["register"].astype(np.intp) * 32 + table["lsb"]
+        lane = table["lane"].astype(np.intp)
+        if name in ("SA", "SB"):
+            step = np.s_[:, :: self.block_size] if name == "SA" else np.s_[:: self.block_size]
+            first, lane = first[step], lane[step]
+        elif self.sparsity and name in ("A", "K"):
+            slots = operand.layout.sizes["s"]
+            first, lane = (array[..., :: self.sparsity.period, :] for array in (first, lane))
+            steps = np.arange(slots)[:, None] * placement.slot_bits
+            first = (first[..., None, :] + steps).reshape(*first.shape[:-2], -1, first.shape[-1])
+            lane = np.repeat(lane, slots, axis=-2)
+        bits = self.formats[name].bits
+        if placement.slot_bits > placement.bits == bits or placement.slot_bits == bits:
+            offset = 0  # the table has it
+        else:  # a group of containers, whose Location covers them whole: e2m1 is in bits 5 to 2 of its byte
+            offset = 2 if bits == 4 else 0
+        first = first + offset
+        return Places(first // 32, lane, first % 32, bits, operand.registers, operand.lanes)
+
+
+def _shared(operand: Operand) -> int:
+    """How many logical k share one element of an operand of scales."""
+    return prod(operand.layout.sizes[digit] for digit in operand.layout.shared)
+
+
+@cache
+def _call(inst: Instruction, wave: int, fields: tuple[tuple[str, int], ...], saturate: bool) -> Call:
+    return Call(inst, wave, dict(fields), saturate)
+
+
+def call(inst: Instruction, wave: int | None, modifiers: Mapping[str, int | str], clamp: bool, satfinite: bool) -> Call:
+    """The call of an instruction under modifiers.
+
+    Raises:
+        Error: a modifier that the instruction lacks, or a value that it does not take.
+    """
+    size = inst.architecture.wave(wave)
+    fields = {name: value for name, value in inst.resolved(modifiers).items() if value}
+    if clamp and inst.format("A").kind != "either":
+        raise Error(f"{inst.name} has no CLAMP: it is for the integer WMMA and SWMMAC instructions")
+    if satfinite and (inst.architecture.vendor != "nvidia" or inst.format("A").kind not in ("signed", "unsigned")):
+        raise Error(f"{inst.name} has no .satfinite: it is for mma and wgmma on 8-bit and 4-bit integers")
+    always = "satfinite" in inst.features
+    try:
+        return _call(inst, size, tuple(sorted(fields.items())), bool(clamp or satfinite or always))
+    except TypeError:
+        raise Error(f"the modifiers of {inst.name} take whole numbers; given: {dict(modifiers)}") from None

@@ -1,0 +1,388 @@
+"""D = A B + C on matrices: checking what is given, cutting it into tiles, applying the arithmetic model."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ..errors import Error
+from .call import Call, call
+from .decode import code_type, decode, decode_powers, encode, on_grid
+from .models import MODELS, Numbers
+from .sparse import compress, selected
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..formats import Format
+    from ..record import Instruction
+
+    Array = NDArray[Any]
+
+__all__ = ["compute", "multiply", "multiply_bits"]
+
+TILE = 1 << 17
+"""Products alive at a time: a megabyte of float64, which stays in the second-level cache."""
+
+SPOKEN = {
+    "A": "A (M, K)", "B": "B (K, N)", "C": "C (M, N)", "K": "index (M, K)", "SA": "scale_a", "SB": "scale_b",
+}  # fmt: skip
+
+
+def multiply(
+    inst: Instruction,
+    a: ArrayLike,
+    b: ArrayLike,
+    c: ArrayLike = 0,
+    *,
+    index: ArrayLike | None = None,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
+    clamp: bool = False,
+    satfinite: bool = False,
+    wave: int | None = None,
+    **modifiers: int | str,
+) -> Array:
+    """D = A B + C on values, rounded as the hardware rounds it.
+
+    A, B and C are first rounded to the operand formats, to nearest even; what overflows becomes an infinity, or NaN
+    in formats without one (`mmacalc.emulator.decode` has the list). Integers must be in range.
+
+    Args:
+        a, b, c: A (..., M, K), B (..., K, N), C (..., M, N), floats or integers, with the blocks before M, K, N if
+            the instruction has several; leading axes are batches and broadcast. C may be a number.
+        index, scale_a, scale_b, clamp, satfinite, wave, modifiers: as for `multiply_bits`.
+
+    Returns:
+        D (..., M, N): float64, float32 (also for f16 and bf16 results) or int32, by D's format.
+
+    Raises:
+        Error: a shape, type or value that does not fit; says which operand and what it needs.
+
+    >>> import mmacalc, numpy
+    >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+    >>> d = inst.multiply(numpy.eye(16), numpy.arange(256).reshape(16, 16), 0.5)
+    >>> d.dtype, float(d[1, 2])
+    (dtype('float32'), 18.5)
+    """
+    made = call(inst, wave, modifiers, clamp, satfinite)
+    given = {"A": a, "B": b, "C": c}
+    codes = {name: _rounded(made, name, value) for name, value in given.items()}
+    codes |= _extras(made, index, scale_a, scale_b)
+    out = made.formats["D"]
+    values = decode(compute(made, _prepared(made, codes), rearrange=True), out)
+    return values if out.bits == 64 else values.astype(np.float32 if out.is_float else np.int32)
+
+
+def multiply_bits(
+    inst: Instruction,
+    a: ArrayLike,
+    b: ArrayLike,
+    c: ArrayLike = 0,
+    *,
+    index: ArrayLike | None = None,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
+    clamp: bool = False,
+    satfinite: bool = False,
+    wave: int | None = None,
+    **modifiers: int | str,
+) -> Array:
+    """D = A B + C on raw encodings, to the bit.
+
+    The matrices are what the registers hold without CBSZ, ABID and BLGP; those then choose, as the hardware does,
+    which block or column is read. A field that only chooses a place (OPSEL, an index set, a scale's byte) changes
+    nothing here.
+
+    Args:
+        a, b, c: unsigned integers, shaped as for `multiply`; C may be a number, the code of all elements.
+        index: of a sparse A (..., M, K/2): (..., M, K/2) positions 0..3 within each group of four, in pairs (of
+            NVIDIA's tf32 0 or 1 within each pair; of its 4-bit types (..., M, K/4) pairs 0..3 within each eight).
+            Without it A is dense (..., M, K) and must have the zeros in place.
+        scale_a, scale_b: codes of the block scales, (..., M, K/32) and (..., K/32, N) or as the block size says;
+            without them the scales are 1.
+        clamp, satfinite: AMD's and NVIDIA's word for saturating integer results.
+        wave: 32 or 64, where an architecture has both.
+        modifiers: cbsz, abid, blgp, opsel, neg, neg_hi and the fields that choose formats.
+
+    Returns:
+        D (..., M, N), the unsigned integer type of D's width.
+
+    Raises:
+        Error: a shape, type or value that does not fit; says which operand and what it needs.
+
+    >>> import mmacalc, numpy
+    >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+    >>> one = numpy.full((16, 16), 0x3C00, numpy.uint16)
+    >>> hex(inst.multiply_bits(one, one)[0, 0])
+    '0x41800000'
+    """
+    made = call(inst, wave, modifiers, clamp, satfinite)
+    codes = {name: checked(made, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
+    codes |= _extras(made, index, scale_a, scale_b)
+    return compute(made, _prepared(made, codes), rearrange=True)
+
+
+# --- what is given ----------------------------------------------------------------------------------------------
+
+
+def _rounded(made: Call, name: str, value: ArrayLike) -> Array:
+    """Values as codes of an operand's format."""
+    values = np.asarray(value)
+    if values.dtype.kind not in "fiub" and values.dtype.name not in _ML_DTYPES:
+        raise Error(f"{name} of {made.inst.name} has type {values.dtype}; it takes numbers: floats or integers")
+    if values.dtype.kind not in "fiu":
+        values = values.astype(np.float64)
+    try:
+        signed = made.signed.get(name, True)
+        return encode(values, made.formats[name], made.inst.architecture.vendor, signed)
+    except Error as error:
+        raise Error(f"{name} of {made.inst.name}: {error}") from None
+
+
+_ML_DTYPES = (
+    "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn",
+    "float6_e3m2fn", "float4_e2m1fn", "int4", "uint4",
+)  # fmt: skip
+
+
+def checked(made: Call, name: str, value: ArrayLike) -> Array:
+    """Codes of an operand: unsigned integers that fit its width."""
+    codes = np.asarray(value)
+    wanted, spoken = made.formats[name], SPOKEN[name].split()[0]
+    if codes.dtype.kind not in "ui":
+        raise Error(
+            f"{spoken} of {made.inst.name} has type {codes.dtype}; it takes {wanted.name} encodings, unsigned integers "
+            f"of {wanted.bits} bits (multiply() takes values)"
+        )
+    target = code_type(wanted)
+    whole = codes.dtype.kind == "u" and codes.dtype.itemsize * 8 <= wanted.bits
+    if not whole and codes.size:
+        low, high = int(codes.min()), int(codes.max())
+        if low < 0 or high >> wanted.bits:
+            raise Error(
+                f"{spoken} of {made.inst.name} holds {low if low < 0 else high}; {wanted.name} encodings are 0 to "
+                f"{(1 << wanted.bits) - 1}"
+            )
+    return codes.astype(target, copy=False)
+
+
+def _extras(
+    made: Call, index: ArrayLike | None, scale_a: ArrayLike | None, scale_b: ArrayLike | None
+) -> dict[str, Array]:
+    """The index and the scales, as far as they are given."""
+    name = made.inst.name
+    if index is not None and not made.sparsity:
+        raise Error(f"{name} is not sparse, so it takes no index")
+    if not made.block_size and (scale_a is not None or scale_b is not None):
+        raise Error(f"{name} has no block scales, so it takes no scale_a and scale_b")
+    given = {"K": index, "SA": scale_a, "SB": scale_b}
+    return {operand: checked(made, operand, value) for operand, value in given.items() if value is not None}
+
+
+def _prepared(made: Call, codes: dict[str, Array]) -> dict[str, Array]:
+    """Everything the model needs, with shapes checked: a dense A compressed, scales of 1 filled in."""
+    inst = made.inst
+    if made.sparsity and "K" not in codes:
+        dense = (*made.shapes["A"][:-1], inst.k)
+        _check_shape(made, "A", codes["A"], dense, " without index=")
+        zero = decode(codes["A"], made.formats["A"], made.signed["A"]) == 0
+        codes["A"], codes["K"] = compress(codes["A"], zero, made.sparsity, inst.name)
+    for operand in ("SA", "SB") if made.block_size else ():
+        if operand not in codes:
+            one = encode(np.array(1.0), made.formats[operand])
+            codes[operand] = np.broadcast_to(one, made.shapes[operand])
+    for operand, array in codes.items():
+        if operand == "C" and array.ndim == 0:
+            codes["C"] = np.broadcast_to(array, made.shapes["C"])
+        else:
+            _check_shape(made, operand, array, made.shapes[operand])
+    if made.sparsity and codes["K"].size and codes["K"].max() * made.sparsity.unit >= made.sparsity.period:
+        raise Error(f"index of {inst.name} holds {codes['K'].max()}; positions are 0 to {made.sparsity.period - 1}")
+    return codes
+
+
+def _check_shape(made: Call, operand: str, array: Array, shape: tuple[int, ...], remark: str = "") -> None:
+    if array.shape[-len(shape) :] != shape:
+        lead = "blocks, " if made.inst.blocks > 1 else ""
+        axes = SPOKEN[operand].replace("(", f"({lead}") if "(" in SPOKEN[operand] else SPOKEN[operand]
+        raise Error(
+            f"{axes} of {made.inst.name}{remark} has shape {array.shape}; it needs (..., {', '.join(map(str, shape))})"
+        )
+
+
+# --- computing --------------------------------------------------------------------------------------------------
+
+
+def compute(made: Call, codes: Mapping[str, Array], rearrange: bool) -> Array:
+    """D's codes from checked codes.
+
+    Args:
+        rearrange: whether CBSZ, ABID and BLGP still have to be applied; reading registers has done it already.
+    """
+    matrices = {name: made.shapes[name] for name in codes}
+    try:
+        batch = np.broadcast_shapes(*(codes[name].shape[: codes[name].ndim - len(s)] for name, s in matrices.items()))
+    except ValueError:
+        shapes = ", ".join(f"{SPOKEN[name].split()[0]} {codes[name].shape}" for name in codes)
+        raise Error(f"the batches of {made.inst.name} do not broadcast: {shapes}") from None
+    flat = {}
+    for name, shape in matrices.items():
+        array = codes[name]
+        if rearrange and (source := made.rearranged.get(name)) is not None:
+            array = array.reshape(*array.shape[: -len(shape)], -1)[..., source]
+        array = _resigned(made, name, array)
+        if array.shape != batch + shape:
+            array = np.broadcast_to(array, batch + shape)
+        flat[name] = array.reshape(-1, *shape[-2:])
+    entries = prod(batch) * made.inst.blocks
+    result = np.empty((entries, *made.shapes["D"][-2:]), code_type(made.formats["D"]))
+    with np.errstate(all="ignore"):
+        for entry, rows in _tiles(made, entries):
+            part = {name: array[entry] for name, array in flat.items()}
+            for name in {"A", "C", "K", "SA"} & part.keys():
+                part[name] = part[name][:, rows]
+            result[entry, rows] = _tile(made, part)
+    return result.reshape(batch + made.shapes["D"])
+
+
+def _resigned(made: Call, name: str, codes: Array) -> Array:
+    """Codes after the instruction's absolute value (C only) and negation."""
+    if name == "C" and made.absolute:
+        codes = codes & codes.dtype.type((1 << (made.formats["C"].bits - 1)) - 1)
+    flip = made.flips.get(name, 0)
+    return codes if isinstance(flip, int) and not flip else codes ^ np.asarray(flip, codes.dtype)
+
+
+def _tiles(made: Call, entries: int) -> list[tuple[slice, slice]]:
+    """How to cut the work: slices of entries (batches times blocks) and of rows."""
+    rows, columns = made.shapes["D"][-2:]
+    stored = made.shapes["A"][-1]
+    depth = min(made.numerics.parameters.get("group") or stored, stored)
+    if made.sparsity or made.numerics.model in ("S", "M16", "M32"):
+        depth = stored
+    per_entry = depth * rows * columns
+    if per_entry > TILE:
+        step = max(1, TILE // (depth * columns))
+        return [(slice(e, e + 1), slice(r, r + step)) for e in range(entries) for r in range(0, rows, step)]
+    step = max(1, TILE // per_entry)
+    return [(slice(e, e + step), slice(0, rows)) for e in range(0, entries, step)]
+
+
+def _tile(made: Call, codes: Mapping[str, Array]) -> Array:
+    """D's codes of one tile: every array has one leading axis of entries."""
+    out, model = made.formats["D"], MODELS[made.numerics.model]
+    if made.numerics.model == "I":
+        return _integers(made, codes)
+    k = selected(codes["K"], made.sparsity) if made.sparsity else None
+    a = _by_k(codes["A"], made.formats["A"])
+    b = _b_by_k(codes["B"], made.formats["B"], k)
+    c = _numbers(codes["C"], made.formats["C"])
+    extra = dict(made.numerics.parameters)
+    if made.block_size:
+        scale_a, scale_b = _scales(made, codes, k)
+        if made.numerics.model == "S":
+            extra |= {"scale_a": scale_a, "scale_b": scale_b}
+        else:
+            a, b = (Numbers(x.value * y.value, x.power * y.power) for x, y in ((a, scale_a), (b, scale_b)))
+    values = model(a, b, c, out, **extra)
+    return on_grid(values, out, made.inst.architecture.vendor)
+
+
+def _numbers(codes: Array, format: Format) -> Numbers:
+    return Numbers(*decode_powers(codes, format))
+
+
+def _by_k(codes: Array, format: Format) -> Numbers:
+    """(entries, rows, k) codes as numbers with k first and a last axis for the columns."""
+    found = _numbers(np.ascontiguousarray(codes.transpose(2, 0, 1)), format)
+    return Numbers(found.value[..., None], found.power[..., None])
+
+
+def _b_by_k(codes: Array, format: Format, k: Array | None) -> Numbers:
+    """(entries, k, columns) codes as numbers with k first and an axis for the rows; `k` (entries, rows, stored)
+    are the logical k that each row of a sparse A selects."""
+    if k is None:
+        found = _numbers(np.ascontiguousarray(codes.transpose(1, 0, 2)), format)
+        return Numbers(found.value[:, :, None], found.power[:, :, None])
+    picked = codes[np.arange(len(codes))[:, None, None], k.transpose(0, 2, 1)]
+    return _numbers(np.ascontiguousarray(picked.transpose(1, 0, 2, 3)), format)
+
+
+def _scales(made: Call, codes: Mapping[str, Array], k: Array | None) -> tuple[Numbers, Numbers]:
+    """The scales of A and B for each (stored) k."""
+    if k is None:
+        scale_a = _by_k(np.repeat(codes["SA"], made.block_size, axis=2), made.formats["SA"])
+        return scale_a, _b_by_k(np.repeat(codes["SB"], made.block_size, axis=1), made.formats["SB"], None)
+    picked = np.take_along_axis(codes["SA"], k // made.block_size, axis=2)
+    return _by_k(picked, made.formats["SA"]), _b_by_k(codes["SB"], made.formats["SB"], k // made.block_size)
+
+
+def _integers(made: Call, codes: Mapping[str, Array]) -> Array:
+    a = decode(codes["A"], made.formats["A"], made.signed["A"])
+    b = decode(codes["B"], made.formats["B"], made.signed["B"])
+    c = decode(codes["C"], made.formats["C"])
+    operation = made.inst.facts.get("bit_operation", "multiply")
+    if made.sparsity is None:
+        total = MODELS["I"](a, b, c, made.saturate, operation)
+    else:
+        k = selected(codes["K"], made.sparsity)
+        picked = b[np.arange(len(b))[:, None, None], k]
+        total = MODELS["I"](a[:, :, None, :], picked, c[:, :, None, :], made.saturate, operation)[:, :, 0, :]
+    return total.astype(np.int32).view(np.uint32)
+
+
+# --- one computation that can be repeated with changes ----------------------------------------------------------
+
+
+class Case:
+    """An instruction with its inputs as checked codes, to be run again with some of them replaced.
+
+    Attributes:
+        made, codes: the call and its inputs, by operand; expected: the right D, as codes.
+        values: the inputs as they were given, where they were values.
+        turned: whether the D to compare with came as (N, M).
+    """
+
+    def __init__(self, made: Call, codes: dict[str, Array], values: Mapping[str, Array]) -> None:
+        self.made, self.codes, self.values, self.turned = made, codes, values, False
+        self.expected = self.run()
+
+    def run(self, made: Call | None = None, **replaced: Array) -> Array:
+        """D's codes, with some inputs replaced, or by another call."""
+        return compute(made or self.made, {**self.codes, **replaced}, rearrange=True)
+
+    def magnitude(self) -> Array:
+        """The sum of the magnitudes of all products and of C, for each element of D."""
+        made = self.made
+        a, b = (
+            np.abs(np.nan_to_num(decode(self.codes[x], made.formats[x], made.signed[x]).astype(np.float64)))
+            for x in "AB"
+        )
+        c = np.abs(np.nan_to_num(decode(self.codes["C"], made.formats["C"]).astype(np.float64)))
+        if made.rearranged["A"] is not None or made.rearranged["B"] is not None or made.sparsity or made.block_size:
+            scale = 1.0
+            for x in ("SA", "SB") if made.block_size else ():
+                scale *= float(np.nan_to_num(decode(self.codes[x], made.formats[x])).max(initial=0))
+            return np.full_like(c, a.max(initial=0) * b.max(initial=0) * scale * made.inst.k) + c
+        total: Array = a @ b + c
+        return total
+
+
+def reference_case(
+    inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike, bits: bool, rest: Mapping[str, Any]
+) -> Case:
+    """The `Case` of the arguments of `multiply`, or of `multiply_bits` if `bits`."""
+    options = dict(rest)
+    extras = [options.pop(name, None) for name in ("index", "scale_a", "scale_b")]
+    flags = [bool(options.pop(name, False)) for name in ("clamp", "satfinite")]
+    made = call(inst, options.pop("wave", None), options, *flags)
+    given = {"A": np.asarray(a), "B": np.asarray(b), "C": np.asarray(c)}
+    codes = {name: (checked if bits else _rounded)(made, name, value) for name, value in given.items()}
+    codes |= _extras(made, *extras)
+    return Case(made, _prepared(made, codes), {} if bits else given)

@@ -1,0 +1,204 @@
+"""D = A B + C on register files: gather the matrices by the layouts, compute, scatter the result."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import Error
+from .call import Call, Places, call
+from .matrices import checked, compute, reference_case
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..record import Instruction
+
+    Array = NDArray[Any]
+
+__all__ = ["execute", "files", "gather", "scatter"]
+
+
+def execute(
+    inst: Instruction,
+    a: ArrayLike,
+    b: ArrayLike,
+    c: ArrayLike = 0,
+    *,
+    index: ArrayLike | None = None,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
+    d: ArrayLike | None = None,
+    clamp: bool = False,
+    satfinite: bool = False,
+    wave: int | None = None,
+    **modifiers: int | str,
+) -> NDArray[np.uint32]:
+    """One instruction on register files, to the bit.
+
+    Args:
+        a, b, c: the registers of A, B and C: uint32, (..., registers, lanes); leading axes are batches and
+            broadcast. C may be 0. For a sparse AMD instruction, c is the destination, which accumulates. Of wgmma,
+            B is a (..., K, N) matrix of encodings, since it lies in shared memory.
+        index, scale_a, scale_b: the registers of K, SA and SB. Without scales, all scales are 1.
+        d: what the destination held before; C's registers if left out. Bits and lanes that the instruction does not
+            write keep it.
+        clamp, satfinite, wave, modifiers: as for `multiply_bits`.
+
+    Returns:
+        The destination registers: uint32, (..., registers, lanes). Where an operand is replicated, the first copy is
+        read; the hardware wants all copies equal.
+
+    Raises:
+        Error: a register file of the wrong shape or type, a modifier that the instruction lacks.
+
+    >>> import mmacalc, numpy
+    >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+    >>> ones = numpy.full((2, 64), 0x3C003C00, numpy.uint32)
+    >>> d = inst.execute(ones, ones)
+    >>> d.shape, hex(d[0, 0])
+    ((4, 64), '0x41800000')
+    """
+    made = call(inst, wave, modifiers, clamp, satfinite)
+    given = {"A": a, "B": b, "C": c, "K": index, "SA": scale_a, "SB": scale_b}
+    if made.sparsity and index is None:
+        raise Error(f"{inst.name} is sparse: execute() needs index=, the registers of K")
+    codes = {name: _read(made, name, value) for name, value in given.items() if value is not None}
+    for name in ("SA", "SB") if made.block_size else ():
+        codes.setdefault(name, _ones(made, name))
+    result = compute(made, codes, rearrange=False)
+    place = made.places("D")
+    old = _file(made, "D", d) if d is not None else _old(made, c, place)
+    batch = np.broadcast_shapes(old.shape[:-2], result.shape[: result.ndim - len(made.shapes["D"])])
+    registers = np.empty((*batch, *old.shape[-2:]), np.uint32)
+    registers[...] = old
+    scatter(registers, result, place)
+    return registers
+
+
+def files(
+    inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, bits: bool = False, **rest: Any
+) -> tuple[dict[str, Array], Array]:
+    """The register files of every operand before an instruction, and of D after it.
+
+    Args:
+        a, b, c, rest: the inputs, as for `multiply`; as for `multiply_bits` if `bits`. No batches.
+
+    Returns:
+        A dictionary from operand names to uint32 arrays (registers, lanes), bits that hold nothing zero; and D's.
+
+    >>> import mmacalc, numpy
+    >>> before, after = files(mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16"), *numpy.ones((2, 16, 4, 4)))
+    >>> sorted(before), hex(before["A"][1, 0]), hex(after[0, 0])
+    (['A', 'B', 'C'], '0x3c003c00', '0x40800000')
+    """
+    case = reference_case(inst, a, b, c, bits, rest)
+    made, before = case.made, {}
+    for name, codes in case.codes.items():
+        if codes.shape != made.shapes[name]:
+            raise Error(f"registers are shown for one instruction, without batches; {name} has shape {codes.shape}")
+        if name == "K" and made.sparsity and made.sparsity.period == 2:
+            codes = np.stack([2 * codes, 2 * codes + 1], axis=-1).reshape(codes.shape[0], -1)
+        held = "D" if name not in inst.operands else name
+        if not (name == "B" and made.in_memory):
+            place = made.places(held, natural=name in "AB")
+            before[held] = np.zeros((place.registers, place.lanes), np.uint32)
+            scatter(before[held], codes, place)
+    place = made.places("D")
+    after = np.array(before.get("D", _old(made, before.get("C", 0), place)))
+    scatter(after, case.expected, place)
+    return before, after
+
+
+def _ones(made: Call, name: str) -> Array:
+    from .decode import encode
+
+    return np.broadcast_to(encode(np.array(1.0), made.formats[name]), made.shapes[name])
+
+
+def _old(made: Call, c: ArrayLike, place: Places) -> Array:
+    """What D's registers held: C's, as far as C's file is of the same size."""
+    old = np.asarray(c)
+    if old.ndim >= 2 and old.shape[-2:] == (place.registers, place.lanes):
+        return old.astype(np.uint32, copy=False)
+    return np.zeros((place.registers, place.lanes), np.uint32)
+
+
+def _read(made: Call, name: str, value: ArrayLike) -> Array:
+    """The matrix of encodings that an operand's registers hold."""
+    if name not in ("C", *made.inst.operands):
+        raise Error(f"{made.inst.name} has no operand {name}; it has {', '.join(made.inst.operands)}")
+    if name == "B" and made.in_memory:
+        return checked(made, name, value)
+    if name == "C" and np.ndim(value) == 0:
+        return np.broadcast_to(checked(made, name, value), made.shapes[name])
+    found = gather(_file(made, name, value), made.places("D" if name not in made.inst.operands else name))
+    if name == "K" and made.sparsity and made.sparsity.period == 2:
+        return found[..., ::2] >> 1  # tf32 names the first of a pair as 0b0100, the second as 0b1110 (PTX ISA, mma.sp)
+    return found
+
+
+def _file(made: Call, name: str, value: ArrayLike) -> Array:
+    """A register file, its type and shape checked."""
+    file = np.asarray(value)
+    place = made.places("D" if name not in made.inst.operands else name)
+    if file.dtype != np.uint32:
+        raise Error(
+            f"{name} of {made.inst.name} has type {file.dtype}; registers are uint32 "
+            "(an array of 32-bit floats or integers becomes that by .view(numpy.uint32))"
+        )
+    if file.shape[-2:] != (place.registers, place.lanes):
+        raise Error(
+            f"{name} of {made.inst.name} has shape {file.shape}; it needs (..., {place.registers}, {place.lanes}): "
+            f"{place.registers} registers of {place.lanes} lanes"
+        )
+    return file
+
+
+def gather(file: Array, place: Places) -> Array:
+    """The elements at given places (the first copy of each) of register files (..., registers, lanes)."""
+    register, lane, lsb = (array[..., 0] for array in (place.register, place.lane, place.lsb))
+    words = file.reshape(*file.shape[:-2], -1)
+    low = words[..., register * place.lanes + lane]
+    if place.bits == 32:
+        return low
+    target = np.dtype(f"u{max(8, place.bits) // 8}")
+    if place.bits == 64:
+        high = words[..., (register + 1) * place.lanes + lane]
+        return high.astype(np.uint64) << np.uint64(32) | low
+    found = low >> lsb.astype(np.uint32)
+    if (over := lsb + place.bits > 32).any():
+        following = words[..., np.where(over, register + 1, register) * place.lanes + lane]
+        shift = np.where(over, 32 - lsb, 0).astype(np.uint32)
+        found = np.where(over, found | following << shift, found)
+    return (found & np.uint32((1 << place.bits) - 1)).astype(target)
+
+
+def scatter(file: Array, codes: Array, place: Places) -> None:
+    """Write elements to all their places in register files (..., registers, lanes), in place; other bits stay."""
+    words = file.reshape(*file.shape[:-2], -1)
+    codes = np.broadcast_to(codes[..., None], (*codes.shape, place.lsb.shape[-1]))
+    lead = codes.ndim - place.lsb.ndim
+    flat = codes.reshape(*codes.shape[:lead], -1)
+    at, lsb = (place.register * place.lanes + place.lane).ravel(), place.lsb.ravel()
+    if place.bits >= 32:
+        words[..., at] = flat.astype(np.uint32)
+        if place.bits == 64:
+            words[..., at + place.lanes] = (flat >> np.uint64(32)).astype(np.uint32)
+    else:
+        for low in np.unique(lsb):  # elements at the same bits are in different registers
+            here = lsb == low
+            _write(words, at[here], flat[..., here].astype(np.uint64) << np.uint64(low), place, int(low))
+    if not np.shares_memory(words, file):
+        file[...] = words.reshape(file.shape)
+
+
+def _write(words: Array, at: Array, shifted: Array, place: Places, low: int) -> None:
+    mask = ((1 << place.bits) - 1) << low
+    for step, part in ((0, 0), (place.lanes, 32)):
+        kept = (mask >> part) & 0xFFFFFFFF
+        if kept:
+            old = words[..., at + step] & np.uint32(0xFFFFFFFF ^ kept)
+            words[..., at + step] = old | (shifted >> np.uint64(part)).astype(np.uint32)
