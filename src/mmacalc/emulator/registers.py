@@ -6,7 +6,8 @@ import numpy as np
 
 from ..errors import Error
 from .call import Call, Places, call
-from .matrices import checked, compute, reference_case
+from .case import reference_case
+from .matrices import checked, compute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,19 +162,21 @@ def gather(file: Array, place: Places) -> Array:
     """The elements at given places (the first copy of each) of register files (..., registers, lanes)."""
     register, lane, lsb = (array[..., 0] for array in (place.register, place.lane, place.lsb))
     words = file.reshape(*file.shape[:-2], -1)
-    low = words[..., register * place.lanes + lane]
+    low: Array = words[..., register * place.lanes + lane]
     if place.bits == 32:
         return low
     target = np.dtype(f"u{max(8, place.bits) // 8}")
     if place.bits == 64:
         high = words[..., (register + 1) * place.lanes + lane]
-        return high.astype(np.uint64) << np.uint64(32) | low
-    found = low >> lsb.astype(np.uint32)
+        pair: Array = high.astype(np.uint64) << np.uint64(32) | low
+        return pair
+    found: Array = low >> lsb.astype(np.uint32)
     if (over := lsb + place.bits > 32).any():
         following = words[..., np.where(over, register + 1, register) * place.lanes + lane]
         shift = np.where(over, 32 - lsb, 0).astype(np.uint32)
         found = np.where(over, found | following << shift, found)
-    return (found & np.uint32((1 << place.bits) - 1)).astype(target)
+    found &= np.uint32((1 << place.bits) - 1)
+    return found.astype(target)
 
 
 def scatter(file: Array, codes: Array, place: Places) -> None:
