@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
+from itertools import pairwise
 
-DATA = Path(__file__).parent / "data"
+from recorded import json_file
 
 
 def llvm(target):
     """LLVM's matrix instructions of a target by mnemonic: opcodes, register counts, aliases."""
-    with gzip.open(DATA / "llvm" / f"instructions_{target}.json.gz", "rt") as file:
-        return {line["mnemonic"]: line for line in json.load(file)["instructions"] if line.get("vgprs")}
+    lines = json_file(f"llvm/instructions_{target}.json.gz")["instructions"]
+    return {line["mnemonic"]: line for line in lines if line.get("vgprs")}
 
 
 def aliases(target):
-    with gzip.open(DATA / "llvm" / "aliases.json.gz", "rt") as file:
-        return json.load(file)[target]
+    return json_file("llvm/aliases.json.gz")[target]
 
 
 def distinct(operands):
@@ -59,7 +56,7 @@ def held_by(operand, lane):
             spans.setdefault((row, column, block), []).append((32 * register + lsb, width))
     held = {}
     for coordinates, pieces in spans.items():
-        assert all(first + width == following for (first, width), (following, _) in zip(pieces, pieces[1:]))
+        assert all(first + width == following for (first, width), (following, _) in pairwise(pieces))
         held.setdefault((pieces[0][0], sum(width for _, width in pieces)), set()).add(coordinates)
     return held
 

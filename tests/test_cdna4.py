@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 import mmacalc
-from tests.closed_forms import aliases, assert_bijective, assert_follows, distinct, llvm
+from closed_forms import aliases, assert_bijective, assert_follows, distinct, llvm
 
 ALL = mmacalc.instructions("gfx950")
 LLVM = llvm("gfx950")

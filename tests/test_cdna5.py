@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 import mmacalc
-from tests.closed_forms import assert_bijective, assert_follows, distinct, llvm
+from closed_forms import assert_bijective, assert_follows, distinct, llvm
 
 ALL = mmacalc.instructions("gfx1250")
 LLVM = llvm("gfx1250")
@@ -50,6 +50,23 @@ def test_gfx1251_has_the_same_and_a_64_bit_one():
         assert_bijective(f64.operand(name))
 
 
+def test_scale_patterns_are_those_of_the_notation():
+    def scale(arch, name, operand):
+        return mmacalc.instruction(arch, name).operand(operand).pattern
+
+    cdna4 = "v_mfma_scale_f32_16x16x128_f8f6f4"
+    assert scale("cdna4", cdna4, "SA") == "i (g p) -> lane (g i), item (byte)"
+    assert scale("cdna4", cdna4, "SB") == "(g p) j -> lane (g j), item (byte)"
+    assert scale("cdna5", "v_wmma_scale_f32_16x16x128_f8f6f4", "SA") == "i (kb p) -> lane (half i), item (kb)"
+    assert scale("cdna5", "v_wmma_scale16_f32_32x16x128_f4", "SA") == "i (kb p) -> lane (i), item (kb)"
+
+
+def test_every_compiler_target_is_a_name_of_its_architecture():
+    names = {"gfx950": "cdna4", "gfx1250": "cdna5", "gfx1251": "gfx1251", "gfx1200": "rdna4", "gfx1201": "rdna4"}
+    names |= {f"gfx{number}": "rdna3" for number in (1100, 1101, 1102, 1103, 1150, 1151, 1152, 1153)}
+    assert {name: mmacalc.instructions(name)[0].arch for name in names} == names
+
+
 @pytest.mark.parametrize("inst", ALL, ids=ids)
 def test_every_opcode_and_register_count_is_llvms(inst):
     line = LLVM[inst.name]
@@ -86,7 +103,9 @@ def test_dense_a_and_b_alternate_chunks_between_the_halves_of_the_wave():
     # 128 of the plain instructions, confirmed for f8f6f4.
     chunks = {32: 2, 16: 8, 8: 16, 6: 32, 4: 32}
     operands = [inst.operand(name) for inst in DENSE for name in "AB"]
-    operands += [inst.operand(name, matrix_a_fmt=f, matrix_b_fmt=f) for inst in F8F6F4 for f in FORMATS for name in "AB"]
+    operands += [
+        inst.operand(name, matrix_a_fmt=f, matrix_b_fmt=f) for inst in F8F6F4 for f in FORMATS for name in "AB"
+    ]
     for operand in distinct(operands):
         assert_follows(operand, input_form(operand, chunked(chunks[operand.format.bits])))
 
@@ -128,7 +147,9 @@ def test_scales_are_consecutive_bytes_of_a_row(inst):
 
 def test_every_element_has_bits_of_its_own_and_they_fill_the_registers():
     operands = [inst.operand(name) for inst in ALL for name in inst.operands if name in "ABCD"]
-    operands += [inst.operand(name, matrix_a_fmt=f, matrix_b_fmt=f) for inst in F8F6F4 for f in FORMATS for name in "AB"]
+    operands += [
+        inst.operand(name, matrix_a_fmt=f, matrix_b_fmt=f) for inst in F8F6F4 for f in FORMATS for name in "AB"
+    ]
     for operand in distinct(operands):
         assert_bijective(operand)
 

@@ -384,6 +384,12 @@ class Instruction:
         return ("A", "B", "C", "D", "SA", "SB") if self.scaled else ("A", "B", "C", "D")
 
     @property
+    def register_operands(self) -> tuple[str, ...]:
+        """Those of `operands` whose elements have known places in registers (not B of wgmma, nor wmma fragments)."""
+        elsewhere = self.facts.get("elsewhere", {})
+        return tuple(name for name in self.operands if name not in elsewhere)
+
+    @property
     def scaled(self) -> bool:
         """Whether blocks of k are multiplied by scales, the operands SA and SB."""
         return "scale" in self.features
@@ -403,21 +409,37 @@ class Instruction:
         Raises:
             Error: the cycles are not known.
         """
-        if self.cycles is None:
+        return self.throughput()
+
+    def throughput(self, **modifiers: int | str) -> int:
+        """The same under modifiers, which matter where the cycles depend on the formats.
+
+        Raises:
+            Error: the cycles are not known.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("mi355x", "v_mfma_f32_32x32x64_f8f6f4").throughput(cbsz="fp4", blgp="fp4")
+        16384
+        """
+        cycles = self.cycles_for(**modifiers)
+        if cycles is None:
             raise Error(f"the cycles of {self.name} on {self.architecture.title} are not known")
-        return 4 * self.flops // self.cycles
+        return 4 * self.flops // cycles
 
     @property
     def integer(self) -> bool:
         """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
         return "A" in self.formats and not self.format("A").is_float
 
-    def format(self, operand: str, fields: Mapping[str, int] = {}) -> Format:
+    def format(self, operand: str, fields: Mapping[str, int | str] = {}) -> Format:
         """The number format of an operand's elements; K is a compression index.
 
         Args:
             operand: one of `operands`.
-            fields: modifiers as `resolved` gives them; they matter where a field chooses the format.
+            fields: modifiers; they matter where a field chooses the format.
+
+        Raises:
+            Error: a field's value chooses no format.
 
         >>> import mmacalc
         >>> inst = mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4")
@@ -428,7 +450,11 @@ class Instruction:
             return named("index")
         name = self.formats[operand]
         if name in CHOICES:
-            name = CHOICES[name][fields.get(self.architecture.format_fields[operand], 0)]
+            field = self.architecture.format_fields[operand]
+            value = self.resolved(fields).get(field, 0)
+            if not 0 <= value < len(CHOICES[name]):
+                self.check_modifiers(None, {field: value})
+            name = CHOICES[name][value]
         return named(name)
 
     @property
@@ -464,6 +490,15 @@ class Instruction:
         """What about this instruction no second public source confirms: operands, "cycles" ..."""
         return (*self.facts.get("unconfirmed", ()), *self.architecture.facts.get("unconfirmed", ()))
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a user should know: the architecture's notes on this instruction's features and formats."""
+        about = {*self.features, *self.formats.values()}
+        notes: dict[str, str] = self.architecture.facts.get("notes", {})
+        why = self.facts.get("unconfirmed", ())
+        doubts = [f"{part}: {why[part]}" for part in why] if isinstance(why, dict) else []
+        return (*doubts, *(text for topic, text in notes.items() if topic in about))
+
     def provenance_of(self, part: str) -> str:
         """How sure one part is: an operand's layout, "cycles", "valu_cycles" or "arithmetic".
 
@@ -477,8 +512,9 @@ class Instruction:
         return "assumed" if part in self.architecture.facts.get("assumed", ()) else self._stated
 
     def format_names(self, operand: str) -> set[str]:
-        """The names of the formats that an operand can have."""
-        return {self.formats[operand]}
+        """The names of the formats that an operand can have: several where a field chooses, and the choice's own."""
+        name = self.formats.get(operand, "")
+        return {name, *CHOICES.get(name, ())} - {""}
 
     # --- operands ---
 
@@ -504,6 +540,8 @@ class Instruction:
         upper = name.upper()
         if upper not in self.operands:
             raise Error(f"{self.name} has no operand '{name}'; it has {', '.join(self.operands)}")
+        if upper not in self.register_operands:
+            raise Error(f"{upper} of {self.name} {self.facts['elsewhere'][upper]}")
         key = (upper, wave, *sorted(modifiers.items()))
         if key not in self._operands:
             size = self.architecture.wave(wave)

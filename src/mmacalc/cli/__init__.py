@@ -26,10 +26,14 @@ __all__ = ["Answer", "SUBCOMMANDS", "answer", "main"]
 
 SUBCOMMANDS = {
     "batch": "answer one command line per input line, a line of JSON each",
+    "compare": "set two instructions side by side, of any architectures",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
+    "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",
+    "lint": "find where a listing touches a matrix instruction's registers too early",
     "numerics": "explain how an instruction rounds, with an input on which it shows",
     "run": "run one instruction on the emulator, to the bit, and compare with a kernel's result",
+    "waits": "how many wait states one instruction needs after another, and by which rule",
 }
 
 
@@ -42,18 +46,18 @@ class Answer(namedtuple("Answer", "status out err")):
     err: str
 
 
+class Shown(Exception):  # noqa: N818 (it is no error)
+    """A text was asked for (help, version); showing it is the whole answer."""
+
+
 def answer(argv: Sequence[str]) -> Answer:
     """Carry out one command line without printing.
 
     >>> answer(["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A", "-g", "-I", "3", "-K", "9"]).out
     'Architecture: CDNA3\\nInstruction: V_MFMA_F32_16X16X16_F16\\nA[3][9] = v0{35}.[31:16]\\n'
     """
-    from .parser import Shown
-
     try:
-        name = argv[0] if argv and argv[0] in SUBCOMMANDS else "classic"
-        parser, run = _command(name)
-        result = run(parser.parse_args(argv if name == "classic" else argv[1:]))
+        result = _result(argv)
     except Shown as shown:
         return Answer(0, str(shown), "")
     except Error as error:
@@ -64,12 +68,21 @@ def answer(argv: Sequence[str]) -> Answer:
     return Answer(status, out, "")
 
 
+def _result(argv: Sequence[str]) -> str | tuple[str, int] | Answer:
+    if argv and argv[0] in SUBCOMMANDS:
+        parser, run = _command(argv[0])
+        return run(parser.parse_args(argv[1:]))
+    from . import classic
+
+    return classic.run(classic.scan(argv) or command_parser("classic").parse_args(argv))
+
+
 @cache
 def _command(name: str) -> tuple[Parser, Callable[[Namespace], str | tuple[str, int] | Answer]]:
     """A command's argument parser and its function; made once, for building a parser takes a millisecond."""
     from .parser import Parser
 
-    module = import_module(f".{name}", __name__)
+    module = import_module(f".{name.replace('-', '_')}", __name__)
     parser = Parser(prog="mmacalc" if name == "classic" else f"mmacalc {name}", description=module.__doc__)
     module.add_arguments(parser)
     return parser, module.run
