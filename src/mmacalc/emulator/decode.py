@@ -63,7 +63,7 @@ def has_sign(format: Format) -> bool:
 
 
 def _meaning(code: int, format: Format) -> float:
-    """The value of one code of a float format of at most 16 bits."""
+    """The value of one code of a float format of at most 8 bits."""
     sign_bit = 1 << (format.bits - 1) if has_sign(format) else 0
     magnitude = code & ((1 << (format.exponent + format.mantissa)) - 1)
     exponent, mantissa = magnitude >> format.mantissa, magnitude & ((1 << format.mantissa) - 1)
@@ -84,7 +84,13 @@ def _meaning(code: int, format: Format) -> float:
 @cache
 def _table(name: str) -> NDArray[np.float64]:
     found = FORMATS[name]
-    table = np.array([_meaning(code, found) for code in range(1 << found.bits)])
+    if found.bits == 16:  # an f16, or the upper half of an f32
+        codes = np.arange(1 << 16, dtype=np.uint16 if name == "f16" else np.uint32)
+        with np.errstate(invalid="ignore"):  # signalling NaN
+            floats = codes.view(np.float16) if name == "f16" else (codes << 16).view(np.float32)
+            table = floats.astype(np.float64)
+    else:
+        table = np.array([_meaning(code, found) for code in range(1 << found.bits)])
     table.flags.writeable = False
     return table
 

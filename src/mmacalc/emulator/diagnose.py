@@ -270,15 +270,17 @@ def _where(case: Case, wrong: NDArray[np.bool_], given: Array) -> list[str]:
     """Sentences on what the wrong elements have in common."""
     if wrong.all():
         return ["They are all the elements of D."]
-    place = case.made.places("D")
-    table = {"lane": place.lane[..., 0], "register": place.register[..., 0]}
+    table = {}
+    if case.made.in_registers("D"):
+        place = case.made.places("D")
+        table = {"lane": place.lane[..., 0], "register": place.register[..., 0]}
     index = np.indices(case.made.shapes["D"])
     names = ("block", "row", "column")[-len(index) :]
-    table |= dict(zip(names, index))
+    table = {**dict(zip(names, index)), **table}
     any_wrong: NDArray[np.bool_] = np.asarray(wrong.reshape(-1, *case.made.shapes["D"]).any(axis=0))
     exact: list[str] = []
     within: list[str] = []
-    for name in (*names, "lane", "register"):
+    for name in table:
         numbers, everywhere = np.unique(table[name][any_wrong]), np.unique(table[name])
         if len(numbers) < len(everywhere):
             text = f"{name}{'s' if len(numbers) > 1 else ''} {_runs(numbers)}"

@@ -207,7 +207,7 @@ def other_instruction(case: Case) -> Iterator[Candidate]:
 def wrong_layout(case: Case) -> Iterator[Candidate]:
     """An operand filled or read by a layout whose digits are in another order, or by none at all."""
     for name in "DAB":
-        if (name == "A" and case.made.sparsity) or (name == "B" and case.made.in_memory):
+        if (name == "A" and case.made.sparsity) or not case.made.in_registers(name):
             continue
         operand = case.made.operand(name, natural=True)
         right = _keys(operand.layout)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import Error
-from .call import Call, Places, call
+from .call import Call, call
 from .case import reference_case
 from .matrices import checked, compute
+from .places import Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def files(
         if name == "K" and made.sparsity and made.sparsity.period == 2:
             codes = np.stack([2 * codes, 2 * codes + 1], axis=-1).reshape(codes.shape[0], -1)
         held = "D" if name not in inst.operands else name
-        if not (name == "B" and made.in_memory):
+        if made.in_registers(held):
             place = made.places(held, natural=name in "AB")
             before[held] = np.zeros((place.registers, place.lanes), np.uint32)
             scatter(before[held], codes, place)
@@ -131,7 +132,7 @@ def _read(made: Call, name: str, value: ArrayLike) -> Array:
     """The matrix of encodings that an operand's registers hold."""
     if name not in ("C", *made.inst.operands):
         raise Error(f"{made.inst.name} has no operand {name}; it has {', '.join(made.inst.operands)}")
-    if name == "B" and made.in_memory:
+    if name == "B" and "wgmma" in made.inst.features:
         return checked(made, name, value)
     if name == "C" and np.ndim(value) == 0:
         return np.broadcast_to(checked(made, name, value), made.shapes[name])

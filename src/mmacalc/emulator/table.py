@@ -87,7 +87,7 @@ ROWS: tuple[tuple[tuple[str, ...], dict[str, Any], str, dict[str, Any], str, str
     (HOPPER, {"inputs": FP8, "kinds": ("wgmma",), "outputs": ("f16",)}, "T", {"group": 32, "fraction": 13}, TWO, BOTH),
     (HOPPER, {"inputs": FP8, "outputs": ("f16",)}, "M16", {"fraction": 25}, HARDWARE, f"{KHATTAK}, H100, H200"),
     (HOPPER, {"inputs": FP8, "outputs": ("f32",)}, "M32", {"fraction": 25}, ASSUMED, "as on B200"),
-    (B200, {"inputs": (*HALF, "tf32"), "kinds": ("mma",)}, "T", {"group": None, "fraction": 25}, HARDWARE,
+    (B200, {"inputs": (*HALF, "tf32"), "kinds": ("mma", "wmma")}, "T", {"group": None, "fraction": 25}, HARDWARE,
      f"{BOTH}, B200"),
     (B200, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f16",)}, "M16", {"fraction": 25}, HARDWARE,
      f"{KHATTAK}, B200"),
@@ -171,7 +171,7 @@ class Numerics(namedtuple("Numerics", "model parameters provenance source explan
 
 
 def kind(inst: Instruction) -> str:
-    """The sort of an instruction: mfma, smfmac, wmma, swmmac, mma or wgmma.
+    """The sort of an instruction: mfma, smfmac, wmma (of AMD, and of NVIDIA), swmmac, mma or wgmma.
 
     >>> import mmacalc
     >>> kind(mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16"))
@@ -198,9 +198,10 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
         parameters["group"] = min(parameters["group"] or stored, stored)
     if model == "F" and formats["D"] == "f64" and "rounding" in inst.facts:
         parameters["rounding"] = inst.facts["rounding"]
-    if inst.sparse and inst.architecture.vendor == "nvidia" and model != "I":
+    if inst.architecture.vendor == "nvidia" and model != "I" and (inst.sparse or kind(inst) == "wmma"):
         provenance = ASSUMED
-        source = f"the dense model over the selected products; dense: {source}"
+        likewise = "the dense model over the selected products; dense" if inst.sparse else "as mma.sync"
+        source = f"{likewise}: {source}"
     return Numerics(model, parameters, provenance, source, _explain(inst, model, parameters, formats, stored))
 
 
