@@ -62,8 +62,8 @@ def test_measured_inputs_are_numbers_of_their_format(path):
     """So that nothing above hides behind a rounding of the inputs."""
     from mmacalc.emulator.decode import decode, encode
 
-    format = FORMATS[INPUTS[path.stem.split("_")[1]]]
+    form = FORMATS[INPUTS[path.stem.split("_")[1]]]
     with np.load(path) as data:
         for name in "ab":
             values = data[name].view(np.float32).astype(np.float64)
-            np.testing.assert_array_equal(decode(encode(values, format), format), values)
+            np.testing.assert_array_equal(decode(encode(values, form), form), values)

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 
 from ..errors import Error
-from ..formats import FORMATS
 from .decode import decode, encode, largest, round_to_format
 from .models import MODELS, numbers
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..formats import Format
-    from ..record import Instruction
     from .call import Call
 
     Array = NDArray[Any]
@@ -62,8 +60,8 @@ def random(made: Call, seed: int) -> dict[str, Array]:
         kept = generator.random(shape).argsort(axis=-1) < made.sparsity.entries
         result["a"] = result["a"] * np.repeat(kept, made.sparsity.unit, axis=-1).reshape(result["a"].shape)
     for name in ("SA", "SB") if made.block_size else ():
-        values = 2.0 ** generator.integers(-2, 3, made.shapes[name])
-        result[f"scale_{name[1].lower()}"] = encode(values, made.formats[name])
+        scales = 2.0 ** generator.integers(-2, 3, made.shapes[name])
+        result[f"scale_{name[1].lower()}"] = encode(scales, made.formats[name])
     return result
 
 
@@ -79,7 +77,7 @@ def _counting(made: Call) -> Array:
 def identity(made: Call) -> dict[str, Array]:
     """A with ones where row and k are equal, B that counts, C zero: D is B's first rows."""
     a = np.zeros(_dense(made, "A"))
-    a[..., :, :] = np.eye(*a.shape[-2:])
+    a[..., :, :] = np.eye(a.shape[-2], a.shape[-1])
     return {"a": a, "b": _counting(made), "c": np.zeros(made.shapes["C"])}
 
 
@@ -91,7 +89,9 @@ def one_hot(made: Call, row: int, k: int) -> dict[str, Array]:
     """
     a = np.zeros(_dense(made, "A"))
     if row >= a.shape[-2] or k >= a.shape[-1]:
-        raise Error(f"A of {made.inst.name} has no [{row}][{k}]: rows are 0 to {a.shape[-2] - 1}, k 0 to {a.shape[-1] - 1}")
+        raise Error(
+            f"A of {made.inst.name} has no [{row}][{k}]: rows are 0 to {a.shape[-2] - 1}, k 0 to {a.shape[-1] - 1}"
+        )
     a[..., row, k] = 1
     return {"a": a, "b": _counting(made), "c": np.zeros(made.shapes["C"])}
 
@@ -177,7 +177,6 @@ def _candidates(made: Call, generator: np.random.Generator, used: int, tries: in
 def _computed(made: Call, a: Array, b: Array, c: Array) -> dict[str, Array]:
     """The three sums of each candidate, the instruction's by the instruction: candidates on its diagonal."""
     inst = made.inst
-    lead = (1,) * (inst.blocks > 1)
     side = min(inst.m, inst.n)
     count = -(-len(a) // side)
     rows, columns = np.zeros((count, inst.m, inst.k)), np.zeros((count, inst.k, inst.n))
@@ -187,12 +186,11 @@ def _computed(made: Call, a: Array, b: Array, c: Array) -> dict[str, Array]:
     if inst.blocks > 1:
         rows, columns, start = (np.repeat(x[:, None], inst.blocks, axis=1) for x in (rows, columns, start))
     results = inst.multiply(rows, columns, start, wave=made.wave, **made.fields)
-    result = results[(which, *[0] * len(lead), at, at)].astype(np.float64)
+    first = results[:, 0] if inst.blocks > 1 else results
+    result = first[which, at, at].astype(np.float64)
     out = made.formats["D"]
     forms = [made.formats[name] for name in "ABC"]
-    x, y, z = (
-        numbers(round_to_format(np.asarray(v, np.float64), form), form) for v, form in zip((a.T, b.T, c), forms)
-    )
+    x, y, z = (numbers(round_to_format(np.asarray(v, np.float64), form), form) for v, form in zip((a.T, b.T, c), forms))
     with np.errstate(all="ignore"):
         fused = MODELS["F"](x, y, z, out)
         exact = _exact(a, b, c) if out.name == "f64" else MODELS["X"](x, y, z, out)

@@ -79,7 +79,7 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
         "max_ulps": comparison.max_ulps,
         "within_rounding": comparison.rounding,
         "differences": [
-            {"index": list(d.index), "given": plain(d.given), "expected": plain(d.expected), "ulps": d.ulps}
+            {"element": list(d.element), "given": plain(d.given), "expected": plain(d.expected), "ulps": d.ulps}
             for d in comparison.differences
         ],
         "where": list(comparison.where),
@@ -125,7 +125,7 @@ def _verdict(comparison: Comparison) -> list[str]:
 def _elements(comparison: Comparison, inst: Instruction) -> str:
     rows = []
     for difference in comparison.differences[:SHOWN]:
-        *lead, row, column = difference.index
+        *lead, row, column = difference.element
         name = f"D[{row}][{column}]"
         if lead:
             name += f".B{lead[-1]}" if inst.blocks > 1 else f" of {lead[-1]}"
