@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .catalog import instruction as instruction
     from .catalog import instructions as instructions
     from .errors import Error as Error
+    from .isa.hazards import WaitStates as WaitStates
+    from .isa.hazards import wait_states as wait_states
     from .layout import Layout as Layout
     from .query import find as find
     from .record import Architecture as Architecture
@@ -31,9 +33,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "Architecture": "record", "Element": "record", "Error": "errors", "Instruction": "record",
     "Layout": "layout", "Location": "record", "Operand": "record", "architectures": "catalog",
-    "find": "query", "instruction": "catalog", "instructions": "catalog",
+    "WaitStates": "isa.hazards", "find": "query", "instruction": "catalog", "instructions": "catalog",
+    "wait_states": "isa.hazards",
 }  # fmt: skip
-_ROOMS = ("catalog", "cli", "emulator", "errors", "formats", "isa", "layout", "present", "query", "rocwmma")
+_ROOMS = ("catalog", "cli", "emulator", "errors", "formats", "isa", "layout", "loads", "present", "query", "rocwmma")
 
 
 def __getattr__(name: str) -> Any:

@@ -57,7 +57,10 @@ class Layout:
     ((3, 9),)
     """
 
-    __slots__ = ("axes", "coordinates", "extents", "places", "sizes", "spans", "text", "_backward", "_forward")
+    __slots__ = (
+        "axes", "coordinates", "extents", "places", "replicated", "selectors", "shared", "sizes", "spans", "text",
+        "_backward", "_forward", "_offsets", "_strides",
+    )  # fmt: skip
 
     def __init__(self, text: str, axes: Sequence[str], sizes: Mapping[str, int]) -> None:
         left, right = _parse(text)
@@ -73,6 +76,14 @@ class Layout:
         self.places = right
         self.extents = tuple(prod(self.sizes[name] for name in group) for group in left)
         self.spans = {place: prod(self.sizes[n.lstrip("*")] for n in names) for place, names in right.items()}
+        given, placed = {n for group in left for n in group}, {n for names in right.values() for n in names}
+        # Digits of the coordinates that do not change the place; digits at every value of which the same element
+        # is found; digits whose value an instruction field chooses.
+        self.shared = tuple(name for group in left for name in group if name not in placed)
+        self.replicated = tuple(name[1:] for names in right.values() for name in names if name[0] == "*")
+        self.selectors = tuple(n for names in right.values() for n in names if n[0] != "*" and n not in given)
+        self._strides = [_strides(names, self.sizes) for names in right.values()]
+        self._offsets: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = {}
         self._forward = [[self._table(group, names) for names in right.values()] for group in left]
         self._backward = [[self._table(names, group) for group in left] for names in right.values()]
 
@@ -88,25 +99,6 @@ class Layout:
     @property
     def _identity(self) -> tuple[object, ...]:
         return self.pattern, self.axes, tuple(self.trimmed_sizes.items())
-
-    # --- the digits ---------------------------------------------------------------------------------------
-
-    @property
-    def shared(self) -> tuple[str, ...]:
-        """Digits of the coordinates that do not change the place."""
-        placed = {name for names in self.places.values() for name in names}
-        return tuple(name for group in self.coordinates for name in group if name not in placed)
-
-    @property
-    def replicated(self) -> tuple[str, ...]:
-        """Digits of the places at every value of which the same element is found."""
-        return tuple(name[1:] for names in self.places.values() for name in names if name[0] == "*")
-
-    @property
-    def selectors(self) -> tuple[str, ...]:
-        """Digits of the places whose value an instruction field chooses."""
-        given = {name for group in self.coordinates for name in group}
-        return tuple(n for names in self.places.values() for n in names if n[0] != "*" and n not in given)
 
     @property
     def copies(self) -> int:
@@ -139,15 +131,15 @@ class Layout:
 
     def copy_offsets(self, fields: Mapping[str, int]) -> tuple[tuple[int, ...], ...]:
         """What selectors and replication add to every place: one tuple of offsets for each copy."""
-        replicated = self.replicated
-        choices = [range(self.sizes[name]) for name in replicated]
-        strides = [_strides(names, self.sizes) for names in self.places.values()]
-        chosen = {name: fields.get(name, 0) for name in self.selectors}
-        offsets = []
-        for values in product(*choices):
-            digits = {**chosen, **{f"*{name}": value for name, value in zip(replicated, values)}}
-            offsets.append(tuple(sum(digits.get(n, 0) * s for n, s in stride.items()) for stride in strides))
-        return tuple(sorted(offsets))
+        values = tuple([fields.get(name, 0) for name in self.selectors])
+        if values not in self._offsets:
+            chosen = dict(zip(self.selectors, values))
+            offsets = []
+            for copy in product(*(range(self.sizes[name]) for name in self.replicated)):
+                digits = {**chosen, **{f"*{name}": value for name, value in zip(self.replicated, copy)}}
+                offsets.append(tuple(sum(digits.get(n, 0) * s for n, s in row.items()) for row in self._strides))
+            self._offsets[values] = tuple(sorted(offsets))
+        return self._offsets[values]
 
     def axis_tables(self) -> dict[str, dict[str, tuple[int, ...]]]:
         """For each axis and each place, what each value of that coordinate adds to the place's index.
@@ -165,16 +157,24 @@ class Layout:
 
         A place outside the layout, or one whose selector digits are not those of `fields`, holds nothing.
         """
-        fields = fields or {}
         for value, span in zip(place, self.spans.values()):
             if not 0 <= value < span:
                 return ()
-        for names, value in zip(self.places.values(), place):
-            for name, stride in _strides(names, self.sizes).items():
-                if name in self.selectors and value // stride % self.sizes[name] != fields.get(name, 0):
-                    return ()
-        base = [sum(self._backward[p][axis][v] for p, v in enumerate(place)) for axis in range(len(self.axes))]
+        if self.selectors and not self._selected(place, fields or {}):
+            return ()
+        steps = [[table[value] for table in rows] for rows, value in zip(self._backward, place)]
+        base = [sum(column) for column in zip(*steps)]
+        if not self.shared:
+            return (tuple(base),)
         return tuple(tuple(map(sum, zip(base, offset))) for offset in self._shared_offsets())
+
+    def _selected(self, place: Sequence[int], fields: Mapping[str, int]) -> bool:
+        return all(
+            value // stride[name] % self.sizes[name] == fields.get(name, 0)
+            for value, stride in zip(place, self._strides)
+            for name in self.selectors
+            if name in stride
+        )
 
     def _shared_offsets(self) -> Iterator[tuple[int, ...]]:
         shared = set(self.shared)

@@ -1,14 +1,195 @@
-"""Questions over whole instructions and catalogs: plain data out, no printing."""
+"""Questions that take more than one operand, or a whole catalog: plain data out, no printing."""
 
 from __future__ import annotations
 
-from .catalog import every_instruction
+from collections import namedtuple
+
+from .catalog import entry, every_instruction
+from .errors import Error
+from .modifiers import negated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .record import Instruction
+    from collections.abc import Iterator, Mapping
+
+    from .record import Element, Instruction, Location, Operand
+
+__all__ = ["Term", "calculation", "find", "same_blocks", "scales", "sign"]
 
 
-def find() -> tuple[Instruction, ...]:
-    """Instructions that fit."""
-    return tuple(every_instruction())
+def sign(operand: Operand, lsb: int) -> str:
+    """The signs that NEG, NEG_HI (or BLGP on an FP64 MFMA) put on what is read at a bit position.
+
+    Returns "", "-", "|" (absolute value) or "-|".
+
+    >>> import mmacalc
+    >>> wmma = mmacalc.instruction("rdna3", "v_wmma_f32_16x16x16_f16")
+    >>> sign(wmma.operand("B", neg=2), lsb=0), sign(wmma.operand("B", neg=2), lsb=16)
+    ('-', '')
+    """
+    instruction, fields, name = operand.instruction, operand.fields, operand.name
+    if instruction.integer:
+        return ""  # NEG then says which operands are signed
+    if name == "C":
+        absolute = "|" if negated(fields.get("neg_hi", 0), "C") else ""
+        minus = negated(fields.get("neg", 0) | _blgp_signs(operand), "C")
+        return ("-" if minus else "") + absolute
+    bits = fields.get("neg_hi" if lsb >= 16 else "neg", 0)
+    return "-" if negated(bits | _blgp_signs(operand), name) else ""
+
+
+def _blgp_signs(operand: Operand) -> int:
+    """BLGP of an FP64 MFMA negates A, B and C by its three bits (CDNA3 ISA guide, VOP3P-MAI fields)."""
+    return operand.fields.get("blgp", 0) if operand.instruction.formats["A"] == "f64" else 0
+
+
+class Term(namedtuple("Term", "operand location element sign")):
+    """One factor or addend of an output calculation.
+
+    operand: which matrix; location: where it is read; element: the (row, column, block) that this location
+    holds when no modifier is set; sign: as `sign` gives it.
+    """
+
+    __slots__ = ()
+    operand: Operand
+    location: Location
+    element: tuple[int, int, int]
+    sign: str
+
+
+def calculation(
+    instruction: Instruction, i: int, j: int, block: int, wave: int, fields: Mapping[str, int]
+) -> tuple[tuple[tuple[Term, Term], ...], Term | None]:
+    """What one element of D is the sum of: the (A, B) factors in ascending k, and the C term (None if sparse).
+
+    For a replicated operand, the first copy is named.
+    """
+    operands = {name: instruction.operand(name, wave, **fields) for name in instruction.operands}
+    products = tuple(
+        (_term(operands["A"], i=i, k=k, block=block), _term(operands["B"], k=k, j=j, block=block))
+        for k in range(instruction.k)
+    )
+    addend = _term(operands["C"], i=i, j=j, block=block) if "C" in operands else None
+    return products, addend
+
+
+def scales(
+    instruction: Instruction, i: int, j: int, wave: int, fields: Mapping[str, int]
+) -> tuple[tuple[range, Term, Term], ...]:
+    """For each block of k, the scales of A and B that multiply its products in one element of D.
+
+    Empty for an instruction without scales.
+
+    >>> import mmacalc
+    >>> scaled = mmacalc.instruction("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4")
+    >>> [(k, a.location.lane, b.location.lane) for k, a, b in scales(scaled, 3, 5, 64, {})][1]
+    (range(32, 64), 19, 21)
+    """
+    if not instruction.scaled:
+        return ()
+    a, b = (instruction.operand(name, wave, **fields) for name in ("SA", "SB"))
+    size = instruction.facts["block_size"]
+    return tuple((range(k, k + size), _term(a, i=i, k=k), _term(b, k=k, j=j)) for k in range(0, instruction.k, size))
+
+
+def _term(operand: Operand, **coordinates: int) -> Term:
+    location = operand.locate(**coordinates)[0]
+    plain = operand.instruction.operand(operand.name, operand.wave, **_layout_free(operand))
+    found = list(plain.elements(location.lane, location.item))
+    wanted = tuple(coordinates.get(axis, 0) for axis in (*plain.axes[1:], plain.axes[0]))
+    # Where a modifier moves data between lanes, the element is the one that lies there without it.
+    element = wanted if wanted in found or not found else found[0]
+    return Term(operand, location, element, sign(operand, location.lsb))
+
+
+def _layout_free(operand: Operand) -> dict[str, int]:
+    """The operand's fields less those that read other lanes or blocks than the layout says."""
+    moving = ("cbsz", "abid", "blgp")
+    return {name: value for name, value in operand.fields.items() if name not in moving}
+
+
+def same_blocks(operand: Operand) -> list[list[int]]:
+    """The blocks of an operand, grouped where CBSZ makes several read the same registers."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for block, step in enumerate(operand.steps("block")):
+        groups.setdefault(step, []).append(block)
+    return list(groups.values())
+
+
+def holdings(operand: Operand, register: int, lane: int) -> Iterator[tuple[Element, str]]:
+    """What a register of a lane holds, with the sign under which the instruction reads it."""
+    for element in operand.contents(register, lane):
+        yield element, sign(operand, element.lsb)
+
+
+def find(
+    arch: str | None = None,
+    m: int | None = None,
+    n: int | None = None,
+    k: int | None = None,
+    blocks: int | None = None,
+    a: str | None = None,
+    b: str | None = None,
+    c: str | None = None,
+    d: str | None = None,
+    sparse: bool | None = None,
+    opcode: int | None = None,
+    intrinsic: str | None = None,
+    name: str | None = None,
+) -> tuple[Instruction, ...]:
+    """Every instruction that fits all that is given, across architectures, in catalog order.
+
+    Args:
+        arch: an architecture by any of its names; all of them if left out.
+        m, n, k, blocks: the shape. a, b, c, d: formats by any of their names ("fp8" means OCP and FNUZ alike).
+        sparse: only sparse, or only dense instructions. opcode: the opcode field.
+        intrinsic: a part of the compiler builtin's or intrinsic's name. name: a part of the mnemonic.
+
+    Raises:
+        Error: an unknown architecture or format.
+
+    >>> import mmacalc
+    >>> [inst.name for inst in mmacalc.find(arch="gfx942", m=32, k=8, a="bf16")]
+    ['v_mfma_f32_32x32x8_bf16']
+    """
+    sizes = {"m": m, "n": n, "k": k, "blocks": blocks, "sparse": sparse, "opcode": opcode}
+    formats = {x: _format_names(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None}
+    pool = every_instruction() if arch is None else iter(entry(arch).instructions())
+    return tuple(
+        inst
+        for inst in pool
+        if all(value is None or getattr(inst, key) == value for key, value in sizes.items())
+        and all(inst.format_names(operand) & names for operand, names in formats.items())
+        and (name is None or any(name.lower() in known for known in (inst.name, *inst.aliases)))
+        and (intrinsic is None or _reached_by(inst, intrinsic))
+    )
+
+
+# A format that people name by its width alone is found in both its encodings.
+_EITHER = {"fp8": {"e4m3", "e4m3fnuz"}, "bf8": {"e5m2", "e5m2fnuz"}}
+
+
+def _format_names(given: str) -> set[str]:
+    from .formats import CHOICES, named
+
+    if given.lower() in CHOICES:
+        return {given.lower()}
+    return _EITHER.get(given.lower()) or {named(given).name}
+
+
+def _reached_by(inst: Instruction, part: str) -> bool:
+    from importlib import import_module
+
+    intrinsics = import_module("mmacalc.isa.intrinsics")  # a room above this one, bound when it is asked for
+    return any(part.lower() in known for known in intrinsics.names(inst))
+
+
+def one(found: tuple[Instruction, ...]) -> Instruction:
+    """The only instruction of a search.
+
+    Raises:
+        Error: none or several fit.
+    """
+    if len(found) != 1:
+        raise Error(f"{len(found)} instructions fit; give more of the shape, formats or architecture")
+    return found[0]

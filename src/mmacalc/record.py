@@ -220,20 +220,14 @@ class Operand:
         """
         import numpy
 
-        tables = self.layout.axis_tables()
-        offsets = numpy.array(self.layout.copy_offsets(self.placement.fields))
-        index = {}
-        for number, name in enumerate(self.layout.places):
-            whole = numpy.zeros((), dtype=int)
-            for axis in self.axes:
-                whole = numpy.add.outer(whole, numpy.array(tables[axis][name]))
-            index[name] = whole[..., None] + offsets[:, number]
-        lane = self._absolute_lane(index)
+        whole = numpy.zeros((1, 2), dtype=int)
+        for axis in self.axes:
+            whole = whole[..., None, :] + numpy.array(self.steps(axis))
+        whole = whole[0, ..., None, :] + numpy.array(self.copies())
+        lane, item = whole[..., 0], whole[..., 1] // self.placement.merge
         if self.placement.lanes:
-            lane = numpy.array([self.placement.lanes(value) for value in range(64)])[lane]
-        merge = self.placement.merge
-        lane, item = lane[..., ::merge], index["item"][..., ::merge] // merge
-        bit = item * merge * self.placement.slot_bits + self.placement.offset
+            lane = numpy.array([self.placement.lanes(value) for value in range(self.lanes)])[lane]
+        bit = item * self.placement.merge * self.placement.slot_bits + self.placement.offset
         columns = {"lane": lane, "item": item, "register": bit // 32, "lsb": bit % 32}
         result = numpy.empty(lane.shape, dtype=[(name, numpy.int32) for name in columns])
         for name, column in columns.items():
@@ -242,6 +236,20 @@ class Operand:
         return result[0] if self.axes[0] == "block" and self.shape[0] == 1 else result
 
     # --- slots, items and lanes ---
+
+    def steps(self, axis: str) -> list[tuple[int, int]]:
+        """What each value of a coordinate adds to the lane and to the slot of an element."""
+        tables = self.layout.axis_tables().get(axis, {"lane": (0,), "item": (0,)})
+        warps = tables.get("warp", (0,) * len(tables["lane"]))
+        return [(lane + self.wave * warp, item) for lane, warp, item in zip(tables["lane"], warps, tables["item"])]
+
+    def copies(self) -> list[tuple[int, int]]:
+        """What selectors and replication add to the lane and slot: one pair for each copy of an element.
+
+        The slots of one Location (see `Placement.merge`) count once.
+        """
+        offsets = self.layout.copy_offsets(self.placement.fields)[:: self.placement.merge]
+        return [(self._unmapped(offset), offset[-1]) for offset in offsets]
 
     @property
     def lanes(self) -> int:
@@ -279,12 +287,13 @@ class Operand:
     def _place(self, lane: int, item: int) -> tuple[int, ...]:
         return (lane // self.wave, lane % self.wave, item) if "warp" in self.layout.places else (lane, item)
 
-    def _lane(self, place: tuple[int, ...]) -> int:
-        lane = place[-2] + (self.wave * place[0] if len(place) == 3 else 0)
-        return self.placement.lanes(lane) if self.placement.lanes else lane
+    def _unmapped(self, place: tuple[int, ...]) -> int:
+        """The lane of a place, counted over all warps, before BLGP."""
+        return place[-2] + (self.wave * place[0] if len(place) == 3 else 0)
 
-    def _absolute_lane(self, index: Mapping[str, Any]) -> Any:
-        return index["lane"] + self.wave * index["warp"] if "warp" in index else index["lane"]
+    def _lane(self, place: tuple[int, ...]) -> int:
+        lane = self._unmapped(place)
+        return self.placement.lanes(lane) if self.placement.lanes else lane
 
     def _check(self, coordinates: Mapping[str, int]) -> None:
         for axis, extent in zip(self.axes, self.shape):
@@ -380,16 +389,43 @@ class Instruction:
         return 2 * self.m * self.n * self.k * self.blocks
 
     @property
+    def flops_per_unit_and_cycle(self) -> int:
+        """Operations per cycle of one compute unit (CDNA) or workgroup processor (RDNA): four matrix units each.
+
+        Raises:
+            Error: the cycles are not known.
+        """
+        return self.throughput()
+
+    def throughput(self, **modifiers: int | str) -> int:
+        """The same under modifiers, which matter where the cycles depend on the formats.
+
+        Raises:
+            Error: the cycles are not known.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("mi355x", "v_mfma_f32_32x32x64_f8f6f4").throughput(cbsz="fp4", blgp="fp4")
+        16384
+        """
+        cycles = self.cycles_for(**modifiers)
+        if cycles is None:
+            raise Error(f"the cycles of {self.name} on {self.architecture.title} are not known")
+        return 4 * self.flops // cycles
+
+    @property
     def integer(self) -> bool:
         """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
         return not self.format("A").is_float
 
-    def format(self, operand: str, fields: Mapping[str, int] = {}) -> Format:
+    def format(self, operand: str, fields: Mapping[str, int | str] = {}) -> Format:
         """The number format of an operand's elements; K is a compression index.
 
         Args:
             operand: one of `operands`.
-            fields: modifiers as `resolved` gives them; they matter where a field chooses the format.
+            fields: modifiers; they matter where a field chooses the format.
+
+        Raises:
+            Error: a field's value chooses no format.
 
         >>> import mmacalc
         >>> inst = mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4")
@@ -400,7 +436,11 @@ class Instruction:
             return named("index")
         name = self.formats[operand]
         if name in CHOICES:
-            name = CHOICES[name][fields.get(self.architecture.format_fields[operand], 0)]
+            field = self.architecture.format_fields[operand]
+            value = self.resolved(fields).get(field, 0)
+            if not 0 <= value < len(CHOICES[name]):
+                self.check_modifiers(None, {field: value})
+            name = CHOICES[name][value]
         return named(name)
 
     @property
@@ -436,6 +476,13 @@ class Instruction:
         """What about this instruction no second public source confirms: operands, "cycles" ..."""
         return (*self.facts.get("unconfirmed", ()), *self.architecture.facts.get("unconfirmed", ()))
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a user should know: the architecture's notes on this instruction's features and formats."""
+        about = {*self.features, *self.formats.values()}
+        notes: dict[str, str] = self.architecture.facts.get("notes", {})
+        return tuple(text for topic, text in notes.items() if topic in about)
+
     def provenance_of(self, part: str) -> str:
         """How sure one part is: an operand's layout, "cycles", "valu_cycles" or "arithmetic".
 
@@ -447,6 +494,11 @@ class Instruction:
         if part in self.unconfirmed:
             return "unconfirmed"
         return "assumed" if part in self.architecture.facts.get("assumed", ()) else self._stated
+
+    def format_names(self, operand: str) -> set[str]:
+        """The names of the formats that an operand can have: several where a field chooses, and the choice's own."""
+        name = self.formats[operand]
+        return {name, *CHOICES.get(name, ())}
 
     # --- operands ---
 

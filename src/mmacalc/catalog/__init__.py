@@ -8,7 +8,8 @@ named ones last:
     (name, opcode, (M, N, K, blocks), (A, B, C, D), cycles, valu_cycles, "features", {"provenance": ...})
 
 A line with "on": ("name", ...) among its named arguments belongs to those architectures of its file only.
-A file may also have ALIASES, a dictionary from other spellings to the names of its lines.
+A file may also have ALIASES, a dictionary from other spellings to the names of its lines, and TRANSPOSE_LOADS,
+the loads of `mmacalc.loads.TransposeLoad`, whose fields a line gives after the architecture.
 Files are those in this folder, and those that the environment variable MMACALC_CATALOG names.
 """
 
@@ -33,9 +34,14 @@ class Entry:
     """An architecture with its catalog lines; an Instruction is made only when it is asked for."""
 
     def __init__(
-        self, record: dict[str, Any], lines: tuple[tuple[Any, ...], ...], aliases: dict[str, str]
+        self,
+        record: dict[str, Any],
+        lines: tuple[tuple[Any, ...], ...],
+        aliases: dict[str, str],
+        transpose_loads: tuple[tuple[Any, ...], ...] = (),
     ) -> None:
         self.architecture = Architecture(**record)
+        self.transpose_loads = transpose_loads
         self._aliases = aliases
         self._made: dict[str, Instruction] = {}
         self._lines = {line[0]: line for line in lines if self._has(line)}
@@ -98,7 +104,9 @@ def _load(file: str) -> None:
     """Read one catalog file and add its architectures."""
     module = _read(file) if file.endswith(".py") else import_module(f"{__name__}.{file}")
     for record in module.ARCHITECTURES:
-        entry = Entry(record, module.INSTRUCTIONS, getattr(module, "ALIASES", {}))
+        entry = Entry(
+            record, module.INSTRUCTIONS, getattr(module, "ALIASES", {}), getattr(module, "TRANSPOSE_LOADS", ())
+        )
         _entries[entry.architecture.name] = entry
         for name in (entry.architecture.name, *entry.architecture.aliases):
             _names[name] = entry.architecture.name

@@ -2,7 +2,7 @@
 
 `answer` does everything but print: it turns one command line into a status and two texts, so that
 `mmacalc batch`, the tests and `main` share one path. A subcommand is a module of this room with two functions,
-`add_arguments(parser)` and `run(options) -> str | (str, status)`, and a row in SUBCOMMANDS; every other
+`add_arguments(parser)` and `run(options) -> str | (str, status) | Answer`, and a row in SUBCOMMANDS; every other
 command line is the classic one of AMD's Matrix Instruction Calculator.
 """
 
@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import sys
 from collections import namedtuple
+from functools import cache
 from importlib import import_module
 
 from ..errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from argparse import Namespace
+    from collections.abc import Callable, Sequence
+
+    from .parser import Parser
 
 __all__ = ["Answer", "SUBCOMMANDS", "answer", "main"]
 
@@ -24,6 +28,9 @@ SUBCOMMANDS = {
     "batch": "answer one command line per input line, a line of JSON each",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
+    "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",
+    "lint": "find where a listing touches a matrix instruction's registers too early",
+    "waits": "how many wait states one instruction needs after another, and by which rule",
 }
 
 
@@ -36,26 +43,51 @@ class Answer(namedtuple("Answer", "status out err")):
     err: str
 
 
+class Shown(Exception):  # noqa: N818 (it is no error)
+    """A text was asked for (help, version); showing it is the whole answer."""
+
+
 def answer(argv: Sequence[str]) -> Answer:
     """Carry out one command line without printing.
 
     >>> answer(["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A", "-g", "-I", "3", "-K", "9"]).out
     'Architecture: CDNA3\\nInstruction: V_MFMA_F32_16X16X16_F16\\nA[3][9] = v0{35}.[31:16]\\n'
     """
-    from .parser import Parser, Shown
-
     try:
-        name = argv[0] if argv and argv[0] in SUBCOMMANDS else "classic"
-        module = import_module(f".{name}", __name__)
-        parser = Parser(prog="mmacalc" if name == "classic" else f"mmacalc {name}", description=module.__doc__)
-        module.add_arguments(parser)
-        result = module.run(parser.parse_args(argv if name == "classic" else argv[1:]))
+        result = _result(argv)
     except Shown as shown:
         return Answer(0, str(shown), "")
     except Error as error:
         return Answer(2, "", f"mmacalc: {error}\n")
+    if isinstance(result, Answer):
+        return result
     out, status = result if isinstance(result, tuple) else (result, 0)
     return Answer(status, out, "")
+
+
+def _result(argv: Sequence[str]) -> str | tuple[str, int] | Answer:
+    if argv and argv[0] in SUBCOMMANDS:
+        parser, run = _command(argv[0])
+        return run(parser.parse_args(argv[1:]))
+    from . import classic
+
+    return classic.run(classic.scan(argv) or command_parser("classic").parse_args(argv))
+
+
+@cache
+def _command(name: str) -> tuple[Parser, Callable[[Namespace], str | tuple[str, int] | Answer]]:
+    """A command's argument parser and its function; made once, for building a parser takes a millisecond."""
+    from .parser import Parser
+
+    module = import_module(f".{name.replace('-', '_')}", __name__)
+    parser = Parser(prog="mmacalc" if name == "classic" else f"mmacalc {name}", description=module.__doc__)
+    module.add_arguments(parser)
+    return parser, module.run
+
+
+def command_parser(name: str) -> Parser:
+    """The argument parser of a subcommand, or of the classic command line ("classic")."""
+    return _command(name)[0]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,209 @@
+"""The detail page of an AMD instruction."""
+
+from __future__ import annotations
+
+from ..formats import CHOICES, named
+from . import formulas, tables
+from .text import SOURCE_FIELDS, heading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..record import Instruction
+
+_COORDINATES = {
+    "A": "[i][k]", "B": "[k][j]", "C": "[i][j]", "D": "[i][j]", "K": "[i][k]", "SA": "[i][k]", "SB": "[k][j]",
+}  # fmt: skip
+
+
+def page(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
+    """Everything about one instruction, line for line as AMD's tool prints it, and further lines for what that
+    tool does not know: formats that a field chooses, scales, and how sure each part is.
+
+    The formulas are derived from the layouts; see `mmacalc.present.formulas`.
+
+    Args:
+        instruction: which.
+        fields: the values of fields that choose formats. With none, the page has a table of all formats.
+    """
+    lines = [
+        *_encoding(instruction),
+        *_execution(instruction, fields),
+        *_registers(instruction, fields),
+        *(() if fields else _choices(instruction)),
+        *_capabilities(instruction),
+        *_modifiers(instruction),
+        *_mappings(instruction, fields),
+        *_provenance(instruction),
+    ]
+    return heading(instruction) + "".join(f"    {line}\n" for line in lines)
+
+
+def has_blocks(instruction: Instruction) -> bool:
+    """Whether the family has multi-block instructions, so that its pages and tables always name the block."""
+    return instruction.architecture.layout == "mfma"
+
+
+def _encoding(instruction: Instruction) -> Iterator[str]:
+    encoding = instruction.architecture.facts["encoding"]
+    yield f"Encoding: {encoding}"
+    if instruction.opcode is not None:
+        yield f"VOP3P Opcode: {instruction.opcode:#x}"
+        if encoding == "VOP3P-MAI":
+            yield f"VOP3P-MAI Opcode: {instruction.opcode & 0x3F:#x}"
+    if "prefix_opcode" in instruction.facts:
+        yield f"VOP3P Opcode of the scale prefix: {instruction.facts['prefix_opcode']:#x}"
+    yield "Matrix Dimensions:"
+    yield f"    M: {instruction.m}"
+    yield f"    N: {instruction.n}"
+    yield f"    K: {instruction.k}"
+    if has_blocks(instruction):
+        yield f"    blocks: {instruction.blocks}"
+
+
+def _execution(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[str]:
+    count = "Ops" if instruction.integer else "FLOPs"
+    yield "Execution statistics:"
+    yield f"    {count}: {instruction.flops}"
+    unit = instruction.architecture.facts["unit"]
+    cycles, valu_cycles = instruction.cycles_for(**fields), instruction.valu_cycles_for(**fields)
+    if cycles is not None:
+        yield f"    Execution cycles: {cycles}"
+        yield f"    {count}/{unit}/cycle: {instruction.throughput(**fields)}"
+    yield f"    Can co-execute with VALU: {valu_cycles is not None}"
+    if valu_cycles is not None:
+        yield f"    VALU co-execution cycles possible: {valu_cycles}"
+    if "narrow_cycles" in instruction.facts and not fields:
+        bits, narrow = instruction.facts["narrow_cycles"]
+        yield f"    Execution cycles where A and B have at most {bits} bits: {narrow}"
+        yield f"    {count}/{unit}/cycle where A and B have at most {bits} bits: {4 * instruction.flops // narrow}"
+
+
+def _choices(instruction: Instruction) -> Iterator[str]:
+    """The table of the formats that fields choose: their values, widths, registers and layouts."""
+    for field, operand in instruction.choices.items():
+        yield f"Formats of {operand}, by {field.upper()}:"
+        rows = []
+        for value, name in enumerate(CHOICES[instruction.formats[operand]]):
+            chosen = instruction.operand(operand, **{field: value})
+            short, width = named(name).title.partition(" ")[0], str(chosen.format.bits)
+            rows.append((str(value), short, named(name).name, width, str(chosen.registers), chosen.pattern))
+        text = tables.write(("value", "format", "encoding", "bits", "GPRs", "layout"), rows)
+        yield from (f"    {line}" for line in text.splitlines())
+
+
+def _registers(instruction: Instruction, chosen: Mapping[str, int]) -> Iterator[str]:
+    architecture = instruction.architecture
+    for wave in sorted(architecture.waves):
+        prefix = f"Wave{wave} register usage" if len(architecture.waves) > 1 else "Register usage"
+        yield f"{prefix}:"
+        for name in instruction.operands:
+            if name != "K":
+                yield f"    GPRs required for {name}: {instruction.operand(name, wave, **chosen).registers}"
+        yield f"    GPR alignment requirement: {architecture.facts['register_alignment']} bytes"
+    yield f"{architecture.facts['encoding']} register encoding:"
+    fields = sorted((SOURCE_FIELDS[name], name) for name in instruction.operands)
+    for field, name in fields:
+        yield "    Compression index field: Src2" if name == "K" else f"    {name} matrix source field: {field}"
+    yield "Register data types:"
+    for field, name in fields:
+        yield f"    {field}: {instruction.format(name, chosen).title}"
+
+
+def _capabilities(instruction: Instruction) -> Iterator[str]:
+    accumulators = instruction.architecture.facts["accumulators"]
+    if accumulators == "none":
+        return
+    yield "Register capabilities:"
+    results = "D" if instruction.sparse else "C and D"
+    for operand, architected in (("A", True), ("B", True), (results, accumulators != "required")):
+        yield f"    {operand} matrix can use ArchVGPRs: {architected}"
+        yield f"    {operand} matrix can use AccVGPRs: True"
+    if instruction.scaled:
+        # CDNA4 ISA guide, section 7.2.1.
+        yield "    SA and SB can use ArchVGPRs: True"
+        yield "    SA and SB can use inline constants: True"
+
+
+def _modifiers(instruction: Instruction) -> Iterator[str]:
+    has = instruction.features
+    if instruction.sparse and all(instruction.index_sets(wave) == 1 for wave in instruction.architecture.waves):
+        # One set of indices fills the register: CBSZ and ABID, or OPSEL, have nothing to choose.
+        has = tuple(word for word in has if word not in ("cbsz", "opsel"))
+    yield "Register modifiers:"
+    for field, operand in instruction.choices.items():
+        yield f"    {field.upper()} chooses the format of {operand}: True"
+    if instruction.scaled:
+        fields = " and ".join(field.upper() for field in instruction.architecture.facts["scale_fields"])
+        yield f"    {fields} choose where the scales are: True"
+    if has_blocks(instruction):
+        yield f"    Sparse A matrix: {instruction.sparse}"
+        yield f"    CBSZ and ABID bits supported: {'cbsz' in has}"
+        yield f"    BLGP bits supported: {'blgp' in has}"
+        return
+    if instruction.architecture.layout == "wmma-replicated":
+        yield "    OPSEL[1:0] supported: False"
+        yield f"    OPSEL[2] supported: {'opsel' in has}"
+    else:
+        yield f"    OPSEL supported: {'opsel' in has}"
+    yield f"    NEG bits supported: {'neg' in has}"
+    if "neg_c" in has:
+        yield "    NEG bits supported for C alone: True"
+
+
+def _mappings(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[str]:
+    waves = sorted(instruction.architecture.waves)
+    for title, direction in (("matrix element to register", _forward), ("register to matrix element", _backward)):
+        for wave in waves:
+            start = f"Wave{wave} {title}" if len(waves) > 1 else title.capitalize()
+            given = ", ".join(f"{name.upper()} {value}" for name, value in fields.items()) or "no modifiers"
+            yield f"{start} mapping with {given}:"
+            yield from direction(instruction, wave, fields)
+
+
+def _shown(instruction: Instruction) -> Iterator[tuple[str, str]]:
+    """The operands that have formulas of their own, with their names on the page."""
+    order = ("A", "K", "B", "C", "D") if instruction.sparse else ("A", "B", "D", "SA", "SB")
+    for name in order:
+        if name in instruction.operands:
+            label = {"K": "compression", "D": "D" if instruction.sparse else "C or D"}.get(name, name)
+            yield name, label
+
+
+def _names_block(instruction: Instruction, name: str) -> bool:
+    return has_blocks(instruction) and name not in ("K", "SA", "SB")
+
+
+def _forward(instruction: Instruction, wave: int, fields: Mapping[str, int]) -> Iterator[str]:
+    for name, label in _shown(instruction):
+        suffix = ".block" if _names_block(instruction, name) else ""
+        for quantity, formula in formulas.forward(instruction.operand(name, wave, **fields)).items():
+            yield f"    {label}{_COORDINATES[name]}{suffix} {quantity}: {formula}"
+
+
+def _backward(instruction: Instruction, wave: int, fields: Mapping[str, int]) -> Iterator[str]:
+    for name, label in _shown(instruction):
+        formula = formulas.backward(instruction.operand(name, wave, **fields))
+        axes = [axis for axis in formula if axis != "block"]
+        if name in ("B", "SB"):
+            axes.reverse()
+        if _names_block(instruction, name):
+            axes.append("block")
+        for axis in axes:
+            yield f"    {label} {axis}: {formula[axis]}"
+
+
+def _provenance(instruction: Instruction) -> Iterator[str]:
+    """What about the page is not confirmed; nothing where all of it is."""
+    parts = {"cycles": "Execution cycles", "valu_cycles": "VALU co-execution cycles", "arithmetic": "Order of rounding"}
+    for part in ("cycles", "valu_cycles"):
+        if getattr(instruction, part) is None:
+            del parts[part]
+    parts |= {name: f"Layout of {name}" for name in instruction.operands}
+    doubtful = {text: instruction.provenance_of(part) for part, text in parts.items()}
+    doubtful = {text: word for text, word in doubtful.items() if word in ("unconfirmed", "assumed")}
+    if doubtful or instruction.notes:
+        yield "Provenance:"
+        yield from (f"    {text}: {word}" for text, word in doubtful.items())
+        yield from (f"    Note: {note}" for note in instruction.notes)

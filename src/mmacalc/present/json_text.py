@@ -1,0 +1,229 @@
+"""The same answers as JSON, with stable keys.
+
+Every answer is one object with `schema_version`, `query`, `architecture`, `instruction` and `provenance`; the
+schema version rises when a key changes its meaning or goes away, not when one is added.
+"""
+
+from __future__ import annotations
+
+import json
+
+from ..formats import named
+from ..query import calculation, holdings, scales
+from . import formulas
+from .text import SOURCE_FIELDS, bits_text, element_text, location_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from ..query import Term
+    from ..record import Element, Instruction, Location, Operand
+
+SCHEMA_VERSION = 1
+
+
+def document(query: str, **content: Any) -> str:
+    """One JSON object as text."""
+    return json.dumps({"schema_version": SCHEMA_VERSION, "query": query, **content}) + "\n"
+
+
+def summary(instruction: Instruction) -> dict[str, Any]:
+    """What identifies an instruction, and its shape, formats and cost."""
+    return {
+        "architecture": instruction.arch,
+        "instruction": instruction.name,
+        "aliases": list(instruction.aliases),
+        "m": instruction.m,
+        "n": instruction.n,
+        "k": instruction.k,
+        "blocks": instruction.blocks,
+        "formats": instruction.formats,
+        "sparse": instruction.sparse,
+        "opcode": instruction.opcode,
+        "cycles": instruction.cycles,
+        "operations": instruction.flops,
+        "provenance": instruction.provenance,
+        "unconfirmed": list(instruction.unconfirmed),
+    }
+
+
+def listing(instructions: Iterable[Instruction]) -> str:
+    """-L and find: the instructions, in catalog order."""
+    return document("list-instructions", instructions=[summary(instruction) for instruction in instructions])
+
+
+def detail(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
+    """-d: everything about an instruction, the formulas by wave size, operand and direction.
+
+    Args:
+        instruction: which.
+        fields: the values of fields that choose formats; the cycles and operands are those of that choice.
+    """
+    waves = {}
+    for wave in sorted(instruction.architecture.waves):
+        operands = {name: instruction.operand(name, wave, **fields) for name in instruction.operands}
+        waves[str(wave)] = {name: _described(operand) for name, operand in operands.items()}
+    return document(
+        "detail-instruction",
+        **{**summary(instruction), "cycles": instruction.cycles_for(**fields)},
+        chosen=dict(fields),
+        format_choices=[_choice(instruction, *choice) for choice in instruction.choices.items()],
+        cycles_provenance=instruction.provenance_of("cycles"),
+        valu_cycles_provenance=instruction.provenance_of("valu_cycles"),
+        notes=list(instruction.notes),
+        encoding=instruction.architecture.facts.get("encoding"),
+        valu_cycles=instruction.valu_cycles_for(**fields),
+        register_alignment_bytes=instruction.architecture.facts.get("register_alignment"),
+        accumulator_registers=instruction.architecture.facts.get("accumulators"),
+        modifiers={name: list(values) for name, values in instruction.modifier_limits().items()},
+        waves=waves,
+    )
+
+
+def _choice(instruction: Instruction, field: str, operand: str) -> dict[str, Any]:
+    """A field that chooses a format: its values, each with the format, registers and layout it gives."""
+    values = []
+    for value in instruction.modifier_limits()[field]:
+        chosen = instruction.operand(operand, **{field: value})
+        about = {"value": value, "format": chosen.format.name, "format_title": chosen.format.title}
+        values.append({**about, "bits": chosen.format.bits, "registers": chosen.registers, "pattern": chosen.pattern})
+    return {"field": field, "operand": operand, "values": values}
+
+
+def _described(operand: Operand) -> dict[str, Any]:
+    return {
+        "field": SOURCE_FIELDS.get(operand.name),
+        "format": operand.format.name,
+        "format_title": named(operand.format.name).title,
+        "registers": operand.registers,
+        "provenance": operand.provenance,
+        "pattern": operand.pattern,
+        "sizes": operand.sizes,
+        "einops": operand.einops,
+        "element_to_register": formulas.forward(operand),
+        "register_to_element": formulas.backward(operand),
+    }
+
+
+def _about(operand: Operand) -> dict[str, Any]:
+    return {
+        "architecture": operand.instruction.arch,
+        "instruction": operand.instruction.name,
+        "matrix": operand.name,
+        "wave": operand.wave,
+        "modifiers": operand.fields,
+        "provenance": operand.provenance,
+    }
+
+
+def _place(location: Location, prefix: str = "v") -> dict[str, Any]:
+    return {**location._asdict(), "text": location_text(location, prefix)}
+
+
+def _entry(operand: Operand, row: int, col: int, block: int) -> dict[str, Any]:
+    first, second = operand.axes[1:]
+    return {first: row, second: col, "block": block, "text": element_text(operand, row, col, block)}
+
+
+def get_register(operand: Operand, wanted: tuple[int, int, int], with_calculation: bool) -> str:
+    """-g: the locations of one element; with -o also the terms that D is the sum of."""
+    coordinates = dict(zip((*operand.axes[1:], "block"), wanted))
+    return document(
+        "get-register",
+        **_about(operand),
+        element=_entry(operand, *wanted),
+        locations=[_place(location) for location in operand.locate(**coordinates)],
+        **(_calculated(operand, *wanted) if with_calculation else {}),
+    )
+
+
+def matrix_entry(operand: Operand, register: int, lane: int, with_calculation: bool) -> str:
+    """-m: every element in one register of one lane."""
+    return document(
+        "matrix-entry",
+        **_about(operand),
+        register=register,
+        lane=lane,
+        elements=[
+            _held(operand, register, lane, element, sign)
+            | (_calculated(operand, element.row, element.col, element.block) if with_calculation else {})
+            for element, sign in holdings(operand, register, lane)
+        ],
+    )
+
+
+def _held(operand: Operand, register: int, lane: int, element: Element, sign: str) -> dict[str, Any]:
+    return {
+        **_entry(operand, element.row, element.col, element.block),
+        "lsb": element.lsb,
+        "width": element.width,
+        "negated": "-" in sign,
+        "absolute": "|" in sign,
+        "place": bits_text(operand, register, lane, element),
+    }
+
+
+def _calculated(operand: Operand, i: int, j: int, block: int) -> dict[str, Any]:
+    products, addend = calculation(operand.instruction, i, j, block, operand.wave, operand.fields)
+    return {
+        "products": [{"a": _term(a), "b": _term(b)} for a, b in products],
+        "addend": None if addend is None else _term(addend),
+        "scales": [
+            {"first_k": k.start, "last_k": k.stop - 1, "a": _term(a), "b": _term(b)}
+            for k, a, b in scales(operand.instruction, i, j, operand.wave, operand.fields)
+        ],
+    }
+
+
+def _term(term: Term) -> dict[str, Any]:
+    prefix = f"{SOURCE_FIELDS[term.operand.name]}_v"
+    return {
+        "element": element_text(term.operand, *term.element),
+        "negated": "-" in term.sign,
+        "absolute": "|" in term.sign,
+        "location": _place(term.location, prefix),
+    }
+
+
+def register_layout(operand: Operand) -> str:
+    """-R: the locations of every element, as nested lists [block][row][column][copy]."""
+    blocks, rows, columns = operand.shape
+    first, second = operand.axes[1:]
+    return document(
+        "register-layout",
+        **_about(operand),
+        axes=list(operand.axes),
+        locations=[
+            [
+                [
+                    [location._asdict() for location in operand.locate(**{first: row, second: col, "block": block})]
+                    for col in range(columns)
+                ]
+                for row in range(rows)
+            ]
+            for block in range(blocks)
+        ],
+    )
+
+
+def matrix_layout(operand: Operand) -> str:
+    """-M: the elements of every register and lane, as nested lists [register][lane][element]."""
+    return document(
+        "matrix-layout",
+        **_about(operand),
+        axes=list(operand.axes),
+        elements=[
+            [
+                [_held(operand, register, lane, *found) for found in holdings(operand, register, lane)]
+                for lane in range(operand.lanes)
+            ]
+            for register in range(operand.registers)
+        ],
+    )
+
+
+def pattern(operand: Operand) -> str:
+    """--pattern: the layout as a pattern, its sizes, and the same for einops."""
+    return document("pattern", **_about(operand), pattern=operand.pattern, sizes=operand.sizes, einops=operand.einops)
