@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "SUBCOMMANDS", "answer", "main"]
 
 SUBCOMMANDS = {
+    "assemble": "encode matrix instructions; --fields draws the encoding with every field",
     "batch": "answer one command line per input line, a line of JSON each",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
+    "disassemble": "decode machine code: hexadecimal, raw bytes, or an ELF code object",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
+    "intrinsic": "show the clang builtin and the LLVM intrinsic of an instruction",
     "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",
     "lint": "find where a listing touches a matrix instruction's registers too early",
     "waits": "how many wait states one instruction needs after another, and by which rule",
