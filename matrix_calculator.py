@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "src"))
 
-from mmacalc.cli import main  # noqa: E402 (the path has to be set first)
+from mmacalc.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

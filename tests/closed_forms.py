@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import pairwise
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
@@ -59,7 +60,7 @@ def held_by(operand, lane):
             spans.setdefault((row, column, block), []).append((32 * register + lsb, width))
     held = {}
     for coordinates, pieces in spans.items():
-        assert all(first + width == following for (first, width), (following, _) in zip(pieces, pieces[1:]))
+        assert all(first + width == following for (first, width), (following, _) in pairwise(pieces))
         held.setdefault((pieces[0][0], sum(width for _, width in pieces)), set()).add(coordinates)
     return held
 

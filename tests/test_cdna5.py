@@ -8,9 +8,9 @@ index is public; they are checked for consistency only, and the product calls th
 from __future__ import annotations
 
 import pytest
+from tests.closed_forms import assert_bijective, assert_follows, distinct, llvm
 
 import mmacalc
-from tests.closed_forms import assert_bijective, assert_follows, distinct, llvm
 
 ALL = mmacalc.instructions("gfx1250")
 LLVM = llvm("gfx1250")
@@ -86,7 +86,9 @@ def test_dense_a_and_b_alternate_chunks_between_the_halves_of_the_wave():
     # 128 of the plain instructions, confirmed for f8f6f4.
     chunks = {32: 2, 16: 8, 8: 16, 6: 32, 4: 32}
     operands = [inst.operand(name) for inst in DENSE for name in "AB"]
-    operands += [inst.operand(name, matrix_a_fmt=f, matrix_b_fmt=f) for inst in F8F6F4 for f in FORMATS for name in "AB"]
+    operands += [
+        inst.operand(name, matrix_a_fmt=f, matrix_b_fmt=f) for inst in F8F6F4 for f in FORMATS for name in "AB"
+    ]
     for operand in distinct(operands):
         assert_follows(operand, input_form(operand, chunked(chunks[operand.format.bits])))
 
@@ -128,7 +130,9 @@ def test_scales_are_consecutive_bytes_of_a_row(inst):
 
 def test_every_element_has_bits_of_its_own_and_they_fill_the_registers():
     operands = [inst.operand(name) for inst in ALL for name in inst.operands if name in "ABCD"]
-    operands += [inst.operand(name, matrix_a_fmt=f, matrix_b_fmt=f) for inst in F8F6F4 for f in FORMATS for name in "AB"]
+    operands += [
+        inst.operand(name, matrix_a_fmt=f, matrix_b_fmt=f) for inst in F8F6F4 for f in FORMATS for name in "AB"
+    ]
     for operand in distinct(operands):
         assert_bijective(operand)
 

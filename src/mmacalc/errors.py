@@ -23,7 +23,7 @@ def did_you_mean(given: str, known: Iterable[str], most: int = 3) -> str:
     """
     from difflib import get_close_matches  # costs 4 ms, so only when something is already wrong
 
-    close = get_close_matches(given.lower(), list(known), n=most, cutoff=0.7)
+    close = get_close_matches(given.lower(), list(known), n=most, cutoff=0.7 if len(given) > 5 else 0.6)
     if not close:
         return ""
     return f" Did you mean {' or '.join(close)}?"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .record import Element, Instruction, Location, Operand
 
-__all__ = ["Term", "calculation", "find", "same_blocks", "sign"]
+__all__ = ["Term", "calculation", "find", "same_blocks", "scales", "sign"]
 
 
 def sign(operand: Operand, lsb: int) -> str:
@@ -73,6 +73,25 @@ def calculation(
     return products, addend
 
 
+def scales(
+    instruction: Instruction, i: int, j: int, wave: int, fields: Mapping[str, int]
+) -> tuple[tuple[range, Term, Term], ...]:
+    """For each block of k, the scales of A and B that multiply its products in one element of D.
+
+    Empty for an instruction without scales.
+
+    >>> import mmacalc
+    >>> scaled = mmacalc.instruction("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4")
+    >>> [(k, a.location.lane, b.location.lane) for k, a, b in scales(scaled, 3, 5, 64, {})][1]
+    (range(32, 64), 19, 21)
+    """
+    if not instruction.scaled:
+        return ()
+    a, b = (instruction.operand(name, wave, **fields) for name in ("SA", "SB"))
+    size = instruction.facts["block_size"]
+    return tuple((range(k, k + size), _term(a, i=i, k=k), _term(b, k=k, j=j)) for k in range(0, instruction.k, size))
+
+
 def _term(operand: Operand, **coordinates: int) -> Term:
     location = operand.locate(**coordinates)[0]
     plain = operand.instruction.operand(operand.name, operand.wave, **_layout_free(operand))
@@ -91,9 +110,9 @@ def _layout_free(operand: Operand) -> dict[str, int]:
 
 def same_blocks(operand: Operand) -> list[list[int]]:
     """The blocks of an operand, grouped where CBSZ makes several read the same registers."""
-    groups: dict[tuple[Location, ...], list[int]] = {}
-    for block in range(operand.shape[0]):
-        groups.setdefault(operand.locate(block=block), []).append(block)
+    groups: dict[tuple[int, int], list[int]] = {}
+    for block, step in enumerate(operand.steps("block")):
+        groups.setdefault(step, []).append(block)
     return list(groups.values())
 
 

@@ -403,9 +403,22 @@ class Instruction:
         Raises:
             Error: the cycles are not known.
         """
-        if self.cycles is None:
+        return self.throughput()
+
+    def throughput(self, **modifiers: int | str) -> int:
+        """The same under modifiers, which matter where the cycles depend on the formats.
+
+        Raises:
+            Error: the cycles are not known.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("mi355x", "v_mfma_f32_32x32x64_f8f6f4").throughput(cbsz="fp4", blgp="fp4")
+        16384
+        """
+        cycles = self.cycles_for(**modifiers)
+        if cycles is None:
             raise Error(f"the cycles of {self.name} on {self.architecture.title} are not known")
-        return 4 * self.flops // self.cycles
+        return 4 * self.flops // cycles
 
     @property
     def integer(self) -> bool:
@@ -477,8 +490,9 @@ class Instruction:
         return "assumed" if part in self.architecture.facts.get("assumed", ()) else self._stated
 
     def format_names(self, operand: str) -> set[str]:
-        """The names of the formats that an operand can have."""
-        return {self.formats[operand]}
+        """The names of the formats that an operand can have: several where a field chooses."""
+        name = self.formats[operand]
+        return set(CHOICES.get(name, (name,)))
 
     # --- operands ---
 

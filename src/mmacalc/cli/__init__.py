@@ -40,18 +40,18 @@ class Answer(namedtuple("Answer", "status out err")):
     err: str
 
 
+class Shown(Exception):  # noqa: N818 (it is no error)
+    """A text was asked for (help, version); showing it is the whole answer."""
+
+
 def answer(argv: Sequence[str]) -> Answer:
     """Carry out one command line without printing.
 
     >>> answer(["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A", "-g", "-I", "3", "-K", "9"]).out
     'Architecture: CDNA3\\nInstruction: V_MFMA_F32_16X16X16_F16\\nA[3][9] = v0{35}.[31:16]\\n'
     """
-    from .parser import Shown
-
     try:
-        name = argv[0] if argv and argv[0] in SUBCOMMANDS else "classic"
-        parser, run = _command(name)
-        result = run(parser.parse_args(argv if name == "classic" else argv[1:]))
+        result = _result(argv)
     except Shown as shown:
         return Answer(0, str(shown), "")
     except Error as error:
@@ -60,6 +60,15 @@ def answer(argv: Sequence[str]) -> Answer:
         return result
     out, status = result if isinstance(result, tuple) else (result, 0)
     return Answer(status, out, "")
+
+
+def _result(argv: Sequence[str]) -> str | tuple[str, int] | Answer:
+    if argv and argv[0] in SUBCOMMANDS:
+        parser, run = _command(argv[0])
+        return run(parser.parse_args(argv[1:]))
+    from . import classic
+
+    return classic.run(classic.scan(argv) or command_parser("classic").parse_args(argv))
 
 
 @cache

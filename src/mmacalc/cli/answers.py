@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 from ..errors import Error
-from ..present.text import SOURCE_FIELDS, bits_text, element_text, heading, location_text, signed
-from ..query import calculation, holdings
+from ..present.text import SOURCE_FIELDS, bits_text, element_text, heading, held_texts, location_text, run_text, signed
+from ..query import calculation, holdings, scales
 from . import Answer
 from .parity import as_listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from ..query import Term
     from ..record import Operand
+    from .classic import Options
 
 
-def get_register(operand: Operand, options: Namespace) -> str:
+def get_register(operand: Operand, options: Options) -> str:
     """-g: the registers and lanes of one element."""
     coordinates = {"i": options.I_coordinate, "j": options.J_coordinate, "k": options.K_coordinate}
     locations = operand.locate(**coordinates, block=options.block)
     i, j, block = options.I_coordinate, options.J_coordinate, options.block
+    row, col = (coordinates[axis] for axis in operand.axes[1:])
     if options.json:
         from ..present import json_text
 
-        wanted = tuple(coordinates[axis] for axis in operand.axes[1:])
-        return json_text.get_register(operand, (*wanted, block), options.output_calculation)
-    wanted = [coordinates[axis] for axis in operand.axes[1:]]
-    name = element_text(operand, wanted[0], wanted[1], block)
+        return json_text.get_register(operand, (row, col, block), options.output_calculation)
+    name = element_text(operand, row, col, block)
     if not options.output_calculation:
-        return heading(operand.instruction) + "".join(f"{name} = {location_text(x)}\n" for x in locations)
+        return heading(operand.instruction, operand) + "".join(f"{name} = {location_text(x)}\n" for x in locations)
     place = location_text(locations[0], f"{SOURCE_FIELDS['D']}_v")
-    return f"{heading(operand.instruction)}{name} = {place} = {_sum(operand, i, j, block, _place)}\n"
+    return f"{heading(operand.instruction, operand)}{name} = {place} = {_sum(operand, i, j, block, _place)}\n"
 
 
-def matrix_entry(operand: Operand, options: Namespace) -> str | Answer:
+def matrix_entry(operand: Operand, options: Options) -> str | Answer:
     """-m: the elements in one register of one lane."""
     register, lane = options.register, options.lane
     found = list(holdings(operand, register, lane))
@@ -46,13 +44,12 @@ def matrix_entry(operand: Operand, options: Namespace) -> str | Answer:
 
         return json_text.matrix_entry(operand, register, lane, options.output_calculation)
     lines = []
-    for element, sign in listed:
-        text = signed(element_text(operand, element.row, element.col, element.block), sign)
+    for element, text in held_texts(operand, listed):
         line = f"{bits_text(operand, register, lane, element)} = {text}"
         if options.output_calculation:
             line += f" = {_sum(operand, element.row, element.col, element.block, _element)}"
         lines.append(line + "\n")
-    text = heading(operand.instruction) + ("".join(lines) or unused(operand, lane))
+    text = heading(operand.instruction, operand) + ("".join(lines) or unused(operand, lane))
     if len(listed) == len(found):
         return text
     left_out = len(found) - len(listed)
@@ -74,7 +71,7 @@ def _refuse_unread(operand: Operand, lane: int) -> None:
         raise Error(f"with BLGP {blgp}, lane {lane} is never read: B comes from lanes {read[0]} to {read[-1]}")
 
 
-def register_layout(operand: Operand, options: Namespace) -> str:
+def register_layout(operand: Operand, options: Options) -> str:
     """-R: the registers of the whole matrix."""
     if options.json:
         from ..present import json_text
@@ -82,10 +79,10 @@ def register_layout(operand: Operand, options: Namespace) -> str:
         return json_text.register_layout(operand)
     from ..present import matrices
 
-    return heading(operand.instruction) + matrices.register_layout(operand, _style(options), options.transpose)
+    return heading(operand.instruction, operand) + matrices.register_layout(operand, _style(options), options.transpose)
 
 
-def matrix_layout(operand: Operand, options: Namespace) -> str:
+def matrix_layout(operand: Operand, options: Options) -> str:
     """-M: the matrix elements of all registers and lanes."""
     if options.json:
         from ..present import json_text
@@ -93,10 +90,10 @@ def matrix_layout(operand: Operand, options: Namespace) -> str:
         return json_text.matrix_layout(operand)
     from ..present import matrices
 
-    return heading(operand.instruction) + matrices.matrix_layout(operand, _style(options), options.transpose)
+    return heading(operand.instruction, operand) + matrices.matrix_layout(operand, _style(options), options.transpose)
 
 
-def pattern(operand: Operand, options: Namespace) -> str:
+def pattern(operand: Operand, options: Options) -> str:
     """--pattern: the layout in einops-like notation, with the digit sizes and plain einops beside it."""
     if options.json:
         from ..present import json_text
@@ -104,26 +101,41 @@ def pattern(operand: Operand, options: Namespace) -> str:
         return json_text.pattern(operand)
     sizes = ", ".join(f"{name}={size}" for name, size in operand.sizes.items())
     return (
-        f"{heading(operand.instruction)}{operand.name}: {operand.pattern}\n"
+        f"{heading(operand.instruction, operand)}{operand.name}: {operand.pattern}\n"
         f"    sizes: {sizes}\n    einops: {operand.einops}\n"
     )
 
 
-def _style(options: Namespace) -> str:
+def _style(options: Options) -> str:
     return next((style for style in ("csv", "markdown", "asciidoc") if getattr(options, style)), "grid")
 
 
 def _sum(operand: Operand, i: int, j: int, block: int, write: Writer) -> str:
     products, addend = calculation(operand.instruction, i, j, block, operand.wave, operand.fields)
-    text = " + ".join(f"{signed(write(a), a.sign)}*{signed(write(b), b.sign)}" for a, b in products)
+    factors = [f"{signed(write(a), a.sign)}*{signed(write(b), b.sign)}" for a, b in products]
+    blocks = [
+        f"{_scale(a, k, write)}*{_scale(b, k, write)}*({' + '.join(factors[k.start : k.stop])})"
+        for k, a, b in scales(operand.instruction, i, j, operand.wave, operand.fields)
+    ]
+    text = " + ".join(blocks or factors)
     if addend is None:
         return text
     minus = "-" if "-" in addend.sign else "+"
     return f"{text} {minus} {signed(write(addend), addend.sign.replace('-', ''))}"
 
 
+def _scale(term: Term, block: range, write: Writer) -> str:
+    """A scale's place, or its name with all the k that it scales."""
+    if write is _place:
+        return write(term)
+    row, col, _ = term.element
+    rows, columns = (range(row, row + 1), block) if term.operand.name == "SA" else (block, range(col, col + 1))
+    return run_text(term.operand, rows, columns)
+
+
 def _place(term: Term) -> str:
-    return location_text(term.location, f"{SOURCE_FIELDS[term.operand.name]}_v")
+    text = location_text(term.location, f"{SOURCE_FIELDS[term.operand.name]}_v")
+    return f"({text})" if " " in text else text
 
 
 def _element(term: Term) -> str:

@@ -8,39 +8,79 @@ a matrix (-A -B -C -D -k) and one of the actions -d -g -m -R -M; or list the ins
     mmacalc -a MI300X -i v_mfma_f32_16x16x16_f16 -B -R               the registers of all of B
     mmacalc -a MI300X -i v_mfma_f32_16x16x16_f16 -d                  all about the instruction
 
-Further commands: {commands}.
+`mmacalc COMMAND -h` explains each of the further commands, which are listed below.
 """
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 from .. import __version__
 from ..catalog import entry
 from ..errors import Error
 from . import SUBCOMMANDS, Answer
-from .parser import whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Mapping, Sequence
 
     from ..record import Instruction, Operand
     from .parser import Parser
 
-__doc__ = __doc__.format(commands=", ".join(SUBCOMMANDS)) if __doc__ else None
+    Options = Namespace | SimpleNamespace
 
 ACTIONS = {
     "get_register": ("-g", "print the register and lane of one element"),
     "matrix_entry": ("-m", "print the elements in one register and lane"),
     "register_layout": ("-R", "print the registers and lanes of every element"),
     "matrix_layout": ("-M", "print the elements in every register and lane"),
-    "pattern": ("", "print the operand's layout as an einops-like pattern, with its digit sizes"),
+    "pattern": (None, "print the operand's layout as an einops-like pattern, with its digit sizes"),
 }
 MATRICES = {
-    "A_matrix": ("-A", "A", "the A input matrix"),
-    "B_matrix": ("-B", "B", "the B input matrix"),
-    "C_matrix": ("-C", "C", "the C input matrix"),
-    "D_matrix": ("-D", "D", "the D output matrix"),
-    "compression": ("-k", "K", "the compression indices of a sparse A"),
+    "A_matrix": ("-A", "query the A input matrix"),
+    "B_matrix": ("-B", "query the B input matrix"),
+    "C_matrix": ("-C", "query the C input matrix"),
+    "D_matrix": ("-D", "query the D output matrix"),
+    "compression": ("-k", "query K, the compression indices of a sparse A"),
+    "scale_a": (None, "query SA, the block scales of A"),
+    "scale_b": (None, "query SB, the block scales of B"),
+}
+MATRIX_NAMES = dict(zip(MATRICES, ("A", "B", "C", "D", "K", "SA", "SB")))
+# Modifiers that take a number, and those that take the name of a format as well.
+FIELDS = {
+    "abid": (None, "A-matrix Broadcast Identifier: which block they read, or which set of compression indices"),
+    "opsel": (None, "OPSEL: the half of each C and D register, the set of indices, or the low bit of the scale bytes"),
+    "op_sel_hi": (None, "OP_SEL_HI: the high bit of the byte that holds the scales: bit 0 of A, bit 1 of B (CDNA4)"),
+    "neg": (None, "NEG: bit 0 negates A, bit 1 B (low halves), bit 2 C; of integers, which are signed"),
+    "neg_hi": (None, "NEG_HI: the same for high halves; bit 2 takes the absolute value of C"),
+    "matrix_a_scale": (None, "the half of the wave that holds the scales of A on CDNA5"),
+    "matrix_b_scale": (None, "the half of the wave that holds the scales of B on CDNA5"),
+}
+FORMAT_FIELDS = {
+    "cbsz": (None, "Control Broadcast Size: 2^CBSZ blocks of A read one block; of f8f6f4, the format of A (fp8 ...)"),
+    "blgp": (None, "B-matrix Lane Group Pattern; of FP64, which of A, B, C are negated; of f8f6f4, the format of B"),
+    "matrix_a_fmt": (None, "the format of A of f8f6f4 on CDNA5, by number or name; --cbsz means the same"),
+    "matrix_b_fmt": (None, "the format of B of f8f6f4 on CDNA5, by number or name; --blgp means the same"),
+    "matrix_a_scale_fmt": (None, "the format of the scales of A on CDNA5: e8m0, e5m3 or e4m3"),
+    "matrix_b_scale_fmt": (None, "the format of the scales of B on CDNA5: e8m0, e5m3 or e4m3"),
+}
+MODIFIERS = (*FIELDS, *FORMAT_FIELDS)
+STYLES = {
+    "csv": ("-c", "print tables as comma-separated values"),
+    "markdown": (None, "print tables as Markdown"),
+    "asciidoc": (None, "print tables as AsciiDoc"),
+    "json": (None, "answer with JSON"),
+}
+# Every option by what follows it: nothing, a whole number, a number or a format's name, or a name.
+FLAGS = {
+    "list_instructions": ("-L", "list the architecture's instructions"),
+    "detail_instruction": ("-d", "print all about the instruction"),
+    **ACTIONS,
+    **MATRICES,
+    "output_calculation": ("-o", "with -D and -g or -m: show what the element is the sum of"),
+    "transpose": (None, "swap the rows and columns of a table"),
+    **STYLES,
 }
 NUMBERS = {
     "I_coordinate": ("-I", "the row of A, C, D or K"),
@@ -50,48 +90,64 @@ NUMBERS = {
     "register": ("-r", "the register, counted from the operand's first"),
     "lane": ("-l", "the lane of the wave"),
     "wavefront": ("-w", "the wave size: 32 or 64 on RDNA"),
+    **FIELDS,
 }
-MODIFIERS = {
-    "cbsz": "Control Broadcast Size: 2^CBSZ blocks of A read one block",
-    "abid": "A-matrix Broadcast Identifier: which block they read, or which set of compression indices",
-    "blgp": "B-matrix Lane Group Pattern; on an FP64 MFMA of CDNA3, which of A, B and C are negated",
-    "opsel": "OPSEL: the half of each C and D register, or the set of compression indices",
-    "neg": "NEG: bit 0 negates A, bit 1 B (low halves), bit 2 C; of integers, which are signed",
-    "neg_hi": "NEG_HI: the same for high halves; bit 2 takes the absolute value of C",
+NAMES = {
+    "architecture": ("-a", "the GPU architecture, by any of its names"),
+    "instruction": ("-i", "the instruction, in either case"),
 }
-STYLES = ("csv", "markdown", "asciidoc")
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options of AMD's command line, and those it lacks."""
-    add = parser.add_argument
+    from .parser import number_or_name, whole_number
+
+    parser.epilog = "further commands:\n" + "\n".join(f"    {name:12} {text}" for name, text in SUBCOMMANDS.items())
     parser.add_text("-v", "--version", text=f"mmacalc {__version__}\n", help="show the version")
-    add("-a", "--architecture", metavar="NAME", help="the GPU architecture, by any of its names")
-    add("-L", *_long("list_instructions"), action="store_true", help="list the architecture's instructions")
-    add("-i", "--instruction", metavar="NAME", help="the instruction, in either case")
-    add("-d", *_long("detail_instruction"), action="store_true", help="print all about the instruction")
-    for name, (short, text) in ACTIONS.items():
-        add(*filter(None, (short, *_long(name))), action="store_true", help=text)
-    for name, (short, _, text) in MATRICES.items():
-        add(short, *_long(name), action="store_true", help=f"query {text}")
-    for name, (short, text) in NUMBERS.items():
-        add(short, *_long(name), type=whole_number, metavar="#", default=0, help=text)
-    for name, text in MODIFIERS.items():
-        add(*_long(name), type=whole_number, metavar="#", default=0, help=text)
-    add("-o", *_long("output_calculation"), action="store_true", help="with -D: show what the element is the sum of")
-    add("-c", "--csv", action="store_true", help="print tables as comma-separated values")
-    add("--markdown", action="store_true", help="print tables as Markdown")
-    add("--asciidoc", action="store_true", help="print tables as AsciiDoc")
-    add("--transpose", action="store_true", help="swap the rows and columns of a table")
-    add("--json", action="store_true", help="answer with JSON")
+    for name, option in NAMES.items():
+        parser.add_argument(*_spellings(name, option[0]), metavar="NAME", help=option[1])
+    for name, flag in FLAGS.items():
+        parser.add_argument(*_spellings(name, flag[0]), action="store_true", help=flag[1])
+    for kind, numbers in ((whole_number, NUMBERS), (number_or_name, FORMAT_FIELDS)):
+        for name, number in numbers.items():
+            parser.add_argument(*_spellings(name, number[0]), type=kind, metavar="#", default=0, help=number[1])
 
 
-def _long(name: str) -> tuple[str, ...]:
-    """The long spellings of an option: with hyphens, and with underscores."""
-    return tuple(dict.fromkeys(("--" + name.replace("_", "-"), "--" + name)))
+def _spellings(name: str, short: str | None) -> tuple[str, ...]:
+    """The ways to write an option: short if it has one, with hyphens, with underscores."""
+    long = dict.fromkeys(("--" + name.replace("_", "-"), "--" + name))
+    return (short, *long) if short else tuple(long)
 
 
-def run(options: Namespace) -> str | Answer:
+_MEANINGS = {
+    spelling: (name, what)
+    for what, options in (("flag", FLAGS), ("number", NUMBERS), ("format", FORMAT_FIELDS), ("name", NAMES))
+    for name, (short, _) in options.items()
+    for spelling in _spellings(name, short)
+}
+
+
+def scan(argv: Sequence[str]) -> SimpleNamespace | None:
+    """Read a command line in which every option is spelt in full and apart from its value.
+
+    argparse takes longer to import than a query takes to answer, so it is called only for what this declines
+    with None: abbreviations, `--lane=3`, `-gA`, help, and everything wrong. `add_arguments` is the authority.
+    """
+    values: dict[str, object] = {**dict.fromkeys(NAMES), **dict.fromkeys(FLAGS, False)}
+    values |= dict.fromkeys((*NUMBERS, *FORMAT_FIELDS), 0)
+    words = iter(argv)
+    for word in words:
+        name, what = _MEANINGS.get(word, ("", ""))
+        value = "" if what == "flag" else next(words, "-")
+        digits = value.isascii() and value.isdecimal() and len(value) < 10
+        if not what or value.startswith("-") or (what == "number" and not digits):
+            return None
+        number = digits and what in ("number", "format")
+        values[name] = True if what == "flag" else int(value) if number else value
+    return SimpleNamespace(**values)
+
+
+def run(options: Options) -> str | Answer:
     """Answer one classic command line."""
     if not options.architecture:
         raise Error("no architecture was given; choose one with -a, such as `-a cdna3` or `-a MI300X`")
@@ -103,33 +159,32 @@ def run(options: Namespace) -> str | Answer:
     if options.detail_instruction:
         return _detail(instruction, options)
     action = _only(options, ACTIONS, "action", "-g, -m, -R, -M, -d or --pattern")
-    matrix = MATRICES[_only(options, MATRICES, "matrix", "-A, -B, -C, -D or -k")][1]
+    matrix = MATRIX_NAMES[_only(options, MATRICES, "matrix", "-A, -B, -C, -D, -k, --scale-a or --scale-b")]
     _check_output_calculation(options, action, matrix)
-    _style(options)
+    _check_style(options)
     operand = _operand(instruction, matrix, options)
     from . import answers
 
     return answers.ANSWERS[action](operand, options)
 
 
-def _only(options: Namespace, choices: dict[str, tuple[str, ...]], what: str, flags: str) -> str:
+def _only(options: Options, choices: Mapping[str, tuple[str | None, str]], what: str, flags: str) -> str:
     chosen = [name for name in choices if getattr(options, name)]
     if len(chosen) == 1:
         return chosen[0]
     if not chosen:
         raise Error(f"no {what} was chosen; choose one of {flags}")
-    given = " and ".join(choices[name][0] or f"--{name}" for name in chosen)
+    given = " and ".join(choices[name][0] or _spellings(name, None)[0] for name in chosen)
     raise Error(f"{given} were given together; choose one {what} of {flags}")
 
 
-def _style(options: Namespace) -> str:
-    chosen = [style for style in (*STYLES, "json") if getattr(options, style)]
+def _check_style(options: Options) -> None:
+    chosen = [style for style in STYLES if getattr(options, style)]
     if len(chosen) > 1:
         raise Error(f"--{' and --'.join(chosen)} were given together; choose one format")
-    return chosen[0] if chosen and chosen[0] != "json" else "grid"
 
 
-def _check_output_calculation(options: Namespace, action: str, matrix: str) -> None:
+def _check_output_calculation(options: Options, action: str, matrix: str) -> None:
     if not options.output_calculation:
         return
     if matrix != "D":
@@ -138,14 +193,14 @@ def _check_output_calculation(options: Namespace, action: str, matrix: str) -> N
         raise Error("-o goes with -g or -m: it explains one element of D")
 
 
-def _operand(instruction: Instruction, matrix: str, options: Namespace) -> Operand:
+def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand:
     """The operand under the modifiers given, refusing those that do not concern it."""
     if matrix not in instruction.operands:
         has = ", ".join(instruction.operands)
         if matrix == "K":
             raise Error(f"{instruction.name} is dense and so has no compression indices; its matrices are {has}")
         raise Error(f"{instruction.name} has no {matrix} matrix; its matrices are {has}")
-    fields = {name: getattr(options, name) for name in MODIFIERS if getattr(options, name)}
+    fields = _fields(instruction, options)
     instruction.check_modifiers(instruction.architecture.wave(options.wavefront), fields)
     for name in fields:
         concerned = concerns(instruction, name)
@@ -157,18 +212,28 @@ def _operand(instruction: Instruction, matrix: str, options: Namespace) -> Opera
     return instruction.operand(matrix, options.wavefront, **fields)
 
 
-def concerns(instruction: Instruction, modifier: str) -> str:
+def _fields(instruction: Instruction, options: Options) -> dict[str, int]:
+    """The modifiers given, under the instruction's names for them; those that are 0 are left out."""
+    given = {name: getattr(options, name) for name in MODIFIERS if getattr(options, name)}
+    return {name: value for name, value in instruction.resolved(given).items() if value}
+
+
+def concerns(instruction: Instruction, modifier: str) -> tuple[str, ...]:
     """The operands whose reading a modifier changes."""
+    if modifier in instruction.choices:
+        return (instruction.choices[modifier],)
     if modifier in ("cbsz", "abid"):
-        return "AK"
+        return ("A", "K")
     if modifier == "blgp":
-        return "ABC" if instruction.formats["A"] == "f64" else "B"
-    if modifier == "opsel":
-        return "K" if instruction.sparse else "CD"
-    return "ABC"
+        return ("A", "B", "C") if instruction.formats["A"] == "f64" else ("B",)
+    if modifier in ("matrix_a_scale", "matrix_b_scale"):
+        return ("SA",) if "_a_" in modifier else ("SB",)
+    if modifier in ("opsel", "op_sel_hi"):
+        return ("SA", "SB") if instruction.scaled else ("K",) if instruction.sparse else ("C", "D")
+    return ("A", "B", "C")
 
 
-def _listing(options: Namespace) -> str:
+def _listing(options: Options) -> str:
     chosen = entry(options.architecture)
     if options.json:
         from ..present import json_text
@@ -178,11 +243,13 @@ def _listing(options: Namespace) -> str:
     return f"Available instructions in the {title} architecture:\n" + "".join(f"    {n}\n" for n in chosen.names)
 
 
-def _detail(instruction: Instruction, options: Namespace) -> str:
+def _detail(instruction: Instruction, options: Options) -> str:
+    chosen = {name: value for name in instruction.choices if (value := _fields(instruction, options).get(name))}
+    instruction.check_modifiers(None, chosen)
     if options.json:
         from ..present import json_text
 
-        return json_text.detail(instruction)
+        return json_text.detail(instruction, chosen)
     from ..present import detail
 
-    return detail.page(instruction)
+    return detail.page(instruction, chosen)

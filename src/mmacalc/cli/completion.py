@@ -9,6 +9,8 @@ The script completes subcommands, options, architectures, and the instructions o
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ..catalog import architectures, entry
 from ..errors import Error
 from . import SUBCOMMANDS
@@ -75,13 +77,11 @@ def _next(before: list[str]) -> list[str]:
 
 
 def _instructions(before: list[str]) -> list[str]:
-    for flag, value in zip(before, before[1:]):
-        if flag in ("-a", "--architecture"):
-            try:
-                return list(entry(value).names)
-            except Error:
-                return []
-    return []
+    named = [word for flag, word in pairwise(before) if flag in ("-a", "--architecture")]
+    try:
+        return list(entry(named[-1]).names) if named else []
+    except Error:
+        return []
 
 
 def _options(command: str) -> list[str]:

@@ -29,6 +29,6 @@ def as_listed(operand: Operand, found: list[tuple[Element, str]]) -> list[tuple[
     if operand.name == "K" and operand.instruction.arch == "rdna4":
         per_register = 32 // (2 * operand.instruction.format("A").bits)
         groups = groups[:per_register]
-    elif operand.placement.lanes or operand.fields.get("cbsz"):
+    elif not operand.instruction.sparse and (operand.placement.lanes or operand.fields.get("cbsz")):
         groups = groups[:: len(groups[0])]
     return [pair for group in groups for pair in group]

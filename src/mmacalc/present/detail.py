@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from ..formats import named
-from . import formulas
+from ..formats import CHOICES, named
+from . import formulas, tables
 from .text import SOURCE_FIELDS, heading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ..record import Instruction
 
-_COORDINATES = {"A": "[i][k]", "B": "[k][j]", "C": "[i][j]", "D": "[i][j]", "K": "[i][k]"}
+_COORDINATES = {
+    "A": "[i][k]", "B": "[k][j]", "C": "[i][j]", "D": "[i][j]", "K": "[i][k]", "SA": "[i][k]", "SB": "[k][j]",
+}  # fmt: skip
 
 
-def page(instruction: Instruction) -> str:
-    """Everything about one instruction, line for line as AMD's tool prints it.
+def page(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
+    """Everything about one instruction, line for line as AMD's tool prints it, and further lines for what that
+    tool does not know: formats that a field chooses, scales, and how sure each part is.
 
     The formulas are derived from the layouts; see `mmacalc.present.formulas`.
+
+    Args:
+        instruction: which.
+        fields: the values of fields that choose formats. With none, the page has a table of all formats.
     """
     lines = [
         *_encoding(instruction),
-        *_execution(instruction),
-        *_registers(instruction),
+        *_execution(instruction, fields),
+        *_registers(instruction, fields),
+        *(() if fields else _choices(instruction)),
         *_capabilities(instruction),
         *_modifiers(instruction),
-        *_mappings(instruction),
+        *_mappings(instruction, fields),
+        *_provenance(instruction),
     ]
-    return heading(instruction) + "".join(f"    {line}\n" for line in lines) + "\n"
+    return heading(instruction) + "".join(f"    {line}\n" for line in lines)
 
 
 def has_blocks(instruction: Instruction) -> bool:
@@ -43,6 +52,8 @@ def _encoding(instruction: Instruction) -> Iterator[str]:
         yield f"VOP3P Opcode: {instruction.opcode:#x}"
         if encoding == "VOP3P-MAI":
             yield f"VOP3P-MAI Opcode: {instruction.opcode & 0x3F:#x}"
+    if "prefix_opcode" in instruction.facts:
+        yield f"VOP3P Opcode of the scale prefix: {instruction.facts['prefix_opcode']:#x}"
     yield "Matrix Dimensions:"
     yield f"    M: {instruction.m}"
     yield f"    N: {instruction.n}"
@@ -51,27 +62,45 @@ def _encoding(instruction: Instruction) -> Iterator[str]:
         yield f"    blocks: {instruction.blocks}"
 
 
-def _execution(instruction: Instruction) -> Iterator[str]:
+def _execution(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[str]:
     count = "Ops" if instruction.integer else "FLOPs"
     yield "Execution statistics:"
     yield f"    {count}: {instruction.flops}"
-    if instruction.cycles is not None:
-        yield f"    Execution cycles: {instruction.cycles}"
-        unit = instruction.architecture.facts["unit"]
-        yield f"    {count}/{unit}/cycle: {instruction.flops_per_unit_and_cycle}"
-    yield f"    Can co-execute with VALU: {instruction.valu_cycles is not None}"
-    if instruction.valu_cycles is not None:
-        yield f"    VALU co-execution cycles possible: {instruction.valu_cycles}"
+    unit = instruction.architecture.facts["unit"]
+    cycles, valu_cycles = instruction.cycles_for(**fields), instruction.valu_cycles_for(**fields)
+    if cycles is not None:
+        yield f"    Execution cycles: {cycles}"
+        yield f"    {count}/{unit}/cycle: {instruction.throughput(**fields)}"
+    yield f"    Can co-execute with VALU: {valu_cycles is not None}"
+    if valu_cycles is not None:
+        yield f"    VALU co-execution cycles possible: {valu_cycles}"
+    if "narrow_cycles" in instruction.facts and not fields:
+        bits, narrow = instruction.facts["narrow_cycles"]
+        yield f"    Execution cycles where A and B have at most {bits} bits: {narrow}"
+        yield f"    {count}/{unit}/cycle where A and B have at most {bits} bits: {4 * instruction.flops // narrow}"
 
 
-def _registers(instruction: Instruction) -> Iterator[str]:
+def _choices(instruction: Instruction) -> Iterator[str]:
+    """The table of the formats that fields choose: their values, widths, registers and layouts."""
+    for field, operand in instruction.choices.items():
+        yield f"Formats of {operand}, by {field.upper()}:"
+        rows = []
+        for value, name in enumerate(CHOICES[instruction.formats[operand]]):
+            chosen = instruction.operand(operand, **{field: value})
+            short, width = named(name).title.partition(" ")[0], str(chosen.format.bits)
+            rows.append((str(value), short, named(name).name, width, str(chosen.registers), chosen.pattern))
+        text = tables.write(("value", "format", "encoding", "bits", "GPRs", "layout"), rows)
+        yield from (f"    {line}" for line in text.splitlines())
+
+
+def _registers(instruction: Instruction, chosen: Mapping[str, int]) -> Iterator[str]:
     architecture = instruction.architecture
     for wave in sorted(architecture.waves):
         prefix = f"Wave{wave} register usage" if len(architecture.waves) > 1 else "Register usage"
         yield f"{prefix}:"
         for name in instruction.operands:
             if name != "K":
-                yield f"    GPRs required for {name}: {instruction.operand(name, wave).registers}"
+                yield f"    GPRs required for {name}: {instruction.operand(name, wave, **chosen).registers}"
         yield f"    GPR alignment requirement: {architecture.facts['register_alignment']} bytes"
     yield f"{architecture.facts['encoding']} register encoding:"
     fields = sorted((SOURCE_FIELDS[name], name) for name in instruction.operands)
@@ -79,7 +108,7 @@ def _registers(instruction: Instruction) -> Iterator[str]:
         yield "    Compression index field: Src2" if name == "K" else f"    {name} matrix source field: {field}"
     yield "Register data types:"
     for field, name in fields:
-        yield f"    {field}: {named('index' if name == 'K' else instruction.formats[name]).title}"
+        yield f"    {field}: {instruction.format(name, chosen).title}"
 
 
 def _capabilities(instruction: Instruction) -> Iterator[str]:
@@ -91,11 +120,20 @@ def _capabilities(instruction: Instruction) -> Iterator[str]:
     for operand, architected in (("A", True), ("B", True), (results, accumulators != "required")):
         yield f"    {operand} matrix can use ArchVGPRs: {architected}"
         yield f"    {operand} matrix can use AccVGPRs: True"
+    if instruction.scaled:
+        # CDNA4 ISA guide, section 7.2.1.
+        yield "    SA and SB can use ArchVGPRs: True"
+        yield "    SA and SB can use inline constants: True"
 
 
 def _modifiers(instruction: Instruction) -> Iterator[str]:
     has = instruction.features
     yield "Register modifiers:"
+    for field, operand in instruction.choices.items():
+        yield f"    {field.upper()} chooses the format of {operand}: True"
+    if instruction.scaled:
+        fields = " and ".join(field.upper() for field in instruction.architecture.facts["scale_fields"])
+        yield f"    {fields} choose where the scales are: True"
     if has_blocks(instruction):
         yield f"    Sparse A matrix: {instruction.sparse}"
         yield f"    CBSZ and ABID bits supported: {'cbsz' in has}"
@@ -107,40 +145,61 @@ def _modifiers(instruction: Instruction) -> Iterator[str]:
     else:
         yield f"    OPSEL supported: {'opsel' in has}"
     yield f"    NEG bits supported: {'neg' in has}"
+    if "neg_c" in has:
+        yield "    NEG bits supported for C alone: True"
 
 
-def _mappings(instruction: Instruction) -> Iterator[str]:
+def _mappings(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[str]:
     waves = sorted(instruction.architecture.waves)
     for title, direction in (("matrix element to register", _forward), ("register to matrix element", _backward)):
         for wave in waves:
             start = f"Wave{wave} {title}" if len(waves) > 1 else title.capitalize()
-            yield f"{start} mapping with no modifiers:"
-            yield from direction(instruction, wave)
+            given = ", ".join(f"{name.upper()} {value}" for name, value in fields.items()) or "no modifiers"
+            yield f"{start} mapping with {given}:"
+            yield from direction(instruction, wave, fields)
 
 
 def _shown(instruction: Instruction) -> Iterator[tuple[str, str]]:
     """The operands that have formulas of their own, with their names on the page."""
-    order = ("A", "K", "B", "C", "D") if instruction.sparse else ("A", "B", "D")
+    order = ("A", "K", "B", "C", "D") if instruction.sparse else ("A", "B", "D", "SA", "SB")
     for name in order:
         if name in instruction.operands:
             label = {"K": "compression", "D": "D" if instruction.sparse else "C or D"}.get(name, name)
             yield name, label
 
 
-def _forward(instruction: Instruction, wave: int) -> Iterator[str]:
+def _names_block(instruction: Instruction, name: str) -> bool:
+    return has_blocks(instruction) and name not in ("K", "SA", "SB")
+
+
+def _forward(instruction: Instruction, wave: int, fields: Mapping[str, int]) -> Iterator[str]:
     for name, label in _shown(instruction):
-        suffix = ".block" if has_blocks(instruction) and name != "K" else ""
-        for quantity, formula in formulas.forward(instruction.operand(name, wave)).items():
+        suffix = ".block" if _names_block(instruction, name) else ""
+        for quantity, formula in formulas.forward(instruction.operand(name, wave, **fields)).items():
             yield f"    {label}{_COORDINATES[name]}{suffix} {quantity}: {formula}"
 
 
-def _backward(instruction: Instruction, wave: int) -> Iterator[str]:
+def _backward(instruction: Instruction, wave: int, fields: Mapping[str, int]) -> Iterator[str]:
     for name, label in _shown(instruction):
-        formula = formulas.backward(instruction.operand(name, wave))
+        formula = formulas.backward(instruction.operand(name, wave, **fields))
         axes = [axis for axis in formula if axis != "block"]
-        if name == "B":
+        if name in ("B", "SB"):
             axes.reverse()
-        if has_blocks(instruction) and name != "K":
+        if _names_block(instruction, name):
             axes.append("block")
         for axis in axes:
             yield f"    {label} {axis}: {formula[axis]}"
+
+
+def _provenance(instruction: Instruction) -> Iterator[str]:
+    """What about the page is not confirmed; nothing where all of it is."""
+    parts = {"cycles": "Execution cycles", "valu_cycles": "VALU co-execution cycles", "arithmetic": "Order of rounding"}
+    if instruction.valu_cycles is None:
+        del parts["valu_cycles"]
+    parts |= {name: f"Layout of {name}" for name in instruction.operands}
+    doubtful = {text: instruction.provenance_of(part) for part, text in parts.items()}
+    doubtful = {text: word for text, word in doubtful.items() if word in ("unconfirmed", "assumed")}
+    if doubtful or "notes" in instruction.facts:
+        yield "Provenance:"
+        yield from (f"    {text}: {word}" for text, word in doubtful.items())
+        yield from (f"    Note: {note}" for note in instruction.facts.get("notes", ()))

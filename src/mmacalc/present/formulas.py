@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class _Digit(namedtuple("_Digit", "place axis weight stride size extent")):
     """One digit: its weight in a place's index, its stride in a coordinate, and that coordinate's extent.
 
-    axis is None for a replicated digit or a selector; place is None for a shared digit.
+    axis is None for a replicated digit or a selector; place is "" for a shared digit.
     """
 
     __slots__ = ()
@@ -54,8 +54,9 @@ def backward(operand: Operand) -> dict[str, str]:
     digits = list(_digits(operand))
     formulas = {}
     for axis in operand.axes:
-        terms = [_of_place(operand, digit) for digit in digits if digit.axis == axis and digit.place]
-        text = _sum(terms)
+        placed = [digit for digit in digits if digit.axis == axis and digit.place]
+        placed.sort(key=lambda digit: -digit.stride)
+        text = _sum([_of_place(operand, digit) for digit in placed])
         run = sum(digit.stride * (digit.size - 1) for digit in digits if digit.axis == axis and not digit.place)
         if run:
             text = f"({text} + {run}) through {text}" if text != "0" else f"{run} through 0"
@@ -69,12 +70,12 @@ def _digits(operand: Operand) -> Iterator[_Digit]:
     The item counts Locations (see `Placement.merge`) and is split where a register ends.
     """
     layout, merge = operand.layout, operand.placement.merge
-    strides: dict[str, tuple[str, int, int]] = {}
-    for axis, group, extent in zip(layout.axes, layout.coordinates, layout.extents):
+    origins: dict[str, tuple[str | None, int, int]] = {}
+    for coordinate, group, extent in zip(layout.axes, layout.coordinates, layout.extents):
         stride = extent
         for name in group:
             stride //= layout.sizes[name]
-            strides[name] = (axis, stride, extent)
+            origins[name] = (coordinate, stride, extent)
     placed = set()
     for place, names in layout.places.items():
         weight = layout.spans[place]
@@ -84,14 +85,14 @@ def _digits(operand: Operand) -> Iterator[_Digit]:
             placed.add(name)
             if size == 1 or (name == "*s" and merge > 1):
                 continue
-            axis, stride, extent = strides.get(name, (None, 0, 0))
+            axis, stride, extent = origins.get(name, (None, 0, 0))
             if place == "item":
                 yield from _split(operand, _Digit(place, axis, weight // merge, stride, size, extent))
             else:
                 yield _Digit(place, axis, weight, stride, size, extent)
-    for name, (axis, stride, extent) in strides.items():
+    for name, (axis, stride, extent) in origins.items():
         if name not in placed and layout.sizes[name] > 1:
-            yield _Digit(None, axis, 0, stride, layout.sizes[name], extent)
+            yield _Digit("", axis, 0, stride, layout.sizes[name], extent)
 
 
 def _split(operand: Operand, digit: _Digit) -> Iterator[_Digit]:
@@ -168,8 +169,13 @@ def _sum(terms: list[str]) -> str:
 
 
 def _factor(text: str) -> str:
-    """Parentheses where a sum or product is followed by something that binds closer."""
-    return f"({text})" if " " in text and not (text[0] == "(" and text.find(")") == len(text) - 1) else text
+    """Parentheses around a sum or product, so that something that binds closer may follow."""
+    depth = 0
+    for character in text:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == " " and depth == 0:
+            return f"({text})"
+    return text
 
 
 def _copied(lane: str, offsets: list[int]) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 
 from ..formats import named
-from ..query import calculation, holdings
+from ..query import calculation, holdings, scales
 from . import formulas
 from .text import SOURCE_FIELDS, bits_text, element_text, location_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from ..query import Term
@@ -45,6 +45,7 @@ def summary(instruction: Instruction) -> dict[str, Any]:
         "cycles": instruction.cycles,
         "operations": instruction.flops,
         "provenance": instruction.provenance,
+        "unconfirmed": list(instruction.unconfirmed),
     }
 
 
@@ -53,22 +54,42 @@ def listing(instructions: Iterable[Instruction]) -> str:
     return document("list-instructions", instructions=[summary(instruction) for instruction in instructions])
 
 
-def detail(instruction: Instruction) -> str:
-    """-d: everything about an instruction, the formulas by wave size, operand and direction."""
+def detail(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
+    """-d: everything about an instruction, the formulas by wave size, operand and direction.
+
+    Args:
+        instruction: which.
+        fields: the values of fields that choose formats; the cycles and operands are those of that choice.
+    """
     waves = {}
     for wave in sorted(instruction.architecture.waves):
-        operands = {name: instruction.operand(name, wave) for name in instruction.operands}
+        operands = {name: instruction.operand(name, wave, **fields) for name in instruction.operands}
         waves[str(wave)] = {name: _described(operand) for name, operand in operands.items()}
     return document(
         "detail-instruction",
-        **summary(instruction),
+        **{**summary(instruction), "cycles": instruction.cycles_for(**fields)},
+        chosen=dict(fields),
+        format_choices=[_choice(instruction, *choice) for choice in instruction.choices.items()],
+        cycles_provenance=instruction.provenance_of("cycles"),
+        valu_cycles_provenance=instruction.provenance_of("valu_cycles"),
+        notes=list(instruction.facts.get("notes", ())),
         encoding=instruction.architecture.facts.get("encoding"),
-        valu_cycles=instruction.valu_cycles,
+        valu_cycles=instruction.valu_cycles_for(**fields),
         register_alignment_bytes=instruction.architecture.facts.get("register_alignment"),
         accumulator_registers=instruction.architecture.facts.get("accumulators"),
         modifiers={name: list(values) for name, values in instruction.modifier_limits().items()},
         waves=waves,
     )
+
+
+def _choice(instruction: Instruction, field: str, operand: str) -> dict[str, Any]:
+    """A field that chooses a format: its values, each with the format, registers and layout it gives."""
+    values = []
+    for value in instruction.modifier_limits()[field]:
+        chosen = instruction.operand(operand, **{field: value})
+        about = {"value": value, "format": chosen.format.name, "format_title": chosen.format.title}
+        values.append({**about, "bits": chosen.format.bits, "registers": chosen.registers, "pattern": chosen.pattern})
+    return {"field": field, "operand": operand, "values": values}
 
 
 def _described(operand: Operand) -> dict[str, Any]:
@@ -77,6 +98,7 @@ def _described(operand: Operand) -> dict[str, Any]:
         "format": operand.format.name,
         "format_title": named(operand.format.name).title,
         "registers": operand.registers,
+        "provenance": operand.provenance,
         "pattern": operand.pattern,
         "sizes": operand.sizes,
         "einops": operand.einops,
@@ -92,7 +114,7 @@ def _about(operand: Operand) -> dict[str, Any]:
         "matrix": operand.name,
         "wave": operand.wave,
         "modifiers": operand.fields,
-        "provenance": operand.instruction.provenance,
+        "provenance": operand.provenance,
     }
 
 
@@ -148,6 +170,10 @@ def _calculated(operand: Operand, i: int, j: int, block: int) -> dict[str, Any]:
     return {
         "products": [{"a": _term(a), "b": _term(b)} for a, b in products],
         "addend": None if addend is None else _term(addend),
+        "scales": [
+            {"first_k": k.start, "last_k": k.stop - 1, "a": _term(a), "b": _term(b)}
+            for k, a, b in scales(operand.instruction, i, j, operand.wave, operand.fields)
+        ],
     }
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from ..query import holdings, same_blocks
 from . import tables
-from .text import element_text, register_texts, signed
+from .text import held_texts, register_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,8 +90,5 @@ def _register_columns(operand: Operand, register: int) -> list[tuple[str, list[s
 
 
 def _cell(operand: Operand, register: int, lane: int, lsb: int) -> str:
-    return "\n".join(
-        signed(element_text(operand, element.row, element.col, element.block), sign)
-        for element, sign in holdings(operand, register, lane)
-        if element.lsb == lsb
-    )
+    found = holdings(operand, register, lane)
+    return "\n".join(text for element, text in held_texts(operand, found) if element.lsb == lsb)

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..record import Element, Instruction, Location, Operand
 
 # The field of the encoding that names each operand's registers; sparse instructions hold K in Src2.
-SOURCE_FIELDS = {"A": "Src0", "B": "Src1", "C": "Src2", "K": "Src2", "D": "Vdst"}
+# Scales are the sources of the prefix, the first half of a 16-byte encoding.
+SOURCE_FIELDS = {
+    "A": "Src0", "B": "Src1", "C": "Src2", "K": "Src2", "D": "Vdst", "SA": "ScaleSrc0", "SB": "ScaleSrc1",
+}  # fmt: skip
 
 
-def heading(instruction: Instruction) -> str:
-    """The two lines above every answer."""
-    return f"Architecture: {instruction.architecture.title}\nInstruction: {instruction.name.upper()}\n"
+def heading(instruction: Instruction, operand: Operand | None = None) -> str:
+    """The two lines above every answer, and a third where nobody has confirmed the operand's layout."""
+    text = f"Architecture: {instruction.architecture.title}\nInstruction: {instruction.name.upper()}\n"
+    if operand is not None and operand.provenance in ("unconfirmed", "assumed"):
+        text += f"Provenance: the layout of {operand.name} is {operand.provenance}\n"
+    return text
 
 
 def register_texts(location: Location, prefix: str = "v") -> tuple[tuple[str, str], ...]:
@@ -61,6 +69,32 @@ def element_text(operand: Operand, row: int, col: int, block: int) -> str:
     """
     suffix = f".B{block}" if operand.instruction.blocks > 1 else ""
     return f"{operand.name}[{row}][{col}]{suffix}"
+
+
+def held_texts(operand: Operand, found: Iterable[tuple[Element, str]]) -> list[tuple[Element, str]]:
+    """Each element that a register holds, with its text; a scale is named once, with the run of k that it scales.
+
+    >>> import mmacalc
+    >>> from mmacalc.query import holdings
+    >>> scale = mmacalc.instruction("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4").operand("SA")
+    >>> [text for element, text in held_texts(scale, holdings(scale, register=0, lane=19))]
+    ['SA[3][32..63]']
+    """
+    if operand.name not in ("SA", "SB"):
+        return [(e, signed(element_text(operand, e.row, e.col, e.block), sign)) for e, sign in found]
+    runs: dict[int, list[Element]] = {}
+    for element, _ in found:
+        runs.setdefault(element.lsb, []).append(element)
+    return [
+        (run[0], run_text(operand, range(run[0].row, run[-1].row + 1), range(run[0].col, run[-1].col + 1)))
+        for run in runs.values()
+    ]
+
+
+def run_text(operand: Operand, rows: range, columns: range) -> str:
+    """A run of elements as text, such as `SA[3][32..63]`."""
+    texts = [f"{run[0]}" if len(run) == 1 else f"{run[0]}..{run[-1]}" for run in (rows, columns)]
+    return f"{operand.name}[{texts[0]}][{texts[1]}]"
 
 
 def signed(text: str, sign: str) -> str:

@@ -1,0 +1,20 @@
+"""Reads the recorded answers of independent oracles from tests/data."""
+
+import gzip
+import json
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+
+
+def text(name):
+    with gzip.open(DATA / name, "rt", encoding="utf-8") as stream:
+        return stream.read()
+
+
+def json_lines(name):
+    return [json.loads(line) for line in text(name).splitlines()]
+
+
+def json_file(name):
+    return json.loads(text(name))

@@ -1,0 +1,123 @@
+"""The catalog: what it holds, how it is looked up, and that an architecture is one file."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import mmacalc
+from mmacalc import Error
+
+COUNTS = {"cdna1": 20, "cdna2": 27, "cdna3": 46, "rdna3": 6, "rdna4": 22}
+ALIASES = {
+    "cdna1": "cdna gfx908 arcturus mi100",
+    "cdna2": "gfx90a aldebaran mi200 mi210 mi250 mi250x",
+    "cdna3": "gfx940 gfx941 gfx942 aqua_vanjaram mi300 mi300a mi300x mi325x",
+    "rdna3": "gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153",
+    "rdna4": "gfx1200 gfx1201",
+}
+
+
+def test_every_architecture_of_amds_tool_has_its_instructions():
+    assert {arch: len(mmacalc.instructions(arch)) for arch in COUNTS} == COUNTS
+
+
+def test_every_alias_in_any_case_names_its_architecture():
+    for arch, aliases in ALIASES.items():
+        assert set(aliases.split()) <= set(mmacalc.architectures()[arch])
+        for alias in aliases.split():
+            assert mmacalc.instructions(alias.upper())[0].arch == arch
+
+
+def test_no_name_means_two_architectures_or_two_instructions():
+    names = [name for known, aliases in mmacalc.architectures().items() for name in (known, *aliases)]
+    assert len(names) == len(set(names))
+    for arch in mmacalc.architectures():
+        spellings = [name for inst in mmacalc.instructions(arch) for name in (inst.name, *inst.aliases)]
+        assert len(spellings) == len(set(spellings))
+
+
+def test_an_instruction_is_found_by_alias_and_in_any_case():
+    assert mmacalc.instruction("gfx942", "V_MFMA_F32_32x32x8f16").name == "v_mfma_f32_32x32x8_f16"
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "says"),
+    [
+        ("cdna33", "v_mfma_f32_16x16x16_f16", "Did you mean cdna3"),
+        ("MI300Z", "v_mfma_f32_16x16x16_f16", "Did you mean mi300"),
+        ("cdna3", "v_mfma_f32_16x16x16_f61", "Did you mean v_mfma_f32_16x16x16_f16"),
+        ("cdna3", "hello", "`-a cdna3 -L` lists them all"),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_closest(arch, name, says):
+    with pytest.raises(Error, match=says):
+        mmacalc.instruction(arch, name)
+
+
+IMAGINARY = """
+ARCHITECTURES = (
+    {
+        "name": "dna9", "title": "DNA9", "vendor": "amd", "layout": "mfma", "waves": (64,),
+        "aliases": ("gfx9999",), "encoding": "VOP3P-MAI", "register_alignment": 8, "accumulators": "allowed",
+        "unit": "CU",
+    },
+)
+INSTRUCTIONS = (
+    ("v_mfma_f32_16x16x64_f16", 0x7F, (16, 16, 64, 1), ("f16", "f16", "f32", "f32"), 16, 12, ""),
+    ("v_mfma_f32_8x8x4_8b_f16", 0x7E, (8, 8, 4, 8), ("f16", "f16", "f32", "f32"), 16, None, "cbsz blgp"),
+)
+"""
+
+
+def test_an_architecture_is_one_file_and_no_code(tmp_path):
+    catalog = tmp_path / "dna9.py"
+    catalog.write_text(IMAGINARY)
+    base = ["-a", "gfx9999", "-i", "v_mfma_f32_16x16x64_f16"]
+    lines = [
+        ["-a", "DNA9", "-L"],
+        [*base, "-d"],
+        [*base, "-A", "-g", "-I", "3", "-K", "63"],
+        [*base, "-B", "-m", "-r", "7", "-l", "63"],
+        [*base, "-D", "-g", "-o", "-I", "1", "-J", "2"],
+        [*base, "-A", "-R"],
+        [*base, "-C", "-M", "--json"],
+        [*base, "-B", "--pattern"],
+        ["-a", "dna9", "-i", "v_mfma_f32_8x8x4_8b_f16", "-A", "-R", "--cbsz", "1", "--abid", "1"],
+        ["find", "--k", "64", "-a", "dna9"],
+    ]
+    environment = {**os.environ, "MMACALC_CATALOG": str(catalog)}
+    program = "import sys\nfrom mmacalc.cli import answer\nfor line in eval(sys.argv[1]): print(answer(line))"
+    done = subprocess.run(
+        [sys.executable, "-c", program, repr(lines)], env=environment, capture_output=True, text=True, check=True
+    )
+    answers = done.stdout.splitlines()
+    assert len(answers) == len(lines)
+    assert all(found.startswith("Answer(status=0") for found in answers), answers
+    assert "A[3][63] = v7{51}.[31:16]" in answers[2]  # two chunks of 8 (128 bits): k = 32 * c + 8 * g + e
+    assert "(c g e) j -> lane (g j), item (c e)" in answers[7]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('("v_x", 1, (16, 16, 0, 1), ("f16", "f16", "f32", "f32"))', "four positive numbers"),
+        ('("v_x", 1, (16, 16, 4, 1), ("f17", "f16", "f32", "f32"))', "Did you mean f16"),
+        ('("v_x", 1, (16, 16, 4, 1), ("f16",) * 4, 1, 1, "", {"provenance": "rumour"})', "not one of"),
+    ],
+)
+def test_a_wrong_catalog_line_is_refused_when_the_instruction_is_made(tmp_path, monkeypatch, line, says):
+    from mmacalc.catalog import Entry
+
+    record = eval(IMAGINARY.split("ARCHITECTURES = ")[1].split("INSTRUCTIONS")[0])[0]
+    with pytest.raises(Error, match=says):
+        Entry(record, (eval(line),), {}).instructions()
+
+
+def test_find_looks_across_architectures():
+    found = mmacalc.find(m=32, n=32, k=8, a="f16")
+    assert {inst.arch for inst in found} >= {"cdna1", "cdna2", "cdna3"}
+    assert all((inst.m, inst.k, inst.formats["A"]) == (32, 8, "f16") for inst in found)
+    assert {inst.formats["A"] for inst in mmacalc.find(a="fp8")} >= {"e4m3", "e4m3fnuz"}
+    assert [inst.name for inst in mmacalc.find(arch="cdna3", opcode=0x4C)] == ["v_mfma_f32_32x32x8_f16"]

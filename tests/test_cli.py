@@ -1,0 +1,241 @@
+"""The command line as a person meets it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tabulate import tabulate
+
+from mmacalc.cli import answer
+
+ROOT = Path(__file__).parents[1]
+QUERY = ["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A", "-g", "-I", "3", "-K", "9"]
+ANSWER = "Architecture: CDNA3\nInstruction: V_MFMA_F32_16X16X16_F16\nA[3][9] = v0{35}.[31:16]\n"
+BLOCKS = ["-a", "cdna1", "-i", "v_mfma_f32_32x32x1f32"]
+SPARSE = ["-a", "cdna3", "-i", "v_smfmac_f32_16x16x32_f16"]
+WMMA = ["-a", "rdna3", "-i", "v_wmma_f32_16x16x16_f16"]
+
+
+def bare(*arguments, **options):
+    """A fresh interpreter without site packages: what a clone has on a bare machine."""
+    return subprocess.run([sys.executable, "-I", *arguments], capture_output=True, text=True, cwd=ROOT, **options)
+
+
+def test_the_script_in_a_clone_answers_with_nothing_installed():
+    done = bare("-S", "matrix_calculator.py", *QUERY)
+    assert (done.returncode, done.stdout, done.stderr) == (0, ANSWER, "")
+
+
+def test_the_module_answers_as_the_script_does():
+    done = subprocess.run([sys.executable, "-m", "mmacalc", *QUERY], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, ANSWER)
+
+
+def test_a_plain_query_imports_nothing_heavy():
+    program = f"""
+import sys
+sys.path.insert(0, "src")
+from mmacalc.cli import main
+main({QUERY!r}); main({[*QUERY[:4], "-A", "-R"]!r}); main({[*QUERY[:4], "-d"]!r})
+heavy = {{"numpy", "ml_dtypes", "tabulate", "argparse", "typing", "dataclasses", "re", "json", "inspect"}}
+sys.exit(", ".join(sorted(heavy & set(sys.modules))) or 0)
+"""
+    done = bare("-S", "-c", program)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_importing_the_package_imports_no_room_of_it():
+    program = 'import sys; sys.path.insert(0, "src"); import mmacalc; print([m for m in sys.modules if "mmacalc" in m])'
+    assert bare("-S", "-c", program).stdout == "['mmacalc']\n"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--architecture", "CDNA3", "--instruction", "V_MFMA_F32_16X16X16_F16", "--A-matrix", "--get-register",
+         "--I-coordinate", "3", "--K-coordinate", "9"],
+        ["--architecture=MI300X", "--instruction=v_mfma_f32_16x16x16f16", "--A_matrix", "--get_register",
+         "--I_coordinate=3", "--K_coordinate=9"],
+        ["--arch", "gfx942", "--instr", "v_mfma_f32_16x16x16_f16", "-gA", "-I3", "-K9"],
+    ],
+)  # fmt: skip
+def test_every_way_of_spelling_the_options_means_the_same(argv):
+    assert answer(argv) == (0, ANSWER, "")
+
+
+BAD = [
+    ([], "no architecture"),
+    (["-a", "cdna3"], "no instruction"),
+    (["-a", "cdna8", "-L"], "Did you mean"),
+    (QUERY[:4], "no action"),
+    ([*QUERY[:4], "-g"], "no matrix"),
+    ([*QUERY, "-m"], "-g and -m were given together"),
+    ([*QUERY, "-B"], "-A and -B were given together"),
+    ([*QUERY[:7], "99"], "i = 99 is outside A"),
+    ([*QUERY[:7], "-1"], "not a whole number"),
+    ([*QUERY[:7], "1.5"], "not a whole number"),
+    ([*QUERY[:7], "9" * 5000], "from 0 up|outside"),
+    ([*QUERY, "-b", "1"], "block = 1"),
+    ([*QUERY[:4], "-A", "-m", "-r", "2"], "registers 0 to 1"),
+    ([*QUERY[:4], "-A", "-m", "-l", "64"], "lanes are 0 to 63"),
+    ([*QUERY, "-w", "32"], "no wave size 32"),
+    ([*QUERY, "--cbsz", "1"], "has no CBSZ"),
+    ([*QUERY, "--frobnicate"], "unrecognized"),
+    ([*QUERY, "-I"], "expected one argument"),
+    ([*QUERY, "--csv", "--json"], "--csv and --json"),
+    ([*QUERY, "-o"], "it goes with -D"),
+    ([*QUERY[:4], "-D", "-R", "-o"], "goes with -g or -m"),
+    ([*QUERY[:4], "-k", "-g"], "is dense"),
+    ([*SPARSE, "-C", "-g"], "has no C matrix"),
+    ([*SPARSE, "-k", "-g", "--abid", "4"], "ABID of .* 0 to 3"),
+    ([*SPARSE, "-k", "-g", "--cbsz", "4"], "CBSZ of .* 0 to 3"),
+    ([*SPARSE, "-B", "-g", "--blgp", "1"], "has no BLGP"),
+    ([*BLOCKS, "-A", "-g", "--cbsz", "2"], "CBSZ of .* 0 or 1"),
+    ([*BLOCKS, "-A", "-g", "--abid", "1"], "ABID of .* 0"),
+    ([*BLOCKS, "-B", "-g", "--cbsz", "1"], "does not concern B"),
+    ([*BLOCKS, "-A", "-g", "--blgp", "1"], "does not concern A"),
+    ([*BLOCKS, "-B", "-g", "--blgp", "8"], "BLGP of .* 0 to 7"),
+    ([*BLOCKS, "-B", "-m", "-l", "40", "--blgp", "1"], "lane 40 is never read"),
+    ([*BLOCKS, "-A", "-g", "--opsel", "4"], "has no OPSEL"),
+    ([*BLOCKS, "-A", "-g", "--neg", "1"], "has no NEG"),
+    ([*WMMA, "-D", "-g", "--opsel", "4"], "has no OPSEL"),
+    ([*WMMA, "-D", "-g", "--neg", "1"], "does not concern D"),
+    ([*WMMA, "-A", "-g", "--neg", "8"], "NEG of .* 0 to 7"),
+    (["-a", "rdna3", "-i", "v_wmma_f16_16x16x16_f16", "-D", "-g", "--opsel", "1"], "OPSEL of .* 0 or 4"),
+    (["-a", "rdna3", "-i", "v_wmma_i32_16x16x16_iu8", "-A", "-g", "--neg", "4"], "NEG of .* 0 to 3"),
+    (["find", "--shape", "16x16"], "--shape takes"),
+    (["find", "--a", "fp17"], "unknown number format"),
+    (["find", "--k", "12345"], "no instruction fits"),
+    (["batch", "/no/such/file"], "cannot read"),
+    (["completion", "csh"], "invalid choice"),
+]
+
+
+@pytest.mark.parametrize(("argv", "says"), BAD, ids=lambda part: " ".join(part)[-40:] if isinstance(part, list) else "")
+def test_bad_input_is_answered_on_standard_error_alone_with_status_2(argv, says):
+    status, out, err = answer(argv)
+    assert (status, out) == (2, "")
+    assert 1 <= err.count("\n") <= 2
+    assert "Traceback" not in err
+
+    assert re.search(says, err), err
+
+
+def test_zero_is_the_default_of_every_modifier_and_never_refused():
+    zeros = [word for name in ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi") for word in (f"--{name}", "0")]
+    assert answer([*QUERY, *zeros]) == (0, ANSWER, "")
+
+
+def test_a_reader_that_closes_the_pipe_early_is_no_error():
+    done = subprocess.run(
+        f"{sys.executable} -m mmacalc -a cdna1 -i v_mfma_f32_32x32x1f32 -D -R | head -1; echo ${{PIPESTATUS[0]}}",
+        shell=True, capture_output=True, text=True, executable="/bin/bash",
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("Architecture: CDNA1\n0\n", "")
+
+
+def test_help_and_version_speak_for_this_program():
+    assert answer(["-v"]).out.startswith("mmacalc ")
+    assert "--get-register" in answer(["-h"]).out
+    assert "--intrinsic" in answer(["find", "-h"]).out
+
+
+@pytest.mark.parametrize("action", [["-g"], ["-m"], ["-R"], ["-M"], ["--pattern"], ["-d"], ["-D", "-g", "-o"]])
+def test_json_has_stable_keys_and_a_schema_version(action):
+    matrix = [] if "-D" in action or "-d" in action else ["-A"]
+    found = json.loads(answer([*QUERY[:4], *matrix, *action, "--json"]).out)
+    assert found["schema_version"] == 1
+    assert found["architecture"] == "cdna3"
+    assert found["instruction"] == "v_mfma_f32_16x16x16_f16"
+    assert found["provenance"]
+
+
+def test_json_says_what_the_text_says():
+    found = json.loads(answer([*QUERY, "--json"]).out)
+    assert found["locations"] == [
+        {"lane": 35, "item": 1, "register": 0, "lsb": 16, "width": 16, "text": "v0{35}.[31:16]"}
+    ]
+    layout = json.loads(answer([*QUERY[:4], "-A", "-R", "--json"]).out)
+    assert layout["locations"][0][3][9][0]["lane"] == 35
+    matrix = json.loads(answer([*QUERY[:4], "-A", "-M", "--json"]).out)
+    assert matrix["elements"][0][35][1]["text"] == "A[3][9]"
+
+
+def test_json_lists_what_the_text_leaves_out_as_amds_tool_does():
+    argv = ["-a", "cdna2", "-i", "v_mfma_f32_4x4x4f16", "-A", "-m", "-l", "40", "--cbsz", "1"]
+    text, whole = answer(argv), json.loads(answer([*argv, "--json"]).out)
+    assert len(text.out.splitlines()) == 2 + 2
+    assert "2 further elements" in text.err
+    assert len(whole["elements"]) == 4
+
+
+def test_the_pattern_is_printed_with_its_sizes():
+    assert answer([*QUERY[:4], "-A", "--pattern"]).out.endswith(
+        "A: i (g e) -> lane (g i), item (e)\n    sizes: i=16, g=4, e=4\n    einops: i (g e) -> (g i) (e)\n"
+    )
+
+
+def test_batch_answers_every_line_with_a_line_of_json(tmp_path):
+    lines = tmp_path / "lines"
+    lines.write_text(f"# a comment\n{' '.join(QUERY)}\n\nmmacalc -a cdna3 -L --json\n-a nonsense -L\n'unclosed\n")
+    status, out, _ = answer(["batch", str(lines)])
+    first, second, third, fourth = map(json.loads, out.splitlines())
+    assert status == 2
+    assert (first["argv"], first["status"], first["stdout"]) == (QUERY, 0, ANSWER)
+    assert second["answer"]["query"] == "list-instructions"
+    assert (third["status"], third["stdout"]) == (2, "")
+    assert fourth["status"] == 2
+
+
+def test_find_prints_a_line_for_each_instruction():
+    found = answer(["find", "--shape", "32x32x8", "--a", "f16", "-a", "cdna3"]).out
+    assert found == "cdna3  v_mfma_f32_32x32x8_f16  32x32x8  f16 f16 -> f32\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_gets_a_completion_script(shell):
+    assert "mmacalc completion words" in answer(["completion", shell]).out
+
+
+def test_bash_completes_architectures_instructions_and_options(tmp_path):
+    (tmp_path / "mmacalc").write_text(f'#!/bin/sh\nexec {sys.executable} -m mmacalc "$@"\n')
+    (tmp_path / "mmacalc").chmod(0o755)
+    script = (
+        answer(["completion", "bash"]).out
+        + 'try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mmacalc; echo "${COMPREPLY[*]}"; }\n'
+        + "try mmacalc -a MI300\ntry mmacalc -a cdna3 -i v_mfma_f64_16\ntry mmacalc --list-i\ntry mmacalc comp\n"
+    )
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment)
+    assert done.stdout.splitlines()[1:3] == ["v_mfma_f64_16x16x4_f64", "--list-instructions"]
+    assert done.stdout.splitlines()[0].split() == ["mi300", "mi300a", "mi300x"]
+    assert done.stdout.splitlines()[3].split()[0].startswith("comp")
+
+
+@pytest.mark.parametrize("style", ["grid", "github", "asciidoc"])
+def test_tables_are_tabulates_to_the_byte(style):
+    from mmacalc.present import tables
+
+    header = ["A[M][K]", "0", "a long heading"]
+    rows = [["0", "v0{0}", "v1{0}"], ["1", "v0{1}.[15:0]", "v12{63}.[31:16]"], ["10", "", "x"]]
+    ours = tables.write(header, rows, "markdown" if style == "github" else style)
+    numbered = [[int(row[0]), *row[1:]] for row in rows]
+    assert ours == tabulate(numbered, header, tablefmt=style) + "\n"
+
+
+def test_cells_of_several_lines_are_tabulates_in_a_grid():
+    from mmacalc.present import tables
+
+    rows = [["0", "v0{0}\nv0{16}", "x"], ["1", "v0{1}\nv0{17}", "y"]]
+    expected = tabulate([[0, *rows[0][1:]], [1, *rows[1][1:]]], ["lane", "0", "1"], tablefmt="grid") + "\n"
+    assert tables.write(["lane", "0", "1"], rows) == expected
+
+
+def test_the_rooms_import_in_one_direction_only():
+    program = "from importlinter.cli import lint_imports; import sys; sys.exit(lint_imports())"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

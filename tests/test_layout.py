@@ -1,0 +1,176 @@
+"""The layout engine on its own, and every operand of the catalog as a layout."""
+
+import itertools
+
+import numpy as np
+import pytest
+from einops import rearrange, reduce, repeat
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mmacalc
+from mmacalc import Error, Layout
+
+AXES = ("x", "y", "z")
+
+
+@st.composite
+def layouts(draw):
+    """A random layout: every digit ordinary, replicated, a selector or shared."""
+    count = draw(st.integers(1, 6))
+    names = [f"d{number}" for number in range(count)]
+    sizes = {name: draw(st.integers(1, 4)) for name in names}
+    kinds = {name: draw(st.sampled_from(["both", "both", "both", "*", "selector", "shared"])) for name in names}
+    axes = AXES[: draw(st.integers(1, 3))]
+    left = {axis: [] for axis in axes}
+    for name in draw(st.permutations(names)):
+        if kinds[name] in ("both", "shared"):
+            left[draw(st.sampled_from(axes))].append(name)
+    right = {"lane": [], "item": []}
+    for name in draw(st.permutations(names)):
+        if kinds[name] != "shared":
+            right[draw(st.sampled_from(["lane", "item"]))].append("*" * (kinds[name] == "*") + name)
+    groups = " ".join(f"({' '.join(group)})" for group in left.values())
+    places = ", ".join(f"{place} ({' '.join(group)})" for place, group in right.items())
+    layout = Layout(f"{groups} -> {places}", axes, sizes)
+    fields = {name: draw(st.integers(0, sizes[name] - 1)) for name in layout.selectors}
+    return layout, fields
+
+
+def elements(layout):
+    return itertools.product(*map(range, layout.extents))
+
+
+def all_places(layout):
+    return itertools.product(*map(range, layout.spans.values()))
+
+
+@given(layouts())
+def test_what_is_located_is_what_is_contained(case):
+    layout, fields = case
+    located = {(at, place) for at in elements(layout) for place in layout.locate(dict(zip(layout.axes, at)), fields)}
+    contained = {(at, place) for place in all_places(layout) for at in layout.contents(place, fields)}
+    assert located == contained
+
+
+@given(layouts())
+def test_every_element_is_in_as_many_places_as_the_layout_says(case):
+    layout, fields = case
+    for at in elements(layout):
+        places = layout.locate(dict(zip(layout.axes, at)), fields)
+        assert len(set(places)) == len(places) == layout.copies
+        assert list(places) == sorted(places)
+
+
+@given(layouts())
+def test_a_layout_survives_being_printed_and_read_again(case):
+    layout, fields = case
+    again = Layout(layout.pattern, layout.axes, layout.trimmed_sizes)
+    assert again.pattern == layout.pattern
+    for at in itertools.islice(elements(layout), 50):
+        coordinates = dict(zip(layout.axes, at))
+        renamed = dict(zip(again.selectors, (fields[name] for name in layout.selectors if layout.sizes[name] > 1)))
+        assert again.locate(coordinates, renamed) == layout.locate(coordinates, fields)
+
+
+def register_file_by_einops(layout):
+    """The smallest element number at every place, computed by einops from the printed pattern alone."""
+    numbers = np.arange(np.prod(layout.extents)).reshape(layout.extents)
+    if layout.axes[0] == "block" and layout.extents[0] == 1:
+        numbers = numbers[0]
+    left, right = layout.einops.split(" -> ")
+    digits = [set(side.replace("(", " ").replace(")", " ").split()) for side in (left, right)]
+    sizes = layout.trimmed_sizes
+    kept = left
+    if digits[0] - digits[1]:
+        kept = " ".join(sorted(digits[0] & digits[1]))
+        numbers = reduce(numbers, f"{left} -> {kept}", "min", **{n: sizes[n] for n in digits[0] if n in sizes})
+    if digits[1] - digits[0]:
+        return repeat(numbers, f"{kept} -> {right}", **{n: sizes[n] for n in digits[1] if n in sizes})
+    return rearrange(numbers, f"{kept} -> {right}", **{n: sizes[n] for n in digits[1] if n in sizes})
+
+
+def different_operands():
+    """One operand of every layout in the catalog of AMD's dense, sparse and multi-block instructions."""
+    found = {}
+    for arch in mmacalc.architectures():
+        for instruction in mmacalc.instructions(arch):
+            for wave in instruction.architecture.waves:
+                for name in instruction.operands:
+                    operand = instruction.operand(name, wave)
+                    found.setdefault((operand.layout, operand.placement.slot_bits, wave), operand)
+    return list(found.values())
+
+
+OPERANDS = different_operands()
+
+
+def test_einops_places_every_element_of_every_operand_as_we_do():
+    for operand in OPERANDS:
+        layout = operand.layout
+        if "warp" in layout.places:
+            continue
+        by_einops = register_file_by_einops(layout)
+        for place in all_places(layout):
+            chosen = {
+                name: place[number] // stride[name] % layout.sizes[name]
+                for number, stride in enumerate(layout._strides)
+                for name in layout.selectors
+                if name in stride
+            }
+            first = layout.contents(place, chosen)[0]
+            assert by_einops[place] == np.ravel_multi_index(first, layout.extents), operand
+
+
+def test_every_register_bit_of_every_operand_is_used_at_most_once():
+    for operand in OPERANDS:
+        used = set()
+        for lane in range(operand.lanes):
+            for register in range(operand.registers):
+                bits = set()
+                for element in operand.contents(register, lane):
+                    bits.add((element.lsb, element.width))
+                taken = [bit for lsb, width in bits for bit in range(lsb, lsb + width)]
+                assert len(taken) == len(set(taken)), operand
+                used |= {(lane, register, bit) for bit in taken}
+        assert used, operand
+
+
+def test_locations_and_contents_of_every_operand_are_inverse():
+    for operand in OPERANDS:
+        blocks, rows, columns = operand.shape if len(operand.shape) == 3 else (1, *operand.shape)
+        first, second = operand.axes[-2:]
+        for block, row, column in itertools.product(range(blocks), range(rows), range(columns)):
+            for place in operand.locate(**{first: row, second: column, "block": block}):
+                held = operand.contents(place.register, place.lane)
+                assert (row, column, block) in [(x.row, x.col, x.block) for x in held if x.lsb == place.lsb], operand
+
+
+def test_tables_hold_what_locate_answers():
+    for operand in OPERANDS:
+        table = operand.table()
+        blocks, rows, columns = operand.shape if len(operand.shape) == 3 else (1, *operand.shape)
+        table = table.reshape(blocks, rows, columns, -1)
+        for index in {(0, 0, 0), (blocks - 1, rows - 1, columns - 1), (blocks // 2, rows // 3, columns // 2)}:
+            coordinates = dict(zip(("block", *operand.axes[-2:]), index))
+            located = operand.locate(**coordinates)
+            found = [
+                tuple(int(entry[field]) for field in ("lane", "item", "register", "lsb")) for entry in table[index]
+            ]
+            assert found == [place[:4] for place in located], operand
+
+
+@pytest.mark.parametrize(
+    ("text", "axes", "sizes", "message"),
+    [
+        ("i k", ("i", "k"), {}, "has no arrow"),
+        ("i k -> lane (i), item (k)", ("i",), {"i": 2, "k": 2}, "2 coordinates, but 1 axes"),
+        ("i k -> lane (i), item (k)", ("i", "k"), {"i": 2}, "no size for: k"),
+        ("i i -> lane (i), item ()", ("i", "k"), {"i": 2}, "i twice on one side"),
+        ("i (k -> lane (i), item (k)", ("i", "k"), {"i": 2, "k": 2}, "unclosed parenthesis"),
+    ],
+)
+def test_a_pattern_that_cannot_be_read_is_quoted_with_what_is_wrong(text, axes, sizes, message):
+    with pytest.raises(Error, match=message) as caught:
+        Layout(text, axes, sizes)
+    assert text in str(caught.value)
