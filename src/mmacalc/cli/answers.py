@@ -56,19 +56,26 @@ def matrix_entry(operand: Operand, options: Options) -> str | Answer:
     return Answer(0, text, f"mmacalc: AMD's tool leaves out {left_out} further elements here; --json lists all\n")
 
 
+def _refuse_unread(operand: Operand, lane: int) -> None:
+    """Refuse a lane that the BLGP pattern never reads, or that lies beyond the operand, as AMD's tool does.
+
+    The second is the case of RDNA4's 4-bit operands in wave64, which 32 lanes hold.
+    """
+    if operand.placement.lanes:
+        read = sorted({operand.placement.lanes(source) for source in range(operand.wave)})
+        blgp = operand.fields["blgp"]
+        raise Error(f"with BLGP {blgp}, lane {lane} is never read: B comes from lanes {read[0]} to {read[-1]}")
+    used = operand.layout.spans["lane"]
+    if used < operand.wave <= operand.lanes and lane % operand.wave >= used:
+        name = operand.instruction.name
+        raise Error(f"{operand.name} of {name} uses lanes 0 to {used - 1} of the wave only; lane {lane} holds nothing")
+
+
 def unused(operand: Operand, lane: int) -> str:
     """The sentence for a lane, or a part of its register, that holds nothing."""
     if operand.fields.get("cbsz"):
         return f"Due to instruction modifiers CBSZ and ABID, lane {lane} is not used for this instruction.\n"
     return f"Lane {lane} is not used for matrix {operand.name} of this instruction.\n"
-
-
-def _refuse_unread(operand: Operand, lane: int) -> None:
-    """AMD's tool refuses a lane that the BLGP pattern never reads, and so do we."""
-    if operand.placement.lanes:
-        read = sorted({operand.placement.lanes(source) for source in range(operand.wave)})
-        blgp = operand.fields["blgp"]
-        raise Error(f"with BLGP {blgp}, lane {lane} is never read: B comes from lanes {read[0]} to {read[-1]}")
 
 
 def register_layout(operand: Operand, options: Options) -> str:
