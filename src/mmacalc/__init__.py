@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .catalog import instructions as instructions
     from .errors import Error as Error
     from .layout import Layout as Layout
+    from .machine import launch as launch
     from .query import find as find
     from .record import Architecture as Architecture
     from .record import Element as Element
@@ -31,7 +32,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Architecture": "record", "Element": "record", "Error": "errors", "Instruction": "record",
     "Layout": "layout", "Location": "record", "Operand": "record", "architectures": "catalog",
-    "find": "query", "instruction": "catalog", "instructions": "catalog",
+    "find": "query", "instruction": "catalog", "instructions": "catalog", "launch": "machine",
 }  # fmt: skip
 _ROOMS = ("catalog", "cli", "emulator", "errors", "formats", "isa", "layout", "present", "query", "rocwmma")
 
