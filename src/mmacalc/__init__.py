@@ -34,7 +34,10 @@ _HOMES = {
     "Layout": "layout", "Location": "record", "Operand": "record", "architectures": "catalog",
     "find": "query", "instruction": "catalog", "instructions": "catalog", "launch": "machine",
 }  # fmt: skip
-_ROOMS = ("catalog", "cli", "emulator", "errors", "formats", "isa", "layout", "present", "query", "rocwmma")
+_ROOMS = (
+    "catalog", "cli", "cost", "emulator", "errors", "formats", "intrinsics", "isa", "layout", "machine", "present", "query",
+    "rocwmma",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

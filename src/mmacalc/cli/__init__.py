@@ -27,6 +27,7 @@ __all__ = ["Answer", "SUBCOMMANDS", "answer", "main"]
 SUBCOMMANDS = {
     "batch": "answer one command line per input line, a line of JSON each",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
+    "estimate": "what a GEMM costs on an architecture, for every instruction that could do it",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
 }
 
