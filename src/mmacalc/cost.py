@@ -84,10 +84,13 @@ def peak(architecture: str, *formats: str) -> int | None:
     return max(rates, default=None)
 
 
-class Candidate(namedtuple("Candidate", "instruction modifiers count cycles flops useful share registers bytes")):
+class Candidate(
+    namedtuple("Candidate", "instruction modifiers chains count cycles flops useful share registers bytes")
+):
     """One instruction that could carry out a GEMM.
 
-    modifiers: the fields that choose its formats; count: how many are issued; cycles: how long all of them occupy
+    modifiers: the fields that choose its formats; chains: how many accumulators there are, each of which takes its
+    instructions one after another; count: how many are issued; cycles: how long all of them occupy
     matrix units, added up (None if not known); flops: the operations issued, padding included; useful: 2 M N K over
     that; share: useful operations in that time over the architecture's peak on these formats (None if not known);
     registers: 32-bit registers a lane needs, by operand; bytes: read and written when every instruction loads its
@@ -97,6 +100,7 @@ class Candidate(namedtuple("Candidate", "instruction modifiers count cycles flop
     __slots__ = ()
     instruction: Instruction
     modifiers: Mapping[str, int]
+    chains: int
     count: int
     cycles: int | None
     flops: int
@@ -122,11 +126,13 @@ class Estimate(namedtuple("Estimate", "architecture m n k type flops peak bytes 
     candidates: tuple[Candidate, ...]
 
     def seconds(self, candidate: Candidate) -> float | None:
-        """The time of a candidate with every matrix unit of the product busy; None if a number is not known."""
+        """The time of a candidate when its chains are spread evenly over all matrix units of the product, and nothing
+        but the matrix units takes time; None if a number is not known."""
         count, clock = matrix_units(self.architecture), self.architecture.facts.get("clock_ghz")
         if candidate.cycles is None or count is None or clock is None:
             return None
-        return candidate.cycles / count / (clock * 1e9)
+        longest = -(-candidate.chains // count) * (candidate.cycles // candidate.chains)
+        return float(longest / (clock * 1e9))
 
 
 def estimate(architecture: str, m: int, n: int, k: int, type: str, out: str | None = None) -> Estimate:
@@ -169,7 +175,8 @@ def _candidate(inst: Instruction, fields: dict[str, int], shape: tuple[int, int,
     m, n, k = shape
     tiles = -(-m // inst.m) * -(-n // inst.n)
     steps = -(-k // inst.k)
-    count = -(-tiles // inst.blocks) * steps
+    chains = -(-tiles // inst.blocks)
+    count = chains * steps
     each = inst.cycles_for(**fields)
     cycles = None if each is None else each * count
     flops, useful = inst.flops * count, 2 * m * n * k
@@ -177,7 +184,7 @@ def _candidate(inst: Instruction, fields: dict[str, int], shape: tuple[int, int,
     registers = {name: inst.operand(name, **fields).registers for name in inst.operands}
     inputs = tiles * steps
     moved = _memory(inst, fields, inputs * inst.m * inst.k, inputs * inst.k * inst.n, tiles * inst.m * inst.n)
-    return Candidate(inst, fields, count, cycles, flops, useful / flops, share, registers, moved)
+    return Candidate(inst, fields, chains, count, cycles, flops, useful / flops, share, registers, moved)
 
 
 def _memory(inst: Instruction, fields: Mapping[str, int], a: int, b: int, d: int) -> int:

@@ -5,9 +5,9 @@
 
 Cycles are the catalog's, added up over all instructions; a compute unit (of RDNA: a workgroup processor) has four matrix
 units that work at the same time. "useful" is the part of the issued operations that is not padding, "peak" the useful
-operations in that time over the architecture's fastest instruction on the format, "time" that of the product named
-above the table with all its matrix units busy, "A B D" the 32-bit registers of each lane, and "bytes" what is moved
-when every instruction loads its A and B from memory, without any reuse.
+operations in that time over the architecture's fastest instruction on the format, "time" that of the product whose units
+and clock stand above the table, its matrix units sharing the output blocks evenly and nothing else taking time, "A B D"
+the 32-bit registers of each lane, and "bytes" what is moved when every instruction loads its A and B from memory.
 """
 
 from __future__ import annotations

@@ -91,6 +91,7 @@ def _described(estimate: Estimate, found: Candidate) -> dict[str, Any]:
         "modifiers": dict(found.modifiers),
         "formats": {name: inst.format(name, found.modifiers).name for name in "ABCD"},
         "integer": not named(inst.format("A", found.modifiers).name).is_float,
+        "chains": found.chains,
         "count": found.count,
         "cycles": found.cycles,
         "cycles_provenance": inst.provenance_of("cycles"),
