@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from itertools import pairwise
-from pathlib import Path
 
-DATA = Path(__file__).parent / "data"
+from recorded import json_file
 
 
 def llvm(target):
     """LLVM's matrix instructions of a target by mnemonic: opcodes, register counts, aliases."""
-    with gzip.open(DATA / "llvm" / f"instructions_{target}.json.gz", "rt") as file:
-        return {line["mnemonic"]: line for line in json.load(file)["instructions"] if line.get("vgprs")}
+    lines = json_file(f"llvm/instructions_{target}.json.gz")["instructions"]
+    return {line["mnemonic"]: line for line in lines if line.get("vgprs")}
 
 
 def aliases(target):
-    with gzip.open(DATA / "llvm" / "aliases.json.gz", "rt") as file:
-        return json.load(file)[target]
+    return json_file("llvm/aliases.json.gz")[target]
 
 
 def distinct(operands):

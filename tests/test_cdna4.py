@@ -8,9 +8,9 @@ l lane, dim the rows of A or columns of B, g = l / dim, G = 64 / dim, e the slot
 from __future__ import annotations
 
 import pytest
-from tests.closed_forms import aliases, assert_bijective, assert_follows, distinct, llvm
 
 import mmacalc
+from closed_forms import aliases, assert_bijective, assert_follows, distinct, llvm
 
 ALL = mmacalc.instructions("gfx950")
 LLVM = llvm("gfx950")

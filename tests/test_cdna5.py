@@ -8,9 +8,9 @@ index is public; they are checked for consistency only, and the product calls th
 from __future__ import annotations
 
 import pytest
-from tests.closed_forms import assert_bijective, assert_follows, distinct, llvm
 
 import mmacalc
+from closed_forms import assert_bijective, assert_follows, distinct, llvm
 
 ALL = mmacalc.instructions("gfx1250")
 LLVM = llvm("gfx1250")
@@ -48,6 +48,23 @@ def test_gfx1251_has_the_same_and_a_64_bit_one():
     assert (f64.opcode, f64.provenance, f64.cycles) == (91, "unconfirmed", None)
     for name in "ABCD":
         assert_bijective(f64.operand(name))
+
+
+def test_scale_patterns_are_those_of_the_notation():
+    def scale(arch, name, operand):
+        return mmacalc.instruction(arch, name).operand(operand).pattern
+
+    cdna4 = "v_mfma_scale_f32_16x16x128_f8f6f4"
+    assert scale("cdna4", cdna4, "SA") == "i (g p) -> lane (g i), item (byte)"
+    assert scale("cdna4", cdna4, "SB") == "(g p) j -> lane (g j), item (byte)"
+    assert scale("cdna5", "v_wmma_scale_f32_16x16x128_f8f6f4", "SA") == "i (kb p) -> lane (half i), item (kb)"
+    assert scale("cdna5", "v_wmma_scale16_f32_32x16x128_f4", "SA") == "i (kb p) -> lane (i), item (kb)"
+
+
+def test_every_compiler_target_is_a_name_of_its_architecture():
+    names = {"gfx950": "cdna4", "gfx1250": "cdna5", "gfx1251": "gfx1251", "gfx1200": "rdna4", "gfx1201": "rdna4"}
+    names |= {f"gfx{number}": "rdna3" for number in (1100, 1101, 1102, 1103, 1150, 1151, 1152, 1153)}
+    assert {name: mmacalc.instructions(name)[0].arch for name in names} == names
 
 
 @pytest.mark.parametrize("inst", ALL, ids=ids)

@@ -140,10 +140,15 @@ def test_locations_and_contents_of_every_operand_are_inverse():
     for operand in OPERANDS:
         blocks, rows, columns = operand.shape if len(operand.shape) == 3 else (1, *operand.shape)
         first, second = operand.axes[-2:]
+        held = {
+            (register, lane, element.lsb, element[:3])
+            for register in range(operand.registers)
+            for lane in range(operand.lanes)
+            for element in operand.contents(register, lane)
+        }
         for block, row, column in itertools.product(range(blocks), range(rows), range(columns)):
             for place in operand.locate(**{first: row, second: column, "block": block}):
-                held = operand.contents(place.register, place.lane)
-                assert (row, column, block) in [(x.row, x.col, x.block) for x in held if x.lsb == place.lsb], operand
+                assert (place.register, place.lane, place.lsb, (row, column, block)) in held, operand
 
 
 def test_tables_hold_what_locate_answers():

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .catalog import instruction as instruction
     from .catalog import instructions as instructions
     from .errors import Error as Error
+    from .isa.hazards import WaitStates as WaitStates
+    from .isa.hazards import wait_states as wait_states
     from .layout import Layout as Layout
     from .machine import launch as launch
     from .query import find as find
@@ -32,11 +34,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "Architecture": "record", "Element": "record", "Error": "errors", "Instruction": "record",
     "Layout": "layout", "Location": "record", "Operand": "record", "architectures": "catalog",
-    "find": "query", "instruction": "catalog", "instructions": "catalog", "launch": "machine",
+    "WaitStates": "isa.hazards", "find": "query", "instruction": "catalog", "instructions": "catalog",
+    "launch": "machine", "wait_states": "isa.hazards",
 }  # fmt: skip
 _ROOMS = (
-    "catalog", "cli", "cost", "emulator", "errors", "formats", "intrinsics", "isa", "layout", "machine", "present", "query",
-    "rocwmma",
+    "catalog", "cli", "cost", "emulator", "errors", "formats", "intrinsics", "isa", "layout", "loads", "machine",
+    "present", "query", "rocwmma",
 )  # fmt: skip
 
 

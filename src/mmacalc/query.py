@@ -178,8 +178,10 @@ def formats_named(given: str) -> set[str]:
     >>> sorted(formats_named("fp8")), formats_named("half")
     (['e4m3', 'e4m3fnuz'], {'f16'})
     """
-    from .formats import named
+    from .formats import CHOICES, named
 
+    if given.lower() in CHOICES:
+        return {given.lower()}
     return _EITHER.get(given.lower()) or {named(given).name}
 
 

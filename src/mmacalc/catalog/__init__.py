@@ -8,7 +8,8 @@ named ones last:
     (name, opcode, (M, N, K, blocks), (A, B, C, D), cycles, valu_cycles, "features", {"provenance": ...})
 
 A line with "on": ("name", ...) among its named arguments belongs to those architectures of its file only.
-A file may also have ALIASES, a dictionary from other spellings to the names of its lines. One whose names
+A file may also have ALIASES, a dictionary from other spellings to the names of its lines, and TRANSPOSE_LOADS,
+the loads of `mmacalc.loads.TransposeLoad`, whose fields a line gives after the architecture. One whose names
 follow a grammar of their own says NAMES, the module of this folder that reads it (`_ptx`).
 Files are those in this folder, and those that the environment variable MMACALC_CATALOG names.
 """
@@ -34,9 +35,14 @@ class Entry:
     """An architecture with its catalog lines; an Instruction is made only when it is asked for."""
 
     def __init__(
-        self, record: dict[str, Any], lines: tuple[tuple[Any, ...], ...], aliases: dict[str, str]
+        self,
+        record: dict[str, Any],
+        lines: tuple[tuple[Any, ...], ...],
+        aliases: dict[str, str],
+        transpose_loads: tuple[tuple[Any, ...], ...] = (),
     ) -> None:
         self.architecture = Architecture(**record)
+        self.transpose_loads = transpose_loads
         self._aliases = aliases
         self._made: dict[str, Instruction] = {}
         self._lines = {line[0]: line for line in lines if self._has(line)}
@@ -102,7 +108,8 @@ def _load(file: str) -> None:
         if hasattr(module, "NAMES"):
             entry: Entry = import_module(f"{__name__}.{module.NAMES}").Entry(module, record)
         else:
-            entry = Entry(record, module.INSTRUCTIONS, getattr(module, "ALIASES", {}))
+            loads = getattr(module, "TRANSPOSE_LOADS", ())
+            entry = Entry(record, module.INSTRUCTIONS, getattr(module, "ALIASES", {}), loads)
         _entries[entry.architecture.name] = entry
         for name in (entry.architecture.name, *entry.architecture.aliases):
             _names[_squeezed(name)] = entry.architecture.name

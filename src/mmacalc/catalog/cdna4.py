@@ -33,6 +33,10 @@ ARCHITECTURES = (
         "format_fields": {"A": "cbsz", "B": "blgp"},
         # The fields that choose among scales, with the number of their values: bit 0 for A, bit 1 for B.
         "scale_fields": {"opsel": 4, "op_sel_hi": 4},
+        "notes": {
+            "f8f6f4": "three public sources keep the 32 k of an fp6 or bf6 lane together; one compiler comment suggests "
+            "that they are split in halves like fp8's",
+        },
     },
 )
 
@@ -143,3 +147,13 @@ ALIASES = {
     "v_mfma_i32_32x32x4i8": "v_mfma_i32_32x32x4_2b_i8",
     "v_mfma_i32_4x4x4i8": "v_mfma_i32_4x4x4_16b_i8",
 }
+
+# Loads that transpose a tile between LDS and the registers: (name, opcode, bits of an element, registers, how sure
+# it is which element a lane receives, and which its address fetches). See `mmacalc.loads`.
+# Source: CDNA4 ISA guide, section 11.4 and the DS opcodes of chapter 12; the addresses that Triton 3.9.0 generates.
+TRANSPOSE_LOADS = (
+    ("ds_read_b64_tr_b4", 0xe0, 4, 2, "two sources agree", "one source"),
+    ("ds_read_b96_tr_b6", 0xe1, 6, 3, "one source", "unconfirmed"),
+    ("ds_read_b64_tr_b8", 0xe2, 8, 2, "two sources agree", "one source"),
+    ("ds_read_b64_tr_b16", 0xe3, 16, 2, "two sources agree", "one source"),
+)

@@ -19,18 +19,22 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "wmma-wave32",
         "waves": (32,),
-        "aliases": ("gfx1250", "mi400", "mi430x", "mi440x", "mi450x", "mi455x"),
+        "aliases": ("gfx1250", "mi400", "mi455x"),
         "targets": ("gfx1250",),
         "encoding": "VOP3P",
         "register_alignment": 8,
         "accumulators": "none",
-        "unit": "WGP",
+        "unit": "CU",
         "unconfirmed": ("cycles",),
         "format_fields": {
             "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
         },
         # The fields that choose which half of the wave holds the scales, with the number of their values.
         "scale_fields": {"matrix_a_scale": 2, "matrix_b_scale": 2},
+        "notes": {
+            "sparse": "the indices of A are taken to fill their registers (32 bits a lane for K = 64, 64 for K = 128), so "
+            "that there is one set; one source has 16 bits a lane for K = 64, and LLVM takes index_key 0 and 1",
+        },
     },
     {
         "name": "gfx1251",
@@ -43,13 +47,17 @@ ARCHITECTURES = (
         "encoding": "VOP3P",
         "register_alignment": 8,
         "accumulators": "none",
-        "unit": "WGP",
+        "unit": "CU",
         "unconfirmed": ("cycles",),
         "format_fields": {
             "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
         },
         # The fields that choose which half of the wave holds the scales, with the number of their values.
         "scale_fields": {"matrix_a_scale": 2, "matrix_b_scale": 2},
+        "notes": {
+            "sparse": "the indices of A fill their registers, so that there is one set; LLVM takes index_key 0 and 1 all "
+            "the same, and no public source says what 1 would select",
+        },
     },
 )
 

@@ -29,6 +29,9 @@ SUBCOMMANDS = {
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "estimate": "what a GEMM costs on an architecture, for every instruction that could do it",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
+    "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",
+    "lint": "find where a listing touches a matrix instruction's registers too early",
+    "waits": "how many wait states one instruction needs after another, and by which rule",
 }
 
 
@@ -77,7 +80,7 @@ def _command(name: str) -> tuple[Parser, Callable[[Namespace], str | tuple[str, 
     """A command's argument parser and its function; made once, for building a parser takes a millisecond."""
     from .parser import Parser
 
-    module = import_module(f".{name}", __name__)
+    module = import_module(f".{name.replace('-', '_')}", __name__)
     parser = Parser(prog="mmacalc" if name == "classic" else f"mmacalc {name}", description=module.__doc__)
     module.add_arguments(parser)
     return parser, module.run

@@ -86,7 +86,7 @@ def launch(
         raise Error(f"launch runs waves of AMD architectures; {record.title} is not one")
     grid_size, block_size = _dim3("grid", grid), _dim3("block", block)
     memory = Memory()
-    shared = Launch(record, arch.lower(), record.wave(wave_size), memory)
+    shared = Launch(record, "".join(filter(str.isalnum, arch.lower())), record.wave(wave_size), memory)
     waves = _waves_of(block_size, shared)
     given = _pointers(kernel, args, memory)
     named = {name: memory.pointer(v, name) if isinstance(v, np.ndarray) else v for name, v in kwargs.items()}

@@ -128,6 +128,9 @@ def _capabilities(instruction: Instruction) -> Iterator[str]:
 
 def _modifiers(instruction: Instruction) -> Iterator[str]:
     has = instruction.features
+    if instruction.sparse and all(instruction.index_sets(wave) == 1 for wave in instruction.architecture.waves):
+        # One set of indices fills the register: CBSZ and ABID, or OPSEL, have nothing to choose.
+        has = tuple(word for word in has if word not in ("cbsz", "opsel"))
     yield "Register modifiers:"
     for field, operand in instruction.choices.items():
         yield f"    {field.upper()} chooses the format of {operand}: True"
@@ -194,12 +197,13 @@ def _backward(instruction: Instruction, wave: int, fields: Mapping[str, int]) ->
 def _provenance(instruction: Instruction) -> Iterator[str]:
     """What about the page is not confirmed; nothing where all of it is."""
     parts = {"cycles": "Execution cycles", "valu_cycles": "VALU co-execution cycles", "arithmetic": "Order of rounding"}
-    if instruction.valu_cycles is None:
-        del parts["valu_cycles"]
+    for part in ("cycles", "valu_cycles"):
+        if getattr(instruction, part) is None:
+            del parts[part]
     parts |= {name: f"Layout of {name}" for name in instruction.operands}
     doubtful = {text: instruction.provenance_of(part) for part, text in parts.items()}
     doubtful = {text: word for text, word in doubtful.items() if word in ("unconfirmed", "assumed")}
-    if doubtful or "notes" in instruction.facts:
+    if doubtful or instruction.notes:
         yield "Provenance:"
         yield from (f"    {text}: {word}" for text, word in doubtful.items())
-        yield from (f"    Note: {note}" for note in instruction.facts.get("notes", ()))
+        yield from (f"    Note: {note}" for note in instruction.notes)

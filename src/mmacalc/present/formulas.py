@@ -153,7 +153,8 @@ def _of_place(operand: Operand, digit: _Digit) -> str:
     if digit.place == "slot":
         name, step, end = "GPR_bits", digit.weight * width, 32
     elif digit.place == "item" and 32 % width and width != 64:
-        name, step, end = "item", digit.weight, operand.items
+        # Where elements cross registers, the slot is counted in bits over all of the lane's registers.
+        name, step, end = "(32 * GPR_num + GPR_bits)", digit.weight * width, operand.items * width
     elif digit.place == "item":
         name, step, end = "GPR_num", digit.weight * width // 32, operand.registers
     else:

@@ -1,0 +1,254 @@
+"""What one instruction does to vector registers, and of which kinds it is, as the hazard rules speak of them.
+
+Matrix instructions come from the catalog: their kind and length follow from formats, shape and cycles. Every other
+instruction is read by the general rule of AMD's assembly: the first operand is written and the others are read,
+except that stores and comparisons write no vector register; the exceptions are the tables below.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from .. import catalog
+from ..errors import Error, did_you_mean
+from .listing import Span, Statement, parse, spans
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..catalog import Entry
+    from ..record import Instruction
+
+__all__ = ["Access", "access", "entry_of", "is_matrix"]
+
+MATRIX = ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")
+# v_mfma_ld_scale_b32 and its like: the first half of a scaled instruction, which only reads the scales.
+SCALE_PREFIX = "_ld_scale"
+# LLVM's VMEM, FLAT and DS instructions; exports are a kind of their own.
+MEMORY = ("buffer_", "tbuffer_", "image_", "global_", "flat_", "scratch_", "ds_", "lds_", "tensor_")
+KNOWN = (*MEMORY, "v_", "s_", "exp", "export")
+# Memory instructions that write no vector register; everything that does not return is among them.
+STORES = ("_store", "ds_write", "_to_lds", "_load_lds", "tensor_", "_prefetch", "_wb", "_inv")
+# What returns a value although it stores or counts (LDS), and the flags that make an atomic return one.
+DS_RETURNS = ("_rtn", "ds_read", "ds_load", "permute", "ds_swizzle", "ds_append", "ds_consume", "ds_ordered", "ds_bvh",
+              "_param_load", "_direct_load")  # fmt: skip
+RETURNS = ("glc", "sc0")
+# VALU instructions whose destination is also read: accumulation, or a part of the register that is kept.
+TIED = ("fmac", "v_mac_", "_dot2c", "_dot4c", "_dot8c", "v_writelane", "v_cvt_sr_", "_swap_", "v_movrel")
+SWAPS = ("v_swap_b", "v_permlane16_swap", "v_permlane32_swap", "v_swaprel")
+# The transcendental unit's instructions: LLVM's SIInstrFlags::TRANS.
+TRANS = ("exp", "log", "rcp", "rsq", "sqrt", "sin", "cos", "tanh", "prng")
+FMA64 = ("v_fma_f64", "v_fmac_f64")
+# matrix_a_fmt and matrix_b_fmt by name; CBSZ and BLGP give them by number. The first two are 8 bits wide.
+FORMATS = ("fp8", "bf8", "fp6", "bf6", "fp4")
+
+
+class Access(namedtuple("Access", "kinds passes name writes reads execs valu states text")):
+    """One instruction as the hazard rules see it.
+
+    kinds: the classes that rules name; passes: how long a matrix instruction takes, in the unit that the rules of
+    its architecture count (passes of 4 cycles; on gfx1250, 8 or 16), else 0. name: the mnemonic, without suffix.
+    writes: spans; reads: (role, span) pairs, role one of A, B, C, index, scale, other. execs: writes EXEC.
+    valu: issues as a VALU instruction. states: the wait states that it gives, s_nop N gives N + 1.
+    """
+
+    __slots__ = ()
+    kinds: frozenset[str]
+    passes: int
+    name: str
+    writes: tuple[Span, ...]
+    reads: tuple[tuple[str, Span], ...]
+    execs: bool
+    valu: bool
+    states: int
+    text: str
+
+    def roles(self, *names: str) -> tuple[Span, ...]:
+        """The spans read in these roles."""
+        return tuple(span for role, span in self.reads if role in names)
+
+
+def entry_of(arch: str) -> Entry:
+    """The catalog entry of an AMD architecture with matrix instructions.
+
+    Raises:
+        Error: unknown architecture, or one of another vendor.
+    """
+    entry = catalog.entry(arch)
+    if entry.architecture.vendor != "amd":
+        raise Error(
+            f"wait states are counted on AMD's architectures alone; {entry.architecture.title} interlocks in "
+            "hardware. Give an AMD architecture, such as gfx942"
+        )
+    return entry
+
+
+def is_matrix(name: str) -> bool:
+    """Whether a mnemonic is that of an MFMA, SMFMAC, WMMA or SWMMAC."""
+    return name.startswith(MATRIX) and SCALE_PREFIX not in name
+
+
+def access(statement: Statement, entry: Entry, symbols: Mapping[str, int] = {}, strict: bool = False) -> Access:
+    """What a statement does on an architecture.
+
+    Args:
+        statement: from `mmacalc.isa.listing`.
+        entry: the catalog entry of the architecture.
+        symbols: the listing's `.set` symbols.
+        strict: refuse mnemonics of no known family instead of reading them by the general rule.
+
+    Raises:
+        Error: a matrix instruction that the architecture lacks or with too few operands; when strict also a
+            mnemonic of no known family, and an instruction of which no source gives the wait states.
+    """
+    name = _bare(statement.mnemonic)
+    if is_matrix(name):
+        one = _matrix(entry.instruction(name), statement, symbols)
+        if strict and "WMMA_F64" in one.kinds:
+            raise Error(f"no source says how many wait states {one.name} needs: LLVM 22.1.8 does not know it")
+        return one
+    if SCALE_PREFIX in name:
+        reads = tuple(("scale", span) for operand in statement.operands for span in spans(operand, symbols))
+        kinds = frozenset({"MFMA", "XDL"} if name.startswith("v_mfma") else ())
+        return Access(kinds, 0, name, (), reads, False, True, 1, statement.text)
+    if "::" in statement.text:
+        return _dual(statement, entry, symbols)
+    if strict and not name.startswith(KNOWN):
+        hint = did_you_mean(name, entry.names)
+        raise Error(f"'{statement.mnemonic}' is no AMD instruction that this reads.{hint} Mnemonics begin with v_, s_, "
+                    "ds_, buffer_, global_, flat_, scratch_, image_ or exp")  # fmt: skip
+    return _general(name, statement, symbols)
+
+
+def _bare(mnemonic: str) -> str:
+    """The mnemonic without encoding suffix, and without the underscore that macros of AMD's kernels put before it."""
+    for suffix in ("_e32", "_e64", "_dpp", "_sdwa", "_e64_dpp"):
+        mnemonic = mnemonic.removesuffix(suffix)
+    return mnemonic.removeprefix("_")
+
+
+def _matrix(instruction: Instruction, statement: Statement, symbols: Mapping[str, int]) -> Access:
+    operands = [spans(operand, symbols) for operand in statement.operands]
+    if len(operands) < 4 or not operands[0]:
+        raise Error(
+            f"{instruction.name} takes D, A, B and {'the index' if instruction.sparse else 'C'}, D a vector register "
+            f"tuple such as v[0:3]; got '{', '.join(statement.operands)}'"
+        )
+    # The index of a sparse instruction stands where C stands; C is then D.
+    roles = ("A", "B", "index" if instruction.sparse else "C", "scale", "scale")
+    reads = [(role, span) for role, found in zip(roles, operands[1:]) for span in found]
+    if instruction.sparse:
+        reads.append(("C", operands[0][0]))
+    kinds, passes = _length(instruction, statement)
+    return Access(kinds, passes, instruction.name, operands[0][:1], tuple(reads), False, True, 1, statement.text)
+
+
+def _length(instruction: Instruction, statement: Statement) -> tuple[frozenset[str], int]:
+    """The kinds and the length of a matrix instruction."""
+    inner, wide = instruction.formats["A"], _has_wide_operand(instruction, statement)
+    if instruction.architecture.layout != "mfma":
+        if inner in ("f32", "f64"):  # no XDL instruction: it runs as VALU instructions do, without co-execution
+            return frozenset({f"WMMA_{inner.upper()}"}), 0
+        # LLVM's scheduling model: 16 for iu8 and for f8f6f4 with an 8-bit operand, else 8.
+        slow = inner.startswith("iu") or (inner == "f8f6f4" and wide)
+        return frozenset({"SWMMAC" if instruction.sparse else "WMMA"}), 16 if slow else 8
+    cycles = instruction.cycles or 0
+    if "narrow_cycles" in instruction.facts and not wide:
+        cycles = instruction.facts["narrow_cycles"][1]
+    if inner == "f64":
+        return frozenset({"MFMA", "DGEMM", f"DGEMM{instruction.m}"}), cycles // 4
+    return frozenset({"MFMA", "SGEMM" if inner == "f32" else "XDL"}), cycles // 4
+
+
+def _has_wide_operand(instruction: Instruction, statement: Statement) -> bool:
+    """Whether A or B of an f8f6f4 instruction has an 8-bit format, which is also the default."""
+    for names in (("matrix_a_fmt", "cbsz"), ("matrix_b_fmt", "blgp")):
+        given = next((statement.modifiers[name] for name in names if name in statement.modifiers), "0")
+        code = given.lower().rsplit("_", 1)[-1]
+        if code not in FORMATS and code not in map(str, range(len(FORMATS))):
+            raise Error(f"{names[0]} and {names[1]} are 0 to {len(FORMATS) - 1} or {', '.join(FORMATS)}; got '{given}'")
+        if code in (*FORMATS[:2], "0", "1"):
+            return instruction.formats["A"] == "f8f6f4"
+    return False
+
+
+def _dual(statement: Statement, entry: Entry, symbols: Mapping[str, int]) -> Access:
+    """A VOPD pair is one instruction that does what both halves do."""
+    halves = [access(parse(half), entry, symbols) for half in statement.text.split("::")[:2] if half.strip()]
+    first = halves[0]
+    return first._replace(
+        kinds=frozenset().union(*(half.kinds for half in halves)),
+        writes=tuple(span for half in halves for span in half.writes),
+        reads=tuple(read for half in halves for read in half.reads),
+        text=statement.text,
+    )
+
+
+def _general(name: str, statement: Statement, symbols: Mapping[str, int]) -> Access:
+    if name.startswith("s_"):
+        return Access(frozenset(), 0, name, (), (), False, False, _nop_states(name, statement), statement.text)
+    operands = [spans(operand, symbols) for operand in statement.operands]
+    kinds = _kinds(name)
+    written, tied = _written(name, statement, kinds)
+    roles = ("", "A", "B", "C") if "DOT" in kinds else ()
+    reads: list[tuple[str, Span]] = []
+    for number, found in enumerate(operands):
+        if number >= written or tied:
+            role = roles[number] if 0 < number < len(roles) else "other"
+            # The accumulator of a DOT with three operands is its destination.
+            reads += [("C" if number == 0 and roles else role, span) for span in found]
+    writes = tuple(span for found in operands[:written] for span in found)
+    execs = name.startswith("v_cmpx")
+    return Access(kinds, 0, name, writes, tuple(reads), execs, "VALU" in kinds, 1, statement.text)
+
+
+def _nop_states(name: str, statement: Statement) -> int:
+    if name != "s_nop":
+        return 1
+    try:
+        return int(statement.operands[0], 0) + 1
+    except (IndexError, ValueError):
+        return 1
+
+
+def _kinds(name: str) -> frozenset[str]:
+    if name.startswith(MEMORY):
+        return frozenset({"MEM"})
+    if name.startswith("exp"):
+        return frozenset({"EXP"})
+    if not name.startswith("v_"):
+        return frozenset()
+    kinds = {"VALU"}
+    if name.startswith("v_accvgpr_read"):
+        kinds.add("ACC_READ")
+    elif name.startswith("v_accvgpr_write"):
+        kinds.add("ACC_WRITE")
+    elif name.startswith(("v_dot", "v_dual_dot")):
+        kinds.add("DOT")
+    elif name.startswith(FMA64):
+        kinds.add("FMA64")
+    elif name.split("_")[1] in TRANS:
+        kinds.add("TRANS")
+    return frozenset(kinds)
+
+
+def _written(name: str, statement: Statement, kinds: frozenset[str]) -> tuple[int, bool]:
+    """How many of the first operands are written, and whether those are read as well."""
+    flags = statement.modifiers
+    if "MEM" in kinds:
+        if name.startswith(("ds_", "lds_")) and any(word in name for word in DS_RETURNS):
+            return 1, False
+        if "atomic" in name and ("return" in flags.get("th", "").lower() or any(flag in flags for flag in RETURNS)):
+            return 1, name.startswith(("buffer_", "tbuffer_", "image_"))
+        if name.startswith("ds_") or "atomic" in name:
+            return 0, False
+        if any(word in name for word in STORES) or "lds" in flags:
+            return 0, False
+        return 1, "_d16" in name
+    if "EXP" in kinds or name.startswith(("v_cmp_", "v_cmpx_")):
+        return 0, False
+    if name.startswith(SWAPS):
+        return 2, True
+    kept = "unused_preserve" in flags.get("dst_unused", "").lower()
+    return 1, kept or any(word in name for word in TIED)

@@ -1,0 +1,265 @@
+"""The wait states that AMD's matrix instructions need, as rows of data; `mmacalc.isa.hazards` reads them.
+
+A book is what one source says about one architecture. Its rows:
+
+    (first, second, dependency, states, the source's own place or words[, between])
+
+first and second: kinds of `mmacalc.isa.access`, alternatives apart by a blank; `VALU-DOT` is a VALU that is no DOT.
+dependency: a name of `mmacalc.isa.hazards.DEPENDENCIES`. states: one number, or one for each length in the book's
+`lengths`. between: the row holds only when an instruction of that kind stands between the two.
+
+Kinds: XDL (every MFMA and SMFMAC but those of f64 and f32 inputs), SGEMM (f32 inputs), DGEMM4 and DGEMM16 (f64),
+MFMA (all of them); WMMA, SWMMAC, WMMA_F32 (16x16x4 f32); VALU, DOT, TRANS, FMA64, ACC_READ, ACC_WRITE (each a VALU);
+MEM (buffer, image, global, flat, scratch, LDS); EXP.
+
+LLVM's numbers are those of LLVM 22.1.8, confirmed by letting llc insert the nops (tests/test_waits_llvm.py).
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Row: TypeAlias = (
+        tuple[str, str, str, int | tuple[int, ...], str] | tuple[str, str, str, int | tuple[int, ...], str, str]
+    )
+
+__all__ = ["ARCHITECTURES", "BOOKS", "Book"]
+
+
+class Book(namedtuple("Book", "source lengths rows provenance")):
+    """What one source says about one architecture."""
+
+    __slots__ = ()
+    source: str
+    lengths: tuple[int, ...]
+    rows: tuple[Row, ...]
+    provenance: str
+
+
+LLVM = "LLVM 22.1.8"
+# Where LLVM's GCNHazardRecognizer has the numbers.
+_908, _90A, _VALU = "checkMAIHazards908", "checkMAIHazards90A", "checkMAIVALUHazards"
+_TRANS = "fixVALUTransCoexecutionHazards"
+_LDST, _COEXEC, _WMMA = "checkMAILdStHazards", "checkWMMACoexecutionHazards", "fixWMMAHazards"
+
+# --- gfx908: accumulators are in AccVGPRs, which only MFMA and v_accvgpr_* touch. Lengths 2, 8, 16 ---
+
+_LLVM_GFX908 = (
+    ("MFMA", "MFMA", "C exact", 0, _908),
+    ("MFMA", "MFMA", "C overlap", 2, _908),
+    ("MFMA", "MFMA", "A/B", 4, _908),
+    ("MFMA", "ACC_READ", "read", (4, 10, 18), _908),
+    ("MFMA", "ACC_WRITE", "write", (1, 7, 15), _908),
+    ("MFMA", "ACC_WRITE", "write C", (0, 5, 13), _908),
+    ("ACC_WRITE", "MFMA", "C", 1, _908),
+    ("ACC_WRITE", "MFMA", "A/B", 3, _908),
+    ("ACC_WRITE", "ACC_READ", "read", 3, _908),
+    ("ACC_WRITE", "ACC_WRITE", "write", 3, _908),
+    ("ACC_READ", "MEM", "read", 2, _LDST),
+    ("VALU-ACC_READ-ACC_WRITE", "MEM", "read", 1, _LDST, "ACC_READ ACC_WRITE"),
+    ("VALU-ACC_WRITE", "MFMA ACC_WRITE", "read", 2, _908),
+    ("VALU", "MFMA ACC_WRITE", "EXEC", 4, _908),
+)
+
+# --- gfx90a and later: what is common ---
+
+_LLVM_VALU = (
+    ("DGEMM", "FMA64", "after", 2, _VALU),
+    ("VALU-DOT", "MFMA", "read", 2, _90A),
+    ("VALU", "MFMA", "EXEC", 4, _90A),
+    ("DOT", "VALU", "same opcode C", 0, _VALU),
+    ("DOT", "VALU", "same opcode A/B", 3, _VALU),
+    ("DOT", "VALU MEM EXP", "other opcode read", 3, _VALU),
+    ("DOT", "VALU MEM", "other opcode write", 3, _VALU),
+)
+
+# --- gfx90a. Lengths 2, 8, 16 ---
+
+_LLVM_GFX90A = (
+    *_LLVM_VALU,
+    ("XDL SGEMM", "MFMA", "C exact", 0, _90A),
+    ("XDL SGEMM", "XDL SGEMM", "C overlap", (2, 8, 16), _90A),
+    ("XDL SGEMM", "DGEMM", "C overlap", (3, 9, 17), _90A),
+    ("XDL SGEMM", "MFMA", "A/B", (5, 11, 19), _90A),
+    ("XDL SGEMM", "VALU MEM EXP", "read", (5, 11, 19), _VALU),
+    ("XDL SGEMM", "VALU MEM", "write", (5, 11, 19), _VALU),
+    ("XDL SGEMM", "VALU MEM", "write C", (1, 7, 15), _VALU),
+    ("DGEMM16", "DGEMM", "C exact", 0, _90A),
+    ("DGEMM16", "DGEMM", "C overlap", 9, _90A),
+    ("DGEMM4", "DGEMM", "C", 4, _90A),
+    ("DGEMM", "XDL SGEMM", "C", 0, _90A),
+    ("DGEMM16", "MFMA", "A/B", 11, _90A),
+    ("DGEMM16", "VALU", "read", 11, _VALU),
+    ("DGEMM16", "MEM EXP", "read", 18, _VALU),
+    ("DGEMM16", "VALU MEM", "write", 11, _VALU),
+    ("DGEMM4", "MFMA", "A/B", 6, _90A),
+    ("DGEMM4", "VALU", "read", 6, _VALU),
+    ("DGEMM4", "MEM EXP", "read", 9, _VALU),
+    ("DGEMM4", "VALU MEM", "write", 6, _VALU),
+    ("VALU-MFMA", "MEM", "read", 2, _VALU, "DGEMM"),
+)
+
+# --- gfx942 and gfx950. Lengths 2, 4, 8, 16 ---
+
+_LLVM_GFX940 = (
+    *_LLVM_VALU,
+    ("XDL SGEMM", "MFMA", "C exact", (2, 0, 0, 0), _90A),
+    ("SGEMM", "SGEMM DGEMM", "C overlap", (2, 4, 8, 16), _90A),
+    ("SGEMM", "XDL", "C overlap", 0, _90A),
+    ("SGEMM", "MFMA", "A/B", (4, 6, 10, 18), _90A),
+    ("SGEMM", "VALU MEM EXP", "read", (4, 6, 10, 18), _VALU),
+    ("SGEMM", "VALU MEM", "write", (4, 6, 10, 18), _VALU),
+    ("XDL", "VALU MEM", "write C", (1, 3, 7, 15), _VALU),
+    ("DGEMM16", "MFMA", "C exact", 0, _90A),
+    ("DGEMM", "XDL", "C overlap", 0, _90A),
+    ("DGEMM4", "DGEMM4", "C exact", 4, _90A),
+    ("DGEMM4", "SGEMM DGEMM", "C overlap", 4, _90A),
+    ("DGEMM4", "MFMA", "A/B", 6, _90A),
+    ("DGEMM4", "VALU", "read", 6, _VALU),
+    ("DGEMM4", "MEM EXP", "read", 9, _VALU),
+    ("DGEMM4", "VALU MEM", "write", 6, _VALU),
+    ("DGEMM16", "MEM EXP", "read", 18, _VALU),
+    ("DGEMM16", "VALU MEM", "write", 11, _VALU),
+)
+
+_LLVM_GFX942 = (
+    *_LLVM_GFX940,
+    ("XDL", "MFMA", "C overlap", (3, 5, 9, 17), _90A),
+    ("XDL", "MFMA", "A/B", (5, 7, 11, 19), _90A),
+    ("XDL", "VALU MEM EXP", "read", (5, 7, 11, 19), _VALU),
+    ("XDL", "VALU MEM", "write", (5, 7, 11, 19), _VALU),
+    ("DGEMM16", "SGEMM DGEMM", "C overlap", 9, _90A),
+    ("DGEMM16", "MFMA", "A/B", 11, _90A),
+    ("DGEMM16", "VALU", "read", 11, _VALU),
+)
+
+_LLVM_GFX950 = (
+    *_LLVM_GFX940,
+    ("XDL", "XDL", "C overlap", (4, 6, 10, 18), _90A),
+    ("XDL", "SGEMM DGEMM", "C overlap", (3, 6, 10, 18), _90A),
+    ("XDL", "MFMA", "A/B", (5, 8, 12, 20), _90A),
+    ("XDL", "VALU MEM EXP", "read", (5, 8, 12, 20), _VALU),
+    ("XDL", "VALU MEM", "write", (5, 8, 12, 20), _VALU),
+    ("DGEMM16", "SGEMM DGEMM", "C overlap", 17, _90A),
+    ("DGEMM16", "MFMA", "A/B", 19, _90A),
+    ("DGEMM16", "VALU", "read", 19, _VALU),
+)
+
+# --- CDNA4 ISA guide, section 7.6, Table 38: the words are the table's first and second column, shortened ---
+
+_XDL, _SGEMM = "XDL or V_SMFMA* write VGPR", "SGEMM write VGPR"
+_D16, _D4, _DL = "V_MFMA_16x16x4_F64 write VGPR", "V_MFMA_4x4x4_F64 write VGPR", "DL ops write VGPR"
+
+_GUIDE_COMMON = (
+    ("VALU-DOT", "MFMA", "read", 2, "Non-DLops VALU write VGPR | V_MFMA* or V_SMFMA* read VGPR"),
+    ("DOT", "DOT", "same opcode C", 0, f"{_DL} | DLops of the same opcode read it as SrcC"),
+    ("DOT", "DOT", "same opcode A/B", 3, f"{_DL} | DLops of the same opcode read it as SrcA/B"),
+    ("DOT", "VALU MFMA MEM EXP", "other opcode read", 3, f"{_DL} | any other opcode reads VGPR"),
+    ("DOT", "VALU MFMA MEM", "other opcode write", 3, f"{_DL} | any other opcode writes VGPR"),
+    ("XDL", "XDL", "C forwarded", (2, 0, 0, 0), f"{_XDL} | XDL reads SrcC exactly same as 1st vDst"),
+    ("SGEMM", "SGEMM", "C forwarded", (2, 0, 0, 0), f"{_SGEMM} | SGEMM reads SrcC exactly same as 1st vDst"),
+    ("SGEMM", "SGEMM DGEMM", "C not forwarded", (2, 4, 8, 16), f"{_SGEMM} | S/DGEMM read SrcC overlapped"),
+    ("SGEMM", "XDL", "C", 0, f"{_SGEMM} | XDL reads SrcC overlapped"),
+    ("SGEMM", "MFMA", "A/B", (4, 6, 10, 18), f"{_SGEMM} | MFMA reads SrcA, SrcB or index"),
+    ("SGEMM", "MEM EXP", "read", (4, 6, 10, 18), f"{_SGEMM} | VM, LDS, FLAT, Export read VGPR"),
+    ("SGEMM", "VALU", "read", (4, 6, 10, 18), f"{_SGEMM} | VALU read VGPR (RAW)"),
+    ("SGEMM", "VALU", "write", (4, 6, 10, 18), f"{_SGEMM} | VALU write VGPR (WAW)"),
+    ("DGEMM16", "DGEMM16", "C exact", 0, f"{_D16} | V_MFMA_16x16x4_F64 reads SrcC exactly same"),
+    ("DGEMM16 DGEMM4", "XDL", "C", 0, "V_MFMA*F64 write VGPR | XDL reads SrcC overlapped"),
+    ("DGEMM16", "MEM EXP", "read", 18, f"{_D16} | VM, LDS, FLAT and Export read VGPR"),
+    ("DGEMM4", "DGEMM4", "C exact", 4, f"{_D4} | V_MFMA_4x4x4_F64 reads SrcC exactly same"),
+    ("DGEMM4", "SGEMM DGEMM", "C overlap", 4, f"{_D4} | S/DGEMM read SrcC overlapped"),
+    ("DGEMM4", "MFMA", "A/B", 6, f"{_D4} | MFMA reads SrcA, SrcB or index"),
+    ("DGEMM4", "VALU", "read", 6, f"{_D4} | VALU read VGPR (RAW)"),
+    ("DGEMM4", "VALU", "write", 6, f"{_D4} | VALU write VGPR (WAW)"),
+    ("DGEMM4", "MEM EXP", "read", 9, f"{_D4} | VM, LDS, FLAT and Export read VGPR"),
+    ("VALU", "MFMA", "EXEC", 4, "V_CMPX* write EXEC MASK | V_MFMA*"),
+)
+
+_GUIDE_CDNA4 = (
+    *_GUIDE_COMMON,
+    ("XDL", "XDL", "C not forwarded", (4, 6, 10, 18), f"{_XDL} | XDL reads SrcC overlapped"),
+    ("XDL", "SGEMM DGEMM", "C", (3, 6, 10, 18), f"{_XDL} | S/DGEMM read SrcC"),
+    ("XDL", "MFMA", "A/B", (5, 8, 12, 20), f"{_XDL} | MFMA reads SrcA, SrcB or index"),
+    ("XDL", "MEM EXP", "read", (5, 8, 12, 20), f"{_XDL} | VM, LDS, FLAT, Export read VGPR"),
+    ("XDL", "VALU", "read", (5, 8, 12, 20), f"{_XDL} | VALU read VGPR (RAW)"),
+    ("XDL", "VALU", "write", (5, 8, 12, 20), f"{_XDL} | VALU write VGPR (WAW)"),
+    ("DGEMM16", "SGEMM DGEMM", "C overlap", 17, f"{_D16} | S/DGEMM read SrcC overlapped"),
+    ("DGEMM16", "MFMA", "A/B", 19, f"{_D16} | MFMA reads SrcA, SrcB or index"),
+    ("DGEMM16", "VALU", "read", 19, f"{_D16} | VALU read VGPR (RAW)"),
+    ("DGEMM16", "VALU", "write", 19, f"{_D16} | VALU write VGPR (WAW)"),
+)
+
+# CDNA3's guide has the table without CDNA4's extra state. It is not among the project's sources, so it is
+# unconfirmed: shown, but not counted.
+_GUIDE_CDNA3 = (
+    *_GUIDE_COMMON,
+    ("XDL", "XDL", "C not forwarded", (3, 5, 9, 17), f"{_XDL} | XDL reads SrcC overlapped"),
+    ("XDL", "SGEMM DGEMM", "C", (3, 5, 9, 17), f"{_XDL} | S/DGEMM read SrcC"),
+    ("XDL", "MFMA", "A/B", (5, 7, 11, 19), f"{_XDL} | MFMA reads SrcA, SrcB or index"),
+    ("XDL", "MEM EXP", "read", (5, 7, 11, 19), f"{_XDL} | VM, LDS, FLAT, Export read VGPR"),
+    ("XDL", "VALU", "read", (5, 7, 11, 19), f"{_XDL} | VALU read VGPR (RAW)"),
+    ("XDL", "VALU", "write", (5, 7, 11, 19), f"{_XDL} | VALU write VGPR (WAW)"),
+    ("DGEMM16", "SGEMM DGEMM", "C overlap", 9, f"{_D16} | S/DGEMM read SrcC overlapped"),
+    ("DGEMM16", "MFMA", "A/B", 11, f"{_D16} | MFMA reads SrcA, SrcB or index"),
+    ("DGEMM16", "VALU", "read", 11, f"{_D16} | VALU read VGPR (RAW)"),
+    ("DGEMM16", "VALU", "write", 11, f"{_D16} | VALU write VGPR (WAW)"),
+)
+
+# --- WMMA: V_NOPs or independent VALU instructions ---
+
+_LLVM_GFX11 = (
+    ("WMMA", "WMMA", "A/B", 1, _WMMA),
+    ("WMMA", "WMMA", "C", 0, _WMMA),
+)
+
+_LLVM_GFX12 = (
+    ("WMMA SWMMAC", "WMMA SWMMAC", "A/B/index", 1, _WMMA),
+    ("WMMA SWMMAC", "WMMA SWMMAC", "C", 0, _WMMA),
+)
+
+# Lengths 8 and 16: LLVM's latency of the WMMA.
+_LLVM_GFX1250 = (
+    ("WMMA SWMMAC WMMA_F32", "WMMA SWMMAC WMMA_F32", "C", 0, _WMMA),
+    ("WMMA SWMMAC WMMA_F32", "WMMA SWMMAC WMMA_F32", "A/B/index", 1, _WMMA),
+    ("TRANS", "WMMA SWMMAC WMMA_F32", "read", 1, _TRANS),
+    ("TRANS", "WMMA SWMMAC WMMA_F32", "write read", 1, _TRANS),
+    ("WMMA", "WMMA SWMMAC", "A/B/index", (5, 9), _COEXEC),
+    ("SWMMAC", "WMMA SWMMAC", "A/B/index", (3, 5), _COEXEC),
+    ("WMMA", "VALU-TRANS", "read", (4, 8), _COEXEC),
+    ("WMMA", "VALU-TRANS", "write", (4, 8), _COEXEC),
+    ("WMMA", "VALU-TRANS", "write A/B/index", (4, 8), _COEXEC),
+    ("SWMMAC", "VALU-TRANS", "read", (2, 4), _COEXEC),
+    ("SWMMAC", "VALU-TRANS", "write", (2, 4), _COEXEC),
+    ("SWMMAC", "VALU-TRANS", "write A/B/index", (2, 4), _COEXEC),
+)
+
+_OURS = "two sources agree"  # the rows, and LLVM's own answers to generated pairs
+
+BOOKS = {
+    "gfx908": Book(LLVM, (2, 8, 16), _LLVM_GFX908, _OURS),
+    "gfx90a": Book(LLVM, (2, 8, 16), _LLVM_GFX90A, _OURS),
+    "gfx942": Book(LLVM, (2, 4, 8, 16), _LLVM_GFX942, _OURS),
+    "gfx950": Book(LLVM, (2, 4, 8, 16), _LLVM_GFX950, _OURS),
+    "gfx11": Book(LLVM, (8, 16), _LLVM_GFX11, _OURS),
+    "gfx12": Book(LLVM, (8, 16), _LLVM_GFX12, _OURS),
+    "gfx1250": Book(LLVM, (8, 16), _LLVM_GFX1250, _OURS),
+    "CDNA3 guide": Book("CDNA3 ISA guide, dependency table", (2, 4, 8, 16), _GUIDE_CDNA3, "unconfirmed"),
+    "Table 38": Book("CDNA4 ISA guide, Table 38", (2, 4, 8, 16), _GUIDE_CDNA4, "one source"),
+}
+
+# Catalog architecture -> LLVM's book, the guide's book or None, what a wait state is filled with.
+ARCHITECTURES = {
+    "cdna1": ("gfx908", None, "s_nop"),
+    "cdna2": ("gfx90a", None, "s_nop"),
+    "cdna3": ("gfx942", "CDNA3 guide", "s_nop"),
+    "cdna4": ("gfx950", "Table 38", "s_nop"),
+    "rdna3": ("gfx11", None, "v_nop"),
+    "rdna4": ("gfx12", None, "v_nop"),
+    "cdna5": ("gfx1250", None, "v_nop"),
+    "gfx1251": ("gfx1250", None, "v_nop"),
+}

@@ -1,0 +1,294 @@
+"""Wait states and lint: the ISA guide's table, the record, listings of every style, and the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mmacalc
+from mmacalc.cli import answer
+from mmacalc.isa.hazard_rules import ARCHITECTURES, BOOKS
+from mmacalc.isa.lint import lint
+from mmacalc.isa.listing import read_listing, spans
+
+# A gfx950 instruction of each class and length, D in v[0:...], inputs apart from it.
+FIRST = {
+    ("XDL", 2): "v_mfma_f32_4x4x4_16b_f16 v[0:3], v[64:65], v[68:69], v[72:75]",
+    ("XDL", 4): "v_mfma_f32_16x16x32_bf16 v[0:3], v[64:67], v[68:71], v[72:75]",
+    ("XDL", 8): "v_mfma_f32_32x32x16_f16 v[0:15], v[64:67], v[68:71], v[80:95]",
+    ("XDL", 16): "v_mfma_f32_32x32x4_2b_bf16 v[0:31], v[64:65], v[68:69], v[96:127]",
+    ("SGEMM", 2): "v_mfma_f32_4x4x1_16b_f32 v[0:3], v64, v68, v[72:75]",
+    ("SGEMM", 8): "v_mfma_f32_16x16x4_f32 v[0:3], v64, v68, v[72:75]",
+    ("SGEMM", 16): "v_mfma_f32_32x32x2_f32 v[0:15], v64, v68, v[80:95]",
+    ("DGEMM", 16): "v_mfma_f64_16x16x4_f64 v[0:7], v[64:65], v[68:69], v[72:79]",
+    ("DGEMM", 4): "v_mfma_f64_4x4x4_4b_f64 v[0:1], v[64:65], v[68:69], v[72:73]",
+}
+# What comes second, reading v[0:...] as the row says; x stands for XDL, s for SGEMM, d for DGEMM.
+SECOND = {
+    "xC": "v_mfma_f32_16x16x16_f16 v[140:143], v[130:131], v[132:133], v[{0}:{1}]",
+    "sC": "v_mfma_f32_16x16x1_4b_f32 v[140:155], v130, v131, v[0:15]",
+    "A": "v_mfma_f32_16x16x16_f16 v[140:143], v[0:1], v[132:133], v[136:139]",
+    "B": "v_mfma_f64_4x4x4_4b_f64 v[140:141], v[130:131], v[0:1], v[136:137]",
+    "index": "v_smfmac_f32_16x16x32_f16 v[140:143], v[130:131], v[132:135], v1",
+    "read": "v_add_f32 v200, v1, v201",
+    "write": "v_mov_b32 v1, 0",
+    "store": "global_store_dword v[200:201], v1, off",
+    "lds": "ds_write_b32 v200, v1",
+}
+# CDNA4 ISA guide, Table 38, copied a second time, by hand: class -> second -> states by length.
+TABLE_38 = {
+    "XDL": {"A": (5, 8, 12, 20), "B": (5, 8, 12, 20), "index": (5, 8, 12, 20), "read": (5, 8, 12, 20),
+            "write": (5, 8, 12, 20), "store": (5, 8, 12, 20), "lds": (5, 8, 12, 20), "sC": (3, 6, 10, 18)},
+    "SGEMM": {"A": (4, 6, 10, 18), "B": (4, 6, 10, 18), "index": (4, 6, 10, 18), "read": (4, 6, 10, 18),
+              "write": (4, 6, 10, 18), "store": (4, 6, 10, 18), "lds": (4, 6, 10, 18)},
+    "DGEMM": {"A": (0, 6, 0, 19), "B": (0, 6, 0, 19), "index": (0, 6, 0, 19), "read": (0, 6, 0, 19),
+              "write": (0, 6, 0, 19), "store": (0, 9, 0, 18), "lds": (0, 9, 0, 18), "sC": (0, 4, 0, 17)},
+}  # fmt: skip
+
+
+def test_every_row_of_table_38_is_the_guides_answer():
+    for (kind, passes), first in FIRST.items():
+        for name, numbers in TABLE_38[kind].items():
+            wait = mmacalc.wait_states(first, SECOND[name], "gfx950")
+            assert wait.guide == numbers[(2, 4, 8, 16).index(passes)], (first, name, wait)
+            assert "Table 38" in wait.rule or wait.llvm > wait.guide
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "llvm", "guide"),
+    [
+        # "Exactly the same" takes as many passes too: 4 passes, then 2.
+        (FIRST["XDL", 4], "v_mfma_f32_4x4x4_16b_f16 v[0:3], v[64:65], v[68:69], v[0:3]", 0, 6),
+        (FIRST["XDL", 4], "v_mfma_f32_16x16x16_f16 v[0:3], v[64:65], v[68:69], v[0:3]", 0, 0),
+        (FIRST["XDL", 2], "v_mfma_f32_4x4x4_16b_f16 v[0:3], v[64:65], v[68:69], v[0:3]", 2, 2),
+        (FIRST["XDL", 4], "v_mfma_f32_16x16x4_f32 v[0:3], v64, v68, v[0:3]", 0, 6),
+        (FIRST["SGEMM", 2], "v_mfma_f32_4x4x4_16b_f16 v[0:3], v[64:65], v[68:69], v[0:3]", 2, 0),
+        (FIRST["SGEMM", 8], "v_mfma_f32_16x16x16_f16 v[2:5], v[64:65], v[68:69], v[2:5]", 0, 0),
+        (FIRST["DGEMM", 16], "v_mov_b32 v7, 0", 11, 19),
+        ("v_dot4_i32_i8 v64, v1, v2, v3", FIRST["SGEMM", 8], 0, 3),
+        # The guide at hand has no row of a write after a read.
+        (FIRST["XDL", 16], "v_mov_b32 v96, 0", 15, 0),
+    ],
+)
+def test_where_llvm_and_the_guide_differ_both_are_kept_and_the_larger_counts(first, second, llvm, guide):
+    wait = mmacalc.wait_states(first, second, "gfx950")
+    assert (wait.llvm, wait.guide, wait.states) == (llvm, guide, max(llvm, guide))
+    assert int(wait) == wait.states == len(range(wait))
+
+
+def test_the_length_of_f8f6f4_follows_its_formats():
+    def states(formats: str, registers: str) -> int:
+        first = f"v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[64:{registers}], v[80:87], v[0:15]{formats}"
+        return mmacalc.wait_states(first, "v_mov_b32 v200, v1", "gfx950").states
+
+    assert states("", "71") == states(" cbsz:1 blgp:4", "71") == states(" cbsz:4", "67") == 20
+    assert states(" cbsz:2 blgp:4", "69") == 12
+
+
+def test_the_largest_of_several_dependencies_is_named():
+    first = FIRST["XDL", 8]
+    wait = mmacalc.wait_states(first, "v_mfma_f32_32x32x16_f16 v[0:15], v[64:67], v[0:3], v[0:15]", "gfx950")
+    assert wait.states == 12
+    assert "as A, B" in wait.rule
+    assert wait.registers == "v[0:3]"
+
+
+def test_accumulation_registers_are_not_vgprs_of_the_same_number():
+    first = "v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]"
+    assert mmacalc.wait_states(first, "v_mov_b32 v4, v5", "gfx942").states == 0
+    assert mmacalc.wait_states(first, "v_accvgpr_read_b32 v4, a5", "gfx942").states == 11
+    assert mmacalc.wait_states(first, "global_store_dwordx4 v[20:21], a[12:15], off", "gfx942").states == 11
+
+
+def test_case_aliases_and_suffixes_make_no_difference():
+    plain = mmacalc.wait_states(
+        "v_mfma_f32_32x32x8_f16 v[0:15], v[16:17], v[18:19], v[0:15]", "v_mov_b32 v20, v0", "gfx942"
+    )
+    other = mmacalc.wait_states(
+        "  V_MFMA_F32_32X32X8F16 V[0:15], v[16 : 17], v[18:19], v[0:15] // x", "V_MOV_B32_e32 v20, v0", "MI300X"
+    )
+    assert plain == other
+
+
+def test_only_valu_instructions_fill_the_wait_states_of_wmma():
+    first, second = "v_wmma_i32_16x16x64_iu8 v[0:7], v[8:15], v[16:23], v[0:7]", "v_mov_b32 v30, v0"
+    wait = mmacalc.wait_states(first, second, "gfx1250")
+    assert (wait.states, wait.unit, wait.guide, wait.mend) == (8, "v_nop", None, ("v_nop",) * 8)
+    filler = ["s_nop 7"] * 3 + ["v_add_f32 v40, v41, v42"] * 3 + ["s_mov_b32 s0, 0"]
+    [found] = lint("\n".join([first, *filler, second]), "gfx1250")
+    assert (found.given, found.missing, found.mend) == (3, 5, ("v_nop",) * 5)
+
+
+def test_a_scale_prefix_only_reads_and_an_instruction_without_a_source_is_refused():
+    prefix = "v_mfma_ld_scale_b32 v20, v21"
+    assert mmacalc.wait_states("v_mov_b32 v20, 0", prefix, "gfx950").states == 2
+    assert mmacalc.wait_states(prefix, "v_mov_b32 v20, 0", "gfx950").states == 0
+    unknown = "v_wmma_f64_16x16x4_f64 v[0:15], v[16:19], v[20:23], v[0:15]"
+    with pytest.raises(mmacalc.Error, match="no source"):
+        mmacalc.wait_states(unknown, "v_mov_b32 v40, v0", "gfx1251")
+    assert lint(f"{unknown}\nv_mov_b32 v40, v0", "gfx1251") == ()
+
+
+def test_every_row_is_well_formed():
+    from mmacalc.isa.hazards import DEPENDENCIES, judge_of
+
+    for name in ARCHITECTURES:
+        assert judge_of(name).most <= 20
+    for book in BOOKS.values():
+        for row in book.rows:
+            assert row[2] in DEPENDENCIES
+            assert not isinstance(row[3], tuple) or len(row[3]) == len(book.lengths)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "arch", "words"),
+    [
+        ("hello", "v_mov_b32 v0, v1", "gfx942", "'hello'"),
+        ("", "v_mov_b32 v0, v1", "gfx942", "no instruction"),
+        ("v_mov_b32 v0, v1\ns_nop 0", "s_nop 0", "gfx942", "2 instructions"),
+        ("v_mfma_f32_32x32x8_f61 v[0:15], v[16:17], v[18:19], v[0:15]", "s_nop 0", "gfx942", "Did you mean"),
+        ("v_mfma_f32_32x32x8_f16 v[0:15], v[16:17]", "s_nop 0", "gfx942", "takes D, A, B and C"),
+        ("v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[16:23], v[24:31], v[0:15] cbsz:7", "s_nop 0", "gfx950", "got '7'"),
+        ("s_nop 0", "s_nop 0", "gfx9000", "unknown architecture"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_a_reason(first, second, arch, words):
+    with pytest.raises(mmacalc.Error, match=re.escape(words)):
+        mmacalc.wait_states(first, second, arch)
+
+
+@given(st.text(alphabet="vas[]0123456789:, .;/#*_mfmaf32x\t\n=+()", max_size=80))
+def test_no_text_breaks_the_reader(text):
+    for statement in read_listing(text).statements:
+        for operand in statement.operands:
+            spans(operand)
+    with contextlib.suppress(mmacalc.Error):
+        lint(text, "gfx942")
+
+
+# --- lint ---
+
+MFMA = "v_mfma_f32_32x32x8_f16 v[0:15], v[16:17], v[18:19], v[0:15]"
+READ = "v_mov_b32 v20, v0"
+
+
+def lines_of(text, arch="gfx942"):
+    return [(one.line, one.missing) for one in lint(text, arch)]
+
+
+@pytest.mark.parametrize(
+    "filler",
+    [
+        "s_nop 10", "s_nop 0xa", "s_nop 4\ns_nop 5", "s_nop 7 ; comment\n\n// s_nop 0\n# more\ns_nop 2",
+        "v_mov_b32 v40, v41\n" * 11, "label: s_nop 8\nother:\n  s_waitcnt vmcnt(0)\n\ts_barrier",
+        "/* s_nop 0\n two lines */ s_nop 10", ".p2align 2\ns_nop 9\n.loc 1 2 3\n s_setprio 1",
+    ],
+)  # fmt: skip
+def test_a_clean_listing_has_no_findings(filler):
+    assert lines_of(f"{MFMA}\n{filler}\n{READ}") == []
+    assert lines_of(f"{MFMA}\n{READ}") == [(2, 11)]
+
+
+def test_a_finding_has_its_line_the_rule_and_what_mends_it_and_mends_what_follows():
+    text = f"kernel:\n\t{MFMA} // why\n\ts_nop 3 ; wait\n\t{READ}\n\tv_mov_b32 v21, v1\n\tv_mov_b32 v22, v2\n"
+    found = lint(text, "gfx942")
+    assert [(one.line, one.first_line, one.given, one.missing, one.mend) for one in found] == [
+        (4, 2, 4, 7, ("s_nop 6",)), (5, 2, 5, 6, ()), (6, 2, 6, 5, ()),
+    ]  # fmt: skip
+    assert found[0].wait.states == 11
+    mended = text.replace(f"\t{READ}", f"\t{found[0].mend[0]}\n\t{READ}")
+    assert lint(mended, "gfx942") == ()
+
+
+def test_sources_and_exec_are_watched_too():
+    assert lines_of(f"v_mov_b32 v17, 0\n{MFMA}") == [(2, 2)]
+    assert lines_of(f"v_cmpx_eq_u32_e32 v30, v31\ns_nop 1\n{MFMA}") == [(3, 2)]
+    assert lines_of(f"{MFMA}\ns_nop 0\nglobal_load_dword v3, v[30:31], off") == [(3, 10)]
+    assert lines_of("v_mfma_f32_32x32x8_f16 v[0:15], v[16:17], v[18:19], v[40:55]\nv_mov_b32 v55, 0") == [(2, 7)]
+
+
+def test_every_path_is_followed():
+    loop = f"s_nop 15\nhead:\nv_mov_b32 v20, v0\ns_nop 15\n{MFMA}\ns_cbranch_scc1 head\ns_endpgm"
+    assert lines_of(loop) == [(3, 10)]
+    skipped = f"{MFMA}\ns_cbranch_vccnz far\ns_nop 15\nfar:\n{READ}"
+    assert lines_of(skipped) == [(5, 10)]
+    never = f"{MFMA}\ns_branch far\n{READ}\nfar:\ns_nop 15\n{READ}"
+    assert lines_of(never) == []
+    ended = f"{MFMA}\ns_endpgm\nnext_kernel:\n{READ}"
+    assert lines_of(ended) == []
+    local = f"1:\n{READ}\ns_nop 15\n{MFMA}\ns_cbranch_scc0 1b"
+    assert lines_of(local) == [(2, 10)]
+
+
+def test_symbols_macros_metadata_and_duals_are_read():
+    tensile = f".set vgprC, 0\nvgprOut = vgprC+40\n{MFMA}\nv_mov_b32 v[vgprOut+1], v[vgprC+2*3]"
+    assert lines_of(tensile) == [(4, 11)]
+    assert lines_of(f"{MFMA}\n.macro NEVER\n{READ}\n.endm\ns_nop 15\n{READ}") == []
+    metadata = f"{MFMA}\n.amdgpu_metadata\n---\namdhsa.kernels:\n  - .args: [v0]\n{READ}\n.end_amdgpu_metadata\n"
+    assert lines_of(metadata) == []
+    dual = (
+        "v_wmma_f32_16x16x32_f16 v[0:7], v[8:15], v[16:23], v[0:7]\nv_dual_mov_b32 v30, v31 :: v_dual_mov_b32 v33, v4"
+    )
+    assert lines_of(dual, "gfx1250") == [(2, 4)]
+    high = "v_wmma_f32_16x16x32_f16 v[0:7] /*v[256:263]*/, v[8:15], v[16:23], v[0:7]\nv_mov_b32 v30, v0"
+    assert lines_of(high, "gfx1250") == []
+
+
+def test_a_disassembly_with_addresses_is_followed_through_its_branches():
+    text = """
+kernel.o:	file format elf64-amdgpu
+
+Disassembly of section .text:
+
+0000000000001900 <kernel>:
+	v_mov_b32_e32 v20, v0                                      // 000000001900: 7E280300
+	s_nop 15                                                   // 000000001904: BF80000F
+	v_mfma_f32_32x32x8_f16 v[0:15], v[16:17], v[18:19], v[0:15]// 000000001908: D3CC8000 04022510
+	s_cbranch_scc1 65531                                       // 000000001910: BF85FFFB <kernel+0x0>
+	s_endpgm                                                   // 000000001914: BF810000
+"""
+    assert lines_of(text) == [(7, 10)]
+
+
+def test_unknown_mnemonics_are_read_by_the_general_rule():
+    assert lines_of(f"{MFMA}\nv_brand_new_b32 v30, v0") == [(2, 11)]
+    assert lines_of(f"{MFMA}\n_v_add_co_u32 v30, vcc, v0, v1") == [(2, 11)]
+    assert lines_of(f"{MFMA}\nFOO_MACRO v30, v0") == []
+
+
+def test_a_matrix_instruction_that_the_architecture_lacks_is_an_error_with_its_line():
+    with pytest.raises(mmacalc.Error, match=r"^line 3: CDNA2 has no instruction"):
+        lint("\n\nv_mfma_f32_16x16x8_xf32 v[0:3], v[4:5], v[6:7], v[0:3]", "gfx90a")
+
+
+# --- the command line ---
+
+
+def test_lint_has_status_1_for_findings_0_for_none_and_2_for_bad_input(tmp_path):
+    listing = tmp_path / "kernel.s"
+    listing.write_text(f"{MFMA}\n{READ}\n")
+    found = answer(["lint", "-a", "gfx942", str(listing)])
+    assert found.status == 1
+    assert f"{listing}:2: {READ}" in found.out
+    assert "put s_nop 10 before it" in found.out
+    data = json.loads(answer(["lint", "-a", "gfx942", str(listing), "--json"]).out)
+    assert [one["line"] for one in data["findings"]] == [2]
+    listing.write_text(f"{MFMA}\ns_nop 10\n{READ}\n")
+    assert answer(["lint", "-a", "gfx942", str(listing)])[::2] == (0, "")
+    assert answer(["lint", "-a", "gfx942", str(tmp_path / "none.s")]).status == 2
+
+
+def test_waits_prints_both_sources_and_the_nops():
+    line = answer(["waits", "-a", "gfx950", FIRST["DGEMM", 16], "v_mov_b32 v7, 0"])
+    assert line.status == 0
+    assert line.out.startswith("19 wait states (s_nop 15; s_nop 2)\n")
+    assert "11  LLVM 22.1.8" in line.out
+    assert "19  CDNA4 ISA guide, Table 38" in line.out
+    data = json.loads(answer(["waits", "-a", "gfx950", FIRST["DGEMM", 16], "v_mov_b32 v7, 0", "--json"]).out)
+    assert (data["states"], data["llvm"], data["guide"], data["unit"]) == (19, 11, 19, "s_nop")
+    assert answer(["waits", "-a", "gfx950", "nonsense", "v_mov_b32 v7, 0"]).status == 2
