@@ -5,8 +5,6 @@ The registers are filled and read here from `Operand.table` alone, by code of th
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -76,11 +74,11 @@ def settings(inst, wave):
 
 
 def random_codes(rng, inst, name, shape, fields):
-    format = inst.format(name, fields)
-    codes = rng.integers(0, 1 << format.bits, shape, dtype=np.uint64, endpoint=False)
+    form = inst.format(name, fields)
+    codes = rng.integers(0, 1 << form.bits, shape, dtype=np.uint64, endpoint=False)
     if name in ("SA", "SB"):
-        codes = SCALE_ONE[format.name] + rng.integers(-3, 4, shape)
-    return codes.astype(f"u{max(8, format.bits) // 8}")
+        codes = SCALE_ONE[form.name] + rng.integers(-3, 4, shape)
+    return codes.astype(f"u{max(8, form.bits) // 8}")
 
 
 def matrices(rng, inst, fields):

@@ -95,8 +95,10 @@ def different_operands():
     found = {}
     for arch in mmacalc.architectures():
         for instruction in mmacalc.instructions(arch):
+            if "wgmma" in instruction.features and instruction.n not in (8, 24, 96):
+                continue  # test_nvidia_layouts compares every N with its closed form
             for wave in instruction.architecture.waves:
-                for name in instruction.operands:
+                for name in instruction.register_operands:
                     operand = instruction.operand(name, wave)
                     found.setdefault((operand.layout, operand.placement.slot_bits, wave), operand)
     return list(found.values())

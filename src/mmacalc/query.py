@@ -11,8 +11,9 @@ from .modifiers import negated
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
-    from .record import Element, Instruction, Location, Operand
+    from .record import Element, Instruction, Operand
 
 __all__ = ["Term", "calculation", "find", "formats_named", "same_blocks", "scales", "sign"]
 
@@ -40,19 +41,27 @@ def sign(operand: Operand, lsb: int) -> str:
 
 def _blgp_signs(operand: Operand) -> int:
     """BLGP of an FP64 MFMA negates A, B and C by its three bits (CDNA3 ISA guide, VOP3P-MAI fields)."""
-    return operand.fields.get("blgp", 0) if operand.instruction.formats["A"] == "f64" else 0
+    return operand.fields.get("blgp", 0) if operand.instruction.formats.get("A") == "f64" else 0
+
+
+class Elsewhere(namedtuple("Elsewhere", "name instruction")):
+    """An operand whose elements are in no register (B of wgmma)."""
+
+    __slots__ = ()
+    name: str
+    instruction: Instruction
 
 
 class Term(namedtuple("Term", "operand location element sign")):
     """One factor or addend of an output calculation.
 
-    operand: which matrix; location: where it is read; element: the (row, column, block) that this location
-    holds when no modifier is set; sign: as `sign` gives it.
+    operand: which matrix; location: where it is read, None of an `Elsewhere`; element: the (row, column, block)
+    that this location holds when no modifier is set; sign: as `sign` gives it.
     """
 
     __slots__ = ()
-    operand: Operand
-    location: Location
+    operand: Operand | Elsewhere
+    location: Any  # a Location
     element: tuple[int, int, int]
     sign: str
 
@@ -63,8 +72,16 @@ def calculation(
     """What one element of D is the sum of: the (A, B) factors in ascending k, and the C term (None if sparse).
 
     For a replicated operand, the first copy is named.
+
+    Raises:
+        Error: the instruction only moves a matrix, or the places of its elements are not known.
     """
-    operands = {name: instruction.operand(name, wave, **fields) for name in instruction.operands}
+    if instruction.flops == 0:
+        raise Error(f"{instruction.name} moves a matrix and calculates nothing")
+    operands: dict[str, Operand | Elsewhere] = {}
+    for name in instruction.operands:
+        here = name in instruction.register_operands
+        operands[name] = instruction.operand(name, wave, **fields) if here else Elsewhere(name, instruction)
     products = tuple(
         (_term(operands["A"], i=i, k=k, block=block), _term(operands["B"], k=k, j=j, block=block))
         for k in range(instruction.k)
@@ -92,7 +109,10 @@ def scales(
     return tuple((range(k, k + size), _term(a, i=i, k=k), _term(b, k=k, j=j)) for k in range(0, instruction.k, size))
 
 
-def _term(operand: Operand, **coordinates: int) -> Term:
+def _term(operand: Operand | Elsewhere, **coordinates: int) -> Term:
+    if isinstance(operand, Elsewhere):
+        row, col = (("i", "k"), ("k", "j"), ("i", "j"))["ABC".index(operand.name)]
+        return Term(operand, None, (coordinates[row], coordinates[col], coordinates["block"]), "")
     location = operand.locate(**coordinates)[0]
     plain = operand.instruction.operand(operand.name, operand.wave, **_layout_free(operand))
     found = list(plain.elements(location.lane, location.item))

@@ -384,6 +384,12 @@ class Instruction:
         return ("A", "B", "C", "D", "SA", "SB") if self.scaled else ("A", "B", "C", "D")
 
     @property
+    def register_operands(self) -> tuple[str, ...]:
+        """Those of `operands` whose elements have known places in registers (not B of wgmma, nor wmma fragments)."""
+        elsewhere = self.facts.get("elsewhere", {})
+        return tuple(name for name in self.operands if name not in elsewhere)
+
+    @property
     def scaled(self) -> bool:
         """Whether blocks of k are multiplied by scales, the operands SA and SB."""
         return "scale" in self.features
@@ -489,7 +495,9 @@ class Instruction:
         """What else a user should know: the architecture's notes on this instruction's features and formats."""
         about = {*self.features, *self.formats.values()}
         notes: dict[str, str] = self.architecture.facts.get("notes", {})
-        return tuple(text for topic, text in notes.items() if topic in about)
+        why = self.facts.get("unconfirmed", ())
+        doubts = [f"{part}: {why[part]}" for part in why] if isinstance(why, dict) else []
+        return (*doubts, *(text for topic, text in notes.items() if topic in about))
 
     def provenance_of(self, part: str) -> str:
         """How sure one part is: an operand's layout, "cycles", "valu_cycles" or "arithmetic".
@@ -505,8 +513,8 @@ class Instruction:
 
     def format_names(self, operand: str) -> set[str]:
         """The names of the formats that an operand can have: several where a field chooses, and the choice's own."""
-        name = self.formats[operand]
-        return {name, *CHOICES.get(name, ())}
+        name = self.formats.get(operand, "")
+        return {name, *CHOICES.get(name, ())} - {""}
 
     # --- operands ---
 
@@ -532,6 +540,8 @@ class Instruction:
         upper = name.upper()
         if upper not in self.operands:
             raise Error(f"{self.name} has no operand '{name}'; it has {', '.join(self.operands)}")
+        if upper not in self.register_operands:
+            raise Error(f"{upper} of {self.name} {self.facts['elsewhere'][upper]}")
         key = (upper, wave, *sorted(modifiers.items()))
         if key not in self._operands:
             size = self.architecture.wave(wave)

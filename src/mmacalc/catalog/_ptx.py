@@ -7,13 +7,16 @@ only the families whose fixed qualifiers it has.
 
 from __future__ import annotations
 
-from ..errors import Error, did_you_mean
+from functools import cache
+
+from ..errors import Error
+from ..formats import named
 from ..record import Instruction
 from . import Entry as PlainEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from types import ModuleType
     from typing import Any
 
@@ -28,6 +31,8 @@ FORMAT = {"b6x16_p32": "b6", "b4x16_p64": "b4", "ue8m0": "e8m0", "s32": "i32", "
 SAYS = {
     "rn": "rounding", "rz": "rounding", "rm": "rounding", "rp": "rounding", "xor": "bit_operation", "and": "bit_operation",
 }  # fmt: skip
+UNSPECIFIED = "is a wmma fragment: where its elements are is unspecified by NVIDIA, only its registers are counted"
+SHARED_MEMORY = "is in shared memory, where a 64-bit matrix descriptor says, and in no register; -d describes it"
 FLAGS = ("sync", "aligned", "trans", "satfinite", "block_scale", "x1", "x2", "x4")
 
 
@@ -65,16 +70,18 @@ def key(name: str) -> str:
     """A name in the one order that all its spellings share.
 
     ptxas reads the qualifiers as a set: they may stand in any order and a flag may be repeated. Only within the
-    types, the two layouts and the bit operation does the order count (tried against ptxas 13.0.88). `.shared` of
-    ldmatrix and stmatrix may be left out or written `.shared::cta`.
+    types, the two layouts and the bit operation does the order count (tried against ptxas 13.0.88). The state space
+    of the instructions that have one may be left out; it is .shared, .shared::cta or, of wmma, also .global.
 
     >>> key("mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e4m3.e4m3.f32") == key(
     ...     "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32")
     True
     """
     parts: list[str] = []
-    for part in name.lower().strip().split("."):
-        if part not in ("shared", "shared::cta") and not (part in FLAGS and part in parts):
+    given = name.lower().strip().split(".")
+    spaces = ("shared", "shared::cta", "global") if given[0] == "wmma" else ("shared", "shared::cta")
+    for part in given:
+        if part not in spaces and not (part in FLAGS and part in parts):
             parts.append(part)
     return ".".join(sorted(parts, key=_rank))
 
@@ -111,6 +118,13 @@ def describe(name: str) -> tuple[tuple[int, int, int, int], dict[str, str], list
     flags = [flag for part in parts for flag in part.split("::")]
     if parts[0] in ("ldmatrix", "stmatrix", "movmatrix"):
         return _move(parts, (m, n), types)
+    if parts[0] == "wmma" and parts[1] != "mma":
+        fragment = parts[2].upper()
+        registers = {fragment: wmma_registers((m, n, depth[0]), fragment, types[0])}
+        held: dict[str, Any] = {"operands": (fragment,), "registers": registers, "elsewhere": {fragment: UNSPECIFIED}}
+        return (m, n, depth[0], 1), {fragment: types[0]}, ["wmma", "move"], held
+    if parts[0] == "wmma" and len(types) == 2:
+        types[1:1] = ["f16", "f16"]
     formats = {"A": types[1], "B": types[2], "C": types[3] if len(types) > 3 else types[0], "D": types[0]}
     features: list[str] = [word for word in ("satfinite", "wgmma") if word in flags]
     operands = ["A", "B", "C", "D"]
@@ -128,6 +142,12 @@ def describe(name: str) -> tuple[tuple[int, int, int, int], dict[str, str], list
         vectors = flags[flags.index("scale_vec") + 1] if "scale_vec" in flags else "2X" if "mxf4" in flags else "1X"
         facts["scale_vec"] = int(vectors[0])
         facts["block_size"] = depth[0] // facts["scale_vec"]
+    if parts[0] == "wmma":
+        features.append("wmma")
+        facts["registers"] = {x: wmma_registers((m, n, depth[0]), x, formats[x]) for x in operands}
+        facts["elsewhere"] = dict.fromkeys(operands, UNSPECIFIED)
+    if "wgmma" in flags:
+        facts["elsewhere"] = {"B": SHARED_MEMORY}
     if formats["A"] == "f64":
         facts.setdefault("rounding", "rn")
     blocks = 4 if (m, n, *depth) == (8, 8, 4) and formats["A"] == "f16" else 1
@@ -143,6 +163,18 @@ def _move(
     formats = {operand: "address" if operand == "P" else types[-1] for operand in operands}
     features = ["move"] + ["trans"] * ("trans" in parts)
     return (*shape, 1, count), formats, features, {"operands": operands, "moves": parts[0]}
+
+
+def wmma_registers(shape: tuple[int, int, int], operand: str, format_name: str) -> int:
+    """The 32-bit registers of a wmma fragment: eight for A and B of f16, otherwise what the elements need.
+
+    Source: PTX ISA 9.1, section 9.7.14.4.1.
+    """
+    m, n, k = shape
+    if format_name == "f16" and operand in "AB":
+        return 8
+    elements = {"A": m * k, "B": k * n}.get(operand, m * n)
+    return max(1, elements * named(format_name).bits // 1024)
 
 
 class Entry(PlainEntry):
@@ -198,13 +230,11 @@ class Entry(PlainEntry):
         """
         given = set(wanted.split("."))
         for family in self._module.INSTRUCTIONS:
-            if not _fixed(family[0]) <= given:
-                continue
-            for full in expand(family[0]):
-                if key(full) == wanted:
-                    self._refuse(family, full)
-                    return family, full
-        raise Error(f"no target has '{name}'.{self._nearest(name)}")
+            if _fixed(family[0]) <= given and wanted in _keys(family[0]):
+                full = _keys(family[0])[wanted]
+                self._refuse(family, full)
+                return family, full
+        raise Error(f"PTX has no '{name}'.{self._nearest(name)}")
 
     def _refuse(self, family: tuple[Any, ...], full: str) -> None:
         here, having = self.architecture, targets(family, self._module)
@@ -215,16 +245,45 @@ class Entry(PlainEntry):
             raise Error(f"{here.name} does not have {full}: it needs {spoken(having)} (PTX {family[1]})")
 
     def _nearest(self, name: str) -> str:
-        """What the shape that was named does have, or the closest names."""
-        given = key(name).split(".")
-        opcode, shape = given[0], next((part for part in given if _shape(part)), None)
-        same = [n for n in self.names if n.split(".")[0] == opcode and shape in n.split(".")]
-        if shape and same:
-            types = dict.fromkeys(".".join(p for p in n.split(".") if p in TYPES) for n in same)
-            some = list(types)[:8]
-            more = f" and {len(types) - 8} more" if len(types) > 8 else ""
-            return f" {opcode} {shape} on {self.architecture.name} takes the types {', '.join(some)}{more}."
-        return did_you_mean(name.lower(), self.names) or f" `-a {self.architecture.name} -L` lists what there is."
+        """What is wrong with a name that no target has, and what would be right."""
+        given = tuple(key(name).split("."))
+        if given[0] not in {family[0].split(".")[0] for family in self._module.INSTRUCTIONS}:
+            return f" `-a {self.architecture.name} -L` lists what there is."
+        return _advice(given, tuple(family[0] for family in self._module.INSTRUCTIONS))
+
+
+@cache
+def _advice(given: tuple[str, ...], templates: tuple[str, ...]) -> str:
+    names = [name for template in templates for name in expand(template)]
+    close = _closest(given, names)
+    parts = close[0].lower().replace(".shared", "").split(".")
+    missing = [part for part in parts if part not in given]
+    if 0 < len(missing) == len(parts) - len(given) <= 2:
+        return f" It lacks .{' and .'.join(missing)}: {close[0]}"
+    shape = next((part for part in given if _shape(part)), "")
+    types = [part for part in given if part in TYPES]
+    if types != [part for part in parts if part in TYPES] and shape in parts:
+        same = [name.split(".") for name in names if name.split(".")[0] == given[0] and shape in name.split(".")]
+        taken = {tuple(p for p in n if p in TYPES): None for n in same if ("sp" in given) == ("sp" in n)}
+        nearest = sorted(taken, key=lambda offer: -sum(x == y for x, y in zip(offer, types)))
+        more = f" and {len(nearest) - 4} more" if len(nearest) > 4 else ""
+        return f" {given[0]} {shape} takes the types {', '.join(map('.'.join, nearest[:4]))}{more}."
+    return f" Did you mean {' or '.join(close)}?"
+
+
+def _closest(given: tuple[str, ...], names: Iterable[str], most: int = 3) -> list[str]:
+    """The instructions whose qualifiers differ least from those given; of equals, those that look most alike."""
+    from difflib import SequenceMatcher
+
+    scored: dict[int, list[str]] = {}
+    for name in names:
+        parts = name.lower().replace(".shared", "").split(".")
+        common = sum(min(given.count(part), parts.count(part)) for part in set(given))
+        scored.setdefault(len(given) + len(parts) - 2 * common, []).append(name)
+    best, text = scored[min(scored)], ".".join(given)
+    best = [name for name in best if name.split(".")[0] == given[0]] or best
+    likeness = {name: SequenceMatcher(None, key(name), text).ratio() for name in best[:40]}
+    return sorted(likeness, key=lambda name: -likeness[name])[:most]
 
 
 def targets(family: tuple[Any, ...], module: ModuleType) -> tuple[str, ...]:
@@ -246,14 +305,19 @@ def _version(text: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+@cache
+def _keys(template: str) -> dict[str, str]:
+    """The names of a family by their keys."""
+    return {key(name): name for name in expand(template)}
+
+
+@cache
 def _fixed(template: str) -> set[str]:
     """The qualifiers that every name of a family has, as `key` writes them."""
-    depth, word, words = 0, "", []
-    for letter in template + ".":
-        depth += (letter == "{") - (letter == "}")
-        if letter == "." and not depth:
-            words.append(word)
-            word = ""
-        else:
-            word += letter
+    words, open_word = [], ""
+    for part in template.split("."):
+        open_word = f"{open_word}.{part}" if open_word else part
+        if open_word.count("{") == open_word.count("}"):
+            words.append(open_word)
+            open_word = ""
     return {word.lower() for word in words if "{" not in word} - {"shared"}

@@ -17,17 +17,18 @@ Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15), CUTLASS 7107b055, ptxas 13.0.
 
 NAMES = "_ptx"
 
-# name, marketing generation, PTX version that introduced the target, what people call its chips
+# name, marketing generation, PTX version that introduced the target, what people call its chips; dense FMA per clock
+# and SM where NVIDIA publishes them, with the source (of sm_90a for wgmma, since mma.sync does not reach them)
 ARCHITECTURES = (
-    {"name": "sm_70", "title": "sm_70 (Volta)", "ptx": "6.0", "aliases": ("volta", "v100", "titan v", "gv100")},
-    {"name": "sm_75", "title": "sm_75 (Turing)", "ptx": "6.3", "aliases": ("turing", "t4", "rtx 2060", "rtx 2070", "rtx 2080", "rtx 2080 ti", "titan rtx", "tu102")},
-    {"name": "sm_80", "title": "sm_80 (Ampere)", "ptx": "7.0", "aliases": ("ampere", "a100", "a800", "a30", "ga100")},
-    {"name": "sm_86", "title": "sm_86 (Ampere)", "ptx": "7.1", "aliases": ("a2", "a10", "a16", "a40", "rtx a6000", "rtx 3060", "rtx 3070", "rtx 3080", "rtx 3090", "ga102")},
+    {"name": "sm_70", "title": "sm_70 (Volta)", "ptx": "6.0", "aliases": ("volta", "v100", "titan v", "gv100"), "fma_per_clock": {"f16": 512}, "fma_source": "NVIDIA Tesla V100 GPU Architecture, 2017"},
+    {"name": "sm_75", "title": "sm_75 (Turing)", "ptx": "6.3", "aliases": ("turing", "t4", "rtx 2060", "rtx 2070", "rtx 2080", "rtx 2080 ti", "titan rtx", "tu102"), "fma_per_clock": {"f16": 512, "int8": 1024, "int4": 2048}, "fma_source": "NVIDIA Turing GPU Architecture, 2018"},
+    {"name": "sm_80", "title": "sm_80 (Ampere)", "ptx": "7.0", "aliases": ("ampere", "a100", "a800", "a30", "ga100"), "fma_per_clock": {"f16": 1024, "bf16": 1024, "tf32": 512, "int8": 2048, "int4": 4096, "f64": 64}, "fma_source": "NVIDIA A100 Tensor Core GPU Architecture, 2020"},
+    {"name": "sm_86", "title": "sm_86 (Ampere)", "ptx": "7.1", "aliases": ("a2", "a10", "a16", "a40", "rtx a6000", "rtx 3060", "rtx 3070", "rtx 3080", "rtx 3090", "ga102"), "fma_per_clock": {"f16": 512}, "fma_source": "NVIDIA Ampere GA102 GPU Architecture, 2021"},
     {"name": "sm_87", "title": "sm_87 (Ampere)", "ptx": "7.4", "aliases": ("orin", "jetson orin", "agx orin")},
     {"name": "sm_88", "title": "sm_88 (Ampere)", "ptx": "9.0", "aliases": ()},
     {"name": "sm_89", "title": "sm_89 (Ada)", "ptx": "7.8", "aliases": ("ada", "ada lovelace", "l4", "l40", "l40s", "rtx 6000 ada", "rtx 4060", "rtx 4070", "rtx 4080", "rtx 4090", "ad102")},
     {"name": "sm_90", "title": "sm_90 (Hopper)", "ptx": "7.8", "aliases": ()},
-    {"name": "sm_90a", "title": "sm_90a (Hopper)", "ptx": "8.0", "aliases": ("hopper", "h100", "h200", "h800", "h20", "gh200", "gh100")},
+    {"name": "sm_90a", "title": "sm_90a (Hopper)", "ptx": "8.0", "aliases": ("hopper", "h100", "h200", "h800", "h20", "gh200", "gh100"), "fma_per_clock": {"f16": 2048, "tf32": 1024, "fp8": 4096, "int8": 4096}, "fma_through": "wgmma", "fma_source": "derived from the peaks in NVIDIA H100 Tensor Core GPU Architecture, 2022"},
     {"name": "sm_100", "title": "sm_100 (Blackwell)", "ptx": "8.6", "aliases": ()},
     {"name": "sm_100a", "title": "sm_100a (Blackwell)", "ptx": "8.6", "aliases": ("blackwell", "b100", "b200", "gb200", "gb100")},
     {"name": "sm_100f", "title": "sm_100f (Blackwell family)", "ptx": "8.8", "aliases": ()},
@@ -129,4 +130,31 @@ INSTRUCTIONS = (
     ("wgmma.mma_async.sp.sync.aligned.m64n{8..256..8}k16.f32.tf32.tf32", "8.2", "90a", WGMMA_SP),
     ("wgmma.mma_async.sp.sync.aligned.m64n{8..256..8}k64.{f16,f32}.{e4m3,e5m2}.{e4m3,e5m2}", "8.2", "90a", WGMMA_SP),
     ("wgmma.mma_async.sp.sync.aligned.m64n{8,16,24,32..256..16}k64{,.satfinite}.s32.{s8,u8}.{s8,u8}", "8.2", "90a", WGMMA_SP),
+    # --- wmma, whose fragments NVIDIA leaves unspecified: only the register counts are documented ---
+    ("wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k16.{f16,f32}.{f16,f32}", "6.0", "70+"),
+    ("wmma.mma.sync.aligned.{row,col}.{row,col}.{m8n32k16,m32n8k16}.{f16,f32}.{f16,f32}", "6.1", "70+"),
+    ("wmma.mma.sync.aligned.{row,col}.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.s32.{t=s8,u8}.{t}.s32{,.satfinite}", "6.3", "75+"),
+    ("wmma.mma.sync.aligned.{row,col}.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.f32.bf16.bf16.f32", "7.0", "80+"),
+    ("wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k8.f32.tf32.tf32.f32", "7.0", "80+"),
+    ("wmma.mma.sync.aligned.{row,col}.{row,col}.m8n8k4{,.rn,.rz,.rm,.rp}.f64.f64.f64.f64", "7.0", "80+"),
+    ("wmma.mma.sync.aligned.row.col.m8n8k32.s32.{t=s4,u4}.{t}.s32{,.satfinite}", "6.3", "75+"),
+    ("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "6.3", "75+"),
+    ("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "7.1", "80+"),
+    ("wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k16.shared.f16", "6.0", "70+"),
+    ("wmma.load.{a,b}.sync.aligned.{row,col}.{m8n32k16,m32n8k16}.shared.f16", "6.1", "70+"),
+    ("wmma.load.{a,b}.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.shared.{s8,u8}", "6.3", "75+"),
+    ("wmma.load.{a,b}.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.shared.bf16", "7.0", "80+"),
+    ("wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k8.shared.tf32", "7.0", "80+"),
+    ("wmma.load.{a,b,c}.sync.aligned.{row,col}.m8n8k4.shared.f64", "7.0", "80+"),
+    ("wmma.load.{a.sync.aligned.row,b.sync.aligned.col}.m8n8k32.shared.{s4,u4}", "6.3", "75+"),
+    ("wmma.load.{a.sync.aligned.row,b.sync.aligned.col}.m8n8k128.shared.b1", "6.3", "75+"),
+    ("wmma.load.c.sync.aligned.{row,col}.m16n16k16.shared.{f16,f32}", "6.0", "70+"),
+    ("wmma.load.c.sync.aligned.{row,col}.{m8n32k16,m32n8k16}.shared.{f16,f32}", "6.1", "70+"),
+    ("wmma.load.c.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16,m8n8k32,m8n8k128}.shared.s32", "6.3", "75+"),
+    ("wmma.load.c.sync.aligned.{row,col}.m16n16k8.shared.f32", "7.0", "80+"),
+    ("wmma.store.d.sync.aligned.{row,col}.m16n16k16.shared.{f16,f32}", "6.0", "70+"),
+    ("wmma.store.d.sync.aligned.{row,col}.{m8n32k16,m32n8k16}.shared.{f16,f32}", "6.1", "70+"),
+    ("wmma.store.d.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16,m8n8k32,m8n8k128}.shared.s32", "6.3", "75+"),
+    ("wmma.store.d.sync.aligned.{row,col}.m16n16k8.shared.f32", "7.0", "80+"),
+    ("wmma.store.d.sync.aligned.{row,col}.m8n8k4.shared.f64", "7.0", "80+"),
 )

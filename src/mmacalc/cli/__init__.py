@@ -26,11 +26,14 @@ __all__ = ["Answer", "SUBCOMMANDS", "answer", "main"]
 
 SUBCOMMANDS = {
     "batch": "answer one command line per input line, a line of JSON each",
+    "compare": "set two instructions side by side, of any architectures",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "estimate": "what a GEMM costs on an architecture, for every instruction that could do it",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
     "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",
     "lint": "find where a listing touches a matrix instruction's registers too early",
+    "numerics": "explain how an instruction rounds, with an input on which it shows",
+    "run": "run one instruction on the emulator, to the bit, and compare with a kernel's result",
     "waits": "how many wait states one instruction needs after another, and by which rule",
 }
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..errors import Error
-from ..present.text import SOURCE_FIELDS, bits_text, element_text, heading, held_texts, location_text, run_text, signed
-from ..query import calculation, holdings, scales
+from ..present.text import SOURCE_FIELDS, bits_text, element_text, heading, held_texts, place_text, run_text, signed
+from ..query import Elsewhere, calculation, holdings, scales
 from . import Answer
 from .parity import as_listed
 
@@ -27,8 +27,10 @@ def get_register(operand: Operand, options: Options) -> str:
         return json_text.get_register(operand, (row, col, block), options.output_calculation)
     name = element_text(operand, row, col, block)
     if not options.output_calculation:
-        return heading(operand.instruction, operand) + "".join(f"{name} = {location_text(x)}\n" for x in locations)
-    place = location_text(locations[0], f"{SOURCE_FIELDS['D']}_v")
+        return heading(operand.instruction, operand) + "".join(
+            f"{name} = {place_text(operand, x)}\n" for x in locations
+        )
+    place = place_text(operand, locations[0], f"{SOURCE_FIELDS['D']}_v")
     return f"{heading(operand.instruction, operand)}{name} = {place} = {_sum(operand, i, j, block, _place)}\n"
 
 
@@ -141,7 +143,9 @@ def _scale(term: Term, block: range, write: Writer) -> str:
 
 
 def _place(term: Term) -> str:
-    text = location_text(term.location, f"{SOURCE_FIELDS[term.operand.name]}_v")
+    if isinstance(term.operand, Elsewhere):
+        return _element(term)
+    text = place_text(term.operand, term.location, f"{SOURCE_FIELDS[term.operand.name]}_v")
     return f"({text})" if " " in text else text
 
 

@@ -45,8 +45,9 @@ MATRICES = {
     "compression": ("-k", "query K, the compression indices of a sparse A"),
     "scale_a": (None, "query SA, the block scales of A"),
     "scale_b": (None, "query SB, the block scales of B"),
+    "addresses": (None, "query P, the row addresses of NVIDIA's ldmatrix and stmatrix"),
 }
-MATRIX_NAMES = dict(zip(MATRICES, ("A", "B", "C", "D", "K", "SA", "SB")))
+MATRIX_NAMES = dict(zip(MATRICES, ("A", "B", "C", "D", "K", "SA", "SB", "P")))
 # Modifiers that take a number, and those that take the name of a format as well.
 FIELDS = {
     "abid": (None, "A-matrix Broadcast Identifier: which block they read, or which set of compression indices"),
@@ -56,6 +57,11 @@ FIELDS = {
     "neg_hi": (None, "NEG_HI: the same for high halves; bit 2 takes the absolute value of C"),
     "matrix_a_scale": (None, "the half of the wave that holds the scales of A on CDNA5"),
     "matrix_b_scale": (None, "the half of the wave that holds the scales of B on CDNA5"),
+    "selector": (None, "NVIDIA's sparsity selector: which lanes of each four hold the metadata K"),
+    "byte_id_a": (None, "NVIDIA's byte-id-a: the first byte of the scales of A"),
+    "thread_id_a": (None, "NVIDIA's thread-id-a: which lanes hold the scales of A"),
+    "byte_id_b": (None, "NVIDIA's byte-id-b: the first byte of the scales of B"),
+    "thread_id_b": (None, "NVIDIA's thread-id-b: which lane of each four holds the scales of B"),
 }
 FORMAT_FIELDS = {
     "cbsz": (None, "Control Broadcast Size: 2^CBSZ blocks of A read one block; of f8f6f4, the format of A (fp8 ...)"),
@@ -159,7 +165,7 @@ def run(options: Options) -> str | Answer:
     if options.detail_instruction:
         return _detail(instruction, options)
     action = _only(options, ACTIONS, "action", "-g, -m, -R, -M, -d or --pattern")
-    matrix = MATRIX_NAMES[_only(options, MATRICES, "matrix", "-A, -B, -C, -D, -k, --scale-a or --scale-b")]
+    matrix = MATRIX_NAMES[_only(options, MATRICES, "matrix", "-A, -B, -C, -D, -k, --scale-a, --scale-b or --addresses")]
     _check_output_calculation(options, action, matrix)
     _check_style(options)
     operand = _operand(instruction, matrix, options)
@@ -197,7 +203,7 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
     """The operand under the modifiers given, refusing those that do not concern it."""
     if matrix not in instruction.operands:
         has = ", ".join(instruction.operands)
-        if matrix == "K":
+        if matrix == "K" and not instruction.sparse:
             raise Error(f"{instruction.name} is dense and so has no compression indices; its matrices are {has}")
         raise Error(f"{instruction.name} has no {matrix} matrix; its matrices are {has}")
     fields = _fields(instruction, options)
@@ -226,6 +232,10 @@ def concerns(instruction: Instruction, modifier: str) -> tuple[str, ...]:
         return ("A", "K")
     if modifier == "blgp":
         return ("A", "B", "C") if instruction.formats["A"] == "f64" else ("B",)
+    if modifier == "selector":
+        return ("K",)
+    if modifier.startswith(("byte_id", "thread_id")):
+        return (f"S{modifier[-1].upper()}",)
     if modifier in ("matrix_a_scale", "matrix_b_scale"):
         return ("SA",) if "_a_" in modifier else ("SB",)
     if modifier in ("opsel", "op_sel_hi"):
@@ -250,6 +260,10 @@ def _detail(instruction: Instruction, options: Options) -> str:
         from ..present import json_text
 
         return json_text.detail(instruction, chosen)
+    if instruction.architecture.vendor == "nvidia":
+        from ..present import ptx_detail
+
+        return ptx_detail.page(instruction)
     from ..present import detail
 
     return detail.page(instruction, chosen)

@@ -59,7 +59,8 @@ def run(options: Namespace) -> str:
 
 def _columns(inst: Instruction) -> tuple[str, str, str, str]:
     blocks = f" x {inst.blocks}" if inst.blocks > 1 else ""
-    formats = f"{inst.formats['A']} {inst.formats['B']} -> {inst.formats['D']}"
+    held = inst.formats
+    formats = f"{held['A']} {held['B']} -> {held['D']}" if {"A", "B", "D"} <= set(held) else next(iter(held.values()))
     return inst.arch, inst.name, f"{inst.m}x{inst.n}x{inst.k}{blocks}", formats
 
 

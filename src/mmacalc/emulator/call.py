@@ -7,6 +7,7 @@ the elements lie in registers.
 from __future__ import annotations
 
 from collections import namedtuple
+from copy import copy
 from functools import cache
 from math import prod
 
@@ -58,7 +59,7 @@ class Call:
         self.formats: dict[str, Format] = {name: inst.format(name, fields) for name in (*"ABCD", *inst.operands)}
         self.numerics: Numerics = numerics(inst, **fields)
         self.sparsity: Sparsity | None = sparsity(inst) if inst.sparse else None
-        self._places: dict[str, Places] = {}
+        self._places: dict[tuple[str, bool], Places] = {}
         self.signed = {"A": self._signed("A"), "B": self._signed("B")}
         self.block_size = _shared(self.operand("SA")) if "SA" in inst.operands else 0
         self.shapes = self._shapes()
@@ -71,6 +72,12 @@ class Call:
         moves = ("cbsz", "abid", "blgp") if natural and not self.inst.choices else ()
         fields = {field: value for field, value in self.fields.items() if field not in moves}
         return self.inst.operand(name, wave=self.wave, **fields)
+
+    def with_numerics(self, model: str, parameters: Mapping[str, Any]) -> Call:
+        """The same call computing by another model."""
+        other = copy(self)
+        other.numerics = self.numerics._replace(model=model, parameters=parameters)
+        return other
 
     @property
     def in_memory(self) -> bool:
@@ -104,17 +111,17 @@ class Call:
         NEG names the low 16 bits of every register of A and B, NEG_HI the high ones; NEG[2] is C. Of an FP64 MFMA,
         BLGP[0..2] negates A, B and C (CDNA3 ISA guide, VOP3P-MAI).
         """
-        format, fields = self.formats[name], self.fields
-        if not format.is_float:
+        bits, fields = self.formats[name].bits, self.fields
+        if not self.formats[name].is_float:
             return 0
-        sign = 1 << (format.bits - 1)
-        if format.bits == 64 and "blgp" in self.inst.features:
+        sign = 1 << (bits - 1)
+        if bits == 64 and "blgp" in self.inst.features:
             return sign * negated(fields.get("blgp", 0), name)
         low, high = negated(fields.get("neg", 0), name), negated(fields.get("neg_hi", 0), name)
-        if name == "C" or format.bits > 16 or not (low or high):
+        if name == "C" or bits > 16 or not (low or high):
             return sign * low
         upper = self.places(name).lsb[..., 0] >= 16
-        return np.where(upper, sign * high, sign * low).astype(f"u{max(8, format.bits) // 8}")
+        return np.where(upper, sign * high, sign * low).astype(f"u{max(8, bits) // 8}")
 
     def _rearranged(self, name: str) -> Array | None:
         """Which element of the matrix each element is taken from (CBSZ, ABID and BLGP), as flat indices, or None."""
@@ -130,14 +137,18 @@ class Call:
 
     # --- registers ---
 
-    def places(self, name: str) -> Places:
-        """Where the elements of an operand's matrix lie in registers. A sparse A and K are stored elements."""
-        if name not in self._places:
-            self._places[name] = self._located(name)
-        return self._places[name]
+    def places(self, name: str, natural: bool = False) -> Places:
+        """Where the elements of an operand's matrix lie in registers. A sparse A and K are stored elements.
 
-    def _located(self, name: str) -> Places:
-        operand = self.operand(name)
+        `natural` is where they lie without the modifiers that move data between lanes.
+        """
+        key = (name, natural)
+        if key not in self._places:
+            self._places[key] = self._located(self.operand(name, natural))
+        return self._places[key]
+
+    def _located(self, operand: Operand) -> Places:
+        name = operand.name
         placement, table = operand.placement, operand.table()
         axes = len(operand.shape) - (operand.axes[0] == "block" and operand.shape[0] == 1)
         if table.ndim == axes:
@@ -145,10 +156,10 @@ class Call:
         first = table["register"].astype(np.intp) * 32 + table["lsb"]
         lane = table["lane"].astype(np.intp)
         if name in ("SA", "SB"):
-            step = (..., slice(None, None, self.block_size), *[slice(None)] * (1 if name == "SA" else 2))
+            step = np.s_[:, :: self.block_size] if name == "SA" else np.s_[:: self.block_size]
             first, lane = first[step], lane[step]
         elif self.sparsity and name in ("A", "K"):
-            slots = self.sparsity.kept if name == "A" else self.sparsity.entries
+            slots = operand.layout.sizes["s"]
             first, lane = (array[..., :: self.sparsity.period, :] for array in (first, lane))
             steps = np.arange(slots)[:, None] * placement.slot_bits
             first = (first[..., None, :] + steps).reshape(*first.shape[:-2], -1, first.shape[-1])
@@ -172,9 +183,7 @@ def _call(inst: Instruction, wave: int, fields: tuple[tuple[str, int], ...], sat
     return Call(inst, wave, dict(fields), saturate)
 
 
-def call(
-    inst: Instruction, wave: int | None, modifiers: Mapping[str, int | str], clamp: bool, satfinite: bool
-) -> Call:
+def call(inst: Instruction, wave: int | None, modifiers: Mapping[str, int | str], clamp: bool, satfinite: bool) -> Call:
     """The call of an instruction under modifiers.
 
     Raises:

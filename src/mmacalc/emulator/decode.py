@@ -33,7 +33,17 @@ if TYPE_CHECKING:
 
     from ..formats import Format
 
-__all__ = ["code_type", "decode", "encode", "largest", "nan_code", "powers", "round_to_format"]
+__all__ = [
+    "code_type",
+    "decode",
+    "encode",
+    "largest",
+    "decode_powers",
+    "nan_code",
+    "on_grid",
+    "powers",
+    "round_to_format",
+]
 
 EXPONENT_BITS = np.int64(0x7FF0 << 48)
 
@@ -73,8 +83,8 @@ def _meaning(code: int, format: Format) -> float:
 
 @cache
 def _table(name: str) -> NDArray[np.float64]:
-    format = FORMATS[name]
-    table = np.array([_meaning(code, format) for code in range(1 << format.bits)])
+    found = FORMATS[name]
+    table = np.array([_meaning(code, found) for code in range(1 << found.bits)])
     table.flags.writeable = False
     return table
 
@@ -86,11 +96,11 @@ def largest(name: str) -> float:
     >>> largest("e4m3"), largest("f16"), largest("e2m1")
     (448.0, 65504.0, 6.0)
     """
-    format = FORMATS[name]
-    if format.bits <= 16:
+    found = FORMATS[name]
+    if found.bits <= 16:
         table = _table(name)
         return float(table[np.isfinite(table)].max())
-    return (2.0 - 2.0**-format.mantissa) * 2.0 ** ((1 << (format.exponent - 1)) - 1)
+    return (2.0 - 2.0**-found.mantissa) * 2.0 ** ((1 << (found.exponent - 1)) - 1)
 
 
 def decode(codes: NDArray[Any], format: Format, signed: bool = True) -> NDArray[Any]:
@@ -111,10 +121,11 @@ def decode(codes: NDArray[Any], format: Format, signed: bool = True) -> NDArray[
             values -= (values >> (format.bits - 1)) << format.bits
         return values
     if format.bits <= 16:
-        return _table(format.name)[codes]
+        found: NDArray[np.float64] = _table(format.name)[codes]
+        return found
     if format.mantissa == 10:  # tf32, xf32: the low 13 bits are not read (PTX ISA, .tf32; CDNA3 ISA, XF32)
         codes = codes & np.uint32(0xFFFFE000)
-    floats = np.ascontiguousarray(codes).view(f"f{format.bits // 8}")
+    floats = codes.view(f"f{format.bits // 8}")
     with np.errstate(invalid="ignore"):  # a signalling NaN
         return floats.astype(np.float64)
 
@@ -122,13 +133,30 @@ def decode(codes: NDArray[Any], format: Format, signed: bool = True) -> NDArray[
 def powers(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
     """2**e of each value, e = max(floor(log2 |x|), emin) being the exponent that the hardware aligns by.
 
-    Zero and subnormals have the format's smallest exponent emin = 1 - bias; infinities and NaN any finite one.
+    Zero and subnormals have the format's smallest exponent emin; infinities and NaN any finite one.
 
     >>> powers(np.array([0.0, 1.5, -6.0]), FORMATS["f16"])
     array([6.10351562e-05, 1.00000000e+00, 4.00000000e+00])
     """
-    bits = np.ascontiguousarray(values).view(np.int64) & EXPONENT_BITS
-    return np.clip(bits.view(np.float64), 2.0 ** (1 - format.bias), 2.0 ** format.bias * 2)
+    bits = np.asarray(values).view(np.int64) & EXPONENT_BITS
+    smallest = -format.bias if format.specials == "e8m0" else 1 - format.bias
+    found: NDArray[np.float64] = np.clip(bits.view(np.float64), 2.0**smallest, 2.0 ** min(format.bias + 1, 1023))
+    return found
+
+
+@cache
+def _power_table(name: str) -> NDArray[np.float64]:
+    table = powers(_table(name), FORMATS[name])
+    table.flags.writeable = False
+    return table
+
+
+def decode_powers(codes: NDArray[Any], format: Format) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The values and the `powers` of an array of codes of a float format."""
+    if format.bits <= 16:
+        return _table(format.name)[codes], _power_table(format.name)[codes]
+    values = decode(codes, format)
+    return values, powers(values, format)
 
 
 def round_to_format(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
@@ -187,10 +215,15 @@ def encode(values: NDArray[Any], format: Format, vendor: str = "amd", signed: bo
     values = np.asarray(values, np.float64)
     if format.specials == "e8m0":
         return _encode_scales(values, format)
-    rounded = round_to_format(values, format)
+    return on_grid(round_to_format(values, format), format, vendor)
+
+
+def on_grid(rounded: NDArray[np.float64], format: Format, vendor: str = "amd") -> NDArray[Any]:
+    """The codes of float values that are numbers of the format already."""
     missing = np.isnan(rounded)
     if format.specials == "none" and missing.any():
-        raise Error(f"{format.name} has no NaN, but a value is NaN; it takes finite values, up to {largest(format.name)}")
+        limit = largest(format.name)
+        raise Error(f"{format.name} has no NaN, but a value is NaN; it takes finite values, up to {limit}")
     if format.bits > 16:
         with np.errstate(invalid="ignore"):
             codes = rounded.astype(f"f{format.bits // 8}").view(code_type(format))
@@ -204,7 +237,8 @@ def _fields(rounded: NDArray[np.float64], format: Format) -> NDArray[Any]:
     if format.name == "f16":
         return rounded.astype(np.float16).view(np.uint16)
     if format.name == "bf16":
-        return (rounded.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+        wide: NDArray[np.uint32] = rounded.astype(np.float32).view(np.uint32)
+        return (wide >> 16).astype(np.uint16)
     magnitude = np.abs(rounded)
     power = powers(magnitude, format)
     exponent = (power.view(np.int64) >> 52) - 1023 + format.bias

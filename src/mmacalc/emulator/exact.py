@@ -54,7 +54,7 @@ def _parts(terms: Array) -> list[Array]:
     Each round cuts all terms at one common bit, such that what is above it can be added without error.
     """
     headroom = 2.0 ** (int(len(terms) + 1).bit_length() + 1)
-    parts = []
+    parts: list[Array] = []
     while True:
         top = np.maximum(terms.max(axis=0), -terms.min(axis=0))
         if not top.any():
@@ -129,9 +129,12 @@ def fused_multiply_add(a: Array, b: Array, c: Array, rounding: str = "rn") -> Ar
         upper, middle = two_sum(high, top)
         tail = to_odd(*two_sum(bottom, middle))
         result = _directed(upper, tail, rounding)
-    magnitude, exact_zero = np.abs(high), (a == 0) | (b == 0)
-    easy = (magnitude > 2.0**-960) & (magnitude < 2.0**1000) & (np.abs(a) < 2.0**990) & (np.abs(b) < 2.0**990)
-    easy = (easy | exact_zero) & (np.abs(c) < 2.0**1000) & (result != 0)
+    magnitude, nothing = np.abs(high), (a == 0) | (b == 0)
+    zero = result == 0  # nothing underflows in the easy range: the sum is exactly zero, or there was nothing to add
+    if zero.any():
+        result = np.where(zero, _zero(high, c, nothing, rounding), result)
+    easy = ((magnitude > 2.0**-960) & (magnitude < 2.0**1000)) | nothing
+    easy &= (np.abs(a) < 2.0**990) & (np.abs(b) < 2.0**990) & (np.abs(c) < 2.0**1000)
     if not easy.all():
         result = np.array(result)
         for index in zip(*np.nonzero(~easy)):
@@ -139,13 +142,20 @@ def fused_multiply_add(a: Array, b: Array, c: Array, rounding: str = "rn") -> Ar
     return result
 
 
+def _zero(product: Array, c: Array, nothing: NDArray[np.bool_], rounding: str) -> Array:
+    """The sign of a sum that is exactly zero (IEEE 754, section 6.3): that of its terms, else plus, or minus down."""
+    cancelled = -0.0 if rounding == "rm" else 0.0
+    alike = nothing & (np.signbit(product) == np.signbit(c))
+    return np.where(alike, c, cancelled)
+
+
 def _directed(high: Array, low: Array, rounding: str) -> Array:
     """high + low rounded to float64."""
     total, error = two_sum(high, low)
     if rounding == "rn":
         return total
-    down = {"rz": total > 0, "rm": True, "rp": False}[rounding]
-    up = {"rz": total < 0, "rm": False, "rp": True}[rounding]
+    down = np.asarray({"rz": total > 0, "rm": True, "rp": False}[rounding], bool)
+    up = np.asarray({"rz": total < 0, "rm": False, "rp": True}[rounding], bool)
     total = np.where(down & (error < 0), np.nextafter(total, -inf), total)
     return np.where(up & (error > 0), np.nextafter(total, inf), total)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import Error
 from .call import Call, call
-from .decode import code_type, decode, encode, powers
+from .decode import code_type, decode, decode_powers, encode, on_grid
 from .models import MODELS, Numbers
 from .sparse import compress, selected
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["compute", "multiply", "multiply_bits"]
+__all__ = ["checked", "compute", "extras", "multiply", "multiply_bits", "prepared", "rounded"]
 
 TILE = 1 << 17
 """Products alive at a time: a megabyte of float64, which stays in the second-level cache."""
@@ -72,10 +72,10 @@ def multiply(
     """
     made = call(inst, wave, modifiers, clamp, satfinite)
     given = {"A": a, "B": b, "C": c}
-    codes = {name: _rounded(made, name, value) for name, value in given.items()}
-    codes |= _extras(made, index, scale_a, scale_b)
+    codes = {name: rounded(made, name, value) for name, value in given.items()}
+    codes |= extras(made, index, scale_a, scale_b)
     out = made.formats["D"]
-    values = decode(compute(made, _prepared(made, codes), rearrange=True), out)
+    values = decode(compute(made, prepared(made, codes), rearrange=True), out)
     return values if out.bits == 64 else values.astype(np.float32 if out.is_float else np.int32)
 
 
@@ -124,14 +124,14 @@ def multiply_bits(
     """
     made = call(inst, wave, modifiers, clamp, satfinite)
     codes = {name: checked(made, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
-    codes |= _extras(made, index, scale_a, scale_b)
-    return compute(made, _prepared(made, codes), rearrange=True)
+    codes |= extras(made, index, scale_a, scale_b)
+    return compute(made, prepared(made, codes), rearrange=True)
 
 
 # --- what is given ----------------------------------------------------------------------------------------------
 
 
-def _rounded(made: Call, name: str, value: ArrayLike) -> Array:
+def rounded(made: Call, name: str, value: ArrayLike) -> Array:
     """Values as codes of an operand's format."""
     values = np.asarray(value)
     if values.dtype.kind not in "fiub" and values.dtype.name not in _ML_DTYPES:
@@ -153,26 +153,28 @@ _ML_DTYPES = (
 
 def checked(made: Call, name: str, value: ArrayLike) -> Array:
     """Codes of an operand: unsigned integers that fit its width."""
-    codes, format = np.asarray(value), made.formats[name]
-    spoken = SPOKEN[name].split()[0]
+    codes = np.asarray(value)
+    wanted, spoken = made.formats[name], SPOKEN[name].split()[0]
     if codes.dtype.kind not in "ui":
         raise Error(
-            f"{spoken} of {made.inst.name} has type {codes.dtype}; it takes {format.name} encodings, unsigned integers "
-            f"of {format.bits} bits (multiply() takes values)"
+            f"{spoken} of {made.inst.name} has type {codes.dtype}; it takes {wanted.name} encodings, unsigned integers "
+            f"of {wanted.bits} bits (multiply() takes values)"
         )
-    target = code_type(format)
-    whole = codes.dtype.kind == "u" and codes.dtype.itemsize * 8 <= format.bits
+    target = code_type(wanted)
+    whole = codes.dtype.kind == "u" and codes.dtype.itemsize * 8 <= wanted.bits
     if not whole and codes.size:
         low, high = int(codes.min()), int(codes.max())
-        if low < 0 or high >> format.bits:
+        if low < 0 or high >> wanted.bits:
             raise Error(
-                f"{spoken} of {made.inst.name} holds {low if low < 0 else high}; {format.name} encodings are 0 to "
-                f"{(1 << format.bits) - 1}"
+                f"{spoken} of {made.inst.name} holds {low if low < 0 else high}; {wanted.name} encodings are 0 to "
+                f"{(1 << wanted.bits) - 1}"
             )
     return codes.astype(target, copy=False)
 
 
-def _extras(made: Call, index: ArrayLike | None, scale_a: ArrayLike | None, scale_b: ArrayLike | None) -> dict[str, Array]:
+def extras(
+    made: Call, index: ArrayLike | None, scale_a: ArrayLike | None, scale_b: ArrayLike | None
+) -> dict[str, Array]:
     """The index and the scales, as far as they are given."""
     name = made.inst.name
     if index is not None and not made.sparsity:
@@ -183,7 +185,7 @@ def _extras(made: Call, index: ArrayLike | None, scale_a: ArrayLike | None, scal
     return {operand: checked(made, operand, value) for operand, value in given.items() if value is not None}
 
 
-def _prepared(made: Call, codes: dict[str, Array]) -> dict[str, Array]:
+def prepared(made: Call, codes: dict[str, Array]) -> dict[str, Array]:
     """Everything the model needs, with shapes checked: a dense A compressed, scales of 1 filled in."""
     inst = made.inst
     if made.sparsity and "K" not in codes:
@@ -235,8 +237,9 @@ def compute(made: Call, codes: Mapping[str, Array], rearrange: bool) -> Array:
         if rearrange and (source := made.rearranged.get(name)) is not None:
             array = array.reshape(*array.shape[: -len(shape)], -1)[..., source]
         array = _resigned(made, name, array)
-        whole = np.broadcast_to(array, batch + shape) if array.ndim != len(batch + shape) or batch else array
-        flat[name] = whole.reshape(-1, *shape[-2:])
+        if array.shape != batch + shape:
+            array = np.broadcast_to(array, batch + shape)
+        flat[name] = array.reshape(-1, *shape[-2:])
     entries = prod(batch) * made.inst.blocks
     result = np.empty((entries, *made.shapes["D"][-2:]), code_type(made.formats["D"]))
     with np.errstate(all="ignore"):
@@ -288,12 +291,11 @@ def _tile(made: Call, codes: Mapping[str, Array]) -> Array:
         else:
             a, b = (Numbers(x.value * y.value, x.power * y.power) for x, y in ((a, scale_a), (b, scale_b)))
     values = model(a, b, c, out, **extra)
-    return encode(values, out, made.inst.architecture.vendor)
+    return on_grid(values, out, made.inst.architecture.vendor)
 
 
 def _numbers(codes: Array, format: Format) -> Numbers:
-    values = decode(codes, format)
-    return Numbers(values, powers(values, format))
+    return Numbers(*decode_powers(codes, format))
 
 
 def _by_k(codes: Array, format: Format) -> Numbers:
@@ -332,4 +334,5 @@ def _integers(made: Call, codes: Mapping[str, Array]) -> Array:
         k = selected(codes["K"], made.sparsity)
         picked = b[np.arange(len(b))[:, None, None], k]
         total = MODELS["I"](a[:, :, None, :], picked, c[:, :, None, :], made.saturate, operation)[:, :, 0, :]
-    return total.astype(np.int32).view(np.uint32)
+    wrapped: Array = total.astype(np.int32).view(np.uint32)
+    return wrapped

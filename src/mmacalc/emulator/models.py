@@ -34,6 +34,7 @@ from .exact import fused_multiply_add, rounding_sum, to_odd, two_sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -52,7 +53,7 @@ class Numbers(namedtuple("Numbers", "value power")):
     value: Array
     power: Array
 
-    def __getitem__(self, index: Any) -> Numbers:  # type: ignore[override]
+    def __getitem__(self, index: Any) -> Numbers:
         """The same selection of both."""
         return Numbers(self.value[index], self.power[index])
 
@@ -93,16 +94,14 @@ def _aligned(a: Numbers, b: Numbers, c: Numbers, fraction: int) -> Array:
     scale = 2.0**fraction / np.maximum((a.power * b.power).max(axis=0), c.power)
     products *= scale
     np.trunc(products, out=products)
-    total = products.sum(axis=0)
+    total: Array = products.sum(axis=0)
     total += np.trunc(c.value * scale)
     total /= scale
     total += 0.0  # a sum of integers has no minus zero
     return total
 
 
-def T(
-    a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, fraction: int, kept: int | None = None
-) -> Array:
+def T(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, fraction: int, kept: int | None = None) -> Array:
     """NVIDIA's fused adder. `group` products and c are aligned to the largest exponent, each cut toward zero
     `fraction` bits below it, and added exactly; f32 results are cut toward zero, f16 results rounded to nearest.
     With `kept`, f32 results keep that many fraction bits. Longer k is a chain: D of one group is c of the next.
@@ -124,9 +123,8 @@ def R(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int) -> Array:
     """
     for start in range(0, len(a.value), group):
         part = slice(start, start + group)
-        products = _products(a[part], b[part])
         power = (a.power[part] * b.power[part]).max(axis=0)
-        total = _cut_sum(products, power)
+        total = _cut_sum(_products(a[part], b[part], power), power)
         c = numbers(round_to_format(_add_floored(total, power, c), out), out)
     return c.value
 
@@ -139,9 +137,10 @@ def R8(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int) -> Array:
     """
     for start in range(0, len(a.value), group):
         part = slice(start, start + group)
-        products, exponents = _products(a[part], b[part]), a.power[part] * b.power[part]
+        exponents = a.power[part] * b.power[part]
         even, odd = exponents[0::2].max(axis=0), exponents[1::2].max(axis=0)
         power = np.maximum(even, odd)
+        products = _products(a[part], b[part], power)
         scale = 2.0**24 / power
         total = np.floor(_cut_sum(products[0::2], even) * scale) + np.floor(_cut_sum(products[1::2], odd) * scale)
         top = np.maximum(power, c.power)
@@ -150,10 +149,10 @@ def R8(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int) -> Array:
     return c.value
 
 
-def _products(a: Numbers, b: Numbers) -> Array:
-    """The products, of which those that f32 cannot hold are infinite."""
-    products = a.value * b.value
-    if (np.abs(products) >= 2.0**128).any():
+def _products(a: Numbers, b: Numbers, power: Array) -> Array:
+    """The products, of which those that f32 cannot hold are infinite; `power` is their largest exponent's."""
+    products: Array = a.value * b.value
+    if power.max() > 2.0**125:  # significands are below 4
         products = np.where(np.abs(products) >= 2.0**128, np.copysign(np.inf, products), products)
     return products
 
@@ -225,11 +224,15 @@ def P(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, flush: bool) 
         a, b, c = (Numbers(np.where(np.abs(x.value) < x.power, x.value * 0.0, x.value), x.power) for x in (a, b, c))
 
     def settle(values: NDArray[np.float32]) -> NDArray[np.float32]:
-        return np.where(np.abs(values) < np.float32(2.0**-126), values * np.float32(0), values) if flush else values
+        if flush and (small := np.abs(values) < np.float32(2.0**-126)).any():
+            values[small] *= 0
+        return values
 
     total = c.value.astype(np.float32)
-    for start in range(0, len(a.value), group):
-        tree = settle((a.value[start : start + group] * b.value[start : start + group]).astype(np.float32))
+    # f32 holds every f16 and bf16, and multiplying in f32 is rounding the exact product.
+    x, y = a.value.astype(np.float32), b.value.astype(np.float32)
+    for start in range(0, len(x), group):
+        tree = settle(x[start : start + group] * y[start : start + group])
         while len(tree) > 1:
             tree = settle(tree[0::2] + tree[1::2])
         total = settle(total + tree[0])
@@ -251,7 +254,10 @@ def F(a: Numbers, b: Numbers, c: Numbers, out: Format, rounding: str = "rn") -> 
 
 
 def X(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int | None = None) -> Array:
-    """The exact sum of products and c, rounded once to nearest even. With `group`, that many products at a time."""
+    """The exact sum of products and c, rounded once to nearest even. With `group`, that many products at a time.
+
+    For operands of up to 26 significant bits, whose products float64 holds: all but f64.
+    """
     total = c.value
     step = group or len(a.value)
     for start in range(0, len(a.value), step):
@@ -263,7 +269,7 @@ def X(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int | None = None)
 # --- integers ---------------------------------------------------------------------------------------------------
 
 
-def I(a: Array, b: Array, c: NDArray[np.int64], saturate: bool, operation: str = "multiply") -> NDArray[np.int64]:  # noqa: E743
+def I(a: Array, b: Array, c: NDArray[np.int64], saturate: bool, operation: str = "multiply") -> NDArray[np.int64]:
     """Integers: exact, then wrapped modulo 2**32 or saturated to int32.
 
     a (..., M, K), b (..., K, N), c (..., M, N). `operation` for single bits: "and" or "xor", then a population
@@ -278,4 +284,15 @@ def I(a: Array, b: Array, c: NDArray[np.int64], saturate: bool, operation: str =
     return ((total + 2**31) & 0xFFFFFFFF) - 2**31
 
 
-MODELS = {"T": T, "R": R, "R8": R8, "P": P, "X": X, "F": F, "S": S, "M16": M16, "M32": M32, "I": I}
+MODELS: dict[str, Callable[..., Any]] = {
+    "T": T,
+    "R": R,
+    "R8": R8,
+    "P": P,
+    "X": X,
+    "F": F,
+    "S": S,
+    "M16": M16,
+    "M32": M32,
+    "I": I,
+}

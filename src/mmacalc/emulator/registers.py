@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import Error
 from .call import Call, Places, call
-from .decode import code_type
+from .case import reference_case
 from .matrices import checked, compute
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["execute", "gather", "scatter"]
+__all__ = ["execute", "files", "gather", "scatter"]
 
 
 def execute(
@@ -72,10 +72,45 @@ def execute(
     result = compute(made, codes, rearrange=False)
     place = made.places("D")
     old = _file(made, "D", d) if d is not None else _old(made, c, place)
-    shape = (*np.broadcast_shapes(old.shape[:-2], result.shape[: result.ndim - len(made.shapes["D"])]), *old.shape[-2:])
-    registers = np.array(np.broadcast_to(old, shape))
-    scatter(registers, np.broadcast_to(result, (*shape[:-2], *made.shapes["D"])), place)
+    batch = np.broadcast_shapes(old.shape[:-2], result.shape[: result.ndim - len(made.shapes["D"])])
+    registers = np.empty((*batch, *old.shape[-2:]), np.uint32)
+    registers[...] = old
+    scatter(registers, result, place)
     return registers
+
+
+def files(
+    inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, bits: bool = False, **rest: Any
+) -> tuple[dict[str, Array], Array]:
+    """The register files of every operand before an instruction, and of D after it.
+
+    Args:
+        a, b, c, rest: the inputs, as for `multiply`; as for `multiply_bits` if `bits`. No batches.
+
+    Returns:
+        A dictionary from operand names to uint32 arrays (registers, lanes), bits that hold nothing zero; and D's.
+
+    >>> import mmacalc, numpy
+    >>> before, after = files(mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16"), *numpy.ones((2, 16, 4, 4)))
+    >>> sorted(before), hex(before["A"][1, 0]), hex(after[0, 0])
+    (['A', 'B', 'C'], '0x3c003c00', '0x40800000')
+    """
+    case = reference_case(inst, a, b, c, bits, rest)
+    made, before = case.made, {}
+    for name, codes in case.codes.items():
+        if codes.shape != made.shapes[name]:
+            raise Error(f"registers are shown for one instruction, without batches; {name} has shape {codes.shape}")
+        if name == "K" and made.sparsity and made.sparsity.period == 2:
+            codes = np.stack([2 * codes, 2 * codes + 1], axis=-1).reshape(codes.shape[0], -1)
+        held = "D" if name not in inst.operands else name
+        if not (name == "B" and made.in_memory):
+            place = made.places(held, natural=name in "AB")
+            before[held] = np.zeros((place.registers, place.lanes), np.uint32)
+            scatter(before[held], codes, place)
+    place = made.places("D")
+    after = np.array(before.get("D", _old(made, before.get("C", 0), place)))
+    scatter(after, case.expected, place)
+    return before, after
 
 
 def _ones(made: Call, name: str) -> Array:
@@ -102,7 +137,7 @@ def _read(made: Call, name: str, value: ArrayLike) -> Array:
         return np.broadcast_to(checked(made, name, value), made.shapes[name])
     found = gather(_file(made, name, value), made.places("D" if name not in made.inst.operands else name))
     if name == "K" and made.sparsity and made.sparsity.period == 2:
-        return found >> 1  # tf32 names the first of a pair as 0b0100, the second as 0b1110 (PTX ISA, mma.sp)
+        return found[..., ::2] >> 1  # tf32 names the first of a pair as 0b0100, the second as 0b1110 (PTX ISA, mma.sp)
     return found
 
 
@@ -127,19 +162,21 @@ def gather(file: Array, place: Places) -> Array:
     """The elements at given places (the first copy of each) of register files (..., registers, lanes)."""
     register, lane, lsb = (array[..., 0] for array in (place.register, place.lane, place.lsb))
     words = file.reshape(*file.shape[:-2], -1)
-    low = words[..., register * place.lanes + lane]
+    low: Array = words[..., register * place.lanes + lane]
     if place.bits == 32:
         return low
     target = np.dtype(f"u{max(8, place.bits) // 8}")
     if place.bits == 64:
         high = words[..., (register + 1) * place.lanes + lane]
-        return high.astype(np.uint64) << np.uint64(32) | low
-    found = low >> lsb.astype(np.uint32)
+        pair: Array = high.astype(np.uint64) << np.uint64(32) | low
+        return pair
+    found: Array = low >> lsb.astype(np.uint32)
     if (over := lsb + place.bits > 32).any():
         following = words[..., np.where(over, register + 1, register) * place.lanes + lane]
         shift = np.where(over, 32 - lsb, 0).astype(np.uint32)
         found = np.where(over, found | following << shift, found)
-    return (found & np.uint32((1 << place.bits) - 1)).astype(target)
+    found &= np.uint32((1 << place.bits) - 1)
+    return found.astype(target)
 
 
 def scatter(file: Array, codes: Array, place: Places) -> None:

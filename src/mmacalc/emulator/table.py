@@ -50,7 +50,7 @@ FNUZ = ("e4m3fnuz", "e5m2fnuz")
 INTEGERS = ("i8", "u8", "i4", "u4", "iu8", "iu4", "b1")
 
 # fmt: off
-ROWS = (
+ROWS: tuple[tuple[tuple[str, ...], dict[str, Any], str, dict[str, Any], str, str], ...] = (
     ((), {"inputs": INTEGERS}, "I", {}, ONE, "the vendors' ISA documents"),
     ((), {"inputs": ("f64",)}, "F", {}, ONE, MMA_SIM),
 
@@ -93,8 +93,10 @@ ROWS = (
      f"{KHATTAK}, B200"),
     (B200, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f32",)}, "M32", {"fraction": 25}, HARDWARE,
      f"{KHATTAK}, B200"),
-    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f16",)}, "M16", {"fraction": 25}, ASSUMED, "as on B200"),
-    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f32",)}, "M32", {"fraction": 25}, ASSUMED, "as on B200"),
+    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f16",)}, "M16", {"fraction": 25}, ASSUMED,
+     "as on B200"),
+    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f32",)}, "M32", {"fraction": 25}, ASSUMED,
+     "as on B200"),
     ((*BLACKWELL, *BLACKWELL_RTX), {"inputs": ("e2m1",), "name": "mxf4"}, "S", {"group": 16, "fraction": 35}, ONE,
      MMA_SIM),
     ((*BLACKWELL, *BLACKWELL_RTX), {"inputs": (*HALF, "tf32", *NARROW)}, "T", {"group": None, "fraction": 25}, ONE,
@@ -126,7 +128,7 @@ EXPLANATIONS = {
         "accumulator, each addition rounded to nearest even in f32. Subnormal inputs and results become zero.{chain}"
     ),
     "X": "The exact sum of {group} products and the accumulator, rounded once to nearest even.{chain}",
-    "F": "A chain of fused multiply-adds in the order of k, starting from the accumulator, each rounded once ({round}).",
+    "F": "A chain of fused multiply-adds in the order of k, from the accumulator on, each rounded once ({round}).",
     "S": (
         "Each run of {group} products is added exactly and multiplied by its two scales; the results and the "
         "accumulator are cut toward zero {fraction} fraction bits below the largest exponent of the scales and of the "
@@ -141,12 +143,15 @@ EXPLANATIONS = {
         "All products are cut toward zero {fraction} fraction bits below their largest exponent, added exactly and cut "
         "toward zero to f32; the accumulator is added last, rounded to nearest even."
     ),
-    "I": "Exact integer arithmetic; the sum wraps modulo 2^32, or saturates to int32 where the instruction {saturates}.",
+    "I": "Exact integer arithmetic; the sum wraps modulo 2^32, or saturates to int32 if the instruction {saturates}.",
 }
 
 SPECIALS = {
     "amd": "The bits of a NaN result are not published for AMD: the canonical quiet NaN is given.",
-    "nvidia": "Every NaN result is 0x7FFFFFFF (f32) or 0x7FFF (f16).",
+    "nvidia": (
+        "Every NaN result is 0x7FFFFFFF (f32) or 0x7FFF (f16). A zero counts with its format's smallest exponent; the "
+        "published models differ there, so inputs with zeros beside huge or tiny numbers are less sure."
+    ),
 }
 
 
@@ -220,7 +225,9 @@ def _explain(
     vendor = inst.architecture.vendor
     chain = ""
     if group < stored:
-        chain = f" k longer than {group} is a chain, low k first: the result of one step is the accumulator of the next."
+        chain = (
+            f" k longer than {group} is a chain, low k first: the result of one step is the accumulator of the next."
+        )
     kept = parameters.get("kept")
     cut = f"cut toward zero to f32 with {kept} fraction bits" if kept else "cut toward zero to f32"
     final = "The sum is rounded to nearest even to f16." if formats["D"] == "f16" else f"The sum is {cut}."
@@ -230,4 +237,4 @@ def _explain(
         round=words[parameters.get("rounding", "rn")],
         saturates="says .satfinite" if vendor == "nvidia" else "clamps",
     )  # fmt: skip
-    return f"{text} {SPECIALS[vendor]}" if named(formats["D"]).is_float else text
+    return f"{text} {SPECIALS[vendor]}" if named(formats["D"]).is_float and formats["D"] != "f64" else text

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 
 from ..formats import named
-from ..query import calculation, holdings, scales
+from ..query import Elsewhere, calculation, holdings, scales
 from . import formulas
-from .text import SOURCE_FIELDS, bits_text, element_text, location_text
+from .text import SOURCE_FIELDS, bits_text, element_text, is_ptx, place_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def detail(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
     """
     waves = {}
     for wave in sorted(instruction.architecture.waves):
-        operands = {name: instruction.operand(name, wave, **fields) for name in instruction.operands}
+        operands = {name: instruction.operand(name, wave, **fields) for name in instruction.register_operands}
         waves[str(wave)] = {name: _described(operand) for name, operand in operands.items()}
     return document(
         "detail-instruction",
@@ -79,7 +79,14 @@ def detail(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
         accumulator_registers=instruction.architecture.facts.get("accumulators"),
         modifiers={name: list(values) for name, values in instruction.modifier_limits().items()},
         waves=waves,
+        **(_ptx_facts(instruction) if is_ptx(instruction) else {}),
     )
+
+
+def _ptx_facts(instruction: Instruction) -> dict[str, Any]:
+    from . import ptx_detail
+
+    return ptx_detail.facts(instruction)
 
 
 def _choice(instruction: Instruction, field: str, operand: str) -> dict[str, Any]:
@@ -94,7 +101,7 @@ def _choice(instruction: Instruction, field: str, operand: str) -> dict[str, Any
 
 def _described(operand: Operand) -> dict[str, Any]:
     return {
-        "field": SOURCE_FIELDS.get(operand.name),
+        "field": None if is_ptx(operand.instruction) else SOURCE_FIELDS.get(operand.name),
         "format": operand.format.name,
         "format_title": named(operand.format.name).title,
         "registers": operand.registers,
@@ -118,8 +125,8 @@ def _about(operand: Operand) -> dict[str, Any]:
     }
 
 
-def _place(location: Location, prefix: str = "v") -> dict[str, Any]:
-    return {**location._asdict(), "text": location_text(location, prefix)}
+def _place(operand: Operand, location: Location, prefix: str = "v") -> dict[str, Any]:
+    return {**location._asdict(), "text": place_text(operand, location, prefix)}
 
 
 def _entry(operand: Operand, row: int, col: int, block: int) -> dict[str, Any]:
@@ -134,7 +141,7 @@ def get_register(operand: Operand, wanted: tuple[int, int, int], with_calculatio
         "get-register",
         **_about(operand),
         element=_entry(operand, *wanted),
-        locations=[_place(location) for location in operand.locate(**coordinates)],
+        locations=[_place(operand, location) for location in operand.locate(**coordinates)],
         **(_calculated(operand, *wanted) if with_calculation else {}),
     )
 
@@ -183,7 +190,7 @@ def _term(term: Term) -> dict[str, Any]:
         "element": element_text(term.operand, *term.element),
         "negated": "-" in term.sign,
         "absolute": "|" in term.sign,
-        "location": _place(term.location, prefix),
+        "location": None if isinstance(term.operand, Elsewhere) else _place(term.operand, term.location, prefix),
     }
 
 

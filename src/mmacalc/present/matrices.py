@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..query import holdings, same_blocks
-from . import tables
-from .text import held_texts, register_texts
+from . import ptx_text, tables
+from .text import held_texts, is_ptx, place_halves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def register_layout(operand: Operand, style: str, transpose: bool) -> str:
         if transpose:
             rows, names = tuple(zip(*rows)), names[::-1]
         header = [f"{operand.name}[{names[0]}][{names[1]}]", *map(str, range(len(rows[0])))]
-        if operand.instruction.architecture.layout == "mfma":
+        if operand.instruction.architecture.layout == "mfma" or operand.shape[0] > 1:
             parts.append(f"Block{'s' * (len(blocks) > 1)} {', '.join(map(str, blocks))}\n")
         parts.append(tables.write(header, [(str(n), *row) for n, row in enumerate(rows)], style))
     return "".join(parts)
@@ -39,7 +39,7 @@ def block_cells(operand: Operand, block: int) -> tuple[tuple[str, ...], ...]:
     `Operand.locate` for each: whole tables are what this tool prints most of.
     """
     placement, (first, second) = operand.placement, operand.axes[1:]
-    slots = [register_texts(operand.slot(0, item)) for item in range(operand.items)]
+    slots = [place_halves(operand, operand.slot(0, item)) for item in range(operand.items)]
     lanes = list(map(placement.lanes, range(operand.lanes))) if placement.lanes else list(range(operand.lanes))
     block_lane, block_item = operand.steps("block")[block]
     copies = [(block_lane + lane, block_item + item) for lane, item in operand.copies()]
@@ -83,6 +83,8 @@ def _register_columns(operand: Operand, register: int) -> list[tuple[str, list[s
             title = f"v[{register + 1}:{register}]"
         else:
             title = f"v{register}" if (first, last) == (0, 31) else f"v{register}.[{last}:{first}]"
+        if is_ptx(operand.instruction):
+            title = ptx_text.column_title(operand, item)
         cells = [_cell(operand, register, lane, first) for lane in range(operand.lanes)]
         if any(cells):
             columns.append((title, cells))

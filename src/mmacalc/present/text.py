@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from . import ptx_text
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..query import Elsewhere
     from ..record import Element, Instruction, Location, Operand
 
 # The field of the encoding that names each operand's registers; sparse instructions hold K in Src2.
@@ -17,10 +20,37 @@ SOURCE_FIELDS = {
 
 def heading(instruction: Instruction, operand: Operand | None = None) -> str:
     """The two lines above every answer, and a third where nobody has confirmed the operand's layout."""
-    text = f"Architecture: {instruction.architecture.title}\nInstruction: {instruction.name.upper()}\n"
+    # PTX names are case-sensitive; AMD's tool prints mnemonics in capitals.
+    name = instruction.name if is_ptx(instruction) else instruction.name.upper()
+    text = f"Architecture: {instruction.architecture.title}\nInstruction: {name}\n"
     if operand is not None and operand.provenance in ("unconfirmed", "assumed"):
         text += f"Provenance: the layout of {operand.name} is {operand.provenance}\n"
     return text
+
+
+def is_ptx(instruction: Instruction) -> bool:
+    """Whether locations are spelt as in PTX (`mmacalc.present.ptx_text`)."""
+    return instruction.architecture.vendor == "nvidia"
+
+
+def place_halves(operand: Operand, location: Location, prefix: str = "v") -> tuple[tuple[str, str], ...]:
+    """The text of an operand's location before and after the lane, as its vendor's users write it."""
+    if is_ptx(operand.instruction):
+        return ptx_text.halves(operand, location)
+    return register_texts(location, prefix)
+
+
+def place_text(operand: Operand, location: Location, prefix: str = "v") -> str:
+    """An operand's location as text; `prefix` goes before AMD's registers.
+
+    >>> import mmacalc
+    >>> name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+    >>> a = mmacalc.instruction("sm_80", name).operand("A")
+    >>> place_text(a, a.locate(i=9, k=3)[0])
+    'a3 @ lane 5 (%r1[31:16])'
+    """
+    halves = place_halves(operand, location, prefix)
+    return " ".join(f"{before}{location.lane}{after}" for before, after in halves)
 
 
 def register_texts(location: Location, prefix: str = "v") -> tuple[tuple[str, str], ...]:
@@ -53,6 +83,8 @@ def location_text(location: Location, prefix: str = "v") -> str:
 
 def bits_text(operand: Operand, register: int, lane: int, element: Element) -> str:
     """The register, lane and bits that `Operand.contents` found an element in."""
+    if is_ptx(operand.instruction):
+        return ptx_text.held_place(operand, register, lane, element)
     if element.width == 64:
         first = register & ~1
         return f"v[{first + 1}:{first}]{{{lane}}}"
@@ -60,7 +92,7 @@ def bits_text(operand: Operand, register: int, lane: int, element: Element) -> s
     return f"v{register}{{{lane}}}{bits}"
 
 
-def element_text(operand: Operand, row: int, col: int, block: int) -> str:
+def element_text(operand: Operand | Elsewhere, row: int, col: int, block: int) -> str:
     """An element as text; the block is named where the instruction has several.
 
     >>> import mmacalc
@@ -91,7 +123,7 @@ def held_texts(operand: Operand, found: Iterable[tuple[Element, str]]) -> list[t
     ]
 
 
-def run_text(operand: Operand, rows: range, columns: range) -> str:
+def run_text(operand: Operand | Elsewhere, rows: range, columns: range) -> str:
     """A run of elements as text, such as `SA[3][32..63]`."""
     texts = [f"{run[0]}" if len(run) == 1 else f"{run[0]}..{run[-1]}" for run in (rows, columns)]
     return f"{operand.name}[{texts[0]}][{texts[1]}]"

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..errors import Error
 from ..layout import Layout
 from .placement import Placement, packed
 
@@ -71,17 +70,9 @@ def _made(text: str, axes: tuple[str, ...], sizes: Mapping[str, int]) -> Layout:
 
 
 def place(shape: Shape, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
-    """The placement of one operand of an mma, mma.sp, wgmma, ldmatrix, stmatrix or movmatrix.
-
-    Raises:
-        Error: the operand is not in registers, or NVIDIA does not say where its elements are.
-    """
-    if "wmma" in shape.features:
-        raise Error(f"{shape.name}: where a wmma fragment's elements are is unspecified by NVIDIA")
+    """The placement of one operand of an mma, mma.sp, wgmma, ldmatrix, stmatrix or movmatrix."""
     if "move" in shape.features:
         return _moved(shape, operand)
-    if operand == "B" and "wgmma" in shape.features:
-        raise Error(f"B of {shape.name} is in shared memory, where a matrix descriptor says: it has no lanes")
     if operand in ("SA", "SB"):
         return _scale(shape, operand, fields)
     if shape.blocks == 4:

@@ -1,0 +1,36 @@
+"""Set two instructions side by side, of any architectures: shape, work, formats, registers and layouts.
+
+mmacalc compare gfx942 v_mfma_f32_16x16x16_f16 sm_80 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+"""
+
+from __future__ import annotations
+
+from ..catalog import entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .parser import Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """The two instructions."""
+    add = parser.add_argument
+    for which in ("first", "second"):
+        add(f"{which}_architecture", metavar="ARCH", help=f"the architecture of the {which} instruction")
+        add(f"{which}_instruction", metavar="INSTRUCTION", help=f"the {which} instruction")
+    add("--json", action="store_true", help="answer with JSON")
+
+
+def run(options: Namespace) -> str:
+    """Compare the two."""
+    first = entry(options.first_architecture).instruction(options.first_instruction)
+    second = entry(options.second_architecture).instruction(options.second_instruction)
+    from ..present import comparison
+
+    if options.json:
+        from ..present import json_text
+
+        return json_text.document("compare", instructions=[comparison.data(first), comparison.data(second)])
+    return comparison.text(first, second)

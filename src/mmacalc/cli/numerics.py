@@ -1,0 +1,86 @@
+"""Explain how an instruction rounds: its arithmetic model in words, how sure that is, and an input that shows it.
+
+    mmacalc numerics -a gfx942 -i v_mfma_f32_16x16x16_f16
+
+The input is one dot product on which the instruction differs from the exact sum rounded once, and from a chain of
+fused multiply-adds; it was found by trying, and the emulator computed all three answers.
+"""
+
+from __future__ import annotations
+
+from ..catalog import entry
+from ..errors import Error
+from ..present.arithmetic import numerics_data, numerics_text
+from .parser import whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ..emulator.samples import Witness
+    from .parser import Parser
+
+OWN = {"exact": "The model is the exact sum, so only the chain differs.", "fused": "The model is such a chain."}
+
+
+def add_arguments(parser: Parser) -> None:
+    """The instruction."""
+    add = parser.add_argument
+    add("-a", "--architecture", metavar="NAME", required=True, help="the GPU architecture, by any of its names")
+    add("-i", "--instruction", metavar="NAME", required=True, help="the instruction, in either case")
+    add("-m", "--modifier", metavar="NAME=VALUE", action="append", default=[], help="cbsz=fp4 ... (where formats vary)")
+    add("-w", "--wave", type=whole_number, metavar="#", default=0, help="the wave size: 32 or 64 on RDNA")
+    add("--json", action="store_true", help="answer with JSON")
+
+
+def run(options: Namespace) -> str:
+    """The model, its provenance, and the input."""
+    from ..emulator.call import call
+    from ..emulator.samples import witness
+
+    inst = entry(options.architecture).instruction(options.instruction)
+    modifiers: dict[str, int | str] = {}
+    for text in options.modifier:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise Error(f"-m takes NAME=VALUE, such as cbsz=fp4; got '{text}'")
+        modifiers[name.strip().lower()] = int(value, 0) if value[:1].isdecimal() else value.strip()
+    made = call(inst, options.wave or None, modifiers, False, False)
+    found = witness(made)
+    if options.json:
+        from ..present import json_text
+
+        example = dict(zip(found._fields, found)) if found else None
+        return json_text.document(
+            "numerics", **json_text.summary(inst), numerics=numerics_data(made.numerics), example=example
+        )
+    head = f"Architecture: {inst.architecture.title}\nInstruction: {inst.name.upper()}\n"
+    return head + numerics_text(made.numerics) + (_example(found) if found else "")
+
+
+def _example(found: Witness) -> str:
+    """The dot product, its terms that are not zero, and the three sums."""
+    terms = [f"a[{k}] = {_number(x)}, b[{k}] = {_number(y)}" for k, (x, y) in enumerate(zip(found.a, found.b)) if x * y]
+    lines = ["Where it shows: c = " + _number(found.c) + ", " + "; ".join(terms) + ", all others 0"]
+    for name, value in (
+        ("this instruction", found.instruction), ("exact sum, rounded once", found.exact),
+        ("chain of fused multiply-adds", found.fused),
+    ):  # fmt: skip
+        lines.append(f"  {name:28}  {float.hex(value):>24}  {value:.17g}")
+    lines += [f"  {text}" for name, text in OWN.items() if getattr(found, name) == found.instruction]
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    """A number, as a power of two where it is a far one.
+
+    >>> _number(-1.5), _number(2.0**-24), _number(-3 * 2.0**-25)
+    ('-1.5', '2^-24', '-1.5*2^-24')
+    """
+    from math import frexp
+
+    if value == 0 or 2.0**-6 <= abs(value) <= 4096:
+        return f"{value:.17g}"
+    fraction, exponent = frexp(abs(value))
+    sign = "-" if value < 0 else ""
+    return f"{sign}2^{exponent - 1}" if fraction == 0.5 else f"{sign}{2 * fraction:.17g}*2^{exponent - 1}"

@@ -1,0 +1,244 @@
+"""The detail page of an NVIDIA instruction."""
+
+from __future__ import annotations
+
+from ..catalog._ptx import spoken
+from ..catalog._sass import becomes
+from ..emulator.table import numerics
+from ..rules.shared_memory import FIELDS, SWIZZLES
+from . import formulas
+from .text import heading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ..record import Instruction, Operand
+
+_COORDINATES = {"A": "[i][k]", "B": "[k][j]", "K": "[i][k]", "SA": "[i][k]", "SB": "[k][j]"}
+_ROLES = {"K": "metadata e", "SA": "scales of A", "SB": "scales of B", "P": "row addresses"}
+_OPERANDS = {"A": "a", "B": "b", "C": "c", "D": "d", "K": "e", "P": "[p]"}
+_PER_CLOCK = {"i8": "int8", "u8": "int8", "i4": "int4", "u4": "int4", "e4m3": "fp8", "e5m2": "fp8"}
+
+
+def page(instruction: Instruction) -> str:
+    """Everything about one PTX instruction on one target.
+
+    The formulas are derived from the layouts; see `mmacalc.present.formulas`.
+    """
+    sections = (_identity, _work, _registers, _shared_memory, _sass, _arithmetic, _mappings, _provenance)
+    lines = [line for section in sections for line in section(instruction)]
+    return heading(instruction) + "".join(f"    {line}\n" for line in lines)
+
+
+def facts(inst: Instruction) -> dict[str, Any]:
+    """What the page says and other vendors' instructions lack, as data for JSON."""
+    sass = {target: becomes(inst, target) for target in inst.facts["targets"]}
+    found: dict[str, Any] = {
+        "ptx_syntax": syntax(inst),
+        "ptx_version": inst.facts["ptx"],
+        "targets": list(inst.facts["targets"]),
+        "sass": {target: {"opcodes": text, "status": status} for target, (text, status) in sass.items() if text},
+        "elsewhere": dict(inst.facts.get("elsewhere", {})),
+        "fragment_registers": inst.facts.get("registers"),
+    }
+    if inst.flops and "move" not in inst.features:
+        model = numerics(inst)
+        found["arithmetic"] = {**model._asdict(), "parameters": dict(model.parameters)}
+    return found
+
+
+def _identity(inst: Instruction) -> Iterator[str]:
+    yield f"PTX: {syntax(inst)}"
+    yield f"PTX ISA version: {inst.facts['ptx']} (the target {inst.arch} has PTX {inst.architecture.facts['ptx']})"
+    yield f"Targets: {spoken(inst.facts['targets'])}"
+    yield "Matrix dimensions:"
+    yield f"    M: {inst.m}"
+    yield f"    N: {inst.n}"
+    if "move" not in inst.features or "wmma" in inst.features:
+        yield f"    K: {inst.k}"
+    if inst.blocks > 1:
+        yield f"    {'matrices' if 'move' in inst.features else 'MMAs of a warp (blocks)'}: {inst.blocks}"
+
+
+def syntax(inst: Instruction) -> str:
+    """The instruction with its operands as PTX writes them."""
+    name, facts = inst.name, inst.facts
+    if facts.get("moves") == "stmatrix":
+        return f"{name} [p], r;"
+    if facts.get("moves") == "ldmatrix":
+        return f"{name} r, [p];"
+    if facts.get("moves") == "movmatrix":
+        return f"{name} d, a;"
+    if "move" in inst.features:
+        return f"{name} [p], r{{, stride}};" if ".store." in name else f"{name} r, [p]{{, stride}};"
+    if "wgmma" in inst.features:
+        scales = {"f16": 4, "bf16": 4, "tf32": 2, "e4m3": 2, "e5m2": 2}.get(inst.formats["A"], 0)
+        tail = ("imm-scale-a", "imm-scale-b", "imm-trans-a", "imm-trans-b")[:scales]
+        middle = ("sp-meta", "sp-sel") if inst.sparse else ()
+        return f"{name} {', '.join(('d', 'a or a-desc', 'b-desc', *middle, 'scale-d', *tail))};"
+    tail = (("e", "f") if inst.sparse else ()) + (
+        ("scale-a", "{byte-id-a, thread-id-a}", "scale-b", "{byte-id-b, thread-id-b}") if inst.scaled else ()
+    )
+    return f"{name} {', '.join(('d', 'a', 'b', 'c', *tail))};"
+
+
+def _work(inst: Instruction) -> Iterator[str]:
+    if not inst.flops or "move" in inst.features:
+        return
+    yield "Execution statistics:"
+    yield f"    {'Ops' if inst.integer else 'FLOPs'}: {inst.flops}"
+    rates = inst.architecture.facts.get("fma_per_clock", {})
+    name = inst.formats["A"]
+    rate = rates.get(name, rates.get(_PER_CLOCK.get(name, "")))
+    only = inst.architecture.facts.get("fma_through")
+    if rate and not inst.sparse and (only is None or only in inst.features):
+        yield f"    Dense FMA per clock and SM: {rate} ({inst.architecture.facts['fma_source']})"
+
+
+def _registers(inst: Instruction) -> Iterator[str]:
+    per = "lane of the warpgroup's 128" if "wgmma" in inst.features else "lane"
+    yield f"Registers of each {per}:"
+    for name in inst.operands:
+        yield f"    {name}: {_register_line(inst, name)}"
+    limits = inst.modifier_limits()
+    if limits:
+        yield "Constants:"
+        for field, values in limits.items():
+            yield f"    {field.replace('_', '-')}: {', '.join(map(str, values))}"
+
+
+def _register_line(inst: Instruction, name: str) -> str:
+    held = inst.format(name)
+    role = f" ({_ROLES[name]})" if name in _ROLES else ""
+    if name not in inst.register_operands:
+        count = inst.facts.get("registers", {}).get(name)
+        if count is None:
+            return f"none; a 64-bit matrix descriptor; {held.title}"
+        return f"{_count(count, held.bits)}, the places of their elements unspecified by NVIDIA; {held.title}"
+    if name == "C" and "wgmma" in inst.features:
+        return "the registers of D, unless scale-d is false: then D = A * B"
+    operand = inst.operand(name)
+    inside = ""
+    if operand.placement.slot_bits > held.bits and name not in _ROLES:
+        first = operand.placement.offset
+        inside = f", each in bits {first + held.bits - 1}:{first} of a byte"
+        if operand.placement.merge > 1:
+            inside = ", each in a byte"
+    return f"{_count(operand.registers, held.bits)}{role}; {held.title}{inside}"
+
+
+def _count(registers: int, bits: int) -> str:
+    count, kind = (registers // 2, 64) if bits == 64 else (registers, 32)
+    return f"{count} x {kind} bits"
+
+
+def _shared_memory(inst: Instruction) -> Iterator[str]:
+    if "wgmma" not in inst.features:
+        return
+    yield "Shared memory (B, and A unless it is in registers), by a matrix descriptor:"
+    for swizzle in SWIZZLES.values():
+        yield (
+            f"    {swizzle.name + ' swizzle:':14} tiles of 8 rows x {swizzle.row_bytes} bytes, "
+            f"Swizzle<{swizzle.bits},4,3>, code {swizzle.code}"
+        )
+    for name, low, bits, shift in FIELDS:
+        yield f"    descriptor bits {low + bits - 1}:{low}: {name}{f' >> {shift}' if shift else ''}"
+
+
+def _sass(inst: Instruction) -> Iterator[str]:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for target in inst.facts["targets"]:
+        groups.setdefault(becomes(inst, target), []).append(target)
+    groups.pop(("", ""), None)
+    if not groups:
+        return
+    here = next((known for known, targets in groups.items() if inst.arch in targets), None)
+    if here:
+        yield f"SASS on {inst.arch}: {here[0]} ({here[1]})"
+    yield "SASS on each target:"
+    for (opcodes, status), targets in groups.items():
+        yield f"    {_runs(targets, inst.facts['targets'])}: {opcodes} ({status})"
+
+
+def _runs(targets: list[str], every: tuple[str, ...]) -> str:
+    """Targets in words: three or more that follow each other as a range."""
+    runs: list[list[str]] = []
+    for target in targets:
+        if runs and every.index(runs[-1][-1]) + 1 == every.index(target):
+            runs[-1].append(target)
+        else:
+            runs.append([target])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
+
+
+def _arithmetic(inst: Instruction) -> Iterator[str]:
+    if not inst.flops or "move" in inst.features:
+        return
+    model = numerics(inst)
+    yield "Arithmetic:"
+    yield f"    {model.explanation}"
+    yield f"    Provenance: {model.provenance} ({model.source})"
+
+
+def _mappings(inst: Instruction) -> Iterator[str]:
+    shown = [name for name in inst.register_operands if (name, inst.formats.get("C")) != ("C", inst.formats.get("D"))]
+    if not shown:
+        return
+    operands = {_label(inst, name): inst.operand(name) for name in shown}
+    yield "Layouts:"
+    for label, operand in operands.items():
+        sizes = ", ".join(f"{digit}={size}" for digit, size in operand.sizes.items())
+        yield f"    {label}: {operand.pattern}   {sizes}"
+    wide = " (a 64-bit register counts as two)" if inst.formats.get("D") == "f64" else ""
+    yield f"Matrix element to register mapping{wide}:"
+    for label, operand in operands.items():
+        yield from _forward(label, operand)
+    yield "Register to matrix element mapping:"
+    for label, operand in operands.items():
+        for axis, formula in formulas.backward(operand).items():
+            if axis != "block" or inst.blocks > 1:
+                yield f"    {label} {axis}: {_ptx_words(operand, formula)}"
+
+
+def _label(inst: Instruction, name: str) -> str:
+    same = name == "D" and "C" in inst.register_operands and inst.formats["C"] == inst.formats["D"]
+    return "C or D" if same else name
+
+
+def _forward(label: str, operand: Operand) -> Iterator[str]:
+    coordinates = _COORDINATES.get(operand.name, "[i][j]") + (".block" if operand.instruction.blocks > 1 else "")
+    found = formulas.forward(operand)
+    yield f"    {label}{coordinates} lane: {found['Lane']}"
+    yield f"    {label}{coordinates} register: {found['GPR']}"
+    yield from _chosen(label, operand)
+
+
+def _chosen(label: str, operand: Operand) -> Iterator[str]:
+    """What the instruction's constants add to the lane and to the bits."""
+    layout = operand.layout
+    start = layout.copy_offsets({})[0]
+    for digit, field in (("f", "selector"), ("tid", "thread-id"), ("byte", "byte-id")):
+        if digit in layout.selectors and layout.sizes[digit] > 1:
+            moved = [y - x for x, y in zip(start, layout.copy_offsets({digit: 1})[0])]
+            name = field if field == "selector" else f"{field}-{operand.name[1].lower()}"
+            if moved[-1]:
+                yield f"    {label} bits: {operand.placement.slot_bits} * {name} higher"
+            else:
+                yield f"    {label} lane: {moved[-2]} * {name} higher"
+
+
+def _ptx_words(operand: Operand, formula: str) -> str:
+    text = formula.replace("GPR_num", "register").replace("GPR_bits", "bit")
+    if "warp" in operand.layout.places:  # lanes count through the four warps
+        text = text.replace("lane", "(lane % 32)").replace("(warp % 4)", "floor(lane / 32)")
+    return text
+
+
+def _provenance(inst: Instruction) -> Iterator[str]:
+    doubtful = [name for name in inst.register_operands if inst.provenance_of(name) in ("unconfirmed", "assumed")]
+    if doubtful or inst.notes:
+        yield "Provenance:"
+        yield from (f"    Layout of {name}: {inst.provenance_of(name)}" for name in doubtful)
+        yield from (f"    Note: {note}" for note in inst.notes)

@@ -1,0 +1,55 @@
+"""Locations as PTX authors think of them: `a3 @ lane 5 (%r1[31:16])`.
+
+a3 is the fourth element of the lane's fragment of A, counted as the PTX ISA counts; %r1 is the second 32-bit
+register of the operand, %rd1 the second 64-bit one.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..record import Element, Location, Operand
+
+# What the PTX ISA calls the elements of each operand; K is its metadata operand e, P the address operand p.
+LETTERS = {"A": "a", "B": "b", "C": "c", "D": "d"}
+WHOLE = {"K": "e", "SA": "scale-a", "SB": "scale-b", "P": "p"}
+
+
+def element_name(operand: Operand, item: int) -> str:
+    """An element of a fragment: a3, or a4-a5 where a Location covers the stored values of a sparse group."""
+    if operand.name in WHOLE:
+        return WHOLE[operand.name]
+    letter, merge = LETTERS[operand.name], operand.placement.merge
+    first = item * merge
+    return f"{letter}{first}" if merge == 1 else f"{letter}{first}-{letter}{first + merge - 1}"
+
+
+def register_text(register: int, lsb: int, width: int) -> str:
+    """The register and bits, such as %r1[31:16].
+
+    >>> register_text(1, 16, 16), register_text(1, 0, 32), register_text(2, 0, 64)
+    ('%r1[31:16]', '%r1', '%rd1')
+    """
+    if width == 64:
+        return f"%rd{register // 2}"
+    return f"%r{register}" if width == 32 else f"%r{register}[{lsb + width - 1}:{lsb}]"
+
+
+def halves(operand: Operand, location: Location) -> tuple[tuple[str, str], ...]:
+    """The text of a location before and after the lane."""
+    _, item, register, lsb, width = location
+    return ((f"{element_name(operand, item)} @ lane ", f" ({register_text(register, lsb, width)})"),)
+
+
+def held_place(operand: Operand, register: int, lane: int, element: Element) -> str:
+    """The place that `Operand.contents` found an element in."""
+    placement = operand.placement
+    item = (32 * register + element.lsb) // (placement.slot_bits * placement.merge)
+    before, after = halves(operand, operand.slot(lane, item))[0]
+    return f"{before}{lane}{after}"
+
+
+def column_title(operand: Operand, item: int) -> str:
+    """The heading of an item's column in a table of registers."""
+    _, item, register, lsb, width = operand.slot(0, item)
+    return f"{element_name(operand, item)} {register_text(register, lsb, width)}"

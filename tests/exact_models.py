@@ -1,0 +1,206 @@
+"""The arithmetic models again, one dot product at a time, in exact rational arithmetic and without NumPy.
+
+Written from the published descriptions (arXiv 2511.10909, arXiv 2512.07004), to be read beside them, not beside
+`mmacalc.emulator.models`. Values are Python floats, of which only their exact fraction is used.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction as Q
+from math import copysign, floor, inf, isinf, isnan, nan, trunc
+
+# Significand bits (with the leading one) and smallest exponent of the result formats.
+FORMATS = {"f64": (53, -1022, 1023), "f32": (24, -126, 127), "f16": (11, -14, 15), "bf16": (8, -126, 127)}
+
+
+def log2_floor(q: Q) -> int:
+    q = abs(q)
+    e = q.numerator.bit_length() - q.denominator.bit_length()
+    return e if Q(2) ** e <= q else e - 1
+
+
+def exponent(x: float, emin: int) -> int:
+    return emin if x == 0 else max(log2_floor(Q(x)), emin)
+
+
+def rounded(q: Q, out: str, mode: str = "nearest", bits: int | None = None, zero: float = 0.0) -> float:
+    """q in a format: to nearest even, toward zero, up or down; an exact zero is `zero`."""
+    p, emin, emax = FORMATS[out]
+    p = p if bits is None else bits + 1
+    if q == 0:
+        return zero
+    step = Q(2) ** (max(log2_floor(q), emin) - p + 1)
+    scaled = q / step
+    whole = {
+        "nearest": lambda: round(scaled), "zero": lambda: trunc(scaled), "down": lambda: floor(scaled),
+        "up": lambda: -floor(-scaled),
+    }[mode]()  # fmt: skip
+    result, sign = whole * step, -1.0 if q < 0 else 1.0
+    if abs(result) >= Q(2) ** (emax + 1):
+        # To nearest this is an infinity; toward zero, f32 of the matrix units overflows from 2**128 on.
+        directed_away = (mode == "up" and q > 0) or (mode == "down" and q < 0)
+        if mode == "nearest" or directed_away or (mode == "zero" and out == "f32"):
+            return sign * inf
+        return sign * float((2 - Q(2) ** (1 - p)) * Q(2) ** emax)
+    return copysign(float(abs(result)), q) if result else copysign(0.0, q)
+
+
+def special(a, b, c, overflow=False):
+    """The result when an infinity or NaN takes part, else None. `overflow`: products of 2**128 are infinities."""
+    terms = []
+    for x, y in zip(a, b):
+        p = x * y
+        if not (isinf(x) or isinf(y) or isnan(p)):
+            big = overflow and abs(Q(x) * Q(y)) >= Q(2) ** 128
+            p = copysign(inf, x) * copysign(1, y) if big else 0.0
+        terms.append(p)
+    terms.append(c if isinf(c) or isnan(c) else 0.0)
+    if any(isnan(t) for t in terms) or (inf in terms and -inf in terms):
+        return nan
+    return next((t for t in terms if isinf(t)), None)
+
+
+def chained(step, a, b, c, group):
+    for k in range(0, len(a), group):
+        c = step(a[k : k + group], b[k : k + group], c, first=k == 0)
+    return c
+
+
+def T(a, b, c, emin, out, cmin, group, fraction, kept=None):
+    def step(a, b, c, first):
+        if (found := special(a, b, c)) is not None:
+            return found
+        es = [exponent(x, emin[0]) + exponent(y, emin[1]) for x, y in zip(a, b)]
+        top = max(*es, exponent(c, cmin if first else FORMATS[out][1]))
+        unit = Q(2) ** (top - fraction)
+        total = sum(trunc(Q(x) * Q(y) / unit) for x, y in zip(a, b)) + trunc(Q(c) / unit)
+        return rounded(total * unit, out, "nearest" if out == "f16" else "zero", kept if out == "f32" else None)
+
+    return chained(step, a, b, c, group)
+
+
+def products_cut(a, b, emin):
+    es = [exponent(x, emin[0]) + exponent(y, emin[1]) for x, y in zip(a, b)]
+    unit = Q(2) ** (max(es) - 24)
+    return sum(trunc(Q(x) * Q(y) / unit) for x, y in zip(a, b)) * unit, max(es)
+
+
+def floored(q, at):
+    return floor(q / Q(2) ** at) * Q(2) ** at
+
+
+def R(a, b, c, emin, out, cmin, group):
+    def step(a, b, c, first):
+        if (found := special(a, b, c, overflow=True)) is not None:
+            return found
+        total, e1 = products_cut(a, b, emin)
+        top = max(e1, exponent(c, -126))
+        return rounded(floored(total, top - 31) + floored(Q(c), top - 24), out)
+
+    return chained(step, a, b, c, group)
+
+
+def R8(a, b, c, emin, out, cmin, group):
+    def step(a, b, c, first):
+        if (found := special(a, b, c, overflow=True)) is not None:
+            return found
+        (s0, e0), (s1, e1) = products_cut(a[0::2], b[0::2], emin), products_cut(a[1::2], b[1::2], emin)
+        ep = max(e0, e1)
+        total = floored(s0, ep - 24) + floored(s1, ep - 24)
+        top = max(ep, exponent(c, -126))
+        c_part = Q(0) if exponent(c, -126) < top - 25 else floored(Q(c), top - 24)
+        return rounded(floored(total, top - 31) + c_part, out)
+
+    return chained(step, a, b, c, group)
+
+
+def add(x, y, out="f32"):
+    """IEEE addition, to nearest."""
+    plain = x + y
+    if isnan(plain) or isinf(x) or isinf(y):
+        return plain
+    return rounded(Q(x) + Q(y), out, zero=x + y if x == 0 and y == 0 else 0.0)
+
+
+def times(x, y, out="f32"):
+    if isnan(x * y) or isinf(x) or isinf(y):
+        return x * y
+    return rounded(Q(x) * Q(y), out, zero=copysign(1, x) * copysign(1, y) * 0.0)
+
+
+def P(a, b, c, emin, out, cmin, group, flush):
+    def settle(x, smallest=-126):
+        return copysign(0.0, x) if flush and abs(x) < 2.0**smallest else x
+
+    def step(a, b, c, first):
+        tree = [settle(times(settle(x, emin[0]), settle(y, emin[1]))) for x, y in zip(a, b)]
+        while len(tree) > 1:
+            tree = [settle(add(x, y)) for x, y in zip(tree[0::2], tree[1::2])]
+        return settle(add(settle(c), tree[0]))
+
+    return chained(step, a, b, c, group)
+
+
+def fma(x, y, z, out, mode="nearest"):
+    if isnan(x) or isnan(y) or isnan(z) or (0.0 in (abs(x), abs(y)) and inf in (abs(x), abs(y))):
+        return nan
+    sign = copysign(1, x) * copysign(1, y)
+    if inf in (abs(x), abs(y)):
+        return nan if isinf(z) and z != sign * inf else sign * inf
+    if isinf(z):
+        return z
+    exact = Q(x) * Q(y) + Q(z)
+    zero = -0.0 if mode == "down" else 0.0
+    if exact == 0 and Q(x) * Q(y) == 0 and sign == copysign(1, z):
+        zero = sign * 0.0
+    return rounded(exact, out, mode, zero=zero)
+
+
+def F(a, b, c, emin, out, cmin, rounding="rn"):
+    mode = {"rn": "nearest", "rz": "zero", "rm": "down", "rp": "up"}[rounding]
+    for x, y in zip(a, b):
+        c = fma(x, y, c, out, mode)
+    return c
+
+
+def X(a, b, c, emin, out, cmin, group):
+    def step(a, b, c, first):
+        if (found := special(a, b, c)) is not None:
+            return found
+        negative = [copysign(1, x) * copysign(1, y) < 0 for x, y in zip(a, b)] + [copysign(1, c) < 0]
+        exact = sum(Q(x) * Q(y) for x, y in zip(a, b)) + Q(c)
+        return rounded(exact, out, zero=-0.0 if all(negative) else 0.0)
+
+    return chained(step, a, b, c, group)
+
+
+def M16(a, b, c, emin, out, cmin, fraction):
+    low = [k for k in range(len(a)) if k % 4 in (0, 1)]
+    high = [k for k in range(len(a)) if k % 4 in (2, 3)]
+    h = 0.0
+    for half in (low, high):
+        h = T([a[k] for k in half], [b[k] for k in half], h, emin, "f16", -14, len(half), fraction)
+    return add(h, c, "f16")
+
+
+def M32(a, b, c, emin, out, cmin, fraction):
+    return add(T(a, b, 0.0, emin, "f32", -126, len(a), fraction), c)
+
+
+def S(a, b, c, emin, out, cmin, group, fraction, scales_a, scales_b):
+    """`scales_*`: one scale for each run of 16 products, as (value, smallest exponent of its format)."""
+    if any(isnan(s) for s, _ in (*scales_a, *scales_b)):
+        return nan
+    if (found := special([], [], c)) is not None:
+        return found
+    runs, es, ms = [], [], []
+    for run, ((x, xmin), (y, ymin)) in enumerate(zip(scales_a, scales_b)):
+        here = slice(run * group, (run + 1) * group)
+        ex, ey = exponent(x, xmin), exponent(y, ymin)
+        runs.append(sum(Q(p) * Q(q) for p, q in zip(a[here], b[here])))
+        es.append(ex + ey)
+        ms.append(Q(x) / Q(2) ** ex * Q(y) / Q(2) ** ey)
+    top = max(*es, exponent(c, -126))
+    total = sum(trunc(t * m * Q(2) ** (fraction + e - top)) for t, m, e in zip(runs, ms, es))
+    total += trunc(Q(c) * Q(2) ** (fraction - top))
+    return rounded(total * Q(2) ** (top - fraction), out, "zero")

@@ -1,0 +1,109 @@
+"""Codes and values of every format: all codes of up to 16 bits against ml_dtypes, rounding at every midpoint."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from mmacalc import Error
+from mmacalc.emulator.decode import decode, encode, largest, nan_code, powers
+from mmacalc.formats import FORMATS
+
+ML_DTYPES = {
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
+    "e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "e2m3": ml_dtypes.float6_e2m3fn,
+    "e3m2": ml_dtypes.float6_e3m2fn, "e2m1": ml_dtypes.float4_e2m1fn, "e8m0": ml_dtypes.float8_e8m0fnu,
+}  # fmt: skip
+
+
+def every_code(format):
+    return np.arange(1 << format.bits, dtype=np.uint8 if format.bits <= 8 else np.uint16)
+
+
+@pytest.mark.parametrize("name", ML_DTYPES)
+def test_every_code_means_what_ml_dtypes_says(name):
+    codes = every_code(FORMATS[name])
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        wanted = codes.view(ML_DTYPES[name]).astype(np.float64)
+    np.testing.assert_array_equal(decode(codes, FORMATS[name]), wanted)
+
+
+@pytest.mark.parametrize("name", ML_DTYPES)
+def test_every_value_midpoint_and_neighbour_rounds_as_in_ml_dtypes(name):
+    form = FORMATS[name]
+    finite = decode(every_code(form), form)
+    finite = np.unique(finite[np.isfinite(finite)])
+    middle = (finite[1:] + finite[:-1]) / 2
+    last = finite[-1] + (finite[-1] - finite[-2]) * np.array([0.25, 0.5, 0.75, 1, 8])
+    with np.errstate(all="ignore"):
+        values = np.concatenate([finite, middle, last, -last, [0.0, -0.0, np.inf, -np.inf]]).astype(np.float32)
+        values = np.concatenate([values, np.nextafter(values, np.inf), np.nextafter(values, -np.inf)])
+    if form.specials == "e8m0":
+        values = values[values > 2.0**-126]  # below, ml_dtypes rounds f32 subnormals to NaN
+    with np.errstate(all="ignore"):
+        wanted = values.astype(ML_DTYPES[name]).view(every_code(form).dtype)
+    missing = np.isnan(decode(wanted, form))
+    found = encode(values.astype(np.float64), form)
+    np.testing.assert_array_equal(found[~missing], wanted[~missing])
+    assert (found[missing] == nan_code(form)).all()
+
+
+@pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if form.bits <= 16])
+def test_every_code_survives_decoding_and_encoding(name):
+    form = FORMATS[name]
+    for signed in (False, True) if form.kind == "either" else (True,):
+        codes = every_code(form)
+        if name == "ue4m3":
+            codes = codes[:128]  # its top bit is not used
+        values = decode(codes, form, signed)
+        keep = ~np.isnan(values) if form.is_float else np.ones(len(codes), bool)
+        np.testing.assert_array_equal(encode(values, form, signed=signed)[keep], codes[keep])
+
+
+@pytest.mark.parametrize(
+    ("name", "integer", "float_"), [("f32", np.uint32, np.float32), ("f64", np.uint64, np.float64)]
+)
+def test_wide_formats_are_numpys(name, integer, float_):
+    codes = np.random.default_rng(0).integers(0, 1 << FORMATS[name].bits, 5000, dtype=np.uint64).astype(integer)
+    values = decode(codes, FORMATS[name])
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(values, codes.view(float_).astype(np.float64))
+    finite = ~np.isnan(values)
+    np.testing.assert_array_equal(encode(values, FORMATS[name])[finite], codes[finite])
+
+
+@pytest.mark.parametrize("name", ["tf32", "xf32"])
+def test_the_low_13_bits_of_tf32_are_not_read_and_values_round_to_10_bits(name):
+    codes = np.array([0x3F801FFF, 0x3F802000, 0xC0000001], np.uint32)
+    assert decode(codes, FORMATS[name]).tolist() == [1.0, 1.0 + 2.0**-10, -2.0]
+    halfway = np.array([1 + 2.0**-11, 1 + 3 * 2.0**-11, 1e39])
+    assert decode(encode(halfway, FORMATS[name]), FORMATS[name]).tolist() == [1.0, 1.0 + 2.0**-9, np.inf]
+
+
+def test_float64_is_rounded_once_and_not_through_float32():
+    just_above = 1 + 2.0**-8 + 2.0**-40  # f32 would round it to the midpoint of two bf16
+    assert decode(encode(np.array([just_above]), FORMATS["bf16"]), FORMATS["bf16"])[0] == 1 + 2.0**-7
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("i8", 128), ("i8", -129), ("u8", -1), ("u8", 256), ("i4", 8), ("u4", 16), ("i8", 0.5), ("b1", 2), ("i32", 2**31),
+     ("e2m1", np.nan), ("e2m3", np.nan), ("ue4m3", -1.0)],
+)  # fmt: skip
+def test_a_value_that_a_format_cannot_hold_is_refused(name, value):
+    with pytest.raises(Error, match="takes"):
+        encode(np.array([value]), FORMATS[name])
+
+
+def test_powers_are_exponents_floored_at_the_smallest_normal_one():
+    for name in ("f16", "bf16", "e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz", "e2m3", "e3m2", "e2m1"):
+        form = FORMATS[name]
+        values = decode(every_code(form), form)
+        values = values[np.isfinite(values)]
+        smallest = {"f16": -14, "bf16": -126, "e4m3": -6, "e5m2": -14, "e4m3fnuz": -7, "e5m2fnuz": -15}.get(name)
+        exponents = np.frexp(values)[1] - 1
+        exponents = np.where(values == 0, -(10**6), exponents)
+        floor = {"e2m3": 0, "e3m2": -2, "e2m1": 0}.get(name, smallest)
+        np.testing.assert_array_equal(powers(values, form), np.ldexp(1.0, np.maximum(exponents, floor)))
+        assert largest(name) == values.max()

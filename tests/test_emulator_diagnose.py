@@ -1,0 +1,217 @@
+"""The report on a wrong D: every known mistake, made on random input, is named; nothing else is."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import mmacalc
+from mmacalc.cli import answer
+from mmacalc.emulator.call import call
+from mmacalc.emulator.diagnose import candidates, compare, ulps
+from mmacalc.emulator.case import reference_case
+from mmacalc.emulator.samples import encoded, random
+from mmacalc.formats import FORMATS
+
+
+def sample(arch, name, seed=1, **modifiers):
+    inst = mmacalc.instruction(arch, name)
+    made = call(inst, None, modifiers, False, False)
+    return inst, random(made, seed)
+
+
+INSTRUCTIONS = [
+    ("gfx942", "v_mfma_f32_16x16x16_f16"),
+    ("gfx942", "v_mfma_f32_32x32x8_f16"),
+    ("gfx942", "v_mfma_f32_4x4x4_16b_f16"),
+    ("gfx942", "v_mfma_i32_16x16x32_i8"),
+    ("gfx942", "v_smfmac_f32_16x16x32_f16"),
+    ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4"),
+    ("gfx1100", "v_wmma_f16_16x16x16_f16"),
+    ("gfx1200", "v_wmma_i32_16x16x16_iu8"),
+    ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16"),
+]
+
+
+@pytest.mark.parametrize(("arch", "name"), INSTRUCTIONS)
+def test_every_mistake_is_named_when_it_is_made_and_none_when_it_is_not(arch, name):
+    inst, inputs = sample(arch, name)
+    right = inst.multiply(**inputs)
+    assert compare(inst, right, **inputs).different == 0
+    extras = {key: value for key, value in inputs.items() if key not in "abc"}
+    case = reference_case(inst, inputs["a"], inputs["b"], inputs["c"], False, extras)
+    made = {candidate.name: candidate.codes for candidate in candidates(case)}
+    assert len(made) > 10
+    bits = {**encoded(case.made, inputs)}
+    for text, codes in list(made.items())[::7]:
+        found = compare(inst, codes, bits=True, **bits)
+        if np.array_equal(codes, case.expected):
+            assert found.different == 0
+        else:
+            first = next(other for other in made if np.array_equal(made[other], codes))
+            assert found.explanations[0].exact, text
+            assert found.explanations[0].name == first
+
+
+def test_the_usual_mistakes_are_made_here_by_hand_and_named():
+    inst, given = sample("gfx942", "v_mfma_f32_32x32x8_f16")
+    a, b, c = given["a"], given["b"], given["c"]
+    d = inst.multiply(a, b, c)
+
+    def explained(wrong, **modifiers):
+        return compare(inst, wrong, a, b, c, **modifiers).explanations[0].name
+
+    assert "transposed" in explained(d.T)
+    assert explained(inst.multiply(b.T, a.T, c)).startswith("A and B are swapped")
+    assert "halves of k are swapped in A" in explained(inst.multiply(a[:, [4, 5, 6, 7, 0, 1, 2, 3]], b, c))
+    assert explained(d - c.astype(np.float32)) == "C is not added"
+    table, file = inst.operand("D").table(), np.empty((16, 64), np.float32)
+    file[table["register"], table["lane"]] = d
+    assert "registers and lanes are exchanged" in explained(file.reshape(32, 32))
+    assert "rows and lanes are exchanged" in explained(file.T.reshape(32, 32))
+    assert "rows come from 4-31 0-3" in explained(d[np.r_[4:32, 0:4]])
+    assert "ran instead" in explained(
+        mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_bf16")
+        .multiply_bits(*(x.astype(np.float16).view(np.uint16) for x in (a, b)), c.astype(np.float32).view(np.uint32))
+        .view(np.float32)
+    )
+    case = reference_case(inst, a, b, c, False, {})
+    ampere = case.run_as(case.made.with_numerics("T", {"group": 8, "fraction": 24})).view(np.float32)
+    assert explained(ampere) == "the sum is formed as on sm_75, sm_80 (model T)"
+
+
+def test_broadcasts_and_blocks_are_named():
+    inst, given = sample("gfx942", "v_mfma_f32_4x4x4_16b_f16")
+    d = inst.multiply(**given, cbsz=2, abid=1)
+    assert "CBSZ = 2, ABID = 1" in compare(inst, d, **given).explanations[0].name
+    assert "no modifier" in compare(inst, inst.multiply(**given), **given, cbsz=2, abid=1).explanations[0].name
+    assert "BLGP = 3" in compare(inst, inst.multiply(**given, blgp=3), **given).explanations[0].name
+    shifted = np.roll(inst.multiply(**given), -1, axis=0)
+    assert compare(inst, shifted, **given).explanations[0].name == "the blocks of D are shifted by 1"
+
+
+def test_a_partly_wrong_tile_is_located():
+    inst, given = sample("gfx942", "v_mfma_f32_32x32x8_f16")
+    d = inst.multiply(**given)
+    wrong = d.copy()
+    wrong[8:12] = 0
+    found = compare(inst, wrong, **given)
+    assert found.different == 128
+    assert not found.explanations
+    assert found.where == ("They are all the elements of rows 8-11.", "They are all zero.")
+    wrong = d.copy()
+    wrong[3, 4] += 1
+    assert compare(inst, wrong, **given).where == ("They lie in row 3, column 4, lane 4, register 3.",)
+
+
+def test_rounding_alone_is_told_from_a_mistake():
+    inst, given = sample("gfx950", "v_mfma_f32_32x32x16_f16")
+    d = inst.multiply(**given)
+    near = np.nextafter(d, np.float32(np.inf))
+    found = compare(inst, near, **given)
+    assert found.rounding
+    assert found.max_ulps == 1
+    products = given["a"].astype(np.float32)[:, :, None] * given["b"].astype(np.float32)
+    total = np.zeros((32, 32), np.float32)
+    for k in range(16):
+        total = total + products[:, k]
+    total = total + given["c"].astype(np.float32)
+    assert "each rounded to f32, in the order of k, C last" in compare(inst, total, **given).explanations[0].name
+
+
+def test_ulps_count_representable_numbers():
+    f16 = FORMATS["f16"]
+    x, y = np.array([0x3C00, 0x0001, 0x7C00, 0x7E00], np.uint16), np.array([0x3C05, 0x8001, 0x7BFF, 0x7E00], np.uint16)
+    assert ulps(x, y, f16).tolist() == [5, 2, 1, 0]
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def line(*words):
+    return answer(["run", "-a", "gfx942", "-i", "v_mfma_f32_16x16x16_f16", *map(str, words)])
+
+
+def test_run_reads_writes_and_compares_files(tmp_path):
+    inst, given = sample("gfx942", "v_mfma_f32_16x16x16_f16")
+    paths = {name: tmp_path / f"{name}.{'csv' if name == 'b' else 'npy'}" for name in "abcd"}
+    np.save(paths["a"], given["a"])
+    np.save(paths["c"], given["c"])
+    np.savetxt(paths["b"], given["b"], delimiter=",")
+    inputs = [word for name in "abc" for word in (f"--{name}", paths[name])]
+    reply = line(*inputs, "-o", paths["d"])
+    assert reply.status == 0
+    assert "model R" in reply.out
+    assert "two sources agree" in reply.out
+    d = np.load(paths["d"])
+    np.testing.assert_array_equal(d, inst.multiply(**given))
+    assert line(*inputs, "--compare", paths["d"]).out.endswith("all 256 elements are equal to the bit.\n")
+    np.save(paths["d"], d.T)
+    reply = line(*inputs, "--compare", paths["d"])
+    assert reply.status == 1
+    assert "Explained to the bit: the tile is transposed" in reply.out
+    report = json.loads(line(*inputs, "--compare", paths["d"], "--json").out)
+    assert report["comparison"]["explanations"][0]["exact"]
+    assert report["numerics"]["provenance"] == "two sources agree"
+
+
+def test_made_up_inputs_show_what_they_should():
+    d = np.array(json.loads(line("--one-hot", "3,9", "--json").out)["d"])
+    np.testing.assert_array_equal(d[3], np.arange(144, 160))
+    assert (np.delete(d, 3, axis=0) == 0).all()
+    d = np.array(json.loads(line("--identity", "--json").out)["d"])
+    np.testing.assert_array_equal(d, np.arange(256).reshape(16, 16))
+    first, again = (json.loads(line("--random", "7", "--json").out)["d"] for _ in range(2))
+    assert first == again
+
+
+def test_registers_are_shown_before_and_after():
+    answered = json.loads(line("--random", "1", "--registers", "--json").out)
+    inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+    files = {name: np.array(file, np.uint32) for name, file in answered["registers"].items()}
+    np.testing.assert_array_equal(inst.execute(files["A"], files["B"], files["C before"]), files["D after"])
+    assert "| 00003c00 |" in line("--identity", "--registers").out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "no --a and no --b"),
+        (["--random", "1", "--identity"], "choose one"),
+        (["--one-hot", "3"], "such as 3,9"),
+        (["--one-hot", "16,0"], "rows are 0 to 15"),
+        (["--a", "nowhere.npy", "--b", "nowhere.npy"], "cannot be read"),
+        (["--random", "1", "--cbsz", "1"], "has no CBSZ"),
+        (["--random", "1", "--clamp"], "no CLAMP"),
+        (["--random", "1", "-m", "cbsz"], "NAME=VALUE"),
+    ],
+)
+def test_bad_command_lines_are_refused_with_what_is_right(words, said):
+    reply = line(*words)
+    assert reply.status == 2
+    assert said in reply.err
+    assert not reply.out
+
+
+@pytest.mark.parametrize(
+    ("arch", "name"),
+    [*INSTRUCTIONS, ("gfx90a", "v_mfma_f32_16x16x16f16"), ("gfx942", "v_mfma_f64_16x16x4_f64"),
+     ("sm_90a", "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16"),
+     ("sm_120a", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")],
+)  # fmt: skip
+def test_numerics_explains_and_its_example_holds(arch, name):
+    reply = json.loads(answer(["numerics", "-a", arch, "-i", name, "--json"]).out)
+    inst, example = mmacalc.instruction(arch, name), reply["example"]
+    assert reply["numerics"]["model"] == inst.numerics.model
+    assert inst.numerics.provenance in answer(["numerics", "-a", arch, "-i", name]).out
+    if inst.integer:
+        assert example is None
+        return
+    answers = [example[key] for key in ("instruction", "exact", "fused")]
+    assert len(set(answers)) == (2 if inst.numerics.model in ("X", "F") else len(set(answers)))
+    assert set(answers) - {example["instruction"]}
+    if inst.numerics.model not in ("X", "F"):
+        assert example["instruction"] not in (example["exact"], example["fused"])

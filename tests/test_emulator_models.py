@@ -1,0 +1,205 @@
+"""Every arithmetic model against exact rational arithmetic (`tests.exact_models`), on cases made to be awkward:
+any bit pattern, subnormals, infinities, NaN, signed zeros, overflow, and sums that cancel."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests import exact_models
+
+import mmacalc
+from mmacalc.emulator import models
+from mmacalc.emulator.decode import decode, encode
+from mmacalc.formats import FORMATS
+
+ROWS = 16
+
+# model, format of A and B, of C, of D, k, parameters: every row of the table, chains, and uneven formats.
+CASES = [
+    ("T", "f16 f16", "f32", "f32", 4, {"group": 4, "fraction": 23}),
+    ("T", "f16 f16", "f16", "f16", 4, {"group": 4, "fraction": 23}),
+    ("T", "f16 f16", "f16", "f32", 4, {"group": 4, "fraction": 23}),
+    ("T", "f16 f16", "f32", "f32", 16, {"group": 8, "fraction": 24}),
+    ("T", "bf16 bf16", "f32", "f32", 16, {"group": 8, "fraction": 24}),
+    ("T", "tf32 tf32", "f32", "f32", 8, {"group": 4, "fraction": 24}),
+    ("T", "f16 f16", "f16", "f16", 16, {"group": 16, "fraction": 25}),
+    ("T", "bf16 bf16", "f32", "f32", 16, {"group": 16, "fraction": 25}),
+    ("T", "tf32 tf32", "f32", "f32", 8, {"group": 8, "fraction": 25}),
+    ("T", "e4m3 e5m2", "f32", "f32", 32, {"group": 16, "fraction": 13, "kept": 13}),
+    ("T", "e5m2 e4m3", "f16", "f16", 32, {"group": 16, "fraction": 13}),
+    ("T", "e5m2 e5m2", "f32", "f32", 32, {"group": 32, "fraction": 13, "kept": 13}),
+    ("T", "e2m3 e3m2", "f32", "f32", 32, {"group": 32, "fraction": 25}),
+    ("T", "e2m1 e4m3", "f16", "f16", 32, {"group": 32, "fraction": 25}),
+    ("R", "f16 f16", "f32", "f32", 16, {"group": 8}),
+    ("R", "bf16 bf16", "f32", "f32", 8, {"group": 8}),
+    ("R", "xf32 xf32", "f32", "f32", 8, {"group": 4}),
+    ("R8", "e4m3fnuz e5m2fnuz", "f32", "f32", 32, {"group": 16}),
+    ("R8", "e5m2fnuz e5m2fnuz", "f32", "f32", 16, {"group": 16}),
+    ("P", "f16 f16", "f32", "f32", 8, {"group": 4, "flush": True}),
+    ("P", "bf16 bf16", "f32", "f32", 4, {"group": 2, "flush": True}),
+    ("P", "bf16 bf16", "f32", "f32", 8, {"group": 4, "flush": True}),
+    ("F", "f32 f32", "f32", "f32", 4, {}),
+    ("F", "f16 f16", "f16", "f16", 4, {}),
+    ("F", "f64 f64", "f64", "f64", 4, {}),
+    ("F", "f64 f64", "f64", "f64", 4, {"rounding": "rz"}),
+    ("F", "f64 f64", "f64", "f64", 4, {"rounding": "rm"}),
+    ("F", "f64 f64", "f64", "f64", 4, {"rounding": "rp"}),
+    ("X", "f16 f16", "f32", "f32", 8, {"group": 4}),
+    ("X", "f16 f16", "f32", "f32", 16, {"group": 16}),
+    ("X", "bf16 bf16", "f32", "f32", 16, {"group": 16}),
+    ("X", "bf16 bf16", "bf16", "bf16", 16, {"group": 16}),
+    ("X", "f16 f16", "f16", "f16", 16, {"group": 16}),
+    ("X", "bf16 bf16", "f32", "bf16", 32, {"group": 32}),
+    ("X", "e4m3 e5m2", "f32", "f32", 32, {"group": 32}),
+    ("M16", "e4m3 e5m2", "f16", "f16", 32, {"fraction": 25}),
+    ("M32", "e5m2 e4m3", "f32", "f32", 32, {"fraction": 25}),
+]
+
+
+def interesting(format):
+    """Codes worth meeting: zeros, ends of the subnormals, ones, the largest, infinities, NaN."""
+    if format.specials == "e8m0":
+        return np.array([0, 1, 126, 127, 128, 254, 255], np.uint64)
+    bits, mantissa = format.bits, format.mantissa if format.mantissa != 10 or format.bits == 16 else 23
+    top = (1 << (bits - 1)) - 1
+    one = format.bias << mantissa
+    codes = [
+        0,
+        1,
+        (1 << mantissa) - 1,
+        1 << mantissa,
+        one - 1,
+        one,
+        one + 1,
+        3 << (mantissa - 1),
+        top,
+        top - 1,
+        top >> 1,
+    ]
+    if format.specials == "ieee":
+        infinity = ((1 << format.exponent) - 1) << mantissa
+        codes += [infinity, infinity - 1, infinity | 1 << (mantissa - 1)]
+    return np.array([code | sign << (bits - 1) for code in codes for sign in (0, 1)], np.uint64)
+
+
+@st.composite
+def codes(draw, format, shape):
+    """An array of codes: any, of middling size, or from the interesting ones."""
+    count = int(np.prod(shape))
+    width = max(8, format.bits) // 8
+    raw = np.frombuffer(draw(st.binary(min_size=count * width, max_size=count * width)), f"u{width}").reshape(shape)
+    raw = raw & raw.dtype.type((1 << format.bits) - 1)
+    kind = draw(st.sampled_from(("any", "middling", "interesting", "mixed")))
+    special = interesting(format)[raw % len(interesting(format))].astype(raw.dtype)
+    if kind == "interesting":
+        return special
+    if kind == "mixed":
+        return np.where(raw % 5 == 0, special, raw)
+    if kind == "middling" and format.specials != "none":
+        values = decode(raw, format)
+        fraction, exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))
+        return encode(np.ldexp(fraction, exponent % 6 - 2), format)
+    return raw
+
+
+def numbers(array, format):
+    return models.numbers(decode(array, format), format)
+
+
+@st.composite
+def dot_products(draw, case):
+    """Codes of a, b (rows, k) and c (rows); sometimes the second half of k undoes the first, or c the products."""
+    _, inputs, c_format, _, k, _ = case
+    a_format, b_format = (FORMATS[name] for name in inputs.split())
+    a, b = draw(codes(a_format, (ROWS, k))), draw(codes(b_format, (ROWS, k)))
+    c = draw(codes(FORMATS[c_format], (ROWS,)))
+    cancel = draw(st.sampled_from(("no", "halves", "c")))
+    sign = a.dtype.type(1 << (a_format.bits - 1))
+    if cancel == "halves" and a_format.specials != "fnuz":
+        a, b = a.copy(), b.copy()
+        a[:, k // 2 :], b[:, k // 2 :] = a[:, : k // 2] ^ sign, b[:, : k // 2]
+    if cancel == "c":
+        with np.errstate(all="ignore"):
+            exact = -(decode(a, a_format) * decode(b, b_format)).sum(axis=1)
+        c = encode(np.where(np.isfinite(exact), exact, 0.0), FORMATS[c_format])
+    return a, b, c
+
+
+def same(x, y):
+    return (x != x and y != y) or (x == y and np.signbit(x) == np.signbit(y))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[3]}-{case[5]}")
+def test_every_model_is_its_description_in_exact_arithmetic(case):
+    name, inputs, c_format, out, _, parameters = case
+    a_format, b_format = (FORMATS[each] for each in inputs.split())
+    reference = getattr(exact_models, name)
+
+    @settings(max_examples=25, deadline=None, database=None, derandomize=True)
+    @given(dot_products(case))
+    def check(drawn):
+        a, b, c = drawn
+        with np.errstate(all="ignore"):
+            result = getattr(models, name)(
+                numbers(a.T, a_format),
+                numbers(b.T, b_format),
+                numbers(c, FORMATS[c_format]),
+                FORMATS[out],
+                **parameters,
+            )
+        emin = (1 - a_format.bias, 1 - b_format.bias)
+        values = decode(a, a_format).tolist(), decode(b, b_format).tolist(), decode(c, FORMATS[c_format]).tolist()
+        for x, y, z, found in zip(*values, result.tolist()):
+            wanted = reference(x, y, z, emin, out, 1 - FORMATS[c_format].bias, **parameters)
+            assert same(found, wanted), (x, y, z, found, wanted)
+
+    check()
+
+
+@pytest.mark.parametrize("scale", ["e8m0", "ue4m3"])
+def test_block_scaled_fp4_is_its_description_in_exact_arithmetic(scale):
+    @settings(max_examples=40, deadline=None, database=None, derandomize=True)
+    @given(st.data())
+    def check(data):
+        fp4, f32, form = FORMATS["e2m1"], FORMATS["f32"], FORMATS[scale]
+        a, b = (data.draw(codes(fp4, (ROWS, 64))) for _ in "ab")
+        sa, sb = (data.draw(codes(form, (ROWS, 4))) & np.uint8(0x7F if scale == "ue4m3" else 0xFF) for _ in "ab")
+        if scale == "e8m0" and data.draw(st.booleans()):
+            sa, sb = sa % 16 + 120, sb % 16 + 120
+        c = data.draw(codes(f32, (ROWS,)))
+        with np.errstate(all="ignore"):
+            wide = [numbers(np.repeat(s, 16, axis=1).T, form) for s in (sa, sb)]
+            result = models.S(numbers(a.T, fp4), numbers(b.T, fp4), numbers(c, f32), f32, *wide, group=16, fraction=35)
+        for row in range(ROWS):
+            pairs = [[(v, -127 if scale == "e8m0" else -6) for v in decode(s[row], form).tolist()] for s in (sa, sb)]
+            wanted = exact_models.S(
+                decode(a[row], fp4).tolist(), decode(b[row], fp4).tolist(), float(decode(c[row : row + 1], f32)[0]),
+                (0, 0), "f32", -126, 16, 35, *pairs,
+            )  # fmt: skip
+            assert same(float(result[row]), wanted)
+
+    check()
+
+
+@pytest.mark.parametrize("arch", ["cdna1", "cdna3", "cdna4", "rdna3", "gfx1250", "sm_80", "sm_90a"])
+def test_sums_that_are_exact_are_numpys(arch):
+    """Small whole numbers leave no model anything to round."""
+    rng = np.random.default_rng(3)
+    for inst in mmacalc.instructions(arch):
+        if "move" in inst.features or inst.formats["A"] == "b1" or (inst.n > 16 and "wgmma" in inst.features):
+            continue
+        lead = (2, inst.blocks) if inst.blocks > 1 else (2,)
+        kinds = {inst.format("A").kind, inst.format("B").kind}
+        low, high = (0, 4) if kinds & {"unsigned", "either"} else (-2, 3)
+        a = rng.integers(low, high, (*lead, inst.m, inst.k))
+        if inst.sparse:
+            a *= np.arange(inst.k) % 8 < 2 if inst.format("A").bits == 4 else np.arange(inst.k) % 4 == 1
+        b, c = rng.integers(low, high, (*lead, inst.k, inst.n)), rng.integers(0, 50, (*lead, inst.m, inst.n))
+        d = inst.multiply(a, b, c)
+        assert d.dtype == (np.int32 if inst.format("D").name == "i32" else f"f{max(4, inst.format('D').bits // 8)}")
+        wanted = np.asarray(a @ b + c, np.float64)
+        if inst.format("D").name == "bf16":
+            continue  # its 8 bits do round sums of this size
+        np.testing.assert_array_equal(d, wanted, err_msg=inst.name)
