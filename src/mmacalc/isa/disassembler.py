@@ -47,17 +47,18 @@ def disassemble(code: bytes, arch: str, wave: int | None = None) -> str:
     words = memoryview(bytes(code)).cast("I") if _LITTLE else _swapped(code)
     lines, at, end = [], 0, len(words)
     while at < end:
-        word = words[at]
-        for reader in readers.get(word >> 16, ()):
-            text = reader.read(words, at, end)
-            if text is not None:
-                lines.append(text)
-                at += reader.words
+        key, length, text = words[at] >> 16, 0, None
+        for reader in readers.get(key, ()):
+            length, text = reader.read(words, at, end)
+            if length:
                 break
+        if text is not None:
+            lines.append(text)
         else:
-            length = 1 if word >> 16 in readers else words_of(where.generation.name, words, at)
+            # Bits that no form has are data to LLVM, which goes on at the next word.
+            length = length or (1 if key in readers else words_of(where.generation.name, words, at, end))
             lines += [f".long 0x{word:08x}" for word in words[at : at + length]]
-            at += length
+        at += length
     return "\n".join(lines)
 
 
@@ -89,35 +90,36 @@ class Reader:
         self.mask, self.value = form.encoding.template(form.fixed, form.free)
         fields = form.encoding.fields
         self._modifiers = [(modifier, fields[modifier.field]) for modifier in form.modifiers]
-        self._free = sum({field.mask for _, field in self._modifiers})
+        self._free = sum(field.mask for _, field in self._modifiers)
         self._name = form.name
         self._suffixes: dict[int, str | None] = {}
         self._choices = {slot.registers[0] for slot in form.slots if not isinstance(slot.registers, int)}
         self._plans: dict[tuple[int, ...], tuple[tuple[int, int, int, tuple[str | None, ...]], ...]] = {}
 
-    def read(self, words: Sequence[int], at: int, end: int) -> str | None:
-        """The text of the instruction that begins at a word; None if it is none of this form."""
+    def read(self, words: Sequence[int], at: int, end: int) -> tuple[int, str | None]:
+        """The instruction that begins at a word: its length in words, 0 if it is none of this form, and its text,
+        None if an operand or modifier of it has no text."""
         if at + self.words > end:
-            return None
+            return 0, None
         word = words[at] | words[at + 1] << 32
         if self.words == 4:
             word |= words[at + 2] << 64 | words[at + 3] << 96
         if word & self.mask != self.value:
-            return None
+            return 0, None
         bits = word & self._free
         try:
             suffix = self._suffixes[bits]
         except KeyError:
             suffix = self._suffixes[bits] = self._suffix(word)
         if suffix is None:
-            return None
+            return self.words, None
         operands = []
         for shift, mask, bank, texts in self._plan(word):
             text = texts[(word >> shift & mask) | (word >> bank & 1) << 9]
             if text is None:
-                return None
+                return self.words, None
             operands.append(text)
-        return f"{self._name} {', '.join(operands)}{suffix}"
+        return self.words, f"{self._name} {', '.join(operands)}{suffix}"
 
     def _suffix(self, word: int) -> str | None:
         found = ""

@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 __all__ = ["words_of"]
 
 
-def words_of(generation: str, words: Sequence[int], at: int) -> int:
+def words_of(generation: str, words: Sequence[int], at: int, end: int) -> int:
     return 1
