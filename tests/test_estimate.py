@@ -116,7 +116,9 @@ def test_every_dense_instruction_is_in_the_estimate_of_its_formats_best_first():
             assert inst in [candidate.instruction for candidate in found.candidates]
             cycles = [candidate.cycles for candidate in found.candidates]
             assert cycles == sorted(cycles)
-            assert found.peak == max(c.instruction.throughput(**c.modifiers) for c in estimate(arch, 9, 9, 9, inst.formats["A"]).candidates)
+            assert found.peak == max(
+                c.instruction.throughput(**c.modifiers) for c in estimate(arch, 9, 9, 9, inst.formats["A"]).candidates
+            )
             for candidate in found.candidates:
                 assert candidate.flops >= found.flops
                 assert 0 < candidate.useful <= 1
@@ -144,7 +146,10 @@ def test_the_command_line_answers_with_a_table_and_with_json():
         (("gfx942", "4096x4096", "f16"), "--gemm takes M, N and K"),
         (("gfx942", "0x16x16", "f16"), "a size below 1"),
         (("gfx942", "16x16x16", "f17"), "unknown number format 'f17'"),
-        (("gfx908", "16x16x16", "f64"), "CDNA1 multiplies no f64 matrices; its dense instructions take f32, f16, i8, bf16"),
+        (
+            ("gfx908", "16x16x16", "f64"),
+            "CDNA1 multiplies no f64 matrices; its dense instructions take f32, f16, i8, bf16",
+        ),
     ],
 )
 def test_what_cannot_be_estimated_is_refused_in_one_line(arguments, message):

@@ -164,7 +164,7 @@ def wrong_block(wave, x, d):
 
 
 def wrong_type(wave, x, d):
-    a, b, acc = fragments()
+    a, _, acc = fragments()
     rocwmma.mma_sync(acc, a, rocwmma.fragment(rocwmma.matrix_b, 16, 16, 16, "half"), acc)
 
 
@@ -199,7 +199,8 @@ def too_much_lds(wave, x, d):
     ("kernel", "message"),
     [
         (store_beyond, r"workgroup \(0, 0, 0\), wave 0, test_rocwmma_launch.py line \d+: store_matrix_sync: "
-         r"d\[511\] of lane 63 is out of bounds: d has 300 elements of float32, 0 to 299; the address is 0x7fc of 0x4b0"),
+         r"d\[511\] of lane 63 is out of bounds: d has 300 elements of float32, 0 to 299; the address is 0x7fc of "
+         "0x4b0 bytes"),
         (load_before, r"wave 0, .*: load_matrix_sync: x\[-1\] of lane 0 is out of bounds.*the address is -0x2"),
         (lane_load, r"wave 0, .*: load: x\[315\] of lane 63 is out of bounds: x has 256"),
         (never_filled, r"wave 0, .*: mma_sync: fragment<matrix_b, .*> is used before it is filled"),
@@ -267,13 +268,13 @@ def test_a_launch_that_no_gpu_would_take_is_refused(grid, block, options, messag
 
 @pytest.mark.parametrize("arch", ["gfx940", "gfx1150", "gfx1250", "mi100x"])
 def test_an_architecture_that_rocwmma_lacks_is_refused(arch):
-    with pytest.raises(mmacalc.Error, match="Unsupported architecture|unknown architecture"):
+    with pytest.raises(mmacalc.Error, match=r"Unsupported architecture|unknown architecture"):
         mmacalc.launch(lambda wave: fragments(), 1, 64, arch=arch)
 
 
 def test_fragments_exist_only_in_kernels():
     for call in (lambda: rocwmma.fragment(rocwmma.matrix_a, 16, 16, 16, "f16"), rocwmma.synchronize_workgroup):
-        with pytest.raises(mmacalc.Error, match="is for kernels: call it inside a function that mmacalc.launch runs"):
+        with pytest.raises(mmacalc.Error, match=r"is for kernels: call it inside a function that mmacalc.launch runs"):
             call()
 
 

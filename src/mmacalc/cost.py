@@ -54,8 +54,9 @@ def _choices(inst: Instruction, wanted: set[str]) -> Iterator[dict[str, int]]:
         for field, operand in inst.choices.items():
             if operand not in "AB":
                 continue
-            offered = [v for v in inst.modifier_limits()[field] if inst.format(operand, {field: v}).name in accepted]
-            fields |= {field: value for value in offered[:1]}
+            for value in inst.modifier_limits()[field]:
+                if inst.format(operand, {field: value}).name in accepted:
+                    fields[field] = value
         if all(inst.format(operand, fields).name in accepted for operand in "AB"):
             yield fields
 
@@ -78,9 +79,7 @@ def peak(architecture: str, *formats: str) -> int | None:
     """
     wanted = {name for given in formats for name in formats_named(given)}
     wanted |= {own for own, either in INTEGERS.items() if either in wanted}
-    rates = [
-        inst.throughput(**fields) for inst, fields in _products(architecture, wanted) if inst.cycles_for(**fields)
-    ]
+    rates = [inst.throughput(**fields) for inst, fields in _products(architecture, wanted) if inst.cycles_for(**fields)]
     return max(rates, default=None)
 
 

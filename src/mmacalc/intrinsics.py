@@ -1,11 +1,11 @@
 """Clang's builtins for AMD's matrix instructions, on per-lane registers.
 
-Every `__builtin_amdgcn_mfma_...`, `_smfmac_...`, `_wmma_...` and `_swmmac_...` of CDNA1 to CDNA4, RDNA3 and RDNA4 is a
-function here, called as in HIP but for the leading `__builtin_`. Operands are what each lane holds:
+Every `__builtin_amdgcn_mfma_...`, `_smfmac_...`, `_wmma_...` and `_swmmac_...` is a function here, called as in HIP but
+for the leading `__builtin_`. Operands are what each lane holds:
 
     a scalar of HIP (float a)            an array of shape (lanes,)
     a vector of HIP (float4 c)           an array of shape (elements, lanes), so that c[i] is element i of every lane
-    the same number in all lanes         a number, for C only
+    the same number in all lanes         a number (not for A and B)
 
 in the operand's number format, or as integers that carry its bits (`short` for bf16, `int` for four i8). Inside
 `mmacalc.launch` a builtin is issued by the wave that runs; elsewhere the architecture is given by `arch=`.
@@ -17,7 +17,7 @@ in the operand's number format, or as integers that carry its bits (`short` for 
 >>> d.shape, float(d[3][17])
 ((4, 64), 4.0)
 
-Source: clang's BuiltinsAMDGPU (LLVM 22.1.8), for names and the order of arguments.
+The names and the order of arguments are those of `mmacalc.isa.intrinsics`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from operator import index
 import ml_dtypes
 import numpy as np
 
-from .catalog import entry
-from .emulator.table import kind
+from .catalog import architectures, entry
 from .errors import Error, did_you_mean
+from .isa.intrinsics import intrinsics as builtins_of
 from .machine.launching import DEFAULT_ARCHITECTURE
 from .machine.waves import running_wave
 
@@ -41,24 +41,33 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from .isa.intrinsics import Intrinsic
     from .record import Instruction
 
     Array = NDArray[Any]
 
-ARGUMENTS = {
-    # kind of instruction, and what its mnemonic or formats say: the builtin's arguments after one another
-    ("mfma", "scaled"): ("a", "b", "c", "cbsz", "blgp", "opsel_a", "scale_a", "opsel_b", "scale_b"),
-    ("mfma", ""): ("a", "b", "c", "cbsz", "abid", "blgp"),
-    ("smfmac", ""): ("a", "b", "c", "index", "cbsz", "abid"),
-    ("wmma", "integer"): ("a_signed", "a", "b_signed", "b", "c", "clamp"),
-    ("wmma", "opsel"): ("a", "b", "c", "opsel"),
-    ("wmma", ""): ("a", "b", "c"),
-    ("swmmac", "integer"): ("a_signed", "a", "b_signed", "b", "c", "index", "clamp"),
-    ("swmmac", ""): ("a", "b", "c", "index"),
+OPERANDS = {"a": "A", "b": "B", "c": "C", "index": "K", "a_scale": "SA", "b_scale": "SB"}
+
+FIELDS: dict[str, Callable[[int], dict[str, int]]] = {
+    # arguments that are not called as the fields that they set; bits of one field from several are put together
+    "a_signed": lambda v: {"neg": 1 * bool(v)},
+    "b_signed": lambda v: {"neg": 2 * bool(v)},
+    "a_neg": lambda v: {"neg": 1 * bool(v), "neg_hi": 1 * bool(v)},
+    "b_neg": lambda v: {"neg": 2 * bool(v), "neg_hi": 2 * bool(v)},
+    "c_mod": lambda v: {"neg": 4 * (v & 1), "neg_hi": 4 * (v >> 1 & 1)},  # 1 negates, 2 takes the absolute value
+    "high": lambda v: {"opsel": 4 * bool(v)},  # the half of the registers of C and D
+    "a_op_sel": lambda v: {"opsel": v & 1, "op_sel_hi": v >> 1 & 1},  # the byte of the scale
+    "b_op_sel": lambda v: {"opsel": 2 * (v & 1), "op_sel_hi": 2 * (v >> 1 & 1)},
+    "a_fmt": lambda v: {"matrix_a_fmt": v},
+    "b_fmt": lambda v: {"matrix_b_fmt": v},
+    "a_scale_row": lambda v: {"matrix_a_scale": v},
+    "b_scale_row": lambda v: {"matrix_b_scale": v},
+    "a_scale_fmt": lambda v: {"matrix_a_scale_fmt": v},
+    "b_scale_fmt": lambda v: {"matrix_b_scale_fmt": v},
+    "a_reuse": lambda v: {},  # a hint to the operand cache
+    "b_reuse": lambda v: {},
 }
-OPERANDS = {"a": "A", "b": "B", "c": "C", "index": "K", "scale_a": "SA", "scale_b": "SB"}
-ARCHITECTURES = ("cdna1", "cdna2", "cdna3", "cdna4", "rdna3", "rdna4")
-PREFIXES = ("__builtin_amdgcn_", "amdgcn_")
+"""How immediate arguments become modifiers. Source: what llc 22.1.8 selects for the intrinsics."""
 
 _TYPES: dict[str, Any] = {
     "f64": np.float64, "f32": np.float32, "xf32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
@@ -67,66 +76,34 @@ _TYPES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _spelling(name: str) -> str:
-    """A name without what differs between mnemonics and builtins: underscores and the number of blocks."""
-    words = [word for word in name.lower().split("_") if word not in ("v", "2b", "4b", "16b")]
-    return "".join(words)
-
-
 @cache
-def _builtins(architecture: str, wave: int) -> dict[str, Instruction]:
-    """The instructions of an architecture by the spelling of the builtins that reach them."""
-    found = {}
-    for inst in entry(architecture).instructions():
-        for name in (inst.name, *inst.aliases):
-            found[_spelling(name)] = inst
-            if kind(inst) in ("wmma", "swmmac"):
-                suffix = "gfx12" if architecture == "rdna4" and kind(inst) == "wmma" else ""
-                found[f"{_spelling(name)}w{wave}{suffix}"] = inst
-                if "opsel" in inst.features and not inst.sparse:
-                    found[f"{_spelling(name)}tiedw{wave}"] = inst
-    return found
+def _builtins(architecture: str, wave: int) -> dict[str, tuple[Instruction, Intrinsic]]:
+    """The builtins of an architecture on a wave size, by their names without `__builtin_`."""
+    return {
+        builtin.builtin.removeprefix("__builtin_"): (inst, builtin)
+        for inst in entry(architecture).instructions()
+        for builtin in builtins_of(inst, wave)
+    }
 
 
-def arguments(inst: Instruction) -> tuple[str, ...]:
-    """The arguments of an instruction's builtin, in order.
-
-    >>> import mmacalc
-    >>> arguments(mmacalc.instruction("gfx1100", "v_wmma_i32_16x16x16_iu8"))
-    ('a_signed', 'a', 'b_signed', 'b', 'c', 'clamp')
-    """
-    sort = kind(inst)
-    if inst.scaled:
-        return ARGUMENTS[sort, "scaled"]
-    if sort in ("wmma", "swmmac") and inst.integer:
-        return ARGUMENTS[sort, "integer"]
-    return ARGUMENTS[sort, "opsel" if sort == "wmma" and "opsel" in inst.features else ""]
-
-
-def resolve(name: str, arch: str, wave: int | None = None) -> Instruction:
-    """The instruction that a builtin becomes on an architecture.
-
-    Args:
-        name: with or without `__builtin_`, `amdgcn_`, the wave size and gfx12 at the end.
+def resolve(name: str, arch: str, wave: int | None = None) -> tuple[Instruction, Intrinsic]:
+    """The instruction that a builtin becomes on an architecture, and the builtin's description.
 
     Raises:
-        Error: the architecture has no such builtin.
+        Error: the architecture has no such builtin on that wave size.
 
-    >>> resolve("__builtin_amdgcn_mfma_f32_16x16x1f32", "gfx942").name
-    'v_mfma_f32_16x16x1_4b_f32'
+    >>> inst, builtin = resolve("__builtin_amdgcn_mfma_f32_16x16x1f32", "gfx942")
+    >>> inst.name, builtin.arg_names
+    ('v_mfma_f32_16x16x1_4b_f32', ('a', 'b', 'c', 'cbsz', 'abid', 'blgp'))
     """
     record = entry(arch).architecture
-    if record.name not in ARCHITECTURES:
-        raise Error(f"{record.title} has no builtins here; those of {', '.join(ARCHITECTURES)} are")
-    short = name
-    for prefix in PREFIXES:
-        short = short.removeprefix(prefix)
-    known = _builtins(record.name, record.wave(wave))
-    spelling = _spelling(short)
-    if spelling not in known:
-        hint = did_you_mean(f"v_{short}", [inst.name for inst in known.values()])
-        raise Error(f"{record.title} has no builtin {name} for wave{record.wave(wave)}.{hint}")
-    return known[spelling]
+    size = record.wave(wave)
+    known = _builtins(record.name, size)
+    short = name.removeprefix("__builtin_")
+    if short not in known:
+        of_wave = f" for wave{size}" if len(record.waves) > 1 else ""
+        raise Error(f"{record.title} has no builtin {name}{of_wave}.{did_you_mean(short, known)}")
+    return known[short]
 
 
 def call(name: str, *args: Any, arch: str | None = None, wave_size: int | None = None) -> Array:
@@ -141,40 +118,37 @@ def call(name: str, *args: Any, arch: str | None = None, wave_size: int | None =
     wave = running_wave()
     if wave is not None:
         arch, wave_size = wave.architecture.name, wave.size
-    inst = resolve(name, arch or DEFAULT_ARCHITECTURE, wave_size)
-    lanes = inst.architecture.wave(wave_size)
-    names = arguments(inst)
+    inst, builtin = resolve(name, arch or DEFAULT_ARCHITECTURE, wave_size)
+    lanes, names = inst.architecture.wave(wave_size), builtin.arg_names
     if len(args) != len(names):
         raise Error(f"{name} takes {len(names)} arguments, {', '.join(names)}; it was given {len(args)}")
     given = dict(zip(names, args))
-    fields = _fields(name, {key: value for key, value in given.items() if key not in OPERANDS})
-    clamp = bool(fields.pop("clamp", 0))
-    files = {
-        key: _registers(name, inst, OPERANDS[key], value, lanes, fields)
-        for key, value in given.items()
-        if key in OPERANDS
+    fields, clamp = _fields(name, inst, {key: value for key, value in given.items() if key not in OPERANDS})
+    operands = {key: OPERANDS[key] for key in given if key in OPERANDS}
+    files = {key: _registers(name, inst, operand, given[key], lanes, fields) for key, operand in operands.items()}
+    extra = {
+        {"K": "index", "SA": "scale_a", "SB": "scale_b"}[operands[key]]: files[key] for key in files if key not in "abc"
     }
     if wave is not None:
-        wave.issue(inst, 1, {field: value for field, value in fields.items() if value})
-    d = inst.execute(files.pop("a"), files.pop("b"), files.pop("c"), **files, clamp=clamp, wave=lanes, **fields)
+        wave.issue(inst, 1, fields)
+    d = inst.execute(files["a"], files["b"], files["c"], **extra, clamp=clamp, wave=lanes, **fields)
     return _elements(d, np.dtype(_TYPES[inst.format("D").name]))
 
 
-def _fields(name: str, given: dict[str, Any]) -> dict[str, int]:
-    """The immediate arguments as the instruction's modifiers."""
+def _fields(name: str, inst: Instruction, given: dict[str, Any]) -> tuple[dict[str, int], bool]:
+    """The immediate arguments as the instruction's modifiers, and whether it clamps."""
     try:
-        fields = {key: index(value) for key, value in given.items()}
+        values = {key: index(value) for key, value in given.items()}
     except TypeError:
         raise Error(f"{name}: {', '.join(given)} are whole numbers that the instruction holds") from None
-    signed = [fields.pop(key, 0) for key in ("a_signed", "b_signed")]
-    if any(signed):
-        fields["neg"] = bool(signed[0]) | bool(signed[1]) << 1
-    if "opsel" in fields:
-        fields["opsel"] = 4 * bool(fields["opsel"])  # the half of C and D
-    if "opsel_a" in fields:
-        a, b = fields.pop("opsel_a"), fields.pop("opsel_b")
-        fields |= {"opsel": a & 1 | (b & 1) << 1, "op_sel_hi": a >> 1 & 1 | (b >> 1 & 1) << 1}
-    return fields
+    clamp = bool(values.pop("clamp", 0))
+    fields: dict[str, int] = {}
+    for key, value in values.items():
+        for field, bits in FIELDS.get(key, lambda v, key=key: {key: v})(value).items():
+            fields[field] = fields.get(field, 0) | bits
+    if inst.format("A", fields).bits > 16:
+        fields["neg_hi"] = fields.get("neg_hi", 0) & 4  # one NEG bit is the whole of a 32-bit element
+    return {field: value for field, value in fields.items() if value}, clamp
 
 
 def _registers(
@@ -193,6 +167,8 @@ def _registers(
     if whole.dtype.kind not in "iu" and whole.dtype != dtype:
         raise Error(f"{name}: {operand} holds {whole.dtype}; it takes {dtype}, or integers with the bits")
     held = whole.shape[0] * whole.dtype.itemsize
+    # clang declares the index of CDNA5's 8-bit SWMMAC as int, and leaves the second register that the instruction
+    # reads undefined (seen in what clang 22.1.8 writes); here it must be given, 64 bits in each lane.
     # The builtins of f8f6f4 take eight registers whatever the format: narrower ones use the first.
     if held != 4 * place.registers and not (operand in inst.choices.values() and held == 32):
         raise Error(
@@ -210,14 +186,15 @@ def _elements(registers: Array, dtype: np.dtype[Any]) -> Array:
 
 def __getattr__(name: str) -> Callable[..., Array]:
     short = name.removeprefix("__builtin_")
-    if not short.startswith("amdgcn_"):
-        raise AttributeError(f"module 'mmacalc.intrinsics' has no attribute '{name}'")
-    made = partial(call, short)
-    if not any(_exists(short, architecture) for architecture in ARCHITECTURES):
-        raise AttributeError(f"no architecture has the builtin {name}")
-    return made
+    if not short.startswith("amdgcn_") or not any(short in _builtins(*place) for place in _places()):
+        raise AttributeError(
+            f"module 'mmacalc.intrinsics' has no attribute '{name}': no architecture has such a builtin"
+        )
+    return partial(call, short)
 
 
-def _exists(name: str, architecture: str) -> bool:
-    waves = entry(architecture).architecture.waves
-    return any(_spelling(name.removeprefix("amdgcn_")) in _builtins(architecture, wave) for wave in waves)
+@cache
+def _places() -> tuple[tuple[str, int], ...]:
+    """Every architecture that has builtins, with each of its wave sizes; the default's first."""
+    records = [entry(name).architecture for name in (DEFAULT_ARCHITECTURE, *architectures())]
+    return tuple((record.name, wave) for record in records if record.vendor == "amd" for wave in record.waves)

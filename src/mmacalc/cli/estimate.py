@@ -3,11 +3,12 @@
     mmacalc estimate -a gfx942 --gemm 4096x4096x4096 --type f16
     mmacalc estimate -a gfx950 --gemm 8192x8192x8192 --type fp4 --json
 
-Cycles are the catalog's, added up over all instructions; a compute unit (of RDNA: a workgroup processor) has four matrix
-units that work at the same time. "useful" is the part of the issued operations that is not padding, "peak" the useful
-operations in that time over the architecture's fastest instruction on the format, "time" that of the product whose units
-and clock stand above the table, its matrix units sharing the output blocks evenly and nothing else taking time, "A B D"
-the 32-bit registers of each lane, and "bytes" what is moved when every instruction loads its A and B from memory.
+Cycles are the catalog's, added up over all instructions; a compute unit (of RDNA: a workgroup processor) has four
+matrix units that work at the same time. "useful" is the part of the issued operations that is not padding, "peak" the
+useful operations in that time over the architecture's fastest instruction on the format, "time" that of the product
+whose units and clock stand above the table, its matrix units sharing the output blocks evenly and nothing else taking
+time, "A B D" the 32-bit registers of each lane, and "bytes" what is moved when every instruction loads its A and B
+from memory.
 """
 
 from __future__ import annotations

@@ -101,7 +101,10 @@ def launch(
     try:
         for done in range(0, groups, step):
             some = [Workgroup(next(todo)) for _ in range(min(step, groups - done))]
-            run([[Task(Wave(shared, g, w, grid_size, block_size), body) for w in range(waves)] for g in some], shown.tick)
+            run(
+                [[Task(Wave(shared, g, w, grid_size, block_size), body) for w in range(waves)] for g in some],
+                shown.tick,
+            )
             shown.done = done + len(some)
     finally:
         shown.close()

@@ -112,7 +112,9 @@ class Memory:
         size = array.itemsize
         if not array.size:
             high = low
-        return Pointer(self, buffer, array.dtype, first // size, (low // size, high // size), name, array.flags.writeable)
+        return Pointer(
+            self, buffer, array.dtype, first // size, (low // size, high // size), name, array.flags.writeable
+        )
 
     def local(self, size: int, dtype: np.dtype[Any], name: str) -> Pointer:
         """A pointer to `size` new elements in LDS."""
@@ -192,10 +194,10 @@ class Pointer:
         if self.place + least < low or self.place + most >= high:
             bad = self.place + (most if self.place + most >= high else least) - low
             lane = _lane_of(places, bad + low - self.place)
-            size = self.dtype.itemsize
+            address, size = _hex(bad * self.dtype.itemsize), _hex((high - low) * self.dtype.itemsize)
             raise Error(
                 f"{call}: {self.name}[{bad}]{lane} is out of bounds: {self.name} has {high - low} elements of "
-                f"{self.dtype}, 0 to {high - low - 1}; the address is {_hex(bad * size)} of {_hex((high - low) * size)} bytes"
+                f"{self.dtype}, 0 to {high - low - 1}; the address is {address} of {size} bytes"
             )
         if (call == "store" if store is None else store) and not self.writeable:
             raise Error(f"{call}: {self.name} is read-only")

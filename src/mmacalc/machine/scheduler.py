@@ -37,7 +37,8 @@ class Task:
 
     def __init__(self, wave: Wave, body: Callable[[Wave], object]) -> None:
         self.wave, self.body = wave, body
-        self.state, self.wanted, self.barriers = "ready", None, 0
+        self.state, self.barriers = "ready", 0
+        self.wanted: Any = None
         self.failure: BaseException | None = None
         self.place = ""
         self.stopping = False
@@ -103,7 +104,7 @@ def run(groups: Sequence[Sequence[Task]], tick: Callable[[], None]) -> None:
                     if task.failure is not None:
                         _fail(task)
                     tick()
-            if not any([_release(group) for group in groups]):
+            if not sum(_release(group) for group in groups):
                 _compute(tasks)
     finally:
         for task in tasks:
@@ -124,8 +125,8 @@ def _release(group: Sequence[Task]) -> bool:
         names = ", ".join(str(task.wave.index) for task in waiting)
         raise Error(
             f"{ended[0].wave} ended after {_times(ended[0].barriers)}, while wave{'s' * (len(waiting) > 1)} {names} of "
-            f"the same workgroup wait{'s' * (len(waiting) == 1)} at barrier {waiting[0].barriers} (synchronize_workgroup "
-            f"at {waiting[0].place}); every wave of a workgroup must come to every barrier"
+            f"the same workgroup wait{'s' * (len(waiting) == 1)} at barrier {waiting[0].barriers} "
+            f"(synchronize_workgroup at {waiting[0].place}); every wave of a workgroup must come to every barrier"
         )
     for task in waiting:
         task.state = "ready"
@@ -141,7 +142,7 @@ def _compute(tasks: Sequence[Task]) -> None:
     wanted: dict[Callable[[list[Any]], None], list[Any]] = {}
     for task in tasks:
         if task.state == "value":
-            function, item = task.wanted  # type: ignore[misc]
+            function, item = task.wanted
             wanted.setdefault(function, []).append(item)
             task.state = "ready"
     for function, items in wanted.items():

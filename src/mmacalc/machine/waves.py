@@ -83,7 +83,7 @@ class Wave:
     def lane_threadIdx(self) -> Dim3:
         """threadIdx of every lane: arrays x, y and z with one number for each lane."""
         thread, block = self.index * self.size + self.lane, self.blockDim
-        return Dim3(thread % block.x, thread // block.x % block.y, thread // (block.x * block.y))  # type: ignore[arg-type]
+        return Dim3(thread % block.x, thread // block.x % block.y, thread // (block.x * block.y))
 
     def shared(self, name: str, size: int, dtype: DTypeLike) -> Pointer:
         """`__shared__ T name[size]`: LDS of the workgroup, the same for every wave that says the same name.
@@ -105,9 +105,8 @@ class Wave:
             shared[name] = self.launch.memory.local(size, kind, name)
         pointer = shared[name]
         if pointer.bounds != (0, size) or pointer.dtype != kind:
-            raise Error(
-                f"shared('{name}'): {size} elements of {kind}, but another wave has {pointer.bounds[1]} of {pointer.dtype}"
-            )
+            other = f"{pointer.bounds[1]} of {pointer.dtype}"
+            raise Error(f"shared('{name}'): {size} elements of {kind}, but another wave has {other}")
         return pointer
 
     def synchronize(self) -> None:

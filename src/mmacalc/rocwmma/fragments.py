@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import Error
 from ..machine import Wave
 from .geometry import multiplier, operand_places
-from .types import DataType, dtype_of
+from .types import TYPES, DataType, dtype_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Product:
     def __init__(self, plan: Plan, a: Array, b: Array, before: Product | Array) -> None:
         self.plan, self.a, self.b, self.before = plan, a, b, before
         self.result: Array | None = None  # codes of D's matrix
-        self.depth = before.depth + 1 if isinstance(before, Product) and before.result is None else 1
+        self.depth: int = before.depth + 1 if isinstance(before, Product) and before.result is None else 1
 
 
 class Plan:
@@ -81,10 +81,7 @@ class Plan:
 
 def _dtype(name: str) -> np.dtype[Any]:
     """The NumPy type of an accumulator's format."""
-    import ml_dtypes
-
-    types: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "f16": np.float16}
-    return np.dtype(types.get(name, ml_dtypes.bfloat16))
+    return dtype_of(TYPES[name], "")
 
 
 def _codes(values: Array) -> Array:

@@ -15,7 +15,7 @@ Of an accumulator, element e of lane l is at column l % BlockN, in vectors of V 
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Shape:
         self.places, self.least, self.most = places, int(places.min()), int(places.max())
 
 
-@cache
+@lru_cache(maxsize=256)
 def offsets(
     context: str, blocks: tuple[int, int, int], itemsize: int, architecture: str, row_major: bool, ldm: int
 ) -> Shape:
@@ -114,7 +114,9 @@ def multiplier(architecture: str, kind: str, compute: str, block: int) -> Instru
         if inst.formats["A"] in formats and inst.formats["B"] in formats and inst.formats["D"] == native
     ]
     if len(fitting) != 1:
-        raise Error(f"{len(fitting)} instructions of {architecture} multiply {block} x {block} blocks of {kind} into {native}")
+        raise Error(
+            f"{len(fitting)} instructions of {architecture} multiply {block} x {block} blocks of {kind} into {native}"
+        )
     return instruction(architecture, fitting[0].name)
 
 
@@ -129,12 +131,12 @@ def operand_places(inst: Instruction, context: str, block_k: int, itemsize: int)
     lanes = inst.architecture.waves[0]
     if context == "accumulator":
         row, column = coordinates(context, (inst.m, inst.n, block_k), itemsize, inst.arch)
-        places = np.empty((inst.m, inst.n), np.intp)
-        places[row, column] = np.arange(row.size).reshape(row.shape)
-        return places
+        held = np.empty((inst.m, inst.n), np.intp)
+        held[row, column] = np.arange(row.size).reshape(row.shape)
+        return held
     rows = inst.m if context == "matrix_a" else inst.n
     each = rows * inst.k // lanes  # a lane's elements that one instruction takes
     elements = rows * block_k // lanes
     step, row, k = np.ogrid[: block_k // inst.k, :rows, : inst.k]
-    places = (row + rows * (k // each)) * elements + step * each + k % each
+    places: Array = (row + rows * (k // each)) * elements + step * each + k % each
     return places if context == "matrix_a" else places.transpose(0, 2, 1)

@@ -5,7 +5,7 @@ Source: rocWMMA API guide, "rocWMMA API functions". Sub-tiles and leading dimens
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from operator import index
 
 import numpy as np
@@ -41,9 +41,7 @@ __all__ = [
 ASSIGNMENTS = ("round robin", "contiguous")
 
 
-def fragment(
-    context: str, BlockM: int, BlockN: int, BlockK: int, type: Any, layout: str | None = None
-) -> Fragment:
+def fragment(context: str, BlockM: int, BlockN: int, BlockK: int, type: Any, layout: str | None = None) -> Fragment:
     """`fragment<MatrixT, BlockM, BlockN, BlockK, DataT, DataLayout>`: a block of a matrix, spread over the wave.
 
     Args:
@@ -57,7 +55,9 @@ def fragment(
     wave = current_wave("fragment")
     architecture = target_of(wave.architecture.name, wave.target)
     if wave.size != wave.architecture.waves[0]:
-        raise Error(f"fragment: rocWMMA has wave{wave.architecture.waves[0]} on {wave.target}; this wave has {wave.size} lanes")
+        raise Error(
+            f"fragment: rocWMMA has wave{wave.architecture.waves[0]} on {wave.target}; this wave has {wave.size} lanes"
+        )
     if context not in CONTEXTS:
         raise Error(f"fragment: the context is {context!r}; it is one of {', '.join(CONTEXTS)}")
     if layout is not None and layout not in LAYOUTS:
@@ -161,16 +161,16 @@ def store_matrix_coop_sync(
     pointer.write(places, frag.values(call, mine)[mine], places.size)
 
 
-def _access(
-    call: str, frag: Fragment, data: Pointer | Array, ldm: int, layout: str | None
-) -> tuple[Pointer, Shape]:
+def _access(call: str, frag: Fragment, data: Pointer | Array, ldm: int, layout: str | None) -> tuple[Pointer, Shape]:
     """The pointer and the places that a load or store means."""
     _fragment(call, frag)
     pointer = frag.wave.launch.memory.pointer(data) if isinstance(data, np.ndarray) else data
     if not isinstance(pointer, Pointer):
         raise Error(f"{call}: the data is {type(data).__name__}; it takes a pointer or a NumPy array")
     if pointer.dtype != frag.dtype:
-        raise Error(f"{call}: {pointer.name} holds {pointer.dtype}, but {frag!r} is loaded from and stored to {frag.dtype}")
+        raise Error(
+            f"{call}: {pointer.name} holds {pointer.dtype}, but {frag!r} is loaded from and stored to {frag.dtype}"
+        )
     try:
         ldm = index(ldm)
     except TypeError:
@@ -194,9 +194,7 @@ def _layout(call: str, frag: Fragment, layout: str | None) -> str:
     return RUNTIME_LAYOUTS[layout]  # type: ignore[index]
 
 
-def _share(
-    call: str, frag: Fragment, wave: int | None, waves: int | None, split: int | None, assignment: str
-) -> Array:
+def _share(call: str, frag: Fragment, wave: int | None, waves: int | None, split: int | None, assignment: str) -> Array:
     """Which elements of a fragment are this wave's work: a mask of shape (lanes, elements)."""
     if wave is None and waves is None and split is None:
         wave, waves = _default_share(call, frag)
@@ -224,16 +222,14 @@ def _default_share(call: str, frag: Fragment) -> tuple[int, int]:
     return wave.threadIdx.x // wave.size, wave.blockDim.x // wave.size
 
 
-@cache
+@lru_cache(maxsize=256)
 def _mask(shape: tuple[int, int], wave: int, waves: int, split: int, assignment: str) -> Array:
     if wave < 0 or waves < 1 or split < 1:
-        raise ValueError(
-            f"waveIndex is {wave}, waveCount {waves} and splitCount {split}; they are at least 0, 1 and 1"
-        )
+        raise ValueError(f"waveIndex is {wave}, waveCount {waves} and splitCount {split}; they are at least 0, 1 and 1")
     elements = shape[0] * shape[1]
     item = np.arange(elements).reshape(shape[::-1]).T * split // elements
     owner = item % waves if assignment == "round robin" else item * waves // split
-    mask = owner == wave
+    mask: Array = owner == wave
     mask.flags.writeable = False
     return mask
 
@@ -252,7 +248,12 @@ def mma_sync(d: Fragment, a: Fragment, b: Fragment, c: Fragment) -> None:
             filled.
     """
     call = "mma_sync"
-    for name, frag, context in (("d", d, "accumulator"), ("a", a, "matrix_a"), ("b", b, "matrix_b"), ("c", c, "accumulator")):
+    for name, frag, context in (
+        ("d", d, "accumulator"),
+        ("a", a, "matrix_a"),
+        ("b", b, "matrix_b"),
+        ("c", c, "accumulator"),
+    ):
         _fragment(call, frag)
         if frag.context != context:
             raise Error(f"{call}: {name} is {frag!r}; it takes a fragment of {context}")

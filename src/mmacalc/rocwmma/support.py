@@ -135,9 +135,7 @@ def check_fragment(architecture: str, context: str, blocks: tuple[int, int, int]
         raise Error(f"{name}: Unsupported BlockK {block_k}; {block_m} x {block_n} blocks take {least}")
 
 
-def check_multiply(
-    architecture: str, blocks: tuple[int, int, int], kind: DataType, compute: DataType
-) -> None:
+def check_multiply(architecture: str, blocks: tuple[int, int, int], kind: DataType, compute: DataType) -> None:
     """Refuse a product that no row has: an input type with that compute type.
 
     Raises:

@@ -119,7 +119,7 @@ def data_type(given: Any, architecture: str) -> DataType:
         name = str(given)
     found = _by_name(name)
     fnuz = "fnuz" in name.lower()
-    if found is None or ("e4m3" in name or "e5m2" in name) and fnuz != (architecture == "cdna3"):
+    if found is None or (("e4m3" in name or "e5m2" in name) and fnuz != (architecture == "cdna3")):
         known = ", ".join(kind.cpp for kind in TYPES.values())
         raise Error(f"'{name}' is not a data type here.{did_you_mean(name, TYPES)} Known: {known}")
     return found
