@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "SUBCOMMANDS", "answer", "main"]
 
 SUBCOMMANDS = {
+    "assemble": "encode matrix instructions; --fields draws the encoding with every field",
     "batch": "answer one command line per input line, a line of JSON each",
     "compare": "set two instructions side by side, of any architectures",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
+    "disassemble": "decode machine code: hexadecimal, raw bytes, or an ELF code object",
     "estimate": "what a GEMM costs on an architecture, for every instruction that could do it",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
+    "intrinsic": "show the clang builtin and the LLVM intrinsic of an instruction",
     "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",
     "lint": "find where a listing touches a matrix instruction's registers too early",
     "numerics": "explain how an instruction rounds, with an input on which it shows",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .operands import Slot
     from .targets import Target
 
-__all__ = ["disassemble"]
+__all__ = ["disassemble", "instructions"]
 
 
 def disassemble(code: bytes, arch: str, wave: int | None = None) -> str:
@@ -40,12 +40,17 @@ def disassemble(code: bytes, arch: str, wave: int | None = None) -> str:
     >>> disassemble(bytes.fromhex("0081ccd310250204"), "gfx942")
     'v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1'
     """
+    return "\n".join([text for _, text in instructions(code, arch, wave)])
+
+
+def instructions(code: bytes, arch: str, wave: int | None = None) -> list[tuple[int, str]]:
+    """As `disassemble`: the text of every instruction, with the number of the 32-bit word at which it begins."""
     if len(code) % 4:
         raise Error(f"the code has {len(code)} bytes; instructions are whole 32-bit words, so a multiple of 4")
     where = target(arch, wave)
     readers = _readers(where)
     words = memoryview(bytes(code)).cast("I") if _LITTLE else _swapped(code)
-    lines, at, end = [], 0, len(words)
+    found, at, end = [], 0, len(words)
     while at < end:
         key, length, text = words[at] >> 16, 0, None
         for reader in readers.get(key, ()):
@@ -53,13 +58,13 @@ def disassemble(code: bytes, arch: str, wave: int | None = None) -> str:
             if length:
                 break
         if text is not None:
-            lines.append(text)
+            found.append((at, text))
         else:
             # Bits that no form has are data to LLVM, which goes on at the next word.
             length = length or (1 if key in readers else words_of(where.generation.name, words, at, end))
-            lines += [f".long 0x{word:08x}" for word in words[at : at + length]]
+            found += [(at + i, f".long 0x{words[at + i]:08x}") for i in range(length)]
         at += length
-    return "\n".join(lines)
+    return found
 
 
 _LITTLE = memoryview(b"\1\0\0\0").cast("I")[0] == 1

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..record import Instruction
 
-__all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics"]
+__all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "names"]
 
 
 class Intrinsic(namedtuple("Intrinsic", "builtin return_type arg_types llvm_intrinsic declaration immediates arg_names")):
@@ -103,6 +103,12 @@ def intrinsics(instruction: Instruction, wave: int | None = None) -> tuple[Intri
         return ()  # clang reaches it through the scaled form's builtin with scales of 1
     tied = ("", "_tied") if layout == "wmma-replicated" and inst.format("D").bits == 16 else ("",)
     return tuple(_made(inst, size, variant) for variant in tied)
+
+
+def names(instruction: Instruction) -> tuple[str, ...]:
+    """Every name that a compiler has for an instruction: builtins and LLVM intrinsics, of all wave sizes."""
+    found = [one for wave in instruction.architecture.waves for one in intrinsics(instruction, wave)]
+    return tuple(name for one in found for name in (one.builtin, one.llvm_intrinsic))
 
 
 def by_name(arch: str, name: str) -> tuple[Instruction, Intrinsic]:
