@@ -31,6 +31,7 @@ SUBCOMMANDS = {
     "compare": "set two instructions side by side, of any architectures",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "disassemble": "decode machine code: hexadecimal, raw bytes, or an ELF code object",
+    "estimate": "what a GEMM costs on an architecture, for every instruction that could do it",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
     "intrinsic": "show the clang builtin and the LLVM intrinsic of an instruction",
     "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",

@@ -196,9 +196,7 @@ def _overloads(inst: Instruction, types: dict[str, str]) -> str:
     """The types that are part of the LLVM name."""
     if inst.architecture.layout == "mfma":
         shown = ["A", "B"] if inst.scaled else []
-    elif inst.sparse:
-        shown = ["D", "A", "B"]
-    elif inst.architecture.layout == "wmma-wave32" and ("A" in inst.choices.values() or inst.format("A").bits < 8):
+    elif inst.sparse or (inst.architecture.layout == "wmma-wave32" and ("A" in inst.choices.values() or inst.format("A").bits < 8)):
         shown = ["D", "A", "B"]
     else:
         shown = ["D", "A", "C"] if inst.formats["C"] != inst.formats["D"] else ["D", "A"]
