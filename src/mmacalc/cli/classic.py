@@ -270,5 +270,6 @@ def _detail(instruction: Instruction, options: Options) -> str:
 
         return ptx_detail.page(instruction)
     from ..present import detail
+    from .parity import KNOWN
 
-    return detail.page(instruction, chosen)
+    return detail.page(instruction, chosen, further=instruction.arch not in KNOWN)

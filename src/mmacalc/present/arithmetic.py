@@ -39,6 +39,12 @@ def numerics_data(numerics: Numerics) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def arithmetic_lines(instruction: Instruction) -> tuple[str, str, str]:
+    """The model of an instruction as the lines of a detail page."""
+    found = instruction.numerics
+    return ("Arithmetic:", f"    {found.explanation}", f"    Provenance: {found.provenance} ({found.source})")
+
+
 def numerics_text(numerics: Numerics) -> str:
     """A model in a paragraph, how sure it is in a line below."""
     named = ", ".join(f"{name} {value}" for name, value in numerics.parameters.items())

@@ -29,7 +29,11 @@ def figure(line: Assembled) -> str:
     lines.append("")
     for row in rows:
         name, bits, value = (str(row[key]).ljust(width) for key, width in zip(("field", "bits", "value"), widths))
-        lines.append(f"{name}  [{bits}]  {value}  {row['meaning']}".replace(f"[{bits}]", f"[{bits.strip()}]".ljust(len(bits) + 2)))
+        lines.append(
+            f"{name}  [{bits}]  {value}  {row['meaning']}".replace(
+                f"[{bits}]", f"[{bits.strip()}]".ljust(len(bits) + 2)
+            )
+        )
     return "\n".join(lines) + "\n"
 
 

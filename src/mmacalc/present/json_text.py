@@ -84,7 +84,7 @@ def detail(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
         prefix_opcode=instruction.facts.get("prefix_opcode"),
         modifiers=_modifiers(instruction),
         waves=waves,
-        **(_ptx_facts(instruction) if is_ptx(instruction) else {}),
+        **(_ptx_facts(instruction) if is_ptx(instruction) else _amd_facts(instruction)),
     )
 
 
@@ -96,6 +96,18 @@ def _modifiers(instruction: Instruction) -> dict[str, list[int]]:
             for name, values in instruction.modifier_limits(wave, cbsz).items():
                 found.setdefault(name, set()).update(values)
     return {name: sorted(values) for name, values in found.items()}
+
+
+def _amd_facts(instruction: Instruction) -> dict[str, Any]:
+    """The compiler's intrinsics by wave size, and the arithmetic."""
+    from ..isa.intrinsics import intrinsics
+    from .arithmetic import numerics_data
+
+    waves = sorted(instruction.architecture.waves)
+    return {
+        "intrinsics": {str(wave): [one._asdict() for one in intrinsics(instruction, wave)] for wave in waves},
+        "arithmetic": numerics_data(instruction.numerics),
+    }
 
 
 def _ptx_facts(instruction: Instruction) -> dict[str, Any]:
