@@ -192,9 +192,7 @@ def _check_count(form: Form, name: str, operand: Register | Constant | Name, val
         raise Error(f"{name} of {form.name} takes {needed} registers under {chosen}: {example}; got {operand}")
 
 
-def _check_together(
-    form: Form, given: Mapping[str, Register | Constant | Name], banks: Mapping[str, set[str]]
-) -> None:
+def _check_together(form: Form, given: Mapping[str, Register | Constant | Name], banks: Mapping[str, set[str]]) -> None:
     """What LLVM asks of operands together: C and D in one file, not partly overlapping; few scalar registers."""
     d, c = given.get("D"), given.get("C")
     if len(banks.get("ACC_CD", ())) > 1:
@@ -212,4 +210,3 @@ def _check_together(
 
 def _scalar_words(form: Form) -> set[str]:
     return {word for slot in form.slots for word in slot.specials}
-
