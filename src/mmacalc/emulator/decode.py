@@ -146,7 +146,8 @@ def powers(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
     """
     bits = np.asarray(values).view(np.int64) & EXPONENT_BITS
     smallest = -format.bias if format.specials == "e8m0" else 1 - format.bias
-    found: NDArray[np.float64] = np.clip(bits.view(np.float64), 2.0**smallest, 2.0 ** min(format.bias + 1, 1023))
+    found: NDArray[np.float64] = np.maximum(bits.view(np.float64), 2.0**smallest)
+    found = np.minimum(found, 2.0 ** min(format.bias + 1, 1023))
     return found
 
 
