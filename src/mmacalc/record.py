@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from .emulator.table import Numerics
     from .formats import Format
     from .layout import Layout
     from .rules import Placement
@@ -644,16 +643,16 @@ class Instruction:
     # --- arithmetic, which lives in a room above this one and so is bound by name when it is first used ---
 
     @property
-    def numerics(self) -> Numerics:
-        """How the instruction computes: model, parameters, provenance, source and an explanation in words.
+    def numerics(self) -> Any:
+        """How the instruction computes, a `mmacalc.emulator.Numerics`: model, parameters, provenance, source and an
+        explanation in words.
 
         >>> import mmacalc
         >>> found = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").numerics
         >>> found.model, found.provenance
         ('R', 'two sources agree')
         """
-        result: Numerics = import_module("mmacalc.emulator").numerics(self)
-        return result
+        return import_module("mmacalc.emulator").numerics(self)
 
     def multiply(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: Any) -> NDArray[Any]:
         """D = A B + C on values, as the hardware rounds it: see `mmacalc.emulator.multiply`."""
