@@ -5,7 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.ptx_formulas import (
+
+import mmacalc
+from ptx_formulas import (
     DENSE,
     MOVED,
     VOLTA_A,
@@ -16,8 +18,6 @@ from tests.ptx_formulas import (
     metadata_place,
     scale_place,
 )
-
-import mmacalc
 
 DATA = Path(__file__).parent / "data" / "nvidia"
 # Between them these have every instruction; a layout does not depend on the target.

@@ -470,8 +470,10 @@ class Instruction:
         >>> inst.cycles_for(cbsz="fp8", blgp="fp4"), inst.cycles_for(cbsz="fp6", blgp="fp4")
         (32, 16)
         """
+        if "narrow_cycles" not in self.facts:
+            return self.cycles
         fields = self.resolved(modifiers)
-        widest, cycles = self.facts.get("narrow_cycles", (0, None))
+        widest, cycles = self.facts["narrow_cycles"]
         narrow = max(self.format("A", fields).bits, self.format("B", fields).bits) <= widest
         return cycles if narrow else self.cycles
 

@@ -157,8 +157,11 @@ def _of_place(operand: Operand, digit: _Digit) -> str:
         name, step, end = "(32 * GPR_num + GPR_bits)", digit.weight * width, operand.items * width
     elif digit.place == "item":
         name, step, end = "GPR_num", digit.weight * width // 32, operand.registers
+    elif digit.place == "warp":  # lanes count through the warps of a warpgroup
+        name, step, end = "lane", digit.weight * operand.wave, operand.lanes
     else:
-        name, step, end = digit.place, digit.weight, operand.layout.spans[digit.place]
+        warps = operand.layout.spans.get("warp", 1)
+        name, step, end = digit.place, digit.weight, operand.layout.spans[digit.place] * warps
     text = name if step == 1 else f"floor({name} / {step})"
     if step * digit.size != end or step == 1:
         text = f"({text} % {digit.size})"

@@ -199,7 +199,7 @@ def _mappings(inst: Instruction) -> Iterator[str]:
     for label, operand in operands.items():
         for axis, formula in formulas.backward(operand).items():
             if axis != "block" or inst.blocks > 1:
-                yield f"    {label} {axis}: {_ptx_words(operand, formula)}"
+                yield f"    {label} {axis}: {_ptx_words(formula)}"
 
 
 def _label(inst: Instruction, name: str) -> str:
@@ -229,11 +229,8 @@ def _chosen(label: str, operand: Operand) -> Iterator[str]:
                 yield f"    {label} lane: {moved[-2]} * {name} higher"
 
 
-def _ptx_words(operand: Operand, formula: str) -> str:
-    text = formula.replace("GPR_num", "register").replace("GPR_bits", "bit")
-    if "warp" in operand.layout.places:  # lanes count through the four warps
-        text = text.replace("lane", "(lane % 32)").replace("(warp % 4)", "floor(lane / 32)")
-    return text
+def _ptx_words(formula: str) -> str:
+    return formula.replace("GPR_num", "register").replace("GPR_bits", "bit")
 
 
 def _provenance(inst: Instruction) -> Iterator[str]:

@@ -20,6 +20,8 @@ def element_name(operand: Operand, item: int) -> str:
     if operand.name in WHOLE:
         return WHOLE[operand.name]
     letter, merge = LETTERS[operand.name], operand.placement.merge
+    if letter == "c" and "wgmma" in operand.instruction.features:
+        letter = "d"  # wgmma accumulates in its destination
     first = item * merge
     return f"{letter}{first}" if merge == 1 else f"{letter}{first}-{letter}{first + merge - 1}"
 
