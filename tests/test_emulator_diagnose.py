@@ -10,8 +10,8 @@ import pytest
 import mmacalc
 from mmacalc.cli import answer
 from mmacalc.emulator.call import call
-from mmacalc.emulator.diagnose import candidates, compare, ulps
 from mmacalc.emulator.case import reference_case
+from mmacalc.emulator.diagnose import candidates, compare, ulps
 from mmacalc.emulator.samples import encoded, random
 from mmacalc.formats import FORMATS
 

@@ -165,7 +165,7 @@ def nvidia():
     for arch in ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"):
         for inst in mmacalc.instructions(arch):
             few = "wgmma" not in inst.features or inst.n in (8, 24) or (inst.n == 256 and inst.k == 16)
-            if few and not {"move", "wmma"} & set(inst.features):
+            if few and "A" in inst.register_operands and inst.flops:
                 found.setdefault(inst.name, inst)
     return list(found.values())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from importlib import import_module
+from operator import index
 
 from .errors import Error, did_you_mean
 from .formats import CHOICES, chosen, named
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Architecture", "Element", "Instruction", "Location", "Operand"]
 
+# What an AMD catalog line may have among its features; those of other vendors are the business of their rules.
+FEATURES = ("sparse", "cbsz", "blgp", "opsel", "neg", "neg_c", "scale")
 PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfirmed", "assumed")
 
 
@@ -78,7 +81,7 @@ class Architecture:
         if not wave:
             return self.waves[0]
         if wave not in self.waves:
-            raise Error(f"{self.title} has no wave size {wave}; it has {' and '.join(map(str, self.waves))}")
+            raise Error(f"{self.title} has no wave size {wave!r}; it has {' and '.join(map(str, self.waves))}")
         return wave
 
 
@@ -173,7 +176,7 @@ class Operand:
             coordinates: i, j, k and block. Those left out are 0; those that the operand lacks are ignored.
 
         Raises:
-            Error: a coordinate is outside the operand, or is not called i, j, k or block.
+            Error: a coordinate is outside the operand, is no whole number, or is not called i, j, k or block.
 
         >>> import mmacalc
         >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
@@ -182,6 +185,7 @@ class Operand:
         """
         if unknown := [name for name in coordinates if name not in ("i", "j", "k", "block")]:
             raise Error(f"an element has no coordinate '{unknown[0]}'; its coordinates are i, j, k and block")
+        coordinates = {name: _whole(name, value) for name, value in coordinates.items()}
         self._check(coordinates)
         merge = self.placement.merge
         places = {(self._lane(p), p[-1] // merge) for p in self.layout.locate(coordinates, self.placement.fields)}
@@ -202,6 +206,7 @@ class Operand:
         Element(row=3, col=9, block=0, lsb=16, width=16)
         """
         whole = f"{self.name} of {self.instruction.name}"
+        register, lane = _whole("register", register), _whole("lane", lane)
         if not 0 <= register < self.registers:
             raise Error(f"register = {register} is outside {whole}: it has registers 0 to {self.registers - 1}")
         if not 0 <= lane < self.lanes:
@@ -315,7 +320,7 @@ class Instruction:
             `mmacalc.formats.CHOICES`, such as f8f6f4, is a choice that a field makes: see `format`.
         opcode, cycles: the opcode field, and how long the instruction occupies the unit; None if not known. Where
             the cycles depend on the formats (see `cycles_for`), they are those of the first format.
-        valu_cycles: of those, how many can run VALU instructions; None if none can.
+        valu_cycles: of those, how many can run VALU instructions; None if none can, or if that is unconfirmed.
         features: the words of the catalog line: sparse, cbsz, blgp, neg, opsel ...
         aliases, facts: other spellings, and whatever else the line says.
         provenance: how sure the line is: "unconfirmed" when any part of it is, see `provenance_of`.
@@ -355,12 +360,17 @@ class Instruction:
 
     def _check_row(self, shape: tuple[int, ...]) -> None:
         where = f"catalog line of {self.name} ({self.arch})"
-        if not all(isinstance(size, int) and size > 0 for size in shape):
+        if len(shape) != 4 or not all(isinstance(size, int) and size > 0 for size in shape):
             raise Error(f"{where}: the shape is {shape}; it should be four positive numbers M, N, K, blocks")
         if self._stated not in PROVENANCES:
             raise Error(f"{where}: provenance '{self._stated}' is not one of: {', '.join(PROVENANCES)}")
         for name in self.formats.values():
             named(CHOICES.get(name, (name,))[0])
+        if self.architecture.vendor == "amd":
+            for word in self.features:
+                if word not in FEATURES:
+                    hint = did_you_mean(word, FEATURES)
+                    raise Error(f"{where}: unknown feature '{word}'.{hint} Known: {', '.join(FEATURES)}")
 
     def __repr__(self) -> str:
         return f"Instruction({self.arch!r}, {self.name!r})"
@@ -562,7 +572,8 @@ class Instruction:
         if "cbsz" in self.features:
             most = 3 if self.sparse else min(4, self.blocks.bit_length() - 1)
             limits["cbsz"] = tuple(range(most + 1))
-            limits["abid"] = tuple(range(self._index_choices(wave) if self.sparse else 1 << min(cbsz, most)))
+            blocks = 1 << max(0, min(cbsz, most))
+            limits["abid"] = tuple(range(self._index_choices(wave) if self.sparse else blocks))
         if "blgp" in self.features:
             limits["blgp"] = tuple(range(8))
         for field, operand in self.choices.items():
@@ -615,7 +626,7 @@ class Instruction:
                 if name not in choices:
                     raise Error(f"{given} = '{value}' should be a number: {self.name} has no formats to choose by it")
                 value = chosen(self.formats[choices[name]], value)
-            result[name] = value
+            result[name] = _whole(given, value)
         return result
 
     def check_modifiers(self, wave: int | None, modifiers: Mapping[str, int]) -> None:
@@ -633,7 +644,16 @@ class Instruction:
                 has = f"its modifiers are {', '.join(limits)}" if limits else "it has no modifiers"
                 raise Error(f"{self.name} on {self.architecture.title} has no {name.upper()}; {has}")
             if value and value not in limits[name]:
-                raise Error(f"{name.upper()} of {self.name} is {self._spoken(name, limits[name])}; got {value}")
+                on = self._on(name, wave, modifiers)
+                raise Error(f"{name.upper()} of {self.name}{on} is {self._spoken(name, limits[name])}; got {value}")
+
+    def _on(self, field: str, wave: int | None, modifiers: Mapping[str, int]) -> str:
+        """What else decides which values a field takes, as a message says it."""
+        if field == "abid" and not self.sparse:
+            return f" with CBSZ {modifiers.get('cbsz', 0)}"
+        if field == "opsel" and self.sparse and len(self.architecture.waves) > 1:
+            return f" in wave{self.architecture.wave(wave)}"
+        return ""
 
     def _spoken(self, field: str, values: tuple[int, ...]) -> str:
         """The values of a field as a message says them, with the formats that they choose."""
@@ -670,6 +690,18 @@ class Instruction:
         """D = A B + C on register files: see `mmacalc.emulator.execute`."""
         result: NDArray[np.uint32] = import_module("mmacalc.emulator").execute(self, a, b, c, **modifiers)
         return result
+
+
+def _whole(name: str, value: Any) -> int:
+    """A number that a user gave, as an int; NumPy's integers are welcome.
+
+    Raises:
+        Error: it is no whole number.
+    """
+    try:
+        return index(value)
+    except TypeError:
+        raise Error(f"{name} = {value!r} should be a whole number") from None
 
 
 def _spoken(values: tuple[int, ...]) -> str:

@@ -71,7 +71,8 @@ def _execution(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[
     if cycles is not None:
         yield f"    Execution cycles: {cycles}"
         yield f"    {count}/{unit}/cycle: {instruction.throughput(**fields)}"
-    yield f"    Can co-execute with VALU: {valu_cycles is not None}"
+    unknown = valu_cycles is None and instruction.provenance_of("valu_cycles") == "unconfirmed"
+    yield f"    Can co-execute with VALU: {'not known' if unknown else valu_cycles is not None}"
     if valu_cycles is not None:
         yield f"    VALU co-execution cycles possible: {valu_cycles}"
     if "narrow_cycles" in instruction.facts and not fields:
