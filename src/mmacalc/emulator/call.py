@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cache
-from operator import index
 
 import numpy as np
 
@@ -144,10 +143,7 @@ def call(inst: Instruction, wave: int | None, modifiers: Mapping[str, int | str]
         Error: a modifier that the instruction lacks, or a value that it does not take.
     """
     size = inst.architecture.wave(wave)
-    try:
-        fields = {name: index(value) for name, value in inst.resolved(modifiers).items() if value}
-    except TypeError:
-        raise Error(f"the modifiers of {inst.name} take whole numbers; given: {dict(modifiers)}") from None
+    fields = {name: int(value) for name, value in inst.resolved(modifiers).items() if value}
     if clamp and inst.format("A").kind != "either":
         raise Error(f"{inst.name} has no CLAMP: it is for the integer WMMA and SWMMAC instructions")
     if satfinite and (inst.architecture.vendor != "nvidia" or inst.format("A").kind not in ("signed", "unsigned")):

@@ -145,8 +145,9 @@ def powers(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
     array([6.10351562e-05, 1.00000000e+00, 4.00000000e+00])
     """
     bits = np.asarray(values).view(np.int64) & EXPONENT_BITS
+    largest = 2.0 ** min(format.bias + 1, 1023)
     smallest = -format.bias if format.specials == "e8m0" else 1 - format.bias
-    found: NDArray[np.float64] = np.clip(bits.view(np.float64), 2.0**smallest, 2.0 ** min(format.bias + 1, 1023))
+    found: NDArray[np.float64] = np.maximum(np.minimum(bits.view(np.float64), largest), 2.0**smallest)
     return found
 
 

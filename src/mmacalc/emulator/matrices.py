@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["checked", "compute", "extras", "multiply", "multiply_bits", "prepared", "rounded"]
+__all__ = ["checked", "compute", "dot", "extras", "multiply", "multiply_bits", "prepared", "rounded"]
 
 TILE = 1 << 17
 """Products alive at a time: a megabyte of float64, which stays in the second-level cache."""
@@ -126,6 +126,44 @@ def multiply_bits(
     codes = {name: checked(made, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     codes |= extras(made, index, scale_a, scale_b)
     return compute(made, prepared(made, codes), rearrange=True)
+
+
+def dot(inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: int | str) -> Array:
+    """Many dot products, each as the instruction would compute it for one element of D.
+
+    Args:
+        a, b: values (n, K), rounded to the formats of A and B; for a sparse instruction the K/2 products that count.
+        c: values (n), or a number. Block scales are 1.
+        modifiers: those that choose formats, or make integers signed.
+
+    Returns:
+        n values, typed as those of `multiply`.
+
+    >>> import mmacalc, numpy
+    >>> volta = mmacalc.instruction("sm_70", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    >>> dot(volta, [[4096, 1, 1, 0]], [[4096, 1, 1, 0]]) - 2.0**24
+    array([0.], dtype=float32)
+    """
+    made = call(inst, None, modifiers, False, False)
+    codes = {name: rounded(made, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
+    count, stored = codes["A"].shape if codes["A"].ndim == 2 else (0, 0)
+    if stored != made.shapes["A"][-1] or codes["B"].shape != codes["A"].shape or codes["C"].shape not in ((), (count,)):
+        raise Error(
+            f"dot products on {inst.name} take a and b of shape (n, {made.shapes['A'][-1]}) and c of shape (n,); got "
+            f"{codes['A'].shape}, {codes['B'].shape} and {codes['C'].shape}"
+        )
+    start = np.broadcast_to(codes["C"], (count,))
+    out = made.formats["D"]
+    with np.errstate(all="ignore"):
+        if made.numerics.model == "I":
+            values = _integers(made, {"A": codes["A"][:, None], "B": codes["B"][..., None], "C": start[:, None, None]})
+            return decode(values[:, 0, 0], out).astype(np.int32)
+        x, y = (_numbers(np.ascontiguousarray(codes[name].T), made.formats[name]) for name in "AB")
+        extra = dict(made.numerics.parameters)
+        if made.numerics.model == "S":
+            extra |= dict.fromkeys(("scale_a", "scale_b"), Numbers(np.ones((stored, 1)), np.ones((stored, 1))))
+        found: Array = MODELS[made.numerics.model](x, y, _numbers(start, made.formats["C"]), out, **extra)
+    return found if out.bits == 64 else found.astype(np.float32)
 
 
 # --- what is given ----------------------------------------------------------------------------------------------
@@ -328,7 +366,7 @@ def _integers(made: Call, codes: Mapping[str, Array]) -> Array:
     b = decode(codes["B"], made.formats["B"], made.signed["B"])
     c = decode(codes["C"], made.formats["C"])
     operation = made.inst.facts.get("bit_operation", "multiply")
-    if made.sparsity is None:
+    if made.sparsity is None or "K" not in codes:
         total = MODELS["I"](a, b, c, made.saturate, operation)
     else:
         k = selected(codes["K"], made.sparsity)

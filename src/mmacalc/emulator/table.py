@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ..errors import Error
 from ..formats import named
 
 TYPE_CHECKING = False
@@ -184,11 +185,16 @@ def kind(inst: Instruction) -> str:
 def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     """The arithmetic model of an instruction; `modifiers` matter where a field chooses the formats.
 
+    Raises:
+        Error: the instruction only moves a matrix (ldmatrix).
+
     >>> import mmacalc
     >>> found = numerics(mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16"))
     >>> found.model, found.parameters, found.provenance
     ('R', {'group': 8}, 'two sources agree')
     """
+    if not {"A", "B"} <= set(inst.operands):
+        raise Error(f"{inst.name} moves a matrix and computes nothing, so it has no arithmetic model")
     fields = inst.resolved(modifiers)
     formats = {operand: inst.format(operand, fields).name for operand in "ABCD"}
     model, parameters, provenance, source = _row(inst, formats)

@@ -83,6 +83,7 @@ def detail(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
         unit=instruction.architecture.facts.get("unit"),
         prefix_opcode=instruction.facts.get("prefix_opcode"),
         modifiers=_modifiers(instruction),
+        numerics=_numerics(instruction, fields),
         waves=waves,
         **(_ptx_facts(instruction) if is_ptx(instruction) else _amd_facts(instruction)),
     )
@@ -124,6 +125,14 @@ def _choice(instruction: Instruction, field: str, operand: str) -> dict[str, Any
         about = {"value": value, "format": chosen.format.name, "format_title": chosen.format.title}
         values.append({**about, "bits": chosen.format.bits, "registers": chosen.registers, "pattern": chosen.pattern})
     return {"field": field, "operand": operand, "values": values}
+
+
+def _numerics(instruction: Instruction, fields: Mapping[str, int]) -> dict[str, Any] | None:
+    """The arithmetic model, of an instruction that computes."""
+    from ..emulator import numerics
+    from .arithmetic import numerics_data
+
+    return None if "move" in instruction.features else numerics_data(numerics(instruction, **fields))
 
 
 def _described(operand: Operand) -> dict[str, Any]:
