@@ -110,6 +110,11 @@ class Encoding:
         """The value of every field of an instruction."""
         return {name: field.gather(word) for name, field in self.fields.items()}
 
+    def ignored(self) -> tuple[int, int]:
+        """The bits that a decoder does not compare: (mask, what the format writes there)."""
+        loose = [field for field in self.fields.values() if field.ignored]
+        return sum(field.mask for field in loose), sum(field.spread(field.value or 0) for field in loose)
+
     def template(self, fixed: Mapping[str, int], free: Iterable[str]) -> tuple[int, int]:
         """What a decoder compares: (mask, value). Ignored fields and the `free` ones are left out; a field that is
         neither free, nor fixed, nor the format's own, must be 0."""
