@@ -20,8 +20,9 @@ WORDS = (
     "ttmp3", "s0", "s103", "s[2:3]", "s[3:4]", "ttmp[2:3]", "exec", "|v0|", "-v1",
 )  # fmt: skip
 MODIFIERS = (
-    "cbsz:1", "abid:2", "blgp:3", "neg:[1,0,0]", "neg_lo:[1,0,0]", "neg_hi:[0,1,0]", "op_sel:[0,0,1]", "op_sel_hi:[0,0,0]",
-    "clamp", "index_key:1", "matrix_a_reuse", "matrix_a_fmt:1", "matrix_b_scale:1", "cbsz:8", "quad_perm:[0,1,2,3]",
+    "cbsz:1", "abid:2", "blgp:3", "neg:[1,0,0]", "neg_lo:[1,0,0]", "neg_hi:[0,1,0]", "op_sel:[0,0,1]", "clamp",
+    "op_sel_hi:[0,0,0]", "index_key:1", "matrix_a_reuse", "matrix_a_fmt:1", "matrix_b_scale:1", "cbsz:8",
+    "quad_perm:[0,1,2,3]",
 )  # fmt: skip
 
 
@@ -43,6 +44,8 @@ def random_text(form, rng, mistakes=0.0):
     same = c and form.slots[c].registers == form.slots[0].registers
     if same and operands[c][:2] in ("v[", "a[") and rng.random() >= mistakes:
         operands[c] = operands[0]  # C that overlaps D in part is refused
+    if form.scalar_limit and rng.random() >= mistakes:
+        operands[1] = operands[0]  # two different scalar registers are refused
     if rng.random() < mistakes / 4:
         del operands[rng.randrange(len(operands))]
     return " ".join([f"{form.name} {', '.join(operands)}", *modifiers])
@@ -65,7 +68,13 @@ def _modifier(modifier, rng, mistakes):
 def _operand(slot, count, shared, rng, mistakes):
     kind = rng.random()
     if slot.constant and kind < 0.3:
-        return rng.choice([*constant_texts(slot.constant).values()])
+        # Of bf16, 1/(2 pi) is printed as a text that means another number, so its assembler takes 0x3e22 alone.
+        texts = (
+            {**constant_texts(slot.constant), 248: "0x3e22"}
+            if slot.constant == "bf16"
+            else constant_texts(slot.constant)
+        )
+        return rng.choice([*texts.values()])
     if slot.specials and kind < 0.45:
         return rng.choice([*slot.specials])
     file = slot.files[0] if len(slot.files) == 1 else shared if slot.name in "CD" else rng.choice(slot.files)

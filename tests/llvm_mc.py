@@ -18,7 +18,9 @@ def tool(name):
     """The path of an LLVM 22 tool."""
     found = shutil.which(f"{name}-{VERSION}")
     if found is None:
-        pytest.fail(f"{name}-{VERSION} is not installed; this test compares with LLVM {VERSION} (apt install llvm-22 clang-22 lld-22)")
+        pytest.fail(
+            f"{name}-{VERSION} is not installed (apt install llvm-22 clang-22 lld-22); this test compares with it"
+        )
     return found
 
 
@@ -30,7 +32,9 @@ def _arguments(target, wave):
 def assembled(lines, target, wave=None):
     """For every line (text, bytes), or LLVM's error message."""
     run = subprocess.run(_arguments(target, wave), input="\n".join(lines) + "\n", capture_output=True, text=True)
-    errors = {int(n) - 1: text for n, text in reversed(re.findall(r"^<stdin>:(\d+):\d+: error: (.*)$", run.stderr, re.M))}
+    errors = {
+        int(n) - 1: text for n, text in reversed(re.findall(r"^<stdin>:(\d+):\d+: error: (.*)$", run.stderr, re.M))
+    }
     found = iter(_encodings(run.stdout))
     return [errors[n] if n in errors else next(found) for n in range(len(lines))]
 

@@ -6,10 +6,10 @@ import random
 import re
 
 import pytest
-from isa_texts import TARGETS, random_code, random_text
-from llvm_mc import assembled, disassembled
 
 import mmacalc
+from isa_texts import TARGETS, random_code, random_text
+from llvm_mc import assembled, disassembled
 from mmacalc.isa.forms import forms, spellings
 from mmacalc.isa.lengths import words_of
 from mmacalc.isa.targets import target

@@ -35,8 +35,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "Architecture": "record", "Element": "record", "Error": "errors", "Instruction": "record",
     "Layout": "layout", "Location": "record", "Operand": "record", "architectures": "catalog",
-    "WaitStates": "isa.hazards", "assemble": "isa.assembler", "disassemble": "isa.disassembler", "find": "query", "instruction": "catalog", "instructions": "catalog",
-    "wait_states": "isa.hazards",
+    "WaitStates": "isa.hazards", "assemble": "isa.assembler", "disassemble": "isa.disassembler",
+    "find": "query", "instruction": "catalog", "instructions": "catalog", "wait_states": "isa.hazards",
 }  # fmt: skip
 _ROOMS = ("catalog", "cli", "emulator", "errors", "formats", "isa", "layout", "loads", "present", "query", "rocwmma")
 

@@ -169,7 +169,15 @@ _shared: dict[tuple[object, ...], tuple[str | None, ...]] = {}
 
 def _texts(slot: Slot, count: int) -> tuple[str | None, ...]:
     """`Slot.texts`, one table for all slots that take the same."""
-    key = (count, slot.files, slot.bank is None, slot.alignment, slot.constant, slot.vgprs, tuple(slot.specials.items()))
+    key = (
+        count,
+        slot.files,
+        slot.bank is None,
+        slot.alignment,
+        slot.constant,
+        slot.vgprs,
+        tuple(slot.specials.items()),
+    )
     if key not in _shared:
         _shared[key] = slot.texts(count)
     return _shared[key]

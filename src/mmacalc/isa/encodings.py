@@ -35,7 +35,7 @@ _VDST = (("VDST", "7:0", "D: the first register"),)
 
 _MAI: Any = (
     *_VDST,
-    ("CBSZ", "10:8", "control broadcast size: 2^CBSZ blocks read the A of one; sparse: how ABID picks the index; f8f6f4: A's format"),
+    ("CBSZ", "10:8", "control broadcast size: 2^CBSZ blocks read one A; sparse: use of ABID; f8f6f4: A's format"),
     ("ABID", "14:11", "which block of A is broadcast; sparse: which set of indices"),
     ("ACC_CD", "15", "C and D are AccVGPRs (sparse: D alone)"),
     ("OP", "22:16", "opcode"),

@@ -14,6 +14,7 @@ a table in which a bit belongs to no field or to two, so a slip shows when the t
 from __future__ import annotations
 
 from collections import namedtuple
+from functools import cache
 
 from ..errors import Error
 
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = ["Encoding", "Field"]
+
+
+@cache
+def _pieces(bits: str) -> tuple[tuple[int, int], ...]:
+    ends = [piece.split(":") for piece in bits.split(",")]
+    return tuple((int(piece[0]), int(piece[-1])) for piece in ends)
 
 
 class Field(namedtuple("Field", "name bits meaning value ignored", defaults=(None, False))):
@@ -41,8 +48,7 @@ class Field(namedtuple("Field", "name bits meaning value ignored", defaults=(Non
     @property
     def pieces(self) -> tuple[tuple[int, int], ...]:
         """The (highest, lowest) bit of every piece, the most significant piece first."""
-        ends = [piece.split(":") for piece in self.bits.split(",")]
-        return tuple((int(piece[0]), int(piece[-1])) for piece in ends)
+        return _pieces(self.bits)
 
     @property
     def width(self) -> int:

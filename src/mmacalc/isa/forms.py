@@ -127,7 +127,9 @@ def _slots(inst: Instruction, target: Target) -> Iterable[Slot]:
     ):
         yield Slot(name, name, field, _registers(inst, name, target), files, bank, target.alignment, vgprs=vgprs)
     if inst.sparse:
-        yield Slot("K", _TITLES["K"], "SRC2", _registers(inst, "K", target), ("v",), None, target.alignment, vgprs=vgprs)
+        yield Slot(
+            "K", _TITLES["K"], "SRC2", _registers(inst, "K", target), ("v",), None, target.alignment, vgprs=vgprs
+        )
     else:
         kind = _constant_kind(inst, target) if target.generation.c_constants else None
         count, words = _registers(inst, "C", target), target.generation.c_words
@@ -173,10 +175,13 @@ def _scales(inst: Instruction, target: Target, alone: bool = False) -> Iterable[
             yield Slot(name, _TITLES[name], field, count)
         else:
             alignment = target.alignment
-            yield Slot(name, _TITLES[name], field, count, ("v",), None, alignment, kind, scalars, target.generation.vgprs)
+            yield Slot(
+                name, _TITLES[name], field, count, ("v",), None, alignment, kind, scalars, target.generation.vgprs
+            )
 
 
 # --- encodings and modifiers ---
+
 
 def _mfma(inst: Instruction, target: Target) -> tuple[Encoding, dict[str, int], list[Modifier]]:
     encoding = encodings.VOP3P_MAI_CDNA1 if target.generation.name == "cdna1" else encodings.VOP3P_MAI

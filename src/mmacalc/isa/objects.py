@@ -9,9 +9,7 @@ from ..errors import Error
 __all__ = ["read", "read_hexadecimal"]
 
 # llvm-objdump: `v_mfma... // 000000001900: D3CC8100 04022510`; llvm-mc -show-encoding: `; encoding: [0x00,0x81,...]`
-_LISTED = re.compile(
-    r"//\s*[0-9a-fA-F]+:\s*((?:[0-9a-fA-F]{8}\b[ \t]*)+)|encoding:\s*\[((?:0x[0-9a-fA-F]{2},?)+)\]"
-)
+_LISTED = re.compile(r"//\s*[0-9a-fA-F]+:\s*((?:[0-9a-fA-F]{8}\b[ \t]*)+)|encoding:\s*\[((?:0x[0-9a-fA-F]{2},?)+)\]")
 _GROUP = re.compile(r"(0[xX])?((?:[0-9a-fA-F]{2})+)")
 
 

@@ -174,7 +174,7 @@ class Line:
         if kind == "end":
             raise Error(f"{where} is missing")
         start = self._at
-        if kind == "mark" and text in "-+" and self.peek(1)[0] == "word" or text == "|":
+        if text == "|" or (kind == "mark" and text in "-+" and self.peek(1)[0] == "word"):
             raise Error(f"{where}: '{text}' before a register; matrix operands are negated with neg, neg_lo or neg_hi")
         value = self.integer(where)
         return Constant(value, "".join(text for _, text in self._tokens[start : self._at]))
