@@ -45,12 +45,17 @@ def assemble(text: str, arch: str, wave: int | None = None) -> bytes:
 
 
 class Assembled:
-    """One assembled statement: its form (None for `.long`), the values of its encoding's fields, its bytes."""
+    """One assembled statement: its form (None for `.long`) and its bytes."""
 
-    __slots__ = ("code", "form", "values")
+    __slots__ = ("code", "form")
 
-    def __init__(self, form: Form | None, values: Mapping[str, int], code: bytes) -> None:
-        self.form, self.values, self.code = form, dict(values), code
+    def __init__(self, form: Form | None, code: bytes) -> None:
+        self.form, self.code = form, code
+
+    @property
+    def values(self) -> dict[str, int]:
+        """The value of every field of the encoding."""
+        return self.form.encoding.decode(int.from_bytes(self.code, "little")) if self.form else {}
 
 
 def assemble_lines(text: str, arch: str, wave: int | None = None) -> list[Assembled]:
@@ -73,7 +78,7 @@ def _statement(text: str, where: Target) -> Assembled:
     line = Line(text)
     mnemonic = line.word()
     if mnemonic == ".long":
-        return Assembled(None, {}, _long(line))
+        return Assembled(None, _long(line))
     form = _find(mnemonic, where, text)
     given = _operands(line, form)
     chosen = _modifiers(line, form)
@@ -92,7 +97,7 @@ def _statement(text: str, where: Target) -> Assembled:
                 banks.setdefault(field, set()).add(operand.file)
     _check_together(form, dict(zip((slot.name for slot in form.slots), given)), banks)
     word = form.encoding.encode(values)
-    return Assembled(form, form.encoding.decode(word), word.to_bytes(form.encoding.size, "little"))
+    return Assembled(form, word.to_bytes(form.encoding.size, "little"))
 
 
 def _long(line: Line) -> bytes:
@@ -116,7 +121,7 @@ def _find(mnemonic: str, where: Target, text: str) -> Form:
 
 
 def _operands(line: Line, form: Form) -> list[Register | Constant | Name]:
-    given = []
+    given: list[Register | Constant | Name] = []
     titles = ", ".join(slot.name for slot in form.slots)
     for slot in form.slots:
         if given:
@@ -200,13 +205,13 @@ def _check_together(form: Form, given: Mapping[str, Register | Constant | Name],
     # LLVM checks results of more than four registers, but not those of f8f6f4.
     inst = form.instruction
     checked = inst is not None and inst.architecture.layout == "mfma" and not chosen_formats(inst)
-    if checked and isinstance(d, Register) and isinstance(c, Register) and d.count > 4 and c.first != d.first:
-        if abs(c.first - d.first) < d.count:
-            raise Error(f"C of {form.name} is D itself or shares no register with it; got D {d} and C {c}")
-    scalars = {str(one) for one in given.values() if str(one) in _scalar_words(form)}
-    if form.scalar_limit is not None and len(scalars) > form.scalar_limit:
-        raise Error(f"{form.name} reads at most {form.scalar_limit} scalar register; got {' and '.join(scalars)}")
-
-
-def _scalar_words(form: Form) -> set[str]:
-    return {word for slot in form.slots for word in slot.specials}
+    overlaps = isinstance(c, Register) and isinstance(d, Register) and 0 < abs(c.first - d.first) < d.count
+    if checked and overlaps and isinstance(d, Register) and d.count > 4:
+        raise Error(f"C of {form.name} is D itself or shares no register with it; got D {d} and C {c}")
+    if form.scalar_limit is not None:
+        words = {word for slot in form.slots for word in slot.specials}
+        scalars = words & {str(one) for one in given.values()}
+        if len(scalars) > form.scalar_limit:
+            raise Error(
+                f"{form.name} reads at most {form.scalar_limit} scalar register; got {' and '.join(sorted(scalars))}"
+            )

@@ -87,12 +87,17 @@ def _readers(where: Target) -> dict[int, tuple[Reader, ...]]:
 class Reader:
     """One form, compiled for decoding. `words` is its length; `mask` and `value` what its bits must match."""
 
-    __slots__ = ("_choices", "_free", "_modifiers", "_name", "_plans", "_suffixes", "form", "mask", "value", "words")
+    __slots__ = (
+        "_choices", "_free", "_loose", "_modifiers", "_name", "_plans", "_specials", "_suffixes", "_usual", "form",
+        "mask", "value", "words",
+    )  # fmt: skip
 
     def __init__(self, form: Form) -> None:
         self.form = form
         self.words = form.encoding.size // 4
         self.mask, self.value = form.encoding.template(form.fixed, form.free)
+        self._loose, self._usual = form.encoding.ignored()
+        self._specials = {word for slot in form.slots if slot.name == "C" for word in slot.specials} - {"null"}
         fields = form.encoding.fields
         self._modifiers = [(modifier, fields[modifier.field]) for modifier in form.modifiers]
         self._free = sum(field.mask for _, field in self._modifiers)
@@ -124,6 +129,10 @@ class Reader:
             if text is None:
                 return self.words, None
             operands.append(text)
+        # LLVM's assembler takes some words as C that its disassembler has no text for. They are given back in what
+        # the assembler emits, and not where bits that it never sets are set.
+        if word & self._loose != self._usual and not self._specials.isdisjoint(operands):
+            return self.words, None
         return self.words, f"{self._name} {', '.join(operands)}{suffix}"
 
     def _suffix(self, word: int) -> str | None:
@@ -160,7 +169,15 @@ _shared: dict[tuple[object, ...], tuple[str | None, ...]] = {}
 
 def _texts(slot: Slot, count: int) -> tuple[str | None, ...]:
     """`Slot.texts`, one table for all slots that take the same."""
-    key = (count, slot.files, slot.bank is None, slot.alignment, slot.constant, tuple(slot.specials.items()))
+    key = (
+        count,
+        slot.files,
+        slot.bank is None,
+        slot.alignment,
+        slot.constant,
+        slot.vgprs,
+        tuple(slot.specials.items()),
+    )
     if key not in _shared:
         _shared[key] = slot.texts(count)
     return _shared[key]

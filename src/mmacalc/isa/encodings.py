@@ -35,7 +35,7 @@ _VDST = (("VDST", "7:0", "D: the first register"),)
 
 _MAI: Any = (
     *_VDST,
-    ("CBSZ", "10:8", "control broadcast size: 2^CBSZ blocks read the A of one; sparse: how ABID picks the index; f8f6f4: A's format"),
+    ("CBSZ", "10:8", "control broadcast size: 2^CBSZ blocks read one A; sparse: use of ABID; f8f6f4: A's format"),
     ("ABID", "14:11", "which block of A is broadcast; sparse: which set of indices"),
     ("ACC_CD", "15", "C and D are AccVGPRs (sparse: D alone)"),
     ("OP", "22:16", "opcode"),
@@ -89,7 +89,6 @@ _SCALE_CDNA4: Any = (
 )
 
 _SCALE_CDNA5: Any = (
-    ("SCALE_VDST", "7:0", "unused", 0, True),
     ("SCALE_B_FMT", "9:8", "the format of B's scales"),
     ("SCALE_NEG_HI2", "10", "unused", 0),
     ("SCALE_A_ROW", "11", "which half of the wave holds the scales of A"),
@@ -201,6 +200,9 @@ VOP3P_RDNA4 = _encoding("VOP3P (RDNA4)", "RDNA4 ISA guide, VOP3P", _RDNA4)
 VOP3P_CDNA5 = _encoding("VOP3P (CDNA5)", _GUIDE5, _CDNA5)
 VOP3P_CDNA5_F8F6F4 = _encoding("VOP3P (CDNA5, f8f6f4)", _GUIDE5, _CDNA5_F8F6F4)
 VOP3P_CDNA5_F4 = _encoding("VOP3P (CDNA5, f4)", _GUIDE5, _CDNA5_F4)
-VOP3P_CDNA5_LD_SCALE = _encoding("VOP3P (CDNA5, scale load)", _GUIDE5, _SCALE_CDNA5)
-VOP3PX2_F8F6F4 = _encoding("VOP3PX2", _GUIDE5, (*_SCALE_CDNA5, *_after(_CDNA5_F8F6F4)))
-VOP3PX2_F4 = _encoding("VOP3PX2 (f4)", _GUIDE5, (*_SCALE_CDNA5, *_after(_CDNA5_F4)))
+VOP3P_CDNA5_LD_SCALE = _encoding(
+    "VOP3P (CDNA5, scale load)", _GUIDE5, (("SCALE_VDST", "7:0", "unused", 0), *_SCALE_CDNA5)
+)
+_PREFIX5 = (("SCALE_VDST", "7:0", "unused", 0, True), *_SCALE_CDNA5)
+VOP3PX2_F8F6F4 = _encoding("VOP3PX2", _GUIDE5, (*_PREFIX5, *_after(_CDNA5_F8F6F4)))
+VOP3PX2_F4 = _encoding("VOP3PX2 (f4)", _GUIDE5, (*_PREFIX5, *_after(_CDNA5_F4)))

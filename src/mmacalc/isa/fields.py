@@ -14,6 +14,7 @@ a table in which a bit belongs to no field or to two, so a slip shows when the t
 from __future__ import annotations
 
 from collections import namedtuple
+from functools import cache
 
 from ..errors import Error
 
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = ["Encoding", "Field"]
+
+
+@cache
+def _pieces(bits: str) -> tuple[tuple[int, int], ...]:
+    ends = [piece.split(":") for piece in bits.split(",")]
+    return tuple((int(piece[0]), int(piece[-1])) for piece in ends)
 
 
 class Field(namedtuple("Field", "name bits meaning value ignored", defaults=(None, False))):
@@ -41,8 +48,7 @@ class Field(namedtuple("Field", "name bits meaning value ignored", defaults=(Non
     @property
     def pieces(self) -> tuple[tuple[int, int], ...]:
         """The (highest, lowest) bit of every piece, the most significant piece first."""
-        ends = [piece.split(":") for piece in self.bits.split(",")]
-        return tuple((int(piece[0]), int(piece[-1])) for piece in ends)
+        return _pieces(self.bits)
 
     @property
     def width(self) -> int:
@@ -109,6 +115,11 @@ class Encoding:
     def decode(self, word: int) -> dict[str, int]:
         """The value of every field of an instruction."""
         return {name: field.gather(word) for name, field in self.fields.items()}
+
+    def ignored(self) -> tuple[int, int]:
+        """The bits that a decoder does not compare: (mask, what the format writes there)."""
+        loose = [field for field in self.fields.values() if field.ignored]
+        return sum(field.mask for field in loose), sum(field.spread(field.value or 0) for field in loose)
 
     def template(self, fixed: Mapping[str, int], free: Iterable[str]) -> tuple[int, int]:
         """What a decoder compares: (mask, value). Ignored fields and the `free` ones are left out; a field that is

@@ -14,7 +14,7 @@ from ..formats import named
 from . import encodings
 from .modifiers import Modifier, bits, choice, flag, number
 from .operands import Slot
-from .targets import Target
+from .targets import LDS_DIRECT, Target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,18 +119,21 @@ def _slots(inst: Instruction, target: Target) -> Iterable[Slot]:
     either = ("v", "a") if mfma else ("v",)
     result = {"required": ("a",), "allowed": ("v", "a"), "none": ("v",)}[accumulators]
     shared = ("ACC_CD", 0) if len(result) == 2 else None
+    vgprs = target.generation.vgprs
     for name, field, files, bank in (
         ("D", "VDST", result, shared),
         ("A", "SRC0", either, ("ACC", 0) if mfma else None),
         ("B", "SRC1", either, ("ACC", 1) if mfma else None),
     ):
-        yield Slot(name, name, field, _registers(inst, name, target), files, bank, target.alignment)
+        yield Slot(name, name, field, _registers(inst, name, target), files, bank, target.alignment, vgprs=vgprs)
     if inst.sparse:
-        yield Slot("K", _TITLES["K"], "SRC2", _registers(inst, "K", target), alignment=target.alignment)
+        yield Slot(
+            "K", _TITLES["K"], "SRC2", _registers(inst, "K", target), ("v",), None, target.alignment, vgprs=vgprs
+        )
     else:
         kind = _constant_kind(inst, target) if target.generation.c_constants else None
         count, words = _registers(inst, "C", target), target.generation.c_words
-        yield Slot("C", "C", "SRC2", count, result, shared, target.alignment, kind, words)
+        yield Slot("C", "C", "SRC2", count, result, shared, target.alignment, kind, words, vgprs)
     if inst.scaled:
         yield from _scales(inst, target)
 
@@ -162,21 +165,22 @@ def _constant_kind(inst: Instruction, target: Target) -> str:
     return kind if named(kind).is_float else "f32"
 
 
-def _scales(inst: Instruction, target: Target) -> Iterable[Slot]:
+def _scales(inst: Instruction, target: Target, alone: bool = False) -> Iterable[Slot]:
     count = inst.operand("SA", target.wave).registers
-    scalars = target.generation.scalars if count == 1 else target.generation.scalar_pairs
-    kind = "f32" if count == 1 else "f64"
+    scalars, kind = target.generation.scalar_pairs, "f64"
+    if count == 1:
+        scalars, kind = {**target.generation.scalars, **({} if alone else LDS_DIRECT)}, "f32"
     for name, field in (("SA", "SCALE_SRC0"), ("SB", "SCALE_SRC1")):
         if inst.architecture.layout == "mfma":  # LLVM takes VGPRs alone; the ISA guide has inline constants too
             yield Slot(name, _TITLES[name], field, count)
         else:
             alignment = target.alignment
-            yield Slot(name, _TITLES[name], field, count, ("v",), None, alignment, kind, scalars)
+            yield Slot(
+                name, _TITLES[name], field, count, ("v",), None, alignment, kind, scalars, target.generation.vgprs
+            )
 
 
 # --- encodings and modifiers ---
-
-_Parts = "tuple[Encoding, dict[str, int], list[Modifier]]"
 
 
 def _mfma(inst: Instruction, target: Target) -> tuple[Encoding, dict[str, int], list[Modifier]]:
@@ -258,7 +262,7 @@ def _scale_modifiers() -> list[Modifier]:
 
 def _helpers(target: Target) -> Iterable[Form]:
     """The instructions beside the matrix instructions: AccVGPR moves and, alone, the prefixes of scaled forms."""
-    scalars, pairs = target.generation.scalars, target.generation.scalar_pairs
+    scalars = target.generation.scalars
     layout = target.entry.architecture.layout
     if layout == "mfma":
         d, a = Slot("D", "The destination", "VDST", 1), Slot("A", "The source", "SRC0", 1, ("a",))
@@ -281,5 +285,4 @@ def _helpers(target: Target) -> Iterable[Form]:
             wide = inst.facts["block_size"] == 16
             name = "v_wmma_ld_scale16_paired_b64" if wide else "v_wmma_ld_scale_paired_b32"
             encoding, fixed = encodings.VOP3P_CDNA5_LD_SCALE, {"SCALE_OP": opcode}
-            yield Form(name, encoding, fixed, _scales(inst, target), _scale_modifiers())
-    assert not pairs or prefixes
+            yield Form(name, encoding, fixed, _scales(inst, target, alone=True), _scale_modifiers())

@@ -196,15 +196,14 @@ def _suffix(inst: Instruction, wave: int) -> str:
 
 def _overloads(inst: Instruction, types: dict[str, str]) -> str:
     """The types that are part of the LLVM name."""
-    if inst.architecture.layout == "mfma":
-        shown = ["A", "B"] if inst.scaled else []
-    elif inst.sparse or (
-        inst.architecture.layout == "wmma-wave32" and ("A" in inst.choices.values() or inst.format("A").bits < 8)
-    ):
-        shown = ["D", "A", "B"]
+    wmma, narrow = inst.architecture.layout != "mfma", inst.format("A").bits < 8 or "A" in inst.choices.values()
+    if not wmma:
+        shown = "AB" * inst.scaled
+    elif inst.sparse or (narrow and inst.architecture.layout == "wmma-wave32"):
+        shown = "DAB"
     else:
-        shown = ["D", "A", "C"] if inst.formats["C"] != inst.formats["D"] else ["D", "A"]
-    index = ".i32" if inst.sparse and inst.architecture.layout != "mfma" else ""
+        shown = "DAC" if inst.formats["C"] != inst.formats["D"] else "DA"
+    index = ".i32" if inst.sparse and wmma else ""
     return "".join(f".{_mangled(types[name])}" for name in shown) + index
 
 

@@ -139,12 +139,12 @@ class Slot:
         registers: how many 32-bit registers; or, where a field chooses the format, (field, counts by its value).
         files: the register files that it takes: "v", "a".
         bank: (field, bit) that is set for AccVGPRs, where both files are possible.
-        alignment: 2 where tuples start at even registers.
+        alignment: 2 where tuples start at even registers; vgprs: how many registers a tuple may reach into.
         constant: the format that inline constants are read in; None if there are none.
         specials: other words that it takes, with their codes.
     """
 
-    __slots__ = ("alignment", "bank", "constant", "field", "files", "name", "registers", "specials", "title")
+    __slots__ = ("alignment", "bank", "constant", "field", "files", "name", "registers", "specials", "title", "vgprs")
 
     def __init__(
         self,
@@ -156,10 +156,12 @@ class Slot:
         bank: tuple[str, int] | None = None,
         alignment: int = 1,
         constant: str | None = None,
-        specials: Mapping[str, int] = {},
+        specials: Mapping[str, int] | None = None,
+        vgprs: int = 256,
     ) -> None:
         self.name, self.title, self.field, self.registers, self.files = name, title, field, registers, files
-        self.bank, self.alignment, self.constant, self.specials = bank, alignment, constant, specials
+        self.bank, self.alignment, self.constant = bank, alignment, constant
+        self.specials, self.vgprs = specials or {}, vgprs
 
     def count(self, fields: Mapping[str, int]) -> int:
         """How many registers it takes under the fields that choose formats."""
@@ -185,7 +187,7 @@ class Slot:
         return tuple(found)
 
     def _fits(self, first: int, count: int) -> bool:
-        return first + count <= 256 and (count == 1 or first % self.alignment == 0)
+        return first + count <= self.vgprs and (count == 1 or first % self.alignment == 0)
 
     def encode(self, given: Register | Constant | Name, count: int, whose: str) -> tuple[int, bool]:
         """The code of an operand, and whether the bank bit is set.

@@ -31,7 +31,9 @@ _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|;[^\n]*", re.DOTALL)
 _REGISTER = re.compile(r"(v|acc|a|s|ttmp)(\d+)")
 _FILES = {"v": "v", "a": "a", "acc": "a", "s": "s", "ttmp": "ttmp"}
 _LABEL = re.compile(r"\s*[A-Za-z_.$][\w.$@]*:(?!\s*\[|\d)")
-_SIZES = {"v": 256, "a": 256, "s": 106, "ttmp": 16}
+# Where a register may begin, and where its tuple may end: of CDNA5's 1024 VGPRs an encoding names the first 256.
+_FIRSTS = {"v": 256, "a": 256, "s": 106, "ttmp": 16}
+_ENDS = {**_FIRSTS, "v": 1024}
 
 _BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
     "*": (3, lambda a, b: a * b),
@@ -172,7 +174,7 @@ class Line:
         if kind == "end":
             raise Error(f"{where} is missing")
         start = self._at
-        if (kind == "mark" and text in "-+" and self.peek(1)[0] == "word") or text == "|":
+        if text == "|" or (kind == "mark" and text in "-+" and self.peek(1)[0] == "word"):
             raise Error(f"{where}: '{text}' before a register; matrix operands are negated with neg, neg_lo or neg_hi")
         value = self.integer(where)
         return Constant(value, "".join(text for _, text in self._tokens[start : self._at]))
@@ -194,8 +196,8 @@ class Line:
         text = str(Register(file, first, last - first + 1))
         if last < first:
             raise Error(f"{where}: {file}[{first}:{last}] ends before it begins")
-        if first < 0 or last >= _SIZES[file]:
-            raise Error(f"{where}: {text} is beyond the last register, {file}{_SIZES[file] - 1}")
+        if not 0 <= first < _FIRSTS[file] or last >= _ENDS[file]:
+            raise Error(f"{where}: {text} is beyond the last register, {file}{_FIRSTS[file] - 1}")
         return Register(file, first, last - first + 1)
 
     def _listed(self, where: str) -> Register:

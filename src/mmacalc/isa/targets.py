@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..catalog import Entry
 
-__all__ = ["Target", "target"]
+__all__ = ["LDS_DIRECT", "Target", "target"]
 
 
 def _words(**codes: int) -> dict[str, int]:
@@ -55,8 +55,9 @@ _CDNA5_SCALARS = {
     **_words(vcc_lo=106, vcc_hi=107, m0=125, exec_lo=126, exec_hi=127),
     **_row("ttmp", 108, 16),
     **_CDNA5_WORDS,
-    **_both(_words(src_lds_direct=254)),
 }
+# LLVM takes it as a scale of the 16-byte forms alone, though the target has no LDS-direct loads.
+LDS_DIRECT = _both(_words(src_lds_direct=254))
 _CDNA5_SCALAR_PAIRS = {
     **_row("s", 0, 106, 2),
     **_words(vcc=106, exec=126),
@@ -69,30 +70,31 @@ class Generation:
     """What a generation's operand slots take besides vector registers.
 
     c_words: C; scalars, scalar_pairs: 32-bit and 64-bit scales, v_accvgpr_write; c_constants: whether C may be an
-    inline constant.
+    inline constant; vgprs: how many registers a tuple may reach into (it begins at one of the first 256).
     """
 
-    __slots__ = ("c_constants", "c_words", "name", "scalar_pairs", "scalars")
+    __slots__ = ("c_constants", "c_words", "name", "scalar_pairs", "scalars", "vgprs")
 
     def __init__(
         self,
         name: str,
         c_words: dict[str, int],
-        scalars: dict[str, int] = {},
-        scalar_pairs: dict[str, int] = {},
+        scalars: dict[str, int] | None = None,
+        scalar_pairs: dict[str, int] | None = None,
         c_constants: bool = True,
+        vgprs: int = 256,
     ) -> None:
-        self.name, self.c_words, self.scalars, self.scalar_pairs = name, c_words, scalars, scalar_pairs
-        self.c_constants = c_constants
+        self.name, self.c_words, self.scalars, self.scalar_pairs = name, c_words, scalars or {}, scalar_pairs or {}
+        self.c_constants, self.vgprs = c_constants, vgprs
 
 
 # By the architecture's name where it stands alone, else by its family of layouts. Source: LLVM 22.1.8.
 _GENERATIONS = {
-    "cdna1": Generation("cdna1", _CDNA_WORDS, _both(_words(src_lds_direct=254)), c_constants=False),
+    "cdna1": Generation("cdna1", _CDNA_WORDS, LDS_DIRECT, c_constants=False),
     "mfma": Generation("cdna", _CDNA_WORDS, _CDNA_SCALARS),
     "wmma-replicated": Generation("rdna3", _RDNA_WORDS),
     "wmma-wave": Generation("rdna4", _RDNA_WORDS),
-    "wmma-wave32": Generation("cdna5", _CDNA5_WORDS, _CDNA5_SCALARS, _CDNA5_SCALAR_PAIRS),
+    "wmma-wave32": Generation("cdna5", _CDNA5_WORDS, _CDNA5_SCALARS, _CDNA5_SCALAR_PAIRS, vgprs=1024),
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from ..isa.assembler import Assembled
@@ -25,15 +25,11 @@ def figure(line: Assembled) -> str:
     for first in range(0, 8 * encoding.size, 32):
         lines += _word(encoding.fields.values(), word, first)
     rows = fields(line)
-    widths = [max(len(str(row[key])) for row in rows) for key in ("field", "bits", "value")]
+    names, places, values = (max(len(str(row[key])) for row in rows) for key in ("field", "bits", "value"))
     lines.append("")
     for row in rows:
-        name, bits, value = (str(row[key]).ljust(width) for key, width in zip(("field", "bits", "value"), widths))
-        lines.append(
-            f"{name}  [{bits}]  {value}  {row['meaning']}".replace(
-                f"[{bits}]", f"[{bits.strip()}]".ljust(len(bits) + 2)
-            )
-        )
+        bits = f"[{row['bits']}]"
+        lines.append(f"{row['field']:{names}}  {bits:{places + 2}}  {row['value']:<{values}}  {row['meaning']}")
     return "\n".join(lines) + "\n"
 
 
@@ -41,13 +37,14 @@ def fields(line: Assembled) -> list[dict[str, Any]]:
     """Every field with its bits, its value and what it means here, the lowest bits first."""
     form = line.form
     assert form is not None
+    values = line.values
     found = sorted(form.encoding.fields.values(), key=lambda field: min(low for _, low in field.pieces))
     return [
         {
             "field": field.name,
             "bits": field.bits,
-            "value": line.values[field.name],
-            "meaning": _meaning(form, field, line.values),
+            "value": values[field.name],
+            "meaning": _meaning(form, field, values),
         }
         for field in found
     ]
@@ -59,7 +56,7 @@ def _meaning(form: Form, field: Field, values: Mapping[str, int]) -> str:
         notes.append(f"{values[field.name]:#x}: {form.name}" if field.name == "OP" else f"{values[field.name]:#x}")
     for slot in form.slots:
         if slot.field == field.name:
-            bank = bool(slot.bank) and values[slot.bank[0]] >> slot.bank[1] & 1 if slot.bank else 0
+            bank = values[slot.bank[0]] >> slot.bank[1] & 1 if slot.bank else 0
             code = values[field.name] + (256 if field.name == "VDST" else 0)
             notes.append(f"{slot.name} = {slot.texts(slot.count(values))[code | bank << 9]}")
     for modifier in form.modifiers:
@@ -69,18 +66,20 @@ def _meaning(form: Form, field: Field, values: Mapping[str, int]) -> str:
     return f"{field.meaning}; {', '.join(notes)}" if notes else field.meaning
 
 
-def _word(fields: Any, word: int, first: int) -> Iterator[str]:
+def _word(fields: Iterable[Field], word: int, first: int) -> Iterator[str]:
     """One 32-bit word: bit numbers, bits, and the name of each run of bits that belong to one field."""
+    wide = 4 if first + 31 > 99 else 3
     runs = sorted(((high, low, field.name) for field in fields for high, low in field.pieces), reverse=True)
-    runs = [run for run in runs if first <= run[1] < first + 32]
     cells = []
     for high, low, name in runs:
-        numbers = [f"{bit:3}" for bit in range(high, low - 1, -1)]
-        bits = [f"{word >> bit & 1:3}" for bit in range(high, low - 1, -1)]
-        width = max(3 * len(numbers), len(name)) + 1
-        cells.append(("".join(numbers).ljust(width), "".join(bits).ljust(width), name.center(width)))
-    rule = "+" + "+".join("-" * len(cell[0]) for cell in cells) + "+"
+        if first <= low < first + 32:
+            numbers = "".join(f"{bit:{wide}}" for bit in range(high, low - 1, -1))
+            bits = "".join(f"{word >> bit & 1:{wide}}" for bit in range(high, low - 1, -1))
+            # The frame says that it is the scales' word; names need not.
+            cells.append((numbers, bits, " " + name.removeprefix("SCALE_")))
+    widths = [max(len(numbers), len(name)) + 1 for numbers, _, name in cells]
+    rule = "+" + "+".join("-" * width for width in widths) + "+"
     yield rule
     for row in range(3):
-        yield "|" + "|".join(cell[row] for cell in cells) + "|"
+        yield "|" + "|".join(cell[row].ljust(width) for cell, width in zip(cells, widths)) + "|"
     yield rule

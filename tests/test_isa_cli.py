@@ -1,0 +1,158 @@
+"""assemble, disassemble and intrinsic on the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import mmacalc
+from llvm_mc import tool
+from mmacalc.cli import answer
+from mmacalc.isa.objects import read, read_hexadecimal
+
+TEXT = "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1"
+CODE = bytes.fromhex("0081ccd310250204")
+
+FIGURE = """\
+00 81 cc d3 10 25 02 04
+VOP3P-MAI, 8 bytes (CDNA3 and CDNA4 ISA guides, VOP3P-MAI)
++----------------------------+----------------------+--------+-------------+----------+-------------------------+
+| 31 30 29 28 27 26 25 24 23 | 22 21 20 19 18 17 16 | 15     | 14 13 12 11 | 10  9  8 |  7  6  5  4  3  2  1  0 |
+|  1  1  0  1  0  0  1  1  1 |  1  0  0  1  1  0  0 |  1     |  0  0  0  0 |  0  0  1 |  0  0  0  0  0  0  0  0 |
+| ENCODING                   | OP                   | ACC_CD | ABID        | CBSZ     | VDST                    |
++----------------------------+----------------------+--------+-------------+----------+-------------------------+
++----------+-------+----------------------------+----------------------------+----------------------------+
+| 63 62 61 | 60 59 | 58 57 56 55 54 53 52 51 50 | 49 48 47 46 45 44 43 42 41 | 40 39 38 37 36 35 34 33 32 |
+|  0  0  0 |  0  0 |  1  0  0  0  0  0  0  0  0 |  1  0  0  0  1  0  0  1  0 |  1  0  0  0  1  0  0  0  0 |
+| BLGP     | ACC   | SRC2                       | SRC1                       | SRC0                       |
++----------+-------+----------------------------+----------------------------+----------------------------+
+"""
+
+
+def test_assemble_prints_the_bytes_in_memory_order_and_draws_every_field():
+    assert answer(["assemble", "-a", "gfx942", TEXT]).out == "00 81 cc d3 10 25 02 04\n"
+    drawn = answer(["assemble", "-a", "gfx942", TEXT, "--fields"]).out
+    assert drawn.startswith(FIGURE)
+    assert "SRC0      [40:32]  272  A: 256 to 511 are registers 0 to 255; A = v[16:17]\n" in drawn
+    data = json.loads(answer(["assemble", "-a", "gfx942", TEXT, "--fields", "--json"]).out)
+    fields = {field["field"]: field["value"] for field in data["instructions"][0]["fields"]}
+    assert (fields["CBSZ"], fields["ACC_CD"], fields["OP"], data["instructions"][0]["text"]) == (1, 1, 0x4C, TEXT)
+
+
+def test_the_drawn_bits_are_those_of_the_code_for_every_format():
+    for arch, text in (
+        ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:31], v[40:47], s1, v2 matrix_b_fmt:4"),
+        ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[20:23], v24, v25 op_sel:[1,0]"),
+        ("gfx1100", "v_wmma_f16_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7] op_sel:[0,0,1]"),
+        ("gfx950", "v_mfma_ld_scale_b32 v1, s2"),
+        ("gfx90a", "v_accvgpr_write_b32 a1, 0.5"),
+    ):
+        lines = answer(["assemble", "-a", arch, text, "--fields"]).out.split("\n")
+        framed = [line.replace("|", " ").split() for line in lines if line.startswith("|")]
+        word = 0
+        for numbers, bits in zip(framed[::3], framed[1::3]):
+            word |= sum(int(bit) << int(number) for number, bit in zip(numbers, bits))
+        assert word.to_bytes(len(framed) // 3 * 4, "little") == mmacalc.assemble(text, arch)
+
+
+def test_disassemble_reads_bytes_words_and_files_of_either(tmp_path):
+    words = "D3CC8100 04022510"
+    for given in (["0081ccd310250204"], ["00", "81", "cc", "d3", "10", "25", "02", "04"], words.split(), [words]):
+        assert answer(["disassemble", "-a", "gfx942", *given]).out == f"{TEXT}\n"
+    assert answer(["disassemble", "-a", "gfx942", "0xd3cc8100,0x04022510"]).out == f"{TEXT}\n"
+    listing = f"\tv_mfma  // 000000001900: {words}\n\ts_endpgm  // 000000001908: BF810000\n"
+    both = f"{TEXT}\n.long 0xbf810000\n"
+    for name, content, expected in (
+        ("raw.bin", CODE, f"{TEXT}\n"),
+        ("words.txt", words.encode(), f"{TEXT}\n"),
+        ("one.txt", b"BF810000\n", ".long 0xbf810000\n"),
+        ("objdump.txt", listing.encode(), both),
+        ("mc.txt", b"\tx ; encoding: [0x00,0x81,0xcc,0xd3,0x10,0x25,0x02,0x04]\n", f"{TEXT}\n"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert answer(["disassemble", "-a", "gfx942", str(tmp_path / name)]).out == expected, name
+    data = json.loads(answer(["disassemble", "-a", "gfx942", str(tmp_path / "objdump.txt"), "--json"]).out)
+    assert data["instructions"] == [{"offset": 0, "text": TEXT}, {"offset": 8, "text": ".long 0xbf810000"}]
+
+
+KERNEL = """
+typedef float f4 __attribute__((ext_vector_type(4)));
+typedef _Float16 h8 __attribute__((ext_vector_type(8)));
+extern "C" __attribute__((global)) void kernel(f4 *out, h8 *a, h8 *b, int n) {
+  f4 sum = 0;
+  for (int i = 0; i < n; ++i) sum = __builtin_amdgcn_mfma_f32_16x16x32_f16(a[i], b[2 * i], sum, 0, 0, 0);
+  *out = sum;
+}
+"""
+
+
+def test_disassemble_of_a_compiled_object_finds_the_matrix_instructions_that_objdump_finds(tmp_path):
+    path = tmp_path / "kernel.o"
+    command = [
+        tool("clang"), "-x", "hip", "--offload-arch=gfx950", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O2",
+        "--no-gpu-bundle-output", "-fno-gpu-rdc", "-c", "-o", path, "-",
+    ]  # fmt: skip
+    subprocess.run(command, input=KERNEL, text=True, check=True, capture_output=True)
+    dumped = subprocess.run([tool("llvm-objdump"), "-d", path], capture_output=True, text=True, check=True).stdout
+    expected = [line.split("//")[0].strip() for line in dumped.splitlines() if "v_mfma" in line]
+    ours = answer(["disassemble", "-a", "gfx950", str(path)]).out.splitlines()
+    assert expected
+    assert [line for line in ours if not line.startswith(".long")] == expected
+    (tmp_path / "dump.txt").write_text(dumped)
+    assert answer(["disassemble", "-a", "gfx950", str(tmp_path / "dump.txt")]).out.splitlines() == ours
+
+
+def test_an_elf_object_without_pyelftools_is_a_clear_error(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "elftools.elf.elffile", None)
+    (tmp_path / "kernel.o").write_bytes(b"\x7fELF" + bytes(60))
+    reply = answer(["disassemble", "-a", "gfx950", str(tmp_path / "kernel.o")])
+    assert reply.status == 2
+    assert "needs pyelftools" in reply.err
+
+
+@pytest.mark.parametrize("content", [b"\x7fELF" + bytes(60), b"\x7fELF\x02\x01\x01" + bytes(80), b"\x7fELF"])
+def test_a_damaged_elf_object_is_a_clear_error(content):
+    with pytest.raises(mmacalc.Error, match="ELF object"):
+        read(content, "kernel.o")
+
+
+@pytest.mark.parametrize(
+    ("argv", "part"),
+    [
+        (["disassemble", "-a", "gfx942", "no/such/file"], "is neither a file nor hexadecimal"),
+        (["disassemble", "-a", "gfx942", "00ff"], "a multiple of 4"),
+        (["disassemble", "-a", "gfx942", ""], "holds no code"),
+        (["disassemble", "-a", "gfx999", "00000000"], "unknown architecture 'gfx999'"),
+        (["disassemble", "-a", "gfx942", "-w", "32", "00000000"], "has no wave size 32"),
+        (["assemble", "-a", "gfx942", "v_mfma_f32_16x16x4_f32"], "D is missing"),
+        (["intrinsic", "-a", "gfx942", "v_mfma_f32_16x16x4_f33"], "Did you mean"),
+        (["intrinsic", "-a", "gfx942", "__builtin_amdgcn_nothing"], "has no matrix builtin"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_clear_line_and_status_2(argv, part):
+    reply = answer(argv)
+    assert (reply.status, reply.out) == (2, "")
+    assert part in reply.err
+    assert reply.err.count("\n") == 1
+
+
+def test_hexadecimal_of_either_order_is_the_same_code():
+    assert read_hexadecimal("0081ccd310250204", "x") == read_hexadecimal("0xd3cc8100 0x04022510", "x") == CODE
+
+
+def test_intrinsic_shows_the_prototype_with_its_immediates_and_the_declaration():
+    text = answer(["intrinsic", "-a", "gfx942", "v_mfma_f32_16x16x16f16"]).out
+    assert "  float x4 __builtin_amdgcn_mfma_f32_16x16x16f16(_Float16 x4, _Float16 x4, float x4, int imm" in text
+    assert "    cbsz         int, an immediate\n" in text
+    declaration = "<4 x float> @llvm.amdgcn.mfma.f32.16x16x16f16(<4 x half>, <4 x half>, <4 x float>, i32 immarg"
+    assert declaration in text
+    by_builtin = answer(["intrinsic", "-a", "gfx942", "__builtin_amdgcn_mfma_f32_16x16x16f16"]).out
+    assert by_builtin == text
+    data = json.loads(answer(["intrinsic", "-a", "gfx1100", "-w", "64", "v_wmma_f16_16x16x16_f16", "--json"]).out)
+    assert [one["builtin"] for one in data["intrinsics"]] == [
+        "__builtin_amdgcn_wmma_f16_16x16x16_f16_w64", "__builtin_amdgcn_wmma_f16_16x16x16_f16_tied_w64",
+    ]  # fmt: skip
+    assert "no builtin of its own" in answer(["intrinsic", "-a", "gfx950", "v_mfma_f32_32x32x64_f8f6f4"]).out
