@@ -273,9 +273,14 @@ def test_f64_rounding_modes_are_those_of_the_name():
 
 @pytest.mark.parametrize(
     ("arch", "name"),
-    [("cdna3", "v_mfma_f32_16x16x32_fp8_bf8"), ("cdna2", "v_mfma_f32_16x16x8bf16"), ("sm_75", f"{MMA}m8n8k16.row.col.s32.u8.s8.s32"),
-     ("cdna3", "v_mfma_f64_4x4x4_4b_f64"), ("sm_120a", f"{MMA}m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")],
-)  # fmt: skip
+    [
+        ("cdna3", "v_mfma_f32_16x16x32_fp8_bf8"),
+        ("cdna2", "v_mfma_f32_16x16x8bf16"),
+        ("sm_75", f"{MMA}m8n8k16.row.col.s32.u8.s8.s32"),
+        ("cdna3", "v_mfma_f64_4x4x4_4b_f64"),
+        ("sm_120a", f"{MMA}m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"),
+    ],
+)
 def test_dot_is_one_element_of_d(arch, name):
     inst = mmacalc.instruction(arch, name)
     a, b, c = (array[0] if inst.blocks > 1 else array for array in inputs(inst, 0))
@@ -288,17 +293,29 @@ def test_dot_is_one_element_of_d(arch, name):
     np.testing.assert_array_equal(found, (d[0] if lead else d)[side, side])
 
 
-def test_no_input_makes_numpy_warn():
+@pytest.mark.parametrize(
+    ("arch", "name"),
+    [
+        ("cdna1", "v_mfma_f32_16x16x16f16"),
+        ("cdna2", "v_mfma_f32_16x16x8bf16"),
+        ("cdna3", "v_mfma_f32_16x16x16_f16"),
+        ("cdna3", "v_mfma_f32_16x16x8_xf32"),
+        ("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"),
+        ("cdna3", "v_mfma_f64_16x16x4_f64"),
+        ("cdna3", "v_mfma_f32_16x16x4_f32"),
+        ("rdna3", "v_wmma_bf16_16x16x16_bf16"),
+        ("rdna4", "v_wmma_f32_16x16x16_fp8_bf8"),
+        ("sm_80", f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32"),
+        ("sm_90a", f"{MMA}m16n8k32.row.col.f32.e4m3.e5m2.f32"),
+    ],
+)
+def test_no_input_makes_numpy_warn(arch, name):
     """Warnings are errors in this suite."""
-    huge = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, -1e300, 1e-320, 1e-300, 65520.0, 3.4e38, 1.0])
-    for arch, name in (("cdna1", "v_mfma_f32_16x16x16f16"), ("cdna2", "v_mfma_f32_16x16x8bf16"), ("cdna3", "v_mfma_f32_16x16x16_f16"),
-                       ("cdna3", "v_mfma_f32_16x16x8_xf32"), ("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"), ("cdna3", "v_mfma_f64_16x16x4_f64"),
-                       ("cdna3", "v_mfma_f32_16x16x4_f32"), ("rdna3", "v_wmma_bf16_16x16x16_bf16"), ("rdna4", "v_wmma_f32_16x16x16_fp8_bf8"),
-                       ("sm_80", f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32"), ("sm_90a", f"{MMA}m16n8k32.row.col.f32.e4m3.e5m2.f32")):  # fmt: skip
-        inst = mmacalc.instruction(arch, name)
-        shapes = ((inst.m, inst.k), (inst.k, inst.n), (inst.m, inst.n))
-        for _ in range(5):
-            inst.multiply(*(RNG.choice(huge, shape) for shape in shapes))
+    values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, -1e300, 1e-320, 1e-300, 65520.0, 3.4e38, 1.0])
+    inst = mmacalc.instruction(arch, name)
+    shapes = ((inst.m, inst.k), (inst.k, inst.n), (inst.m, inst.n))
+    for _ in range(5):
+        inst.multiply(*(RNG.choice(values, shape) for shape in shapes))
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------

@@ -187,8 +187,8 @@ def round_to_format(values: NDArray[np.float64], format: Format) -> NDArray[np.f
 def nan_code(format: Format, vendor: str = "amd") -> int:
     """The NaN that the emulator writes.
 
-    NVIDIA's is all ones without the sign (measured: Fasi et al. 2021; MMA-Sim). AMD's bits are not published;
-    the canonical quiet NaN is given.
+    NVIDIA's f32 and f16 are all ones without the sign (measured: Fasi et al. 2021; MMA-Sim). AMD's bits are not
+    published, nor NVIDIA's of f64: the canonical quiet NaN is given.
 
     >>> hex(nan_code(FORMATS["f32"])), hex(nan_code(FORMATS["f32"], "nvidia"))
     ('0x7fc00000', '0x7fffffff')
@@ -198,7 +198,7 @@ def nan_code(format: Format, vendor: str = "amd") -> int:
     if format.specials == "e8m0":
         return 0xFF
     ones = (1 << (format.exponent + format.mantissa)) - 1
-    if vendor == "nvidia" or format.specials == "fn":
+    if (vendor == "nvidia" and format.bits < 64) or format.specials == "fn":
         return ones
     return ones & ~((1 << (format.mantissa - 1)) - 1)
 

@@ -244,4 +244,6 @@ def _explain(
         round=words[parameters.get("rounding", "rn")],
         saturates="says .satfinite" if vendor == "nvidia" else "clamps",
     )  # fmt: skip
-    return f"{text} {SPECIALS[vendor]}" if named(formats["D"]).is_float and formats["D"] != "f64" else text
+    if formats["D"] == "f64":
+        return f"{text} The bits of a NaN result are not published: the canonical quiet NaN is given."
+    return f"{text} {SPECIALS[vendor]}" if named(formats["D"]).is_float else text
