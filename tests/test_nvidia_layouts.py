@@ -25,7 +25,7 @@ TARGETS = ("sm_70", "sm_90a", "sm_121a")
 EVERY = {inst.name: inst for target in TARGETS for inst in mmacalc.instructions(target)}
 MULTIPLYING = [inst for inst in EVERY.values() if "move" not in inst.features and "wmma" not in inst.features]
 MMA = [inst for inst in MULTIPLYING if inst.name.startswith("mma")]
-WGMMA = {inst for inst in MULTIPLYING if inst.name.startswith("wgmma")}
+WGMMA = [inst for inst in MULTIPLYING if inst.name.startswith("wgmma")]
 
 
 def distinct(instructions):
