@@ -1,9 +1,11 @@
 """The catalog: what it holds, how it is looked up, and that an architecture is one file."""
 
 import os
+import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import mmacalc
@@ -105,6 +107,9 @@ def test_an_architecture_is_one_file_and_no_code(tmp_path):
         ('("v_x", 1, (16, 16, 0, 1), ("f16", "f16", "f32", "f32"))', "four positive numbers"),
         ('("v_x", 1, (16, 16, 4, 1), ("f17", "f16", "f32", "f32"))', "Did you mean f16"),
         ('("v_x", 1, (16, 16, 4, 1), ("f16",) * 4, 1, 1, "", {"provenance": "rumour"})', "not one of"),
+        ('("v_x", 1, (16, 16, 4), ("f16",) * 4)', "not enough values|four positive numbers"),
+        ('("v_x", 1)', "missing .* 'shape' and 'formats'"),
+        ('("v_x", 1, (16, 16, 16, 1), ("f16",) * 4, 1, 1, "cbzs")', "unknown feature 'cbzs'. Did you mean cbsz"),
     ],
 )
 def test_a_wrong_catalog_line_is_refused_when_the_instruction_is_made(tmp_path, monkeypatch, line, says):
@@ -115,9 +120,71 @@ def test_a_wrong_catalog_line_is_refused_when_the_instruction_is_made(tmp_path, 
         Entry(record, (eval(line),), {}).instructions()
 
 
+@pytest.mark.parametrize("shape", [(20, 20, 4, 1), (16, 16, 6, 1), (32, 32, 4, 4), (4, 4, 4, 8), (2, 128, 4, 1)])
+def test_a_shape_that_does_not_fit_the_family_is_refused_when_an_operand_is_made(shape):
+    from mmacalc.catalog import Entry
+
+    record = eval(IMAGINARY.split("ARCHITECTURES = ")[1].split("INSTRUCTIONS")[0])[0]
+    (inst,) = Entry(record, (("v_x", 1, shape, ("f16", "f16", "f32", "f32")),), {}).instructions()
+    with pytest.raises(Error, match="does not fit the layout family 'mfma'"):
+        [inst.operand(name) for name in inst.operands]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.py", "x = (", "cannot be read: '\\(' was never closed"),
+        ("b.py", "INSTRUCTIONS = ()", "has no ARCHITECTURES"),
+        ("c.txt", IMAGINARY, "not a readable Python file"),
+        ("d.py", IMAGINARY.replace('"unit": "CU",', ""), "record of architecture 'dna9' lacks: unit"),
+    ],
+)
+def test_a_wrong_catalog_file_is_an_error_that_says_what_is_wrong(tmp_path, name, text, says):
+    catalog = tmp_path / name
+    catalog.write_text(text)
+    environment = {**os.environ, "MMACALC_CATALOG": str(catalog)}
+    done = subprocess.run(
+        [sys.executable, "-m", "mmacalc", "-a", "dna9", "-L"], env=environment, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.search(says, done.stderr), done.stderr
+    assert done.stderr.count("\n") <= 2
+
+
 def test_find_looks_across_architectures():
     found = mmacalc.find(m=32, n=32, k=8, a="f16")
     assert {inst.arch for inst in found} >= {"cdna1", "cdna2", "cdna3"}
     assert all((inst.m, inst.k, inst.formats["A"]) == (32, 8, "f16") for inst in found)
     assert {inst.formats["A"] for inst in mmacalc.find(a="fp8")} >= {"e4m3", "e4m3fnuz"}
     assert [inst.name for inst in mmacalc.find(arch="cdna3", opcode=0x4C)] == ["v_mfma_f32_32x32x8_f16"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda a: a.locate(i=1.0), "i = 1.0 should be a whole number"),
+        (lambda a: a.locate(i="1"), "i = '1' should be a whole number"),
+        (lambda a: a.locate(i=4), "i = 4 is outside A of v_mfma_f32_4x4x4_16b_f16: i is 0 to 3"),
+        (lambda a: a.locate(x=0), "no coordinate 'x'"),
+        (lambda a: a.contents(None, 0), "register = None should be a whole number"),
+        (lambda a: a.contents(0, -1), "lane = -1 is outside the wave"),
+        (lambda a: a.instruction.operand("A", cbsz=-1), "CBSZ of .* is 0 to 4; got -1"),
+        (lambda a: a.instruction.operand("A", cbsz=0.5), "cbsz = 0.5 should be a whole number"),
+        (lambda a: a.instruction.operand("A", cbsz="1"), "cbsz = '1' should be a number"),
+        (lambda a: a.instruction.operand("A", cbsz=1, abid=2), "ABID of .* with CBSZ 1 is 0 or 1; got 2"),
+        (lambda a: a.instruction.operand("A", blpg=1), "Did you mean blgp"),
+        (lambda a: a.instruction.operand("A", wave="64"), "no wave size '64'; it has 64"),
+        (lambda a: a.instruction.operand("E"), "no operand 'E'; it has A, B, C, D"),
+    ],
+)
+def test_every_bad_argument_is_an_error_that_says_what_would_be_right(ask, says):
+    operand = mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16").operand("A")
+    with pytest.raises(Error, match=says):
+        ask(operand)
+
+
+def test_the_integers_of_numpy_are_as_good_as_those_of_python():
+    operand = mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16").operand("A")
+    one = np.int64(1)
+    assert operand.locate(i=one, k=np.uint8(1)) == operand.locate(i=1, k=1)
+    assert operand.contents(one, one) == operand.contents(1, 1)

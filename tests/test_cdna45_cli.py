@@ -118,7 +118,19 @@ def test_fields_that_choose_index_sets_are_supported_where_there_are_several():
 
 def test_a_page_without_doubts_has_no_word_of_them():
     for name in ("v_mfma_f32_16x16x4_f32", "v_mfma_f64_16x16x4_f64"):
-        assert not [line for line in lines("-a", "gfx950", "-i", name, "-d") if "Provenance" in line]
+        assert "    Provenance:" not in lines("-a", "gfx950", "-i", name, "-d")
+
+
+def test_pages_that_amds_tool_does_not_have_name_the_intrinsic_and_the_arithmetic():
+    page = lines("-a", "gfx950", "-i", "v_mfma_f32_16x16x32_f16", "-d")
+    at = page.index("    Compiler intrinsic:")
+    assert "__builtin_amdgcn_mfma_f32_16x16x32_f16(_Float16 x8, " in page[at + 1]
+    assert "@llvm.amdgcn.mfma.f32.16x16x32.f16(<8 x half>, " in page[at + 2]
+    assert page[at + 3] == "    Arithmetic:"
+    assert "assumed" in page[at + 5]
+    found = json.loads(answer(["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-d", "--json"]).out)
+    assert found["intrinsics"]["64"][0]["builtin"] == "__builtin_amdgcn_mfma_f32_16x16x16f16"
+    assert found["arithmetic"]["model"] == "R"
 
 
 def test_what_nobody_has_confirmed_is_said_in_text_and_json():
@@ -126,7 +138,7 @@ def test_what_nobody_has_confirmed_is_said_in_text_and_json():
     assert lines(*index)[2:] == ["Provenance: the layout of K is unconfirmed", "K[3][100] = v1{19}.[7:4]"]
     assert json.loads(answer([*index, "--json"]).out)["provenance"] == "unconfirmed"
     page = lines("-a", "gfx1250", "-i", "v_wmma_f32_16x16x64_fp8_fp8", "-d")
-    doubts = page[page.index("    Provenance:") + 1 :]
+    doubts = page[page.index("    Provenance:") + 1 : page.index("    Compiler intrinsic:")]
     expected = ["Execution cycles: unconfirmed", "Layout of A: unconfirmed", "Layout of B: unconfirmed"]
     assert [line.strip() for line in doubts if line.strip()] == expected
     assert "Provenance" not in answer(["-a", "gfx1250", "-i", "v_wmma_f32_16x16x64_fp8_fp8", "-D", "-g"]).out

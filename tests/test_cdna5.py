@@ -11,6 +11,7 @@ import pytest
 
 import mmacalc
 from closed_forms import assert_bijective, assert_follows, distinct, llvm
+from mmacalc.cli import answer
 
 ALL = mmacalc.instructions("gfx1250")
 LLVM = llvm("gfx1250")
@@ -201,3 +202,11 @@ def test_formats_and_scales_are_chosen_by_name_and_by_the_classic_spelling():
         inst.operand("A", cbsz=1, matrix_a_fmt=2)
     with pytest.raises(mmacalc.Error, match="no wave size 64; it has 32"):
         inst.operand("A", wave=64)
+
+
+def test_no_page_denies_that_valu_instructions_run_beside_a_wmma():
+    """LLVM puts V_NOPs between a WMMA of gfx1250 and a VALU instruction that reads D, so they do run beside it."""
+    for arch in ("gfx1250", "gfx1251"):
+        for inst in mmacalc.instructions(arch):
+            assert "    Can co-execute with VALU: not known\n" in answer(["-a", arch, "-i", inst.name, "-d"]).out
+            assert inst.provenance_of("valu_cycles") == "unconfirmed"

@@ -61,10 +61,21 @@ def test_importing_the_package_imports_no_room_of_it():
         ["--architecture=MI300X", "--instruction=v_mfma_f32_16x16x16f16", "--A_matrix", "--get_register",
          "--I_coordinate=3", "--K_coordinate=9"],
         ["--arch", "gfx942", "--instr", "v_mfma_f32_16x16x16_f16", "-gA", "-I3", "-K9"],
+        ["--arch=gfx942", "-i", "v_mfma_f32_16x16x16_f16", "--get", "--A", "--I", "3", "--K-c", "9", "--wave", "64"],
     ],
 )  # fmt: skip
 def test_every_way_of_spelling_the_options_means_the_same(argv):
     assert answer(argv) == (0, ANSWER, "")
+
+
+@pytest.mark.parametrize("abbreviation", ["--o", "--op", "--ops"])
+def test_abbreviations_of_amds_options_are_not_taken_by_ours(abbreviation):
+    """AMD's tool has --opsel and --output-calculation; --op_sel_hi is ours."""
+    argv = ["-a", "rdna3", "-i", "v_wmma_f16_16x16x16_f16", "-D", "-g", abbreviation, "4"]
+    if abbreviation == "--o":
+        assert "could match --output_calculation, --opsel" in answer(argv).err
+    else:
+        assert answer(argv) == answer([*argv[:6], "--opsel", "4"])
 
 
 BAD = [
@@ -107,6 +118,8 @@ BAD = [
     ([*WMMA, "-A", "-g", "--neg", "8"], "NEG of .* 0 to 7"),
     (["-a", "rdna3", "-i", "v_wmma_f16_16x16x16_f16", "-D", "-g", "--opsel", "1"], "OPSEL of .* 0 or 4"),
     (["-a", "rdna3", "-i", "v_wmma_i32_16x16x16_iu8", "-A", "-g", "--neg", "4"], "NEG of .* 0 to 3"),
+    (["-a", "rdna4", "-i", "v_swmmac_i32_16x16x64_iu4", "-k", "-g", "--opsel", "1"], "in wave32 is 0; got 1"),
+    (["-a", "rdna4", "-i", "v_swmmac_i32_16x16x32_iu8", "-D", "-g", "-o", "--opsel", "1"], "it concerns K$"),
     (["find", "--shape", "16x16"], "--shape takes"),
     (["find", "--a", "fp17"], "unknown number format"),
     (["find", "--k", "12345"], "no instruction fits"),
@@ -138,6 +151,28 @@ def test_a_reader_that_closes_the_pipe_early_is_no_error():
     assert (done.stdout, done.stderr) == ("Architecture: CDNA1\n0\n", "")
 
 
+@pytest.mark.parametrize(
+    ("line", "status", "out", "err"),
+    [
+        ("-a cdna3 -L >/dev/full", 2, "", "mmacalc: the answer could not be written: No space left on device\n"),
+        ("-a cdna3 -L >&-", 0, "", ""),
+        ("-a cdna9 -L 2>&-", 2, "", ""),
+        ("batch <&-", 2, "", "mmacalc: standard input is closed; give command lines there, or files that hold them\n"),
+    ],
+)
+def test_a_stream_that_is_closed_or_full_is_no_traceback(line, status, out, err):
+    done = subprocess.run(f"{sys.executable} -m mmacalc {line}", shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (status, out, err)
+
+
+def test_a_batch_line_that_asks_for_help_in_json_is_answered_with_the_help(tmp_path):
+    lines = tmp_path / "lines"
+    lines.write_text("-h --json\n--json -v\n")
+    status, out, _ = answer(["batch", str(lines)])
+    assert status == 0
+    assert [json.loads(line)["stdout"][:7] for line in out.splitlines()] == ["usage: ", "mmacalc"]
+
+
 def test_help_and_version_speak_for_this_program():
     assert answer(["-v"]).out.startswith("mmacalc ")
     assert "--get-register" in answer(["-h"]).out
@@ -163,6 +198,20 @@ def test_json_says_what_the_text_says():
     assert layout["locations"][0][3][9][0]["lane"] == 35
     matrix = json.loads(answer([*QUERY[:4], "-A", "-M", "--json"]).out)
     assert matrix["elements"][0][35][1]["text"] == "A[3][9]"
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "modifiers"),
+    [
+        ("cdna3", "v_mfma_f32_4x4x4_16b_f16", {"cbsz": 5, "abid": 16, "blgp": 8}),
+        ("cdna3", "v_smfmac_f32_16x16x32_f16", {"cbsz": 4, "abid": 4}),
+        ("rdna4", "v_swmmac_i32_16x16x64_iu4", {"opsel": 2, "neg": 4, "neg_hi": 1}),  # in wave32 one set of indices
+        ("rdna4", "v_swmmac_f32_16x16x32_f16", {"opsel": 4, "neg": 8, "neg_hi": 8}),
+    ],
+)
+def test_the_json_page_has_every_value_that_a_modifier_can_take(arch, name, modifiers):
+    found = json.loads(answer(["-a", arch, "-i", name, "-d", "--json"]).out)["modifiers"]
+    assert found == {field: list(range(count)) for field, count in modifiers.items()}
 
 
 def test_json_lists_what_the_text_leaves_out_as_amds_tool_does():

@@ -31,34 +31,34 @@ def test_every_code_means_what_ml_dtypes_says(name):
 
 @pytest.mark.parametrize("name", ML_DTYPES)
 def test_every_value_midpoint_and_neighbour_rounds_as_in_ml_dtypes(name):
-    format = FORMATS[name]
-    finite = decode(every_code(format), format)
+    form = FORMATS[name]
+    finite = decode(every_code(form), form)
     finite = np.unique(finite[np.isfinite(finite)])
     middle = (finite[1:] + finite[:-1]) / 2
     last = finite[-1] + (finite[-1] - finite[-2]) * np.array([0.25, 0.5, 0.75, 1, 8])
     with np.errstate(all="ignore"):
         values = np.concatenate([finite, middle, last, -last, [0.0, -0.0, np.inf, -np.inf]]).astype(np.float32)
         values = np.concatenate([values, np.nextafter(values, np.inf), np.nextafter(values, -np.inf)])
-    if format.specials == "e8m0":
+    if form.specials == "e8m0":
         values = values[values > 2.0**-126]  # below, ml_dtypes rounds f32 subnormals to NaN
     with np.errstate(all="ignore"):
-        wanted = values.astype(ML_DTYPES[name]).view(every_code(format).dtype)
-    missing = np.isnan(decode(wanted, format))
-    found = encode(values.astype(np.float64), format)
+        wanted = values.astype(ML_DTYPES[name]).view(every_code(form).dtype)
+    missing = np.isnan(decode(wanted, form))
+    found = encode(values.astype(np.float64), form)
     np.testing.assert_array_equal(found[~missing], wanted[~missing])
-    assert (found[missing] == nan_code(format)).all()
+    assert (found[missing] == nan_code(form)).all()
 
 
-@pytest.mark.parametrize("name", [name for name, format in FORMATS.items() if format.bits <= 16])
+@pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if form.bits <= 16])
 def test_every_code_survives_decoding_and_encoding(name):
-    format = FORMATS[name]
-    for signed in (False, True) if format.kind == "either" else (True,):
-        codes = every_code(format)
+    form = FORMATS[name]
+    for signed in (False, True) if form.kind == "either" else (True,):
+        codes = every_code(form)
         if name == "ue4m3":
             codes = codes[:128]  # its top bit is not used
-        values = decode(codes, format, signed)
-        keep = ~np.isnan(values) if format.is_float else np.ones(len(codes), bool)
-        np.testing.assert_array_equal(encode(values, format, signed=signed)[keep], codes[keep])
+        values = decode(codes, form, signed)
+        keep = ~np.isnan(values) if form.is_float else np.ones(len(codes), bool)
+        np.testing.assert_array_equal(encode(values, form, signed=signed)[keep], codes[keep])
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_a_value_that_a_format_cannot_hold_is_refused(name, value):
 
 def test_powers_are_exponents_floored_at_the_smallest_normal_one():
     for name in ("f16", "bf16", "e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz", "e2m3", "e3m2", "e2m1"):
-        format = FORMATS[name]
-        values = decode(every_code(format), format)
+        form = FORMATS[name]
+        values = decode(every_code(form), form)
         values = values[np.isfinite(values)]
         smallest = {"f16": -14, "bf16": -126, "e4m3": -6, "e5m2": -14, "e4m3fnuz": -7, "e5m2fnuz": -15}.get(name)
         exponents = np.frexp(values)[1] - 1
         exponents = np.where(values == 0, -(10**6), exponents)
         floor = {"e2m3": 0, "e3m2": -2, "e2m1": 0}.get(name, smallest)
-        np.testing.assert_array_equal(powers(values, format), np.ldexp(1.0, np.maximum(exponents, floor)))
+        np.testing.assert_array_equal(powers(values, form), np.ldexp(1.0, np.maximum(exponents, floor)))
         assert largest(name) == values.max()

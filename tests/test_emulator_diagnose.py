@@ -10,8 +10,8 @@ import pytest
 import mmacalc
 from mmacalc.cli import answer
 from mmacalc.emulator.call import call
+from mmacalc.emulator.case import reference_case
 from mmacalc.emulator.diagnose import candidates, compare, ulps
-from mmacalc.emulator.matrices import reference_case
 from mmacalc.emulator.samples import encoded, random
 from mmacalc.formats import FORMATS
 
@@ -79,7 +79,7 @@ def test_the_usual_mistakes_are_made_here_by_hand_and_named():
         .view(np.float32)
     )
     case = reference_case(inst, a, b, c, False, {})
-    ampere = case.run(case.made.with_numerics("T", {"group": 8, "fraction": 24})).view(np.float32)
+    ampere = case.run_as(case.made.with_numerics("T", {"group": 8, "fraction": 24})).view(np.float32)
     assert explained(ampere) == "the sum is formed as on sm_75, sm_80 (model T)"
 
 

@@ -7,12 +7,12 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests import exact_models
 
 import mmacalc
 from mmacalc.emulator import models
 from mmacalc.emulator.decode import decode, encode
 from mmacalc.formats import FORMATS
-from tests import exact_models
 
 ROWS = 16
 
@@ -163,17 +163,17 @@ def test_block_scaled_fp4_is_its_description_in_exact_arithmetic(scale):
     @settings(max_examples=40, deadline=None, database=None, derandomize=True)
     @given(st.data())
     def check(data):
-        fp4, f32, format = FORMATS["e2m1"], FORMATS["f32"], FORMATS[scale]
+        fp4, f32, form = FORMATS["e2m1"], FORMATS["f32"], FORMATS[scale]
         a, b = (data.draw(codes(fp4, (ROWS, 64))) for _ in "ab")
-        sa, sb = (data.draw(codes(format, (ROWS, 4))) & np.uint8(0x7F if scale == "ue4m3" else 0xFF) for _ in "ab")
+        sa, sb = (data.draw(codes(form, (ROWS, 4))) & np.uint8(0x7F if scale == "ue4m3" else 0xFF) for _ in "ab")
         if scale == "e8m0" and data.draw(st.booleans()):
             sa, sb = sa % 16 + 120, sb % 16 + 120
         c = data.draw(codes(f32, (ROWS,)))
         with np.errstate(all="ignore"):
-            wide = [numbers(np.repeat(s, 16, axis=1).T, format) for s in (sa, sb)]
+            wide = [numbers(np.repeat(s, 16, axis=1).T, form) for s in (sa, sb)]
             result = models.S(numbers(a.T, fp4), numbers(b.T, fp4), numbers(c, f32), f32, *wide, group=16, fraction=35)
         for row in range(ROWS):
-            pairs = [[(v, -127 if scale == "e8m0" else -6) for v in decode(s[row], format).tolist()] for s in (sa, sb)]
+            pairs = [[(v, -127 if scale == "e8m0" else -6) for v in decode(s[row], form).tolist()] for s in (sa, sb)]
             wanted = exact_models.S(
                 decode(a[row], fp4).tolist(), decode(b[row], fp4).tolist(), float(decode(c[row : row + 1], f32)[0]),
                 (0, 0), "f32", -126, 16, 35, *pairs,

@@ -175,6 +175,15 @@ def test_tables_hold_what_locate_answers():
         ("i k -> lane (i), item (k)", ("i", "k"), {"i": 2}, "no size for: k"),
         ("i i -> lane (i), item ()", ("i", "k"), {"i": 2}, "i twice on one side"),
         ("i (k -> lane (i), item (k)", ("i", "k"), {"i": 2, "k": 2}, "unclosed parenthesis"),
+        ("i k -> lane i k, item ()", ("i", "k"), {"i": 2, "k": 2}, "each place once, with one group"),
+        ("i k -> lane (i), lane (k)", ("i", "k"), {"i": 2, "k": 2}, "each place once"),
+        ("i k -> (i), item (k)", ("i", "k"), {"i": 2, "k": 2}, "each place once"),
+        ("i k ->", ("i", "k"), {"i": 2, "k": 2}, "each place once"),
+        ("i (j (k)) -> lane (i), item (k)", ("i", "k"), {"i": 2, "k": 2}, "where the name of a digit should be"),
+        ("i 4 -> lane (i), item (4)", ("i", "k"), {"i": 2, "4": 2}, "has '4' where the name"),
+        ("i k -> lane (i *k), item (k)", ("i", "k"), {"i": 2, "k": 2}, "k twice on one side"),
+        ("i k -> lane (i *k), item ()", ("i", "k"), {"i": 2, "k": 2}, "k on the left; a replicated digit"),
+        ("i k -> lane (i), item (k)", ("i", "k"), {"i": 0, "k": 2}, "without a value: i; a size is 1 or more"),
     ],
 )
 def test_a_pattern_that_cannot_be_read_is_quoted_with_what_is_wrong(text, axes, sizes, message):

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from .catalog import instruction as instruction
     from .catalog import instructions as instructions
     from .errors import Error as Error
+    from .isa.assembler import assemble as assemble
+    from .isa.disassembler import disassemble as disassemble
     from .isa.hazards import WaitStates as WaitStates
     from .isa.hazards import wait_states as wait_states
     from .layout import Layout as Layout
+    from .machine import launch as launch
     from .query import find as find
     from .record import Architecture as Architecture
     from .record import Element as Element
@@ -33,10 +36,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "Architecture": "record", "Element": "record", "Error": "errors", "Instruction": "record",
     "Layout": "layout", "Location": "record", "Operand": "record", "architectures": "catalog",
-    "WaitStates": "isa.hazards", "find": "query", "instruction": "catalog", "instructions": "catalog",
-    "wait_states": "isa.hazards",
+    "WaitStates": "isa.hazards", "assemble": "isa.assembler", "disassemble": "isa.disassembler", "find": "query",
+    "instruction": "catalog", "instructions": "catalog", "launch": "machine", "wait_states": "isa.hazards",
 }  # fmt: skip
-_ROOMS = ("catalog", "cli", "emulator", "errors", "formats", "isa", "layout", "loads", "present", "query", "rocwmma")
+_ROOMS = (
+    "catalog", "cli", "cost", "emulator", "errors", "formats", "intrinsics", "isa", "layout", "loads", "machine",
+    "present", "query", "rocwmma",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

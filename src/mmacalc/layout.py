@@ -69,6 +69,8 @@ class Layout:
         digits = {name.lstrip("*") for group in (*left, *right.values()) for name in group}
         if missing := sorted(digits - set(sizes)):
             raise Error(f"the pattern '{text}' has no size for: {', '.join(missing)}")
+        if empty := sorted(name for name in digits if sizes[name] < 1):
+            raise Error(f"the pattern '{text}' has digits without a value: {', '.join(empty)}; a size is 1 or more")
         self.text = text
         self.axes = tuple(axes)
         self.sizes = {name: sizes[name] for name in sizes if name in digits}
@@ -262,13 +264,20 @@ def _parse(text: str) -> tuple[tuple[tuple[str, ...], ...], dict[str, tuple[str,
     if not arrow:
         raise Error(f"the pattern '{text}' has no arrow; it should read like 'i (g e) -> lane (g i), item (e)'")
     left = tuple(_groups(left_text, text))
-    right = {}
+    right: dict[str, tuple[str, ...]] = {}
     for part in right_text.split(","):
         place, _, digits = part.strip().partition(" ")
-        (right[place],) = _groups(digits, text) or [()]
-    for side in ([n for group in left for n in group], [n for names in right.values() for n in names]):
+        groups = _groups(digits, text)
+        if not place.isidentifier() or len(groups) != 1 or place in right:
+            raise Error(f"the pattern '{text}' should name each place once, with one group: lane (g i), item (e)")
+        right[place] = groups[0]
+    for side in ([n for group in left for n in group], [n.lstrip("*") for names in right.values() for n in names]):
         if twice := {name for name in side if side.count(name) > 1}:
             raise Error(f"the pattern '{text}' has {', '.join(sorted(twice))} twice on one side")
+    replicated = {name[1:] for names in right.values() for name in names if name[0] == "*"}
+    given = {name for group in left for name in group}
+    if wrong := sorted((replicated & given) | {name for name in given if name[0] == "*"}):
+        raise Error(f"the pattern '{text}' has {', '.join(wrong)} on the left; a replicated digit is on the right only")
     return left, right
 
 
@@ -285,5 +294,7 @@ def _groups(side: str, text: str) -> list[tuple[str, ...]]:
         else:
             name, _, rest = rest.partition(" ")
             groups.append((name,))
+        if wrong := [name for name in groups[-1] if not name.removeprefix("*").isidentifier()]:
+            raise Error(f"the pattern '{text}' has '{wrong[0]}' where the name of a digit should be")
         rest = rest.strip()
     return groups

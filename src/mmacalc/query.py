@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from .record import Element, Instruction, Operand
 
-__all__ = ["Term", "calculation", "find", "same_blocks", "scales", "sign"]
+__all__ = ["Term", "calculation", "find", "formats_named", "same_blocks", "scales", "sign"]
 
 
 def sign(operand: Operand, lsb: int) -> str:
@@ -173,7 +173,7 @@ def find(
     ['v_mfma_f32_32x32x8_bf16']
     """
     sizes = {"m": m, "n": n, "k": k, "blocks": blocks, "sparse": sparse, "opcode": opcode}
-    formats = {x: _format_names(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None}
+    formats = {x: formats_named(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None}
     pool = every_instruction() if arch is None else iter(entry(arch).instructions())
     return tuple(
         inst
@@ -189,7 +189,15 @@ def find(
 _EITHER = {"fp8": {"e4m3", "e4m3fnuz"}, "bf8": {"e5m2", "e5m2fnuz"}}
 
 
-def _format_names(given: str) -> set[str]:
+def formats_named(given: str) -> set[str]:
+    """The formats that a name means: one, or for a name by width alone (fp8, bf8) both encodings.
+
+    Raises:
+        Error: no format is called that.
+
+    >>> sorted(formats_named("fp8")), formats_named("half")
+    (['e4m3', 'e4m3fnuz'], {'f16'})
+    """
     from .formats import CHOICES, named
 
     if given.lower() in CHOICES:

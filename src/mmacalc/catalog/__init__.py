@@ -41,7 +41,7 @@ class Entry:
         aliases: dict[str, str],
         transpose_loads: tuple[tuple[Any, ...], ...] = (),
     ) -> None:
-        self.architecture = Architecture(**record)
+        self.architecture = _architecture(record)
         self.transpose_loads = transpose_loads
         self._aliases = aliases
         self._made: dict[str, Instruction] = {}
@@ -78,12 +78,28 @@ class Entry:
         return tuple(self.instruction(name) for name in self.names)
 
 
+# What the detail page says of every AMD architecture.
+_FACTS = ("encoding", "register_alignment", "accumulators", "unit")
+
+
+def _architecture(record: dict[str, Any]) -> Architecture:
+    fields = ("name", "title", "vendor", "layout", "waves", *(_FACTS if record.get("vendor") == "amd" else ()))
+    if missing := [field for field in fields if field not in record]:
+        raise Error(f"the catalog's record of architecture '{record.get('name')}' lacks: {', '.join(missing)}")
+    return Architecture(**record)
+
+
 def _make(architecture: Architecture, line: tuple[Any, ...], aliases: tuple[str, ...]) -> Instruction:
     named = {**line[-1]} if isinstance(line[-1], dict) else {}
     named.pop("on", None)
     named["aliases"] = aliases
     positional = line[:-1] if isinstance(line[-1], dict) else line
-    return Instruction(architecture, *positional, **named)
+    try:
+        return Instruction(architecture, *positional, **named)
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, Error):
+            raise
+        raise Error(f"catalog line of {line[0]} ({architecture.name}): {problem}") from None
 
 
 _entries: dict[str, Entry] = {}
@@ -103,7 +119,7 @@ def _pending() -> list[str]:
 
 def _load(file: str) -> None:
     """Read one catalog file and add its architectures."""
-    module = _read(file) if file.endswith(".py") else import_module(f"{__name__}.{file}")
+    module = import_module(f"{__name__}.{file}") if file.isidentifier() else _read(file)
     for record in module.ARCHITECTURES:
         if hasattr(module, "NAMES"):
             entry: Entry = import_module(f"{__name__}.{module.NAMES}").Entry(module, record)
@@ -125,10 +141,15 @@ def _read(path: str) -> ModuleType:
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location(os.path.basename(path)[:-3], path)
-    if spec is None or spec.loader is None or not os.path.exists(path):
+    if not path.endswith(".py") or not os.path.isfile(path) or spec is None or spec.loader is None:
         raise Error(f"MMACALC_CATALOG names '{path}', which is not a readable Python file")
     module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as problem:
+        raise Error(f"MMACALC_CATALOG names '{path}', which cannot be read: {problem}") from problem
+    if missing := [name for name in ("ARCHITECTURES", "INSTRUCTIONS") if not hasattr(module, name)]:
+        raise Error(f"MMACALC_CATALOG names '{path}', which has no {' and no '.join(missing)}")
     return module
 
 

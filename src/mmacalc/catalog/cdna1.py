@@ -17,6 +17,11 @@ ARCHITECTURES = (
         "register_alignment": 4,
         "accumulators": "required",
         "unit": "CU",
+        # The MI100, whose published peaks the cycle counts reproduce (184.6 TFLOPS of FP16).
+        "compute_units": 120,
+        "clock_ghz": 1.502,
+        # Operations per clock and CU of the vector unit: AMD lab notes, "AMD matrix cores".
+        "vector_flops": {"f64": 64, "f32": 128},
     },
 )
 

@@ -17,6 +17,11 @@ ARCHITECTURES = (
         "register_alignment": 8,
         "accumulators": "allowed",
         "unit": "CU",
+        # The MI250X (both dies), whose published peaks the cycle counts reproduce (383 TFLOPS of FP16).
+        "compute_units": 220,
+        "clock_ghz": 1.7,
+        # Operations per clock and CU of the vector unit: AMD lab notes, "AMD matrix cores".
+        "vector_flops": {"f64": 128, "f32": 128},
     },
 )
 

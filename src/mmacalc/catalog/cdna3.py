@@ -18,6 +18,9 @@ ARCHITECTURES = (
         "register_alignment": 8,
         "accumulators": "allowed",
         "unit": "CU",
+        # The MI300X, whose published peaks the cycle counts reproduce (1307.4 TFLOPS of FP16).
+        "compute_units": 304,
+        "clock_ghz": 2.1,
     },
 )
 

@@ -9,6 +9,7 @@ operands that are both of at most that width. "block_size" is the number of cons
 line for its operands. Cycles are those of LLVM's scheduling model and vary by stepping.
 
 Source: LLVM 22.1.8 (names, opcodes, register counts, formats); AMD's CDNA5 ISA and machine-readable ISA (layouts).
+No source says how many cycles run VALU instructions beside; LLVM's wait states after a WMMA show that some do.
 LLVM also assembles the RDNA4 forms for these targets, but cannot select them; they are left out.
 """
 
@@ -25,7 +26,7 @@ ARCHITECTURES = (
         "register_alignment": 8,
         "accumulators": "none",
         "unit": "CU",
-        "unconfirmed": ("cycles",),
+        "unconfirmed": ("cycles", "valu_cycles"),
         "format_fields": {
             "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
         },
@@ -48,7 +49,7 @@ ARCHITECTURES = (
         "register_alignment": 8,
         "accumulators": "none",
         "unit": "CU",
-        "unconfirmed": ("cycles",),
+        "unconfirmed": ("cycles", "valu_cycles"),
         "format_fields": {
             "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
         },

@@ -19,6 +19,9 @@ ARCHITECTURES = (
         "register_alignment": 4,
         "accumulators": "none",
         "unit": "WGP",
+        # The Radeon RX 7900 XTX (two compute units in a WGP): 122.8 TFLOPS of FP16, as published.
+        "compute_units": 96,
+        "clock_ghz": 2.5,
     },
 )
 

@@ -17,6 +17,9 @@ ARCHITECTURES = (
         "register_alignment": 4,
         "accumulators": "none",
         "unit": "WGP",
+        # The Radeon RX 9070 XT (two compute units in a WGP): 195 TFLOPS of FP16, as published.
+        "compute_units": 64,
+        "clock_ghz": 2.97,
     },
 )
 

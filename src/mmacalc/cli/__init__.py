@@ -19,16 +19,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
+    from typing import TextIO
 
     from .parser import Parser
 
 __all__ = ["Answer", "SUBCOMMANDS", "answer", "main"]
 
 SUBCOMMANDS = {
+    "assemble": "encode matrix instructions; --fields draws the encoding with every field",
     "batch": "answer one command line per input line, a line of JSON each",
     "compare": "set two instructions side by side, of any architectures",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
+    "disassemble": "decode machine code: hexadecimal, raw bytes, or an ELF code object",
+    "estimate": "what a GEMM costs on an architecture, for every instruction that could do it",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
+    "intrinsic": "show the clang builtin and the LLVM intrinsic of an instruction",
     "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",
     "lint": "find where a listing touches a matrix instruction's registers too early",
     "numerics": "explain how an instruction rounds, with an input on which it shows",
@@ -101,12 +106,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     reply = answer(sys.argv[1:] if argv is None else argv)
     try:
-        sys.stderr.write(reply.err)
-        sys.stdout.write(reply.out)
-        sys.stdout.flush()
+        _write(sys.stderr, reply.err)
+        _write(sys.stdout, reply.out)
     except BrokenPipeError:
-        import os
-
-        # Python flushes standard output once more as it exits; point it where nobody minds.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+    except OSError as problem:
+        _drop_output()
+        _write(sys.stderr, f"mmacalc: the answer could not be written: {problem.strerror}\n")
+        return 2
     return reply.status
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is not None:  # as it is where the shell closed it (`>&-`)
+        stream.write(text)
+        stream.flush()
+
+
+def _drop_output() -> None:
+    """Point standard output where nobody minds: Python flushes it once more as it exits."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

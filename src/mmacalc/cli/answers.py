@@ -38,7 +38,7 @@ def matrix_entry(operand: Operand, options: Options) -> str | Answer:
     """-m: the elements in one register of one lane."""
     register, lane = options.register, options.lane
     found = list(holdings(operand, register, lane))
-    listed = as_listed(operand, found)
+    listed, difference = as_listed(operand, found)
     if not found:
         _refuse_unread(operand, lane)
     if options.json:
@@ -52,10 +52,7 @@ def matrix_entry(operand: Operand, options: Options) -> str | Answer:
             line += f" = {_sum(operand, element.row, element.col, element.block, _element)}"
         lines.append(line + "\n")
     text = heading(operand.instruction, operand) + ("".join(lines) or unused(operand, lane))
-    if len(listed) == len(found):
-        return text
-    left_out = len(found) - len(listed)
-    return Answer(0, text, f"mmacalc: AMD's tool leaves out {left_out} further elements here; --json lists all\n")
+    return Answer(0, text, f"mmacalc: {difference}\n") if difference else text
 
 
 def _refuse_unread(operand: Operand, lane: int) -> None:

@@ -45,7 +45,11 @@ def _lines(files: list[str]) -> list[str]:
                 texts.append(stream.read())
         except (OSError, UnicodeDecodeError) as problem:
             raise Error(f"cannot read '{file}': {problem}") from None
-    whole = "\n".join(texts) if files else sys.stdin.read()
+    if not files:
+        if sys.stdin is None:
+            raise Error("standard input is closed; give command lines there, or files that hold them")
+        texts.append(sys.stdin.read())
+    whole = "\n".join(texts)
     return [line for line in map(str.strip, whole.splitlines()) if line and not line.startswith("#")]
 
 
@@ -61,7 +65,8 @@ def _answered(line: str) -> dict[str, Any]:
     else:
         reply = answer(argv)
     found: dict[str, Any] = {"argv": argv, "status": reply.status}
-    if "--json" in argv and reply.status == 0:
+    # Help and version are texts, whatever else the line asks for.
+    if "--json" in argv and reply.status == 0 and reply.out.startswith("{"):
         found["answer"] = json.loads(reply.out)
     else:
         found["stdout"] = reply.out

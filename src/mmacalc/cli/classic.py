@@ -110,6 +110,11 @@ def add_arguments(parser: Parser) -> None:
 
     parser.epilog = "further commands:\n" + "\n".join(f"    {name:12} {text}" for name, text in SUBCOMMANDS.items())
     parser.add_text("-v", "--version", text=f"mmacalc {__version__}\n", help="show the version")
+    # What abbreviates an option of AMD's tool there must do so here, whatever options we add. Its options are those
+    # with a short spelling, and these.
+    spelt_out = ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi", "markdown", "asciidoc", "transpose")
+    short = (name for options in (NAMES, FLAGS, NUMBERS) for name, option in options.items() if option[0])
+    parser.abbreviated = frozenset((*short, *spelt_out))
     for name, option in NAMES.items():
         parser.add_argument(*_spellings(name, option[0]), metavar="NAME", help=option[1])
     for name, flag in FLAGS.items():
@@ -210,11 +215,11 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
     instruction.check_modifiers(instruction.architecture.wave(options.wavefront), fields)
     for name in fields:
         concerned = concerns(instruction, name)
-        if not (matrix in concerned or (matrix == "D" and options.output_calculation)):
-            others = " and ".join(concerned) or "no matrix alone"
-            raise Error(
-                f"--{name} does not concern {matrix} of {instruction.name}; it concerns {others}, and -D with -o"
-            )
+        # -o shows no index, and OPSEL of a sparse instruction concerns nothing else.
+        shown = options.output_calculation and not (name == "opsel" and concerned == ("K",))
+        if matrix not in concerned and not (matrix == "D" and shown):
+            others = " and ".join(concerned) + ("" if concerned == ("K",) else ", and -D with -o")
+            raise Error(f"--{name} does not concern {matrix} of {instruction.name}; it concerns {others}")
     return instruction.operand(matrix, options.wavefront, **fields)
 
 
@@ -265,5 +270,6 @@ def _detail(instruction: Instruction, options: Options) -> str:
 
         return ptx_detail.page(instruction)
     from ..present import detail
+    from .parity import KNOWN
 
-    return detail.page(instruction, chosen)
+    return detail.page(instruction, chosen, further=instruction.arch not in KNOWN)

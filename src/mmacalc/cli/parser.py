@@ -32,11 +32,21 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, description: str | None) -> None:
         super().__init__(prog=prog, description=description, add_help=False, formatter_class=_formatter)
+        self.abbreviated: frozenset[str] = frozenset()
         self.add_argument("-h", "--help", action=_Show, help="show this text")
 
     def add_text(self, *flags: str, text: str, help: str) -> None:
         """An option whose whole answer is a fixed text."""
         self.add_argument(*flags, action=_Show, text=text, help=help)
+
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        """What an abbreviation may stand for: the options in `abbreviated` before all others, each once.
+
+        argparse of Python 3.10 and 3.11 takes the spellings `--x-y` and `--x_y` for two options, and so refuses it.
+        """
+        found: list[Any] = super()._get_option_tuples(option_string)
+        each = list({id(candidate[0]): candidate for candidate in found}.values())
+        return [candidate for candidate in each if candidate[0].dest in self.abbreviated] or each
 
     def error(self, message: str) -> NoReturn:
         shown = message if len(message) < 200 else f"{message[:200]}..."

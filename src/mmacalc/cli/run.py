@@ -56,7 +56,11 @@ def add_arguments(parser: Parser) -> None:
     add("--one-hot", metavar="I,K", help="A is zero but for A[I][K] = 1; B counts 0, 1, 2 ... unless a file gives it")
     add("--bits", action="store_true", help="matrices are encodings (unsigned integers), also D's")
     add("-o", "--output", metavar="FILE", help="write D there, .npy or .csv")
-    add("--save-inputs", metavar="PREFIX", help="write the inputs to PREFIXa.npy, PREFIXb.npy ... for the kernel to read")
+    add(
+        "--save-inputs",
+        metavar="PREFIX",
+        help="write the inputs to PREFIXa.npy, PREFIXb.npy ... for the kernel to read",
+    )
     add("--compare", metavar="FILE", help="compare this D (from a kernel) with the emulator's")
     add("--registers", action="store_true", help="show the register files before and after")
     add("-w", "--wave", type=whole_number, metavar="#", default=0, help="the wave size: 32 or 64 on RDNA")

@@ -12,13 +12,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .matrices import dot as dot
     from .matrices import multiply as multiply
     from .matrices import multiply_bits as multiply_bits
     from .registers import execute as execute
 
-__all__ = ["Numerics", "execute", "multiply", "multiply_bits", "numerics"]
+__all__ = ["Numerics", "dot", "execute", "multiply", "multiply_bits", "numerics"]
 
-_HOMES = {"multiply": "matrices", "multiply_bits": "matrices", "execute": "registers"}
+_HOMES = {"dot": "matrices", "multiply": "matrices", "multiply_bits": "matrices", "execute": "registers"}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,15 +6,14 @@ the elements lie in registers.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from copy import copy
 from functools import cache
-from math import prod
 
 import numpy as np
 
 from ..errors import Error
 from ..modifiers import negated
+from .places import Places, located, shared_k
 from .sparse import Sparsity, sparsity
 from .table import Numerics, numerics
 
@@ -30,22 +29,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Call", "Places", "call"]
-
-
-class Places(namedtuple("Places", "register lane lsb bits registers lanes")):
-    """Where the elements of a matrix lie: arrays of the matrix's shape, with the copies of each element last.
-
-    bits: the width of an element; registers, lanes: the size of the operand's register file.
-    """
-
-    __slots__ = ()
-    register: Array
-    lane: Array
-    lsb: Array
-    bits: int
-    registers: int
-    lanes: int
+__all__ = ["Call", "call"]
 
 
 class Call:
@@ -61,7 +45,7 @@ class Call:
         self.sparsity: Sparsity | None = sparsity(inst) if inst.sparse else None
         self._places: dict[tuple[str, bool], Places] = {}
         self.signed = {"A": self._signed("A"), "B": self._signed("B")}
-        self.block_size = _shared(self.operand("SA")) if "SA" in inst.operands else 0
+        self.block_size = shared_k(self.operand("SA")) if "SA" in inst.operands else 0
         self.shapes = self._shapes()
         self.rearranged = {name: self._rearranged(name) for name in "AB"}
         self.flips = {name: self._flip(name) for name in "ABC"}
@@ -79,10 +63,9 @@ class Call:
         other.numerics = self.numerics._replace(model=model, parameters=parameters)
         return other
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether B is read from shared memory (wgmma), so that it has no registers."""
-        return "wgmma" in self.inst.features
+    def in_registers(self, name: str) -> bool:
+        """Whether an operand lies in registers, in places that are known (not wgmma's B, nor wmma's fragments)."""
+        return name in self.inst.register_operands
 
     # --- shapes ---
 
@@ -144,38 +127,8 @@ class Call:
         """
         key = (name, natural)
         if key not in self._places:
-            self._places[key] = self._located(self.operand(name, natural))
+            self._places[key] = located(self.operand(name, natural))
         return self._places[key]
-
-    def _located(self, operand: Operand) -> Places:
-        name = operand.name
-        placement, table = operand.placement, operand.table()
-        axes = len(operand.shape) - (operand.axes[0] == "block" and operand.shape[0] == 1)
-        if table.ndim == axes:
-            table = table[..., None]
-        first = table["register"].astype(np.intp) * 32 + table["lsb"]
-        lane = table["lane"].astype(np.intp)
-        if name in ("SA", "SB"):
-            step = np.s_[:, :: self.block_size] if name == "SA" else np.s_[:: self.block_size]
-            first, lane = first[step], lane[step]
-        elif self.sparsity and name in ("A", "K"):
-            slots = operand.layout.sizes["s"]
-            first, lane = (array[..., :: self.sparsity.period, :] for array in (first, lane))
-            steps = np.arange(slots)[:, None] * placement.slot_bits
-            first = (first[..., None, :] + steps).reshape(*first.shape[:-2], -1, first.shape[-1])
-            lane = np.repeat(lane, slots, axis=-2)
-        bits = self.formats[name].bits
-        if placement.slot_bits > placement.bits == bits or placement.slot_bits == bits:
-            offset = 0  # the table has it
-        else:  # a group of containers, whose Location covers them whole: e2m1 is in bits 5 to 2 of its byte
-            offset = 2 if bits == 4 else 0
-        first = first + offset
-        return Places(first // 32, lane, first % 32, bits, operand.registers, operand.lanes)
-
-
-def _shared(operand: Operand) -> int:
-    """How many logical k share one element of an operand of scales."""
-    return prod(operand.layout.sizes[digit] for digit in operand.layout.shared)
 
 
 @cache
@@ -190,13 +143,10 @@ def call(inst: Instruction, wave: int | None, modifiers: Mapping[str, int | str]
         Error: a modifier that the instruction lacks, or a value that it does not take.
     """
     size = inst.architecture.wave(wave)
-    fields = {name: value for name, value in inst.resolved(modifiers).items() if value}
+    fields = {name: int(value) for name, value in inst.resolved(modifiers).items() if value}
     if clamp and inst.format("A").kind != "either":
         raise Error(f"{inst.name} has no CLAMP: it is for the integer WMMA and SWMMAC instructions")
     if satfinite and (inst.architecture.vendor != "nvidia" or inst.format("A").kind not in ("signed", "unsigned")):
         raise Error(f"{inst.name} has no .satfinite: it is for mma and wgmma on 8-bit and 4-bit integers")
     always = "satfinite" in inst.features
-    try:
-        return _call(inst, size, tuple(sorted(fields.items())), bool(clamp or satfinite or always))
-    except TypeError:
-        raise Error(f"the modifiers of {inst.name} take whole numbers; given: {dict(modifiers)}") from None
+    return _call(inst, size, tuple(sorted(fields.items())), bool(clamp or satfinite or always))

@@ -33,7 +33,17 @@ if TYPE_CHECKING:
 
     from ..formats import Format
 
-__all__ = ["code_type", "decode", "encode", "largest", "decode_powers", "nan_code", "on_grid", "powers", "round_to_format"]
+__all__ = [
+    "code_type",
+    "decode",
+    "encode",
+    "largest",
+    "decode_powers",
+    "nan_code",
+    "on_grid",
+    "powers",
+    "round_to_format",
+]
 
 EXPONENT_BITS = np.int64(0x7FF0 << 48)
 
@@ -53,7 +63,7 @@ def has_sign(format: Format) -> bool:
 
 
 def _meaning(code: int, format: Format) -> float:
-    """The value of one code of a float format of at most 16 bits."""
+    """The value of one code of a float format of at most 8 bits."""
     sign_bit = 1 << (format.bits - 1) if has_sign(format) else 0
     magnitude = code & ((1 << (format.exponent + format.mantissa)) - 1)
     exponent, mantissa = magnitude >> format.mantissa, magnitude & ((1 << format.mantissa) - 1)
@@ -74,7 +84,13 @@ def _meaning(code: int, format: Format) -> float:
 @cache
 def _table(name: str) -> NDArray[np.float64]:
     found = FORMATS[name]
-    table = np.array([_meaning(code, found) for code in range(1 << found.bits)])
+    if found.bits == 16:  # an f16, or the upper half of an f32
+        codes = np.arange(1 << 16, dtype=np.uint16 if name == "f16" else np.uint32)
+        with np.errstate(invalid="ignore"):  # signalling NaN
+            floats = codes.view(np.float16) if name == "f16" else (codes << 16).view(np.float32)
+            table = floats.astype(np.float64)
+    else:
+        table = np.array([_meaning(code, found) for code in range(1 << found.bits)])
     table.flags.writeable = False
     return table
 
@@ -115,7 +131,7 @@ def decode(codes: NDArray[Any], format: Format, signed: bool = True) -> NDArray[
         return found
     if format.mantissa == 10:  # tf32, xf32: the low 13 bits are not read (PTX ISA, .tf32; CDNA3 ISA, XF32)
         codes = codes & np.uint32(0xFFFFE000)
-    floats = np.ascontiguousarray(codes).view(f"f{format.bits // 8}")
+    floats = codes.view(f"f{format.bits // 8}")
     with np.errstate(invalid="ignore"):  # a signalling NaN
         return floats.astype(np.float64)
 
@@ -128,9 +144,10 @@ def powers(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
     >>> powers(np.array([0.0, 1.5, -6.0]), FORMATS["f16"])
     array([6.10351562e-05, 1.00000000e+00, 4.00000000e+00])
     """
-    bits = np.ascontiguousarray(values).view(np.int64) & EXPONENT_BITS
+    bits = np.asarray(values).view(np.int64) & EXPONENT_BITS
+    largest = 2.0 ** min(format.bias + 1, 1023)
     smallest = -format.bias if format.specials == "e8m0" else 1 - format.bias
-    found: NDArray[np.float64] = np.clip(bits.view(np.float64), 2.0**smallest, 2.0 ** min(format.bias + 1, 1023))
+    found: NDArray[np.float64] = np.maximum(np.minimum(bits.view(np.float64), largest), 2.0**smallest)
     return found
 
 
@@ -227,7 +244,8 @@ def _fields(rounded: NDArray[np.float64], format: Format) -> NDArray[Any]:
     if format.name == "f16":
         return rounded.astype(np.float16).view(np.uint16)
     if format.name == "bf16":
-        return (rounded.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+        wide: NDArray[np.uint32] = rounded.astype(np.float32).view(np.uint32)
+        return (wide >> 16).astype(np.uint16)
     magnitude = np.abs(rounded)
     power = powers(magnitude, format)
     exponent = (power.view(np.int64) >> 52) - 1023 + format.bias

@@ -13,9 +13,10 @@ from collections import namedtuple
 import numpy as np
 
 from ..errors import Error
+from .case import Case, reference_case
 from .decode import decode, encode
-from .matrices import Case, reference_case
 from .mistakes import MISTAKES
+from .roundings import ROUNDINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,11 +36,15 @@ __all__ = ["Comparison", "Difference", "Explanation", "compare", "ulps"]
 SLACK = {"f64": 2.0**-48, "f32": 2.0**-20, "f16": 2.0**-9, "bf16": 2.0**-6}
 
 
-class Difference(namedtuple("Difference", "index given expected ulps")):
-    """One element that differs: its index (batch, block, row, column), both values, and the distance in ULP (None
-    where one of them is NaN)."""
+class Difference(namedtuple("Difference", "element given expected ulps")):
+    """One element that differs: (batch, block, row, column) as D has them, both values, and the distance in ULP
+    (None where one of them is NaN)."""
 
     __slots__ = ()
+    element: tuple[int, ...]
+    given: float
+    expected: float
+    ulps: int | None
 
 
 class Explanation(namedtuple("Explanation", "name advice exact share")):
@@ -56,7 +61,9 @@ class Explanation(namedtuple("Explanation", "name advice exact share")):
     share: float
 
 
-class Comparison(namedtuple("Comparison", "elements different max_ulps rounding differences where explanations nearest")):
+class Comparison(
+    namedtuple("Comparison", "elements different max_ulps rounding differences where explanations nearest")
+):
     """What came of comparing.
 
     elements, different: how many there are, and how many differ; max_ulps: the largest distance (None with NaN);
@@ -94,7 +101,7 @@ def compare(
     >>> a, b, c = (rng.standard_normal((16, 16)) for _ in range(3))
     >>> found = compare(inst, inst.multiply(a, b, c).T, a, b, c)
     >>> found.different, found.explanations[0].name
-    (256, 'the tile is transposed: D[j][i] was stored as D[i][j]')
+    (240, 'the tile is transposed: D[j][i] was stored as D[i][j]')
     """
     case = reference_case(inst, a, b, c, bits, rest)
     codes = _given(case, given, bits)
@@ -126,14 +133,16 @@ def ulps(x: Array, y: Array, format: Format) -> NDArray[np.float64]:
     array([2., 1.])
     """
     if not format.is_float:
-        return np.abs(decode(x, format) - decode(y, format)).astype(np.float64)
+        apart: NDArray[np.int64] = np.abs(decode(x, format) - decode(y, format))
+        return apart.astype(np.float64)
     sign = 1 << (format.bits - 1)
     ordered = [(code & (sign - 1)).astype(object if format.bits == 64 else np.int64) for code in (x, y)]
     ordered = [np.where(code & code.dtype.type(sign) != 0, -o, o) for code, o in zip((x, y), ordered)]
     missing = [np.isnan(decode(code, format)) for code in (x, y)]
-    distance = np.abs(ordered[0] - ordered[1]).astype(np.float64)
-    distance = np.where(missing[0] & missing[1], 0.0, distance)
-    return np.where(missing[0] ^ missing[1], np.nan, distance)
+    distance: NDArray[np.float64] = np.abs(ordered[0] - ordered[1]).astype(np.float64)
+    distance[missing[0] & missing[1]] = 0.0
+    distance[missing[0] ^ missing[1]] = np.nan
+    return distance
 
 
 def _same(case: Case, x: Array, y: Array) -> NDArray[np.bool_]:
@@ -154,18 +163,17 @@ def _compared(case: Case, given: Array) -> Comparison:
     format_ = case.made.formats["D"]
     distance = ulps(given, case.expected, format_)
     values = [decode(codes, format_) for codes in (given, case.expected)]
-    differences = tuple(
-        Difference(
-            tuple(map(int, index)), *(value[tuple(index)].item() for value in values),
-            None if np.isnan(distance[tuple(index)]) else int(distance[tuple(index)]),
-        )
-        for index in np.argwhere(wrong)
-    )  # fmt: skip
+    differences = tuple(_difference(tuple(map(int, index)), values, distance) for index in np.argwhere(wrong))
     largest = None if np.isnan(distance[wrong]).any() else int(distance.max(initial=0))
     rounding = _close(case, values[0], values[1], case.magnitude()).all()
     explanations, nearest = _explained(case, given, wrong, bool(rounding))
     where = () if explanations or rounding else tuple(_where(case, wrong, values[0]))
     return Comparison(given.size, count, largest, bool(rounding), differences, where, explanations, nearest)
+
+
+def _difference(index: tuple[int, ...], values: list[Array], distance: NDArray[np.float64]) -> Difference:
+    given, expected = (value[index].item() for value in values)
+    return Difference(index, given, expected, None if np.isnan(distance[index]) else int(distance[index]))
 
 
 def _close(case: Case, x: Array, y: Array, magnitude: Array | float) -> NDArray[np.bool_]:
@@ -177,7 +185,8 @@ def _close(case: Case, x: Array, y: Array, magnitude: Array | float) -> NDArray[
         slack = 2.0 ** (2 - kept)
     with np.errstate(invalid="ignore"):
         near = np.abs(x - y) <= slack * magnitude
-    return near | (x == y) | (np.isnan(x) & np.isnan(y))
+    found: NDArray[np.bool_] = near | (x == y) | (np.isnan(x) & np.isnan(y))
+    return found
 
 
 def _explained(
@@ -187,7 +196,7 @@ def _explained(
     found: list[tuple[Explanation, bytes]] = []
     nearest, seen = None, {case.expected.tobytes()} if not case.turned else set()
     given_values, magnitude = decode(given, case.made.formats["D"]), case.magnitude().max(initial=0)
-    for mistake in MISTAKES:
+    for mistake in (*MISTAKES, *ROUNDINGS):
         for candidate in mistake(case):
             bits = candidate.codes.tobytes()
             if bits in seen:
@@ -197,9 +206,10 @@ def _explained(
             share = float(same[wrong].mean()) if wrong.any() else float(same.mean())
             if same.all():
                 found.append((Explanation(candidate.name, candidate.advice, True, 1.0), bits))
-            elif not rounding and _close(
-                case, given_values, decode(candidate.codes, case.made.formats["D"]), magnitude
-            ).all():
+            elif (
+                not rounding
+                and _close(case, given_values, decode(candidate.codes, case.made.formats["D"]), magnitude).all()
+            ):
                 found.append((Explanation(candidate.name, candidate.advice, False, 1.0), bits))
             elif nearest is None or share > nearest.share:
                 nearest = Explanation(candidate.name, candidate.advice, False, share)
@@ -238,8 +248,7 @@ def _moved(case: Case, given: Array) -> Explanation | None:
             rules.append(f"{name}s are mixed")
     return Explanation(
         "the elements are right, but in other places: " + "; ".join(rules),
-        f"check how D is stored; `mmacalc -a {case.made.inst.arch} -i {case.made.inst.name} -D --pattern` has the layout",
-        True, 1.0,
+        f"the layout of D: `mmacalc -a {case.made.inst.arch} -i {case.made.inst.name} -D --pattern`", True, 1.0,
     )  # fmt: skip
 
 
@@ -261,14 +270,17 @@ def _where(case: Case, wrong: NDArray[np.bool_], given: Array) -> list[str]:
     """Sentences on what the wrong elements have in common."""
     if wrong.all():
         return ["They are all the elements of D."]
-    place = case.made.places("D")
-    table = {"lane": place.lane[..., 0], "register": place.register[..., 0]}
+    table = {}
+    if case.made.in_registers("D"):
+        place = case.made.places("D")
+        table = {"lane": place.lane[..., 0], "register": place.register[..., 0]}
     index = np.indices(case.made.shapes["D"])
     names = ("block", "row", "column")[-len(index) :]
-    table |= dict(zip(names, index))
-    any_wrong = wrong.reshape(-1, *case.made.shapes["D"]).any(axis=0)
-    exact, within = [], []
-    for name in (*names, "lane", "register"):
+    table = {**dict(zip(names, index)), **table}
+    any_wrong: NDArray[np.bool_] = np.asarray(wrong.reshape(-1, *case.made.shapes["D"]).any(axis=0))
+    exact: list[str] = []
+    within: list[str] = []
+    for name in table:
         numbers, everywhere = np.unique(table[name][any_wrong]), np.unique(table[name])
         if len(numbers) < len(everywhere):
             text = f"{name}{'s' if len(numbers) > 1 else ''} {_runs(numbers)}"
@@ -277,7 +289,7 @@ def _where(case: Case, wrong: NDArray[np.bool_], given: Array) -> list[str]:
     if not exact and within:
         sentences.append(f"They lie in {', '.join(within)}.")
     for value, text in ((0.0, "zero"), (np.nan, "NaN"), (np.inf, "infinite")):
-        hit = np.isnan(given) if np.isnan(value) else np.abs(given) == value
+        hit: NDArray[np.bool_] = np.isnan(given) if np.isnan(value) else np.asarray(np.abs(given) == value)
         if hit[wrong].all():
             sentences.append(f"They are all {text}.")
     return sentences or ["They are in every row, column, lane and register."]
@@ -285,4 +297,4 @@ def _where(case: Case, wrong: NDArray[np.bool_], given: Array) -> list[str]:
 
 def candidates(case: Case) -> list[Candidate]:
     """Everything that the known mistakes would give, for tests."""
-    return [candidate for mistake in MISTAKES for candidate in mistake(case)]
+    return [candidate for mistake in (*MISTAKES, *ROUNDINGS) for candidate in mistake(case)]

@@ -54,7 +54,7 @@ def _parts(terms: Array) -> list[Array]:
     Each round cuts all terms at one common bit, such that what is above it can be added without error.
     """
     headroom = 2.0 ** (int(len(terms) + 1).bit_length() + 1)
-    parts = []
+    parts: list[Array] = []
     while True:
         top = np.maximum(terms.max(axis=0), -terms.min(axis=0))
         if not top.any():
@@ -154,8 +154,8 @@ def _directed(high: Array, low: Array, rounding: str) -> Array:
     total, error = two_sum(high, low)
     if rounding == "rn":
         return total
-    down = {"rz": total > 0, "rm": True, "rp": False}[rounding]
-    up = {"rz": total < 0, "rm": False, "rp": True}[rounding]
+    down = np.asarray({"rz": total > 0, "rm": True, "rp": False}[rounding], bool)
+    up = np.asarray({"rz": total < 0, "rm": False, "rp": True}[rounding], bool)
     total = np.where(down & (error < 0), np.nextafter(total, -inf), total)
     return np.where(up & (error > 0), np.nextafter(total, inf), total)
 

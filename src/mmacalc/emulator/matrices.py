@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["compute", "multiply", "multiply_bits"]
+__all__ = ["checked", "compute", "dot", "extras", "multiply", "multiply_bits", "prepared", "rounded"]
 
 TILE = 1 << 17
 """Products alive at a time: a megabyte of float64, which stays in the second-level cache."""
@@ -72,10 +72,10 @@ def multiply(
     """
     made = call(inst, wave, modifiers, clamp, satfinite)
     given = {"A": a, "B": b, "C": c}
-    codes = {name: _rounded(made, name, value) for name, value in given.items()}
-    codes |= _extras(made, index, scale_a, scale_b)
+    codes = {name: rounded(made, name, value) for name, value in given.items()}
+    codes |= extras(made, index, scale_a, scale_b)
     out = made.formats["D"]
-    values = decode(compute(made, _prepared(made, codes), rearrange=True), out)
+    values = decode(compute(made, prepared(made, codes), rearrange=True), out)
     return values if out.bits == 64 else values.astype(np.float32 if out.is_float else np.int32)
 
 
@@ -124,14 +124,52 @@ def multiply_bits(
     """
     made = call(inst, wave, modifiers, clamp, satfinite)
     codes = {name: checked(made, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
-    codes |= _extras(made, index, scale_a, scale_b)
-    return compute(made, _prepared(made, codes), rearrange=True)
+    codes |= extras(made, index, scale_a, scale_b)
+    return compute(made, prepared(made, codes), rearrange=True)
+
+
+def dot(inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: int | str) -> Array:
+    """Many dot products, each as the instruction would compute it for one element of D.
+
+    Args:
+        a, b: values (n, K), rounded to the formats of A and B; for a sparse instruction the K/2 products that count.
+        c: values (n), or a number. Block scales are 1.
+        modifiers: those that choose formats, or make integers signed.
+
+    Returns:
+        n values, typed as those of `multiply`.
+
+    >>> import mmacalc, numpy
+    >>> volta = mmacalc.instruction("sm_70", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    >>> dot(volta, [[4096, 1, 1, 0]], [[4096, 1, 1, 0]]) - 2.0**24
+    array([0.], dtype=float32)
+    """
+    made = call(inst, None, modifiers, False, False)
+    codes = {name: rounded(made, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
+    count, stored = codes["A"].shape if codes["A"].ndim == 2 else (0, 0)
+    if stored != made.shapes["A"][-1] or codes["B"].shape != codes["A"].shape or codes["C"].shape not in ((), (count,)):
+        raise Error(
+            f"dot products on {inst.name} take a and b of shape (n, {made.shapes['A'][-1]}) and c of shape (n,); got "
+            f"{codes['A'].shape}, {codes['B'].shape} and {codes['C'].shape}"
+        )
+    start = np.broadcast_to(codes["C"], (count,))
+    out = made.formats["D"]
+    with np.errstate(all="ignore"):
+        if made.numerics.model == "I":
+            values = _integers(made, {"A": codes["A"][:, None], "B": codes["B"][..., None], "C": start[:, None, None]})
+            return decode(values[:, 0, 0], out).astype(np.int32)
+        x, y = (_numbers(np.ascontiguousarray(codes[name].T), made.formats[name]) for name in "AB")
+        extra = dict(made.numerics.parameters)
+        if made.numerics.model == "S":
+            extra |= dict.fromkeys(("scale_a", "scale_b"), Numbers(np.ones((stored, 1)), np.ones((stored, 1))))
+        found: Array = MODELS[made.numerics.model](x, y, _numbers(start, made.formats["C"]), out, **extra)
+    return found if out.bits == 64 else found.astype(np.float32)
 
 
 # --- what is given ----------------------------------------------------------------------------------------------
 
 
-def _rounded(made: Call, name: str, value: ArrayLike) -> Array:
+def rounded(made: Call, name: str, value: ArrayLike) -> Array:
     """Values as codes of an operand's format."""
     values = np.asarray(value)
     if values.dtype.kind not in "fiub" and values.dtype.name not in _ML_DTYPES:
@@ -172,7 +210,7 @@ def checked(made: Call, name: str, value: ArrayLike) -> Array:
     return codes.astype(target, copy=False)
 
 
-def _extras(
+def extras(
     made: Call, index: ArrayLike | None, scale_a: ArrayLike | None, scale_b: ArrayLike | None
 ) -> dict[str, Array]:
     """The index and the scales, as far as they are given."""
@@ -185,7 +223,7 @@ def _extras(
     return {operand: checked(made, operand, value) for operand, value in given.items() if value is not None}
 
 
-def _prepared(made: Call, codes: dict[str, Array]) -> dict[str, Array]:
+def prepared(made: Call, codes: dict[str, Array]) -> dict[str, Array]:
     """Everything the model needs, with shapes checked: a dense A compressed, scales of 1 filled in."""
     inst = made.inst
     if made.sparsity and "K" not in codes:
@@ -328,61 +366,11 @@ def _integers(made: Call, codes: Mapping[str, Array]) -> Array:
     b = decode(codes["B"], made.formats["B"], made.signed["B"])
     c = decode(codes["C"], made.formats["C"])
     operation = made.inst.facts.get("bit_operation", "multiply")
-    if made.sparsity is None:
+    if made.sparsity is None or "K" not in codes:
         total = MODELS["I"](a, b, c, made.saturate, operation)
     else:
         k = selected(codes["K"], made.sparsity)
         picked = b[np.arange(len(b))[:, None, None], k]
         total = MODELS["I"](a[:, :, None, :], picked, c[:, :, None, :], made.saturate, operation)[:, :, 0, :]
-    return total.astype(np.int32).view(np.uint32)
-
-
-# --- one computation that can be repeated with changes ----------------------------------------------------------
-
-
-class Case:
-    """An instruction with its inputs as checked codes, to be run again with some of them replaced.
-
-    Attributes:
-        made, codes: the call and its inputs, by operand; expected: the right D, as codes.
-        values: the inputs as they were given, where they were values.
-        turned: whether the D to compare with came as (N, M).
-    """
-
-    def __init__(self, made: Call, codes: dict[str, Array], values: Mapping[str, Array]) -> None:
-        self.made, self.codes, self.values, self.turned = made, codes, values, False
-        self.expected = self.run()
-
-    def run(self, made: Call | None = None, **replaced: Array) -> Array:
-        """D's codes, with some inputs replaced, or by another call."""
-        return compute(made or self.made, {**self.codes, **replaced}, rearrange=True)
-
-    def magnitude(self) -> Array:
-        """The sum of the magnitudes of all products and of C, for each element of D."""
-        made = self.made
-        a, b = (
-            np.abs(np.nan_to_num(decode(self.codes[x], made.formats[x], made.signed[x]).astype(np.float64)))
-            for x in "AB"
-        )
-        c = np.abs(np.nan_to_num(decode(self.codes["C"], made.formats["C"]).astype(np.float64)))
-        if made.rearranged["A"] is not None or made.rearranged["B"] is not None or made.sparsity or made.block_size:
-            scale = 1.0
-            for x in ("SA", "SB") if made.block_size else ():
-                scale *= float(np.nan_to_num(decode(self.codes[x], made.formats[x])).max(initial=0))
-            return np.full_like(c, a.max(initial=0) * b.max(initial=0) * scale * made.inst.k) + c
-        total: Array = a @ b + c
-        return total
-
-
-def reference_case(
-    inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike, bits: bool, rest: Mapping[str, Any]
-) -> Case:
-    """The `Case` of the arguments of `multiply`, or of `multiply_bits` if `bits`."""
-    options = dict(rest)
-    extras = [options.pop(name, None) for name in ("index", "scale_a", "scale_b")]
-    flags = [bool(options.pop(name, False)) for name in ("clamp", "satfinite")]
-    made = call(inst, options.pop("wave", None), options, *flags)
-    given = {"A": np.asarray(a), "B": np.asarray(b), "C": np.asarray(c)}
-    codes = {name: (checked if bits else _rounded)(made, name, value) for name, value in given.items()}
-    codes |= _extras(made, *extras)
-    return Case(made, _prepared(made, codes), {} if bits else given)
+    wrapped: Array = total.astype(np.int32).view(np.uint32)
+    return wrapped

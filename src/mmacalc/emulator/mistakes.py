@@ -16,10 +16,8 @@ from ..catalog import entry
 from ..errors import Error
 from ..layout import Layout
 from .call import call
-from .decode import decode, encode, largest, on_grid, round_to_format
-from .matrices import Case, compute
-from .models import MODELS
-from .table import ROWS
+from .case import Case
+from .decode import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +99,9 @@ def wrong_accumulator(case: Case) -> Iterator[Candidate]:
     c = case.codes["C"]
     format_ = case.made.formats["C"]
     zero = np.zeros_like(c)
-    yield Candidate("C is not added", "initialise the accumulator with C before the first instruction", case.run(C=zero))
+    yield Candidate(
+        "C is not added", "initialise the accumulator with C before the first instruction", case.run(C=zero)
+    )
     if format_ == case.made.formats["D"]:
         yield Candidate("D is C: the product is missing", "check that the instruction ran for all lanes", c + zero)
         again = case.run(C=case.expected)
@@ -184,7 +184,7 @@ def other_modifiers(case: Case) -> Iterator[Candidate]:
             continue
         text = ", ".join(f"{name.upper()} = {value}" for name, value in fields.items() if value) or "no modifier"
         advice = f"set the modifiers of {made.inst.name} as intended"
-        yield Candidate(f"the instruction ran with {text}", advice, case.run(other))
+        yield Candidate(f"the instruction ran with {text}", advice, case.run_as(other))
 
 
 def other_instruction(case: Case) -> Iterator[Candidate]:
@@ -198,18 +198,16 @@ def other_instruction(case: Case) -> Iterator[Candidate]:
             continue
         again = call(other, made.wave, {}, False, False)
         if all(again.formats[name].bits == made.formats[name].bits for name in "ABCD"):
-            yield Candidate(
-                f"{other.name} ran instead", f"issue {made.inst.name}", compute(again, dict(case.codes), rearrange=True)
-            )
+            yield Candidate(f"{other.name} ran instead", f"issue {made.inst.name}", case.run_as(again))
 
 
-# --- registers: a layout that is nearly right ---------------------------------------------------------------------------
+# --- registers: a layout that is nearly right -----------------------------------------------------------------
 
 
 def wrong_layout(case: Case) -> Iterator[Candidate]:
     """An operand filled or read by a layout whose digits are in another order, or by none at all."""
     for name in "DAB":
-        if (name == "A" and case.made.sparsity) or (name == "B" and case.made.in_memory):
+        if (name == "A" and case.made.sparsity) or not case.made.in_registers(name):
             continue
         operand = case.made.operand(name, natural=True)
         right = _keys(operand.layout)
@@ -266,7 +264,7 @@ def _wrong_keys(operand: Operand) -> Iterator[tuple[str, NDArray[np.int64]]]:
 
 
 def _texts(layout: Layout) -> Iterator[str]:
-    """The layout's text with the digits of one group in another order, or one of a lane exchanged for one of an item."""
+    """The layout's text with the digits of one group in another order, or a digit of lane and one of item exchanged."""
     left = [list(group) for group in layout.coordinates]
     right = {place: list(digits) for place, digits in layout.places.items()}
 
@@ -303,7 +301,7 @@ def _misplaced(case: Case, name: str, right: NDArray[np.int64], wrong: NDArray[n
     return moved if name == "D" else case.run(**{name: moved})
 
 
-# --- sparsity and scales --------------------------------------------------------------------------------------------------
+# --- sparsity and scales ------------------------------------------------------------------------------------------
 
 
 def wrong_index(case: Case) -> Iterator[Candidate]:
@@ -315,16 +313,21 @@ def wrong_index(case: Case) -> Iterator[Candidate]:
             swapped = index.reshape(*index.shape[:-1], -1, 2)[..., ::-1].reshape(index.shape)
             yield Candidate("the two positions of each group are swapped", advice, case.run(K=swapped))
             first = np.broadcast_to(np.array([0, 1], index.dtype), (*index.shape[:-1], index.shape[-1] // 2, 2))
-            yield Candidate("the index is not read: positions 0 and 1 are taken", advice, case.run(K=first.reshape(index.shape)))
+            taken = case.run(K=first.reshape(index.shape))
+            yield Candidate("the index is not read: positions 0 and 1 are taken", advice, taken)
         groups = index.shape[-1] // entries
         half = np.roll(index.reshape(*index.shape[:-1], groups, entries), groups // 2, axis=-2).reshape(index.shape)
         advice = "check which set of indices the instruction reads (ABID, OPSEL or the sparsity selector)"
         yield Candidate("the halves of the index are swapped", advice, case.run(K=half))
     if case.made.block_size:
-        ones = {x: np.broadcast_to(encode(np.array(1.0), case.made.formats[x]), case.codes[x].shape) for x in ("SA", "SB")}
+        ones = {
+            x: np.broadcast_to(encode(np.array(1.0), case.made.formats[x]), case.codes[x].shape) for x in ("SA", "SB")
+        }
         yield Candidate("the scales are not applied", "turn scaling on (ABID[0] = 1 on CDNA4)", case.run(**ones))
         for x in ("SA", "SB"):
-            yield Candidate(f"scale_{x[1].lower()} is not applied", "check its register and byte", case.run(**{x: ones[x]}))
+            yield Candidate(
+                f"scale_{x[1].lower()} is not applied", "check its register and byte", case.run(**{x: ones[x]})
+            )
             axis = -1 if x == "SA" else -2
             for step in range(1, case.codes[x].shape[axis]):
                 moved = np.roll(case.codes[x], step, axis=axis)
@@ -335,109 +338,8 @@ def wrong_index(case: Case) -> Iterator[Candidate]:
             yield Candidate("the scales of A and B are swapped", "exchange the scale operands", case.run(SA=sb, SB=sa))
 
 
-# --- arithmetic -----------------------------------------------------------------------------------------------------------
-
-
-def other_conversion(case: Case) -> Iterator[Candidate]:
-    """Inputs cut instead of rounded, flushed, or of the other kind of fp8."""
-    made = case.made
-    if not made.formats["A"].is_float or made.formats["A"].bits > 32:
-        return
-    if case.values:
-        cut = {name: _cut(case, name) for name in "AB"}
-        advice = "convert with rounding to nearest even, or expect these values"
-        yield Candidate("A and B were cut to their format, not rounded to nearest", advice, case.run(**cut))
-    flushed = {name: _flushed(case, name) for name in "AB"}
-    advice = "the hardware keeps subnormals here; the kernel or the reference flushes them"
-    yield Candidate("subnormal inputs were flushed to zero", advice, case.run(**flushed))
-    for names in ("AB", "A", "B"):
-        for factor in (2.0, 0.5):
-            values = {x: decode(case.codes[x], made.formats[x]) * (factor if x in names else 1.0) for x in "AB"}
-            if all(np.nanmax(np.abs(values[x]), initial=0) <= largest(made.formats[x].name) for x in "AB"):
-                which = "A and B are" if names == "AB" else f"{names} is"
-                changed = {x: encode(np.where(np.isfinite(v), v, 0), made.formats[x]) for x, v in values.items()}
-                yield Candidate(
-                    f"{which} taken {'twice' if factor == 2 else 'half'} as large: FNUZ and OCP fp8 confused?",
-                    "the same fp8 code means half as much in FNUZ (gfx942) as in OCP (gfx950, gfx12, NVIDIA)",
-                    case.run(**changed),
-                )  # fmt: skip
-
-
-def _cut(case: Case, name: str) -> Array:
-    values, format_ = np.asarray(case.values[name], np.float64), case.made.formats[name]
-    nearest = decode(encode(values, format_), format_)
-    codes = encode(values, format_)
-    away = np.abs(nearest) > np.abs(values)
-    return np.where(away, codes - codes.dtype.type(1), codes).reshape(case.codes[name].shape) if (
-        codes.shape == case.codes[name].shape
-    ) else case.codes[name]  # fmt: skip
-
-
-def _flushed(case: Case, name: str) -> Array:
-    format_, codes = case.made.formats[name], case.codes[name]
-    values = decode(codes, format_)
-    return np.where(np.abs(values) < 2.0 ** (1 - format_.bias), codes.dtype.type(0), codes)
-
-
-def other_arithmetic(case: Case) -> Iterator[Candidate]:
-    """The same products added in another way: another GPU's, a reference program's."""
-    made = case.made
-    if made.numerics.model == "I" or made.sparsity or made.block_size:
-        return
-    seen = {(made.numerics.model, tuple(sorted(made.numerics.parameters.items())))}
-    for text, model, parameters in _ways(case):
-        key = (model, tuple(sorted(parameters.items())))
-        if key not in seen:
-            seen.add(key)
-            changed = call(made.inst, made.wave, made.fields, False, False).with_numerics(model, parameters)
-            advice = f"this instruction: {made.numerics.explanation}"
-            yield Candidate(f"the sum is formed {text}", advice, case.run(changed))
-    if made.formats["D"].name == "f32":
-        yield from _numpy_sums(case)
-    d = case.expected
-    small = np.abs(decode(d, made.formats["D"])) < 2.0 ** (1 - made.formats["D"].bias)
-    flushed = np.where(small, d & d.dtype.type(1 << (made.formats["D"].bits - 1)), d)
-    yield Candidate("subnormal results were flushed to zero", "compare with subnormals kept", flushed)
-
-
-def _ways(case: Case) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    k, a = case.made.inst.k, case.made.formats["A"].name
-    yield "by fused multiply-adds in the order of k", "F", {}
-    if a == "f64":
-        return
-    yield "exactly and rounded once to nearest even", "X", {"group": k}
-    found: dict[tuple[Any, ...], list[str]] = {}
-    for architectures, conditions, model, parameters, _, _ in ROWS:
-        outputs = conditions.get("outputs", ("f32", "f16"))
-        fits = a in conditions.get("inputs", ()) and case.made.formats["D"].name in outputs
-        if fits and model in ("T", "R", "R8", "P", "X") and architectures:
-            group = min(parameters.get("group") or k, k)
-            if k % group == 0 and (model, group % 2) != ("R8", 1):
-                key = (model, tuple({**parameters, "group": group}.items()))
-                found.setdefault(key, []).append(architectures[0])
-    for (model, items), names in found.items():
-        yield f"as on {', '.join(dict.fromkeys(names))} (model {model})", model, dict(items)
-
-
-def _numpy_sums(case: Case) -> Iterator[Candidate]:
-    """Products and sums each rounded to f32, as a program without fused multiply-adds does it."""
-    made = case.made
-    a, b = (decode(case.codes[x], made.formats[x]).astype(np.float32) for x in "AB")
-    c = decode(case.codes["C"], made.formats["C"]).astype(np.float32)
-    vendor, out = made.inst.architecture.vendor, made.formats["D"]
-    with np.errstate(all="ignore"):
-        first, last = c, np.zeros_like(c)
-        for k in range(made.inst.k):
-            term = a[..., :, k, None] * b[..., None, k, :]
-            first, last = first + term, last + term
-    advice = f"this instruction: {made.numerics.explanation}"
-    for text, values in (("C first", first), ("C last", last + c)):
-        codes = on_grid(round_to_format(values.astype(np.float64), out), out, vendor)
-        yield Candidate(f"products and sums are each rounded to f32, in the order of k, {text}", advice, codes)
-
-
 MISTAKES = (
     transposed, wrong_accumulator, misread_inputs, other_modifiers, wrong_block, reordered_k, wrong_layout, wrong_index,
-    other_instruction, other_conversion, other_arithmetic,
+    other_instruction,
 )  # fmt: skip
 """Every known mistake, the likelier first."""

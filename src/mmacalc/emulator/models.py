@@ -34,6 +34,7 @@ from .exact import fused_multiply_add, rounding_sum, to_odd, two_sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -93,7 +94,7 @@ def _aligned(a: Numbers, b: Numbers, c: Numbers, fraction: int) -> Array:
     scale = 2.0**fraction / np.maximum((a.power * b.power).max(axis=0), c.power)
     products *= scale
     np.trunc(products, out=products)
-    total = products.sum(axis=0)
+    total: Array = products.sum(axis=0)
     total += np.trunc(c.value * scale)
     total /= scale
     total += 0.0  # a sum of integers has no minus zero
@@ -283,4 +284,15 @@ def I(a: Array, b: Array, c: NDArray[np.int64], saturate: bool, operation: str =
     return ((total + 2**31) & 0xFFFFFFFF) - 2**31
 
 
-MODELS = {"T": T, "R": R, "R8": R8, "P": P, "X": X, "F": F, "S": S, "M16": M16, "M32": M32, "I": I}
+MODELS: dict[str, Callable[..., Any]] = {
+    "T": T,
+    "R": R,
+    "R8": R8,
+    "P": P,
+    "X": X,
+    "F": F,
+    "S": S,
+    "M16": M16,
+    "M32": M32,
+    "I": I,
+}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import Error
-from .call import Call, Places, call
-from .matrices import checked, compute, reference_case
+from .call import Call, call
+from .case import reference_case
+from .matrices import checked, compute
+from .places import Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ def files(
         if name == "K" and made.sparsity and made.sparsity.period == 2:
             codes = np.stack([2 * codes, 2 * codes + 1], axis=-1).reshape(codes.shape[0], -1)
         held = "D" if name not in inst.operands else name
-        if not (name == "B" and made.in_memory):
+        if made.in_registers(held):
             place = made.places(held, natural=name in "AB")
             before[held] = np.zeros((place.registers, place.lanes), np.uint32)
             scatter(before[held], codes, place)
@@ -130,7 +132,7 @@ def _read(made: Call, name: str, value: ArrayLike) -> Array:
     """The matrix of encodings that an operand's registers hold."""
     if name not in ("C", *made.inst.operands):
         raise Error(f"{made.inst.name} has no operand {name}; it has {', '.join(made.inst.operands)}")
-    if name == "B" and made.in_memory:
+    if name == "B" and "wgmma" in made.inst.features:
         return checked(made, name, value)
     if name == "C" and np.ndim(value) == 0:
         return np.broadcast_to(checked(made, name, value), made.shapes[name])
@@ -161,19 +163,21 @@ def gather(file: Array, place: Places) -> Array:
     """The elements at given places (the first copy of each) of register files (..., registers, lanes)."""
     register, lane, lsb = (array[..., 0] for array in (place.register, place.lane, place.lsb))
     words = file.reshape(*file.shape[:-2], -1)
-    low = words[..., register * place.lanes + lane]
+    low: Array = words[..., register * place.lanes + lane]
     if place.bits == 32:
         return low
     target = np.dtype(f"u{max(8, place.bits) // 8}")
     if place.bits == 64:
         high = words[..., (register + 1) * place.lanes + lane]
-        return high.astype(np.uint64) << np.uint64(32) | low
-    found = low >> lsb.astype(np.uint32)
+        pair: Array = high.astype(np.uint64) << np.uint64(32) | low
+        return pair
+    found: Array = low >> lsb.astype(np.uint32)
     if (over := lsb + place.bits > 32).any():
         following = words[..., np.where(over, register + 1, register) * place.lanes + lane]
         shift = np.where(over, 32 - lsb, 0).astype(np.uint32)
         found = np.where(over, found | following << shift, found)
-    return (found & np.uint32((1 << place.bits) - 1)).astype(target)
+    found &= np.uint32((1 << place.bits) - 1)
+    return found.astype(target)
 
 
 def scatter(file: Array, codes: Array, place: Places) -> None:

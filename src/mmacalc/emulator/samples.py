@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from ..errors import Error
-from ..formats import FORMATS
 from .decode import decode, encode, largest, round_to_format
+from .matrices import dot
 from .models import MODELS, numbers
 
 TYPE_CHECKING = False
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..formats import Format
-    from ..record import Instruction
     from .call import Call
 
     Array = NDArray[Any]
@@ -62,8 +61,8 @@ def random(made: Call, seed: int) -> dict[str, Array]:
         kept = generator.random(shape).argsort(axis=-1) < made.sparsity.entries
         result["a"] = result["a"] * np.repeat(kept, made.sparsity.unit, axis=-1).reshape(result["a"].shape)
     for name in ("SA", "SB") if made.block_size else ():
-        values = 2.0 ** generator.integers(-2, 3, made.shapes[name])
-        result[f"scale_{name[1].lower()}"] = encode(values, made.formats[name])
+        scales = 2.0 ** generator.integers(-2, 3, made.shapes[name])
+        result[f"scale_{name[1].lower()}"] = encode(scales, made.formats[name])
     return result
 
 
@@ -79,7 +78,7 @@ def _counting(made: Call) -> Array:
 def identity(made: Call) -> dict[str, Array]:
     """A with ones where row and k are equal, B that counts, C zero: D is B's first rows."""
     a = np.zeros(_dense(made, "A"))
-    a[..., :, :] = np.eye(*a.shape[-2:])
+    a[..., :, :] = np.eye(a.shape[-2], a.shape[-1])
     return {"a": a, "b": _counting(made), "c": np.zeros(made.shapes["C"])}
 
 
@@ -91,7 +90,9 @@ def one_hot(made: Call, row: int, k: int) -> dict[str, Array]:
     """
     a = np.zeros(_dense(made, "A"))
     if row >= a.shape[-2] or k >= a.shape[-1]:
-        raise Error(f"A of {made.inst.name} has no [{row}][{k}]: rows are 0 to {a.shape[-2] - 1}, k 0 to {a.shape[-1] - 1}")
+        raise Error(
+            f"A of {made.inst.name} has no [{row}][{k}]: rows are 0 to {a.shape[-2] - 1}, k 0 to {a.shape[-1] - 1}"
+        )
     a[..., row, k] = 1
     return {"a": a, "b": _counting(made), "c": np.zeros(made.shapes["C"])}
 
@@ -131,14 +132,14 @@ def witness(made: Call, tries: int = 4000) -> Witness | None:
 
     Candidates are signed powers of two, few of them not zero; the instruction itself computes each answer.
     """
-    model, inst = made.numerics.model, made.inst
+    model, stored = made.numerics.model, made.shapes["A"][-1]
     if model == "I":
         return None
-    whole = made.numerics.parameters.get("group", inst.k) == inst.k
+    whole = made.numerics.parameters.get("group", stored) == stored
     own = {"X": "exact", "F": "fused"}.get(model) if whole else None
     generator = np.random.default_rng(0)
     for used in (1, 2, 3, 4, 6, 8):
-        if used <= inst.k:
+        if used <= stored:
             a, b, c = _candidates(made, generator, used, tries)
             found = _computed(made, a, b, c)
             finite = np.isfinite(np.stack(list(found.values()))).all(axis=0)
@@ -156,13 +157,12 @@ def witness(made: Call, tries: int = 4000) -> Witness | None:
 
 
 def _candidates(made: Call, generator: np.random.Generator, used: int, tries: int) -> tuple[Array, Array, Array]:
-    """Dot products with `used` products that are not zero, in the first k's of their groups."""
-    inst, form = made.inst, made.formats["A"]
-    a, b = np.zeros((tries, inst.k)), np.zeros((tries, inst.k))
+    """Dot products of which the first `used` products are not zero."""
+    form, stored = made.formats["A"], made.shapes["A"][-1]
+    a, b = np.zeros((tries, stored)), np.zeros((tries, stored))
     lowest, highest = 1 - form.bias - form.mantissa, int(np.log2(largest(form.name)))
     span = min(40, max(-lowest, highest))
-    spacing = made.sparsity.period if made.sparsity else 1
-    at = np.arange(used) * spacing % inst.k
+    at = np.arange(used)
     sign = generator.choice([-1.0, 1.0], (tries, used))
     odd = generator.choice([1.0, 1.0, 1.5], (tries, used)) if form.mantissa else 1.0
     a[:, at] = sign * odd * 2.0 ** generator.integers(max(lowest, -span), min(highest, span), (tries, used))
@@ -175,24 +175,11 @@ def _candidates(made: Call, generator: np.random.Generator, used: int, tries: in
 
 
 def _computed(made: Call, a: Array, b: Array, c: Array) -> dict[str, Array]:
-    """The three sums of each candidate, the instruction's by the instruction: candidates on its diagonal."""
-    inst = made.inst
-    lead = (1,) * (inst.blocks > 1)
-    side = min(inst.m, inst.n)
-    count = -(-len(a) // side)
-    rows, columns = np.zeros((count, inst.m, inst.k)), np.zeros((count, inst.k, inst.n))
-    start = np.zeros((count, inst.m, inst.n))
-    which, at = np.divmod(np.arange(len(a)), side)
-    rows[which, at], columns[which, :, at], start[which, at, at] = a, b, c
-    if inst.blocks > 1:
-        rows, columns, start = (np.repeat(x[:, None], inst.blocks, axis=1) for x in (rows, columns, start))
-    results = inst.multiply(rows, columns, start, wave=made.wave, **made.fields)
-    result = results[(which, *[0] * len(lead), at, at)].astype(np.float64)
+    """The three sums of each candidate, the instruction's by the instruction."""
+    result = dot(made.inst, a, b, c, **made.fields).astype(np.float64)
     out = made.formats["D"]
     forms = [made.formats[name] for name in "ABC"]
-    x, y, z = (
-        numbers(round_to_format(np.asarray(v, np.float64), form), form) for v, form in zip((a.T, b.T, c), forms)
-    )
+    x, y, z = (numbers(round_to_format(np.asarray(v, np.float64), form), form) for v, form in zip((a.T, b.T, c), forms))
     with np.errstate(all="ignore"):
         fused = MODELS["F"](x, y, z, out)
         exact = _exact(a, b, c) if out.name == "f64" else MODELS["X"](x, y, z, out)

@@ -65,10 +65,11 @@ def compress(dense: NDArray[Any], zero: NDArray[np.bool_], shape: Sparsity, name
     if full.any():
         *_, row, group = (int(x) for x in np.argwhere(full)[0])
         first = group * shape.period
+        what = f"{shape.entries} pairs" if shape.unit > 1 else f"{shape.kept} value{'s' * (shape.kept > 1)}"
         raise Error(
-            f"A of {name} is not {shape.kept}:{shape.period} sparse: row {row} has more than {shape.kept} values that "
-            f"are not zero in k = {first} to {first + shape.period - 1}; give the stored values, with index=, or a "
-            "matrix with the zeros in place"
+            f"A of {name} is not {shape.kept}:{shape.period} sparse: row {row} has more than {what} that are not zero "
+            f"in k = {first} to {first + shape.period - 1}; give the stored values, with index=, or a matrix with the "
+            "zeros in place"
         )
     # Used positions first, each in order; what is left over fills up with unused ones from the start.
     order = np.argsort(~used, axis=-1, kind="stable")[..., : shape.entries]

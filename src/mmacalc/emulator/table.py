@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ..errors import Error
 from ..formats import named
 
 TYPE_CHECKING = False
@@ -50,7 +51,7 @@ FNUZ = ("e4m3fnuz", "e5m2fnuz")
 INTEGERS = ("i8", "u8", "i4", "u4", "iu8", "iu4", "b1")
 
 # fmt: off
-ROWS = (
+ROWS: tuple[tuple[tuple[str, ...], dict[str, Any], str, dict[str, Any], str, str], ...] = (
     ((), {"inputs": INTEGERS}, "I", {}, ONE, "the vendors' ISA documents"),
     ((), {"inputs": ("f64",)}, "F", {}, ONE, MMA_SIM),
 
@@ -87,14 +88,16 @@ ROWS = (
     (HOPPER, {"inputs": FP8, "kinds": ("wgmma",), "outputs": ("f16",)}, "T", {"group": 32, "fraction": 13}, TWO, BOTH),
     (HOPPER, {"inputs": FP8, "outputs": ("f16",)}, "M16", {"fraction": 25}, HARDWARE, f"{KHATTAK}, H100, H200"),
     (HOPPER, {"inputs": FP8, "outputs": ("f32",)}, "M32", {"fraction": 25}, ASSUMED, "as on B200"),
-    (B200, {"inputs": (*HALF, "tf32"), "kinds": ("mma",)}, "T", {"group": None, "fraction": 25}, HARDWARE,
+    (B200, {"inputs": (*HALF, "tf32"), "kinds": ("mma", "wmma")}, "T", {"group": None, "fraction": 25}, HARDWARE,
      f"{BOTH}, B200"),
     (B200, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f16",)}, "M16", {"fraction": 25}, HARDWARE,
      f"{KHATTAK}, B200"),
     (B200, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f32",)}, "M32", {"fraction": 25}, HARDWARE,
      f"{KHATTAK}, B200"),
-    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f16",)}, "M16", {"fraction": 25}, ASSUMED, "as on B200"),
-    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f32",)}, "M32", {"fraction": 25}, ASSUMED, "as on B200"),
+    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f16",)}, "M16", {"fraction": 25}, ASSUMED,
+     "as on B200"),
+    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f32",)}, "M32", {"fraction": 25}, ASSUMED,
+     "as on B200"),
     ((*BLACKWELL, *BLACKWELL_RTX), {"inputs": ("e2m1",), "name": "mxf4"}, "S", {"group": 16, "fraction": 35}, ONE,
      MMA_SIM),
     ((*BLACKWELL, *BLACKWELL_RTX), {"inputs": (*HALF, "tf32", *NARROW)}, "T", {"group": None, "fraction": 25}, ONE,
@@ -126,7 +129,7 @@ EXPLANATIONS = {
         "accumulator, each addition rounded to nearest even in f32. Subnormal inputs and results become zero.{chain}"
     ),
     "X": "The exact sum of {group} products and the accumulator, rounded once to nearest even.{chain}",
-    "F": "A chain of fused multiply-adds in the order of k, starting from the accumulator, each rounded once ({round}).",
+    "F": "A chain of fused multiply-adds in the order of k, from the accumulator on, each rounded once ({round}).",
     "S": (
         "Each run of {group} products is added exactly and multiplied by its two scales; the results and the "
         "accumulator are cut toward zero {fraction} fraction bits below the largest exponent of the scales and of the "
@@ -141,7 +144,7 @@ EXPLANATIONS = {
         "All products are cut toward zero {fraction} fraction bits below their largest exponent, added exactly and cut "
         "toward zero to f32; the accumulator is added last, rounded to nearest even."
     ),
-    "I": "Exact integer arithmetic; the sum wraps modulo 2^32, or saturates to int32 where the instruction {saturates}.",
+    "I": "Exact integer arithmetic; the sum wraps modulo 2^32, or saturates to int32 if the instruction {saturates}.",
 }
 
 SPECIALS = {
@@ -169,7 +172,7 @@ class Numerics(namedtuple("Numerics", "model parameters provenance source explan
 
 
 def kind(inst: Instruction) -> str:
-    """The sort of an instruction: mfma, smfmac, wmma, swmmac, mma or wgmma.
+    """The sort of an instruction: mfma, smfmac, wmma (of AMD, and of NVIDIA), swmmac, mma or wgmma.
 
     >>> import mmacalc
     >>> kind(mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16"))
@@ -182,11 +185,16 @@ def kind(inst: Instruction) -> str:
 def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     """The arithmetic model of an instruction; `modifiers` matter where a field chooses the formats.
 
+    Raises:
+        Error: the instruction only moves a matrix (ldmatrix).
+
     >>> import mmacalc
     >>> found = numerics(mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16"))
     >>> found.model, found.parameters, found.provenance
     ('R', {'group': 8}, 'two sources agree')
     """
+    if not {"A", "B"} <= set(inst.operands):
+        raise Error(f"{inst.name} moves a matrix and computes nothing, so it has no arithmetic model")
     fields = inst.resolved(modifiers)
     formats = {operand: inst.format(operand, fields).name for operand in "ABCD"}
     model, parameters, provenance, source = _row(inst, formats)
@@ -196,9 +204,10 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
         parameters["group"] = min(parameters["group"] or stored, stored)
     if model == "F" and formats["D"] == "f64" and "rounding" in inst.facts:
         parameters["rounding"] = inst.facts["rounding"]
-    if inst.sparse and inst.architecture.vendor == "nvidia" and model != "I":
+    if inst.architecture.vendor == "nvidia" and model != "I" and (inst.sparse or kind(inst) == "wmma"):
         provenance = ASSUMED
-        source = f"the dense model over the selected products; dense: {source}"
+        likewise = "the dense model over the selected products; dense" if inst.sparse else "as mma.sync"
+        source = f"{likewise}: {source}"
     return Numerics(model, parameters, provenance, source, _explain(inst, model, parameters, formats, stored))
 
 

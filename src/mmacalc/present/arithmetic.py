@@ -39,6 +39,12 @@ def numerics_data(numerics: Numerics) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def arithmetic_lines(instruction: Instruction) -> tuple[str, str, str]:
+    """The model of an instruction as the lines of a detail page."""
+    found = instruction.numerics
+    return ("Arithmetic:", f"    {found.explanation}", f"    Provenance: {found.provenance} ({found.source})")
+
+
 def numerics_text(numerics: Numerics) -> str:
     """A model in a paragraph, how sure it is in a line below."""
     named = ", ".join(f"{name} {value}" for name, value in numerics.parameters.items())
@@ -79,7 +85,7 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
         "max_ulps": comparison.max_ulps,
         "within_rounding": comparison.rounding,
         "differences": [
-            {"index": list(d.index), "given": plain(d.given), "expected": plain(d.expected), "ulps": d.ulps}
+            {"element": list(d.element), "given": plain(d.given), "expected": plain(d.expected), "ulps": d.ulps}
             for d in comparison.differences
         ],
         "where": list(comparison.where),
@@ -125,7 +131,7 @@ def _verdict(comparison: Comparison) -> list[str]:
 def _elements(comparison: Comparison, inst: Instruction) -> str:
     rows = []
     for difference in comparison.differences[:SHOWN]:
-        *lead, row, column = difference.index
+        *lead, row, column = difference.element
         name = f"D[{row}][{column}]"
         if lead:
             name += f".B{lead[-1]}" if inst.blocks > 1 else f" of {lead[-1]}"

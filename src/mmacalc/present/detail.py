@@ -17,7 +17,7 @@ _COORDINATES = {
 }  # fmt: skip
 
 
-def page(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
+def page(instruction: Instruction, fields: Mapping[str, int] = {}, further: bool = True) -> str:
     """Everything about one instruction, line for line as AMD's tool prints it, and further lines for what that
     tool does not know: formats that a field chooses, scales, and how sure each part is.
 
@@ -26,6 +26,7 @@ def page(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
     Args:
         instruction: which.
         fields: the values of fields that choose formats. With none, the page has a table of all formats.
+        further: whether to add the compiler's intrinsics and the arithmetic, which AMD's pages do not have.
     """
     lines = [
         *_encoding(instruction),
@@ -36,6 +37,7 @@ def page(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
         *_modifiers(instruction),
         *_mappings(instruction, fields),
         *_provenance(instruction),
+        *(_further(instruction) if further else ()),
     ]
     return heading(instruction) + "".join(f"    {line}\n" for line in lines)
 
@@ -71,7 +73,8 @@ def _execution(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[
     if cycles is not None:
         yield f"    Execution cycles: {cycles}"
         yield f"    {count}/{unit}/cycle: {instruction.throughput(**fields)}"
-    yield f"    Can co-execute with VALU: {valu_cycles is not None}"
+    unknown = valu_cycles is None and instruction.provenance_of("valu_cycles") == "unconfirmed"
+    yield f"    Can co-execute with VALU: {'not known' if unknown else valu_cycles is not None}"
     if valu_cycles is not None:
         yield f"    VALU co-execution cycles possible: {valu_cycles}"
     if "narrow_cycles" in instruction.facts and not fields:
@@ -207,3 +210,15 @@ def _provenance(instruction: Instruction) -> Iterator[str]:
         yield "Provenance:"
         yield from (f"    {text}: {word}" for text, word in doubtful.items())
         yield from (f"    Note: {note}" for note in instruction.notes)
+
+
+def _further(instruction: Instruction) -> Iterator[str]:
+    from ..isa.intrinsics import intrinsics
+    from .arithmetic import arithmetic_lines
+
+    for wave in sorted(instruction.architecture.waves):
+        for intrinsic in intrinsics(instruction, wave):
+            yield "Compiler intrinsic:"
+            yield f"    {intrinsic.prototype}"
+            yield f"    {intrinsic.declaration}"
+    yield from arithmetic_lines(instruction)

@@ -1,7 +1,8 @@
 """The same answers as JSON, with stable keys.
 
-Every answer is one object with `schema_version`, `query`, `architecture`, `instruction` and `provenance`; the
-schema version rises when a key changes its meaning or goes away, not when one is added.
+Every answer is one object with `schema_version` and `query`. One about an instruction also has `architecture`,
+`instruction` and `provenance`; a list of instructions has these in each of its `instructions`. The schema version
+rises when a key changes its meaning or goes away, not when one is added.
 """
 
 from __future__ import annotations
@@ -65,9 +66,10 @@ def detail(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
     for wave in sorted(instruction.architecture.waves):
         operands = {name: instruction.operand(name, wave, **fields) for name in instruction.register_operands}
         waves[str(wave)] = {name: _described(operand) for name, operand in operands.items()}
+    cycles = instruction.cycles_for(**fields)
     return document(
         "detail-instruction",
-        **{**summary(instruction), "cycles": instruction.cycles_for(**fields)},
+        **{**summary(instruction), "cycles": cycles},
         chosen=dict(fields),
         format_choices=[_choice(instruction, *choice) for choice in instruction.choices.items()],
         cycles_provenance=instruction.provenance_of("cycles"),
@@ -77,10 +79,36 @@ def detail(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
         valu_cycles=instruction.valu_cycles_for(**fields),
         register_alignment_bytes=instruction.architecture.facts.get("register_alignment"),
         accumulator_registers=instruction.architecture.facts.get("accumulators"),
-        modifiers={name: list(values) for name, values in instruction.modifier_limits().items()},
+        operations_per_unit_and_cycle=None if cycles is None else instruction.throughput(**fields),
+        unit=instruction.architecture.facts.get("unit"),
+        prefix_opcode=instruction.facts.get("prefix_opcode"),
+        modifiers=_modifiers(instruction),
+        numerics=_numerics(instruction, fields),
         waves=waves,
-        **(_ptx_facts(instruction) if is_ptx(instruction) else {}),
+        **(_ptx_facts(instruction) if is_ptx(instruction) else _amd_facts(instruction)),
     )
+
+
+def _modifiers(instruction: Instruction) -> dict[str, list[int]]:
+    """The values that each modifier can take, on some wave size and with some value of the others."""
+    found: dict[str, set[int]] = {}
+    for wave in instruction.architecture.waves:
+        for cbsz in instruction.modifier_limits(wave).get("cbsz", (0,)):
+            for name, values in instruction.modifier_limits(wave, cbsz).items():
+                found.setdefault(name, set()).update(values)
+    return {name: sorted(values) for name, values in found.items()}
+
+
+def _amd_facts(instruction: Instruction) -> dict[str, Any]:
+    """The compiler's intrinsics by wave size, and the arithmetic."""
+    from ..isa.intrinsics import intrinsics
+    from .arithmetic import numerics_data
+
+    waves = sorted(instruction.architecture.waves)
+    return {
+        "intrinsics": {str(wave): [one._asdict() for one in intrinsics(instruction, wave)] for wave in waves},
+        "arithmetic": numerics_data(instruction.numerics),
+    }
 
 
 def _ptx_facts(instruction: Instruction) -> dict[str, Any]:
@@ -97,6 +125,14 @@ def _choice(instruction: Instruction, field: str, operand: str) -> dict[str, Any
         about = {"value": value, "format": chosen.format.name, "format_title": chosen.format.title}
         values.append({**about, "bits": chosen.format.bits, "registers": chosen.registers, "pattern": chosen.pattern})
     return {"field": field, "operand": operand, "values": values}
+
+
+def _numerics(instruction: Instruction, fields: Mapping[str, int]) -> dict[str, Any] | None:
+    """The arithmetic model, of an instruction that computes."""
+    from ..emulator import numerics
+    from .arithmetic import numerics_data
+
+    return None if "move" in instruction.features else numerics_data(numerics(instruction, **fields))
 
 
 def _described(operand: Operand) -> dict[str, Any]:

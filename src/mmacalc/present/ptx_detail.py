@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..catalog._ptx import spoken
 from ..catalog._sass import becomes
-from ..emulator.table import numerics
 from ..rules.shared_memory import FIELDS, SWIZZLES
 from . import formulas
+from .arithmetic import arithmetic_lines, numerics_data
 from .text import heading
 
 TYPE_CHECKING = False
@@ -44,8 +44,7 @@ def facts(inst: Instruction) -> dict[str, Any]:
         "fragment_registers": inst.facts.get("registers"),
     }
     if inst.flops and "move" not in inst.features:
-        model = numerics(inst)
-        found["arithmetic"] = {**model._asdict(), "parameters": dict(model.parameters)}
+        found["arithmetic"] = numerics_data(inst.numerics)
     return found
 
 
@@ -176,10 +175,7 @@ def _runs(targets: list[str], every: tuple[str, ...]) -> str:
 def _arithmetic(inst: Instruction) -> Iterator[str]:
     if not inst.flops or "move" in inst.features:
         return
-    model = numerics(inst)
-    yield "Arithmetic:"
-    yield f"    {model.explanation}"
-    yield f"    Provenance: {model.provenance} ({model.source})"
+    yield from arithmetic_lines(inst)
 
 
 def _mappings(inst: Instruction) -> Iterator[str]:

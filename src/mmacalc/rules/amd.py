@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from ..errors import Error
 from ..layout import Layout
 from ..modifiers import BLGP, index_set
 from .placement import Placement, packed
@@ -50,12 +51,24 @@ def _layout(text: str, axes: tuple[str, ...], sizes: tuple[tuple[str, int], ...]
 
 
 def place(shape: Shape, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
-    """The placement of one operand of an MFMA, SMFMAC, WMMA or SWMMAC instruction, or of its scales."""
-    if operand in ("SA", "SB"):
-        return _scale(shape, operand, wave, fields)
-    if operand in "CD":
-        return _result(shape, operand, wave, fields)
-    return _input(shape, operand, wave, fields)
+    """The placement of one operand of an MFMA, SMFMAC, WMMA or SWMMAC instruction, or of its scales.
+
+    Raises:
+        Error: the digits that the family gives this shape do not multiply to its sizes, or overflow the wave.
+    """
+    rule = {"SA": _scale, "SB": _scale, "C": _result, "D": _result}.get(operand, _input)
+    try:
+        placement = rule(shape, operand, wave, fields)
+        layout, whole = placement.layout, {"block": shape.blocks, "i": shape.m, "j": shape.n, "k": shape.k}
+        fits = layout.extents == tuple([whole[axis] for axis in layout.axes]) and layout.spans["lane"] <= wave
+    except (Error, ZeroDivisionError):
+        fits = False
+    if not fits:
+        raise Error(
+            f"catalog line of {shape.name}: {operand} of {shape.m} x {shape.n} x {shape.k} in {shape.blocks} blocks "
+            f"does not fit the layout family '{shape.architecture.layout}'"
+        )
+    return placement
 
 
 def _input(shape: Shape, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:

@@ -1,0 +1,57 @@
+"""Encode matrix instructions of AMD as machine code, byte for byte as LLVM does.
+
+    mmacalc assemble -a gfx942 "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1" --fields
+
+Prints one line of bytes per instruction, in memory order. With --fields, the encoding is drawn with every field, its
+bits (numbered as in AMD's ISA guides) and its meaning. The text may have several lines, labels, comments and .long;
+"-" reads it from standard input.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .parser import Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """The architecture, the text, and what to print."""
+    from .parser import whole_number
+
+    parser.add_argument(
+        "-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture or target, such as gfx942"
+    )
+    parser.add_argument("-w", "--wavefront", metavar="SIZE", type=whole_number, help="32 or 64 (RDNA; default 32)")
+    parser.add_argument("text", help="the instruction, or several on lines of their own; - reads standard input")
+    parser.add_argument("--fields", action="store_true", help="draw the encoding with every field")
+    parser.add_argument("--json", action="store_true", help="answer with JSON")
+
+
+def run(options: Namespace) -> str:
+    """The bytes of every statement."""
+    from ..isa.assembler import assemble_lines
+
+    text = sys.stdin.read() if options.text == "-" else options.text
+    lines = assemble_lines(text, options.architecture, options.wavefront)
+    if options.json:
+        from ..isa.disassembler import disassemble
+        from ..present.encodings import fields
+        from ..present.json_text import document
+
+        answers = []
+        for line in lines:
+            shown = disassemble(line.code, options.architecture, options.wavefront)
+            answer = {"text": shown, "bytes": line.code.hex(), "size": len(line.code)}
+            if options.fields and line.form:
+                answer |= {"encoding": line.form.encoding.name, "fields": fields(line)}
+            answers.append(answer)
+        return document("assemble", architecture=options.architecture, instructions=answers)
+    if not options.fields:
+        return "".join(f"{line.code.hex(' ')}\n" for line in lines)
+    from ..present.encodings import figure
+
+    return "\n".join(f"{line.code.hex(' ')}\n{figure(line) if line.form else ''}" for line in lines)

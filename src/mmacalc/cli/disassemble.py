@@ -1,0 +1,58 @@
+"""Decode machine code of AMD: the text that LLVM prints, and .long for whatever is no matrix instruction.
+
+    mmacalc disassemble -a gfx942 "00 81 cc d3 10 25 02 04"
+    mmacalc disassemble -a gfx950 kernel.hsaco
+
+Takes bytes in hexadecimal, in memory order, or 32-bit words: groups with 0x, or several of eight digits, as objdump
+prints them. Or a file: such text, a listing of llvm-objdump, raw bytes, or an ELF code object, whose .text is decoded
+(that needs pyelftools).
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .parser import Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """The architecture, the code, and what to print."""
+    from .parser import whole_number
+
+    parser.add_argument(
+        "-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture or target, such as gfx950"
+    )
+    parser.add_argument("-w", "--wavefront", metavar="SIZE", type=whole_number, help="32 or 64 (RDNA; default 32)")
+    parser.add_argument("code", nargs="+", help="hexadecimal, or the path of a file")
+    parser.add_argument("--json", action="store_true", help="answer with JSON")
+
+
+def run(options: Namespace) -> str:
+    """The text of the code."""
+    from ..isa.disassembler import instructions
+
+    found = instructions(_code(options.code), options.architecture, options.wavefront)
+    if options.json:
+        from ..present.json_text import document
+
+        answers = [{"offset": 4 * at, "text": text} for at, text in found]
+        return document("disassemble", architecture=options.architecture, instructions=answers)
+    return "".join(f"{text}\n" for _, text in found)
+
+
+def _code(given: list[str]) -> bytes:
+    from ..isa.objects import read, read_hexadecimal
+
+    if len(given) > 1 or not os.path.exists(given[0]):
+        return read_hexadecimal(" ".join(given), f"'{given[0][:60]}'")
+    try:
+        with open(given[0], "rb") as file:
+            return read(file.read(), given[0])
+    except OSError as error:
+        raise Error(f"cannot read '{given[0]}': {error.strerror}") from None

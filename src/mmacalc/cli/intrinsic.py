@@ -1,0 +1,75 @@
+"""Show how a compiler reaches an instruction: clang's builtin with its prototype, and the LLVM intrinsic.
+
+    mmacalc intrinsic -a gfx942 v_mfma_f32_16x16x16_f16
+    mmacalc intrinsic -a gfx942 __builtin_amdgcn_mfma_f32_16x16x16f16
+
+`float x4` is a vector of four floats; `imm` marks arguments that must be constants.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ..isa.intrinsics import Intrinsic
+    from ..record import Instruction
+    from .parser import Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """The architecture and the instruction."""
+    from .parser import whole_number
+
+    parser.add_argument(
+        "-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture or target, such as gfx942"
+    )
+    parser.add_argument("-w", "--wavefront", metavar="SIZE", type=whole_number, help="32 or 64 (RDNA; default 32)")
+    parser.add_argument("name", help="an instruction, or the name of a builtin or intrinsic")
+    parser.add_argument("--json", action="store_true", help="answer with JSON")
+
+
+def run(options: Namespace) -> str:
+    """The builtins of one instruction."""
+    from ..catalog import instruction
+    from ..isa.intrinsics import by_name, intrinsics
+
+    if options.name.startswith(("__builtin", "llvm.")):
+        inst, one = by_name(options.architecture, options.name)
+        found: tuple[Intrinsic, ...] = (one,)
+    else:
+        inst = instruction(options.architecture, options.name)
+        found = intrinsics(inst, options.wavefront)
+    if options.json:
+        from ..present.json_text import document
+
+        answers = [_as_json(one) for one in found]
+        return document("intrinsic", architecture=inst.arch, instruction=inst.name, intrinsics=answers)
+    return f"{inst.name}\n" + "\n".join(_text(one) for one in found) if found else _none(inst)
+
+
+def _none(inst: Instruction) -> str:
+    scaled = inst.name.replace("v_mfma", "v_mfma_scale")
+    note = f"; the builtin of {scaled} with constant scales becomes it" if inst.choices else ""
+    return f"{inst.name}\n  no builtin of its own{note}\n"
+
+
+def _text(one: Intrinsic) -> str:
+    arguments = [
+        f"    {name:12} {kind}{', an immediate' if at in one.immediates else ''}\n"
+        for at, (name, kind) in enumerate(zip(one.arg_names, one.arg_types))
+    ]
+    return f"  {one.prototype}\n{''.join(arguments)}  {one.llvm_intrinsic}\n    {one.declaration}\n"
+
+
+def _as_json(one: Intrinsic) -> dict[str, object]:
+    return {
+        "builtin": one.builtin,
+        "prototype": one.prototype,
+        "return_type": one.return_type,
+        "arg_types": list(one.arg_types),
+        "arg_names": list(one.arg_names),
+        "immediates": list(one.immediates),
+        "llvm_intrinsic": one.llvm_intrinsic,
+        "declaration": one.declaration,
+    }

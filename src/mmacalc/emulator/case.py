@@ -1,0 +1,74 @@
+"""One computation that can be repeated with changes: what a diagnosis works on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .call import Call, call
+from .decode import decode
+from .matrices import checked, compute, extras, prepared, rounded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..record import Instruction
+
+    Array = NDArray[Any]
+
+__all__ = ["Case", "reference_case"]
+
+
+class Case:
+    """An instruction with its inputs as checked codes, to be run again with some of them replaced.
+
+    Attributes:
+        made, codes: the call and its inputs, by operand; expected: the right D, as codes.
+        values: the inputs as they were given, where they were values.
+        turned: whether the D to compare with came as (N, M).
+    """
+
+    def __init__(self, made: Call, codes: dict[str, Array], values: Mapping[str, Array]) -> None:
+        self.made, self.codes, self.values, self.turned = made, codes, values, False
+        self.expected = self.run()
+
+    def run(self, **replaced: Array) -> Array:
+        """D's codes, with some inputs replaced."""
+        return compute(self.made, {**self.codes, **replaced}, rearrange=True)
+
+    def run_as(self, made: Call) -> Array:
+        """D's codes when another call gets the same inputs."""
+        return compute(made, self.codes, rearrange=True)
+
+    def magnitude(self) -> Array:
+        """The sum of the magnitudes of all products and of C, for each element of D."""
+        made = self.made
+        a, b = (
+            np.abs(np.nan_to_num(decode(self.codes[x], made.formats[x], made.signed[x]).astype(np.float64)))
+            for x in "AB"
+        )
+        c = np.abs(np.nan_to_num(decode(self.codes["C"], made.formats["C"]).astype(np.float64)))
+        if made.rearranged["A"] is not None or made.rearranged["B"] is not None or made.sparsity or made.block_size:
+            scale = 1.0
+            for x in ("SA", "SB") if made.block_size else ():
+                scale *= float(np.nan_to_num(decode(self.codes[x], made.formats[x])).max(initial=0))
+            return np.full_like(c, a.max(initial=0) * b.max(initial=0) * scale * made.inst.k) + c
+        total: Array = a @ b + c
+        return total
+
+
+def reference_case(
+    inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike, bits: bool, rest: Mapping[str, Any]
+) -> Case:
+    """The `Case` of the arguments of `multiply`, or of `multiply_bits` if `bits`."""
+    options = dict(rest)
+    further = [options.pop(name, None) for name in ("index", "scale_a", "scale_b")]
+    flags = [bool(options.pop(name, False)) for name in ("clamp", "satfinite")]
+    made = call(inst, options.pop("wave", None), options, *flags)
+    given = {"A": np.asarray(a), "B": np.asarray(b), "C": np.asarray(c)}
+    codes = {name: (checked if bits else rounded)(made, name, value) for name, value in given.items()}
+    codes |= extras(made, *further)
+    return Case(made, prepared(made, codes), {} if bits else given)

@@ -1,0 +1,80 @@
+"""Where the elements of a matrix lie in a register file, as arrays for NumPy to index with."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from math import prod
+
+import numpy as np
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ..record import Operand
+
+    Array = NDArray[Any]
+
+__all__ = ["Places", "located", "shared_k"]
+
+
+class Places(namedtuple("Places", "register lane lsb bits registers lanes")):
+    """Where the elements of a matrix lie: arrays of the matrix's shape, with the copies of each element last.
+
+    bits: the width of an element; registers, lanes: the size of the operand's register file.
+    """
+
+    __slots__ = ()
+    register: Array
+    lane: Array
+    lsb: Array
+    bits: int
+    registers: int
+    lanes: int
+
+
+def shared_k(operand: Operand) -> int:
+    """How many logical k share one element of an operand of scales."""
+    return prod(operand.layout.sizes[digit] for digit in operand.layout.shared)
+
+
+_kept: dict[tuple[Any, ...], Places] = {}
+
+
+def located(operand: Operand) -> Places:
+    """The places of an operand's elements: of a sparse A and of K those of the stored elements, of scales one for
+    each block of k. Operands that lie alike share one answer."""
+    placement = operand.placement
+    # Layouts are made once for each text and sizes, and kept, so they are told apart by identity.
+    key = (
+        id(placement.layout), *sorted(placement.fields.items()), placement.slot_bits, placement.offset, placement.bits,
+        placement.lanes, operand.name, operand.format.bits, operand.wave, operand.instruction.sparse,
+    )  # fmt: skip
+    if key not in _kept:
+        _kept[key] = _located(operand)
+    return _kept[key]
+
+
+def _located(operand: Operand) -> Places:
+    name, sizes = operand.name, operand.layout.sizes
+    placement, table = operand.placement, operand.table()
+    axes = len(operand.shape) - (operand.axes[0] == "block" and operand.shape[0] == 1)
+    if table.ndim == axes:
+        table = table[..., None]
+    first = table["register"].astype(np.intp) * 32 + table["lsb"]
+    lane = table["lane"].astype(np.intp)
+    if name in ("SA", "SB"):
+        step = np.s_[:, :: shared_k(operand)] if name == "SA" else np.s_[:: shared_k(operand)]
+        first, lane = first[step], lane[step]
+    elif operand.instruction.sparse and name in ("A", "K"):
+        first, lane = (array[..., :: sizes["p"], :] for array in (first, lane))
+        steps = np.arange(sizes["s"])[:, None] * placement.slot_bits
+        first = (first[..., None, :] + steps).reshape(*first.shape[:-2], -1, first.shape[-1])
+        lane = np.repeat(lane, sizes["s"], axis=-2)
+    bits = operand.format.bits
+    if placement.bits != bits and placement.slot_bits != bits:
+        # A group of bytes whose Location covers them whole: e2m1 is in bits 5 to 2, 6-bit types in bits 5 to 0.
+        first = first + (2 if bits == 4 else 0)
+    return Places(first // 32, lane, first % 32, bits, operand.registers, operand.lanes)

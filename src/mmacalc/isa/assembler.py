@@ -1,0 +1,212 @@
+"""The assembler: text in, bytes out, byte for byte LLVM's."""
+
+from __future__ import annotations
+
+from ..errors import Error, did_you_mean
+from .forms import Form, chosen_formats, forms, spellings
+from .operands import Register
+from .syntax import Line, statements
+from .targets import target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .modifiers import Modifier
+    from .operands import Constant, Name
+    from .targets import Target
+
+__all__ = ["Assembled", "assemble", "assemble_lines"]
+
+
+def assemble(text: str, arch: str, wave: int | None = None) -> bytes:
+    """The machine code of matrix instructions.
+
+    Takes every matrix instruction of the target with all operand kinds and modifiers, v_accvgpr_read and
+    v_accvgpr_write, the scale loads, and `.long` for other words; several lines, labels and comments. Spellings
+    that LLVM knows as aliases are taken. The bytes are those of LLVM 22.
+
+    Args:
+        text: assembly, one instruction a line.
+        arch: an architecture, product or compiler target, such as "gfx942".
+        wave: 32 or 64 where the architecture has both; its default if left out.
+
+    Raises:
+        Error: unknown architecture or instruction, or an operand or modifier that it does not take; the message
+            names the operand, what was given and what it takes, and the line if there are several.
+
+    >>> assemble("v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1", "gfx942").hex()
+    '0081ccd310250204'
+    >>> assemble("v_mfma_f32_32x32x16_f16 v[0:15], v[17:18], v[20:23], v[0:15]", "gfx950")
+    Traceback (most recent call last):
+    mmacalc.errors.Error: A of v_mfma_f32_32x32x16_f16 takes 4 registers, even-aligned: v[16:19]; got v[17:18]
+    """
+    return b"".join(line.code for line in assemble_lines(text, arch, wave))
+
+
+class Assembled:
+    """One assembled statement: its form (None for `.long`), the values of its encoding's fields, its bytes."""
+
+    __slots__ = ("code", "form", "values")
+
+    def __init__(self, form: Form | None, values: Mapping[str, int], code: bytes) -> None:
+        self.form, self.values, self.code = form, dict(values), code
+
+
+def assemble_lines(text: str, arch: str, wave: int | None = None) -> list[Assembled]:
+    """Every statement of a text, assembled: as `assemble`, with what the bytes were made of."""
+    where, lines = target(arch, wave), statements(text)
+    if not lines:
+        raise Error("there is nothing to assemble: the text has no instruction")
+    result = []
+    for number, statement in lines:
+        try:
+            result.append(_statement(statement, where))
+        except Error as error:
+            if "\n" in text.strip():
+                raise Error(f"line {number}: {error}") from None
+            raise
+    return result
+
+
+def _statement(text: str, where: Target) -> Assembled:
+    line = Line(text)
+    mnemonic = line.word()
+    if mnemonic == ".long":
+        return Assembled(None, {}, _long(line))
+    form = _find(mnemonic, where, text)
+    given = _operands(line, form)
+    chosen = _modifiers(line, form)
+    values = dict(form.fixed)
+    for modifier in form.modifiers:
+        values[modifier.field] = chosen.get(modifier.name, modifier.default)
+    banks: dict[str, set[str]] = {}
+    for slot, operand in zip(form.slots, given):
+        _check_count(form, slot.name, operand, values)
+        code, bank = slot.encode(operand, slot.count(values), form.name)
+        values[slot.field] = code - 256 if slot.field == "VDST" else code
+        if slot.bank:
+            field, bit = slot.bank
+            values[field] = values.get(field, 0) | bank << bit
+            if isinstance(operand, Register):
+                banks.setdefault(field, set()).add(operand.file)
+    _check_together(form, dict(zip((slot.name for slot in form.slots), given)), banks)
+    word = form.encoding.encode(values)
+    return Assembled(form, form.encoding.decode(word), word.to_bytes(form.encoding.size, "little"))
+
+
+def _long(line: Line) -> bytes:
+    words = [line.integer(".long")]
+    while line.take(","):
+        words.append(line.integer(".long"))
+    if line.peek()[0] != "end" or not all(-(1 << 31) <= word < 1 << 32 for word in words):
+        raise Error(f"'{line.text}': .long takes 32-bit numbers between commas")
+    return b"".join((word & 0xFFFFFFFF).to_bytes(4, "little") for word in words)
+
+
+def _find(mnemonic: str, where: Target, text: str) -> Form:
+    known, lower = spellings(where), mnemonic.lower()
+    if lower in known:
+        return forms(where)[known[lower]]
+    title = f"{where.entry.architecture.title} ({where.name})"
+    if not mnemonic:
+        raise Error(f"'{text[:60]}' does not begin with an instruction")
+    hint = did_you_mean(lower, known)
+    raise Error(f"{title} has no matrix instruction '{mnemonic}'.{hint} `mmacalc -a {where.name} -L` lists them all.")
+
+
+def _operands(line: Line, form: Form) -> list[Register | Constant | Name]:
+    given = []
+    titles = ", ".join(slot.name for slot in form.slots)
+    for slot in form.slots:
+        if given:
+            line.take(",")
+        if line.peek()[0] == "end":
+            raise Error(f"{form.name} takes {len(form.slots)} operands ({titles}); {slot.name} is missing")
+        given.append(line.operand(f"{slot.title} of {form.name}"))
+    return given
+
+
+def _modifiers(line: Line, form: Form) -> dict[str, int]:
+    chosen: dict[str, int] = {}
+    left = list(form.modifiers)
+    names = [modifier.name for modifier in form.modifiers]
+    while True:
+        line.take(",")
+        kind, text = line.peek()
+        if kind == "end":
+            return chosen
+        if text not in names:
+            has = f"its modifiers are {', '.join(names)}" if names else "it has no modifiers"
+            what = f"no modifier '{text}'" if kind == "word" else f"nothing that '{text}' could be after its operands"
+            raise Error(f"{form.name} has {what}; {has}")
+        if text in chosen:
+            raise Error(f"{text} of {form.name} is given twice")
+        line.word()
+        modifier = next(one for one in form.modifiers if one.name == text)
+        if modifier not in left:
+            raise Error(f"{text} of {form.name} is out of order; its modifiers are written {', '.join(names)}")
+        left = left[left.index(modifier) + 1 :]
+        chosen[text] = modifier.checked(_value(line, modifier, form), form.name)
+
+
+def _value(line: Line, modifier: Modifier, form: Form) -> int:
+    if modifier.kind == "flag":
+        return 1
+    where = f"{modifier.name} of {form.name}"
+    line.expect(":", where)
+    if modifier.kind == "bits":
+        return _bits(line, where)
+    if modifier.kind == "choice" and line.peek()[0] == "word":
+        word = line.word()
+        if word not in modifier.names:
+            raise Error(f"{where} is one of {', '.join(modifier.names)}; got {word}")
+        return modifier.names.index(word)
+    return line.integer(where)
+
+
+def _bits(line: Line, where: str) -> int:
+    line.expect("[", where)
+    value = count = 0
+    while True:
+        bit = line.integer(where)
+        if bit not in (0, 1):
+            raise Error(f"{where} is a list of 0 and 1, such as [1,0,0]; got {bit}")
+        value |= bit << count
+        count += 1
+        if not line.take(",") or count == 4:
+            line.expect("]", where)
+            return value
+
+
+def _check_count(form: Form, name: str, operand: Register | Constant | Name, values: Mapping[str, int]) -> None:
+    """Say of an operand whose count a field chooses which field it was."""
+    slot = form.slot(name)
+    if slot is None or isinstance(slot.registers, int) or not isinstance(operand, Register):
+        return
+    field, needed = slot.registers[0], slot.count(values)
+    if operand.file in slot.files and operand.count != needed:
+        modifier = next(one for one in form.modifiers if one.field == field)
+        chosen = (modifier.text(values[field]) or "").strip() or f"{modifier.name}:{values[field]}"
+        example = Register(operand.file, min(operand.first & ~1, 256 - needed), needed)
+        raise Error(f"{name} of {form.name} takes {needed} registers under {chosen}: {example}; got {operand}")
+
+
+def _check_together(form: Form, given: Mapping[str, Register | Constant | Name], banks: Mapping[str, set[str]]) -> None:
+    """What LLVM asks of operands together: C and D in one file, not partly overlapping; few scalar registers."""
+    d, c = given.get("D"), given.get("C")
+    if len(banks.get("ACC_CD", ())) > 1:
+        raise Error(f"C and D of {form.name} are both VGPRs or both AccVGPRs; got D {d} and C {c}")
+    # LLVM checks results of more than four registers, but not those of f8f6f4.
+    inst = form.instruction
+    checked = inst is not None and inst.architecture.layout == "mfma" and not chosen_formats(inst)
+    if checked and isinstance(d, Register) and isinstance(c, Register) and d.count > 4 and c.first != d.first:
+        if abs(c.first - d.first) < d.count:
+            raise Error(f"C of {form.name} is D itself or shares no register with it; got D {d} and C {c}")
+    scalars = {str(one) for one in given.values() if str(one) in _scalar_words(form)}
+    if form.scalar_limit is not None and len(scalars) > form.scalar_limit:
+        raise Error(f"{form.name} reads at most {form.scalar_limit} scalar register; got {' and '.join(scalars)}")
+
+
+def _scalar_words(form: Form) -> set[str]:
+    return {word for slot in form.slots for word in slot.specials}

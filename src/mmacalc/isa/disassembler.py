@@ -1,0 +1,166 @@
+"""The disassembler: bytes in, the text that LLVM prints out, and `.long` for whatever is no matrix instruction.
+
+Each form is compiled into a `Reader`: a mask and a value that its words must match, one table of texts per operand,
+and the printed modifiers remembered by their bits. Decoding an instruction is then a few look-ups.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..errors import Error
+from .forms import Form, forms
+from .lengths import words_of
+from .targets import target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .operands import Slot
+    from .targets import Target
+
+__all__ = ["disassemble", "instructions"]
+
+
+def disassemble(code: bytes, arch: str, wave: int | None = None) -> str:
+    """The assembly text of machine code, one line per instruction, as LLVM 22 prints it.
+
+    Matrix instructions, v_accvgpr_read, v_accvgpr_write and the scale loads are decoded; every other instruction,
+    and data, is passed over as `.long 0x........`, a line for each of its 32-bit words.
+
+    Args:
+        code: the bytes, little-endian, a whole number of 32-bit words.
+        arch: an architecture, product or compiler target, such as "gfx942".
+        wave: 32 or 64 where the architecture has both; its default if left out.
+
+    Raises:
+        Error: unknown architecture, or the length is not a multiple of four bytes.
+
+    >>> disassemble(bytes.fromhex("0081ccd310250204"), "gfx942")
+    'v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1'
+    """
+    return "\n".join([text for _, text in instructions(code, arch, wave)])
+
+
+def instructions(code: bytes, arch: str, wave: int | None = None) -> list[tuple[int, str]]:
+    """As `disassemble`: the text of every instruction, with the number of the 32-bit word at which it begins."""
+    if len(code) % 4:
+        raise Error(f"the code has {len(code)} bytes; instructions are whole 32-bit words, so a multiple of 4")
+    where = target(arch, wave)
+    readers = _readers(where)
+    words = memoryview(bytes(code)).cast("I") if _LITTLE else _swapped(code)
+    found, at, end = [], 0, len(words)
+    while at < end:
+        key, length, text = words[at] >> 16, 0, None
+        for reader in readers.get(key, ()):
+            length, text = reader.read(words, at, end)
+            if length:
+                break
+        if text is not None:
+            found.append((at, text))
+        else:
+            # Bits that no form has are data to LLVM, which goes on at the next word.
+            length = length or (1 if key in readers else words_of(where.generation.name, words, at, end))
+            found += [(at + i, f".long 0x{words[at + i]:08x}") for i in range(length)]
+        at += length
+    return found
+
+
+_LITTLE = memoryview(b"\1\0\0\0").cast("I")[0] == 1
+
+
+def _swapped(code: bytes) -> Sequence[int]:
+    return [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code), 4)]
+
+
+@cache
+def _readers(where: Target) -> dict[int, tuple[Reader, ...]]:
+    """The readers by the upper half of an instruction's first word, longer forms first."""
+    found: dict[int, list[Reader]] = {}
+    for form in forms(where).values():
+        reader = Reader(form)
+        found.setdefault(reader.value >> 16 & 0xFFFF, []).append(reader)
+    return {key: tuple(sorted(readers, key=lambda one: -one.words)) for key, readers in found.items()}
+
+
+class Reader:
+    """One form, compiled for decoding. `words` is its length; `mask` and `value` what its bits must match."""
+
+    __slots__ = ("_choices", "_free", "_modifiers", "_name", "_plans", "_suffixes", "form", "mask", "value", "words")
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.words = form.encoding.size // 4
+        self.mask, self.value = form.encoding.template(form.fixed, form.free)
+        fields = form.encoding.fields
+        self._modifiers = [(modifier, fields[modifier.field]) for modifier in form.modifiers]
+        self._free = sum(field.mask for _, field in self._modifiers)
+        self._name = form.name
+        self._suffixes: dict[int, str | None] = {}
+        self._choices = {slot.registers[0] for slot in form.slots if not isinstance(slot.registers, int)}
+        self._plans: dict[tuple[int, ...], tuple[tuple[int, int, int, tuple[str | None, ...]], ...]] = {}
+
+    def read(self, words: Sequence[int], at: int, end: int) -> tuple[int, str | None]:
+        """The instruction that begins at a word: its length in words, 0 if it is none of this form, and its text,
+        None if an operand or modifier of it has no text."""
+        if at + self.words > end:
+            return 0, None
+        word = words[at] | words[at + 1] << 32
+        if self.words == 4:
+            word |= words[at + 2] << 64 | words[at + 3] << 96
+        if word & self.mask != self.value:
+            return 0, None
+        bits = word & self._free
+        try:
+            suffix = self._suffixes[bits]
+        except KeyError:
+            suffix = self._suffixes[bits] = self._suffix(word)
+        if suffix is None:
+            return self.words, None
+        operands = []
+        for shift, mask, bank, texts in self._plan(word):
+            text = texts[(word >> shift & mask) | (word >> bank & 1) << 9]
+            if text is None:
+                return self.words, None
+            operands.append(text)
+        return self.words, f"{self._name} {', '.join(operands)}{suffix}"
+
+    def _suffix(self, word: int) -> str | None:
+        found = ""
+        for modifier, field in self._modifiers:
+            text = modifier.text(field.gather(word))
+            if text is None:
+                return None
+            found += text
+        return found
+
+    def _plan(self, word: int) -> tuple[tuple[int, int, int, tuple[str | None, ...]], ...]:
+        """How to read each operand: (shift, mask, the bank's bit, texts)."""
+        fields = self.form.encoding.fields
+        values = {name: fields[name].gather(word) for name in self._choices}
+        key = tuple(values.values())
+        if key not in self._plans:
+            self._plans[key] = tuple(self._slot_plan(slot, slot.count(values)) for slot in self.form.slots)
+        return self._plans[key]
+
+    def _slot_plan(self, slot: Slot, count: int) -> tuple[int, int, int, tuple[str | None, ...]]:
+        fields = self.form.encoding.fields
+        low = fields[slot.field].pieces[0][1]
+        texts = _texts(slot, count)
+        # Without a bank, a bit beyond the instruction is looked at, which is always 0.
+        bank = fields[slot.bank[0]].pieces[0][1] + slot.bank[1] if slot.bank else 128
+        if slot.field == "VDST":  # eight bits: registers alone
+            return low, 0xFF, bank, (*texts[256:512], *[None] * 256, *texts[768:])
+        return low, 0x1FF, bank, texts
+
+
+_shared: dict[tuple[object, ...], tuple[str | None, ...]] = {}
+
+
+def _texts(slot: Slot, count: int) -> tuple[str | None, ...]:
+    """`Slot.texts`, one table for all slots that take the same."""
+    key = (count, slot.files, slot.bank is None, slot.alignment, slot.constant, tuple(slot.specials.items()))
+    if key not in _shared:
+        _shared[key] = slot.texts(count)
+    return _shared[key]

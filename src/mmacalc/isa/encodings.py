@@ -1,0 +1,206 @@
+"""The instruction formats as tables: one row per field, with the manuals' own bit numbers.
+
+Rows: (name, bits, meaning), then the value that the format itself writes, if it is not up to the instruction, and
+True if a decoder ignores what stands there. Bit 0 is the lowest of the first word. The rows of a 16-byte format
+are those of its two halves, the second half's bits counted on from 64.
+
+Sources: CDNA3 and CDNA4 ISA guides, "VOP3P" and "VOP3P-MAI" (CDNA4: tables 88 and 89); RDNA3 and RDNA4 ISA guides,
+"VOP3P"; CDNA5 ISA; AMD's Matrix Instruction Calculator README, "Details of AMD Matrix Multiplication Instruction
+Encodings". Values of fields that matrix instructions leave unused, and what decoders ignore: LLVM 22.1.8.
+"""
+
+from __future__ import annotations
+
+from .fields import Encoding, Field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_SOURCES: Any = (
+    ("SRC0", "40:32", "A: 256 to 511 are registers 0 to 255"),
+    ("SRC1", "49:41", "B: 256 to 511 are registers 0 to 255"),
+    ("SRC2", "58:50", "C or the sparse index: 256 to 511 registers, 128 to 208 and 240 to 248 inline constants"),
+)
+_CDNA = (("ENCODING", "31:23", "VOP3P of CDNA", 0b110100111),)
+_RDNA = (("ENCODING", "31:24", "VOP3P of RDNA and CDNA5", 0b11001100),)
+_OP7 = (("OP", "22:16", "opcode"), ("RESERVED", "23", "must be 0", 0))
+_OP8 = (("OP", "23:16", "opcode"),)
+_NEG = (
+    ("NEG_HI", "10:8", "floats: negate the upper halves of A, of B; the absolute value of C"),
+    ("NEG", "63:61", "floats: negate the lower halves of A, of B; C. Integers: A, B are signed"),
+)
+_CLAMP = (("CLMP", "15", "integers: saturate the result"),)
+_VDST = (("VDST", "7:0", "D: the first register"),)
+
+_MAI: Any = (
+    *_VDST,
+    ("CBSZ", "10:8", "control broadcast size: 2^CBSZ blocks read the A of one; sparse: how ABID picks the index; f8f6f4: A's format"),
+    ("ABID", "14:11", "which block of A is broadcast; sparse: which set of indices"),
+    ("ACC_CD", "15", "C and D are AccVGPRs (sparse: D alone)"),
+    ("OP", "22:16", "opcode"),
+    *_CDNA,
+    *_SOURCES,
+    ("ACC", "60:59", "A (bit 59), B (bit 60) are AccVGPRs"),
+    ("BLGP", "63:61", "B-matrix lane group pattern; f64: negate A, B, C; f8f6f4: B's format"),
+)  # fmt: skip
+
+# CDNA1 has C and D in AccVGPRs always; the bit that CDNA2 gave a meaning is written 0 and not read.
+_MAI_CDNA1 = tuple(("ACC_CD", "15", "unused: C and D are AccVGPRs", 0, True) if r[0] == "ACC_CD" else r for r in _MAI)
+
+_ACCVGPR: Any = (
+    ("VDST", "7:0", "the destination"),
+    ("NEG_HI", "10:8", "unused", 0),
+    ("OPSEL", "13:11", "unused", 0),
+    ("OPSEL_HI", "14,60:59", "unused", 0b111, True),
+    ("CLMP", "15", "unused", 0, True),
+    ("OP", "22:16", "opcode"),
+    *_CDNA,
+    ("SRC0", "40:32", "the source"),
+    ("SRC1", "49:41", "unused", 0, True),
+    ("SRC2", "58:50", "unused", 0, True),
+    ("NEG", "63:61", "unused", 0),
+)
+
+_LD_SCALE: Any = (
+    ("VDST", "7:0", "unused", 0),
+    ("UNUSED", "62:61,9:8", "unused", 0, True),
+    ("NEG_C", "63,10", "unused", 0),
+    ("OPSEL", "12:11", "bit 0 of the scale's byte: for A (bit 11), for B (bit 12)"),
+    ("OPSEL_C", "13", "unused", 0),
+    ("OPSEL_HI2", "14", "unused", 1, True),
+    ("CLMP", "15", "unused", 0),
+    ("OP", "22:16", "opcode"),
+    *_CDNA,
+    ("SRC0", "40:32", "the scales of A"),
+    ("SRC1", "49:41", "the scales of B"),
+    ("SRC2", "58:50", "unused", 0, True),
+    ("OPSEL_HI", "60:59", "bit 1 of the scale's byte: for A (bit 59), for B (bit 60)"),
+)
+
+_SCALE_CDNA4: Any = (
+    ("SCALE_UNUSED", "63:61,58:50,15:13,10:0", "unused", 0, True),
+    ("SCALE_OPSEL", "12:11", "bit 0 of the scale's byte: for A (bit 11), for B (bit 12)"),
+    ("SCALE_OP", "22:16", "opcode of the prefix"),
+    ("SCALE_ENCODING", "31:23", "VOP3P of CDNA", 0b110100111),
+    ("SCALE_SRC0", "40:32", "the scales of A"),
+    ("SCALE_SRC1", "49:41", "the scales of B"),
+    ("SCALE_OPSEL_HI", "60:59", "bit 1 of the scale's byte: for A (bit 59), for B (bit 60)"),
+)
+
+_SCALE_CDNA5: Any = (
+    ("SCALE_VDST", "7:0", "unused", 0, True),
+    ("SCALE_B_FMT", "9:8", "the format of B's scales"),
+    ("SCALE_NEG_HI2", "10", "unused", 0),
+    ("SCALE_A_ROW", "11", "which half of the wave holds the scales of A"),
+    ("SCALE_OPSEL1", "12", "unused", 0),
+    ("SCALE_A_REUSE", "13", "A may be kept for the next instruction"),
+    ("SCALE_B_REUSE", "14", "B may be kept for the next instruction"),
+    ("SCALE_CLMP", "15", "unused", 0),
+    ("SCALE_OP", "23:16", "opcode of the prefix"),
+    ("SCALE_ENCODING", "31:24", "VOP3P of RDNA and CDNA5", 0b11001100),
+    ("SCALE_SRC0", "40:32", "the scales of A"),
+    ("SCALE_SRC1", "49:41", "the scales of B"),
+    ("SCALE_SRC2", "58:50", "unused", 256),
+    ("SCALE_B_ROW", "59", "which half of the wave holds the scales of B"),
+    ("SCALE_OPSEL_HI1", "60", "unused", 0),
+    ("SCALE_A_FMT", "62:61", "the format of A's scales"),
+    ("SCALE_NEG2", "63", "unused", 0),
+)
+
+_RDNA3: Any = (
+    *_VDST,
+    *_NEG,
+    *_CLAMP,
+    *_OP7,
+    *_RDNA,
+    *_SOURCES,
+)
+_RDNA3_OPSEL = (
+    ("OPSEL", "13:11", "bit 13: C and D use the upper halves of their registers"),
+    ("OPSEL_HI", "14,60:59", "not read by the hardware", 0b111),
+)
+_RDNA3_PLAIN = (
+    ("OPSEL", "13:11", "unused", 0),
+    ("OPSEL_HI", "14,60:59", "unused", 0b111, True),
+)
+
+_RDNA4: Any = (
+    *_VDST,
+    *_NEG,
+    ("INDEX_KEY", "12:11", "sparse: which set of indices in the register"),
+    ("OPSEL2", "13", "unused", 0),
+    ("OPSEL_HI", "14,60:59", "unused", 0b111),
+    *_CLAMP,
+    *_OP7,
+    *_RDNA,
+    *_SOURCES,
+)
+
+_CDNA5: Any = (
+    *_VDST,
+    *_NEG,
+    ("INDEX_KEY", "11", "sparse: which set of indices in the register"),
+    ("OPSEL1", "12", "unused", 0),
+    ("A_REUSE", "13", "A may be kept for the next instruction"),
+    ("B_REUSE", "14", "B may be kept for the next instruction"),
+    *_CLAMP,
+    *_OP8,
+    *_RDNA,
+    *_SOURCES,
+    ("OPSEL_HI", "60:59", "unused", 0b11),
+)
+
+_CDNA5_F8F6F4: Any = (
+    *_VDST,
+    *_NEG,
+    ("A_FMT", "13:11", "the format of A: 0 fp8, 1 bf8, 2 fp6, 3 bf6, 4 fp4"),
+    ("B_FMT", "14,60:59", "the format of B: 0 fp8, 1 bf8, 2 fp6, 3 bf6, 4 fp4"),
+    ("CLMP", "15", "unused", 0),
+    *_OP8,
+    *_RDNA,
+    *_SOURCES,
+)
+
+_CDNA5_F4: Any = (
+    *_VDST,
+    *_NEG,
+    ("OPSEL", "13:11", "unused", 0),
+    ("OPSEL_HI", "14,60:59", "unused", 0b111),
+    ("CLMP", "15", "unused", 0),
+    *_OP8,
+    *_RDNA,
+    *_SOURCES,
+)
+
+
+def _after(rows: Any) -> Any:
+    """The rows of a second half: every bit number 64 higher."""
+    return tuple(
+        (name, ",".join(":".join(str(int(bit) + 64) for bit in p.split(":")) for p in bits.split(",")), *rest)
+        for name, bits, *rest in rows
+    )
+
+
+def _encoding(name: str, source: str, rows: Any) -> Encoding:
+    return Encoding(name, source, (Field(*row) for row in rows))
+
+
+_GUIDE3 = "CDNA3 and CDNA4 ISA guides, VOP3P-MAI"
+_GUIDE4 = "CDNA4 ISA guide, section 13.3.6"
+_GUIDE5 = "CDNA5 ISA, VOP3P and VOP3PX2"
+
+VOP3P_MAI = _encoding("VOP3P-MAI", _GUIDE3, _MAI)
+VOP3P_MAI_CDNA1 = _encoding("VOP3P-MAI (CDNA1)", "CDNA1 ISA guide, VOP3P-MAI", _MAI_CDNA1)
+VOP3P_ACCVGPR = _encoding("VOP3P-MAI (AccVGPR move)", _GUIDE3, _ACCVGPR)
+VOP3P_LD_SCALE = _encoding("VOP3P (scale load)", _GUIDE4, _LD_SCALE)
+VOP3PX_CDNA4 = _encoding("VOP3PX", _GUIDE4, (*_SCALE_CDNA4, *_after(_MAI)))
+VOP3P_RDNA3 = _encoding("VOP3P (RDNA3)", "RDNA3 ISA guide, VOP3P", (*_RDNA3, *_RDNA3_PLAIN))
+VOP3P_RDNA3_OPSEL = _encoding("VOP3P (RDNA3, 16-bit D)", "RDNA3 ISA guide, VOP3P", (*_RDNA3, *_RDNA3_OPSEL))
+VOP3P_RDNA4 = _encoding("VOP3P (RDNA4)", "RDNA4 ISA guide, VOP3P", _RDNA4)
+VOP3P_CDNA5 = _encoding("VOP3P (CDNA5)", _GUIDE5, _CDNA5)
+VOP3P_CDNA5_F8F6F4 = _encoding("VOP3P (CDNA5, f8f6f4)", _GUIDE5, _CDNA5_F8F6F4)
+VOP3P_CDNA5_F4 = _encoding("VOP3P (CDNA5, f4)", _GUIDE5, _CDNA5_F4)
+VOP3P_CDNA5_LD_SCALE = _encoding("VOP3P (CDNA5, scale load)", _GUIDE5, _SCALE_CDNA5)
+VOP3PX2_F8F6F4 = _encoding("VOP3PX2", _GUIDE5, (*_SCALE_CDNA5, *_after(_CDNA5_F8F6F4)))
+VOP3PX2_F4 = _encoding("VOP3PX2 (f4)", _GUIDE5, (*_SCALE_CDNA5, *_after(_CDNA5_F4)))

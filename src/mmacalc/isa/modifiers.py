@@ -1,0 +1,101 @@
+"""Modifier slots: what may follow the operands, as text and as the value of its field.
+
+LLVM's four kinds: a number (cbsz:1), bits for A, B and C (neg_lo:[1,0,0]), a flag (clamp), and a choice by name or
+number (matrix_a_fmt:MATRIX_FMT_FP4). Each instruction takes its modifiers in one fixed order.
+"""
+
+from __future__ import annotations
+
+from ..errors import Error
+
+__all__ = ["Modifier", "bits", "choice", "flag", "number"]
+
+MOST_BITS = 4  # LLVM reads up to four elements of a bit list and drops those that the modifier lacks
+
+
+class Modifier:
+    """One modifier of an instruction.
+
+    Attributes:
+        name, kind: how it is written: "number", "bits", "flag" or "choice"; field: the encoding's field.
+        legal: the values that it takes (of bits: those that may be set, as a mask).
+        names: of a choice, the name of each value; width: of bits, how many are printed.
+        default: the value when it is not written; hidden: the value that is not printed (None: all are).
+        dropped: bits that are accepted and not encoded.
+    """
+
+    __slots__ = ("default", "dropped", "field", "hidden", "kind", "legal", "name", "names", "width")
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        field: str,
+        legal: int,
+        *,
+        names: tuple[str, ...] = (),
+        width: int = 3,
+        default: int = 0,
+        hidden: int | None = 0,
+        dropped: int = 0,
+    ) -> None:
+        self.name, self.kind, self.field, self.legal, self.names = name, kind, field, legal, names
+        self.width, self.default, self.hidden, self.dropped = width, default, hidden, dropped
+
+    def takes(self, value: int) -> bool:
+        """Whether the field may have this value."""
+        return not value & ~self.legal if self.kind == "bits" else 0 <= value <= self.legal
+
+    def text(self, value: int) -> str | None:
+        """What is printed for a value, with a space before it; None if the modifier does not take it."""
+        if not self.takes(value):
+            return None
+        if value == self.hidden:
+            return ""
+        if self.kind == "flag":
+            return f" {self.name}"
+        if self.kind == "bits":
+            return f" {self.name}:[{','.join(str(value >> bit & 1) for bit in range(self.width))}]"
+        return f" {self.name}:{self.names[value] if self.names else value}"
+
+    def checked(self, given: int, whose: str) -> int:
+        """The value to encode for what was written.
+
+        Raises:
+            Error: the modifier does not take it.
+        """
+        value = given & ~self.dropped & (1 << self.width) - 1 if self.kind == "bits" else given
+        if not self.takes(value):
+            raise Error(f"{self.name} of {whose} {self._limits()}; got {self._shown(given)}")
+        return value
+
+    def _limits(self) -> str:
+        if self.kind == "bits":
+            free = [name for bit, name in enumerate("ABC") if self.legal >> bit & 1]
+            return f"may be set for {' and '.join(free)} alone, as [{','.join('ABC'[: self.width])}]"
+        if self.names:
+            return f"is {', '.join(f'{name} ({value})' for value, name in enumerate(self.names))}"
+        return f"is 0 to {self.legal}"
+
+    def _shown(self, given: int) -> str:
+        return str([given >> bit & 1 for bit in range(self.width)]) if self.kind == "bits" else str(given)
+
+
+def number(name: str, field: str, most: int) -> Modifier:
+    """A modifier such as cbsz:1."""
+    return Modifier(name, "number", field, most)
+
+
+def bits(name: str, field: str, legal: int = 7, **rest: int | None) -> Modifier:
+    """A modifier such as neg_lo:[1,0,0]."""
+    return Modifier(name, "bits", field, legal, **rest)  # type: ignore[arg-type]
+
+
+def flag(name: str, field: str) -> Modifier:
+    """A modifier such as clamp."""
+    return Modifier(name, "flag", field, 1)
+
+
+def choice(name: str, field: str, names: tuple[str, ...]) -> Modifier:
+    """A modifier such as matrix_a_fmt:MATRIX_FMT_FP4."""
+    return Modifier(name, "choice", field, len(names) - 1, names=names)

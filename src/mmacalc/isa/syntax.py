@@ -1,0 +1,213 @@
+"""Reading assembly text: from a line to its mnemonic, operands and modifiers, as LLVM's assembler reads them.
+
+Commas between operands may be left out; numbers are decimal, 0x, 0b, octal with a leading 0, or expressions;
+registers are v5, v[4:7], [v4, v5, v6, v7], with a or acc for AccVGPRs. Comments are ; or // or /* */.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import Error
+from .operands import Constant, Name, Register
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Line", "statements"]
+
+_TOKENS = re.compile(
+    r"""\s*(?:
+      (?P<float>0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+
+               |\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
+    | (?P<int>0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*(?![\w.])|[1-9]\d*)(?![\w.])
+    | (?P<word>[A-Za-z_.$@][\w.$@]*)
+    | (?P<mark><<|>>|[\[\]:,+\-*/%()|&^~!])
+    )""",
+    re.VERBOSE,
+)
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|;[^\n]*", re.DOTALL)
+_REGISTER = re.compile(r"(v|acc|a|s|ttmp)(\d+)")
+_FILES = {"v": "v", "a": "a", "acc": "a", "s": "s", "ttmp": "ttmp"}
+_LABEL = re.compile(r"\s*[A-Za-z_.$][\w.$@]*:(?!\s*\[|\d)")
+_SIZES = {"v": 256, "a": 256, "s": 106, "ttmp": 16}
+
+_BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
+    "*": (3, lambda a, b: a * b),
+    "/": (3, lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)),
+    "%": (3, lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1)),
+    "<<": (3, lambda a, b: a << b),
+    ">>": (3, lambda a, b: a >> b),
+    "+": (2, lambda a, b: a + b),
+    "-": (2, lambda a, b: a - b),
+    "&": (1, lambda a, b: a & b),
+    "^": (1, lambda a, b: a ^ b),
+    "|": (1, lambda a, b: a | b),
+}
+_UNARY: dict[str, Callable[[int], int]] = {
+    "-": lambda a: -a,
+    "+": lambda a: a,
+    "~": lambda a: ~a,
+    "!": lambda a: int(not a),
+}
+
+
+def statements(text: str) -> list[tuple[int, str]]:
+    """The statements of a text without comments and labels, with their line numbers from 1."""
+    clean = _COMMENT.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
+    found = []
+    for number, line in enumerate(clean.split("\n"), 1):
+        while label := _LABEL.match(line):
+            line = line[label.end() :]
+        if line.strip():
+            found.append((number, line.strip()))
+    return found
+
+
+def split(text: str) -> list[tuple[str, str]]:
+    """The tokens of a statement: (kind, text), kind being float, int, word or mark.
+
+    Raises:
+        Error: something is no token.
+    """
+    tokens, at = [], 0
+    text = text.rstrip()
+    while at < len(text):
+        token = _TOKENS.match(text, at)
+        if token is None or token.lastgroup is None:
+            raise Error(f"cannot read '{text[at:].strip()[:40]}' in '{text[:80]}'")
+        tokens.append((token.lastgroup, token[token.lastgroup]))
+        at = token.end()
+    return tokens
+
+
+class Line:
+    """One statement being read, token by token."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._tokens = split(text)
+        self._at = 0
+
+    # --- tokens ---
+
+    def peek(self, ahead: int = 0) -> tuple[str, str]:
+        """The next token, or the one after it; ("end", "") behind the last."""
+        at = self._at + ahead
+        return self._tokens[at] if at < len(self._tokens) else ("end", "")
+
+    def take(self, mark: str) -> bool:
+        """Step over a mark if it is next."""
+        if self.peek() != ("mark", mark):
+            return False
+        self._at += 1
+        return True
+
+    def expect(self, mark: str, where: str) -> None:
+        if not self.take(mark):
+            raise Error(f"{where}: expected '{mark}', got '{self.peek()[1] or 'the end of the line'}'")
+
+    def word(self) -> str:
+        """The next word; empty if something else is next."""
+        kind, text = self.peek()
+        if kind != "word":
+            return ""
+        self._at += 1
+        return text
+
+    # --- numbers ---
+
+    def integer(self, where: str) -> int:
+        """An integer or an expression of integers."""
+        return self._binary(where, 1)
+
+    def _binary(self, where: str, level: int) -> int:
+        if level > 3:
+            return self._unary(where)
+        value = self._binary(where, level + 1)
+        while self.peek()[0] == "mark" and _BINARY.get(self.peek()[1], (0,))[0] == level:
+            mark = self.peek()[1]
+            self._at += 1
+            other = self._binary(where, level + 1)
+            if mark in "/%" and not other:
+                raise Error(f"{where}: division by zero")
+            if mark in ("<<", ">>") and not 0 <= other < 64:
+                raise Error(f"{where}: cannot shift by {other}; a shift is by 0 to 63")
+            value = _BINARY[mark][1](value, other)
+        return value
+
+    def _unary(self, where: str) -> int:
+        kind, text = self.peek()
+        self._at += 1
+        if kind == "mark" and text in _UNARY:
+            return _UNARY[text](self._unary(where))
+        if kind == "mark" and text == "(":
+            value = self._binary(where, 1)
+            self.expect(")", where)
+            return value
+        if kind != "int":
+            raise Error(f"{where}: expected a number, got '{text or 'the end of the line'}'")
+        return int(text, 8) if text.isdigit() and text[0] == "0" else int(text, 0)
+
+    # --- operands ---
+
+    def operand(self, where: str) -> Register | Constant | Name:
+        """The next operand.
+
+        Raises:
+            Error: there is none, or it is malformed.
+        """
+        kind, text = self.peek()
+        if kind == "mark" and text == "[":
+            return self._listed(where)
+        if kind == "word":
+            return self._named(where)
+        negative = kind == "mark" and text == "-" and self.peek(1)[0] == "float"
+        if kind == "float" or negative:
+            number = self.peek(negative)[1]
+            self._at += 1 + negative
+            value = float.fromhex(number) if number.lower().startswith("0x") else float(number)
+            return Constant(-value if negative else value, "-" * negative + number)
+        if kind == "end":
+            raise Error(f"{where} is missing")
+        start = self._at
+        if (kind == "mark" and text in "-+" and self.peek(1)[0] == "word") or text == "|":
+            raise Error(f"{where}: '{text}' before a register; matrix operands are negated with neg, neg_lo or neg_hi")
+        value = self.integer(where)
+        return Constant(value, "".join(text for _, text in self._tokens[start : self._at]))
+
+    def _named(self, where: str) -> Register | Name:
+        text = self.word()
+        if match := _REGISTER.fullmatch(text):
+            return self._register(_FILES[match[1]], int(match[2]), int(match[2]), where)
+        if text not in _FILES or self.peek() != ("mark", "["):
+            return Name(text)
+        self.expect("[", where)
+        first = last = self.integer(where)
+        if self.take(":"):
+            last = self.integer(where)
+        self.expect("]", where)
+        return self._register(_FILES[text], first, last, where)
+
+    def _register(self, file: str, first: int, last: int, where: str) -> Register:
+        text = str(Register(file, first, last - first + 1))
+        if last < first:
+            raise Error(f"{where}: {file}[{first}:{last}] ends before it begins")
+        if first < 0 or last >= _SIZES[file]:
+            raise Error(f"{where}: {text} is beyond the last register, {file}{_SIZES[file] - 1}")
+        return Register(file, first, last - first + 1)
+
+    def _listed(self, where: str) -> Register:
+        """A list of single registers that follow one another."""
+        self.expect("[", where)
+        found = [self.operand(where)]
+        while self.take(","):
+            found.append(self.operand(where))
+        self.expect("]", where)
+        registers = [one for one in found if isinstance(one, Register) and one.count == 1]
+        first = registers[0] if registers else None
+        wanted = [Register(first.file, first.first + i, 1) for i in range(len(found))] if first else []
+        if registers != wanted or len(registers) != len(found):
+            raise Error(f"{where}: [{', '.join(map(str, found))}] is not a list of single registers in a row")
+        return Register(registers[0].file, registers[0].first, len(registers))

@@ -1,0 +1,130 @@
+"""Compiler targets: which architecture a name means, and what differs between the generations.
+
+A user may name an architecture (cdna3), a product (MI300X) or a target (gfx942, gfx1150); what is encoded depends on
+the target, so the one that was named is kept.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..catalog import entry
+from ..errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..catalog import Entry
+
+__all__ = ["Target", "target"]
+
+
+def _words(**codes: int) -> dict[str, int]:
+    return codes
+
+
+def _row(prefix: str, first: int, count: int, width: int = 1) -> dict[str, int]:
+    """Scalar registers, or (width 2) their even-aligned pairs."""
+    if width == 1:
+        return {f"{prefix}{number}": first + number for number in range(count)}
+    return {f"{prefix}[{number}:{number + 1}]": first + number for number in range(0, count, 2)}
+
+
+def _both(words: dict[str, int]) -> dict[str, int]:
+    """Words that LLVM takes with and without "src_", printed with it."""
+    return {**words, **{name.removeprefix("src_"): code for name, code in words.items()}}
+
+
+_APERTURES = _words(src_shared_base=235, src_shared_limit=236, src_private_base=237, src_private_limit=238)
+_SCC = _both(_words(src_scc=253))
+_CDNA_WORDS = {
+    **_both({**_APERTURES, "src_pops_exiting_wave_id": 239}),
+    **_both(_words(src_vccz=251, src_execz=252)),
+    **_SCC,
+}
+_CDNA_SCALARS = {
+    **_row("s", 0, 102),
+    **_words(flat_scratch_lo=102, flat_scratch_hi=103, xnack_mask_lo=104, xnack_mask_hi=105),
+    **_words(vcc_lo=106, vcc_hi=107, m0=124, exec_lo=126, exec_hi=127),
+    **_row("ttmp", 108, 16),
+    **_CDNA_WORDS,
+}
+_RDNA_WORDS = {**_words(null=124), **_both(_APERTURES), **_SCC}
+_CDNA5_WORDS = {**_RDNA_WORDS, **_words(src_flat_scratch_base_lo=230, src_flat_scratch_base_hi=231)}
+_CDNA5_SCALARS = {
+    **_row("s", 0, 106),
+    **_words(vcc_lo=106, vcc_hi=107, m0=125, exec_lo=126, exec_hi=127),
+    **_row("ttmp", 108, 16),
+    **_CDNA5_WORDS,
+    **_both(_words(src_lds_direct=254)),
+}
+_CDNA5_SCALAR_PAIRS = {
+    **_row("s", 0, 106, 2),
+    **_words(vcc=106, exec=126),
+    **_row("ttmp", 108, 16, 2),
+    **_CDNA5_WORDS,
+}
+
+
+class Generation:
+    """What a generation's operand slots take besides vector registers.
+
+    c_words: C; scalars, scalar_pairs: 32-bit and 64-bit scales, v_accvgpr_write; c_constants: whether C may be an
+    inline constant.
+    """
+
+    __slots__ = ("c_constants", "c_words", "name", "scalar_pairs", "scalars")
+
+    def __init__(
+        self,
+        name: str,
+        c_words: dict[str, int],
+        scalars: dict[str, int] = {},
+        scalar_pairs: dict[str, int] = {},
+        c_constants: bool = True,
+    ) -> None:
+        self.name, self.c_words, self.scalars, self.scalar_pairs = name, c_words, scalars, scalar_pairs
+        self.c_constants = c_constants
+
+
+# By the architecture's name where it stands alone, else by its family of layouts. Source: LLVM 22.1.8.
+_GENERATIONS = {
+    "cdna1": Generation("cdna1", _CDNA_WORDS, _both(_words(src_lds_direct=254)), c_constants=False),
+    "mfma": Generation("cdna", _CDNA_WORDS, _CDNA_SCALARS),
+    "wmma-replicated": Generation("rdna3", _RDNA_WORDS),
+    "wmma-wave": Generation("rdna4", _RDNA_WORDS),
+    "wmma-wave32": Generation("cdna5", _CDNA5_WORDS, _CDNA5_SCALARS, _CDNA5_SCALAR_PAIRS),
+}
+
+
+class Target(namedtuple("Target", "name entry wave generation")):
+    """A compiler target: its name, the catalog entry of its architecture, the wave size, its generation."""
+
+    __slots__ = ()
+    name: str
+    entry: Entry
+    wave: int
+    generation: Generation
+
+    @property
+    def alignment(self) -> int:
+        """2 where register tuples start at even registers."""
+        return 1 if self.entry.architecture.facts["register_alignment"] == 4 else 2
+
+
+def target(arch: str, wave: int | None = None) -> Target:
+    """The target that a name means; the architecture's first if the name is not a target's own.
+
+    Raises:
+        Error: no such architecture or wave size, or one that is not AMD's.
+
+    >>> target("MI300X").name, target("gfx1150").name, target("gfx1150", 64).wave
+    ('gfx942', 'gfx1150', 64)
+    """
+    found = entry(arch)
+    architecture = found.architecture
+    if architecture.vendor != "amd":
+        raise Error(f"{architecture.title} has no public machine code; assembly is for AMD's architectures")
+    lower = arch.lower()
+    name = lower if lower.startswith("gfx") else architecture.targets[0]
+    generation = _GENERATIONS.get(architecture.name) or _GENERATIONS[architecture.layout]
+    return Target(name, found, architecture.wave(wave), generation)

@@ -1,0 +1,172 @@
+"""`launch`: run a Python kernel over a grid of workgroups and waves."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from itertools import product
+from operator import index
+
+import numpy as np
+
+from ..catalog import architecture
+from ..errors import Error
+from .memory import Memory
+from .report import Report
+from .scheduler import Task, run
+from .waves import Dim3, Launch, Wave, Workgroup, running_wave
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    Size = int | tuple[int, ...]
+
+__all__ = ["DEFAULT_ARCHITECTURE", "launch"]
+
+DEFAULT_ARCHITECTURE = "gfx942"
+TOGETHER = 64
+"""Waves that run side by side, in whole workgroups: enough for one NumPy call to serve many."""
+MOST_THREADS = 1024
+"""Threads of a workgroup (HIP, maxThreadsPerBlock)."""
+QUIET_SECONDS = 2.0
+
+
+def launch(
+    kernel: Callable[..., object],
+    grid: Size,
+    block: Size,
+    *args: Any,
+    arch: str = DEFAULT_ARCHITECTURE,
+    wave_size: int | None = None,
+    progress: bool | None = None,
+    **kwargs: Any,
+) -> Report:
+    """Run a kernel on emulated waves, as `kernel<<<grid, block>>>(args...)` does on a GPU.
+
+    The kernel is a plain function, `kernel(wave, *args)`, called once for each wave: `wave` has blockIdx, blockDim,
+    gridDim and threadIdx (see `mmacalc.machine.Wave`). NumPy arrays among the arguments come as pointers
+    (`mmacalc.machine.Pointer`); so do arrays that the kernel finds elsewhere and hands to the functions of
+    `mmacalc.rocwmma`. What a kernel stores is in the arrays when the launch has ended, and not before.
+
+    Waves take turns in a fixed order, so a launch gives the same bits every time.
+
+    Args:
+        kernel: the function.
+        grid, block: a number or up to three, as dim3; block counts threads, in whole waves.
+        args, kwargs: handed to the kernel after the wave.
+        arch: the architecture, by any of its names.
+        wave_size: 32 or 64 where the architecture has both; its default if left out.
+        progress: whether to show progress on standard error once it takes longer than two seconds; if left out,
+            when that is a terminal.
+
+    Returns:
+        What was issued and moved: see `mmacalc.machine.Report`.
+
+    Raises:
+        Error: a block that is not whole waves; an access out of bounds, a barrier that a wave does not come to, and
+            whatever else a kernel does wrong, with the workgroup, the wave, the line and the call. All arrays are
+            then as they were before.
+
+    >>> import numpy as np
+    >>> def scale(wave, x, y, factor):
+    ...     i = wave.blockIdx.x * wave.blockDim.x + wave.lane_threadIdx.x
+    ...     y[i] = factor * x[i]
+    >>> x, y = np.arange(128.0), np.zeros(128)
+    >>> report = launch(scale, 2, 64, x, y, 3.0)
+    >>> y[127], report.waves, report.traffic.loaded
+    (np.float64(381.0), 2, 1024)
+    """
+    if running_wave() is not None:
+        raise Error("launch: a kernel cannot launch another")
+    record = architecture(arch)
+    if record.vendor != "amd":
+        raise Error(f"launch runs waves of AMD architectures; {record.title} is not one")
+    grid_size, block_size = _dim3("grid", grid), _dim3("block", block)
+    memory = Memory()
+    shared = Launch(record, "".join(filter(str.isalnum, arch.lower())), record.wave(wave_size), memory)
+    waves = _waves_of(block_size, shared)
+    given = _pointers(kernel, args, memory)
+    named = {name: memory.pointer(v, name) if isinstance(v, np.ndarray) else v for name, v in kwargs.items()}
+
+    def body(wave: Wave) -> object:
+        return kernel(wave, *given, **named)
+
+    groups = grid_size.x * grid_size.y * grid_size.z
+    shown = _Progress(getattr(kernel, "__name__", "kernel"), groups, progress)
+    step = max(1, TOGETHER // waves)
+    todo = _workgroups(grid_size)
+    try:
+        for done in range(0, groups, step):
+            some = [Workgroup(next(todo)) for _ in range(min(step, groups - done))]
+            run(
+                [[Task(Wave(shared, g, w, grid_size, block_size), body) for w in range(waves)] for g in some],
+                shown.tick,
+            )
+            shown.done = done + len(some)
+    finally:
+        shown.close()
+    memory.commit()
+    return Report(record, groups, groups * waves, shared.issued, memory.traffic)
+
+
+def _workgroups(grid: Dim3) -> Iterator[Dim3]:
+    """The workgroups in the order in which they are dispatched: x first."""
+    return (Dim3(x, y, z) for z, y, x in product(range(grid.z), range(grid.y), range(grid.x)))
+
+
+def _dim3(name: str, given: Size) -> Dim3:
+    sizes = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    try:
+        whole = [index(size) for size in sizes]
+    except TypeError:
+        whole = []
+    if not 1 <= len(whole) <= 3 or min(whole) < 1:
+        raise Error(f"launch: {name} is {given!r}; it takes one to three whole numbers from 1 up")
+    return Dim3(*whole, *(1,) * (3 - len(whole)))
+
+
+def _waves_of(block: Dim3, shared: Launch) -> int:
+    threads = block.x * block.y * block.z
+    if threads % shared.wave_size or threads > MOST_THREADS:
+        raise Error(
+            f"launch: a block of {block.x} x {block.y} x {block.z} has {threads} threads; it takes whole waves of "
+            f"{shared.wave_size} on {shared.architecture.title}, at most {MOST_THREADS} threads"
+        )
+    return threads // shared.wave_size
+
+
+def _pointers(kernel: Callable[..., object], args: tuple[Any, ...], memory: Memory) -> list[Any]:
+    """The kernel's arguments, arrays turned into pointers that are called as the kernel calls them."""
+    try:
+        names = list(inspect.signature(kernel).parameters)[1:]
+    except (TypeError, ValueError):
+        names = []
+    names += [f"argument {number + 1}" for number in range(len(names), len(args))]
+    return [memory.pointer(a, name) if isinstance(a, np.ndarray) else a for a, name in zip(args, names)]
+
+
+class _Progress:
+    """One line on a terminal, rewritten now and then, once a launch takes long."""
+
+    def __init__(self, name: str, total: int, wanted: bool | None) -> None:
+        self.name, self.total, self.done, self.shown = name, total, 0, False
+        self.wanted = sys.stderr.isatty() if wanted is None else wanted
+        self.start = self.last = time.monotonic()
+
+    def tick(self) -> None:
+        """Show where it is, if it is time to."""
+        now = time.monotonic()
+        if not self.wanted or now - self.start < QUIET_SECONDS or (self.shown and now - self.last < 0.2):
+            return
+        self.shown, self.last = True, now
+        left = f", {(now - self.start) / self.done * (self.total - self.done):.0f} s left" if self.done else ""
+        sys.stderr.write(f"\r{self.name}: {self.done} of {self.total} workgroups{left}  ")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        if self.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,92 @@
+"""What a launch issued and moved, by the catalog's numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..cost import MATRIX_UNITS, peak
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..record import Architecture, Instruction
+    from .memory import Traffic
+
+__all__ = ["Report"]
+
+
+class Report:
+    """What a launch came to.
+
+    Attributes:
+        architecture: its record. workgroups, waves: how many ran.
+        instructions: how many of each were issued, by name.
+        cycles: how long they occupy matrix units, added up over all waves; None if the catalog does not know.
+        flops: the operations that they carry out (for integers as well), padding included.
+        peak_share: those operations over what the architecture's fastest dense instruction on the same formats
+            would carry out in that time; None if not known or nothing was issued.
+        traffic: the bytes moved: loaded, stored, lds_loaded, lds_stored.
+
+    `str()` is a small text, `as_dict()` the same for JSON.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        workgroups: int,
+        waves: int,
+        issued: Counter[tuple[Instruction, tuple[tuple[str, int], ...]]],
+        traffic: Traffic,
+    ) -> None:
+        self.architecture, self.workgroups, self.waves, self.traffic = architecture, workgroups, waves, traffic
+        self.instructions: Counter[str] = Counter()
+        self.flops = 0
+        cycles: int | None = 0
+        least: float | None = 0.0
+        for (inst, fields), count in issued.items():
+            self.instructions[inst.name] += count
+            self.flops += inst.flops * count
+            each, best = inst.cycles_for(**dict(fields)), self._peak(inst, dict(fields))
+            cycles = None if cycles is None or each is None else cycles + each * count
+            least = None if least is None or not best else least + inst.flops * count * MATRIX_UNITS / best
+        self.cycles = cycles
+        self.peak_share = least / cycles if least and cycles else None
+
+    @staticmethod
+    def _peak(inst: Instruction, fields: dict[str, int]) -> int | None:
+        return peak(inst.arch, *{inst.format(operand, fields).name for operand in "AB"})
+
+    @property
+    def flops_per_unit_and_cycle(self) -> float | None:
+        """Operations per cycle of one compute unit (of RDNA: workgroup processor), all four matrix units busy."""
+        return MATRIX_UNITS * self.flops / self.cycles if self.cycles else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "architecture": self.architecture.name,
+            "workgroups": self.workgroups,
+            "waves": self.waves,
+            "instructions": dict(self.instructions),
+            "cycles": self.cycles,
+            "flops": self.flops,
+            "flops_per_unit_and_cycle": self.flops_per_unit_and_cycle,
+            "peak_share": self.peak_share,
+            "bytes": self.traffic._asdict(),
+        }
+
+    def __repr__(self) -> str:
+        return f"<Report: {self.waves} waves, {sum(self.instructions.values())} matrix instructions>"
+
+    def __str__(self) -> str:
+        unit, traffic = self.architecture.facts.get("unit", "unit"), self.traffic
+        share = "unknown" if self.peak_share is None else f"{100 * self.peak_share:.1f} %"
+        lines = [
+            f"{self.workgroups} workgroups, {self.waves} waves on {self.architecture.title}",
+            *(f"{count} x {name}" for name, count in self.instructions.items()),
+            f"{self.flops} operations in {self.cycles} cycles of matrix units",
+            f"{self.flops_per_unit_and_cycle} operations per {unit} and cycle, {share} of the peak",
+            f"{traffic.loaded} bytes loaded, {traffic.stored} stored; LDS {traffic.lds_loaded}, {traffic.lds_stored}",
+        ]
+        return "\n".join(lines)

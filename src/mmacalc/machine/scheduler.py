@@ -1,0 +1,183 @@
+"""Which wave runs when: one at a time, each until it waits, in the same order every time.
+
+A kernel is a plain function, so each wave has a thread of its own, but only one thread ever runs: a wave that waits
+hands over and sleeps. There are two things to wait for. At a *barrier* it waits for the other waves of its
+workgroup. For a *value* it waits until no wave can go on without one; then all values that are waited for are
+computed together (one NumPy call for many waves), which is what makes the emulation fast.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from os.path import dirname
+
+from ..errors import Error
+from .waves import enter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType, TracebackType
+    from typing import Any
+
+    from .waves import Wave
+
+__all__ = ["Task", "run"]
+
+PACKAGE = dirname(dirname(__file__))
+
+
+class _Stop(BaseException):
+    """Unwinds a wave whose launch has failed."""
+
+
+class Task:
+    """A wave with its thread and what it waits for."""
+
+    def __init__(self, wave: Wave, body: Callable[[Wave], object]) -> None:
+        self.wave, self.body = wave, body
+        self.state, self.barriers = "ready", 0
+        self.wanted: Any = None
+        self.failure: BaseException | None = None
+        self.place = ""
+        self.stopping = False
+        self._go, self._back = threading.Lock(), threading.Lock()
+        self._go.acquire()
+        self._back.acquire()
+        self._thread = threading.Thread(target=self._run, name=repr(wave), daemon=True)
+        self._started = False
+        wave.wait = self._wait
+
+    def resume(self) -> None:
+        """Let the wave run until it waits or ends."""
+        self.state = "running"
+        if not self._started:
+            self._started = True
+            self._thread.start()
+        else:
+            self._go.release()
+        self._back.acquire()
+
+    def stop(self) -> None:
+        """Unwind a wave that waits."""
+        if self._started and self.state != "done":
+            self.stopping = True
+            self.resume()
+
+    def _run(self) -> None:
+        enter(self.wave)
+        try:
+            self.body(self.wave)
+        except _Stop:
+            pass
+        except BaseException as error:
+            self.failure = error
+        self.state = "done"
+        self._back.release()
+
+    def _wait(self, state: str, wanted: Any) -> None:
+        if self.stopping:
+            raise _Stop
+        self.state, self.wanted = state, wanted
+        if state == "barrier":
+            self.barriers += 1
+            self.place = line_of(sys._getframe(1))
+        self._back.release()
+        self._go.acquire()
+        if self.stopping:
+            raise _Stop
+
+
+def run(groups: Sequence[Sequence[Task]], tick: Callable[[], None]) -> None:
+    """Run the waves of some workgroups to their end; `tick` is called now and then.
+
+    Raises:
+        Error: what a wave raised, with the wave's place; a barrier that not every wave of a workgroup comes to.
+    """
+    tasks = [task for group in groups for task in group]
+    try:
+        while any(task.state != "done" for task in tasks):
+            for task in tasks:
+                if task.state == "ready":
+                    task.resume()
+                    if task.failure is not None:
+                        _fail(task)
+                    tick()
+            if not sum(_release(group) for group in groups):
+                _compute(tasks)
+    finally:
+        for task in tasks:
+            task.stop()
+
+
+def _release(group: Sequence[Task]) -> bool:
+    """Open the barrier of a workgroup if all its waves have come to it.
+
+    Raises:
+        Error: some have ended instead.
+    """
+    waiting = [task for task in group if task.state == "barrier"]
+    if not waiting or any(task.state == "value" for task in group):
+        return False
+    ended = [task for task in group if task.state == "done"]
+    if ended:
+        names = ", ".join(str(task.wave.index) for task in waiting)
+        raise Error(
+            f"{ended[0].wave} ended after {_times(ended[0].barriers)}, while wave{'s' * (len(waiting) > 1)} {names} of "
+            f"the same workgroup wait{'s' * (len(waiting) == 1)} at barrier {waiting[0].barriers} "
+            f"(synchronize_workgroup at {waiting[0].place}); every wave of a workgroup must come to every barrier"
+        )
+    for task in waiting:
+        task.state = "ready"
+    return True
+
+
+def _times(barriers: int) -> str:
+    return f"{barriers} barrier{'s' * (barriers != 1)}"
+
+
+def _compute(tasks: Sequence[Task]) -> None:
+    """Compute the values that waves wait for, those of one kind together."""
+    wanted: dict[Callable[[list[Any]], None], list[Any]] = {}
+    for task in tasks:
+        if task.state == "value":
+            function, item = task.wanted
+            wanted.setdefault(function, []).append(item)
+            task.state = "ready"
+    for function, items in wanted.items():
+        function(items)
+
+
+def _fail(task: Task) -> None:
+    failure = task.failure
+    assert failure is not None
+    if not isinstance(failure, Error):
+        raise failure
+    raise Error(f"{task.wave}{_at(failure.__traceback__)}: {failure}") from failure
+
+
+def _at(trace: TracebackType | None) -> str:
+    """The line of the kernel where an error came from."""
+    place = ""
+    while trace is not None:
+        if not _ours(trace.tb_frame):
+            place = f", {_line(trace.tb_frame, trace.tb_lineno)}"
+        trace = trace.tb_next
+    return place
+
+
+def line_of(frame: FrameType | None) -> str:
+    """The line outside this package that a frame was called from."""
+    while frame is not None and _ours(frame):
+        frame = frame.f_back
+    return _line(frame, frame.f_lineno) if frame is not None else "an unknown line"
+
+
+def _ours(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(PACKAGE) or "threading" in frame.f_code.co_filename
+
+
+def _line(frame: FrameType, number: int) -> str:
+    name = frame.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
+    return f"{name} line {number}"

@@ -1,0 +1,147 @@
+"""The wave that a kernel gets: where it is in the grid, and the LDS of its workgroup."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, namedtuple
+
+import numpy as np
+
+from ..errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from numpy.typing import DTypeLike, NDArray
+
+    from ..record import Architecture, Instruction
+    from .memory import Memory, Pointer
+
+    Array = NDArray[Any]
+
+__all__ = ["Dim3", "Launch", "Wave", "Workgroup", "current_wave", "running_wave"]
+
+LDS_BYTES = {"cdna4": 160 << 10}
+"""Bytes of LDS that a workgroup can have, where it is not 64 KiB (CDNA4 ISA guide, section 11.1)."""
+
+
+class Dim3(namedtuple("Dim3", "x y z")):
+    """Three numbers called x, y and z, as HIP's dim3."""
+
+    __slots__ = ()
+    x: int
+    y: int
+    z: int
+
+
+class Launch:
+    """What all waves of one launch share: the architecture, memory, and the count of what they issue."""
+
+    def __init__(self, architecture: Architecture, target: str, wave_size: int, memory: Memory) -> None:
+        self.architecture, self.target, self.wave_size, self.memory = architecture, target, wave_size, memory
+        self.issued: Counter[tuple[Instruction, tuple[tuple[str, int], ...]]] = Counter()
+
+
+class Workgroup:
+    """One workgroup: its place in the grid and its LDS."""
+
+    def __init__(self, index: Dim3) -> None:
+        self.index = index
+        self.shared: dict[str, Pointer] = {}
+
+
+class Wave:
+    """One wave of a launch.
+
+    Attributes:
+        blockIdx, blockDim, gridDim: as in HIP. threadIdx: that of the wave's first lane, as plain numbers, for code
+            that is the same in all lanes; `lane_threadIdx` has one for each lane.
+        index: the wave's number in its workgroup. size: its number of lanes. lane: 0 to size - 1, an array.
+        target: the architecture, as the launch was given it; architecture: its record.
+    """
+
+    def __init__(self, launch: Launch, group: Workgroup, index: int, grid: Dim3, block: Dim3) -> None:
+        self.launch, self.group, self.index = launch, group, index
+        self.size, self.target, self.architecture = launch.wave_size, launch.target, launch.architecture
+        self.blockIdx, self.blockDim, self.gridDim = group.index, block, grid
+        first = index * self.size
+        self.threadIdx = Dim3(first % block.x, first // block.x % block.y, first // (block.x * block.y))
+        # Set by the scheduler: hands over to the other waves until the thing waited for is there.
+        self.wait: Callable[[str, Any], None] = _no_scheduler
+
+    def __repr__(self) -> str:
+        return f"workgroup ({self.blockIdx.x}, {self.blockIdx.y}, {self.blockIdx.z}), wave {self.index}"
+
+    @property
+    def lane(self) -> Array:
+        """The number of each lane: 0 to size - 1."""
+        return np.arange(self.size)
+
+    @property
+    def lane_threadIdx(self) -> Dim3:
+        """threadIdx of every lane: arrays x, y and z with one number for each lane."""
+        thread, block = self.index * self.size + self.lane, self.blockDim
+        return Dim3(thread % block.x, thread // block.x % block.y, thread // (block.x * block.y))
+
+    def shared(self, name: str, size: int, dtype: DTypeLike) -> Pointer:
+        """`__shared__ T name[size]`: LDS of the workgroup, the same for every wave that says the same name.
+
+        It holds NaN (all bits set) until it is written.
+
+        Raises:
+            Error: another size or type than before, or more LDS than a workgroup can have.
+        """
+        kind, shared = np.dtype(dtype), self.group.shared
+        if name not in shared:
+            limit = LDS_BYTES.get(self.architecture.name, 64 << 10)
+            used = sum(pointer.buffer.data.nbytes for pointer in shared.values())
+            if size < 0 or used + size * kind.itemsize > limit:
+                raise Error(
+                    f"shared('{name}'): {size} elements of {kind} on top of {used} bytes; a workgroup of "
+                    f"{self.architecture.title} has {limit} bytes of LDS"
+                )
+            shared[name] = self.launch.memory.local(size, kind, name)
+        pointer = shared[name]
+        if pointer.bounds != (0, size) or pointer.dtype != kind:
+            other = f"{pointer.bounds[1]} of {pointer.dtype}"
+            raise Error(f"shared('{name}'): {size} elements of {kind}, but another wave has {other}")
+        return pointer
+
+    def synchronize(self) -> None:
+        """`__syncthreads()`: wait until every wave of the workgroup has come to its barrier."""
+        self.wait("barrier", None)
+
+    def issue(self, inst: Instruction, count: int, fields: Mapping[str, int] | None = None) -> None:
+        """Note that the wave issues an instruction so many times."""
+        self.launch.issued[inst, tuple(sorted((fields or {}).items()))] += count
+
+
+def _no_scheduler(reason: str, what: Any) -> None:
+    raise Error(f"a wave can wait for a {reason} only inside mmacalc.launch")
+
+
+_running = threading.local()
+
+
+def running_wave() -> Wave | None:
+    """The wave that this thread runs, or None."""
+    return getattr(_running, "wave", None)
+
+
+def enter(wave: Wave) -> None:
+    """Say that this thread runs a wave."""
+    _running.wave = wave
+
+
+def current_wave(call: str) -> Wave:
+    """The wave that calls.
+
+    Raises:
+        Error: no kernel is running in this thread.
+    """
+    wave = running_wave()
+    if wave is None:
+        raise Error(f"{call} is for kernels: call it inside a function that mmacalc.launch runs")
+    return wave

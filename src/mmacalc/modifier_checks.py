@@ -1,0 +1,128 @@
+"""Which modifiers an instruction has, under which names, and which values they take.
+
+`mmacalc.record.Instruction` puts these questions to itself; what the fields do is in `mmacalc.modifiers`.
+"""
+
+from __future__ import annotations
+
+from operator import index
+
+from .errors import Error, did_you_mean
+from .formats import CHOICES, chosen, named
+from .rules import fields as rule_fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .record import Instruction
+
+__all__ = ["check", "limits", "resolved", "whole"]
+
+# Other spellings of modifiers: those of assembly text.
+SYNONYMS = {"op_sel": "opsel", "opsel_hi": "op_sel_hi", "neg_lo": "neg", "index_key": "opsel"}
+FORMAT_SYNONYMS = {"A": ("cbsz", "matrix_a_fmt"), "B": ("blgp", "matrix_b_fmt")}
+KNOWN_MODIFIERS = ("cbsz", "abid", "blgp", "opsel", "op_sel_hi", "neg", "neg_hi")
+
+
+def limits(instruction: Instruction, wave: int | None, cbsz: int) -> dict[str, tuple[int, ...]]:
+    """The modifiers that an instruction has, with the values that each may take: see `Instruction.modifier_limits`."""
+    values: dict[str, tuple[int, ...]] = {}
+    if "cbsz" in instruction.features:
+        most = 3 if instruction.sparse else min(4, instruction.blocks.bit_length() - 1)
+        values["cbsz"] = tuple(range(most + 1))
+        blocks = 1 << max(0, min(cbsz, most))
+        values["abid"] = tuple(range(_index_choices(instruction, wave) if instruction.sparse else blocks))
+    if "blgp" in instruction.features:
+        values["blgp"] = tuple(range(8))
+    for field, operand in instruction.choices.items():
+        values[field] = tuple(range(len(CHOICES[instruction.formats[operand]])))
+    if "opsel" in instruction.features:
+        values["opsel"] = tuple(range(instruction.index_sets(wave))) if instruction.sparse else (0, 4)
+    for field in instruction.architecture.facts.get("scale_fields", ()) if instruction.scaled else ():
+        values[field] = tuple(range(instruction.architecture.facts["scale_fields"][field]))
+    if "neg" in instruction.features:
+        values["neg"] = tuple(range(4 if instruction.integer else 8))
+        values["neg_hi"] = (0,) if instruction.integer or instruction.format("A").bits > 16 else tuple(range(8))
+    if "neg_c" in instruction.features:
+        values["neg"] = values["neg_hi"] = (0, 4)
+    return {**values, **rule_fields(instruction)}
+
+
+def _index_choices(instruction: Instruction, wave: int | None) -> int:
+    """The values of ABID that a sparse instruction takes: all 16 where one set fills the register, since the
+    hardware then ignores the field (CDNA4 ISA guide, section 7.5, "Sparse Index Select")."""
+    sets = instruction.index_sets(wave)
+    return sets if sets > 1 else 16
+
+
+def resolved(instruction: Instruction, modifiers: Mapping[str, int | str]) -> dict[str, int]:
+    """Modifiers under the architecture's names for them, as numbers: see `Instruction.resolved`."""
+    synonyms, choices = dict(SYNONYMS), instruction.choices
+    for field, operand in choices.items():
+        synonyms |= dict.fromkeys(FORMAT_SYNONYMS.get(operand, ()), field)
+    result: dict[str, int] = {}
+    for given, value in modifiers.items():
+        name = synonyms.get(given, given)
+        if name in result and result[name] != value:
+            raise Error(f"{name} of {instruction.name} is given twice: {result[name]} and {value}")
+        if isinstance(value, str):
+            if name not in choices:
+                raise Error(
+                    f"{given} = '{value}' should be a number: {instruction.name} has no formats to choose by it"
+                )
+            value = chosen(instruction.formats[choices[name]], value)
+        result[name] = whole(given, value)
+    return result
+
+
+def check(instruction: Instruction, wave: int | None, modifiers: Mapping[str, int]) -> None:
+    """Refuse modifiers that an instruction lacks, and values out of range: see `Instruction.check_modifiers`."""
+    allowed = instruction.modifier_limits(wave, modifiers.get("cbsz", 0))
+    known = dict.fromkeys((*KNOWN_MODIFIERS, *allowed))
+    for name, value in modifiers.items():
+        if name not in known:
+            raise Error(f"there is no modifier '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}")
+        if value and name not in allowed:
+            has = f"its modifiers are {', '.join(allowed)}" if allowed else "it has no modifiers"
+            raise Error(f"{instruction.name} on {instruction.architecture.title} has no {name.upper()}; {has}")
+        if value and value not in allowed[name]:
+            whose = f"{instruction.name}{_on(instruction, name, wave, modifiers)}"
+            spoken = _spoken_of(instruction, name, allowed[name])
+            raise Error(f"{name.upper()} of {whose} is {spoken}; got {value}")
+
+
+def _on(instruction: Instruction, field: str, wave: int | None, modifiers: Mapping[str, int]) -> str:
+    """What else decides which values a field takes, as a message says it."""
+    if field == "abid" and not instruction.sparse:
+        return f" with CBSZ {modifiers.get('cbsz', 0)}"
+    if field == "opsel" and instruction.sparse and len(instruction.architecture.waves) > 1:
+        return f" in wave{instruction.architecture.wave(wave)}"
+    return ""
+
+
+def _spoken_of(instruction: Instruction, field: str, values: tuple[int, ...]) -> str:
+    """The values of a field as a message says them, with the formats that they choose."""
+    if field not in instruction.choices:
+        return _spoken(values)
+    names = CHOICES[instruction.formats[instruction.choices[field]]]
+    return ", ".join(f"{value} ({named(name).title.split()[0].lower()})" for value, name in zip(values, names))
+
+
+def whole(name: str, value: Any) -> int:
+    """A number that a user gave, as an int; NumPy's integers are welcome.
+
+    Raises:
+        Error: it is no whole number.
+    """
+    try:
+        return index(value)
+    except TypeError:
+        raise Error(f"{name} = {value!r} should be a whole number") from None
+
+
+def _spoken(values: tuple[int, ...]) -> str:
+    if len(values) > 2 and values[-1] - values[0] == len(values) - 1:
+        return f"{values[0]} to {values[-1]}"
+    return " or ".join(map(str, values))

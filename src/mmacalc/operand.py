@@ -1,0 +1,248 @@
+"""Operand, Location and Element: one matrix of an instruction, and where its elements are."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from .errors import Error
+from .modifier_checks import whole
+from .rules import place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from .formats import Format
+    from .layout import Layout
+    from .record import Instruction
+    from .rules import Placement
+
+__all__ = ["Element", "Location", "Operand"]
+
+
+class Location(namedtuple("Location", "lane item register lsb width")):
+    """Where an element is: its lane, its slot in the lane, the 32-bit register (from the operand's first),
+    its lowest bit there, and its width in bits. A 64-bit element takes `register` and the one after it."""
+
+    __slots__ = ()
+    lane: int
+    item: int
+    register: int
+    lsb: int
+    width: int
+
+
+class Element(namedtuple("Element", "row col block lsb width")):
+    """What some bits of a register hold: the element's row, column and block, and the bits."""
+
+    __slots__ = ()
+    row: int
+    col: int
+    block: int
+    lsb: int
+    width: int
+
+
+class Operand:
+    """One operand of an instruction under given modifiers. Immutable; made by `Instruction.operand`."""
+
+    __slots__ = ("fields", "format", "instruction", "layout", "name", "placement", "wave")
+
+    def __init__(self, instruction: Instruction, name: str, wave: int, fields: Mapping[str, int]) -> None:
+        self.instruction = instruction
+        self.name = name
+        self.wave = wave
+        self.fields = dict(fields)
+        self.placement: Placement = place(instruction, name, wave, fields)
+        self.layout: Layout = self.placement.layout
+        self.format: Format = instruction.format(name, fields)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {self.instruction.name}: {self.pattern}>"
+
+    # --- what it looks like ---
+
+    @property
+    def pattern(self) -> str:
+        """The layout in this package's notation, unit digits dropped."""
+        return self.layout.pattern
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of values of each digit that `pattern` names."""
+        return self.layout.trimmed_sizes
+
+    @property
+    def einops(self) -> str:
+        """The layout as a plain einops pattern."""
+        return self.layout.einops
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the coordinates: block, then two of i, j, k."""
+        return self.layout.axes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each axis: (blocks, rows, columns)."""
+        return self.layout.extents
+
+    @property
+    def items(self) -> int:
+        """The number of slots that a lane holds."""
+        return self.layout.spans["item"] // self.placement.merge
+
+    @property
+    def registers(self) -> int:
+        """The number of 32-bit registers of the operand."""
+        return -(-self.layout.spans["item"] * self.placement.slot_bits // 32)
+
+    @property
+    def provenance(self) -> str:
+        """How sure this layout is: one of the words of `Instruction.provenance_of`."""
+        return self.instruction.provenance_of(self.name)
+
+    # --- both ways ---
+
+    def locate(self, **coordinates: int) -> tuple[Location, ...]:
+        """Where an element is: a tuple of `Location`, more than one when it is replicated.
+
+        Args:
+            coordinates: i, j, k and block. Those left out are 0; those that the operand lacks are ignored.
+
+        Raises:
+            Error: a coordinate is outside the operand, is no whole number, or is not called i, j, k or block.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> a.locate(i=3, k=9)
+        (Location(lane=35, item=1, register=0, lsb=16, width=16),)
+        """
+        if unknown := [name for name in coordinates if name not in ("i", "j", "k", "block")]:
+            raise Error(f"an element has no coordinate '{unknown[0]}'; its coordinates are i, j, k and block")
+        coordinates = {name: whole(name, value) for name, value in coordinates.items()}
+        self._check(coordinates)
+        merge = self.placement.merge
+        places = {(self._lane(p), p[-1] // merge) for p in self.layout.locate(coordinates, self.placement.fields)}
+        return tuple(self.slot(lane, item) for lane, item in sorted(places))
+
+    def contents(self, register: int, lane: int) -> tuple[Element, ...]:
+        """What a register of a lane holds: a tuple of `Element`, lowest bits first.
+
+        Empty where the lane or the bits hold nothing. Of an element that reaches into a neighbouring register,
+        the bits in this register are given.
+
+        Raises:
+            Error: the operand has no such register, or the wave no such lane.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> a.contents(register=0, lane=35)[1]
+        Element(row=3, col=9, block=0, lsb=16, width=16)
+        """
+        register, lane = whole("register", register), whole("lane", lane)
+        here = f"{self.name} of {self.instruction.name}"
+        if not 0 <= register < self.registers:
+            raise Error(f"register = {register} is outside {here}: it has registers 0 to {self.registers - 1}")
+        if not 0 <= lane < self.lanes:
+            raise Error(f"lane = {lane} is outside the wave: lanes are 0 to {self.lanes - 1}")
+        found = []
+        for item in self.items_in(register):
+            first, last = self.bits_in(item, register)
+            for row, col, block in self.elements(lane, item):
+                found.append(Element(row, col, block, first, last - first + 1))
+        return tuple(found)
+
+    def table(self) -> NDArray[Any]:
+        """Every element's location: a structured NumPy array with fields lane, item, register and lsb.
+
+        Its shape is (rows, columns), with the blocks first when there are several, and the copies last when
+        elements are replicated. Read a field as `table["lane"]`.
+        """
+        import numpy
+
+        places = numpy.zeros((1, 2), dtype=int)
+        for axis in self.axes:
+            places = places[..., None, :] + numpy.array(self.steps(axis))
+        places = places[0, ..., None, :] + numpy.array(self.copies())
+        lane, item = places[..., 0], places[..., 1] // self.placement.merge
+        if self.placement.lanes:
+            lane = numpy.array([self.placement.lanes(value) for value in range(self.lanes)])[lane]
+        bit = item * self.placement.merge * self.placement.slot_bits + self.placement.offset
+        columns = {"lane": lane, "item": item, "register": bit // 32, "lsb": bit % 32}
+        result = numpy.empty(lane.shape, dtype=[(name, numpy.int32) for name in columns])
+        for name, column in columns.items():
+            result[name] = column
+        result = result[..., 0] if result.shape[-1] == 1 else result
+        return result[0] if self.axes[0] == "block" and self.shape[0] == 1 else result
+
+    # --- slots, items and lanes ---
+
+    def steps(self, axis: str) -> list[tuple[int, int]]:
+        """What each value of a coordinate adds to the lane and to the slot of an element."""
+        tables = self.layout.axis_tables().get(axis, {"lane": (0,), "item": (0,)})
+        warps = tables.get("warp", (0,) * len(tables["lane"]))
+        return [(lane + self.wave * warp, item) for lane, warp, item in zip(tables["lane"], warps, tables["item"])]
+
+    def copies(self) -> list[tuple[int, int]]:
+        """What selectors and replication add to the lane and slot: one pair for each copy of an element.
+
+        The slots of one Location (see `Placement.merge`) count once.
+        """
+        offsets = self.layout.copy_offsets(self.placement.fields)[:: self.placement.merge]
+        return [(self._unmapped(offset), offset[-1]) for offset in offsets]
+
+    @property
+    def lanes(self) -> int:
+        """The number of lanes of the wave (for a warpgroup, of its four warps)."""
+        return self.wave * self.layout.spans.get("warp", 1)
+
+    def slot(self, lane: int, item: int) -> Location:
+        """The Location of one item of one lane."""
+        placement = self.placement
+        bit = item * placement.merge * placement.slot_bits + placement.offset
+        return Location(lane, item, bit // 32, bit % 32, placement.bits * placement.merge)
+
+    def items_in(self, register: int) -> range:
+        """The items that have bits in a register."""
+        width = self.placement.slot_bits * self.placement.merge
+        return range(32 * register // width, min(self.items, -(-32 * (register + 1) // width)))
+
+    def bits_in(self, item: int, register: int) -> tuple[int, int]:
+        """The first and last bit that an item has in a register; of a 64-bit item, 0 and 63."""
+        location = self.slot(0, item)
+        if location.width == 64:
+            return 0, 63
+        first = 32 * (location.register - register) + location.lsb
+        return max(first, 0), min(first + location.width - 1, 31)
+
+    def elements(self, lane: int, item: int) -> Iterator[tuple[int, int, int]]:
+        """The (row, column, block) of every element at one item of one lane."""
+        merge, lanes = self.placement.merge, self.placement.lanes
+        sources = [lane] if lanes is None else [source for source in range(self.wave) if lanes(source) == lane]
+        blocked = self.axes[0] == "block"
+        for source in sources:
+            for found in self.layout.contents(self._place(source, item * merge), self.placement.fields):
+                yield (found[1], found[2], found[0]) if blocked else (found[0], found[1], 0)
+
+    def _place(self, lane: int, item: int) -> tuple[int, ...]:
+        return (lane // self.wave, lane % self.wave, item) if "warp" in self.layout.places else (lane, item)
+
+    def _unmapped(self, place: tuple[int, ...]) -> int:
+        """The lane of a place, counted over all warps, before BLGP."""
+        return place[-2] + (self.wave * place[0] if len(place) == 3 else 0)
+
+    def _lane(self, place: tuple[int, ...]) -> int:
+        lane = self._unmapped(place)
+        return self.placement.lanes(lane) if self.placement.lanes else lane
+
+    def _check(self, coordinates: Mapping[str, int]) -> None:
+        for axis, extent in zip(self.axes, self.shape):
+            value = coordinates.get(axis, 0)
+            if not 0 <= value < extent:
+                raise Error(
+                    f"{axis} = {value} is outside {self.name} of {self.instruction.name}: {axis} is 0 to {extent - 1}"
+                )

@@ -1,0 +1,86 @@
+"""An encoded instruction as a figure: the words with every field, then each field's bits, value and meaning.
+
+Bits have the ISA guides' numbers: 0 is the lowest of the first word. AMD's README draws the same words with the
+first one on top as bits 63 to 32.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from ..isa.assembler import Assembled
+    from ..isa.fields import Field
+    from ..isa.forms import Form
+
+
+def figure(line: Assembled) -> str:
+    """The words of an instruction, a frame of three lines each, and the list of its fields."""
+    assert line.form is not None
+    encoding = line.form.encoding
+    word = int.from_bytes(line.code, "little")
+    lines = [f"{encoding.name}, {encoding.size} bytes ({encoding.source})"]
+    for first in range(0, 8 * encoding.size, 32):
+        lines += _word(encoding.fields.values(), word, first)
+    rows = fields(line)
+    widths = [max(len(str(row[key])) for row in rows) for key in ("field", "bits", "value")]
+    lines.append("")
+    for row in rows:
+        name, bits, value = (str(row[key]).ljust(width) for key, width in zip(("field", "bits", "value"), widths))
+        lines.append(
+            f"{name}  [{bits}]  {value}  {row['meaning']}".replace(
+                f"[{bits}]", f"[{bits.strip()}]".ljust(len(bits) + 2)
+            )
+        )
+    return "\n".join(lines) + "\n"
+
+
+def fields(line: Assembled) -> list[dict[str, Any]]:
+    """Every field with its bits, its value and what it means here, the lowest bits first."""
+    form = line.form
+    assert form is not None
+    found = sorted(form.encoding.fields.values(), key=lambda field: min(low for _, low in field.pieces))
+    return [
+        {
+            "field": field.name,
+            "bits": field.bits,
+            "value": line.values[field.name],
+            "meaning": _meaning(form, field, line.values),
+        }
+        for field in found
+    ]
+
+
+def _meaning(form: Form, field: Field, values: Mapping[str, int]) -> str:
+    notes = []
+    if field.name in ("OP", "SCALE_OP"):
+        notes.append(f"{values[field.name]:#x}: {form.name}" if field.name == "OP" else f"{values[field.name]:#x}")
+    for slot in form.slots:
+        if slot.field == field.name:
+            bank = bool(slot.bank) and values[slot.bank[0]] >> slot.bank[1] & 1 if slot.bank else 0
+            code = values[field.name] + (256 if field.name == "VDST" else 0)
+            notes.append(f"{slot.name} = {slot.texts(slot.count(values))[code | bank << 9]}")
+    for modifier in form.modifiers:
+        if modifier.field == field.name:
+            shown = (modifier.text(values[field.name]) or "").strip()
+            notes.append(shown or f"{modifier.name} at its default")
+    return f"{field.meaning}; {', '.join(notes)}" if notes else field.meaning
+
+
+def _word(fields: Any, word: int, first: int) -> Iterator[str]:
+    """One 32-bit word: bit numbers, bits, and the name of each run of bits that belong to one field."""
+    runs = sorted(((high, low, field.name) for field in fields for high, low in field.pieces), reverse=True)
+    runs = [run for run in runs if first <= run[1] < first + 32]
+    cells = []
+    for high, low, name in runs:
+        numbers = [f"{bit:3}" for bit in range(high, low - 1, -1)]
+        bits = [f"{word >> bit & 1:3}" for bit in range(high, low - 1, -1)]
+        width = max(3 * len(numbers), len(name)) + 1
+        cells.append(("".join(numbers).ljust(width), "".join(bits).ljust(width), name.center(width)))
+    rule = "+" + "+".join("-" * len(cell[0]) for cell in cells) + "+"
+    yield rule
+    for row in range(3):
+        yield "|" + "|".join(cell[row] for cell in cells) + "|"
+    yield rule

@@ -1,0 +1,283 @@
+"""Fragments: a matrix block spread over the lanes of one wave, and the products that fill accumulators.
+
+`mma_sync` does not compute at once. It notes a `Product`, and the first look at the accumulator (an element, a
+store) makes the wave wait until the products of all waves that wait are computed together. A and B are kept as they
+are at the call, so the result is the same to the bit.
+"""
+
+from __future__ import annotations
+
+from operator import index
+
+import numpy as np
+
+from ..errors import Error
+from ..machine import Wave
+from .geometry import multiplier, operand_places
+from .types import TYPES, DataType, dtype_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..record import Instruction
+
+    Array = NDArray[Any]
+
+__all__ = ["Elements", "Fragment", "Product", "compute"]
+
+DEEPEST = 64
+"""Products of one accumulator that may wait for one another, which bounds the memory they keep."""
+
+
+class Product:
+    """One mma_sync that has been asked for: D of a block from A, B and C."""
+
+    __slots__ = ("a", "b", "before", "depth", "plan", "result")
+
+    def __init__(self, plan: Plan, a: Array, b: Array, before: Product | Array) -> None:
+        self.plan, self.a, self.b, self.before = plan, a, b, before
+        self.result: Array | None = None  # codes of D's matrix
+        self.depth: int = before.depth + 1 if isinstance(before, Product) and before.result is None else 1
+
+
+class Plan:
+    """How blocks of some types and sizes are multiplied: the instruction, and where its operands are in fragments."""
+
+    def __init__(self, architecture: str, kind: DataType, compute: DataType, blocks: tuple[int, int, int]) -> None:
+        self.inst: Instruction = multiplier(architecture, kind.name, compute.name, blocks[0])
+        source, result = dtype_of(kind, architecture).itemsize, dtype_of(compute, architecture)
+        self.a = operand_places(self.inst, "matrix_a", blocks[2], source)
+        self.b = operand_places(self.inst, "matrix_b", blocks[2], source)
+        self.c = operand_places(self.inst, "accumulator", blocks[2], result.itemsize)
+        self.steps = len(self.a)
+        self.compute = result
+        self.native = _dtype(self.inst.format("D").name)
+        # NEG[0] and NEG[1] make the operands of an integer WMMA signed.
+        self.fields = {"neg": 3} if self.inst.format("A").kind == "either" else {}
+
+    def multiply(self, products: list[Product]) -> None:
+        """Carry out products whose C is known, all at once: an instruction for each step of k, k ascending."""
+        a = np.stack([product.a for product in products]).reshape(len(products), -1)[:, self.a]
+        b = np.stack([product.b for product in products]).reshape(len(products), -1)[:, self.b]
+        d = np.stack([self._before(product) for product in products])
+        d = _codes(d.view(self.compute).astype(self.native))
+        for step in range(self.steps):
+            d = self.inst.multiply_bits(a[:, step], b[:, step], d, **self.fields)
+        found = _codes(d.view(self.native).astype(self.compute))
+        for product, matrix in zip(products, found):
+            product.result, product.before = matrix, matrix
+
+    def _before(self, product: Product) -> Array:
+        before = product.before
+        if isinstance(before, Product):
+            assert before.result is not None
+            return before.result
+        matrix: Array = before.reshape(-1)[self.c]
+        return matrix
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    """The NumPy type of an accumulator's format."""
+    return dtype_of(TYPES[name], "")
+
+
+def _codes(values: Array) -> Array:
+    return values.view(f"u{values.dtype.itemsize}")
+
+
+def compute(wanted: list[Product]) -> None:
+    """Carry out products and all that they wait for: those without unknown C first, of each plan together."""
+    known: dict[int, Product] = {}
+    todo: list[Product] = []
+    for product in wanted:
+        node: Product | Array = product
+        while isinstance(node, Product) and node.result is None and id(node) not in known:
+            known[id(node)] = node
+            todo.append(node)
+            node = node.before
+    with np.errstate(all="ignore"):
+        for depth in range(1, max((product.depth for product in todo), default=0) + 1):
+            level: dict[int, list[Product]] = {}
+            for product in todo:
+                if product.depth == depth:
+                    level.setdefault(id(product.plan), []).append(product)
+            for products in level.values():
+                products[0].plan.multiply(products)
+
+
+class Elements:
+    """The elements that each lane holds: `x[i]` is element i of every lane, an array with a lane axis.
+
+    The order is that of vector loads and differs between architectures and types, so only what treats all elements
+    alike is portable (rocWMMA says the same of its fragments).
+    """
+
+    __slots__ = ("_fragment",)
+
+    def __init__(self, fragment: Fragment) -> None:
+        self._fragment = fragment
+
+    def __len__(self) -> int:
+        return self._fragment.num_elements
+
+    def _index(self, i: int | slice) -> int | slice:
+        if isinstance(i, slice):
+            return i
+        most = len(self)
+        try:
+            number = index(i)
+        except TypeError:
+            number = -1
+        if not 0 <= number < most:
+            raise Error(f"x[{i}] is outside {self._fragment!r}: its elements are x[0] to x[{most - 1}]")
+        return number
+
+    def __getitem__(self, i: int | slice) -> Array:
+        where = self._index(i)
+        fragment = self._fragment
+        fragment.require("x[i]", None if fragment.filled is None else _mask_of(fragment.filled, where))
+        fragment.settle()
+        found: Array = fragment.data.T[where]
+        return found
+
+    def __setitem__(self, i: int | slice, values: ArrayLike) -> None:
+        where = self._index(i)
+        fragment = self._fragment
+        fragment.settle()
+        with np.errstate(all="ignore"):  # as a conversion in C++
+            fragment.data.T[where] = np.asarray(values).astype(fragment.dtype)
+        if fragment.filled is not None and not fragment.cooperative:
+            fragment.filled.T[where] = True
+
+
+def _mask_of(filled: Array, where: int | slice) -> Array:
+    mask = np.zeros_like(filled)
+    mask.T[where] = True
+    return mask
+
+
+class Fragment:
+    """A block of a matrix, spread over a wave. Made by `fragment`.
+
+    Attributes:
+        context: matrix_a, matrix_b or accumulator. BlockM, BlockN, BlockK: the block's sizes. type: the data type.
+        layout: row_major, col_major or None. num_elements: how many elements each lane holds. x: the elements.
+    """
+
+    __slots__ = (
+        "BlockK", "BlockM", "BlockN", "context", "cooperative", "data", "dtype", "filled", "layout", "product", "type",
+        "wave", "x",
+    )  # fmt: skip
+
+    def __init__(
+        self, wave: Wave, context: str, blocks: tuple[int, int, int], type: DataType, layout: str | None
+    ) -> None:
+        self.wave, self.context, self.type, self.layout = wave, context, type, layout
+        self.BlockM, self.BlockN, self.BlockK = blocks
+        self.dtype = dtype_of(type, wave.architecture.name)
+        elements = {
+            "matrix_a": self.BlockM * self.BlockK, "matrix_b": self.BlockK * self.BlockN,
+        }.get(context, self.BlockM * self.BlockN)  # fmt: skip
+        self.data: Array = np.zeros((wave.size, elements // wave.size), self.dtype)
+        self.filled: Array | None = np.zeros(self.data.shape, bool)  # None: all of them
+        self.cooperative = False  # whether it holds this wave's part of a cooperative load
+        self.product: Product | None = None
+        self.x = Elements(self)
+
+    @property
+    def num_elements(self) -> int:
+        """How many elements each lane holds."""
+        return int(self.data.shape[1])
+
+    size = num_elements
+
+    @property
+    def blocks(self) -> tuple[int, int, int]:
+        """BlockM, BlockN, BlockK."""
+        return self.BlockM, self.BlockN, self.BlockK
+
+    def __len__(self) -> int:
+        return self.num_elements
+
+    def __getitem__(self, i: int | slice) -> Array:
+        return self.x[i]
+
+    def __setitem__(self, i: int | slice, values: ArrayLike) -> None:
+        self.x[i] = values
+
+    def __repr__(self) -> str:
+        layout = f", {self.layout}" if self.layout else ""
+        return f"fragment<{self.context}, {self.BlockM}, {self.BlockN}, {self.BlockK}, {self.type.cpp}{layout}>"
+
+    # --- what it holds ---
+
+    def fill(self, data: Array) -> None:
+        """All elements at once."""
+        self.data, self.filled, self.product, self.cooperative = data, None, None, False
+
+    def fill_part(self, part: Array, values: Array) -> None:
+        """This wave's part of a cooperative load; `part` is a mask."""
+        self.settle()
+        self.data = self.data.copy()
+        self.data[part] = values
+        earlier = self.filled if self.filled is not None and self.cooperative else False
+        self.filled = part | earlier
+        self.cooperative = True
+
+    def settle(self) -> None:
+        """Wait for the product that the fragment is to hold, if there is one."""
+        product = self.product
+        if product is None:
+            return
+        if product.result is None:
+            self.wave.wait("value", (compute, product))
+        assert product.result is not None
+        self.product = None
+        data = np.empty_like(self.data)
+        data.reshape(-1)[product.plan.c] = product.result.view(self.dtype)
+        self.data = data
+
+    def require(self, call: str, part: Array | None = None) -> None:
+        """Refuse the use of elements that nothing has filled.
+
+        Args:
+            call: who asks. part: which elements, as a mask; all if left out.
+
+        Raises:
+            Error: names the call and the fragment.
+        """
+        if self.filled is None:
+            return
+        if self.filled.all():
+            self.filled, self.cooperative = None, False
+        elif not self.filled.any():
+            raise Error(f"{call}: {self!r} is used before it is filled")
+        elif part is None or not (self.filled[part].all() or (self.cooperative and call == "x[i]")):
+            why = "a cooperative load gives each wave its own work items" if self.cooperative else "fill the others too"
+            raise Error(
+                f"{call}: {self!r} holds only a part of its block, {int(self.filled.sum())} of {self.filled.size} "
+                f"elements: {why}"
+            )
+
+    def values(self, call: str, part: Array | None = None) -> Array:
+        """The elements, (lanes, elements), once all are there."""
+        self.require(call, part)
+        self.settle()
+        return self.data
+
+    def codes(self) -> Array:
+        """A copy of the elements as encodings."""
+        return _codes(self.data.copy())
+
+    def begin(self) -> Product | Array:
+        """What a product adds to: the product that is still to come, or the elements."""
+        return self.product if self.product is not None else self.codes()
+
+    def hold(self, product: Product) -> None:
+        """The fragment is to hold a product, which is computed when it is looked at."""
+        self.product, self.filled, self.cooperative = product, None, False
+        if product.depth >= DEEPEST:
+            self.settle()

@@ -1,0 +1,292 @@
+"""fragment, fill_fragment, load, store, mma_sync: rocWMMA's functions, on the wave that calls them.
+
+Source: rocWMMA API guide, "rocWMMA API functions". Sub-tiles and leading dimensions are counted in elements, as there.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from operator import index
+
+import numpy as np
+
+from ..errors import Error
+from ..machine import Pointer, current_wave
+from .fragments import Fragment, Plan, Product
+from .geometry import offsets
+from .support import check_fragment, check_multiply, target_of
+from .types import CONTEXTS, LAYOUTS, RUNTIME_LAYOUTS, DataType, data_type
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from .geometry import Shape
+
+    Array = NDArray[Any]
+
+__all__ = [
+    "fill_fragment",
+    "fragment",
+    "load_matrix_coop_sync",
+    "load_matrix_sync",
+    "mma_sync",
+    "store_matrix_coop_sync",
+    "store_matrix_sync",
+    "synchronize_workgroup",
+]
+
+ASSIGNMENTS = ("round robin", "contiguous")
+
+
+def fragment(context: str, BlockM: int, BlockN: int, BlockK: int, type: Any, layout: str | None = None) -> Fragment:
+    """`fragment<MatrixT, BlockM, BlockN, BlockK, DataT, DataLayout>`: a block of a matrix, spread over the wave.
+
+    Args:
+        context: matrix_a (BlockM x BlockK), matrix_b (BlockK x BlockN) or accumulator (BlockM x BlockN).
+        type: a data type of this room such as float16_t, its name, or a NumPy type.
+        layout: row_major or col_major; None for an accumulator whose layout is given when it is loaded.
+
+    Raises:
+        Error: what rocWMMA asserts at compile time: sizes, type and architecture must be in the support table.
+    """
+    wave = current_wave("fragment")
+    architecture = target_of(wave.architecture.name, wave.target)
+    if wave.size != wave.architecture.waves[0]:
+        raise Error(
+            f"fragment: rocWMMA has wave{wave.architecture.waves[0]} on {wave.target}; this wave has {wave.size} lanes"
+        )
+    if context not in CONTEXTS:
+        raise Error(f"fragment: the context is {context!r}; it is one of {', '.join(CONTEXTS)}")
+    if layout is not None and layout not in LAYOUTS:
+        raise Error(f"fragment: the layout is {layout!r}; it is row_major, col_major, or left out for an accumulator")
+    try:
+        blocks = (index(BlockM), index(BlockN), index(BlockK))
+    except TypeError:
+        raise Error(f"fragment: block sizes are whole numbers; got {BlockM!r}, {BlockN!r}, {BlockK!r}") from None
+    kind = data_type(type, architecture)
+    check_fragment(architecture, context, blocks, kind)
+    return Fragment(wave, context, blocks, kind, layout)
+
+
+def fill_fragment(frag: Fragment, value: ArrayLike) -> None:
+    """Set every element of a fragment to a value, converted to its type."""
+    _fragment("fill_fragment", frag)
+    with np.errstate(all="ignore"):
+        frag.fill(np.full(frag.data.shape, np.asarray(value).astype(frag.dtype)))
+
+
+# --- load and store ---------------------------------------------------------------------------------------------
+
+
+def load_matrix_sync(frag: Fragment, data: Pointer | Array, ldm: int, layout: str | None = None) -> None:
+    """Load a fragment from global memory or LDS.
+
+    Args:
+        frag: the fragment, which has a layout; or an accumulator without one.
+        data: where its first element is, a pointer or an array. ldm: the leading dimension, in elements.
+        layout: mem_row_major or mem_col_major, for an accumulator without a layout.
+
+    Raises:
+        Error: another element type, out of bounds, a layout missing or given twice.
+    """
+    call = "load_matrix_sync"
+    pointer, shape = _access(call, frag, data, ldm, layout)
+    pointer.check(call, shape.places, shape.least, shape.most, store=False)
+    frag.fill(pointer.read(shape.places, shape.places.size))
+
+
+def store_matrix_sync(data: Pointer | Array, frag: Fragment, ldm: int, layout: str | None = None) -> None:
+    """Store a fragment to global memory or LDS; arguments and errors as of `load_matrix_sync`."""
+    call = "store_matrix_sync"
+    pointer, shape = _access(call, frag, data, ldm, layout)
+    pointer.check(call, shape.places, shape.least, shape.most, store=True)
+    pointer.write(shape.places, frag.values(call), shape.places.size)
+
+
+def load_matrix_coop_sync(
+    frag: Fragment,
+    data: Pointer | Array,
+    ldm: int,
+    waveIndex: int | None = None,
+    waveCount: int | None = None,
+    splitCount: int | None = None,
+    *,
+    assignment: str = "round robin",
+) -> None:
+    """Load a fragment together with other waves, each its part of the work.
+
+    The fragment is cut into splitCount work items, which are dealt to waves 0 to waveCount - 1. Afterwards each wave
+    has only its own items; `store_matrix_coop_sync` with the same numbers stores them.
+
+    Args:
+        frag, data, ldm: as of `load_matrix_sync`.
+        waveIndex: this wave's number among those that work together; one from waveCount up has no work.
+        waveCount: how many work together. splitCount: the number of work items; waveCount if left out.
+            With all three left out: waveCount is the workgroup's number of waves in y for matrix_a and in x for
+            matrix_b, and waveIndex the wave's coordinate there.
+        assignment: "round robin", as the API guide says, or "contiguous", as the 1.6 source does. Which wave holds
+            which item cannot be observed after a matching store.
+    """
+    call = "load_matrix_coop_sync"
+    pointer, shape = _access(call, frag, data, ldm, None)
+    mine = _share(call, frag, waveIndex, waveCount, splitCount, assignment)
+    places = shape.places[mine]
+    if not places.size:
+        return
+    pointer.check(call, places, int(places.min()), int(places.max()), store=False)
+    frag.fill_part(mine, pointer.read(places, places.size))
+
+
+def store_matrix_coop_sync(
+    data: Pointer | Array,
+    frag: Fragment,
+    ldm: int,
+    waveIndex: int | None = None,
+    waveCount: int | None = None,
+    splitCount: int | None = None,
+    *,
+    assignment: str = "round robin",
+) -> None:
+    """Store a fragment together with other waves, each its part; see `load_matrix_coop_sync`."""
+    call = "store_matrix_coop_sync"
+    pointer, shape = _access(call, frag, data, ldm, None)
+    mine = _share(call, frag, waveIndex, waveCount, splitCount, assignment)
+    places = shape.places[mine]
+    if not places.size:
+        return
+    pointer.check(call, places, int(places.min()), int(places.max()), store=True)
+    pointer.write(places, frag.values(call, mine)[mine], places.size)
+
+
+def _access(call: str, frag: Fragment, data: Pointer | Array, ldm: int, layout: str | None) -> tuple[Pointer, Shape]:
+    """The pointer and the places that a load or store means."""
+    _fragment(call, frag)
+    pointer = frag.wave.launch.memory.pointer(data) if isinstance(data, np.ndarray) else data
+    if not isinstance(pointer, Pointer):
+        raise Error(f"{call}: the data is {type(data).__name__}; it takes a pointer or a NumPy array")
+    if pointer.dtype != frag.dtype:
+        raise Error(
+            f"{call}: {pointer.name} holds {pointer.dtype}, but {frag!r} is loaded from and stored to {frag.dtype}"
+        )
+    try:
+        ldm = index(ldm)
+    except TypeError:
+        raise Error(f"{call}: the leading dimension is {ldm!r}; it takes a whole number of elements") from None
+    chosen = _layout(call, frag, layout)
+    architecture = frag.wave.architecture.name
+    blocks = (frag.BlockM, frag.BlockN, frag.BlockK)
+    return pointer, offsets(frag.context, blocks, frag.dtype.itemsize, architecture, chosen == "row_major", ldm)
+
+
+def _layout(call: str, frag: Fragment, layout: str | None) -> str:
+    if layout is None:
+        if frag.layout is None:
+            more = ", or is given mem_row_major or mem_col_major" if frag.context == "accumulator" else ""
+            raise Error(f"{call}: {frag!r} has no layout; it needs one, row_major or col_major{more}")
+        return frag.layout
+    if layout not in RUNTIME_LAYOUTS:
+        raise Error(f"{call}: the layout is {layout!r}; it is mem_row_major or mem_col_major")
+    if frag.context != "accumulator" or frag.layout is not None:
+        raise Error(f"{call}: a run-time layout is for accumulators without a layout of their own; this is {frag!r}")
+    return RUNTIME_LAYOUTS[layout]  # type: ignore[index]
+
+
+def _share(call: str, frag: Fragment, wave: int | None, waves: int | None, split: int | None, assignment: str) -> Array:
+    """Which elements of a fragment are this wave's work: a mask of shape (lanes, elements)."""
+    if wave is None and waves is None and split is None:
+        wave, waves = _default_share(call, frag)
+    elif wave is None or waves is None:
+        raise Error(f"{call}: waveIndex and waveCount are given together")
+    split = waves if split is None else split
+    if assignment not in ASSIGNMENTS:
+        raise Error(f"{call}: the assignment is {assignment!r}; it is {' or '.join(map(repr, ASSIGNMENTS))}")
+    try:
+        return _mask(frag.data.shape, index(wave), index(waves), index(split), assignment)
+    except TypeError:
+        raise Error(f"{call}: waveIndex, waveCount and splitCount are whole numbers") from None
+    except ValueError as error:
+        raise Error(f"{call}: {error}") from None
+
+
+def _default_share(call: str, frag: Fragment) -> tuple[int, int]:
+    wave = frag.wave
+    if frag.context == "accumulator":
+        raise Error(f"{call}: an accumulator has no waves to share with by itself; give waveIndex and waveCount")
+    if wave.blockDim.x % wave.size:
+        raise Error(f"{call}: blockDim.x is {wave.blockDim.x}; it must be a multiple of the wave size {wave.size}")
+    if frag.context == "matrix_a":
+        return wave.threadIdx.y, wave.blockDim.y
+    return wave.threadIdx.x // wave.size, wave.blockDim.x // wave.size
+
+
+@lru_cache(maxsize=256)
+def _mask(shape: tuple[int, int], wave: int, waves: int, split: int, assignment: str) -> Array:
+    if wave < 0 or waves < 1 or split < 1:
+        raise ValueError(f"waveIndex is {wave}, waveCount {waves} and splitCount {split}; they are at least 0, 1 and 1")
+    elements = shape[0] * shape[1]
+    item = np.arange(elements).reshape(shape[::-1]).T * split // elements
+    owner = item % waves if assignment == "round robin" else item * waves // split
+    mask: Array = owner == wave
+    mask.flags.writeable = False
+    return mask
+
+
+# --- multiply ---------------------------------------------------------------------------------------------------
+
+
+def mma_sync(d: Fragment, a: Fragment, b: Fragment, c: Fragment) -> None:
+    """D = A B + C on fragments; d and c may be the same.
+
+    Issues BlockK / K instructions of the architecture, K being the instruction's. With f16 or bf16 accumulators, CDNA
+    accumulates the block in f32 and converts at its end.
+
+    Raises:
+        Error: fragments of the wrong context, of sizes or types that do not go together, or used before they are
+            filled.
+    """
+    call = "mma_sync"
+    for name, frag, context in (
+        ("d", d, "accumulator"),
+        ("a", a, "matrix_a"),
+        ("b", b, "matrix_b"),
+        ("c", c, "accumulator"),
+    ):
+        _fragment(call, frag)
+        if frag.context != context:
+            raise Error(f"{call}: {name} is {frag!r}; it takes a fragment of {context}")
+        if frag.wave is not d.wave:
+            raise Error(f"{call}: {name} belongs to another wave ({frag.wave})")
+    if not (d.blocks == a.blocks == b.blocks == c.blocks):
+        raise Error(f"{call}: the blocks differ: d is {d!r}, a {a!r}, b {b!r}, c {c!r}")
+    if a.type != b.type or c.type != d.type:
+        which = "a and b" if a.type != b.type else "c and d"
+        raise Error(f"{call}: the types of {which} differ: d is {d!r}, a {a!r}, b {b!r}, c {c!r}")
+    for frag in (a, b, c):
+        frag.require(call)
+    plan = _plan(call, d.wave.architecture.name, a.type, d.type, d.blocks)
+    d.wave.issue(plan.inst, plan.steps, plan.fields)
+    d.hold(Product(plan, a.codes(), b.codes(), c.begin()))
+
+
+@cache
+def _plan(call: str, architecture: str, kind: DataType, compute: DataType, blocks: tuple[int, int, int]) -> Plan:
+    try:
+        check_multiply(architecture, blocks, kind, compute)
+    except Error as error:
+        raise Error(f"{call}: {error}") from None
+    return Plan(architecture, kind, compute, blocks)
+
+
+def synchronize_workgroup() -> None:
+    """Wait until every wave of the workgroup has come here."""
+    current_wave("synchronize_workgroup").synchronize()
+
+
+def _fragment(call: str, frag: object) -> None:
+    if not isinstance(frag, Fragment):
+        raise Error(f"{call}: a {type(frag).__name__} is given where a fragment belongs")
+    if frag.wave is not current_wave(call):
+        raise Error(f"{call}: {frag!r} belongs to another wave ({frag.wave})")

@@ -1,0 +1,321 @@
+"""Launches: coordinates, memory, barriers, reports, and every way to stop one."""
+
+import io
+import time
+
+import numpy as np
+import pytest
+
+import mmacalc
+from mmacalc import rocwmma
+from mmacalc.machine import launching
+
+
+def test_a_kernel_is_called_once_for_every_wave_with_hips_coordinates():
+    seen = []
+
+    def kernel(wave):
+        seen.append((tuple(wave.blockIdx), wave.index, tuple(wave.threadIdx), wave.size))
+        assert tuple(wave.gridDim) == (2, 3, 1)
+        assert tuple(wave.blockDim) == (32, 4, 2)
+        x, y, z = wave.lane_threadIdx
+        assert np.array_equal(x + 32 * y + 128 * z, wave.index * wave.size + wave.lane)
+
+    report = mmacalc.launch(kernel, (2, 3), (32, 4, 2))
+    threads = [(0, 0, 0), (0, 2, 0), (0, 0, 1), (0, 2, 1)]
+    expected = [((x, y, 0), w, threads[w], 64) for y in range(3) for x in range(2) for w in range(4)]
+    assert seen == expected
+    assert (report.workgroups, report.waves) == (6, 24)
+
+
+def test_arrays_that_share_memory_share_it_in_the_kernel_and_views_are_pointers_into_it():
+    whole = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+    def kernel(wave, whole, corner):
+        (whole + 36)[0] = -1.0  # element [4][4], which `corner` begins with
+        assert corner[0] == -1.0
+        assert (corner + 9)[0] == whole[45]
+
+    mmacalc.launch(kernel, 1, 64, whole, whole[4:, 4:])
+    assert whole[4, 4] == -1.0
+
+
+def test_column_major_arrays_are_read_as_they_lie_in_memory():
+    a = np.asfortranarray(np.arange(256, dtype=np.float16).reshape(16, 16))
+    d = np.zeros((16, 16), np.float16)
+
+    def kernel(wave, a, d):
+        frag = rocwmma.fragment(rocwmma.accumulator, 16, 16, 16, "f16")
+        rocwmma.load_matrix_sync(frag, a, 16, rocwmma.mem_col_major)
+        rocwmma.store_matrix_sync(d, frag, 16, rocwmma.mem_row_major)
+
+    mmacalc.launch(kernel, 1, 64, a, d)
+    assert np.array_equal(a, d)
+
+
+def test_arrays_of_the_surroundings_can_be_given_to_loads_and_stores_directly():
+    a, d = np.ones((32, 32), np.float32), np.zeros((32, 32), np.float32)
+
+    def kernel(wave):
+        frag = rocwmma.fragment(rocwmma.accumulator, 16, 16, 16, np.float32, rocwmma.row_major)
+        rocwmma.load_matrix_sync(frag, a[16:, 16:], 32)
+        rocwmma.store_matrix_sync(d[16:, 16:], frag, 32)
+
+    mmacalc.launch(kernel, 1, 64)
+    assert d.sum() == d[16:, 16:].sum() == 256
+
+
+def test_waves_meet_at_barriers_and_see_what_the_others_left_in_lds():
+    def kernel(wave, found):
+        ring = wave.shared("ring", 4, np.int32)
+        for turn in range(5):
+            ring[wave.index] = 10 * turn + wave.index
+            rocwmma.synchronize_workgroup()
+            found[(wave.blockIdx.x * 5 + turn) * 4 + wave.index] = ring[(wave.index + 1) % 4]
+            rocwmma.synchronize_workgroup()
+
+    found = np.zeros((3, 5, 4), np.int32)
+    mmacalc.launch(kernel, 3, 256, found)
+    assert np.array_equal(found, np.broadcast_to(np.arange(5)[:, None] * 10 + [1, 2, 3, 0], (3, 5, 4)))
+
+
+def test_an_accumulator_used_by_several_products_keeps_each_result():
+    def kernel(wave, d):
+        a, b = (rocwmma.fragment(x, 16, 16, 16, "f16") for x in (rocwmma.matrix_a, rocwmma.matrix_b))
+        frags = [rocwmma.fragment(rocwmma.accumulator, 16, 16, 16, "f32", rocwmma.row_major) for _ in range(3)]
+        for frag, value in ((a, 1), (b, 1), (frags[0], 0)):
+            rocwmma.fill_fragment(frag, value)
+        for _ in range(100):  # longer than what is left to wait
+            rocwmma.mma_sync(frags[0], a, b, frags[0])
+        rocwmma.mma_sync(frags[1], a, b, frags[0])
+        rocwmma.fill_fragment(a, 2)  # the product before has taken a as it was
+        rocwmma.mma_sync(frags[2], a, b, frags[0])
+        rocwmma.fill_fragment(frags[0], -1)
+        for number, frag in enumerate(frags):
+            rocwmma.store_matrix_sync(d + 256 * number, frag, 16)
+
+    d = np.zeros((3, 256), np.float32)
+    mmacalc.launch(kernel, 1, 64, d)
+    assert [set(row) for row in d] == [{-1.0}, {1616.0}, {1632.0}]
+
+
+# --- what stops a launch ----------------------------------------------------------------------------------------
+
+
+def fragments():
+    return [
+        rocwmma.fragment(context, 16, 16, 16, kind, rocwmma.row_major)
+        for context, kind in ((rocwmma.matrix_a, "f16"), (rocwmma.matrix_b, "f16"), (rocwmma.accumulator, "f32"))
+    ]
+
+
+def store_beyond(wave, x, d):
+    acc = fragments()[2]
+    rocwmma.fill_fragment(acc, 1)
+    rocwmma.store_matrix_sync(d, acc, 16)
+    rocwmma.store_matrix_sync(d + 256 + wave.blockIdx.x, acc, 16)
+
+
+def load_before(wave, x, d):
+    store_first(d)
+    rocwmma.load_matrix_sync(fragments()[0], x - 1, 16)
+
+
+def store_first(d):
+    d[0] = 5.0
+
+
+def lane_load(wave, x, d):
+    store_first(d)
+    x[wave.lane * 5]
+
+
+def never_filled(wave, x, d):
+    store_first(d)
+    a, b, acc = fragments()
+    rocwmma.fill_fragment(a, 1)
+    rocwmma.fill_fragment(acc, 1)
+    rocwmma.mma_sync(acc, a, b, acc)
+
+
+def element_not_filled(wave, x, d):
+    acc = fragments()[2]
+    acc.x[0] = 1
+    acc.x[0] + acc.x[1]
+
+
+def element_outside(wave, x, d):
+    acc = fragments()[2]
+    rocwmma.fill_fragment(acc, 1)
+    acc.x[4]
+
+
+def wrong_context(wave, x, d):
+    a, b, acc = fragments()
+    for frag in (a, b, acc):
+        rocwmma.fill_fragment(frag, 1)
+    rocwmma.mma_sync(acc, b, a, acc)
+
+
+def wrong_block(wave, x, d):
+    a, b, acc = fragments()
+    c = rocwmma.fragment(rocwmma.accumulator, 16, 16, 32, "f32")
+    rocwmma.mma_sync(acc, a, b, c)
+
+
+def wrong_type(wave, x, d):
+    a, _, acc = fragments()
+    rocwmma.mma_sync(acc, a, rocwmma.fragment(rocwmma.matrix_b, 16, 16, 16, "half"), acc)
+
+
+def wrong_pointer(wave, x, d):
+    rocwmma.load_matrix_sync(fragments()[0], d, 16)
+
+
+def no_layout(wave, x, d):
+    rocwmma.load_matrix_sync(rocwmma.fragment(rocwmma.matrix_a, 16, 16, 16, "f16"), x, 16)
+
+
+def two_layouts(wave, x, d):
+    rocwmma.load_matrix_sync(fragments()[2], d, 16, rocwmma.mem_row_major)
+
+
+def run_time_layout_of_an_input(wave, x, d):
+    rocwmma.load_matrix_sync(rocwmma.fragment(rocwmma.matrix_a, 16, 16, 16, "f16"), x, 16, rocwmma.mem_row_major)
+
+
+def uneven_barrier(wave, x, d):
+    store_first(d)
+    rocwmma.synchronize_workgroup()
+    if wave.index:
+        rocwmma.synchronize_workgroup()
+
+
+def too_much_lds(wave, x, d):
+    wave.shared("big", 40 << 10, np.float16)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (store_beyond, r"workgroup \(0, 0, 0\), wave 0, test_rocwmma_launch.py line \d+: store_matrix_sync: "
+         r"d\[511\] of lane 63 is out of bounds: d has 300 elements of float32, 0 to 299; the address is 0x7fc of "
+         "0x4b0 bytes"),
+        (load_before, r"wave 0, .*: load_matrix_sync: x\[-1\] of lane 0 is out of bounds.*the address is -0x2"),
+        (lane_load, r"wave 0, .*: load: x\[315\] of lane 63 is out of bounds: x has 256"),
+        (never_filled, r"wave 0, .*: mma_sync: fragment<matrix_b, .*> is used before it is filled"),
+        (element_not_filled, r"x\[i\]: fragment<accumulator.*64 of 256 elements"),
+        (element_outside, r"x\[4\] is outside fragment<accumulator.*: its elements are x\[0\] to x\[3\]"),
+        (wrong_context, r"mma_sync: a is fragment<matrix_b, .*; it takes a fragment of matrix_a"),
+        (wrong_block, r"mma_sync: the blocks differ"),
+        (wrong_type, r"mma_sync: the types of a and b differ"),
+        (wrong_pointer, r"load_matrix_sync: d holds float32, but fragment<matrix_a"),
+        (no_layout, r"load_matrix_sync: fragment<matrix_a.*has no layout"),
+        (two_layouts, r"a run-time layout is for accumulators without a layout of their own"),
+        (run_time_layout_of_an_input, r"a run-time layout is for accumulators"),
+        (uneven_barrier, r"workgroup \(0, 0, 0\), wave 0 ended after 1 barrier, while waves 1, 2 of the same workgroup "
+         r"wait at barrier 2 \(synchronize_workgroup at test_rocwmma_launch.py line \d+\)"),
+        (too_much_lds, r"shared\('big'\): 40960 elements of float16 on top of 0 bytes.* 65536 bytes of LDS"),
+    ],
+)  # fmt: skip
+def test_what_a_kernel_does_wrong_stops_the_launch_and_leaves_the_arrays_alone(kernel, message):
+    x, d = np.ones(256, np.float16), np.full(300, np.nan, np.float32)
+    with pytest.raises(mmacalc.Error, match=message):
+        mmacalc.launch(kernel, 2, 192, x, d)
+    assert np.isnan(d).all()
+
+
+def test_what_is_no_error_of_ours_comes_out_as_it_is():
+    def kernel(wave, d):
+        d[0] = 1.0
+        if wave.index == 1:
+            raise ZeroDivisionError("mine")
+        rocwmma.synchronize_workgroup()
+
+    d = np.zeros(1)
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        mmacalc.launch(kernel, 1, 128, d)
+    assert d[0] == 0
+
+
+def test_a_read_only_array_is_not_written():
+    d = np.zeros(4)
+    d.flags.writeable = False
+
+    def kernel(wave, d):
+        d[0] = 1.0
+
+    with pytest.raises(mmacalc.Error, match="store: d is read-only"):
+        mmacalc.launch(kernel, 1, 64, d)
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "options", "message"),
+    [
+        (1, 65, {}, "65 threads; it takes whole waves of 64 on CDNA3"),
+        (1, 48, {"arch": "gfx1100"}, "whole waves of 32"),
+        (1, (64, 17), {}, "at most 1024 threads"),
+        (0, 64, {}, "grid is 0; it takes one to three whole numbers"),
+        (1, (1.5, 64), {}, r"block is \(1.5, 64\)"),
+        (1, 64, {"arch": "sm_90"}, "not one"),
+        (1, 64, {"wave_size": 32}, "has no wave size 32"),
+    ],
+)
+def test_a_launch_that_no_gpu_would_take_is_refused(grid, block, options, message):
+    with pytest.raises(mmacalc.Error, match=message):
+        mmacalc.launch(lambda wave: None, grid, block, **options)
+
+
+@pytest.mark.parametrize("arch", ["gfx940", "gfx1150", "gfx1250", "mi100x"])
+def test_an_architecture_that_rocwmma_lacks_is_refused(arch):
+    with pytest.raises(mmacalc.Error, match=r"Unsupported architecture|unknown architecture"):
+        mmacalc.launch(lambda wave: fragments(), 1, 64, arch=arch)
+
+
+def test_fragments_exist_only_in_kernels():
+    for call in (lambda: rocwmma.fragment(rocwmma.matrix_a, 16, 16, 16, "f16"), rocwmma.synchronize_workgroup):
+        with pytest.raises(mmacalc.Error, match=r"is for kernels: call it inside a function that mmacalc.launch runs"):
+            call()
+
+
+def test_the_wave_size_is_that_of_the_wave_that_asks():
+    found = []
+    for arch in ("gfx90a", "gfx1200"):
+        mmacalc.launch(lambda wave: found.append(rocwmma.AMDGCN_WAVE_SIZE), 1, 64, arch=arch)
+    assert found == [64, 32, 32]
+    assert rocwmma.AMDGCN_WAVE_SIZE == 64
+
+
+# --- reports and progress ---------------------------------------------------------------------------------------
+
+
+def test_the_report_counts_instructions_cycles_operations_and_bytes():
+    def kernel(wave, x):
+        a, b, acc = (
+            rocwmma.fragment(context, 16, 16, 64, kind, rocwmma.row_major)
+            for context, kind in ((rocwmma.matrix_a, "i8"), (rocwmma.matrix_b, "i8"), (rocwmma.accumulator, "i32"))
+        )
+        rocwmma.load_matrix_sync(a, x, 64)
+        rocwmma.load_matrix_sync(b, x, 16)
+        rocwmma.fill_fragment(acc, 0)
+        rocwmma.mma_sync(acc, a, b, acc)
+
+    x = np.zeros(1024, np.int8)
+    report = mmacalc.launch(kernel, 3, 128, x, arch="mi300a")
+    assert report.instructions == {"v_mfma_i32_16x16x32_i8": 12}
+    assert (report.cycles, report.flops, report.peak_share) == (12 * 16, 12 * 2 * 16 * 16 * 32, 1.0)
+    assert report.traffic == (6 * 2048, 0, 0, 0)
+    assert report.as_dict()["flops_per_unit_and_cycle"] == 4096
+    assert "12 x v_mfma_i32_16x16x32_i8" in str(report)
+
+
+def test_progress_is_shown_on_a_terminal_once_a_launch_takes_long(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(launching, "QUIET_SECONDS", 0.02)
+    for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr("sys.stderr", stream)
+        mmacalc.launch(lambda wave: time.sleep(0.002), 32, 256)
+        assert (" of 32 workgroups" in stream.getvalue()) == shown
