@@ -234,6 +234,8 @@ class Entry(PlainEntry):
                 full = _keys(family[0])[wanted]
                 self._refuse(family, full)
                 return family, full
+        if outside := self._module.OUTSIDE.get(name.lower().split(".")[0]):
+            raise Error(f"{name} {outside}; mmacalc does not cover it")
         raise Error(f"PTX has no '{name}'.{self._nearest(name)}")
 
     def _refuse(self, family: tuple[Any, ...], full: str) -> None:

@@ -16,6 +16,7 @@ Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15), CUTLASS 7107b055, ptxas 13.0.
 """
 
 NAMES = "_ptx"
+OUTSIDE = {"tcgen05": "works on tensor memory and is issued by one thread: it has no fragments in a warp's registers"}
 
 # name, marketing generation, PTX version that introduced the target, what people call its chips; dense FMA per clock
 # and SM where NVIDIA publishes them, with the source (of sm_90a for wgmma, since mma.sync does not reach them)
@@ -46,6 +47,7 @@ FP4 = "120a 120f 121a"
 K_ONE_LANE = {"unconfirmed": {"K": "which lane of a quad the selector names: two sources, no measurement"}}
 K_TWO_ROWS = {"unconfirmed": {"K": "which lane of the pair holds row r + 8: two sources, no measurement"}}
 B_TF32 = {"unconfirmed": {"B": "the registers 2 and 3, by analogy with the 16-bit types"}}
+PTXAS_ONLY = {"provenance": "one source"}  # not in the PTX ISA; ptxas 13.0 takes it, as the same without .kind
 WGMMA_SP = {"unconfirmed": {"K": "as in mma.sp, for each of the four warps"}}
 
 INSTRUCTIONS = (
@@ -62,6 +64,7 @@ INSTRUCTIONS = (
     ("mma.sync.aligned.m16n8k16.row.col.{d=f16,f32}.{e4m3,e5m2}.{e4m3,e5m2}.{d}", "8.7", "89+"),
     ("mma.sync.aligned.m16n8k32.row.col.f16.{e4m3,e5m2}.{e4m3,e5m2}.f16", "8.7", "89+"),
     ("mma.sync.aligned.m16n8k32.row.col.f32.{e4m3,e5m2}.{e4m3,e5m2}.f32", "8.4", "89+"),
+    ("mma.sync.aligned.m16n8k16.row.col.kind::f8f6f4.{d=f16,f32}.{e4m3,e5m2}.{e4m3,e5m2}.{d}", "8.7", FP8, PTXAS_ONLY),
     ("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.{d=f16,f32}.{e4m3,e5m2}.{e4m3,e5m2}.{d}", "8.7", FP8),
     ("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.{d=f16,f32}.{e4m3,e5m2}.{e3m2,e2m3,e2m1}.{d}", "8.7", FP4),
     ("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.{d=f16,f32}.{e3m2,e2m3,e2m1}.{e4m3,e5m2,e3m2,e2m3,e2m1}.{d}", "8.7", FP4),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..query import holdings, same_blocks
-from . import ptx_text, tables
+from . import tables
 from .text import held_texts, is_ptx, place_halves
 
 TYPE_CHECKING = False
@@ -84,6 +84,8 @@ def _register_columns(operand: Operand, register: int) -> list[tuple[str, list[s
         else:
             title = f"v{register}" if (first, last) == (0, 31) else f"v{register}.[{last}:{first}]"
         if is_ptx(operand.instruction):
+            from . import ptx_text
+
             title = ptx_text.column_title(operand, item)
         cells = [_cell(operand, register, lane, first) for lane in range(operand.lanes)]
         if any(cells):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from . import ptx_text
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +34,8 @@ def is_ptx(instruction: Instruction) -> bool:
 def place_halves(operand: Operand, location: Location, prefix: str = "v") -> tuple[tuple[str, str], ...]:
     """The text of an operand's location before and after the lane, as its vendor's users write it."""
     if is_ptx(operand.instruction):
+        from . import ptx_text
+
         return ptx_text.halves(operand, location)
     return register_texts(location, prefix)
 
@@ -84,6 +84,8 @@ def location_text(location: Location, prefix: str = "v") -> str:
 def bits_text(operand: Operand, register: int, lane: int, element: Element) -> str:
     """The register, lane and bits that `Operand.contents` found an element in."""
     if is_ptx(operand.instruction):
+        from . import ptx_text
+
         return ptx_text.held_place(operand, register, lane, element)
     if element.width == 64:
         first = register & ~1
