@@ -102,7 +102,7 @@ def test_every_inline_constant_is_read_from_its_own_text(kind):
         ("v_nop\nv_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 0", "gfx942", "line 1: CDNA3 (gfx942) has no matrix"),
         ("", "gfx942", "there is nothing to assemble"),
         ("v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 1/0", "gfx942", "division by zero"),
-        ("mma.sync", "sm_90", "unknown architecture 'sm_90'"),
+        ("mma.sync", "sm_90", "sm_90 (Hopper) has no public machine code"),
     ],
 )  # fmt: skip
 def test_what_is_refused_says_which_operand_what_was_given_and_what_is_needed(text, arch, message):

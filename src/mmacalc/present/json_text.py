@@ -100,14 +100,12 @@ def _modifiers(instruction: Instruction) -> dict[str, list[int]]:
 
 
 def _amd_facts(instruction: Instruction) -> dict[str, Any]:
-    """The compiler's intrinsics by wave size, and the arithmetic."""
+    """The compiler's intrinsics by wave size."""
     from ..isa.intrinsics import intrinsics
-    from .arithmetic import numerics_data
 
     waves = sorted(instruction.architecture.waves)
     return {
         "intrinsics": {str(wave): [one._asdict() for one in intrinsics(instruction, wave)] for wave in waves},
-        "arithmetic": numerics_data(instruction.numerics),
     }
 
 

@@ -6,7 +6,7 @@ from ..catalog._ptx import spoken
 from ..catalog._sass import becomes
 from ..rules.shared_memory import FIELDS, SWIZZLES
 from . import formulas
-from .arithmetic import arithmetic_lines, numerics_data
+from .arithmetic import arithmetic_lines
 from .text import heading
 
 TYPE_CHECKING = False
@@ -43,8 +43,6 @@ def facts(inst: Instruction) -> dict[str, Any]:
         "elsewhere": dict(inst.facts.get("elsewhere", {})),
         "fragment_registers": inst.facts.get("registers"),
     }
-    if inst.flops and "move" not in inst.features:
-        found["arithmetic"] = numerics_data(inst.numerics)
     return found
 
 
