@@ -99,7 +99,29 @@ def ordered_alike(name, parts):
         ("mma_async", "mma", "load", "store", "a", "b", "c", "d"),
     )
     original = name.split(".")[1:]
-    return all([p for p in parts if p in some] == [p for p in original if p in some] for some in counting)
+    opcode = {"wgmma": 1, "wmma": 1 if original[0] == "mma" else 2}.get(name.split(".")[0], 0)
+    return parts[:opcode] == original[:opcode] and all([p for p in parts if p in some] == [p for p in original if p in some] for some in counting)
+
+
+@pytest.mark.parametrize(
+    ("target", "spelled"),
+    [
+        ("sm_80", "mma.sync.aligned.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("sm_80", "mma.shared.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("sm_120a", "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.block_scale.f32.e4m3.e4m3.f32.ue8m0"),
+        ("sm_75", "ldmatrix.sync.aligned.m8n8.x4.x4.shared.b16"),
+        ("sm_75", "ldmatrix.sync.aligned.m8n8.x4.trans.trans.shared.b16"),
+        ("sm_75", "ldmatrix.sync.aligned.m8n8.x4.shared::cta.shared.b16"),
+        ("sm_75", "movmatrix.sync.aligned.m8n8.trans.trans.b16"),
+        ("sm_90a", "wgmma.sync.mma_async.aligned.m64n8k16.f32.f16.f16"),
+        ("sm_90a", "wgmma.sp.mma_async.sync.aligned.m64n8k32.f32.f16.f16"),
+        ("sm_80", "wmma.load.sync.aligned.a.row.m16n16k16.f16"),
+        ("sm_80", "wmma.sync.mma.aligned.row.col.m16n16k16.f32.f32"),
+    ],
+)
+def test_what_ptxas_refuses_to_see_twice_or_elsewhere_is_refused(target, spelled):
+    with pytest.raises(mmacalc.Error):
+        mmacalc.instruction(target, spelled)
 
 
 @settings(max_examples=300, deadline=None)

@@ -34,6 +34,11 @@ SAYS = {
 UNSPECIFIED = "is a wmma fragment: where its elements are is unspecified by NVIDIA, only its registers are counted"
 SHARED_MEMORY = "is in shared memory, where a 64-bit matrix descriptor says, and in no register; -d describes it"
 FLAGS = ("sync", "aligned", "trans", "satfinite", "block_scale", "x1", "x2", "x4")
+REPEATED = ("sync", "satfinite")
+OPCODES = {"wgmma": 2, "wmma": 2, "wmma.load": 3, "wmma.store": 3}  # the parts of an opcode, if more than one
+_SHARED = ("shared", "shared::cta")
+_ANYWHERE = (*_SHARED, "global")
+SPACES = {"ldmatrix": _SHARED, "stmatrix": _SHARED, "wmma.load": _ANYWHERE, "wmma.store": _ANYWHERE}
 
 
 # --- the notation of the families ---
@@ -69,21 +74,25 @@ def _choices(inside: str) -> Iterator[str]:
 def key(name: str) -> str:
     """A name in the one order that all its spellings share.
 
-    ptxas reads the qualifiers as a set: they may stand in any order and a flag may be repeated. Only within the
-    types, the two layouts and the bit operation does the order count (tried against ptxas 13.0.88). The state space
-    of the instructions that have one may be left out; it is .shared, .shared::cta or, of wmma, also .global.
+    ptxas reads the qualifiers after the opcode as a set: they may stand in any order, and .sync and .satfinite may be
+    repeated. Only within the types, the two layouts and the bit operation does the order count (tried against ptxas
+    13.0.88). The state space of the instructions that have one may be left out; it is .shared, .shared::cta or, of
+    wmma, also .global.
 
     >>> key("mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e4m3.e4m3.f32") == key(
     ...     "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32")
     True
     """
-    parts: list[str] = []
     given = name.lower().strip().split(".")
-    spaces = ("shared", "shared::cta", "global") if given[0] == "wmma" else ("shared", "shared::cta")
-    for part in given:
-        if part not in spaces and not (part in FLAGS and part in parts):
+    opcode = ".".join(given[:2]) if given[0] == "wmma" else given[0]
+    length = OPCODES.get(opcode, OPCODES.get(given[0], 1))
+    parts: list[str] = []
+    for part in given[length:]:
+        if not (part in REPEATED and part in parts):
             parts.append(part)
-    return ".".join(sorted(parts, key=_rank))
+    if space := next((part for part in parts if part in SPACES.get(opcode, ())), ""):
+        parts.remove(space)
+    return ".".join(given[:length] + sorted(parts, key=_rank))
 
 
 def _rank(part: str) -> str:
