@@ -66,6 +66,10 @@ def test_the_usual_mistakes_are_made_here_by_hand_and_named():
 
     assert "transposed" in explained(d.T)
     assert explained(inst.multiply(b.T, a.T, c)).startswith("A and B are swapped")
+    f16 = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+    square = np.random.default_rng(7).standard_normal((3, 16, 16))
+    other = compare(f16, f16.multiply(square[1], square[0], square[2]), *square)
+    assert other.explanations[0].name == "A and B are swapped: D is B A + C"
     assert "halves of k are swapped in A" in explained(inst.multiply(a[:, [4, 5, 6, 7, 0, 1, 2, 3]], b, c))
     assert explained(d - c.astype(np.float32)) == "C is not added"
     table, file = inst.operand("D").table(), np.empty((16, 64), np.float32)
@@ -215,3 +219,21 @@ def test_numerics_explains_and_its_example_holds(arch, name):
     assert set(answers) - {example["instruction"]}
     if inst.numerics.model not in ("X", "F"):
         assert example["instruction"] not in (example["exact"], example["fused"])
+
+
+@pytest.mark.parametrize("value", ["cbsz=0x", "cbsz=1z", "cbsz=", "=1", "cbsz", "cbsz=\u0661z", "cbsz=" + "9" * 5000])
+@pytest.mark.parametrize("command", ["run", "numerics"])
+def test_a_modifier_that_is_no_number_is_refused(command, value):
+    status, out, err = answer([command, "-a", "gfx942", "-i", "v_mfma_f32_16x16x16_f16", "-m", value])
+    assert (status, out) == (2, "")
+    assert err.startswith("mmacalc: -m ")
+    assert len(err) < 300
+
+
+def test_ptx_names_and_registers_are_printed_as_ptx_writes_them():
+    name = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
+    told = answer(["run", "-a", "sm_80", "-i", name, "--random", "1", "--registers"]).out
+    assert f"Instruction: {name}\n" in told
+    assert "| %r0 " in told
+    assert f"Instruction: {name}\n" in answer(["numerics", "-a", "sm_80", "-i", name]).out
+    assert answer(["run", "-a", "sm_80", "-i", name, "--one-hot", "3," + "9" * 5000]).status == 2

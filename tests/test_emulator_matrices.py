@@ -344,6 +344,10 @@ CODES = np.zeros((16, 16), np.uint16)
         (lambda i: i.multiply(ZERO, ZERO, cbsz=1), r"has no CBSZ"),
         (lambda i: i.multiply(ZERO, ZERO, cbz=1), r"no modifier 'cbz'"),
         (lambda i: i.multiply(ZERO, ZERO, neg=1.5), r"should be a whole number"),
+        (lambda i: i.multiply([[1, 2], [3]], ZERO), r"A of .* is no array of numbers"),
+        (lambda i: i.execute([[1, 2], [3]], ZERO), r"A of .* is no array of numbers"),
+        (lambda i: i.execute(*[np.zeros((3, 2, 64), np.uint32)] * 2, d=np.zeros((2, 4, 64), np.uint32)),
+         r"d of .* has the batches \(2,\); those of the product are \(3,\)"),
         (lambda i: i.execute(ZERO, ZERO), r"A of .* has type float64; registers are uint32"),
         (lambda i: i.execute(*[np.zeros((4, 64), np.uint32)] * 2), r"it needs \(..., 2, 64\): 2 registers of 64 lanes"),
     ],
@@ -366,6 +370,17 @@ def test_values_that_a_format_cannot_hold_are_refused(arch, name, value, said):
     inst = mmacalc.instruction(arch, name)
     with pytest.raises(Error, match=said):
         inst.multiply(np.full((inst.m, inst.k), value), np.zeros((inst.k, inst.n)))
+
+
+def test_the_shape_that_a_sparse_operand_needs_is_told_in_its_own_letters():
+    inst = mmacalc.instruction("sm_80", "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    a, b = np.zeros((16, 32), int), np.zeros((64, 8), int)
+    with pytest.raises(Error, match=r"index \(M, K/4\) of .* has shape \(16, 32\); it needs \(..., 16, 16\)"):
+        inst.multiply(a, b, index=a)
+    with pytest.raises(Error, match=r"A \(M, K/2\) of .* has shape \(16, 16\); it needs \(..., 16, 32\)"):
+        inst.multiply(a[:, :16], b, index=a[:, :16])
+    with pytest.raises(Error, match=r"A \(M, K\) of .* without index= has shape \(16, 32\); it needs \(..., 16, 64\)"):
+        inst.multiply(a, b)
 
 
 def test_an_instruction_needs_its_index_to_execute():

@@ -100,7 +100,9 @@ def ordered_alike(name, parts):
     )
     original = name.split(".")[1:]
     opcode = {"wgmma": 1, "wmma": 1 if original[0] == "mma" else 2}.get(name.split(".")[0], 0)
-    return parts[:opcode] == original[:opcode] and all([p for p in parts if p in some] == [p for p in original if p in some] for some in counting)
+    return parts[:opcode] == original[:opcode] and all(
+        [p for p in parts if p in some] == [p for p in original if p in some] for some in counting
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ fused multiply-adds; it was found by trying, and the emulator computed all three
 from __future__ import annotations
 
 from ..catalog import entry
-from ..errors import Error
 from ..present.arithmetic import numerics_data, numerics_text
 from ..present.text import heading
-from .parser import whole_number
+from .parser import field_value, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,12 +39,7 @@ def run(options: Namespace) -> str:
     from ..emulator.samples import witness
 
     inst = entry(options.architecture).instruction(options.instruction)
-    modifiers: dict[str, int | str] = {}
-    for text in options.modifier:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise Error(f"-m takes NAME=VALUE, such as cbsz=fp4; got '{text}'")
-        modifiers[name.strip().lower()] = int(value, 0) if value[:1].isdecimal() else value.strip()
+    modifiers = dict(map(field_value, options.modifier))
     made = call(inst, options.wave or None, modifiers, False, False)
     found = witness(made)
     if options.json:

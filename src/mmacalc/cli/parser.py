@@ -64,6 +64,21 @@ def whole_number(text: str) -> int:
     return value
 
 
+def field_value(text: str) -> tuple[str, int | str]:
+    """A modifier and its value, as -m takes them.
+
+    >>> field_value("cbsz=0x1"), field_value("CBSZ = fp4")
+    (('cbsz', 1), ('cbsz', 'fp4'))
+    """
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name or not value:
+        raise Error(f"-m takes NAME=VALUE, such as cbsz=1 or cbsz=fp4; got '{text[:40]}'")
+    try:
+        return name.lower(), number_or_name(value)
+    except argparse.ArgumentTypeError as error:
+        raise Error(f"-m {name}: {error}") from None
+
+
 def number_or_name(text: str) -> int | str:
     """The argument type of fields that choose a format: a whole number, or a format's name."""
     return text if text[:1].isalpha() else whole_number(text)

@@ -22,8 +22,8 @@ from ..present.arithmetic import (
     plain,
     registers_text,
 )
-from ..present.text import heading
-from .parser import whole_number
+from ..present.text import heading, is_ptx
+from .parser import field_value, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _numerics(inst: Instruction, modifiers: dict[str, int | str]) -> Any:
 def _text(inst: Instruction, numerics: Any, options: Namespace, d: Array, comparison: Any, files: Any) -> str:
     text = heading(inst) + numerics_text(numerics)
     for name, file in files.items():
-        text += registers_text(name, file)
+        text += registers_text(name, file, "%r" if is_ptx(inst) else "v")
     if options.output:
         text += f"D: {'x'.join(map(str, d.shape))} {d.dtype}, written to {options.output}\n"
     elif comparison is None and d.size > LARGEST_SHOWN:
@@ -133,15 +133,9 @@ def _text(inst: Instruction, numerics: Any, options: Namespace, d: Array, compar
 
 
 def _modifiers(options: Namespace) -> dict[str, int | str]:
-    found: dict[str, int | str] = {}
     given = [f"{name}={value}" for name in ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi")
              if (value := getattr(options, name)) is not None]  # fmt: skip
-    for text in (*given, *options.modifier):
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise Error(f"-m takes NAME=VALUE, such as cbsz=1; got '{text}'")
-        found[name.strip().lower()] = int(value, 0) if value[:1].isdecimal() else value.strip()
-    return found
+    return dict(map(field_value, (*given, *options.modifier)))
 
 
 def _inputs(inst: Instruction, options: Namespace, modifiers: dict[str, int | str]) -> dict[str, Array]:
@@ -174,8 +168,8 @@ def _inputs(inst: Instruction, options: Namespace, modifiers: dict[str, int | st
 
 def _pair(text: str) -> tuple[int, int]:
     parts = text.split(",")
-    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
-        raise Error(f"--one-hot takes the row and the k of the one, such as 3,9; got '{text}'")
+    if len(parts) != 2 or not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
+        raise Error(f"--one-hot takes the row and the k of the one, such as 3,9; got '{text[:40]}'")
     return int(parts[0]), int(parts[1])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .call import Call, call
 from .decode import decode
-from .matrices import checked, compute, extras, prepared, rounded
+from .matrices import as_array, checked, compute, extras, prepared, rounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def reference_case(
     further = [options.pop(name, None) for name in ("index", "scale_a", "scale_b")]
     flags = [bool(options.pop(name, False)) for name in ("clamp", "satfinite")]
     made = call(inst, options.pop("wave", None), options, *flags)
-    given = {"A": np.asarray(a), "B": np.asarray(b), "C": np.asarray(c)}
+    given = {name: as_array(made, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     codes = {name: (checked if bits else rounded)(made, name, value) for name, value in given.items()}
     codes |= extras(made, *further)
     return Case(made, prepared(made, codes), {} if bits else given)

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["checked", "compute", "dot", "extras", "multiply", "multiply_bits", "prepared", "rounded"]
+__all__ = ["as_array", "checked", "compute", "dot", "extras", "multiply", "multiply_bits", "prepared", "rounded"]
 
 TILE = 1 << 17
 """Products alive at a time: a megabyte of float64, which stays in the second-level cache."""
 
 SPOKEN = {
-    "A": "A (M, K)", "B": "B (K, N)", "C": "C (M, N)", "K": "index (M, K)", "SA": "scale_a", "SB": "scale_b",
+    "A": "A (M, K)", "B": "B (K, N)", "C": "C (M, N)", "D": "d (M, N)", "K": "index (M, K)",
+    "SA": "scale_a", "SB": "scale_b",
 }  # fmt: skip
 
 
@@ -169,9 +170,17 @@ def dot(inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modif
 # --- what is given ----------------------------------------------------------------------------------------------
 
 
+def as_array(made: Call, name: str, value: ArrayLike) -> Array:
+    """What was given for an operand as an array."""
+    try:
+        return np.asarray(value)
+    except ValueError as error:  # rows of different lengths
+        raise Error(f"{SPOKEN[name].split()[0]} of {made.inst.name} is no array of numbers: {error}") from None
+
+
 def rounded(made: Call, name: str, value: ArrayLike) -> Array:
     """Values as codes of an operand's format."""
-    values = np.asarray(value)
+    values = as_array(made, name, value)
     if values.dtype.kind not in "fiub" and values.dtype.name not in _ML_DTYPES:
         raise Error(f"{name} of {made.inst.name} has type {values.dtype}; it takes numbers: floats or integers")
     if values.dtype.kind not in "fiu":
@@ -191,7 +200,7 @@ _ML_DTYPES = (
 
 def checked(made: Call, name: str, value: ArrayLike) -> Array:
     """Codes of an operand: unsigned integers that fit its width."""
-    codes = np.asarray(value)
+    codes = as_array(made, name, value)
     wanted, spoken = made.formats[name], SPOKEN[name].split()[0]
     if codes.dtype.kind not in "ui":
         raise Error(
@@ -248,7 +257,9 @@ def prepared(made: Call, codes: dict[str, Array]) -> dict[str, Array]:
 def _check_shape(made: Call, operand: str, array: Array, shape: tuple[int, ...], remark: str = "") -> None:
     if array.shape[-len(shape) :] != shape:
         lead = "blocks, " if made.inst.blocks > 1 else ""
-        axes = SPOKEN[operand].replace("(", f"({lead}") if "(" in SPOKEN[operand] else SPOKEN[operand]
+        axes = SPOKEN[operand].replace("(", f"({lead}")
+        if operand in ("A", "K") and not remark and shape[-1] < made.inst.k:
+            axes = axes.replace("K)", f"K/{made.inst.k // shape[-1]})")
         raise Error(
             f"{axes} of {made.inst.name}{remark} has shape {array.shape}; it needs (..., {', '.join(map(str, shape))})"
         )

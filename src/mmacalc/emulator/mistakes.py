@@ -68,6 +68,9 @@ def transposed(case: Case) -> Iterator[Candidate]:
         )  # fmt: skip
         swapped = case.run(A=b, B=a, C=np.swapaxes(np.broadcast_to(c, case.made.shapes["C"]), -1, -2))
         yield Candidate("A and B are swapped and C is transposed", "exchange the first two source operands", swapped)
+        if case.made.inst.m == case.made.inst.k:
+            product = case.run(A=case.codes["B"], B=case.codes["A"])
+            yield Candidate("A and B are swapped: D is B A + C", "exchange the matrices that are loaded", product)
 
 
 def _exchangeable(case: Case) -> bool:

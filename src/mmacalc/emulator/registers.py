@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import Error
 from .call import Call, call
 from .case import reference_case
-from .matrices import checked, compute
+from .matrices import as_array, checked, compute
 from .places import Places
 
 TYPE_CHECKING = False
@@ -73,7 +73,11 @@ def execute(
     result = compute(made, codes, rearrange=False)
     place = made.places("D")
     old = _file(made, "D", d) if d is not None else _old(made, c, place)
-    batch = np.broadcast_shapes(old.shape[:-2], result.shape[: result.ndim - len(made.shapes["D"])])
+    lead = result.shape[: result.ndim - len(made.shapes["D"])]
+    try:
+        batch = np.broadcast_shapes(old.shape[:-2], lead)
+    except ValueError:
+        raise Error(f"d of {inst.name} has the batches {old.shape[:-2]}; those of the product are {lead}") from None
     registers = np.empty((*batch, *old.shape[-2:]), np.uint32)
     registers[...] = old
     scatter(registers, result, place)
@@ -134,7 +138,7 @@ def _read(made: Call, name: str, value: ArrayLike) -> Array:
         raise Error(f"{made.inst.name} has no operand {name}; it has {', '.join(made.inst.operands)}")
     if name == "B" and "wgmma" in made.inst.features:
         return checked(made, name, value)
-    if name == "C" and np.ndim(value) == 0:
+    if name == "C" and as_array(made, name, value).ndim == 0:
         return np.broadcast_to(checked(made, name, value), made.shapes[name])
     found = gather(_file(made, name, value), made.places("D" if name not in made.inst.operands else name))
     if name == "K" and made.sparsity and made.sparsity.period == 2:
@@ -144,7 +148,7 @@ def _read(made: Call, name: str, value: ArrayLike) -> Array:
 
 def _file(made: Call, name: str, value: ArrayLike) -> Array:
     """A register file, its type and shape checked."""
-    file = np.asarray(value)
+    file = as_array(made, name, value)
     place = made.places("D" if name not in made.inst.operands else name)
     if file.dtype != np.uint32:
         raise Error(

@@ -70,9 +70,9 @@ def matrix_text(name: str, matrix: NDArray[Any], bits: int = 0) -> str:
     return "".join(parts)
 
 
-def registers_text(name: str, file: NDArray[Any]) -> str:
+def registers_text(name: str, file: NDArray[Any], letter: str = "v") -> str:
     """A register file (registers, lanes): a row for each lane, a column for each register, hexadecimal."""
-    header = ["lane", *(f"v{register}" for register in range(file.shape[0]))]
+    header = ["lane", *(f"{letter}{register}" for register in range(file.shape[0]))]
     rows = [[str(lane), *(f"{word:08x}" for word in column)] for lane, column in enumerate(file.T.tolist())]
     return f"{name}:\n{write(header, rows)}"
 
