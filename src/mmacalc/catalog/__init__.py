@@ -102,6 +102,7 @@ def _make(architecture: Architecture, line: tuple[Any, ...], aliases: tuple[str,
         raise Error(f"catalog line of {line[0]} ({architecture.name}): {problem}") from None
 
 
+BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon")  # what drivers print before a chip's name
 _entries: dict[str, Entry] = {}
 _names: dict[str, str] = {}
 _files: list[str] | None = None
@@ -133,8 +134,11 @@ def _load(file: str) -> None:
 
 
 def _squeezed(name: str) -> str:
-    """An architecture's name without what people write differently: RTX 4090, rtx-4090, sm90a."""
-    return name.lower().replace(" ", "").replace("-", "").replace("_", "")
+    """An architecture's name without what people write differently: GeForce RTX 4090, rtx-4090, sm90a."""
+    short = name.lower().replace(" ", "").replace("-", "").replace("_", "")
+    for brand in BRANDS:
+        short = short.removeprefix(brand) or short
+    return short
 
 
 def _read(path: str) -> ModuleType:
