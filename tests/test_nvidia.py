@@ -178,7 +178,8 @@ def test_families_expand_as_a_shell_expands_braces():
 
 @pytest.mark.parametrize(
     ("known", "target"),
-    [("volta", "sm_70"), ("T4", "sm_75"), ("A100", "sm_80"), ("RTX 3090", "sm_86"), ("rtx-4090", "sm_89"), ("NVIDIA GeForce RTX 4090", "sm_89"), ("Tesla V100", "sm_70"), ("NVIDIA H100", "sm_90a"),
+    [("volta", "sm_70"), ("T4", "sm_75"), ("A100", "sm_80"), ("RTX 3090", "sm_86"), ("rtx-4090", "sm_89"),
+     ("NVIDIA GeForce RTX 4090", "sm_89"), ("Tesla V100", "sm_70"), ("NVIDIA H100", "sm_90a"),
      ("Hopper", "sm_90a"), ("H200", "sm_90a"), ("B200", "sm_100a"), ("sm100a", "sm_100a"), ("SM_90", "sm_90"),
      ("Jetson Thor", "sm_110a"), ("rtx5090", "sm_120a"), ("DGX Spark", "sm_121a"), ("B300", "sm_103a")],
 )  # fmt: skip
