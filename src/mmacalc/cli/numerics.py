@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..catalog import entry
 from ..errors import Error
 from ..present.arithmetic import numerics_data, numerics_text
+from ..present.text import heading
 from .parser import whole_number
 
 TYPE_CHECKING = False
@@ -54,7 +55,7 @@ def run(options: Namespace) -> str:
         return json_text.document(
             "numerics", **json_text.summary(inst), numerics=numerics_data(made.numerics), example=example
         )
-    head = f"Architecture: {inst.architecture.title}\nInstruction: {inst.name.upper()}\n"
+    head = heading(inst)
     return head + numerics_text(made.numerics) + (_example(found) if found else "")
 
 

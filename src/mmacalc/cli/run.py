@@ -22,6 +22,7 @@ from ..present.arithmetic import (
     plain,
     registers_text,
 )
+from ..present.text import heading
 from .parser import whole_number
 
 TYPE_CHECKING = False
@@ -116,7 +117,7 @@ def _numerics(inst: Instruction, modifiers: dict[str, int | str]) -> Any:
 
 
 def _text(inst: Instruction, numerics: Any, options: Namespace, d: Array, comparison: Any, files: Any) -> str:
-    text = f"Architecture: {inst.architecture.title}\nInstruction: {inst.name.upper()}\n{numerics_text(numerics)}"
+    text = heading(inst) + numerics_text(numerics)
     for name, file in files.items():
         text += registers_text(name, file)
     if options.output:
