@@ -1,5 +1,6 @@
 """Reads the recorded answers of independent oracles from tests/data."""
 
+import csv
 import gzip
 import json
 from pathlib import Path
@@ -18,3 +19,8 @@ def json_lines(name):
 
 def json_file(name):
     return json.loads(text(name))
+
+
+def table(name):
+    """The rows of a tab-separated file, each a dictionary by column."""
+    return list(csv.DictReader(text(name).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))

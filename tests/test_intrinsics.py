@@ -1,13 +1,10 @@
 """Compiler builtins as functions on per-lane registers."""
 
-import gzip
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import mmacalc
+import recorded
 from mmacalc import intrinsics
 
 TYPES = {
@@ -16,20 +13,18 @@ TYPES = {
 }  # fmt: skip
 
 
-def builtins():
-    with gzip.open(Path(__file__).parent / "data/llvm/builtins.json.gz", "rt") as stream:
-        return json.load(stream)
-
-
 def shape_and_type(text, lanes):
     base, _, count = text.partition(" x")
     return (int(count), lanes) if count else (lanes,), np.dtype(TYPES[base])
 
 
 def test_every_builtin_of_clang_reaches_its_instruction_with_its_argument_and_return_types():
-    rows = builtins()
+    rows = recorded.table("llvm/builtins.tsv.gz")
     assert len(rows) == 226
-    for gfx, wave, mnemonic, builtin, returned, taken in rows:
+    columns = ("gfx", "mnemonic", "builtin", "return_type", "arg_types")
+    for row in rows:
+        gfx, mnemonic, builtin, returned, taken = (row[column] for column in columns)
+        wave = int(row["wave"].lstrip("w") or 0)
         inst, _ = intrinsics.resolve(builtin, gfx, wave)
         assert inst.name == mnemonic
         lanes = inst.architecture.wave(wave)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-from pathlib import Path
-
 import pytest
 
 import mmacalc
+import recorded as oracle
 from mmacalc.isa.intrinsics import intrinsics
-
-DATA = Path(__file__).parent / "data" / "llvm"
 
 
 def rows(name):
-    with gzip.open(DATA / f"{name}.tsv.gz", "rt") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return oracle.table(f"llvm/{name}.tsv.gz")
 
 
 def wave(row):

@@ -23,7 +23,10 @@ __all__ = ["check", "limits", "resolved", "whole"]
 # Other spellings of modifiers: those of assembly text.
 SYNONYMS = {"op_sel": "opsel", "opsel_hi": "op_sel_hi", "neg_lo": "neg", "index_key": "opsel"}
 FORMAT_SYNONYMS = {"A": ("cbsz", "matrix_a_fmt"), "B": ("blgp", "matrix_b_fmt")}
-KNOWN_MODIFIERS = ("cbsz", "abid", "blgp", "opsel", "op_sel_hi", "neg", "neg_hi")
+KNOWN_MODIFIERS = (
+    "cbsz", "abid", "blgp", "opsel", "op_sel_hi", "neg", "neg_hi",
+    "selector", "byte_id_a", "thread_id_a", "byte_id_b", "thread_id_b",
+)  # fmt: skip
 
 
 def limits(instruction: Instruction, wave: int | None, cbsz: int) -> dict[str, tuple[int, ...]]:

@@ -13,53 +13,33 @@ No source says how many cycles run VALU instructions beside; LLVM's wait states 
 LLVM also assembles the RDNA4 forms for these targets, but cannot select them; they are left out.
 """
 
+# What the two targets have in common.
+_COMMON = {
+    "vendor": "amd",
+    "layout": "wmma-wave32",
+    "waves": (32,),
+    "encoding": "VOP3P",
+    "register_alignment": 8,
+    "accumulators": "none",
+    "unit": "CU",
+    "unconfirmed": ("cycles", "valu_cycles"),
+    "format_fields": {
+        "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
+    },
+    # The fields that choose which half of the wave holds the scales, with the number of their values.
+    "scale_fields": {"matrix_a_scale": 2, "matrix_b_scale": 2},
+    "notes": {
+        "sparse": "the indices of A are taken to fill their registers (32 bits a lane for K = 64, 64 for K = 128), so "
+        "that there is one set; one source has 16 bits a lane for K = 64, and LLVM takes index_key 0 and 1",
+    },
+}
+
 ARCHITECTURES = (
     {
-        "name": "cdna5",
-        "title": "CDNA5",
-        "vendor": "amd",
-        "layout": "wmma-wave32",
-        "waves": (32,),
-        "aliases": ("gfx1250", "mi400", "mi455x"),
-        "targets": ("gfx1250",),
-        "encoding": "VOP3P",
-        "register_alignment": 8,
-        "accumulators": "none",
-        "unit": "CU",
-        "unconfirmed": ("cycles", "valu_cycles"),
-        "format_fields": {
-            "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
-        },
-        # The fields that choose which half of the wave holds the scales, with the number of their values.
-        "scale_fields": {"matrix_a_scale": 2, "matrix_b_scale": 2},
-        "notes": {
-            "sparse": "the indices of A are taken to fill their registers (32 bits a lane for K = 64, 64 for K = 128), so "
-            "that there is one set; one source has 16 bits a lane for K = 64, and LLVM takes index_key 0 and 1",
-        },
+        "name": "cdna5", "title": "CDNA5", "aliases": ("gfx1250", "mi400", "mi455x"), "targets": ("gfx1250",),
+        **_COMMON,
     },
-    {
-        "name": "gfx1251",
-        "title": "GFX1251",
-        "vendor": "amd",
-        "layout": "wmma-wave32",
-        "waves": (32,),
-        "aliases": (),
-        "targets": ("gfx1251",),
-        "encoding": "VOP3P",
-        "register_alignment": 8,
-        "accumulators": "none",
-        "unit": "CU",
-        "unconfirmed": ("cycles", "valu_cycles"),
-        "format_fields": {
-            "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
-        },
-        # The fields that choose which half of the wave holds the scales, with the number of their values.
-        "scale_fields": {"matrix_a_scale": 2, "matrix_b_scale": 2},
-        "notes": {
-            "sparse": "the indices of A fill their registers, so that there is one set; LLVM takes index_key 0 and 1 all "
-            "the same, and no public source says what 1 would select",
-        },
-    },
+    {"name": "gfx1251", "title": "GFX1251", "aliases": (), "targets": ("gfx1251",), **_COMMON},
 )
 
 INSTRUCTIONS = (

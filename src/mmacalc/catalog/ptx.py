@@ -16,7 +16,7 @@ Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15), CUTLASS 7107b055, ptxas 13.0.
 """
 
 NAMES = "_ptx"
-OUTSIDE = {"tcgen05": "works on tensor memory and is issued by one thread: it has no fragments in a warp's registers"}
+OUTSIDE = {"tcgen05": "works on tensor memory, not on fragments in a warp's registers"}
 
 # name, marketing generation, PTX version that introduced the target, what people call its chips; dense FMA per clock
 # and SM where NVIDIA publishes them, with the source (of sm_90a for wgmma, since mma.sync does not reach them)
