@@ -142,6 +142,11 @@ def test_registers_of_the_other_wave_size_are_called_so(wave, registers, other):
         mmacalc.assemble(f"v_wmma_f32_16x16x16_f16 {registers}, v[8:9], v[12:13], {registers}", "gfx1200", wave)
 
 
+def test_disassemble_says_that_it_takes_bytes():
+    with pytest.raises(mmacalc.Error, match=r"takes bytes, such as bytes\.fromhex.*got str"):
+        mmacalc.disassemble("0081ccd310250204", "gfx942")  # type: ignore[arg-type]
+
+
 def test_an_elf_object_without_pyelftools_is_a_clear_error(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "elftools.elf.elffile", None)
     (tmp_path / "kernel.o").write_bytes(b"\x7fELF" + bytes(60))

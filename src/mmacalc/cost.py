@@ -180,9 +180,7 @@ def _candidate(inst: Instruction, fields: dict[str, int], shape: tuple[int, int,
     cycles = None if each is None else each * count
     flops, useful = inst.flops * count, 2 * m * n * k
     share = None if cycles is None or not best else useful * MATRIX_UNITS / (cycles * best)
-    counted = inst.facts.get(
-        "registers", {}
-    )  # of fragments whose layout NVIDIA leaves open, their count is all there is
+    counted = inst.facts.get("registers", {})  # all that there is where NVIDIA leaves the layout open
     registers = {
         name: inst.operand(name, **fields).registers if name in inst.register_operands else counted.get(name, 0)
         for name in inst.operands
