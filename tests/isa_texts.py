@@ -13,6 +13,7 @@ TARGETS = (
 CONSTANTS = (
     "0", "64", "65", "-16", "-17", "1.0", "-4.0", "3.0", "0.15915494", "0.15915494309189532", "0.1592", "0x3f800000",
     "0x3c00", "0x3e22", "0xffff", "0xffffffff", "0x3ff0000000000000", "-0.0", "1.00000000001", "0.501", "2*3", "1e0",
+    "1.0e", "-4.e", ".5E+", "2e",
 )  # fmt: skip
 WORDS = (
     "null", "m0", "vcc", "vcc_lo", "exec_hi", "src_scc", "vccz", "src_shared_base", "private_limit", "off",
@@ -21,8 +22,8 @@ WORDS = (
 )  # fmt: skip
 MODIFIERS = (
     "cbsz:1", "abid:2", "blgp:3", "neg:[1,0,0]", "neg_lo:[1,0,0]", "neg_hi:[0,1,0]", "op_sel:[0,0,1]", "clamp",
-    "op_sel_hi:[0,0,0]", "index_key:1", "matrix_a_reuse", "matrix_a_fmt:1", "matrix_b_scale:1", "cbsz:8",
-    "quad_perm:[0,1,2,3]",
+    "op_sel_hi:[0,0,0]", "noclamp", "index_key:1", "matrix_a_reuse", "nomatrix_b_reuse", "matrix_a_fmt:1",
+    "matrix_b_scale:1", "cbsz:8", "quad_perm:[0,1,2,3]",
 )  # fmt: skip
 
 

@@ -158,3 +158,10 @@ def test_what_cannot_be_estimated_is_refused_in_one_line(arguments, message):
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arch", ["sm_70", "sm_80", "sm_90a"])
+def test_instructions_without_a_published_layout_are_counted_with_their_registers(arch):
+    found = estimate(arch, 256, 256, 256, "f16").candidates
+    [wmma] = [one for one in found if one.instruction.name == "wmma.mma.sync.aligned.row.row.m16n16k16.f16.f16"]
+    assert (wmma.count, wmma.registers) == (4096, {"A": 8, "B": 8, "C": 4, "D": 4})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 
@@ -103,6 +104,47 @@ def test_disassemble_of_a_compiled_object_finds_the_matrix_instructions_that_obj
     assert [line for line in ours if not line.startswith(".long")] == expected
     (tmp_path / "dump.txt").write_text(dumped)
     assert answer(["disassemble", "-a", "gfx950", str(tmp_path / "dump.txt")]).out.splitlines() == ours
+
+
+def test_an_object_for_something_else_is_refused_and_a_bundle_gives_the_object_asked_for(tmp_path):
+    line = "v_mfma_f32_16x16x1_4b_f32 v[0:15], v16, v17, v[0:15]"
+    objects = {}
+    for target in ("gfx942", "gfx950"):
+        command = [tool("llvm-mc"), "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "-filetype=obj"]
+        objects[target] = subprocess.run(command, input=f"{line}\n".encode(), check=True, capture_output=True).stdout
+    one, bundle = tmp_path / "kernel.o", tmp_path / "kernel.bundle"
+    one.write_bytes(objects["gfx942"])
+    assert answer(["disassemble", "-a", "mi300x", str(one)]).out == f"{line}\n"
+    assert "for gfx942, not for gfx90a" in answer(["disassemble", "-a", "gfx90a", str(one)]).err
+    entries, start = b"", 4096
+    for target, content in objects.items():
+        name = f"hipv4-amdgcn-amd-amdhsa--{target}:xnack-".encode()
+        entries += struct.pack("<3Q", start, len(content), len(name)) + name
+        start += len(content)
+    head = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", len(objects)) + entries
+    bundle.write_bytes(head.ljust(4096, b"\0") + b"".join(objects.values()))
+    for target in objects:
+        assert answer(["disassemble", "-a", target, str(bundle)]).out == f"{line}\n"
+    assert "it has gfx942, gfx950" in answer(["disassemble", "-a", "gfx90a", str(bundle)]).err
+    bundle.write_bytes(head[:60])
+    assert "damaged offload bundle" in answer(["disassemble", "-a", "gfx942", str(bundle)]).err
+    host = bytearray(objects["gfx942"])
+    host[18:20] = b"\x3e\0"
+    one.write_bytes(host)
+    assert "of another processor" in answer(["disassemble", "-a", "gfx942", str(one)]).err
+    one.write_text(f"{line}\n")
+    assert "no listing with the bytes" in answer(["disassemble", "-a", "gfx942", str(one)]).err
+
+
+@pytest.mark.parametrize(("wave", "registers", "other"), [(32, "v[0:3]", "wave64"), (64, "v[0:7]", "wave32")])
+def test_registers_of_the_other_wave_size_are_called_so(wave, registers, other):
+    with pytest.raises(mmacalc.Error, match=rf"That is wave{wave}; in {other}"):
+        mmacalc.assemble(f"v_wmma_f32_16x16x16_f16 {registers}, v[8:9], v[12:13], {registers}", "gfx1200", wave)
+
+
+def test_disassemble_says_that_it_takes_bytes():
+    with pytest.raises(mmacalc.Error, match=r"takes bytes, such as bytes\.fromhex.*got str"):
+        mmacalc.disassemble("0081ccd310250204", "gfx942")  # type: ignore[arg-type]
 
 
 def test_an_elf_object_without_pyelftools_is_a_clear_error(tmp_path, monkeypatch):

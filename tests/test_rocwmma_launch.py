@@ -121,6 +121,15 @@ def load_before(wave, x, d):
     rocwmma.load_matrix_sync(fragments()[0], x - 1, 16)
 
 
+@pytest.mark.parametrize("value", ["x", (1, 2, 3), [[1], [2]]])
+def test_a_fragment_is_filled_with_one_number_or_not_at_all(value):
+    def kernel(wave):
+        rocwmma.fill_fragment(fragments()[2], value)
+
+    with pytest.raises(mmacalc.Error, match=r"fill_fragment: .* is filled with one number"):
+        mmacalc.launch(kernel, 1, 64)
+
+
 def store_first(d):
     d[0] = 5.0
 

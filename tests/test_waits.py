@@ -283,6 +283,21 @@ def test_lint_has_status_1_for_findings_0_for_none_and_2_for_bad_input(tmp_path)
     assert answer(["lint", "-a", "gfx942", str(tmp_path / "none.s")]).status == 2
 
 
+def test_a_dual_instruction_without_halves_is_refused():
+    with pytest.raises(mmacalc.Error, match="joins no instructions"):
+        lint(":: ::", "gfx942")
+
+
+def test_what_lint_has_not_read_is_not_called_clean(tmp_path):
+    given = tmp_path / "kernel.o"
+    given.write_bytes(b"\x7fELF\2\1\1\0")
+    found = answer(["lint", "-a", "gfx942", str(given)])
+    assert found.status == 2
+    assert "llvm-objdump -d" in found.err
+    given.write_text("s_endpgm\n")
+    assert "no matrix instruction in it" in answer(["lint", "-a", "gfx942", str(given)]).out
+
+
 def test_waits_prints_both_sources_and_the_nops():
     line = answer(["waits", "-a", "gfx950", FIRST["DGEMM", 16], "v_mov_b32 v7, 0"])
     assert line.status == 0

@@ -180,7 +180,11 @@ def _candidate(inst: Instruction, fields: dict[str, int], shape: tuple[int, int,
     cycles = None if each is None else each * count
     flops, useful = inst.flops * count, 2 * m * n * k
     share = None if cycles is None or not best else useful * MATRIX_UNITS / (cycles * best)
-    registers = {name: inst.operand(name, **fields).registers for name in inst.operands}
+    counted = inst.facts.get("registers", {})  # all that there is where NVIDIA leaves the layout open
+    registers = {
+        name: inst.operand(name, **fields).registers if name in inst.register_operands else counted.get(name, 0)
+        for name in inst.operands
+    }
     inputs = tiles * steps
     moved = _memory(inst, fields, inputs * inst.m * inst.k, inputs * inst.k * inst.n, tiles * inst.m * inst.n)
     return Candidate(inst, fields, chains, count, cycles, flops, useful / flops, share, registers, moved)

@@ -4,8 +4,8 @@
     mmacalc disassemble -a gfx950 kernel.hsaco
 
 Takes bytes in hexadecimal, in memory order, or 32-bit words: groups with 0x, or several of eight digits, as objdump
-prints them. Or a file: such text, a listing of llvm-objdump, raw bytes, or an ELF code object, whose .text is decoded
-(that needs pyelftools).
+prints them. Or a file: such text, a listing of llvm-objdump, raw bytes, or an ELF code object, alone or in clang's
+offload bundle, whose .text is decoded (that needs pyelftools).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run(options: Namespace) -> str:
     """The text of the code."""
     from ..isa.disassembler import instructions
 
-    found = instructions(_code(options.code), options.architecture, options.wavefront)
+    found = instructions(_code(options.code, options.architecture), options.architecture, options.wavefront)
     if options.json:
         from ..present.json_text import document
 
@@ -46,13 +46,13 @@ def run(options: Namespace) -> str:
     return "".join(f"{text}\n" for _, text in found)
 
 
-def _code(given: list[str]) -> bytes:
+def _code(given: list[str], arch: str) -> bytes:
     from ..isa.objects import read, read_hexadecimal
 
     if len(given) > 1 or not os.path.exists(given[0]):
         return read_hexadecimal(" ".join(given), f"'{given[0][:60]}'")
     try:
         with open(given[0], "rb") as file:
-            return read(file.read(), given[0])
+            return read(file.read(), given[0], arch)
     except OSError as error:
         raise Error(f"cannot read '{given[0]}': {error.strerror}") from None

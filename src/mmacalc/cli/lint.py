@@ -12,6 +12,8 @@ mnemonics write their first operand and read the others. Waits for memory (s_wai
 
 from __future__ import annotations
 
+import re
+
 from ..errors import Error
 from .waits import as_json, counted
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
     from ..isa.lint import Finding
     from .parser import Parser
+
+_MATRIX = re.compile(r"\bv_(mfma|smfmac|wmma|swmmac)_", re.IGNORECASE)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -37,7 +41,8 @@ def run(options: Namespace) -> tuple[str, int]:
     """The findings, and 1 if there are any."""
     from ..isa.lint import lint
 
-    found = lint(_read(options.file), options.architecture)
+    text = _read(options.file)
+    found = lint(text, options.architecture)
     status = 1 if found else 0
     if options.json:
         from ..present.json_text import document
@@ -45,7 +50,8 @@ def run(options: Namespace) -> tuple[str, int]:
         return document("lint", architecture=options.architecture, findings=[_plain(one) for one in found]), status
     name = "<stdin>" if options.file == "-" else options.file
     if not found:
-        return f"{name}: nothing comes too early\n", status
+        why = "" if _MATRIX.search(text) else ": there is no matrix instruction in it"
+        return f"{name}: nothing comes too early{why}\n", status
     places = "1 place comes" if len(found) == 1 else f"{len(found)} places come"
     return "".join(_shown(name, one) for one in found) + f"{places} too early\n", status
 
@@ -55,11 +61,17 @@ def _read(file: str) -> str:
 
     try:
         if file == "-":
-            return sys.stdin.read()
-        with open(file, encoding="utf-8", errors="replace") as listing:
-            return listing.read()
+            text = sys.stdin.read()
+        else:
+            with open(file, encoding="utf-8", errors="replace") as listing:
+                text = listing.read()
     except OSError as error:
         raise Error(f"cannot read '{file}': {error.strerror}. Give a listing, or - for standard input") from None
+    if "\0" in text:  # "nothing comes too early" would be a lie about code that was not read
+        raise Error(
+            f"'{file}' is no text; for an object, give its listing: llvm-objdump -d {file} | mmacalc lint ... -"
+        )
+    return text
 
 
 def _shown(name: str, one: Finding) -> str:

@@ -176,6 +176,8 @@ def _has_wide_operand(instruction: Instruction, statement: Statement) -> bool:
 def _dual(statement: Statement, entry: Entry, symbols: Mapping[str, int]) -> Access:
     """A VOPD pair is one instruction that does what both halves do."""
     halves = [access(parse(half), entry, symbols) for half in statement.text.split("::")[:2] if half.strip()]
+    if not halves:
+        raise Error(f"'{statement.text}' joins no instructions; `::` stands between two")
     first = halves[0]
     return first._replace(
         kinds=frozenset().union(*(half.kinds for half in halves)),

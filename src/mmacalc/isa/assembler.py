@@ -88,7 +88,10 @@ def _statement(text: str, where: Target) -> Assembled:
     banks: dict[str, set[str]] = {}
     for slot, operand in zip(form.slots, given):
         _check_count(form, slot.name, operand, values)
-        code, bank = slot.encode(operand, slot.count(values), form.name)
+        try:
+            code, bank = slot.encode(operand, slot.count(values), form.name)
+        except Error as error:
+            raise Error(f"{error}{_other_wave(form, slot.name, operand, where)}") from None
         values[slot.field] = code - 256 if slot.field == "VDST" else code
         if slot.bank:
             field, bit = slot.bank
@@ -141,6 +144,8 @@ def _modifiers(line: Line, form: Form) -> dict[str, int]:
         kind, text = line.peek()
         if kind == "end":
             return chosen
+        negated = text[:2] == "no" and any(one.kind == "flag" and one.name == text[2:] for one in form.modifiers)
+        text = text[2:] if negated else text  # LLVM takes noclamp for what is not clamped
         if text not in names:
             has = f"its modifiers are {', '.join(names)}" if names else "it has no modifiers"
             what = f"no modifier '{text}'" if kind == "word" else f"nothing that '{text}' could be after its operands"
@@ -152,7 +157,7 @@ def _modifiers(line: Line, form: Form) -> dict[str, int]:
         if modifier not in left:
             raise Error(f"{text} of {form.name} is out of order; its modifiers are written {', '.join(names)}")
         left = left[left.index(modifier) + 1 :]
-        chosen[text] = modifier.checked(_value(line, modifier, form), form.name)
+        chosen[text] = 0 if negated else modifier.checked(_value(line, modifier, form), form.name)
 
 
 def _value(line: Line, modifier: Modifier, form: Form) -> int:
@@ -182,6 +187,18 @@ def _bits(line: Line, where: str) -> int:
         if not line.take(",") or count == 4:
             line.expect("]", where)
             return value
+
+
+def _other_wave(form: Form, name: str, operand: Register | Constant | Name, where: Target) -> str:
+    """What to add to a message when the operand has the size that the other wave size needs."""
+    if not isinstance(operand, Register):
+        return ""
+    for wave in where.entry.architecture.waves:
+        other = forms(where._replace(wave=wave)).get(form.name) if wave != where.wave else None
+        slot = other.slot(name) if other else None
+        if slot and slot.registers == operand.count != form.slot(name).registers:  # type: ignore[union-attr]
+            return f". That is wave{where.wave}; in wave{wave} (-w {wave}, wave={wave}) it takes {slot.registers}"
+    return ""
 
 
 def _check_count(form: Form, name: str, operand: Register | Constant | Name, values: Mapping[str, int]) -> None:

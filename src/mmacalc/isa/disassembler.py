@@ -45,6 +45,8 @@ def disassemble(code: bytes, arch: str, wave: int | None = None) -> str:
 
 def instructions(code: bytes, arch: str, wave: int | None = None) -> list[tuple[int, str]]:
     """As `disassemble`: the text of every instruction, with the number of the 32-bit word at which it begins."""
+    if not isinstance(code, (bytes, bytearray, memoryview)):
+        raise Error(f"disassemble takes bytes, such as bytes.fromhex('0081ccd310250204'); got {type(code).__name__}")
     if len(code) % 4:
         raise Error(f"the code has {len(code)} bytes; instructions are whole 32-bit words, so a multiple of 4")
     where = target(arch, wave)

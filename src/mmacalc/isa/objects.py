@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 import re
+import struct
 
+from ..catalog import architecture
 from ..errors import Error
 
 __all__ = ["read", "read_hexadecimal"]
 
 # llvm-objdump: `v_mfma... // 000000001900: D3CC8100 04022510`; llvm-mc -show-encoding: `; encoding: [0x00,0x81,...]`
 _LISTED = re.compile(r"//\s*[0-9a-fA-F]+:\s*((?:[0-9a-fA-F]{8}\b[ \t]*)+)|encoding:\s*\[((?:0x[0-9a-fA-F]{2},?)+)\]")
+_BUNDLE, _COMPRESSED = b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"
+_ELF_MACHINE = 224
+# e_flags & 0xff of an ELF object for AMD GPUs. Source: LLVM, AMDGPU usage, "AMDGPU EF_AMDGPU_MACH Values".
+_MACHINES = {
+    0x30: "gfx908", 0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950", 0x41: "gfx1100", 0x43: "gfx1150", 0x4A: "gfx1151",
+    0x48: "gfx1200", 0x4E: "gfx1201", 0x49: "gfx1250", 0x5A: "gfx1251",
+}  # fmt: skip
 _GROUP = re.compile(r"(0[xX])?((?:[0-9a-fA-F]{2})+)")
 
 
-def read(content: bytes, name: str) -> bytes:
+def read(content: bytes, name: str, arch: str | None = None) -> bytes:
     """The code in the content of a file.
 
-    An ELF object gives its .text; text gives its hexadecimal (groups of eight digits are words, as llvm-objdump
-    prints them) or the words of its listing; anything else is the code itself.
+    An ELF object gives its .text, and what clang bundles for several targets that of the object for `arch`; text gives
+    its hexadecimal (groups of eight digits are words, as llvm-objdump prints them) or the words of its listing;
+    anything else is the code itself.
+
+    Args:
+        content, name: what is in the file, and how messages call it.
+        arch: any name of the architecture that the code is meant for; an object for another is refused.
 
     Raises:
-        Error: there is no code in it, or pyelftools is needed and missing.
+        Error: there is no code in it, it is for something else, or pyelftools is needed and missing.
     """
+    if content.startswith(_BUNDLE):
+        content = _unbundled(content, name, arch)
+    if content.startswith(_COMPRESSED):
+        raise Error(f"'{name}' is a compressed offload bundle; clang-offload-bundler --unbundle takes the object out")
     if content.startswith(b"\x7fELF"):
-        return _text_section(content, name)
+        return _text_section(content, name, arch)
     try:
         text = content.decode("ascii")
     except UnicodeDecodeError:
@@ -32,7 +50,15 @@ def read(content: bytes, name: str) -> bytes:
         return content
     if listed := _LISTED.findall(text):
         return b"".join(_words(words) if words else _bytes(octets) for words, octets in listed)
-    return read_hexadecimal(text, name, words=True)
+    try:
+        return read_hexadecimal(text, f"'{name}'", words=True)
+    except Error as error:
+        if "neither" not in str(error):
+            raise
+        raise Error(
+            f"'{name}' has no code: it is no object, no hexadecimal, and no listing with the bytes of its "
+            "instructions, as llvm-objdump -d writes it"
+        ) from None
 
 
 def read_hexadecimal(text: str, name: str, words: bool = False) -> bytes:
@@ -72,7 +98,33 @@ def _bytes(text: str) -> bytes:
     return bytes(int(octet, 16) for octet in text.split(",") if octet)
 
 
-def _text_section(content: bytes, name: str) -> bytes:
+def _unbundled(content: bytes, name: str, arch: str | None) -> bytes:
+    """The object for an architecture in a bundle. Source: clang, "Offload Bundler", layout of bundled code objects."""
+    try:
+        found, at = {}, len(_BUNDLE) + 8
+        for _ in range(struct.unpack_from("<Q", content, at - 8)[0]):
+            start, size, length = struct.unpack_from("<3Q", content, at)
+            at += 24 + length
+            target = content[at - length : at].decode().rpartition("--")[2]  # hipv4-amdgcn-amd-amdhsa--gfx942:xnack+
+            if target.startswith("gfx"):
+                found[target.split(":")[0]] = content[start : start + size]
+    except (struct.error, UnicodeDecodeError):
+        raise Error(f"'{name}' is a damaged offload bundle") from None
+    for target, code in found.items():
+        if arch is None or _same(target, arch):
+            return code
+    raise Error(f"'{name}' is an offload bundle without code for {arch}; it has {', '.join(found) or 'none for AMD'}")
+
+
+def _same(target: str, arch: str) -> bool:
+    """Whether a compiler target and a name mean one architecture."""
+    try:
+        return architecture(target).name == architecture(arch).name
+    except Error:
+        return target == arch
+
+
+def _text_section(content: bytes, name: str, arch: str | None) -> bytes:
     """The .text of an ELF object."""
     from io import BytesIO
 
@@ -84,10 +136,17 @@ def _text_section(content: bytes, name: str) -> bytes:
             f"'{name}' is an ELF object, and reading one needs pyelftools: install mmacalc[elf] or pyelftools"
         ) from None
     try:
-        section = ELFFile(BytesIO(content)).get_section_by_name(".text")
+        elf = ELFFile(BytesIO(content))
+        machine, flags = content[18:20], elf.header["e_flags"]
+        section = elf.get_section_by_name(".text")
         code = None if section is None else bytes(section.data())
     except (ELFError, ValueError, KeyError, OverflowError) as error:
         raise Error(f"'{name}' is a damaged ELF object: {error}") from None
+    if int.from_bytes(machine, "little") != _ELF_MACHINE:
+        raise Error(f"'{name}' is an ELF object of another processor; give the code object of an AMD GPU")
+    built = _MACHINES.get(flags & 0xFF)
+    if built and arch is not None and not _same(built, arch):
+        raise Error(f"'{name}' is an ELF object for {built}, not for {arch}; give -a {built}")
     if not code:
         raise Error(f"'{name}' is an ELF object without code: it has no .text, or an empty one")
     return code

@@ -20,7 +20,7 @@ __all__ = ["Line", "statements"]
 _TOKENS = re.compile(
     r"""\s*(?:
       (?P<float>0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+
-               |\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
+               |\d+\.\d*(?:[eE][+-]?\d*)?|\.\d+(?:[eE][+-]?\d*)?|\d+[eE][+-]?\d*)
     | (?P<int>0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*(?![\w.])|[1-9]\d*)(?![\w.])
     | (?P<word>[A-Za-z_.$@][\w.$@]*)
     | (?P<mark><<|>>|[\[\]:,+\-*/%()|&^~!])
@@ -169,7 +169,8 @@ class Line:
         if kind == "float" or negative:
             number = self.peek(negative)[1]
             self._at += 1 + negative
-            value = float.fromhex(number) if number.lower().startswith("0x") else float(number)
+            hexadecimal = number.lower().startswith("0x")
+            value = float.fromhex(number) if hexadecimal else float(number.rstrip("eE+-"))  # LLVM takes 1.0e for 1.0
             return Constant(-value if negative else value, "-" * negative + number)
         if kind == "end":
             raise Error(f"{where} is missing")

@@ -74,8 +74,11 @@ def fragment(context: str, BlockM: int, BlockN: int, BlockK: int, type: Any, lay
 def fill_fragment(frag: Fragment, value: ArrayLike) -> None:
     """Set every element of a fragment to a value, converted to its type."""
     _fragment("fill_fragment", frag)
-    with np.errstate(all="ignore"):
-        frag.fill(np.full(frag.data.shape, np.asarray(value).astype(frag.dtype)))
+    try:
+        with np.errstate(all="ignore"):
+            frag.fill(np.full(frag.data.shape, np.asarray(value).astype(frag.dtype).reshape(())))
+    except (TypeError, ValueError):
+        raise Error(f"fill_fragment: {frag!r} is filled with one number; got {value!r}") from None
 
 
 # --- load and store ---------------------------------------------------------------------------------------------
