@@ -49,13 +49,14 @@ class Element(namedtuple("Element", "row col block lsb width")):
 class Operand:
     """One operand of an instruction under given modifiers. Immutable; made by `Instruction.operand`."""
 
-    __slots__ = ("fields", "format", "instruction", "layout", "name", "placement", "wave")
+    __slots__ = ("_steps", "fields", "format", "instruction", "layout", "name", "placement", "wave")
 
     def __init__(self, instruction: Instruction, name: str, wave: int, fields: Mapping[str, int]) -> None:
         self.instruction = instruction
         self.name = name
         self.wave = wave
         self.fields = dict(fields)
+        self._steps: dict[str, list[tuple[int, int]]] = {}
         self.placement: Placement = place(instruction, name, wave, fields)
         self.layout: Layout = self.placement.layout
         self.format: Format = instruction.format(name, fields)
@@ -123,11 +124,17 @@ class Operand:
         """
         if unknown := [name for name in coordinates if name not in ("i", "j", "k", "block")]:
             raise Error(f"an element has no coordinate '{unknown[0]}'; its coordinates are i, j, k and block")
-        coordinates = {name: whole(name, value) for name, value in coordinates.items()}
-        self._check(coordinates)
-        merge = self.placement.merge
-        places = {(self._lane(p), p[-1] // merge) for p in self.layout.locate(coordinates, self.placement.fields)}
-        return tuple(self.slot(lane, item) for lane, item in sorted(places))
+        merge, read = self.placement.merge, self.placement.lanes or int
+        lane = item = 0
+        for axis, extent in zip(self.axes, self.shape):
+            value = whole(axis, coordinates.get(axis, 0))
+            if not 0 <= value < extent:
+                here = f"{self.name} of {self.instruction.name}"
+                raise Error(f"{axis} = {value} is outside {here}: {axis} is 0 to {extent - 1}")
+            lane_step, item_step = self.steps(axis)[value]
+            lane, item = lane + lane_step, item + item_step
+        places = {(read(lane + more), (item + further) // merge) for more, further in self.copies()}
+        return tuple([self.slot(lane, item) for lane, item in sorted(places)])
 
     def contents(self, register: int, lane: int) -> tuple[Element, ...]:
         """What a register of a lane holds: a tuple of `Element`, lowest bits first.
@@ -183,9 +190,12 @@ class Operand:
 
     def steps(self, axis: str) -> list[tuple[int, int]]:
         """What each value of a coordinate adds to the lane and to the slot of an element."""
-        tables = self.layout.axis_tables().get(axis, {"lane": (0,), "item": (0,)})
-        warps = tables.get("warp", (0,) * len(tables["lane"]))
-        return [(lane + self.wave * warp, item) for lane, warp, item in zip(tables["lane"], warps, tables["item"])]
+        if axis not in self._steps:
+            tables = self.layout.axis_tables().get(axis, {"lane": (0,), "item": (0,)})
+            warps = tables.get("warp", (0,) * len(tables["lane"]))
+            rows = zip(tables["lane"], warps, tables["item"])
+            self._steps[axis] = [(lane + self.wave * warp, item) for lane, warp, item in rows]
+        return self._steps[axis]
 
     def copies(self) -> list[tuple[int, int]]:
         """What selectors and replication add to the lane and slot: one pair for each copy of an element.
@@ -193,7 +203,7 @@ class Operand:
         The slots of one Location (see `Placement.merge`) count once.
         """
         offsets = self.layout.copy_offsets(self.placement.fields)[:: self.placement.merge]
-        return [(self._unmapped(offset), offset[-1]) for offset in offsets]
+        return [(place[-2] + (self.wave * place[0] if len(place) == 3 else 0), place[-1]) for place in offsets]
 
     @property
     def lanes(self) -> int:
@@ -230,19 +240,3 @@ class Operand:
 
     def _place(self, lane: int, item: int) -> tuple[int, ...]:
         return (lane // self.wave, lane % self.wave, item) if "warp" in self.layout.places else (lane, item)
-
-    def _unmapped(self, place: tuple[int, ...]) -> int:
-        """The lane of a place, counted over all warps, before BLGP."""
-        return place[-2] + (self.wave * place[0] if len(place) == 3 else 0)
-
-    def _lane(self, place: tuple[int, ...]) -> int:
-        lane = self._unmapped(place)
-        return self.placement.lanes(lane) if self.placement.lanes else lane
-
-    def _check(self, coordinates: Mapping[str, int]) -> None:
-        for axis, extent in zip(self.axes, self.shape):
-            value = coordinates.get(axis, 0)
-            if not 0 <= value < extent:
-                raise Error(
-                    f"{axis} = {value} is outside {self.name} of {self.instruction.name}: {axis} is 0 to {extent - 1}"
-                )

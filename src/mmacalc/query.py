@@ -114,18 +114,18 @@ def _term(operand: Operand | Elsewhere, **coordinates: int) -> Term:
         row, col = (("i", "k"), ("k", "j"), ("i", "j"))["ABC".index(operand.name)]
         return Term(operand, None, (coordinates[row], coordinates[col], coordinates["block"]), "")
     location = operand.locate(**coordinates)[0]
-    plain = operand.instruction.operand(operand.name, operand.wave, **_layout_free(operand))
-    found = list(plain.elements(location.lane, location.item))
-    wanted = tuple(coordinates.get(axis, 0) for axis in (*plain.axes[1:], plain.axes[0]))
-    # Where a modifier moves data between lanes, the element is the one that lies there without it.
-    element = wanted if wanted in found or not found else found[0]
+    element = tuple([coordinates.get(axis, 0) for axis in (*operand.axes[1:], operand.axes[0])])
+    if not MOVING.isdisjoint(operand.fields):
+        # Where a modifier moves data between lanes, the element is the one that lies there without it.
+        still = {name: value for name, value in operand.fields.items() if name not in MOVING}
+        plain = operand.instruction.operand(operand.name, operand.wave, **still)
+        found = list(plain.elements(location.lane, location.item))
+        element = element if element in found or not found else found[0]
     return Term(operand, location, element, sign(operand, location.lsb))
 
 
-def _layout_free(operand: Operand) -> dict[str, int]:
-    """The operand's fields less those that read other lanes or blocks than the layout says."""
-    moving = ("cbsz", "abid", "blgp")
-    return {name: value for name, value in operand.fields.items() if name not in moving}
+# Fields that make an operand be read from other lanes or blocks than those that its layout says.
+MOVING = frozenset({"cbsz", "abid", "blgp"})
 
 
 def same_blocks(operand: Operand) -> list[list[int]]:

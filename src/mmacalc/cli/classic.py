@@ -136,6 +136,7 @@ _MEANINGS = {
     for name, (short, _) in options.items()
     for spelling in _spellings(name, short)
 }
+_DEFAULTS = dict.fromkeys(NAMES) | dict.fromkeys(FLAGS, False) | dict.fromkeys((*NUMBERS, *FORMAT_FIELDS), 0)
 
 
 def scan(argv: Sequence[str]) -> SimpleNamespace | None:
@@ -144,8 +145,7 @@ def scan(argv: Sequence[str]) -> SimpleNamespace | None:
     argparse takes longer to import than a query takes to answer, so it is called only for what this declines
     with None: abbreviations, `--lane=3`, `-gA`, help, and everything wrong. `add_arguments` is the authority.
     """
-    values: dict[str, object] = {**dict.fromkeys(NAMES), **dict.fromkeys(FLAGS, False)}
-    values |= dict.fromkeys((*NUMBERS, *FORMAT_FIELDS), 0)
+    values: dict[str, object] = {**_DEFAULTS}
     words = iter(argv)
     for word in words:
         name, what = _MEANINGS.get(word, ("", ""))

@@ -38,24 +38,24 @@ def block_cells(operand: Operand, block: int) -> tuple[tuple[str, ...], ...]:
     A place is a sum of one-dimensional tables, so this adds two integers a cell instead of asking
     `Operand.locate` for each: whole tables are what this tool prints most of.
     """
-    placement, (first, second) = operand.placement, operand.axes[1:]
-    slots = [place_halves(operand, operand.slot(0, item)) for item in range(operand.items)]
-    lanes = list(map(placement.lanes, range(operand.lanes))) if placement.lanes else list(range(operand.lanes))
+    placement, merge, (first, second) = operand.placement, operand.placement.merge, operand.axes[1:]
+    slots = ["\n".join(map("\0".join, place_halves(operand, operand.slot(0, i)))) for i in range(operand.items)]
+    read = placement.lanes or int
+    lanes = [str(read(lane)) for lane in range(operand.lanes)]
     block_lane, block_item = operand.steps("block")[block]
-    copies = [(block_lane + lane, block_item + item) for lane, item in operand.copies()]
     columns = operand.steps(second)
-    rows = []
-    for row_lane, row_item in operand.steps(first):
-        cells = []
-        for col_lane, col_item in columns:
-            places = [
-                f"{before}{lanes[lane + row_lane + col_lane]}{after}"
-                for lane, item in copies
-                for before, after in slots[(item + row_item + col_item) // placement.merge]
-            ]
-            cells.append(places[0] if len(places) == 1 else "\n".join(places))
-        rows.append(tuple(cells))
-    return tuple(rows)
+    by_copy = []
+    for copy_lane, copy_item in operand.copies():
+        rows = []
+        for row_lane, row_item in operand.steps(first):
+            lane, item = block_lane + copy_lane + row_lane, block_item + copy_item + row_item
+            # The lane goes where the slot's text has a NUL: twice, if the slot straddles two registers.
+            cells = [slots[(item + step) // merge].replace("\0", lanes[lane + shift]) for shift, step in columns]
+            rows.append(tuple(cells))
+        by_copy.append(rows)
+    if len(by_copy) == 1:
+        return tuple(by_copy[0])
+    return tuple(tuple(map("\n".join, zip(*rows))) for rows in zip(*by_copy))
 
 
 def matrix_layout(operand: Operand, style: str, transpose: bool) -> str:

@@ -28,7 +28,7 @@ def write(header: Sequence[str], rows: Sequence[Sequence[str]], style: str = "gr
     |      0 | A[0][0] |
     |      1 | A[1][0] |
     """
-    if style != "grid" and any("\n" in cell for row in rows for cell in row):
+    if style != "grid" and any(_has_line_breaks(row) for row in rows):
         rows = [[cell.replace("\n", _LINE_BREAKS[style]) for cell in row] for row in rows]
     if style == "csv":
         return "".join(",".join(cells) + "\n" for cells in (header, *rows))
@@ -37,40 +37,42 @@ def write(header: Sequence[str], rows: Sequence[Sequence[str]], style: str = "gr
     return _WRITERS[style](header, rows, widths)
 
 
+def _has_line_breaks(cells: Sequence[str]) -> bool:
+    return "\n" in "".join(cells)  # one search of a long text takes a tenth of as many searches of short ones
+
+
 def _width(cells: Sequence[str]) -> int:
-    longest = max(map(len, cells), default=0)
-    if any("\n" in cell for cell in cells):
-        longest = max(len(line) for cell in cells for line in cell.split("\n"))
-    return longest
+    if _has_line_breaks(cells):
+        return max(len(line) for cell in cells for line in cell.split("\n"))
+    return max(map(len, cells), default=0)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first, *rest = cells
-    padded = [cell.ljust(width) for cell, width in zip(rest, widths[1:])]
-    return f"| {first.rjust(widths[0])} | {' | '.join(padded)} |\n"
+def _template(widths: Sequence[int]) -> str:
+    """What a row is formatted with: the first cell flush right, the others flush left."""
+    return f"| %{widths[0]}s | {' | '.join([f'%-{width}s' for width in widths[1:]])} |\n"
 
 
 def _grid(header: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> str:
-    rule = "+" + "+".join(["-" * (width + 2) for width in widths]) + "+\n"
-    parts = [rule, _line(header, widths), rule.replace("-", "=")]
+    rule, template = "+" + "+".join(["-" * (width + 2) for width in widths]) + "+\n", _template(widths)
+    parts = [rule, template % tuple(header), rule.replace("-", "=")]
     for row in rows:
-        if any("\n" in cell for cell in row[1:]):
-            lines = zip_longest(*(cell.split("\n") for cell in row), fillvalue="")
-            parts += [_line(line, widths) for line in lines]
+        if _has_line_breaks(row):
+            parts += [template % line for line in zip_longest(*(cell.split("\n") for cell in row), fillvalue="")]
         else:
-            parts.append(_line(row, widths))
+            parts.append(template % tuple(row))
         parts.append(rule)
     return "".join(parts)
 
 
 def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> str:
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|\n"
-    return "".join([_line(header, widths), rule, *(_line(row, widths) for row in rows)])
+    rule, template = "|" + "|".join("-" * (width + 2) for width in widths) + "|\n", _template(widths)
+    return "".join([template % tuple(header), rule, *(template % tuple(row) for row in rows)])
 
 
 def _asciidoc(header: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> str:
     columns = ",".join(f"{'<' if number else '>'}{width + 2}" for number, width in enumerate(widths))
-    lines = [_line(cells, widths).removesuffix("|\n") + "\n" for cells in (header, *rows)]
+    template = _template(widths).removesuffix("|\n") + "\n"
+    lines = [template % tuple(cells) for cells in (header, *rows)]
     return f'[cols="{columns}",options="header"]\n|====\n' + "".join(lines) + "|====\n"
 
 
