@@ -82,6 +82,8 @@ def resolved(instruction: Instruction, modifiers: Mapping[str, int | str]) -> di
 
 def check(instruction: Instruction, wave: int | None, modifiers: Mapping[str, int]) -> None:
     """Refuse modifiers that an instruction lacks, and values out of range: see `Instruction.check_modifiers`."""
+    if not modifiers:
+        return
     allowed = instruction.modifier_limits(wave, modifiers.get("cbsz", 0))
     known = dict.fromkeys((*KNOWN_MODIFIERS, *allowed))
     for name, value in modifiers.items():
