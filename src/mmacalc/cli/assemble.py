@@ -20,15 +20,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     """The architecture, the text, and what to print."""
-    from .parser import whole_number
-
-    parser.add_argument(
-        "-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture or target, such as gfx942"
-    )
-    parser.add_argument("-w", "--wavefront", metavar="SIZE", type=whole_number, help="32 or 64 (RDNA; default 32)")
+    parser.add_common("architecture", "wave", "json")
     parser.add_argument("text", help="the instruction, or several on lines of their own; - reads standard input")
     parser.add_argument("--fields", action="store_true", help="draw the encoding with every field")
-    parser.add_argument("--json", action="store_true", help="answer with JSON")
 
 
 def run(options: Namespace) -> str:

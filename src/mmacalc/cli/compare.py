@@ -20,7 +20,7 @@ def add_arguments(parser: Parser) -> None:
     for which in ("first", "second"):
         add(f"{which}_architecture", metavar="ARCH", help=f"the architecture of the {which} instruction")
         add(f"{which}_instruction", metavar="INSTRUCTION", help=f"the {which} instruction")
-    add("--json", action="store_true", help="answer with JSON")
+    parser.add_common("json")
 
 
 def run(options: Namespace) -> str:

@@ -23,14 +23,8 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     """The architecture, the code, and what to print."""
-    from .parser import whole_number
-
-    parser.add_argument(
-        "-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture or target, such as gfx950"
-    )
-    parser.add_argument("-w", "--wavefront", metavar="SIZE", type=whole_number, help="32 or 64 (RDNA; default 32)")
+    parser.add_common("architecture", "wave", "json")
     parser.add_argument("code", nargs="+", help="hexadecimal, or the path of a file")
-    parser.add_argument("--json", action="store_true", help="answer with JSON")
 
 
 def run(options: Namespace) -> str:

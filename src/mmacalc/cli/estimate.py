@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """The architecture, the shape, and the formats."""
     add = parser.add_argument
-    add("-a", "--architecture", metavar="NAME", required=True, help="the architecture, by any of its names")
+    parser.add_common("architecture", "json")
     add("--gemm", metavar="MxNxK", required=True, help="the shape of the whole product, such as 4096x4096x4096")
     add("--type", metavar="FORMAT", required=True, help="the format of A and B, such as f16, bf16, fp8 or i8")
     add("--out", metavar="FORMAT", help="the format of C and D; any if left out")
-    add("--json", action="store_true", help="answer with JSON")
 
 
 def run(options: Namespace) -> str:

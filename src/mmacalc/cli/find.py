@@ -36,7 +36,7 @@ def add_arguments(parser: Parser) -> None:
     add("--dense", dest="sparse", action="store_false", help="dense instructions only")
     add("--opcode", type=whole_number, metavar="#", help="the opcode field, decimal or 0x...")
     add("--intrinsic", metavar="NAME", help="a part of the name of a compiler builtin or intrinsic")
-    add("--json", action="store_true", help="answer with JSON")
+    parser.add_common("json")
 
 
 def run(options: Namespace) -> str:

@@ -19,14 +19,8 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     """The architecture and the instruction."""
-    from .parser import whole_number
-
-    parser.add_argument(
-        "-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture or target, such as gfx942"
-    )
-    parser.add_argument("-w", "--wavefront", metavar="SIZE", type=whole_number, help="32 or 64 (RDNA; default 32)")
+    parser.add_common("architecture", "wave", "json")
     parser.add_argument("name", help="an instruction, or the name of a builtin or intrinsic")
-    parser.add_argument("--json", action="store_true", help="answer with JSON")
 
 
 def run(options: Namespace) -> str:
@@ -41,9 +35,9 @@ def run(options: Namespace) -> str:
         inst = instruction(options.architecture, options.name)
         found = intrinsics(inst, options.wavefront)
     if options.json:
-        from ..present.json_text import document
+        from ..present.json_text import document, intrinsic_data
 
-        answers = [_as_json(one) for one in found]
+        answers = [intrinsic_data(one) for one in found]
         return document("intrinsic", architecture=inst.arch, instruction=inst.name, intrinsics=answers)
     return f"{inst.name}\n" + "\n".join(_text(one) for one in found) if found else _none(inst)
 
@@ -60,16 +54,3 @@ def _text(one: Intrinsic) -> str:
         for at, (name, kind) in enumerate(zip(one.arg_names, one.arg_types))
     ]
     return f"  {one.prototype}\n{''.join(arguments)}  {one.llvm_intrinsic}\n    {one.declaration}\n"
-
-
-def _as_json(one: Intrinsic) -> dict[str, object]:
-    return {
-        "builtin": one.builtin,
-        "prototype": one.prototype,
-        "return_type": one.return_type,
-        "arg_types": list(one.arg_types),
-        "arg_names": list(one.arg_names),
-        "immediates": list(one.immediates),
-        "llvm_intrinsic": one.llvm_intrinsic,
-        "declaration": one.declaration,
-    }

@@ -33,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
     add("--cbsz", type=number_or_name, default=0, metavar="#", help="of f8f6f4, the format of A")
     add("--blgp", type=number_or_name, default=0, metavar="#", help="of f8f6f4, the format of B")
     add("-l", "--load", metavar="NAME", help="the load")
-    add("--json", action="store_true", help="answer with JSON")
+    parser.add_common("json")
 
 
 def run(options: Namespace) -> str:

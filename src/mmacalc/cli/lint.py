@@ -30,11 +30,8 @@ _MATRIX = re.compile(r"\bv_(mfma|smfmac|wmma|swmmac)_", re.IGNORECASE)
 
 def add_arguments(parser: Parser) -> None:
     """The architecture and the listing."""
-    parser.add_argument(
-        "-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture, such as gfx942"
-    )
+    parser.add_common("architecture", "json")
     parser.add_argument("file", help="the listing; - for standard input")
-    parser.add_argument("--json", action="store_true", help="answer with JSON: `findings` are the places")
 
 
 def run(options: Namespace) -> tuple[str, int]:

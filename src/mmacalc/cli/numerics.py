@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..catalog import entry
 from ..present.arithmetic import numerics_data, numerics_text
 from ..present.text import heading
-from .parser import field_value, whole_number
+from .parser import field_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,11 +26,8 @@ OWN = {"exact": "The model is the exact sum, so only the chain differs.", "fused
 def add_arguments(parser: Parser) -> None:
     """The instruction."""
     add = parser.add_argument
-    add("-a", "--architecture", metavar="NAME", required=True, help="the GPU architecture, by any of its names")
-    add("-i", "--instruction", metavar="NAME", required=True, help="the instruction, in either case")
+    parser.add_common("architecture", "instruction", "wave", "json")
     add("-m", "--modifier", metavar="NAME=VALUE", action="append", default=[], help="cbsz=fp4 ... (where formats vary)")
-    add("-w", "--wave", type=whole_number, metavar="#", default=0, help="the wave size: 32 or 64 on RDNA")
-    add("--json", action="store_true", help="answer with JSON")
 
 
 def run(options: Namespace) -> str:
@@ -40,7 +37,7 @@ def run(options: Namespace) -> str:
 
     inst = entry(options.architecture).instruction(options.instruction)
     modifiers = dict(map(field_value, options.modifier))
-    made = call(inst, options.wave or None, modifiers, False, False)
+    made = call(inst, options.wavefront or None, modifiers, False, False)
     found = witness(made)
     if options.json:
         from ..present import json_text

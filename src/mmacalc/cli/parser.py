@@ -48,6 +48,12 @@ class Parser(argparse.ArgumentParser):
         each = list({id(candidate[0]): candidate for candidate in found}.values())
         return [candidate for candidate in each if candidate[0].dest in self.abbreviated] or each
 
+    def add_common(self, *names: str) -> None:
+        """Options that many subcommands have, by their names in COMMON."""
+        for name in names:
+            flags, settings = COMMON[name]
+            self.add_argument(*flags, **settings)
+
     def error(self, message: str) -> NoReturn:
         shown = message if len(message) < 200 else f"{message[:200]}..."
         raise Error(f"{shown}. `{self.prog} -h` lists the options.")
@@ -82,3 +88,20 @@ def field_value(text: str) -> tuple[str, int | str]:
 def number_or_name(text: str) -> int | str:
     """The argument type of fields that choose a format: a whole number, or a format's name."""
     return text if text[:1].isalpha() else whole_number(text)
+
+
+COMMON: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "architecture": (
+        ("-a", "--architecture"),
+        {"metavar": "NAME", "required": True, "help": "the GPU architecture or target, by any of its names"},
+    ),
+    "instruction": (
+        ("-i", "--instruction"),
+        {"metavar": "NAME", "required": True, "help": "the instruction, in either case"},
+    ),
+    "wave": (
+        ("-w", "--wavefront", "--wave"),
+        {"metavar": "#", "type": whole_number, "help": "the wave size: 32 or 64 on RDNA (default 32)"},
+    ),
+    "json": (("--json",), {"action": "store_true", "help": "answer with JSON"}),
+}

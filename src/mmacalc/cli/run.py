@@ -48,8 +48,7 @@ LARGEST_SHOWN = 4096
 def add_arguments(parser: Parser) -> None:
     """The instruction, its inputs and modifiers, and what to show."""
     add = parser.add_argument
-    add("-a", "--architecture", metavar="NAME", required=True, help="the GPU architecture, by any of its names")
-    add("-i", "--instruction", metavar="NAME", required=True, help="the instruction, in either case")
+    parser.add_common("architecture", "instruction", "wave", "json")
     for name, text in FILES.items():
         add(f"--{name.replace('_', '-')}", metavar="FILE", help=f".npy or .csv file with {text}")
     add("--random", type=whole_number, metavar="SEED", help="random matrices for those that no file gives")
@@ -64,13 +63,11 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--compare", metavar="FILE", help="compare this D (from a kernel) with the emulator's")
     add("--registers", action="store_true", help="show the register files before and after")
-    add("-w", "--wave", type=whole_number, metavar="#", default=0, help="the wave size: 32 or 64 on RDNA")
     add("-m", "--modifier", metavar="NAME=VALUE", action="append", default=[], help="cbsz=1, neg=3, byte_id_a=2 ...")
     for name in ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi"):
         add(f"--{name.replace('_', '-')}", metavar="#", help=f"the same as -m {name}=#")
     add("--clamp", action="store_true", help="saturate integer results (AMD)")
     add("--satfinite", action="store_true", help="saturate integer results (NVIDIA)")
-    add("--json", action="store_true", help="answer with JSON")
 
 
 def run(options: Namespace) -> tuple[str, int]:
@@ -80,7 +77,7 @@ def run(options: Namespace) -> tuple[str, int]:
     inst = entry(options.architecture).instruction(options.instruction)
     modifiers = _modifiers(options)
     inputs = _inputs(inst, options, modifiers)
-    flags = {"clamp": options.clamp, "satfinite": options.satfinite, "wave": options.wave or None}
+    flags = {"clamp": options.clamp, "satfinite": options.satfinite, "wave": options.wavefront or None}
     if options.save_inputs:
         for name, array in inputs.items():
             _save(f"{options.save_inputs}{name}.npy", np.asarray(array))
@@ -142,7 +139,7 @@ def _inputs(inst: Instruction, options: Namespace, modifiers: dict[str, int | st
     """A, B, C and whatever else: from files, or made up."""
     from ..emulator.call import call
 
-    made = call(inst, options.wave or None, modifiers, options.clamp, options.satfinite)
+    made = call(inst, options.wavefront or None, modifiers, options.clamp, options.satfinite)
     inputs = {}
     for name, operand in OPERANDS.items():
         if path := getattr(options, name):

@@ -21,12 +21,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     """The architecture and the two lines."""
-    parser.add_argument(
-        "-a", "--architecture", metavar="NAME", required=True, help="an AMD architecture, such as gfx942"
-    )
+    parser.add_common("architecture", "json")
     parser.add_argument("first", help="a line of assembly")
     parser.add_argument("second", help="the line that follows it")
-    parser.add_argument("--json", action="store_true", help="answer with JSON")
 
 
 def run(options: Namespace) -> str:

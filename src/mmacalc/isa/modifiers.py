@@ -10,8 +10,6 @@ from ..errors import Error
 
 __all__ = ["Modifier", "bits", "choice", "flag", "number"]
 
-MOST_BITS = 4  # LLVM reads up to four elements of a bit list and drops those that the modifier lacks
-
 
 class Modifier:
     """One modifier of an instruction.

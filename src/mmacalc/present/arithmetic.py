@@ -39,9 +39,11 @@ def numerics_data(numerics: Numerics) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def arithmetic_lines(instruction: Instruction) -> tuple[str, str, str]:
-    """The model of an instruction as the lines of a detail page."""
-    found = instruction.numerics
+def arithmetic_lines(instruction: Instruction, fields: Mapping[str, int] = {}) -> tuple[str, str, str]:
+    """The model of an instruction, under fields that choose formats, as the lines of a detail page."""
+    from ..emulator import numerics
+
+    found = numerics(instruction, **fields)
     return ("Arithmetic:", f"    {found.explanation}", f"    Provenance: {found.provenance} ({found.source})")
 
 

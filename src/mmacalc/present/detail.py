@@ -37,7 +37,7 @@ def page(instruction: Instruction, fields: Mapping[str, int] = {}, further: bool
         *_modifiers(instruction),
         *_mappings(instruction, fields),
         *_provenance(instruction),
-        *(_further(instruction) if further else ()),
+        *(_further(instruction, fields) if further else ()),
     ]
     return heading(instruction) + "".join(f"    {line}\n" for line in lines)
 
@@ -212,7 +212,7 @@ def _provenance(instruction: Instruction) -> Iterator[str]:
         yield from (f"    Note: {note}" for note in instruction.notes)
 
 
-def _further(instruction: Instruction) -> Iterator[str]:
+def _further(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[str]:
     from ..isa.intrinsics import intrinsics
     from .arithmetic import arithmetic_lines
 
@@ -221,4 +221,4 @@ def _further(instruction: Instruction) -> Iterator[str]:
             yield "Compiler intrinsic:"
             yield f"    {intrinsic.prototype}"
             yield f"    {intrinsic.declaration}"
-    yield from arithmetic_lines(instruction)
+    yield from arithmetic_lines(instruction, fields)

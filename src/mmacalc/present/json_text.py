@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from ..isa.intrinsics import Intrinsic
     from ..query import Term
     from ..record import Element, Instruction, Location, Operand
 
@@ -105,8 +106,13 @@ def _amd_facts(instruction: Instruction) -> dict[str, Any]:
 
     waves = sorted(instruction.architecture.waves)
     return {
-        "intrinsics": {str(wave): [one._asdict() for one in intrinsics(instruction, wave)] for wave in waves},
+        "intrinsics": {str(wave): [intrinsic_data(one) for one in intrinsics(instruction, wave)] for wave in waves},
     }
+
+
+def intrinsic_data(intrinsic: Intrinsic) -> dict[str, Any]:
+    """A compiler's builtin as plain data."""
+    return {**intrinsic._asdict(), "prototype": intrinsic.prototype}
 
 
 def _ptx_facts(instruction: Instruction) -> dict[str, Any]:

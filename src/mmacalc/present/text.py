@@ -71,16 +71,6 @@ def register_texts(location: Location, prefix: str = "v") -> tuple[tuple[str, st
     return (f"{prefix}{register}{{", f"}}.[31:{lsb}]"), (f"{prefix}{register + 1}{{", f"}}.[{last - 32}:0]")
 
 
-def location_text(location: Location, prefix: str = "v") -> str:
-    """A location as text.
-
-    >>> from mmacalc import Location
-    >>> location_text(Location(lane=17, item=2, register=1, lsb=0, width=16))
-    'v1{17}.[15:0]'
-    """
-    return " ".join(f"{before}{location.lane}{after}" for before, after in register_texts(location, prefix))
-
-
 def bits_text(operand: Operand, register: int, lane: int, element: Element) -> str:
     """The register, lane and bits that `Operand.contents` found an element in."""
     if is_ptx(operand.instruction):

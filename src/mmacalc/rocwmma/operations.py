@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .geometry import Shape
 
     Array = NDArray[Any]
+    Share = tuple[int | None, int | None, int | None, str]  # waveIndex, waveCount, splitCount, assignment
 
 __all__ = [
     "fill_fragment",
@@ -133,14 +134,10 @@ def load_matrix_coop_sync(
         assignment: "round robin", as the API guide says, or "contiguous", as the 1.6 source does. Which wave holds
             which item cannot be observed after a matching store.
     """
-    call = "load_matrix_coop_sync"
-    pointer, shape = _access(call, frag, data, ldm, None)
-    mine = _share(call, frag, waveIndex, waveCount, splitCount, assignment)
-    places = shape.places[mine]
-    if not places.size:
-        return
-    pointer.check(call, places, int(places.min()), int(places.max()), store=False)
-    frag.fill_part(mine, pointer.read(places, places.size))
+    call, share = "load_matrix_coop_sync", (waveIndex, waveCount, splitCount, assignment)
+    pointer, mine, places = _part(call, frag, data, ldm, share, store=False)
+    if places.size:
+        frag.fill_part(mine, pointer.read(places, places.size))
 
 
 def store_matrix_coop_sync(
@@ -154,14 +151,10 @@ def store_matrix_coop_sync(
     assignment: str = "round robin",
 ) -> None:
     """Store a fragment together with other waves, each its part; see `load_matrix_coop_sync`."""
-    call = "store_matrix_coop_sync"
-    pointer, shape = _access(call, frag, data, ldm, None)
-    mine = _share(call, frag, waveIndex, waveCount, splitCount, assignment)
-    places = shape.places[mine]
-    if not places.size:
-        return
-    pointer.check(call, places, int(places.min()), int(places.max()), store=True)
-    pointer.write(places, frag.values(call, mine)[mine], places.size)
+    call, share = "store_matrix_coop_sync", (waveIndex, waveCount, splitCount, assignment)
+    pointer, mine, places = _part(call, frag, data, ldm, share, store=True)
+    if places.size:
+        pointer.write(places, frag.values(call, mine)[mine], places.size)
 
 
 def _access(call: str, frag: Fragment, data: Pointer | Array, ldm: int, layout: str | None) -> tuple[Pointer, Shape]:
@@ -182,6 +175,18 @@ def _access(call: str, frag: Fragment, data: Pointer | Array, ldm: int, layout: 
     architecture = frag.wave.architecture.name
     blocks = (frag.BlockM, frag.BlockN, frag.BlockK)
     return pointer, offsets(frag.context, blocks, frag.dtype.itemsize, architecture, chosen == "row_major", ldm)
+
+
+def _part(
+    call: str, frag: Fragment, data: Pointer | Array, ldm: int, share: Share, store: bool
+) -> tuple[Pointer, Array, Array]:
+    """The pointer, which elements a wave has to load or store, and their places, which are checked."""
+    pointer, shape = _access(call, frag, data, ldm, None)
+    mine = _share(call, frag, *share)
+    places = shape.places[mine]
+    if places.size:
+        pointer.check(call, places, int(places.min()), int(places.max()), store=store)
+    return pointer, mine, places
 
 
 def _layout(call: str, frag: Fragment, layout: str | None) -> str:
