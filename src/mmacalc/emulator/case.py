@@ -55,7 +55,7 @@ class Case:
             scale = 1.0
             for x in ("SA", "SB") if made.block_size else ():
                 scale *= float(np.nan_to_num(decode(self.codes[x], made.formats[x])).max(initial=0))
-            return np.full_like(c, a.max(initial=0) * b.max(initial=0) * scale * made.inst.k) + c
+            return c + float(np.max(a, initial=0)) * float(np.max(b, initial=0)) * scale * made.inst.k
         total: Array = a @ b + c
         return total
 

@@ -85,9 +85,9 @@ def _meaning(code: int, format: Format) -> float:
 def _table(name: str) -> NDArray[np.float64]:
     found = FORMATS[name]
     if found.bits == 16:  # an f16, or the upper half of an f32
-        codes = np.arange(1 << 16, dtype=np.uint16 if name == "f16" else np.uint32)
+        codes = np.arange(1 << 16, dtype=np.uint32)
         with np.errstate(invalid="ignore"):  # signalling NaN
-            floats = codes.view(np.float16) if name == "f16" else (codes << 16).view(np.float32)
+            floats = codes.astype(np.uint16).view(np.float16) if name == "f16" else (codes << 16).view(np.float32)
             table = floats.astype(np.float64)
     else:
         table = np.array([_meaning(code, found) for code in range(1 << found.bits)])
@@ -105,7 +105,7 @@ def largest(name: str) -> float:
     found = FORMATS[name]
     if found.bits <= 16:
         table = _table(name)
-        return float(table[np.isfinite(table)].max())
+        return float(np.max(table[np.isfinite(table)]))
     return (2.0 - 2.0**-found.mantissa) * 2.0 ** ((1 << (found.exponent - 1)) - 1)
 
 
@@ -258,7 +258,8 @@ def _fields(rounded: NDArray[np.float64], format: Format) -> NDArray[Any]:
         negative = np.signbit(rounded) & ((rounded != 0) if format.specials == "fnuz" else True)
         codes = codes | (negative.astype(np.int64) << (format.bits - 1))
     elif (rounded < 0).any():
-        raise Error(f"{format.name} has no sign, but a value is {rounded.min()}; it takes 0 to {largest(format.name)}")
+        least = np.min(rounded)
+        raise Error(f"{format.name} has no sign, but a value is {least}; it takes 0 to {largest(format.name)}")
     return codes.astype(code_type(format))
 
 

@@ -164,7 +164,7 @@ def _compared(case: Case, given: Array) -> Comparison:
     distance = ulps(given, case.expected, format_)
     values = [decode(codes, format_) for codes in (given, case.expected)]
     differences = tuple(_difference(tuple(map(int, index)), values, distance) for index in np.argwhere(wrong))
-    largest = None if np.isnan(distance[wrong]).any() else int(distance.max(initial=0))
+    largest = None if np.isnan(distance[wrong]).any() else int(np.max(distance, initial=0))
     rounding = _close(case, values[0], values[1], case.magnitude()).all()
     explanations, nearest = _explained(case, given, wrong, bool(rounding))
     where = () if explanations or rounding else tuple(_where(case, wrong, values[0]))

@@ -127,7 +127,7 @@ def reordered_k(case: Case) -> Iterator[Candidate]:
         return
     size = case.made.inst.k
     k = np.arange(size)
-    orders = {"the halves of k are swapped": (k + size // 2) % size, "k runs backwards": size - 1 - k}
+    orders: dict[str, Array] = {"the halves of k are swapped": (k + size // 2) % size, "k runs backwards": size - 1 - k}
     for step in (1, 3, 7):
         if size % (step + 1) == 0:
             orders[f"every {step + 1} neighbours along k are in reverse order"] = k ^ step
@@ -238,7 +238,7 @@ def _example(operand: Operand, right: NDArray[np.int64], wrong: NDArray[np.int64
 
 def _keys(layout: Layout) -> NDArray[np.int64]:
     """One number for the place of every element (of its first copy)."""
-    total = np.zeros((), np.int64)
+    total: NDArray[np.int64] = np.zeros((), np.int64)
     spans = list(layout.spans.values())
     for tables in layout.axis_tables().values():
         step = np.zeros(len(next(iter(tables.values()))), np.int64)

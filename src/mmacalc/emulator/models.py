@@ -152,7 +152,7 @@ def R8(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int) -> Array:
 def _products(a: Numbers, b: Numbers, power: Array) -> Array:
     """The products, of which those that f32 cannot hold are infinite; `power` is their largest exponent's."""
     products: Array = a.value * b.value
-    if power.max() > 2.0**125:  # significands are below 4
+    if np.any(power > 2.0**125):  # significands are below 4
         products = np.where(np.abs(products) >= 2.0**128, np.copysign(np.inf, products), products)
     return products
 
@@ -277,7 +277,8 @@ def I(a: Array, b: Array, c: NDArray[np.int64], saturate: bool, operation: str =
     """
     total = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)  # exact: below 2**53
     if operation == "xor":
-        total = a.sum(axis=-1)[..., :, None] + b.sum(axis=-2)[..., None, :] - 2 * total
+        ones = a.sum(axis=-1)[..., :, None] + b.sum(axis=-2)[..., None, :]
+        total = ones.astype(np.int64) - 2 * total
     total = total + c
     if saturate:
         return np.clip(total, -(2**31), 2**31 - 1)

@@ -101,7 +101,8 @@ def files(
     (['A', 'B', 'C'], '0x3c003c00', '0x40800000')
     """
     case = reference_case(inst, a, b, c, bits, rest)
-    made, before = case.made, {}
+    made = case.made
+    before: dict[str, Array] = {}
     for name, codes in case.codes.items():
         if codes.shape != made.shapes[name]:
             raise Error(f"registers are shown for one instruction, without batches; {name} has shape {codes.shape}")

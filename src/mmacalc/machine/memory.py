@@ -48,6 +48,7 @@ class Buffer:
 
     def __init__(self, array: Array | None, size: int = 0) -> None:
         self.array, self.local, self.written = array, array is None, False
+        self.data: Array
         self.views: dict[np.dtype[Any], Array] = {}
         if array is None:
             # Nobody knows what LDS holds at first. All ones are a NaN in every format that has one.
