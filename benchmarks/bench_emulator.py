@@ -53,17 +53,17 @@ def best(function, repeat=5):
 
 def inputs(inst, count):
     """Random encodings for a batch."""
-    from mmacalc.emulator.call import call
-    from mmacalc.emulator.samples import encoded, random
+    from mmacalc.diagnosis.inputs import encoded, random
+    from mmacalc.emulator.execution import execution_of
 
-    made = call(inst, None, {}, False, False)
-    found = encoded(made, random(made, 1))
+    execution = execution_of(inst, None, {}, False, False)
+    found = encoded(execution, random(execution, 1))
     return {name: np.broadcast_to(array, (count, *array.shape)).copy() for name, array in found.items()}
 
 
 def python_loop(inst, given):
     """The same sums in plain Python floats, one multiply-accumulate at a time; the time of one instruction."""
-    from mmacalc.emulator.decode import decode
+    from mmacalc.arithmetic.codecs import decode
 
     a, b, c = (decode(given[name.lower()][0], inst.format(name)) for name in "ABC")
     blocks = [(a, b, c)] if inst.blocks == 1 else list(zip(a, b, c))

@@ -1,7 +1,7 @@
 """The arithmetic models again, one dot product at a time, in exact rational arithmetic and without NumPy.
 
 Written from the published descriptions (arXiv 2511.10909, arXiv 2512.07004), to be read beside them, not beside
-`mmacalc.emulator.models`. Values are Python floats, of which only their exact fraction is used.
+`mmacalc.arithmetic.models`. Values are Python floats, of which only their exact fraction is used.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def chained(step, a, b, c, group):
     return c
 
 
-def T(a, b, c, emin, out, cmin, group, fraction, kept=None):
+def aligned_truncated(a, b, c, emin, out, cmin, group, fraction, kept=None):
     def step(a, b, c, first):
         if (found := special(a, b, c)) is not None:
             return found
@@ -89,7 +89,7 @@ def floored(q, at):
     return floor(q / Q(2) ** at) * Q(2) ** at
 
 
-def R(a, b, c, emin, out, cmin, group):
+def two_stage_floored(a, b, c, emin, out, cmin, group):
     def step(a, b, c, first):
         if (found := special(a, b, c, overflow=True)) is not None:
             return found
@@ -100,7 +100,7 @@ def R(a, b, c, emin, out, cmin, group):
     return chained(step, a, b, c, group)
 
 
-def R8(a, b, c, emin, out, cmin, group):
+def two_stage_floored_even_odd(a, b, c, emin, out, cmin, group):
     def step(a, b, c, first):
         if (found := special(a, b, c, overflow=True)) is not None:
             return found
@@ -128,7 +128,7 @@ def times(x, y, out="f32"):
     return rounded(Q(x) * Q(y), out, zero=copysign(1, x) * copysign(1, y) * 0.0)
 
 
-def P(a, b, c, emin, out, cmin, group, flush):
+def pairwise_f32(a, b, c, emin, out, cmin, group, flush):
     def settle(x, smallest=-126):
         return copysign(0.0, x) if flush and abs(x) < 2.0**smallest else x
 
@@ -156,14 +156,14 @@ def fma(x, y, z, out, mode="nearest"):
     return rounded(exact, out, mode, zero=zero)
 
 
-def F(a, b, c, emin, out, cmin, rounding="rn"):
+def fma_chain(a, b, c, emin, out, cmin, rounding="rn"):
     mode = {"rn": "nearest", "rz": "zero", "rm": "down", "rp": "up"}[rounding]
     for x, y in zip(a, b):
         c = fma(x, y, c, out, mode)
     return c
 
 
-def X(a, b, c, emin, out, cmin, group):
+def exact(a, b, c, emin, out, cmin, group):
     def step(a, b, c, first):
         if (found := special(a, b, c)) is not None:
             return found
@@ -174,20 +174,20 @@ def X(a, b, c, emin, out, cmin, group):
     return chained(step, a, b, c, group)
 
 
-def M16(a, b, c, emin, out, cmin, fraction):
+def fp8_two_halves(a, b, c, emin, out, cmin, fraction):
     low = [k for k in range(len(a)) if k % 4 in (0, 1)]
     high = [k for k in range(len(a)) if k % 4 in (2, 3)]
     h = 0.0
     for half in (low, high):
-        h = T([a[k] for k in half], [b[k] for k in half], h, emin, "f16", -14, len(half), fraction)
+        h = aligned_truncated([a[k] for k in half], [b[k] for k in half], h, emin, "f16", -14, len(half), fraction)
     return add(h, c, "f16")
 
 
-def M32(a, b, c, emin, out, cmin, fraction):
-    return add(T(a, b, 0.0, emin, "f32", -126, len(a), fraction), c)
+def fp8_add_c_last(a, b, c, emin, out, cmin, fraction):
+    return add(aligned_truncated(a, b, 0.0, emin, "f32", -126, len(a), fraction), c)
 
 
-def S(a, b, c, emin, out, cmin, group, fraction, scales_a, scales_b):
+def block_scaled_fp4(a, b, c, emin, out, cmin, group, fraction, scales_a, scales_b):
     """`scales_*`: one scale for each run of 16 products, as (value, smallest exponent of its format)."""
     if any(isnan(s) for s, _ in (*scales_a, *scales_b)):
         return nan

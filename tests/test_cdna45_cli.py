@@ -130,7 +130,7 @@ def test_pages_that_amds_tool_does_not_have_name_the_intrinsic_and_the_arithmeti
     assert "assumed" in page[at + 5]
     found = json.loads(answer(["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-d", "--json"]).out)
     assert found["intrinsics"]["64"][0]["builtin"] == "__builtin_amdgcn_mfma_f32_16x16x16f16"
-    assert found["numerics"]["model"] == "R"
+    assert found["numerics"]["model"] == "two_stage_floored"
 
 
 def test_what_nobody_has_confirmed_is_said_in_text_and_json():

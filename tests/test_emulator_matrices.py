@@ -7,9 +7,9 @@ import pytest
 
 import mmacalc
 from mmacalc import Error
+from mmacalc.diagnosis.inputs import random
 from mmacalc.emulator import matrices
-from mmacalc.emulator.call import call
-from mmacalc.emulator.samples import random
+from mmacalc.emulator.execution import execution_of
 from mmacalc.modifiers import BLGP
 
 RNG = np.random.default_rng(5)
@@ -204,7 +204,7 @@ def test_leading_axes_are_batches_that_broadcast():
 )  # fmt: skip
 def test_how_the_work_is_cut_changes_nothing(arch, name, monkeypatch):
     inst = mmacalc.instruction(arch, name)
-    given = random(call(inst, None, {}, False, False), 1)
+    given = random(execution_of(inst, None, {}, False, False), 1)
     batch = {key: np.stack([array, array * 2]) for key, array in given.items()}
     whole = inst.multiply(**batch)
     for tile in (1, 1000):

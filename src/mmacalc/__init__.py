@@ -40,8 +40,8 @@ _HOMES = {
     "instruction": "catalog", "instructions": "catalog", "launch": "machine", "wait_states": "isa.hazards",
 }  # fmt: skip
 _ROOMS = (
-    "catalog", "cli", "cost", "emulator", "errors", "formats", "intrinsics", "isa", "layout", "loads", "machine",
-    "present", "query", "rocwmma",
+    "arithmetic", "catalog", "cli", "cost", "diagnosis", "emulator", "errors", "formats", "intrinsics", "isa",
+    "layout", "loads", "machine", "present", "query", "rocwmma",
 )  # fmt: skip
 
 

@@ -370,15 +370,15 @@ class Instruction:
 
     @property
     def numerics(self) -> Any:
-        """How the instruction computes, a `mmacalc.emulator.Numerics`: model, parameters, provenance, source and an
+        """How the instruction computes, a `mmacalc.arithmetic.Numerics`: model, parameters, provenance, source and an
         explanation in words.
 
         >>> import mmacalc
         >>> found = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").numerics
         >>> found.model, found.provenance
-        ('R', 'two sources agree')
+        ('two_stage_floored', 'two sources agree')
         """
-        return import_module("mmacalc.emulator").numerics(self)
+        return import_module("mmacalc.arithmetic").numerics(self)
 
     def multiply(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: Any) -> NDArray[Any]:
         """D = A B + C on values, as the hardware rounds it: see `mmacalc.emulator.multiply`."""

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from ..emulator.samples import Witness
+    from ..diagnosis.witness import RoundingExample
     from .parser import Parser
 
 OWN = {"exact": "The model is the exact sum, so only the chain differs.", "fused": "The model is such a chain."}
@@ -32,24 +32,24 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> str:
     """The model, its provenance, and the input."""
-    from ..emulator.call import call
-    from ..emulator.samples import witness
+    from ..diagnosis.witness import rounding_example
+    from ..emulator.execution import execution_of
 
     inst = entry(options.architecture).instruction(options.instruction)
     modifiers = dict(map(field_value, options.modifier))
-    made = call(inst, options.wavefront or None, modifiers, False, False)
-    found = witness(made)
+    execution = execution_of(inst, options.wavefront or None, modifiers, False, False)
+    found = rounding_example(execution)
     if options.json:
         from ..present import json_text
 
         example = dict(zip(found._fields, found)) if found else None
         return json_text.document(
-            "numerics", **json_text.summary(inst), numerics=numerics_data(made.numerics), example=example
+            "numerics", **json_text.summary(inst), numerics=numerics_data(execution.numerics), example=example
         )
-    return heading(inst) + numerics_text(made.numerics) + (_example(found) if found else "")
+    return heading(inst) + numerics_text(execution.numerics) + (_example(found) if found else "")
 
 
-def _example(found: Witness) -> str:
+def _example(found: RoundingExample) -> str:
     """The dot product, its terms that are not zero, and the three sums."""
     terms = [f"a[{k}] = {_number(x)}, b[{k}] = {_number(y)}" for k, (x, y) in enumerate(zip(found.a, found.b)) if x * y]
     lines = ["Where it shows: c = " + _number(found.c) + ", " + "; ".join(terms) + ", all others 0"]

@@ -87,7 +87,7 @@ def run(options: Namespace) -> tuple[str, int]:
         _save(options.output, d)
     comparison = None
     if options.compare:
-        from ..emulator.diagnose import compare
+        from ..diagnosis.compare import compare
 
         given = _load(options.compare, d.shape, options.bits, "compare")
         comparison = compare(inst, given, bits=options.bits, **inputs, **flags, **modifiers)
@@ -108,7 +108,7 @@ def run(options: Namespace) -> tuple[str, int]:
 
 
 def _numerics(inst: Instruction, modifiers: dict[str, int | str]) -> Any:
-    from ..emulator import numerics
+    from ..arithmetic import numerics
 
     return numerics(inst, **modifiers)
 
@@ -137,27 +137,27 @@ def _modifiers(options: Namespace) -> dict[str, int | str]:
 
 def _inputs(inst: Instruction, options: Namespace, modifiers: dict[str, int | str]) -> dict[str, Array]:
     """A, B, C and whatever else: from files, or made up."""
-    from ..emulator.call import call
+    from ..emulator.execution import execution_of
 
-    made = call(inst, options.wavefront or None, modifiers, options.clamp, options.satfinite)
+    execution = execution_of(inst, options.wavefront or None, modifiers, options.clamp, options.satfinite)
     inputs = {}
     for name, operand in OPERANDS.items():
         if path := getattr(options, name):
             codes = options.bits or operand in ("K", "SA", "SB")
-            inputs[name] = _load(path, made.shapes.get(operand, ()), codes, name)
+            inputs[name] = _load(path, execution.shapes.get(operand, ()), codes, name)
     ways = [options.random is not None, options.identity, options.one_hot is not None]
     if sum(ways) > 1:
         raise Error("--random, --identity and --one-hot were given together; choose one")
     if any(ways):
-        from ..emulator.samples import encoded, identity, one_hot, random
+        from ..diagnosis.inputs import encoded, identity, one_hot, random
 
         if options.random is not None:
-            made_up = random(made, options.random)
+            generated = random(execution, options.random)
         elif options.identity:
-            made_up = identity(made)
+            generated = identity(execution)
         else:
-            made_up = one_hot(made, *_pair(options.one_hot))
-        inputs = {**(encoded(made, made_up) if options.bits else made_up), **inputs}
+            generated = one_hot(execution, *_pair(options.one_hot))
+        inputs = {**(encoded(execution, generated) if options.bits else generated), **inputs}
     if missing := [name for name in "ab" if name not in inputs]:
         raise Error(f"no {' and no '.join(f'--{name}' for name in missing)}; give files, or --random SEED")
     return inputs

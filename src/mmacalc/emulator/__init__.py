@@ -6,7 +6,7 @@ it follows and how sure that is. NumPy is imported when one of the first three i
 
 from __future__ import annotations
 
-from .table import Numerics, numerics
+from ..arithmetic.numerics import Numerics, numerics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,4 @@ def __getattr__(name: str) -> Any:
 
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name in ("models", "decode", "exact", "diagnose"):
-        return import_module(f".{name}", __name__)
     raise AttributeError(f"module 'mmacalc.emulator' has no attribute '{name}'")

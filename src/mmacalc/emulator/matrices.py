@@ -6,10 +6,10 @@ from math import prod
 
 import numpy as np
 
+from ..arithmetic.codecs import code_type, decode, decode_powers, encode, on_grid
+from ..arithmetic.models import MODELS, Numbers
 from ..errors import Error
-from .call import Call, call
-from .decode import code_type, decode, decode_powers, encode, on_grid
-from .models import MODELS, Numbers
+from .execution import Execution, execution_of
 from .sparse import compress, selected
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ def multiply(
     """D = A B + C on values, rounded as the hardware rounds it.
 
     A, B and C are first rounded to the operand formats, to nearest even; what overflows becomes an infinity, or NaN
-    in formats without one (`mmacalc.emulator.decode` has the list). Integers must be in range.
+    in formats without one (`mmacalc.arithmetic.codecs` has the list). Integers must be in range.
 
     Args:
         a, b, c: A (..., M, K), B (..., K, N), C (..., M, N), floats or integers, with the blocks before M, K, N if
@@ -71,12 +71,12 @@ def multiply(
     >>> d.dtype, float(d[1, 2])
     (dtype('float32'), 18.5)
     """
-    made = call(inst, wave, modifiers, clamp, satfinite)
+    execution = execution_of(inst, wave, modifiers, clamp, satfinite)
     given = {"A": a, "B": b, "C": c}
-    codes = {name: rounded(made, name, value) for name, value in given.items()}
-    codes |= extras(made, index, scale_a, scale_b)
-    out = made.formats["D"]
-    values = decode(compute(made, prepared(made, codes), rearrange=True), out)
+    codes = {name: rounded(execution, name, value) for name, value in given.items()}
+    codes |= extras(execution, index, scale_a, scale_b)
+    out = execution.formats["D"]
+    values = decode(compute(execution, prepared(execution, codes), rearrange=True), out)
     return values if out.bits == 64 else values.astype(np.float32 if out.is_float else np.int32)
 
 
@@ -123,10 +123,10 @@ def multiply_bits(
     >>> hex(inst.multiply_bits(one, one)[0, 0])
     '0x41800000'
     """
-    made = call(inst, wave, modifiers, clamp, satfinite)
-    codes = {name: checked(made, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
-    codes |= extras(made, index, scale_a, scale_b)
-    return compute(made, prepared(made, codes), rearrange=True)
+    execution = execution_of(inst, wave, modifiers, clamp, satfinite)
+    codes = {name: checked(execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
+    codes |= extras(execution, index, scale_a, scale_b)
+    return compute(execution, prepared(execution, codes), rearrange=True)
 
 
 def dot(inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: int | str) -> Array:
@@ -145,51 +145,57 @@ def dot(inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modif
     >>> dot(volta, [[4096, 1, 1, 0]], [[4096, 1, 1, 0]]) - 2.0**24
     array([0.], dtype=float32)
     """
-    made = call(inst, None, modifiers, False, False)
-    codes = {name: rounded(made, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
+    execution = execution_of(inst, None, modifiers, False, False)
+    codes = {name: rounded(execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     count, stored = codes["A"].shape if codes["A"].ndim == 2 else (0, 0)
-    if stored != made.shapes["A"][-1] or codes["B"].shape != codes["A"].shape or codes["C"].shape not in ((), (count,)):
+    if (
+        stored != execution.shapes["A"][-1]
+        or codes["B"].shape != codes["A"].shape
+        or codes["C"].shape not in ((), (count,))
+    ):
         raise Error(
-            f"dot products on {inst.name} take a and b of shape (n, {made.shapes['A'][-1]}) and c of shape (n,); got "
-            f"{codes['A'].shape}, {codes['B'].shape} and {codes['C'].shape}"
+            f"dot products on {inst.name} take a and b of shape (n, {execution.shapes['A'][-1]}) and c of shape (n,); "
+            f"got {codes['A'].shape}, {codes['B'].shape} and {codes['C'].shape}"
         )
     start = np.broadcast_to(codes["C"], (count,))
-    out = made.formats["D"]
+    out = execution.formats["D"]
     with np.errstate(all="ignore"):
-        if made.numerics.model == "I":
-            values = _integers(made, {"A": codes["A"][:, None], "B": codes["B"][..., None], "C": start[:, None, None]})
+        if execution.numerics.model == "integer":
+            values = _integers(
+                execution, {"A": codes["A"][:, None], "B": codes["B"][..., None], "C": start[:, None, None]}
+            )
             return decode(values[:, 0, 0], out).astype(np.int32)
-        x, y = (_numbers(np.ascontiguousarray(codes[name].T), made.formats[name]) for name in "AB")
-        extra = dict(made.numerics.parameters)
-        if made.numerics.model == "S":
+        x, y = (_numbers(np.ascontiguousarray(codes[name].T), execution.formats[name]) for name in "AB")
+        extra = dict(execution.numerics.parameters)
+        if execution.numerics.model == "block_scaled_fp4":
             extra |= dict.fromkeys(("scale_a", "scale_b"), Numbers(np.ones((stored, 1)), np.ones((stored, 1))))
-        found: Array = MODELS[made.numerics.model](x, y, _numbers(start, made.formats["C"]), out, **extra)
+        found: Array = MODELS[execution.numerics.model](x, y, _numbers(start, execution.formats["C"]), out, **extra)
     return found if out.bits == 64 else found.astype(np.float32)
 
 
 # --- what is given ----------------------------------------------------------------------------------------------
 
 
-def as_array(made: Call, name: str, value: ArrayLike) -> Array:
+def as_array(execution: Execution, name: str, value: ArrayLike) -> Array:
     """What was given for an operand as an array."""
     try:
         return np.asarray(value)
     except ValueError as error:  # rows of different lengths
-        raise Error(f"{SPOKEN[name].split()[0]} of {made.inst.name} is no array of numbers: {error}") from None
+        raise Error(f"{SPOKEN[name].split()[0]} of {execution.inst.name} is no array of numbers: {error}") from None
 
 
-def rounded(made: Call, name: str, value: ArrayLike) -> Array:
+def rounded(execution: Execution, name: str, value: ArrayLike) -> Array:
     """Values as codes of an operand's format."""
-    values = as_array(made, name, value)
+    values = as_array(execution, name, value)
     if values.dtype.kind not in "fiub" and values.dtype.name not in _ML_DTYPES:
-        raise Error(f"{name} of {made.inst.name} has type {values.dtype}; it takes numbers: floats or integers")
+        raise Error(f"{name} of {execution.inst.name} has type {values.dtype}; it takes numbers: floats or integers")
     if values.dtype.kind not in "fiu":
         values = values.astype(np.float64)
     try:
-        signed = made.signed.get(name, True)
-        return encode(values, made.formats[name], made.inst.architecture.vendor, signed)
+        signed = execution.signed.get(name, True)
+        return encode(values, execution.formats[name], execution.inst.architecture.vendor, signed)
     except Error as error:
-        raise Error(f"{name} of {made.inst.name}: {error}") from None
+        raise Error(f"{name} of {execution.inst.name}: {error}") from None
 
 
 _ML_DTYPES = (
@@ -198,14 +204,14 @@ _ML_DTYPES = (
 )  # fmt: skip
 
 
-def checked(made: Call, name: str, value: ArrayLike) -> Array:
+def checked(execution: Execution, name: str, value: ArrayLike) -> Array:
     """Codes of an operand: unsigned integers that fit its width."""
-    codes = as_array(made, name, value)
-    wanted, spoken = made.formats[name], SPOKEN[name].split()[0]
+    codes = as_array(execution, name, value)
+    wanted, spoken = execution.formats[name], SPOKEN[name].split()[0]
     if codes.dtype.kind not in "ui":
         raise Error(
-            f"{spoken} of {made.inst.name} has type {codes.dtype}; it takes {wanted.name} encodings, unsigned integers "
-            f"of {wanted.bits} bits (multiply() takes values)"
+            f"{spoken} of {execution.inst.name} has type {codes.dtype}; it takes {wanted.name} encodings, unsigned "
+            f"integers of {wanted.bits} bits (multiply() takes values)"
         )
     target = code_type(wanted)
     whole = codes.dtype.kind == "u" and codes.dtype.itemsize * 8 <= wanted.bits
@@ -213,107 +219,114 @@ def checked(made: Call, name: str, value: ArrayLike) -> Array:
         low, high = int(codes.min()), int(codes.max())
         if low < 0 or high >> wanted.bits:
             raise Error(
-                f"{spoken} of {made.inst.name} holds {low if low < 0 else high}; {wanted.name} encodings are 0 to "
+                f"{spoken} of {execution.inst.name} holds {low if low < 0 else high}; {wanted.name} encodings are 0 to "
                 f"{(1 << wanted.bits) - 1}"
             )
     return codes.astype(target, copy=False)
 
 
 def extras(
-    made: Call, index: ArrayLike | None, scale_a: ArrayLike | None, scale_b: ArrayLike | None
+    execution: Execution, index: ArrayLike | None, scale_a: ArrayLike | None, scale_b: ArrayLike | None
 ) -> dict[str, Array]:
     """The index and the scales, as far as they are given."""
-    name = made.inst.name
-    if index is not None and not made.sparsity:
+    name = execution.inst.name
+    if index is not None and not execution.sparsity:
         raise Error(f"{name} is not sparse, so it takes no index")
-    if not made.block_size and (scale_a is not None or scale_b is not None):
+    if not execution.block_size and (scale_a is not None or scale_b is not None):
         raise Error(f"{name} has no block scales, so it takes no scale_a and scale_b")
     given = {"K": index, "SA": scale_a, "SB": scale_b}
-    return {operand: checked(made, operand, value) for operand, value in given.items() if value is not None}
+    return {operand: checked(execution, operand, value) for operand, value in given.items() if value is not None}
 
 
-def prepared(made: Call, codes: dict[str, Array]) -> dict[str, Array]:
+def prepared(execution: Execution, codes: dict[str, Array]) -> dict[str, Array]:
     """Everything the model needs, with shapes checked: a dense A compressed, scales of 1 filled in."""
-    inst = made.inst
-    if made.sparsity and "K" not in codes:
-        dense = (*made.shapes["A"][:-1], inst.k)
-        _check_shape(made, "A", codes["A"], dense, " without index=")
-        zero = decode(codes["A"], made.formats["A"], made.signed["A"]) == 0
-        codes["A"], codes["K"] = compress(codes["A"], zero, made.sparsity, inst.name)
-    for operand in ("SA", "SB") if made.block_size else ():
+    inst = execution.inst
+    if execution.sparsity and "K" not in codes:
+        dense = (*execution.shapes["A"][:-1], inst.k)
+        _check_shape(execution, "A", codes["A"], dense, " without index=")
+        zero = decode(codes["A"], execution.formats["A"], execution.signed["A"]) == 0
+        codes["A"], codes["K"] = compress(codes["A"], zero, execution.sparsity, inst.name)
+    for operand in ("SA", "SB") if execution.block_size else ():
         if operand not in codes:
-            one = encode(np.array(1.0), made.formats[operand])
-            codes[operand] = np.broadcast_to(one, made.shapes[operand])
+            one = encode(np.array(1.0), execution.formats[operand])
+            codes[operand] = np.broadcast_to(one, execution.shapes[operand])
     for operand, array in codes.items():
         if operand == "C" and array.ndim == 0:
-            codes["C"] = np.broadcast_to(array, made.shapes["C"])
+            codes["C"] = np.broadcast_to(array, execution.shapes["C"])
         else:
-            _check_shape(made, operand, array, made.shapes[operand])
-    if made.sparsity and codes["K"].size and codes["K"].max() * made.sparsity.unit >= made.sparsity.period:
-        raise Error(f"index of {inst.name} holds {codes['K'].max()}; positions are 0 to {made.sparsity.period - 1}")
+            _check_shape(execution, operand, array, execution.shapes[operand])
+    if (
+        execution.sparsity
+        and codes["K"].size
+        and codes["K"].max() * execution.sparsity.unit >= execution.sparsity.period
+    ):
+        raise Error(
+            f"index of {inst.name} holds {codes['K'].max()}; positions are 0 to {execution.sparsity.period - 1}"
+        )
     return codes
 
 
-def _check_shape(made: Call, operand: str, array: Array, shape: tuple[int, ...], remark: str = "") -> None:
+def _check_shape(execution: Execution, operand: str, array: Array, shape: tuple[int, ...], remark: str = "") -> None:
     if array.shape[-len(shape) :] != shape:
-        lead = "blocks, " if made.inst.blocks > 1 else ""
+        lead = "blocks, " if execution.inst.blocks > 1 else ""
         axes = SPOKEN[operand].replace("(", f"({lead}")
-        if operand in ("A", "K") and not remark and shape[-1] < made.inst.k:
-            axes = axes.replace("K)", f"K/{made.inst.k // shape[-1]})")
+        if operand in ("A", "K") and not remark and shape[-1] < execution.inst.k:
+            axes = axes.replace("K)", f"K/{execution.inst.k // shape[-1]})")
         raise Error(
-            f"{axes} of {made.inst.name}{remark} has shape {array.shape}; it needs (..., {', '.join(map(str, shape))})"
+            f"{axes} of {execution.inst.name}{remark} has shape {array.shape}; "
+            f"it needs (..., {', '.join(map(str, shape))})"
         )
 
 
 # --- computing --------------------------------------------------------------------------------------------------
 
 
-def compute(made: Call, codes: Mapping[str, Array], rearrange: bool) -> Array:
+def compute(execution: Execution, codes: Mapping[str, Array], rearrange: bool) -> Array:
     """D's codes from checked codes.
 
     Args:
         rearrange: whether CBSZ, ABID and BLGP still have to be applied; reading registers has done it already.
     """
-    matrices = {name: made.shapes[name] for name in codes}
+    matrices = {name: execution.shapes[name] for name in codes}
     try:
         batch = np.broadcast_shapes(*(codes[name].shape[: codes[name].ndim - len(s)] for name, s in matrices.items()))
     except ValueError:
         shapes = ", ".join(f"{SPOKEN[name].split()[0]} {codes[name].shape}" for name in codes)
-        raise Error(f"the batches of {made.inst.name} do not broadcast: {shapes}") from None
+        raise Error(f"the batches of {execution.inst.name} do not broadcast: {shapes}") from None
     flat = {}
     for name, shape in matrices.items():
         array = codes[name]
-        if rearrange and (source := made.rearranged.get(name)) is not None:
+        if rearrange and (source := execution.rearranged.get(name)) is not None:
             array = array.reshape(*array.shape[: -len(shape)], -1)[..., source]
-        array = _resigned(made, name, array)
+        array = _resigned(execution, name, array)
         if array.shape != batch + shape:
             array = np.broadcast_to(array, batch + shape)
         flat[name] = array.reshape(-1, *shape[-2:])
-    entries = prod(batch) * made.inst.blocks
-    result = np.empty((entries, *made.shapes["D"][-2:]), code_type(made.formats["D"]))
+    entries = prod(batch) * execution.inst.blocks
+    result = np.empty((entries, *execution.shapes["D"][-2:]), code_type(execution.formats["D"]))
     with np.errstate(all="ignore"):
-        for entry, rows in _tiles(made, entries):
+        for entry, rows in _tiles(execution, entries):
             part = {name: array[entry] for name, array in flat.items()}
             for name in {"A", "C", "K", "SA"} & part.keys():
                 part[name] = part[name][:, rows]
-            result[entry, rows] = _tile(made, part)
-    return result.reshape(batch + made.shapes["D"])
+            result[entry, rows] = _tile(execution, part)
+    return result.reshape(batch + execution.shapes["D"])
 
 
-def _resigned(made: Call, name: str, codes: Array) -> Array:
+def _resigned(execution: Execution, name: str, codes: Array) -> Array:
     """Codes after the instruction's absolute value (C only) and negation."""
-    if name == "C" and made.absolute:
-        codes = codes & codes.dtype.type((1 << (made.formats["C"].bits - 1)) - 1)
-    flip = made.flips.get(name, 0)
+    if name == "C" and execution.absolute:
+        codes = codes & codes.dtype.type((1 << (execution.formats["C"].bits - 1)) - 1)
+    flip = execution.flips.get(name, 0)
     return codes if isinstance(flip, int) and not flip else codes ^ np.asarray(flip, codes.dtype)
 
 
-def _tiles(made: Call, entries: int) -> list[tuple[slice, slice]]:
+def _tiles(execution: Execution, entries: int) -> list[tuple[slice, slice]]:
     """How to cut the work: slices of entries (batches times blocks) and of rows."""
-    rows, columns = made.shapes["D"][-2:]
-    stored = made.shapes["A"][-1]
-    depth = min(made.numerics.parameters.get("group") or stored, stored)
-    if made.sparsity or made.numerics.model in ("S", "M16", "M32"):
+    rows, columns = execution.shapes["D"][-2:]
+    stored = execution.shapes["A"][-1]
+    depth = min(execution.numerics.parameters.get("group") or stored, stored)
+    if execution.sparsity or execution.numerics.model in ("block_scaled_fp4", "fp8_two_halves", "fp8_add_c_last"):
         depth = stored
     per_entry = depth * rows * columns
     if per_entry > TILE:
@@ -323,24 +336,24 @@ def _tiles(made: Call, entries: int) -> list[tuple[slice, slice]]:
     return [(slice(e, e + step), slice(0, rows)) for e in range(0, entries, step)]
 
 
-def _tile(made: Call, codes: Mapping[str, Array]) -> Array:
+def _tile(execution: Execution, codes: Mapping[str, Array]) -> Array:
     """D's codes of one tile: every array has one leading axis of entries."""
-    out, model = made.formats["D"], MODELS[made.numerics.model]
-    if made.numerics.model == "I":
-        return _integers(made, codes)
-    k = selected(codes["K"], made.sparsity) if made.sparsity else None
-    a = _by_k(codes["A"], made.formats["A"])
-    b = _b_by_k(codes["B"], made.formats["B"], k)
-    c = _numbers(codes["C"], made.formats["C"])
-    extra = dict(made.numerics.parameters)
-    if made.block_size:
-        scale_a, scale_b = _scales(made, codes, k)
-        if made.numerics.model == "S":
+    out, model = execution.formats["D"], MODELS[execution.numerics.model]
+    if execution.numerics.model == "integer":
+        return _integers(execution, codes)
+    k = selected(codes["K"], execution.sparsity) if execution.sparsity else None
+    a = _by_k(codes["A"], execution.formats["A"])
+    b = _b_by_k(codes["B"], execution.formats["B"], k)
+    c = _numbers(codes["C"], execution.formats["C"])
+    extra = dict(execution.numerics.parameters)
+    if execution.block_size:
+        scale_a, scale_b = _scales(execution, codes, k)
+        if execution.numerics.model == "block_scaled_fp4":
             extra |= {"scale_a": scale_a, "scale_b": scale_b}
         else:
             a, b = (Numbers(x.value * y.value, x.power * y.power) for x, y in ((a, scale_a), (b, scale_b)))
     values = model(a, b, c, out, **extra)
-    return on_grid(values, out, made.inst.architecture.vendor)
+    return on_grid(values, out, execution.inst.architecture.vendor)
 
 
 def _numbers(codes: Array, format: Format) -> Numbers:
@@ -363,25 +376,27 @@ def _b_by_k(codes: Array, format: Format, k: Array | None) -> Numbers:
     return _numbers(np.ascontiguousarray(picked.transpose(1, 0, 2, 3)), format)
 
 
-def _scales(made: Call, codes: Mapping[str, Array], k: Array | None) -> tuple[Numbers, Numbers]:
+def _scales(execution: Execution, codes: Mapping[str, Array], k: Array | None) -> tuple[Numbers, Numbers]:
     """The scales of A and B for each (stored) k."""
     if k is None:
-        scale_a = _by_k(np.repeat(codes["SA"], made.block_size, axis=2), made.formats["SA"])
-        return scale_a, _b_by_k(np.repeat(codes["SB"], made.block_size, axis=1), made.formats["SB"], None)
-    picked = np.take_along_axis(codes["SA"], k // made.block_size, axis=2)
-    return _by_k(picked, made.formats["SA"]), _b_by_k(codes["SB"], made.formats["SB"], k // made.block_size)
+        scale_a = _by_k(np.repeat(codes["SA"], execution.block_size, axis=2), execution.formats["SA"])
+        return scale_a, _b_by_k(np.repeat(codes["SB"], execution.block_size, axis=1), execution.formats["SB"], None)
+    picked = np.take_along_axis(codes["SA"], k // execution.block_size, axis=2)
+    return _by_k(picked, execution.formats["SA"]), _b_by_k(
+        codes["SB"], execution.formats["SB"], k // execution.block_size
+    )
 
 
-def _integers(made: Call, codes: Mapping[str, Array]) -> Array:
-    a = decode(codes["A"], made.formats["A"], made.signed["A"])
-    b = decode(codes["B"], made.formats["B"], made.signed["B"])
-    c = decode(codes["C"], made.formats["C"])
-    operation = made.inst.facts.get("bit_operation", "multiply")
-    if made.sparsity is None or "K" not in codes:
-        total = MODELS["I"](a, b, c, made.saturate, operation)
+def _integers(execution: Execution, codes: Mapping[str, Array]) -> Array:
+    a = decode(codes["A"], execution.formats["A"], execution.signed["A"])
+    b = decode(codes["B"], execution.formats["B"], execution.signed["B"])
+    c = decode(codes["C"], execution.formats["C"])
+    operation = execution.inst.facts.get("bit_operation", "multiply")
+    if execution.sparsity is None or "K" not in codes:
+        total = MODELS["integer"](a, b, c, execution.saturate, operation)
     else:
-        k = selected(codes["K"], made.sparsity)
+        k = selected(codes["K"], execution.sparsity)
         picked = b[np.arange(len(b))[:, None, None], k]
-        total = MODELS["I"](a[:, :, None, :], picked, c[:, :, None, :], made.saturate, operation)[:, :, 0, :]
+        total = MODELS["integer"](a[:, :, None, :], picked, c[:, :, None, :], execution.saturate, operation)[:, :, 0, :]
     wrapped: Array = total.astype(np.int32).view(np.uint32)
     return wrapped

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import Error
-from .call import Call, call
-from .case import reference_case
+from .execution import Execution, execution_of
 from .matrices import as_array, checked, compute
 from .places import Places
+from .rerun import reference_case
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,17 +63,17 @@ def execute(
     >>> d.shape, hex(d[0, 0])
     ((4, 64), '0x41800000')
     """
-    made = call(inst, wave, modifiers, clamp, satfinite)
+    execution = execution_of(inst, wave, modifiers, clamp, satfinite)
     given = {"A": a, "B": b, "C": c, "K": index, "SA": scale_a, "SB": scale_b}
-    if made.sparsity and index is None:
+    if execution.sparsity and index is None:
         raise Error(f"{inst.name} is sparse: execute() needs index=, the registers of K")
-    codes = {name: _read(made, name, value) for name, value in given.items() if value is not None}
-    for name in ("SA", "SB") if made.block_size else ():
-        codes.setdefault(name, _ones(made, name))
-    result = compute(made, codes, rearrange=False)
-    place = made.places("D")
-    old = _file(made, "D", d) if d is not None else _old(made, c, place)
-    lead = result.shape[: result.ndim - len(made.shapes["D"])]
+    codes = {name: _read(execution, name, value) for name, value in given.items() if value is not None}
+    for name in ("SA", "SB") if execution.block_size else ():
+        codes.setdefault(name, _ones(execution, name))
+    result = compute(execution, codes, rearrange=False)
+    place = execution.places("D")
+    old = _file(execution, "D", d) if d is not None else _old(execution, c, place)
+    lead = result.shape[: result.ndim - len(execution.shapes["D"])]
     try:
         batch = np.broadcast_shapes(old.shape[:-2], lead)
     except ValueError:
@@ -101,31 +101,31 @@ def files(
     (['A', 'B', 'C'], '0x3c003c00', '0x40800000')
     """
     case = reference_case(inst, a, b, c, bits, rest)
-    made = case.made
+    execution = case.execution
     before: dict[str, Array] = {}
     for name, codes in case.codes.items():
-        if codes.shape != made.shapes[name]:
+        if codes.shape != execution.shapes[name]:
             raise Error(f"registers are shown for one instruction, without batches; {name} has shape {codes.shape}")
-        if name == "K" and made.sparsity and made.sparsity.period == 2:
+        if name == "K" and execution.sparsity and execution.sparsity.period == 2:
             codes = np.stack([2 * codes, 2 * codes + 1], axis=-1).reshape(codes.shape[0], -1)
         held = "D" if name not in inst.operands else name
-        if made.in_registers(held):
-            place = made.places(held, natural=name in "AB")
+        if execution.in_registers(held):
+            place = execution.places(held, natural=name in "AB")
             before[held] = np.zeros((place.registers, place.lanes), np.uint32)
             scatter(before[held], codes, place)
-    place = made.places("D")
-    after = np.array(before.get("D", _old(made, before.get("C", 0), place)))
+    place = execution.places("D")
+    after = np.array(before.get("D", _old(execution, before.get("C", 0), place)))
     scatter(after, case.expected, place)
     return before, after
 
 
-def _ones(made: Call, name: str) -> Array:
-    from .decode import encode
+def _ones(execution: Execution, name: str) -> Array:
+    from ..arithmetic.codecs import encode
 
-    return np.broadcast_to(encode(np.array(1.0), made.formats[name]), made.shapes[name])
+    return np.broadcast_to(encode(np.array(1.0), execution.formats[name]), execution.shapes[name])
 
 
-def _old(made: Call, c: ArrayLike, place: Places) -> Array:
+def _old(execution: Execution, c: ArrayLike, place: Places) -> Array:
     """What D's registers held: C's, as far as C's file is of the same size."""
     old = np.asarray(c)
     if old.ndim >= 2 and old.shape[-2:] == (place.registers, place.lanes):
@@ -133,33 +133,35 @@ def _old(made: Call, c: ArrayLike, place: Places) -> Array:
     return np.zeros((place.registers, place.lanes), np.uint32)
 
 
-def _read(made: Call, name: str, value: ArrayLike) -> Array:
+def _read(execution: Execution, name: str, value: ArrayLike) -> Array:
     """The matrix of encodings that an operand's registers hold."""
-    if name not in ("C", *made.inst.operands):
-        raise Error(f"{made.inst.name} has no operand {name}; it has {', '.join(made.inst.operands)}")
-    if name == "B" and "wgmma" in made.inst.features:
-        return checked(made, name, value)
-    if name == "C" and as_array(made, name, value).ndim == 0:
-        return np.broadcast_to(checked(made, name, value), made.shapes[name])
-    found = gather(_file(made, name, value), made.places("D" if name not in made.inst.operands else name))
-    if name == "K" and made.sparsity and made.sparsity.period == 2:
+    if name not in ("C", *execution.inst.operands):
+        raise Error(f"{execution.inst.name} has no operand {name}; it has {', '.join(execution.inst.operands)}")
+    if name == "B" and "wgmma" in execution.inst.features:
+        return checked(execution, name, value)
+    if name == "C" and as_array(execution, name, value).ndim == 0:
+        return np.broadcast_to(checked(execution, name, value), execution.shapes[name])
+    found = gather(
+        _file(execution, name, value), execution.places("D" if name not in execution.inst.operands else name)
+    )
+    if name == "K" and execution.sparsity and execution.sparsity.period == 2:
         return found[..., ::2] >> 1  # tf32 names the first of a pair as 0b0100, the second as 0b1110 (PTX ISA, mma.sp)
     return found
 
 
-def _file(made: Call, name: str, value: ArrayLike) -> Array:
+def _file(execution: Execution, name: str, value: ArrayLike) -> Array:
     """A register file, its type and shape checked."""
-    file = as_array(made, name, value)
-    place = made.places("D" if name not in made.inst.operands else name)
+    file = as_array(execution, name, value)
+    place = execution.places("D" if name not in execution.inst.operands else name)
     if file.dtype != np.uint32:
         raise Error(
-            f"{name} of {made.inst.name} has type {file.dtype}; registers are uint32 "
+            f"{name} of {execution.inst.name} has type {file.dtype}; registers are uint32 "
             "(an array of 32-bit floats or integers becomes that by .view(numpy.uint32))"
         )
     if file.shape[-2:] != (place.registers, place.lanes):
         raise Error(
-            f"{name} of {made.inst.name} has shape {file.shape}; it needs (..., {place.registers}, {place.lanes}): "
-            f"{place.registers} registers of {place.lanes} lanes"
+            f"{name} of {execution.inst.name} has shape {file.shape}; it needs "
+            f"(..., {place.registers}, {place.lanes}): {place.registers} registers of {place.lanes} lanes"
         )
     return file
 

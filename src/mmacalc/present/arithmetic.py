@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..emulator.diagnose import Comparison, Explanation
-    from ..emulator.table import Numerics
+    from ..arithmetic.numerics import Numerics
+    from ..diagnosis.compare import Comparison, Explanation
     from ..record import Instruction
 
 WIDTH = 100
@@ -41,7 +41,7 @@ def numerics_data(numerics: Numerics) -> dict[str, Any]:
 
 def arithmetic_lines(instruction: Instruction, fields: Mapping[str, int] = {}) -> tuple[str, str, str]:
     """The model of an instruction, under fields that choose formats, as the lines of a detail page."""
-    from ..emulator import numerics
+    from ..arithmetic import numerics
 
     found = numerics(instruction, **fields)
     return ("Arithmetic:", f"    {found.explanation}", f"    Provenance: {found.provenance} ({found.source})")
@@ -50,7 +50,7 @@ def arithmetic_lines(instruction: Instruction, fields: Mapping[str, int] = {}) -
 def numerics_text(numerics: Numerics) -> str:
     """A model in a paragraph, how sure it is in a line below."""
     named = ", ".join(f"{name} {value}" for name, value in numerics.parameters.items())
-    head = f"Arithmetic: model {numerics.model}{f' ({named})' if named else ''}. "
+    head = f"Arithmetic: {numerics.model}{f' ({named})' if named else ''}. "
     return (
         fill(head + numerics.explanation, WIDTH, subsequent_indent="  ")
         + "\n"

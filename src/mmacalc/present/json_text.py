@@ -133,7 +133,7 @@ def _choice(instruction: Instruction, field: str, operand: str) -> dict[str, Any
 
 def _numerics(instruction: Instruction, fields: Mapping[str, int]) -> dict[str, Any] | None:
     """The arithmetic model, of an instruction that computes."""
-    from ..emulator import numerics
+    from ..arithmetic import numerics
     from .arithmetic import numerics_data
 
     return None if "move" in instruction.features else numerics_data(numerics(instruction, **fields))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mmacalc import Error
-from mmacalc.emulator.decode import decode, encode, largest, nan_code, powers
+from mmacalc.arithmetic.codecs import decode, encode, largest, nan_code, powers
 from mmacalc.formats import FORMATS
 
 ML_DTYPES = {

@@ -10,51 +10,51 @@ from hypothesis import given, settings
 from tests import exact_models
 
 import mmacalc
-from mmacalc.emulator import models
-from mmacalc.emulator.decode import decode, encode
+from mmacalc.arithmetic import models
+from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.formats import FORMATS
 
 ROWS = 16
 
 # model, format of A and B, of C, of D, k, parameters: every row of the table, chains, and uneven formats.
 CASES = [
-    ("T", "f16 f16", "f32", "f32", 4, {"group": 4, "fraction": 23}),
-    ("T", "f16 f16", "f16", "f16", 4, {"group": 4, "fraction": 23}),
-    ("T", "f16 f16", "f16", "f32", 4, {"group": 4, "fraction": 23}),
-    ("T", "f16 f16", "f32", "f32", 16, {"group": 8, "fraction": 24}),
-    ("T", "bf16 bf16", "f32", "f32", 16, {"group": 8, "fraction": 24}),
-    ("T", "tf32 tf32", "f32", "f32", 8, {"group": 4, "fraction": 24}),
-    ("T", "f16 f16", "f16", "f16", 16, {"group": 16, "fraction": 25}),
-    ("T", "bf16 bf16", "f32", "f32", 16, {"group": 16, "fraction": 25}),
-    ("T", "tf32 tf32", "f32", "f32", 8, {"group": 8, "fraction": 25}),
-    ("T", "e4m3 e5m2", "f32", "f32", 32, {"group": 16, "fraction": 13, "kept": 13}),
-    ("T", "e5m2 e4m3", "f16", "f16", 32, {"group": 16, "fraction": 13}),
-    ("T", "e5m2 e5m2", "f32", "f32", 32, {"group": 32, "fraction": 13, "kept": 13}),
-    ("T", "e2m3 e3m2", "f32", "f32", 32, {"group": 32, "fraction": 25}),
-    ("T", "e2m1 e4m3", "f16", "f16", 32, {"group": 32, "fraction": 25}),
-    ("R", "f16 f16", "f32", "f32", 16, {"group": 8}),
-    ("R", "bf16 bf16", "f32", "f32", 8, {"group": 8}),
-    ("R", "xf32 xf32", "f32", "f32", 8, {"group": 4}),
-    ("R8", "e4m3fnuz e5m2fnuz", "f32", "f32", 32, {"group": 16}),
-    ("R8", "e5m2fnuz e5m2fnuz", "f32", "f32", 16, {"group": 16}),
-    ("P", "f16 f16", "f32", "f32", 8, {"group": 4, "flush": True}),
-    ("P", "bf16 bf16", "f32", "f32", 4, {"group": 2, "flush": True}),
-    ("P", "bf16 bf16", "f32", "f32", 8, {"group": 4, "flush": True}),
-    ("F", "f32 f32", "f32", "f32", 4, {}),
-    ("F", "f16 f16", "f16", "f16", 4, {}),
-    ("F", "f64 f64", "f64", "f64", 4, {}),
-    ("F", "f64 f64", "f64", "f64", 4, {"rounding": "rz"}),
-    ("F", "f64 f64", "f64", "f64", 4, {"rounding": "rm"}),
-    ("F", "f64 f64", "f64", "f64", 4, {"rounding": "rp"}),
-    ("X", "f16 f16", "f32", "f32", 8, {"group": 4}),
-    ("X", "f16 f16", "f32", "f32", 16, {"group": 16}),
-    ("X", "bf16 bf16", "f32", "f32", 16, {"group": 16}),
-    ("X", "bf16 bf16", "bf16", "bf16", 16, {"group": 16}),
-    ("X", "f16 f16", "f16", "f16", 16, {"group": 16}),
-    ("X", "bf16 bf16", "f32", "bf16", 32, {"group": 32}),
-    ("X", "e4m3 e5m2", "f32", "f32", 32, {"group": 32}),
-    ("M16", "e4m3 e5m2", "f16", "f16", 32, {"fraction": 25}),
-    ("M32", "e5m2 e4m3", "f32", "f32", 32, {"fraction": 25}),
+    ("aligned_truncated", "f16 f16", "f32", "f32", 4, {"group": 4, "fraction": 23}),
+    ("aligned_truncated", "f16 f16", "f16", "f16", 4, {"group": 4, "fraction": 23}),
+    ("aligned_truncated", "f16 f16", "f16", "f32", 4, {"group": 4, "fraction": 23}),
+    ("aligned_truncated", "f16 f16", "f32", "f32", 16, {"group": 8, "fraction": 24}),
+    ("aligned_truncated", "bf16 bf16", "f32", "f32", 16, {"group": 8, "fraction": 24}),
+    ("aligned_truncated", "tf32 tf32", "f32", "f32", 8, {"group": 4, "fraction": 24}),
+    ("aligned_truncated", "f16 f16", "f16", "f16", 16, {"group": 16, "fraction": 25}),
+    ("aligned_truncated", "bf16 bf16", "f32", "f32", 16, {"group": 16, "fraction": 25}),
+    ("aligned_truncated", "tf32 tf32", "f32", "f32", 8, {"group": 8, "fraction": 25}),
+    ("aligned_truncated", "e4m3 e5m2", "f32", "f32", 32, {"group": 16, "fraction": 13, "kept": 13}),
+    ("aligned_truncated", "e5m2 e4m3", "f16", "f16", 32, {"group": 16, "fraction": 13}),
+    ("aligned_truncated", "e5m2 e5m2", "f32", "f32", 32, {"group": 32, "fraction": 13, "kept": 13}),
+    ("aligned_truncated", "e2m3 e3m2", "f32", "f32", 32, {"group": 32, "fraction": 25}),
+    ("aligned_truncated", "e2m1 e4m3", "f16", "f16", 32, {"group": 32, "fraction": 25}),
+    ("two_stage_floored", "f16 f16", "f32", "f32", 16, {"group": 8}),
+    ("two_stage_floored", "bf16 bf16", "f32", "f32", 8, {"group": 8}),
+    ("two_stage_floored", "xf32 xf32", "f32", "f32", 8, {"group": 4}),
+    ("two_stage_floored_even_odd", "e4m3fnuz e5m2fnuz", "f32", "f32", 32, {"group": 16}),
+    ("two_stage_floored_even_odd", "e5m2fnuz e5m2fnuz", "f32", "f32", 16, {"group": 16}),
+    ("pairwise_f32", "f16 f16", "f32", "f32", 8, {"group": 4, "flush": True}),
+    ("pairwise_f32", "bf16 bf16", "f32", "f32", 4, {"group": 2, "flush": True}),
+    ("pairwise_f32", "bf16 bf16", "f32", "f32", 8, {"group": 4, "flush": True}),
+    ("fma_chain", "f32 f32", "f32", "f32", 4, {}),
+    ("fma_chain", "f16 f16", "f16", "f16", 4, {}),
+    ("fma_chain", "f64 f64", "f64", "f64", 4, {}),
+    ("fma_chain", "f64 f64", "f64", "f64", 4, {"rounding": "rz"}),
+    ("fma_chain", "f64 f64", "f64", "f64", 4, {"rounding": "rm"}),
+    ("fma_chain", "f64 f64", "f64", "f64", 4, {"rounding": "rp"}),
+    ("exact", "f16 f16", "f32", "f32", 8, {"group": 4}),
+    ("exact", "f16 f16", "f32", "f32", 16, {"group": 16}),
+    ("exact", "bf16 bf16", "f32", "f32", 16, {"group": 16}),
+    ("exact", "bf16 bf16", "bf16", "bf16", 16, {"group": 16}),
+    ("exact", "f16 f16", "f16", "f16", 16, {"group": 16}),
+    ("exact", "bf16 bf16", "f32", "bf16", 32, {"group": 32}),
+    ("exact", "e4m3 e5m2", "f32", "f32", 32, {"group": 32}),
+    ("fp8_two_halves", "e4m3 e5m2", "f16", "f16", 32, {"fraction": 25}),
+    ("fp8_add_c_last", "e5m2 e4m3", "f32", "f32", 32, {"fraction": 25}),
 ]
 
 
@@ -171,10 +171,12 @@ def test_block_scaled_fp4_is_its_description_in_exact_arithmetic(scale):
         c = data.draw(codes(f32, (ROWS,)))
         with np.errstate(all="ignore"):
             wide = [numbers(np.repeat(s, 16, axis=1).T, form) for s in (sa, sb)]
-            result = models.S(numbers(a.T, fp4), numbers(b.T, fp4), numbers(c, f32), f32, *wide, group=16, fraction=35)
+            result = models.block_scaled_fp4(
+                numbers(a.T, fp4), numbers(b.T, fp4), numbers(c, f32), f32, *wide, group=16, fraction=35
+            )
         for row in range(ROWS):
             pairs = [[(v, -127 if scale == "e8m0" else -6) for v in decode(s[row], form).tolist()] for s in (sa, sb)]
-            wanted = exact_models.S(
+            wanted = exact_models.block_scaled_fp4(
                 decode(a[row], fp4).tolist(), decode(b[row], fp4).tolist(), float(decode(c[row : row + 1], f32)[0]),
                 (0, 0), "f32", -126, 16, 35, *pairs,
             )  # fmt: skip

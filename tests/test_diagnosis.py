@@ -9,17 +9,17 @@ import pytest
 
 import mmacalc
 from mmacalc.cli import answer
-from mmacalc.emulator.call import call
-from mmacalc.emulator.case import reference_case
-from mmacalc.emulator.diagnose import candidates, compare, ulps
-from mmacalc.emulator.samples import encoded, random
+from mmacalc.diagnosis.compare import candidates, compare, ulps
+from mmacalc.diagnosis.inputs import encoded, random
+from mmacalc.emulator.execution import execution_of
+from mmacalc.emulator.rerun import reference_case
 from mmacalc.formats import FORMATS
 
 
 def sample(arch, name, seed=1, **modifiers):
     inst = mmacalc.instruction(arch, name)
-    made = call(inst, None, modifiers, False, False)
-    return inst, random(made, seed)
+    execution = execution_of(inst, None, modifiers, False, False)
+    return inst, random(execution, seed)
 
 
 INSTRUCTIONS = [
@@ -43,15 +43,15 @@ def test_every_mistake_is_named_when_it_is_made_and_none_when_it_is_not(arch, na
     assert compare(inst, right, **inputs).different == 0
     extras = {key: value for key, value in inputs.items() if key not in "abc"}
     case = reference_case(inst, inputs["a"], inputs["b"], inputs["c"], False, extras)
-    made = {candidate.name: candidate.codes for candidate in candidates(case)}
-    assert len(made) > 10
-    bits = {**encoded(case.made, inputs)}
-    for text, codes in list(made.items())[::7]:
+    answers = {candidate.name: candidate.codes for candidate in candidates(case)}
+    assert len(answers) > 10
+    bits = {**encoded(case.execution, inputs)}
+    for text, codes in list(answers.items())[::7]:
         found = compare(inst, codes, bits=True, **bits)
         if np.array_equal(codes, case.expected):
             assert found.different == 0
         else:
-            first = next(other for other in made if np.array_equal(made[other], codes))
+            first = next(other for other in answers if np.array_equal(answers[other], codes))
             assert found.explanations[0].exact, text
             assert found.explanations[0].name == first
 
@@ -83,8 +83,10 @@ def test_the_usual_mistakes_are_made_here_by_hand_and_named():
         .view(np.float32)
     )
     case = reference_case(inst, a, b, c, False, {})
-    ampere = case.run_as(case.made.with_numerics("T", {"group": 8, "fraction": 24})).view(np.float32)
-    assert explained(ampere) == "the sum is formed as on sm_75, sm_80 (model T)"
+    ampere = case.run_as(case.execution.with_numerics("aligned_truncated", {"group": 8, "fraction": 24})).view(
+        np.float32
+    )
+    assert explained(ampere) == "the sum is formed as on sm_75, sm_80 (aligned_truncated)"
 
 
 def test_broadcasts_and_blocks_are_named():
@@ -148,7 +150,7 @@ def test_run_reads_writes_and_compares_files(tmp_path):
     inputs = [word for name in "abc" for word in (f"--{name}", paths[name])]
     reply = line(*inputs, "-o", paths["d"])
     assert reply.status == 0
-    assert "model R" in reply.out
+    assert "Arithmetic: two_stage_floored (group 8)" in reply.out
     assert "two sources agree" in reply.out
     d = np.load(paths["d"])
     np.testing.assert_array_equal(d, inst.multiply(**given))
@@ -215,9 +217,9 @@ def test_numerics_explains_and_its_example_holds(arch, name):
         assert example is None
         return
     answers = [example[key] for key in ("instruction", "exact", "fused")]
-    assert len(set(answers)) == (2 if inst.numerics.model in ("X", "F") else len(set(answers)))
+    assert len(set(answers)) == (2 if inst.numerics.model in ("exact", "fma_chain") else len(set(answers)))
     assert set(answers) - {example["instruction"]}
-    if inst.numerics.model not in ("X", "F"):
+    if inst.numerics.model not in ("exact", "fma_chain"):
         assert example["instruction"] not in (example["exact"], example["fused"])
 
 

@@ -62,7 +62,7 @@ def test_every_measured_output_is_reproduced_to_the_bit(path, output):
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.npz")), ids=lambda path: path.stem)
 def test_measured_inputs_are_numbers_of_their_format(path):
     """So that nothing above hides behind a rounding of the inputs."""
-    from mmacalc.emulator.decode import decode, encode
+    from mmacalc.arithmetic.codecs import decode, encode
 
     form = FORMATS[INPUTS[path.stem.split("_")[1]]]
     with np.load(path) as data:

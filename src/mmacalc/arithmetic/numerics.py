@@ -3,7 +3,7 @@
 A row is (architectures, conditions, model, parameters, provenance, note). Architectures are the catalog's names;
 an empty tuple means all. A condition names what must hold: `inputs` and `outputs`, the formats of A and B and of
 D; `kinds`, the sort of instruction; `name`, a part of the mnemonic. The parameters are those of the model's
-function in `mmacalc.emulator.models`; a `group` is shortened to K.
+function in `mmacalc.arithmetic.models`; a `group` is shortened to K.
 
 Provenance. "hardware-verified": compared bit for bit with outputs measured on that generation by Khattak and
 Mikaitis. "two sources agree": two published models. "one source": one of them, or a vendor's document alone.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..record import Instruction
 
-__all__ = ["Numerics", "kind", "numerics"]
+__all__ = ["ALIASES", "Numerics", "kind", "model_name", "numerics"]
 
 HARDWARE, TWO, ONE, ASSUMED = "hardware-verified", "two sources agree", "one source", "assumed"
 
@@ -52,99 +52,114 @@ INTEGERS = ("i8", "u8", "i4", "u4", "iu8", "iu4", "b1")
 
 # fmt: off
 ROWS: tuple[tuple[tuple[str, ...], dict[str, Any], str, dict[str, Any], str, str], ...] = (
-    ((), {"inputs": INTEGERS}, "I", {}, ONE, "the vendors' ISA documents"),
-    ((), {"inputs": ("f64",)}, "F", {}, ONE, MMA_SIM),
+    ((), {"inputs": INTEGERS}, "integer", {}, ONE, "the vendors' ISA documents"),
+    ((), {"inputs": ("f64",)}, "fma_chain", {}, ONE, MMA_SIM),
 
     # AMD
-    (("cdna1", "cdna2", "cdna3", "cdna4"), {"inputs": ("f32",)}, "F", {}, ONE, MMA_SIM),
-    (("cdna5", "gfx1251"), {"inputs": ("f32",)}, "F", {}, ASSUMED, "as CDNA1 to CDNA4"),
-    (("cdna1",), {"inputs": ("f16",)}, "X", {"group": 4}, ASSUMED,
-     f"{KHATTAK}; {MMA_SIM} says model P with 4 products instead, so this is unresolved"),
-    (("cdna1",), {"inputs": ("bf16",)}, "X", {"group": 2}, ASSUMED,
-     f"{KHATTAK}; {MMA_SIM} says model P with 2 products instead, so this is unresolved"),
-    (("cdna2",), {"inputs": ("bf16",), "name": "bf16_1k"}, "P", {"group": 4, "flush": True}, TWO, BOTH),
-    (("cdna2",), {"inputs": ("bf16",)}, "P", {"group": 2, "flush": True}, TWO, BOTH),
-    (("cdna2",), {"inputs": ("f16",)}, "P", {"group": 4, "flush": True}, TWO, BOTH),
-    (("cdna3",), {"inputs": HALF, "kinds": ("mfma",)}, "R", {"group": 8}, TWO, BOTH),
-    (("cdna3",), {"inputs": ("xf32",)}, "R", {"group": 4}, ONE,
+    (("cdna1", "cdna2", "cdna3", "cdna4"), {"inputs": ("f32",)}, "fma_chain", {}, ONE, MMA_SIM),
+    (("cdna5", "gfx1251"), {"inputs": ("f32",)}, "fma_chain", {}, ASSUMED, "as CDNA1 to CDNA4"),
+    (("cdna1",), {"inputs": ("f16",)}, "exact", {"group": 4}, ASSUMED,
+     f"{KHATTAK}; {MMA_SIM} says pairwise_f32 with 4 products instead, so this is unresolved"),
+    (("cdna1",), {"inputs": ("bf16",)}, "exact", {"group": 2}, ASSUMED,
+     f"{KHATTAK}; {MMA_SIM} says pairwise_f32 with 2 products instead, so this is unresolved"),
+    (("cdna2",), {"inputs": ("bf16",), "name": "bf16_1k"}, "pairwise_f32", {"group": 4, "flush": True}, TWO, BOTH),
+    (("cdna2",), {"inputs": ("bf16",)}, "pairwise_f32", {"group": 2, "flush": True}, TWO, BOTH),
+    (("cdna2",), {"inputs": ("f16",)}, "pairwise_f32", {"group": 4, "flush": True}, TWO, BOTH),
+    (("cdna3",), {"inputs": HALF, "kinds": ("mfma",)}, "two_stage_floored", {"group": 8}, TWO, BOTH),
+    (("cdna3",), {"inputs": ("xf32",)}, "two_stage_floored", {"group": 4}, ONE,
      f"{MMA_SIM}; that the low 13 bits of the operands are cut is AMD's documentation"),
-    (("cdna3",), {"inputs": FNUZ, "kinds": ("mfma",)}, "R8", {"group": 16}, TWO, BOTH),
+    (("cdna3",), {"inputs": FNUZ, "kinds": ("mfma",)}, "two_stage_floored_even_odd", {"group": 16}, TWO, BOTH),
 
     # NVIDIA. m8n8k4.f16 has no tensor-core opcode after Turing: ptxas writes ordinary instructions instead.
-    (VOLTA, {"inputs": ("f16",)}, "T", {"group": 4, "fraction": 23}, HARDWARE, f"{BOTH}, V100"),
-    (TURING, {"inputs": ("f16",)}, "T", {"group": 8, "fraction": 24}, ONE, MMA_SIM),
-    (NVIDIA, {"inputs": ("f16",), "name": "m8n8k4."}, "F", {}, ASSUMED,
+    (VOLTA, {"inputs": ("f16",)}, "aligned_truncated", {"group": 4, "fraction": 23}, HARDWARE, f"{BOTH}, V100"),
+    (TURING, {"inputs": ("f16",)}, "aligned_truncated", {"group": 8, "fraction": 24}, ONE, MMA_SIM),
+    (NVIDIA, {"inputs": ("f16",), "name": "m8n8k4."}, "fma_chain", {}, ASSUMED,
      "it has no tensor-core opcode here (ptxas 13.0): ordinary fused multiply-adds, in the order of k"),
-    ((*AMPERE, *ADA), {"inputs": HALF}, "T", {"group": 8, "fraction": 24}, HARDWARE, f"{BOTH}, A100, A2, Ada, L40S"),
-    ((*AMPERE, *ADA), {"inputs": ("tf32",)}, "T", {"group": 4, "fraction": 24}, HARDWARE,
+    ((*AMPERE, *ADA), {"inputs": HALF}, "aligned_truncated", {"group": 8, "fraction": 24},
+     HARDWARE, f"{BOTH}, A100, A2, Ada, L40S"),
+    ((*AMPERE, *ADA), {"inputs": ("tf32",)}, "aligned_truncated", {"group": 4, "fraction": 24}, HARDWARE,
      f"{BOTH}, A100, A2, Ada, L40S"),
-    (ADA, {"inputs": FP8, "outputs": ("f32",)}, "T", {"group": 16, "fraction": 13, "kept": 13}, HARDWARE,
-     f"{BOTH}, Ada, L40S"),
-    (ADA, {"inputs": FP8, "outputs": ("f16",)}, "T", {"group": 16, "fraction": 13}, HARDWARE, f"{BOTH}, Ada, L40S"),
-    (HOPPER, {"inputs": HALF}, "T", {"group": 16, "fraction": 25}, HARDWARE, f"{BOTH}, H100, H200"),
-    (HOPPER, {"inputs": ("tf32",)}, "T", {"group": 8, "fraction": 25}, HARDWARE, f"{BOTH}, H100, H200"),
-    (HOPPER, {"inputs": FP8, "kinds": ("wgmma",), "outputs": ("f32",)}, "T",
+    (ADA, {"inputs": FP8, "outputs": ("f32",)}, "aligned_truncated", {"group": 16, "fraction": 13, "kept": 13},
+     HARDWARE, f"{BOTH}, Ada, L40S"),
+    (ADA, {"inputs": FP8, "outputs": ("f16",)}, "aligned_truncated", {"group": 16, "fraction": 13},
+     HARDWARE, f"{BOTH}, Ada, L40S"),
+    (HOPPER, {"inputs": HALF}, "aligned_truncated", {"group": 16, "fraction": 25}, HARDWARE, f"{BOTH}, H100, H200"),
+    (HOPPER, {"inputs": ("tf32",)}, "aligned_truncated", {"group": 8, "fraction": 25}, HARDWARE, f"{BOTH}, H100, H200"),
+    (HOPPER, {"inputs": FP8, "kinds": ("wgmma",), "outputs": ("f32",)}, "aligned_truncated",
      {"group": 32, "fraction": 13, "kept": 13}, HARDWARE, f"{BOTH}, H100, H200"),
-    (HOPPER, {"inputs": FP8, "kinds": ("wgmma",), "outputs": ("f16",)}, "T", {"group": 32, "fraction": 13}, TWO, BOTH),
-    (HOPPER, {"inputs": FP8, "outputs": ("f16",)}, "M16", {"fraction": 25}, HARDWARE, f"{KHATTAK}, H100, H200"),
-    (HOPPER, {"inputs": FP8, "outputs": ("f32",)}, "M32", {"fraction": 25}, ASSUMED, "as on B200"),
-    (B200, {"inputs": (*HALF, "tf32"), "kinds": ("mma", "wmma")}, "T", {"group": None, "fraction": 25}, HARDWARE,
-     f"{BOTH}, B200"),
-    (B200, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f16",)}, "M16", {"fraction": 25}, HARDWARE,
+    (HOPPER, {"inputs": FP8, "kinds": ("wgmma",), "outputs": ("f16",)}, "aligned_truncated",
+     {"group": 32, "fraction": 13}, TWO, BOTH),
+    (HOPPER, {"inputs": FP8, "outputs": ("f16",)}, "fp8_two_halves", {"fraction": 25},
+     HARDWARE, f"{KHATTAK}, H100, H200"),
+    (HOPPER, {"inputs": FP8, "outputs": ("f32",)}, "fp8_add_c_last", {"fraction": 25}, ASSUMED, "as on B200"),
+    (B200, {"inputs": (*HALF, "tf32"), "kinds": ("mma", "wmma")}, "aligned_truncated", {"group": None, "fraction": 25},
+     HARDWARE, f"{BOTH}, B200"),
+    (B200, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f16",)}, "fp8_two_halves", {"fraction": 25}, HARDWARE,
      f"{KHATTAK}, B200"),
-    (B200, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f32",)}, "M32", {"fraction": 25}, HARDWARE,
+    (B200, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f32",)}, "fp8_add_c_last", {"fraction": 25}, HARDWARE,
      f"{KHATTAK}, B200"),
-    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f16",)}, "M16", {"fraction": 25}, ASSUMED,
+    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f16",)}, "fp8_two_halves", {"fraction": 25}, ASSUMED,
      "as on B200"),
-    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f32",)}, "M32", {"fraction": 25}, ASSUMED,
+    (BLACKWELL, {"inputs": FP8, "kinds": ("mma",), "outputs": ("f32",)}, "fp8_add_c_last", {"fraction": 25}, ASSUMED,
      "as on B200"),
-    ((*BLACKWELL, *BLACKWELL_RTX), {"inputs": ("e2m1",), "name": "mxf4"}, "S", {"group": 16, "fraction": 35}, ONE,
-     MMA_SIM),
-    ((*BLACKWELL, *BLACKWELL_RTX), {"inputs": (*HALF, "tf32", *NARROW)}, "T", {"group": None, "fraction": 25}, ONE,
-     MMA_SIM),
+    ((*BLACKWELL, *BLACKWELL_RTX), {"inputs": ("e2m1",), "name": "mxf4"}, "block_scaled_fp4",
+     {"group": 16, "fraction": 35}, ONE, MMA_SIM),
+    ((*BLACKWELL, *BLACKWELL_RTX), {"inputs": (*HALF, "tf32", *NARROW)}, "aligned_truncated",
+     {"group": None, "fraction": 25}, ONE, MMA_SIM),
 
     # Everything else: CDNA3 sparse, CDNA4, CDNA5, RDNA3, RDNA4.
-    ((), {}, "X", {}, ASSUMED, "no bit-accurate model of this instruction is public"),
+    ((), {}, "exact", {}, ASSUMED, "no bit-accurate model of this instruction is public"),
 )
 # fmt: on
 
+ALIASES = {
+    "T": "aligned_truncated", "R": "two_stage_floored", "R8": "two_stage_floored_even_odd", "P": "pairwise_f32",
+    "X": "exact", "F": "fma_chain", "S": "block_scaled_fp4", "M16": "fp8_two_halves", "M32": "fp8_add_c_last",
+    "I": "integer",
+}  # fmt: skip
+"""The models' names in version 0.1."""
+
 EXPLANATIONS = {
-    "T": (
+    "aligned_truncated": (
         "The {group} products of a step and the accumulator are aligned to the largest exponent among them; each is "
         "cut toward zero {fraction} fraction bits below that exponent; the cut terms are added exactly. {final}{chain}"
     ),
-    "R": (
+    "two_stage_floored": (
         "The {group} products of a step are aligned to their largest exponent, cut toward zero 24 fraction bits below "
         "it and added; that sum is floored at 31 bits and the accumulator at 24 bits below the larger exponent of the "
         "two; their sum is rounded to nearest even. A single product of 2^128 or more is an infinity.{chain}"
     ),
-    "R8": (
+    "two_stage_floored_even_odd": (
         "The {group} products of a step are split into even and odd k; each half is aligned to its own largest "
         "exponent, cut toward zero 24 fraction bits below it and added; the two sums are floored at 24 bits and added; "
         "that is floored at 31 bits and the accumulator at 24 bits below the larger exponent of the two (the "
         "accumulator counts as 0 when it is more than 25 exponents below); rounded to nearest even.{chain}"
     ),
-    "P": (
+    "pairwise_f32": (
         "Each product is rounded to f32; {group} of them are added pairwise in a balanced tree, and the result to the "
         "accumulator, each addition rounded to nearest even in f32. Subnormal inputs and results become zero.{chain}"
     ),
-    "X": "The exact sum of {group} products and the accumulator, rounded once to nearest even.{chain}",
-    "F": "A chain of fused multiply-adds in the order of k, from the accumulator on, each rounded once ({round}).",
-    "S": (
+    "exact": "The exact sum of {group} products and the accumulator, rounded once to nearest even.{chain}",
+    "fma_chain": (
+        "A chain of fused multiply-adds in the order of k, from the accumulator on, each rounded once ({round})."
+    ),
+    "block_scaled_fp4": (
         "Each run of {group} products is added exactly and multiplied by its two scales; the results and the "
         "accumulator are cut toward zero {fraction} fraction bits below the largest exponent of the scales and of the "
         "accumulator, added exactly, and cut toward zero to f32."
     ),
-    "M16": (
+    "fp8_two_halves": (
         "Two steps: the products with k % 4 of 0 and 1, then those with k % 4 of 2 and 3 on top of the first result. "
         "In each, all terms are cut toward zero {fraction} fraction bits below the largest exponent, added exactly and "
         "rounded to nearest even to f16. The accumulator is added last, rounded to nearest even."
     ),
-    "M32": (
+    "fp8_add_c_last": (
         "All products are cut toward zero {fraction} fraction bits below their largest exponent, added exactly and cut "
         "toward zero to f32; the accumulator is added last, rounded to nearest even."
     ),
-    "I": "Exact integer arithmetic; the sum wraps modulo 2^32, or saturates to int32 if the instruction {saturates}.",
+    "integer": (
+        "Exact integer arithmetic; the sum wraps modulo 2^32, or saturates to int32 if the instruction {saturates}."
+    ),
 }
 
 SPECIALS = {
@@ -159,7 +174,7 @@ SPECIALS = {
 class Numerics(namedtuple("Numerics", "model parameters provenance source explanation")):
     """How an instruction computes.
 
-    model: the name of a function of `mmacalc.emulator.models`; parameters: its keyword arguments; provenance: how
+    model: the name of a function of `mmacalc.arithmetic.models`; parameters: its keyword arguments; provenance: how
     sure that is; source: who says so; explanation: the same in words.
     """
 
@@ -169,6 +184,15 @@ class Numerics(namedtuple("Numerics", "model parameters provenance source explan
     provenance: str
     source: str
     explanation: str
+
+
+def model_name(name: str) -> str:
+    """The name of a model, which may be given by its letter in version 0.1.
+
+    >>> model_name("R8")
+    'two_stage_floored_even_odd'
+    """
+    return ALIASES.get(name, name)
 
 
 def kind(inst: Instruction) -> str:
@@ -191,7 +215,7 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     >>> import mmacalc
     >>> found = numerics(mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16"))
     >>> found.model, found.parameters, found.provenance
-    ('R', {'group': 8}, 'two sources agree')
+    ('two_stage_floored', {'group': 8}, 'two sources agree')
     """
     if not {"A", "B"} <= set(inst.operands):
         raise Error(f"{inst.name} moves a matrix and computes nothing, so it has no arithmetic model")
@@ -202,9 +226,9 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     stored = inst.k // 2 if inst.sparse else inst.k
     if "group" in parameters:
         parameters["group"] = min(parameters["group"] or stored, stored)
-    if model == "F" and formats["D"] == "f64" and "rounding" in inst.facts:
+    if model == "fma_chain" and formats["D"] == "f64" and "rounding" in inst.facts:
         parameters["rounding"] = inst.facts["rounding"]
-    if inst.architecture.vendor == "nvidia" and model != "I" and (inst.sparse or kind(inst) == "wmma"):
+    if inst.architecture.vendor == "nvidia" and model != "integer" and (inst.sparse or kind(inst) == "wmma"):
         provenance = ASSUMED
         likewise = "the dense model over the selected products; dense" if inst.sparse else "as mma.sync"
         source = f"{likewise}: {source}"

@@ -1,17 +1,17 @@
 """The right products, rounded or added in another way: what a reference program or another GPU would give.
 
-The same form as `mmacalc.emulator.mistakes`, which lists these after its own.
+The same form as `mmacalc.diagnosis.mistakes`, which lists these after its own.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .call import call
-from .case import Case
-from .decode import decode, encode, largest, on_grid, round_to_format
+from ..arithmetic.codecs import decode, encode, largest, on_grid, round_to_format
+from ..arithmetic.numerics import ROWS
+from ..emulator.execution import execution_of
+from ..emulator.rerun import Case
 from .mistakes import Candidate
-from .table import ROWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ __all__ = ["ROUNDINGS"]
 
 def other_conversion(case: Case) -> Iterator[Candidate]:
     """Inputs cut instead of rounded, flushed, or of the other kind of fp8."""
-    made = case.made
-    if not made.formats["A"].is_float or made.formats["A"].bits > 32:
+    execution = case.execution
+    if not execution.formats["A"].is_float or execution.formats["A"].bits > 32:
         return
     if case.values:
         cut = {name: _cut(case, name) for name in "AB"}
@@ -37,27 +37,27 @@ def other_conversion(case: Case) -> Iterator[Candidate]:
     flushed = {name: _flushed(case, name) for name in "AB"}
     advice = "the hardware keeps subnormals here; the kernel or the reference flushes them"
     yield Candidate("subnormal inputs were flushed to zero", advice, case.run(**flushed))
-    if made.formats["A"].bits == 8:
+    if execution.formats["A"].bits == 8:
         yield from _other_fp8(case)
 
 
 def _other_fp8(case: Case) -> Iterator[Candidate]:
     """A code of FNUZ means half of what it means in OCP."""
-    made = case.made
-    other = "OCP" if made.formats["A"].specials == "fnuz" else "FNUZ"
+    execution = case.execution
+    other = "OCP" if execution.formats["A"].specials == "fnuz" else "FNUZ"
     factor = 2.0 if other == "OCP" else 0.5
     advice = "gfx942 has FNUZ fp8, where a code means half as much as in OCP's (gfx950, gfx12, NVIDIA)"
     for names in ("AB", "A", "B"):
-        values = {x: np.nan_to_num(decode(case.codes[x], made.formats[x]) * factor) for x in names}
-        if all(np.abs(value).max(initial=0) <= largest(made.formats[x].name) for x, value in values.items()):
-            changed = {x: encode(value, made.formats[x]) for x, value in values.items()}
+        values = {x: np.nan_to_num(decode(case.codes[x], execution.formats[x]) * factor) for x in names}
+        if all(np.abs(value).max(initial=0) <= largest(execution.formats[x].name) for x, value in values.items()):
+            changed = {x: encode(value, execution.formats[x]) for x, value in values.items()}
             which = " and ".join(names)
             yield Candidate(f"the fp8 codes of {which} were taken as {other} fp8", advice, case.run(**changed))
 
 
 def _cut(case: Case, name: str) -> Array:
     """The codes of an input cut toward zero, one below those that were rounded away from zero."""
-    values, form = np.asarray(case.values[name], np.float64), case.made.formats[name]
+    values, form = np.asarray(case.values[name], np.float64), case.execution.formats[name]
     codes = encode(values, form)
     if codes.shape != case.codes[name].shape:
         return case.codes[name]  # a dense A that was compressed
@@ -67,62 +67,69 @@ def _cut(case: Case, name: str) -> Array:
 
 
 def _flushed(case: Case, name: str) -> Array:
-    codes, values = case.codes[name], decode(case.codes[name], case.made.formats[name])
-    return np.where(np.abs(values) < 2.0 ** (1 - case.made.formats[name].bias), codes.dtype.type(0), codes)
+    codes, values = case.codes[name], decode(case.codes[name], case.execution.formats[name])
+    return np.where(np.abs(values) < 2.0 ** (1 - case.execution.formats[name].bias), codes.dtype.type(0), codes)
 
 
 def other_arithmetic(case: Case) -> Iterator[Candidate]:
     """The same products added in another way: another GPU's, a reference program's."""
-    made = case.made
-    if made.numerics.model == "I" or made.sparsity or made.block_size:
+    execution = case.execution
+    if execution.numerics.model == "integer" or execution.sparsity or execution.block_size:
         return
-    seen = {(made.numerics.model, tuple(sorted(made.numerics.parameters.items())))}
+    seen = {(execution.numerics.model, tuple(sorted(execution.numerics.parameters.items())))}
     for text, model, parameters in _ways(case):
         key = (model, tuple(sorted(parameters.items())))
         if key not in seen:
             seen.add(key)
-            changed = call(made.inst, made.wave, made.fields, False, False).with_numerics(model, parameters)
-            advice = f"this instruction: {made.numerics.explanation}"
+            changed = execution_of(execution.inst, execution.wave, execution.fields, False, False).with_numerics(
+                model, parameters
+            )
+            advice = f"this instruction: {execution.numerics.explanation}"
             yield Candidate(f"the sum is formed {text}", advice, case.run_as(changed))
-    if made.formats["D"].name == "f32":
+    if execution.formats["D"].name == "f32":
         yield from _numpy_sums(case)
     d = case.expected
-    small = np.abs(decode(d, made.formats["D"])) < 2.0 ** (1 - made.formats["D"].bias)
-    flushed = np.where(small, d & d.dtype.type(1 << (made.formats["D"].bits - 1)), d)
+    small = np.abs(decode(d, execution.formats["D"])) < 2.0 ** (1 - execution.formats["D"].bias)
+    flushed = np.where(small, d & d.dtype.type(1 << (execution.formats["D"].bits - 1)), d)
     yield Candidate("subnormal results were flushed to zero", "compare with subnormals kept", flushed)
 
 
 def _ways(case: Case) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    k, a = case.made.inst.k, case.made.formats["A"].name
-    yield "by fused multiply-adds in the order of k", "F", {}
+    k, a = case.execution.inst.k, case.execution.formats["A"].name
+    yield "by fused multiply-adds in the order of k", "fma_chain", {}
     if a == "f64":
         return
-    yield "exactly and rounded once to nearest even", "X", {"group": k}
+    yield "exactly and rounded once to nearest even", "exact", {"group": k}
     found: dict[tuple[Any, ...], list[str]] = {}
     for architectures, conditions, model, parameters, _, _ in ROWS:
         outputs = conditions.get("outputs", ("f32", "f16"))
-        fits = a in conditions.get("inputs", ()) and case.made.formats["D"].name in outputs
-        if fits and model in ("T", "R", "R8", "P", "X") and architectures:
+        fits = a in conditions.get("inputs", ()) and case.execution.formats["D"].name in outputs
+        if (
+            fits
+            and model
+            in ("aligned_truncated", "two_stage_floored", "two_stage_floored_even_odd", "pairwise_f32", "exact")
+            and architectures
+        ):
             group = min(parameters.get("group") or k, k)
-            if k % group == 0 and (model, group % 2) != ("R8", 1):
+            if k % group == 0 and (model, group % 2) != ("two_stage_floored_even_odd", 1):
                 key = (model, tuple({**parameters, "group": group}.items()))
                 found.setdefault(key, []).append(architectures[0])
     for (model, items), names in found.items():
-        yield f"as on {', '.join(dict.fromkeys(names))} (model {model})", model, dict(items)
+        yield f"as on {', '.join(dict.fromkeys(names))} ({model})", model, dict(items)
 
 
 def _numpy_sums(case: Case) -> Iterator[Candidate]:
     """Products and sums each rounded to f32, as a program without fused multiply-adds does it."""
-    made = case.made
-    a, b = (decode(case.codes[x], made.formats[x]).astype(np.float32) for x in "AB")
-    c = decode(case.codes["C"], made.formats["C"]).astype(np.float32)
-    vendor, out = made.inst.architecture.vendor, made.formats["D"]
+    execution = case.execution
+    a, b = (decode(case.codes[x], execution.formats[x]).astype(np.float32) for x in "AB")
+    c = decode(case.codes["C"], execution.formats["C"]).astype(np.float32)
+    vendor, out = execution.inst.architecture.vendor, execution.formats["D"]
     with np.errstate(all="ignore"):
         first, last = c, np.zeros_like(c)
-        for k in range(made.inst.k):
+        for k in range(execution.inst.k):
             term = a[..., :, k, None] * b[..., None, k, :]
             first, last = first + term, last + term
-    advice = f"this instruction: {made.numerics.explanation}"
+    advice = f"this instruction: {execution.numerics.explanation}"
     for text, values in (("C first", first), ("C last", last + c)):
         codes = on_grid(round_to_format(values.astype(np.float64), out), out, vendor)
         yield Candidate(f"products and sums are each rounded to f32, in the order of k, {text}", advice, codes)

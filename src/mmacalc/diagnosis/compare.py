@@ -1,7 +1,7 @@
 """Why is my kernel's D wrong? Compare it with the emulator's, and find the mistake that explains it.
 
 `compare` says which elements differ and by how many units in the last place (ULP), where the wrong ones lie (rows,
-columns, lanes, registers), and which of the known mistakes (`mmacalc.emulator.mistakes`) gives exactly what the
+columns, lanes, registers), and which of the known mistakes (`mmacalc.diagnosis.mistakes`) gives exactly what the
 kernel gave. A mistake is recomputed, not guessed: the emulator makes it, on the same input, and every element must
 agree, to the bit or at least up to rounding.
 """
@@ -12,9 +12,9 @@ from collections import namedtuple
 
 import numpy as np
 
+from ..arithmetic.codecs import decode, encode
+from ..emulator.rerun import Case, reference_case
 from ..errors import Error
-from .case import Case, reference_case
-from .decode import decode, encode
 from .mistakes import MISTAKES
 from .roundings import ROUNDINGS
 
@@ -110,17 +110,17 @@ def compare(
 
 def _given(case: Case, given: ArrayLike, bits: bool) -> Array:
     """The kernel's D as codes of D's format, in D's shape."""
-    array, format_ = np.asarray(given), case.made.formats["D"]
+    array, format_ = np.asarray(given), case.execution.formats["D"]
     shape = case.expected.shape
     if array.shape != shape:
         if array.shape != (*shape[:-2], shape[-1], shape[-2]):
-            raise Error(f"the D to compare has shape {array.shape}; D of {case.made.inst.name} has shape {shape}")
+            raise Error(f"the D to compare has shape {array.shape}; D of {case.execution.inst.name} has shape {shape}")
         array = np.swapaxes(array, -1, -2)
         case.turned = True
     if bits:
         return array.astype(case.expected.dtype)
     try:
-        return encode(array, format_, case.made.inst.architecture.vendor)
+        return encode(array, format_, case.execution.inst.architecture.vendor)
     except Error as error:
         raise Error(f"the D to compare: {error}") from None
 
@@ -152,7 +152,7 @@ def _same(case: Case, x: Array, y: Array) -> NDArray[np.bool_]:
 
 
 def _nan(case: Case, codes: Array) -> NDArray[np.bool_]:
-    return np.isnan(decode(codes, case.made.formats["D"]).astype(np.float64))
+    return np.isnan(decode(codes, case.execution.formats["D"]).astype(np.float64))
 
 
 def _compared(case: Case, given: Array) -> Comparison:
@@ -160,7 +160,7 @@ def _compared(case: Case, given: Array) -> Comparison:
     count = int(wrong.sum())
     if not count and not case.turned:
         return Comparison(given.size, 0, 0, True, (), (), (), None)
-    format_ = case.made.formats["D"]
+    format_ = case.execution.formats["D"]
     distance = ulps(given, case.expected, format_)
     values = [decode(codes, format_) for codes in (given, case.expected)]
     differences = tuple(_difference(tuple(map(int, index)), values, distance) for index in np.argwhere(wrong))
@@ -178,10 +178,10 @@ def _difference(index: tuple[int, ...], values: list[Array], distance: NDArray[n
 
 def _close(case: Case, x: Array, y: Array, magnitude: Array | float) -> NDArray[np.bool_]:
     """Whether values agree up to rounding."""
-    if not case.made.formats["D"].is_float:
+    if not case.execution.formats["D"].is_float:
         return np.asarray(x == y)
-    slack = SLACK[case.made.formats["D"].name]
-    if kept := case.made.numerics.parameters.get("kept"):
+    slack = SLACK[case.execution.formats["D"].name]
+    if kept := case.execution.numerics.parameters.get("kept"):
         slack = 2.0 ** (2 - kept)
     with np.errstate(invalid="ignore"):
         near = np.abs(x - y) <= slack * magnitude
@@ -195,7 +195,7 @@ def _explained(
     """The mistakes that give what was given, and the nearest if there are none."""
     found: list[tuple[Explanation, bytes]] = []
     nearest, seen = None, {case.expected.tobytes()} if not case.turned else set()
-    given_values, magnitude = decode(given, case.made.formats["D"]), case.magnitude().max(initial=0)
+    given_values, magnitude = decode(given, case.execution.formats["D"]), case.magnitude().max(initial=0)
     for mistake in (*MISTAKES, *ROUNDINGS):
         for candidate in mistake(case):
             bits = candidate.codes.tobytes()
@@ -208,7 +208,7 @@ def _explained(
                 found.append((Explanation(candidate.name, candidate.advice, True, 1.0), bits))
             elif (
                 not rounding
-                and _close(case, given_values, decode(candidate.codes, case.made.formats["D"]), magnitude).all()
+                and _close(case, given_values, decode(candidate.codes, case.execution.formats["D"]), magnitude).all()
             ):
                 found.append((Explanation(candidate.name, candidate.advice, False, 1.0), bits))
             elif nearest is None or share > nearest.share:
@@ -235,8 +235,8 @@ def _moved(case: Case, given: Array) -> Explanation | None:
         return None
     source = order[np.searchsorted(flat_expected[order], flat_given)]
     places = np.stack(np.unravel_index(source.reshape(expected.shape), expected.shape), axis=-1)
-    axes = ("batch " * (expected.ndim - len(case.made.shapes["D"]))).split()
-    axes += ["block"] * (len(case.made.shapes["D"]) - 2) + ["row", "column"]
+    axes = ("batch " * (expected.ndim - len(case.execution.shapes["D"]))).split()
+    axes += ["block"] * (len(case.execution.shapes["D"]) - 2) + ["row", "column"]
     rules = []
     for axis, name in enumerate(axes):
         along = np.moveaxis(places[..., axis], axis, 0).reshape(expected.shape[axis], -1)
@@ -246,9 +246,10 @@ def _moved(case: Case, given: Array) -> Explanation | None:
                 rules.append(f"{name}s come from {_runs(moved)}")
         else:
             rules.append(f"{name}s are mixed")
+    inst = case.execution.inst
     return Explanation(
         "the elements are right, but in other places: " + "; ".join(rules),
-        f"the layout of D: `mmacalc -a {case.made.inst.arch} -i {case.made.inst.name} -D --pattern`", True, 1.0,
+        f"the layout of D: `mmacalc -a {inst.arch} -i {inst.name} -D --pattern`", True, 1.0,
     )  # fmt: skip
 
 
@@ -271,13 +272,13 @@ def _where(case: Case, wrong: NDArray[np.bool_], given: Array) -> list[str]:
     if wrong.all():
         return ["They are all the elements of D."]
     table = {}
-    if case.made.in_registers("D"):
-        place = case.made.places("D")
+    if case.execution.in_registers("D"):
+        place = case.execution.places("D")
         table = {"lane": place.lane[..., 0], "register": place.register[..., 0]}
-    index = np.indices(case.made.shapes["D"])
+    index = np.indices(case.execution.shapes["D"])
     names = ("block", "row", "column")[-len(index) :]
     table = {**dict(zip(names, index)), **table}
-    any_wrong: NDArray[np.bool_] = np.asarray(wrong.reshape(-1, *case.made.shapes["D"]).any(axis=0))
+    any_wrong: NDArray[np.bool_] = np.asarray(wrong.reshape(-1, *case.execution.shapes["D"]).any(axis=0))
     exact: list[str] = []
     within: list[str] = []
     for name in table:

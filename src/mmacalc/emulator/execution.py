@@ -1,7 +1,7 @@
 """One instruction under one set of modifiers, ready to compute: everything that does not depend on the data.
 
-A `Call` is made once and kept: formats, matrix shapes, the arithmetic model, which elements change sign, and where
-the elements lie in registers.
+An `Execution` is prepared once and cached: formats, matrix shapes, the arithmetic model, which elements change sign,
+and where the elements lie in registers.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import cache
 
 import numpy as np
 
+from ..arithmetic.numerics import Numerics, model_name, numerics
 from ..errors import Error
 from ..modifiers import negated
 from .places import Places, located, shared_k
 from .sparse import Sparsity, sparsity
-from .table import Numerics, numerics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Call", "call"]
+__all__ = ["Execution", "execution_of"]
 
 
-class Call:
-    """An instruction, a wave size and modifiers. Immutable; made by `call`."""
+class Execution:
+    """An instruction, a wave size and modifiers. Immutable; built by `execution_of`."""
 
     def __init__(self, inst: Instruction, wave: int, fields: Mapping[str, int], saturate: bool) -> None:
         if "A" not in inst.operands or "B" not in inst.operands:
@@ -52,15 +52,15 @@ class Call:
         self.absolute = bool(fields.get("neg_hi", 0) >> 2 & 1) and self.formats["C"].is_float
 
     def operand(self, name: str, natural: bool = False) -> Operand:
-        """An operand under the call's modifiers; `natural` leaves out those that move data between lanes."""
+        """An operand under the modifiers; `natural` leaves out those that move data between lanes."""
         moves = ("cbsz", "abid", "blgp") if natural and not self.inst.choices else ()
         fields = {field: value for field, value in self.fields.items() if field not in moves}
         return self.inst.operand(name, wave=self.wave, **fields)
 
-    def with_numerics(self, model: str, parameters: Mapping[str, Any]) -> Call:
-        """The same call computing by another model."""
+    def with_numerics(self, model: str, parameters: Mapping[str, Any]) -> Execution:
+        """The same execution by another model."""
         other = copy(self)
-        other.numerics = self.numerics._replace(model=model, parameters=parameters)
+        other.numerics = self.numerics._replace(model=model_name(model), parameters=parameters)
         return other
 
     def in_registers(self, name: str) -> bool:
@@ -132,12 +132,14 @@ class Call:
 
 
 @cache
-def _call(inst: Instruction, wave: int, fields: tuple[tuple[str, int], ...], saturate: bool) -> Call:
-    return Call(inst, wave, dict(fields), saturate)
+def _call(inst: Instruction, wave: int, fields: tuple[tuple[str, int], ...], saturate: bool) -> Execution:
+    return Execution(inst, wave, dict(fields), saturate)
 
 
-def call(inst: Instruction, wave: int | None, modifiers: Mapping[str, int | str], clamp: bool, satfinite: bool) -> Call:
-    """The call of an instruction under modifiers.
+def execution_of(
+    inst: Instruction, wave: int | None, modifiers: Mapping[str, int | str], clamp: bool, satfinite: bool
+) -> Execution:
+    """The execution of an instruction under modifiers.
 
     Raises:
         Error: a modifier that the instruction lacks, or a value that it does not take.

@@ -1,7 +1,7 @@
 """The mistakes that people make with matrix instructions, each as a function that makes it.
 
 A mistake takes a `Case` (an instruction with its inputs) and yields candidates: what D becomes when the mistake is
-made, with a name and advice. They are tried in the order of MISTAKES, the likelier first; `diagnose` compares.
+execution, with a name and advice. They are tried in the order of MISTAKES, the likelier first; `diagnose` compares.
 Adding one is writing one more function.
 """
 
@@ -12,12 +12,12 @@ from itertools import permutations, product
 
 import numpy as np
 
+from ..arithmetic.codecs import encode
 from ..catalog import entry
+from ..emulator.execution import execution_of
+from ..emulator.rerun import Case
 from ..errors import Error
 from ..layout import Layout
-from .call import call
-from .case import Case
-from .decode import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,17 +66,17 @@ def transposed(case: Case) -> Iterator[Candidate]:
             "A and B are swapped: D is (B^T A^T) + C, so the product is transposed but C is not",
             "exchange the first two source operands", case.run(A=b, B=a),
         )  # fmt: skip
-        swapped = case.run(A=b, B=a, C=np.swapaxes(np.broadcast_to(c, case.made.shapes["C"]), -1, -2))
+        swapped = case.run(A=b, B=a, C=np.swapaxes(np.broadcast_to(c, case.execution.shapes["C"]), -1, -2))
         yield Candidate("A and B are swapped and C is transposed", "exchange the first two source operands", swapped)
-        if case.made.inst.m == case.made.inst.k:
+        if case.execution.inst.m == case.execution.inst.k:
             product = case.run(A=case.codes["B"], B=case.codes["A"])
             yield Candidate("A and B are swapped: D is B A + C", "exchange the matrices that are loaded", product)
 
 
 def _exchangeable(case: Case) -> bool:
-    made = case.made
-    return made.inst.m == made.inst.n and not made.sparsity and not made.block_size and (
-        made.formats["A"] == made.formats["B"]
+    execution = case.execution
+    return execution.inst.m == execution.inst.n and not execution.sparsity and not execution.block_size and (
+        execution.formats["A"] == execution.formats["B"]
     )  # fmt: skip
 
 
@@ -100,21 +100,21 @@ def misread_inputs(case: Case) -> Iterator[Candidate]:
 def wrong_accumulator(case: Case) -> Iterator[Candidate]:
     """C left out, added twice, negated; the product left out or negated."""
     c = case.codes["C"]
-    format_ = case.made.formats["C"]
+    format_ = case.execution.formats["C"]
     zero = np.zeros_like(c)
     yield Candidate(
         "C is not added", "initialise the accumulator with C before the first instruction", case.run(C=zero)
     )
-    if format_ == case.made.formats["D"]:
+    if format_ == case.execution.formats["D"]:
         yield Candidate("D is C: the product is missing", "check that the instruction ran for all lanes", c + zero)
         again = case.run(C=case.expected)
         yield Candidate("the product is added twice", "reset the accumulator, or run the loop once less", again)
     if format_.is_float:
         sign = c.dtype.type(1 << (format_.bits - 1))
         yield Candidate("C is subtracted instead of added", "check NEG[2], or the sign of C", case.run(C=c ^ sign))
-        if case.made.formats["A"].is_float and case.made.formats["A"].specials != "fnuz":
+        if case.execution.formats["A"].is_float and case.execution.formats["A"].specials != "fnuz":
             a = case.codes["A"]
-            negative = a ^ a.dtype.type(1 << (case.made.formats["A"].bits - 1))
+            negative = a ^ a.dtype.type(1 << (case.execution.formats["A"].bits - 1))
             yield Candidate("the product is subtracted: D is C - A B", "check NEG of A and B", case.run(A=negative))
 
 
@@ -123,9 +123,9 @@ def wrong_accumulator(case: Case) -> Iterator[Candidate]:
 
 def reordered_k(case: Case) -> Iterator[Candidate]:
     """The k of A and of B not in the same order, or part of it left out."""
-    if case.made.sparsity:
+    if case.execution.sparsity:
         return
-    size = case.made.inst.k
+    size = case.execution.inst.k
     k = np.arange(size)
     orders: dict[str, Array] = {"the halves of k are swapped": (k + size // 2) % size, "k runs backwards": size - 1 - k}
     for step in (1, 3, 7):
@@ -151,7 +151,7 @@ def reordered_k(case: Case) -> Iterator[Candidate]:
 
 def wrong_block(case: Case) -> Iterator[Candidate]:
     """Blocks exchanged, shifted, or all fed from one."""
-    blocks = case.made.inst.blocks
+    blocks = case.execution.inst.blocks
     if blocks == 1:
         return
     index = np.arange(blocks)
@@ -169,39 +169,45 @@ def wrong_block(case: Case) -> Iterator[Candidate]:
 
 def other_modifiers(case: Case) -> Iterator[Candidate]:
     """The same instruction with CBSZ, ABID, BLGP, NEG ... of other values."""
-    made = case.made
-    limits = made.inst.modifier_limits(made.wave)
-    chosen = [{**made.fields, name: value} for name, values in limits.items() for value in values]
+    execution = case.execution
+    limits = execution.inst.modifier_limits(execution.wave)
+    chosen = [{**execution.fields, name: value} for name, values in limits.items() for value in values]
     chosen += [
-        {**made.fields, "cbsz": cbsz, "abid": abid}
+        {**execution.fields, "cbsz": cbsz, "abid": abid}
         for cbsz in limits.get("cbsz", ())
         for abid in range(1 << cbsz)
-        if not made.sparsity
+        if not execution.sparsity
     ]
     for fields in chosen:
         try:
-            other = call(made.inst, made.wave, fields, made.saturate and made.inst.architecture.vendor == "amd", False)
+            other = execution_of(
+                execution.inst,
+                execution.wave,
+                fields,
+                execution.saturate and execution.inst.architecture.vendor == "amd",
+                False,
+            )
         except Error:
             continue  # an ABID that this CBSZ does not have
-        if other.formats != made.formats:
+        if other.formats != execution.formats:
             continue
         text = ", ".join(f"{name.upper()} = {value}" for name, value in fields.items() if value) or "no modifier"
-        advice = f"set the modifiers of {made.inst.name} as intended"
+        advice = f"set the modifiers of {execution.inst.name} as intended"
         yield Candidate(f"the instruction ran with {text}", advice, case.run_as(other))
 
 
 def other_instruction(case: Case) -> Iterator[Candidate]:
     """Another instruction of the same shape and width: bf16 for f16, bf8 for fp8, signed for unsigned."""
-    made = case.made
-    shape = (made.inst.m, made.inst.n, made.inst.k, made.inst.blocks, made.inst.sparse)
-    for other in entry(made.inst.arch).instructions():
-        if (other.m, other.n, other.k, other.blocks, other.sparse) != shape or other.name == made.inst.name:
+    execution = case.execution
+    shape = (execution.inst.m, execution.inst.n, execution.inst.k, execution.inst.blocks, execution.inst.sparse)
+    for other in entry(execution.inst.arch).instructions():
+        if (other.m, other.n, other.k, other.blocks, other.sparse) != shape or other.name == execution.inst.name:
             continue
-        if "A" not in other.operands or other.operands != made.inst.operands or other.facts.get("kind"):
+        if "A" not in other.operands or other.operands != execution.inst.operands or other.facts.get("kind"):
             continue
-        again = call(other, made.wave, {}, False, False)
-        if all(again.formats[name].bits == made.formats[name].bits for name in "ABCD"):
-            yield Candidate(f"{other.name} ran instead", f"issue {made.inst.name}", case.run_as(again))
+        again = execution_of(other, execution.wave, {}, False, False)
+        if all(again.formats[name].bits == execution.formats[name].bits for name in "ABCD"):
+            yield Candidate(f"{other.name} ran instead", f"issue {execution.inst.name}", case.run_as(again))
 
 
 # --- registers: a layout that is nearly right -----------------------------------------------------------------
@@ -210,9 +216,9 @@ def other_instruction(case: Case) -> Iterator[Candidate]:
 def wrong_layout(case: Case) -> Iterator[Candidate]:
     """An operand filled or read by a layout whose digits are in another order, or by none at all."""
     for name in "DAB":
-        if (name == "A" and case.made.sparsity) or not case.made.in_registers(name):
+        if (name == "A" and case.execution.sparsity) or not case.execution.in_registers(name):
             continue
-        operand = case.made.operand(name, natural=True)
+        operand = case.execution.operand(name, natural=True)
         right = _keys(operand.layout)
         if right.size != len(np.unique(right)):
             continue
@@ -298,7 +304,7 @@ def _misplaced(case: Case, name: str, right: NDArray[np.int64], wrong: NDArray[n
     order = np.argsort(held, axis=None)
     source = order[np.searchsorted(held.ravel()[order], taken)]
     array = case.expected if name == "D" else case.codes[name]
-    shape = case.made.shapes[name]
+    shape = case.execution.shapes[name]
     source = source.reshape(shape)
     moved = array.reshape(*array.shape[: array.ndim - len(shape)], -1)[..., source]
     return moved if name == "D" else case.run(**{name: moved})
@@ -309,8 +315,8 @@ def _misplaced(case: Case, name: str, right: NDArray[np.int64], wrong: NDArray[n
 
 def wrong_index(case: Case) -> Iterator[Candidate]:
     """The compression indices wrong, or the scales."""
-    if case.made.sparsity:
-        index, entries = case.codes["K"], case.made.sparsity.entries
+    if case.execution.sparsity:
+        index, entries = case.codes["K"], case.execution.sparsity.entries
         advice = "each group's two positions are in the order of the stored values, the first in the low bits"
         if entries == 2:
             swapped = index.reshape(*index.shape[:-1], -1, 2)[..., ::-1].reshape(index.shape)
@@ -322,9 +328,10 @@ def wrong_index(case: Case) -> Iterator[Candidate]:
         half = np.roll(index.reshape(*index.shape[:-1], groups, entries), groups // 2, axis=-2).reshape(index.shape)
         advice = "check which set of indices the instruction reads (ABID, OPSEL or the sparsity selector)"
         yield Candidate("the halves of the index are swapped", advice, case.run(K=half))
-    if case.made.block_size:
+    if case.execution.block_size:
         ones = {
-            x: np.broadcast_to(encode(np.array(1.0), case.made.formats[x]), case.codes[x].shape) for x in ("SA", "SB")
+            x: np.broadcast_to(encode(np.array(1.0), case.execution.formats[x]), case.codes[x].shape)
+            for x in ("SA", "SB")
         }
         yield Candidate("the scales are not applied", "turn scaling on (ABID[0] = 1 on CDNA4)", case.run(**ones))
         for x in ("SA", "SB"):
@@ -336,7 +343,10 @@ def wrong_index(case: Case) -> Iterator[Candidate]:
                 moved = np.roll(case.codes[x], step, axis=axis)
                 text = f"scale_{x[1].lower()} is shifted by {step} blocks of k"
                 yield Candidate(text, "check which lane holds which block's scale", case.run(**{x: moved}))
-        if case.made.inst.m == case.made.inst.n and case.made.formats["SA"] == case.made.formats["SB"]:
+        if (
+            case.execution.inst.m == case.execution.inst.n
+            and case.execution.formats["SA"] == case.execution.formats["SB"]
+        ):
             sa, sb = (np.swapaxes(case.codes[x], -1, -2) for x in ("SA", "SB"))
             yield Candidate("the scales of A and B are swapped", "exchange the scale operands", case.run(SA=sb, SB=sa))
 

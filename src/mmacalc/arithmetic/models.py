@@ -1,13 +1,13 @@
 """The arithmetic models: how matrix units round D = sum of a_k b_k + c.
 
-One worked example. A Volta tensor core (model T, 4 products a step, 23 fraction bits) adds 1 * 2**24, 1 * 1 and
-1 * 1 to c = 0. The largest exponent is 24, so everything is cut to multiples of 2**(24 - 23) = 2: the two ones
-vanish and the result is 2**24, where an exact sum would be 2**24 + 2:
+One worked example. A Volta tensor core (`aligned_truncated`, 4 products a step, 23 fraction bits) adds
+1 * 2**24, 1 * 1 and 1 * 1 to c = 0. The largest exponent is 24, so everything is cut to multiples of
+2**(24 - 23) = 2: the two ones vanish and the result is 2**24, where an exact sum would be 2**24 + 2:
 
 >>> a = numbers(np.array([2.0**12, 1.0, 1.0, 0.0]), FORMATS["f16"])
 >>> b = numbers(np.array([2.0**12, 1.0, 1.0, 0.0]), FORMATS["f16"])
 >>> c = numbers(np.array(0.0), FORMATS["f32"])
->>> float(T(a, b, c, FORMATS["f32"], group=4, fraction=23)) - 2.0**24
+>>> float(aligned_truncated(a, b, c, FORMATS["f32"], group=4, fraction=23)) - 2.0**24
 0.0
 
 A model takes a, b: `Numbers` whose first axis is k and whose other axes broadcast to c's shape; c: `Numbers`;
@@ -16,7 +16,7 @@ cut the work so that one group's products are about a megabyte, and ignores floa
 
 Every product of two operands of up to 32 bits is exact in float64. A sum that is cut at a common bit is exact as
 well, while fraction + 2 + log2(group) + 1 <= 53. Multiplying by a power of two is exact, so exponents are kept as
-powers of two. A sum of zero in the models that add integers (T, R, R8, S) is plus zero.
+powers of two. A sum of zero in the models that add integers (the aligned and floored ones) is plus zero.
 
 Sources: MMA-Sim (arXiv 2511.10909); Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores" (arXiv
 2512.07004); for the specials, Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores" (2021).
@@ -29,8 +29,9 @@ from collections import namedtuple
 import numpy as np
 
 from ..formats import FORMATS
-from .decode import powers, round_to_format
+from .codecs import powers, round_to_format
 from .exact import fused_multiply_add, rounding_sum, to_odd, two_sum
+from .numerics import ALIASES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +102,9 @@ def _aligned(a: Numbers, b: Numbers, c: Numbers, fraction: int) -> Array:
     return total
 
 
-def T(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, fraction: int, kept: int | None = None) -> Array:
+def aligned_truncated(
+    a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, fraction: int, kept: int | None = None
+) -> Array:
     """NVIDIA's fused adder. `group` products and c are aligned to the largest exponent, each cut toward zero
     `fraction` bits below it, and added exactly; f32 results are cut toward zero, f16 results rounded to nearest.
     With `kept`, f32 results keep that many fraction bits. Longer k is a chain: D of one group is c of the next.
@@ -114,7 +117,7 @@ def T(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, fraction: int
     return c.value
 
 
-def R(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int) -> Array:
+def two_stage_floored(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int) -> Array:
     """CDNA3, f16, bf16 and xf32. The products are cut toward zero at 24 fraction bits below their largest
     exponent and added; that sum is floored at 31 bits, c at 24 bits, below the larger exponent of the two; the
     sum of both is rounded to nearest. A single product of 2**128 or more is an infinity.
@@ -129,9 +132,10 @@ def R(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int) -> Array:
     return c.value
 
 
-def R8(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int) -> Array:
-    """CDNA3, FNUZ fp8 and bf8: as R, but even and odd k are added apart, each below its own largest exponent,
-    and the two sums floored at 24 bits and added; c counts as 0 when its exponent is more than 25 below.
+def two_stage_floored_even_odd(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int) -> Array:
+    """CDNA3, FNUZ fp8 and bf8: as `two_stage_floored`, but even and odd k are added apart, each below its
+    own largest exponent, and the two sums floored at 24 bits and added; c counts as 0 when its exponent
+    is more than 25 below.
 
     Source: MMA-Sim, section 5; Khattak and Mikaitis confirm it.
     """
@@ -173,7 +177,7 @@ def _add_floored(total: Array, power: Array, c: Numbers) -> Array:
     return sum_
 
 
-def S(
+def block_scaled_fp4(
     a: Numbers, b: Numbers, c: Numbers, out: Format, scale_a: Numbers, scale_b: Numbers, group: int, fraction: int
 ) -> Array:
     """NVIDIA mxf4 and mxf4nvf4: the exact sum of each run of `group` products, times its two scales, is cut
@@ -190,9 +194,9 @@ def S(
     return nvidia_rounding(total / scale + 0.0, out)
 
 
-def M16(a: Numbers, b: Numbers, c: Numbers, out: Format, fraction: int) -> Array:
-    """Hopper and B200 mma.sync on fp8 with f16 results: model T over k % 4 in (0, 1), chained into model T over
-    the other half, from zero; then C is added and rounded to f16. (ptxas turns it into two HMMA.)
+def fp8_two_halves(a: Numbers, b: Numbers, c: Numbers, out: Format, fraction: int) -> Array:
+    """Hopper and B200 mma.sync on fp8 with f16 results: `aligned_truncated` over k % 4 in (0, 1), chained into the same
+    over the other half, from zero; then C is added and rounded to f16. (ptxas turns it into two HMMA.)
 
     Source: Khattak and Mikaitis; measured on H200 and B200.
     """
@@ -203,9 +207,9 @@ def M16(a: Numbers, b: Numbers, c: Numbers, out: Format, fraction: int) -> Array
     return round_to_format(total.value + c.value, out)
 
 
-def M32(a: Numbers, b: Numbers, c: Numbers, out: Format, fraction: int) -> Array:
-    """B200 mma.sync on fp8 with f32 results: model T over all products from zero, cut toward zero to f32; then C
-    is added and rounded to nearest. Source: Khattak and Mikaitis; measured on B200."""
+def fp8_add_c_last(a: Numbers, b: Numbers, c: Numbers, out: Format, fraction: int) -> Array:
+    """B200 mma.sync on fp8 with f32 results: `aligned_truncated` over all products from zero, cut toward zero to
+    f32; then C is added and rounded to nearest. Source: Khattak and Mikaitis; measured on B200."""
     start = numbers(np.zeros_like(c.value), out)
     total = nvidia_rounding(_aligned(a, b, start, fraction), out)
     return (total.astype(np.float32) + c.value.astype(np.float32)).astype(np.float64)
@@ -214,7 +218,7 @@ def M32(a: Numbers, b: Numbers, c: Numbers, out: Format, fraction: int) -> Array
 # --- models that round each operation -------------------------------------------------------------------------
 
 
-def P(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, flush: bool) -> Array:
+def pairwise_f32(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, flush: bool) -> Array:
     """CDNA2 f16 and bf16: products rounded to f32, a balanced binary tree of f32 additions over `group` of them,
     one more addition to c. With `flush`, subnormal inputs and results below 2**-126 become zero, sign kept.
 
@@ -239,7 +243,7 @@ def P(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, flush: bool) 
     return total.astype(np.float64)
 
 
-def F(a: Numbers, b: Numbers, c: Numbers, out: Format, rounding: str = "rn") -> Array:
+def fma_chain(a: Numbers, b: Numbers, c: Numbers, out: Format, rounding: str = "rn") -> Array:
     """A chain of fused multiply-adds in the order of k, starting from c, each rounded once.
 
     `rounding` (f64): rn to nearest even, rz toward zero, rm down, rp up. Source: MMA-Sim, sections 4 and 5.
@@ -253,7 +257,7 @@ def F(a: Numbers, b: Numbers, c: Numbers, out: Format, rounding: str = "rn") -> 
     return np.array(total)
 
 
-def X(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int | None = None) -> Array:
+def exact(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int | None = None) -> Array:
     """The exact sum of products and c, rounded once to nearest even. With `group`, that many products at a time.
 
     For operands of up to 26 significant bits, whose products float64 holds: all but f64.
@@ -269,7 +273,7 @@ def X(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int | None = None)
 # --- integers ---------------------------------------------------------------------------------------------------
 
 
-def I(a: Array, b: Array, c: NDArray[np.int64], saturate: bool, operation: str = "multiply") -> NDArray[np.int64]:
+def integer(a: Array, b: Array, c: NDArray[np.int64], saturate: bool, operation: str = "multiply") -> NDArray[np.int64]:
     """Integers: exact, then wrapped modulo 2**32 or saturated to int32.
 
     a (..., M, K), b (..., K, N), c (..., M, N). `operation` for single bits: "and" or "xor", then a population
@@ -286,14 +290,21 @@ def I(a: Array, b: Array, c: NDArray[np.int64], saturate: bool, operation: str =
 
 
 MODELS: dict[str, Callable[..., Any]] = {
-    "T": T,
-    "R": R,
-    "R8": R8,
-    "P": P,
-    "X": X,
-    "F": F,
-    "S": S,
-    "M16": M16,
-    "M32": M32,
-    "I": I,
+    "aligned_truncated": aligned_truncated,
+    "two_stage_floored": two_stage_floored,
+    "two_stage_floored_even_odd": two_stage_floored_even_odd,
+    "pairwise_f32": pairwise_f32,
+    "exact": exact,
+    "fma_chain": fma_chain,
+    "block_scaled_fp4": block_scaled_fp4,
+    "fp8_two_halves": fp8_two_halves,
+    "fp8_add_c_last": fp8_add_c_last,
+    "integer": integer,
 }
+
+
+def __getattr__(name: str) -> Any:
+    """The models by the letters they had in 0.1: `models.T` is `models.aligned_truncated`."""
+    if name in ALIASES:
+        return MODELS[ALIASES[name]]
+    raise AttributeError(f"module 'mmacalc.arithmetic.models' has no attribute '{name}'")

@@ -1,0 +1,80 @@
+"""One computation that can be repeated with changes: what a diagnosis works on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arithmetic.codecs import decode
+from .execution import Execution, execution_of
+from .matrices import as_array, checked, compute, extras, prepared, rounded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..record import Instruction
+
+    Array = NDArray[Any]
+
+__all__ = ["Case", "reference_case"]
+
+
+class Case:
+    """An instruction with its inputs as checked codes, to be run again with some of them replaced.
+
+    Attributes:
+        execution, codes: the instruction with its modifiers and its inputs, by operand.
+        expected: the right D, as codes.
+        values: the inputs as they were given, where they were values.
+        turned: whether the D to compare with came as (N, M).
+    """
+
+    def __init__(self, execution: Execution, codes: dict[str, Array], values: Mapping[str, Array]) -> None:
+        self.execution, self.codes, self.values, self.turned = execution, codes, values, False
+        self.expected = self.run()
+
+    def run(self, **replaced: Array) -> Array:
+        """D's codes, with some inputs replaced."""
+        return compute(self.execution, {**self.codes, **replaced}, rearrange=True)
+
+    def run_as(self, execution: Execution) -> Array:
+        """D's codes when another execution gets the same inputs."""
+        return compute(execution, self.codes, rearrange=True)
+
+    def magnitude(self) -> Array:
+        """The sum of the magnitudes of all products and of C, for each element of D."""
+        execution = self.execution
+        a, b = (
+            np.abs(np.nan_to_num(decode(self.codes[x], execution.formats[x], execution.signed[x]).astype(np.float64)))
+            for x in "AB"
+        )
+        c = np.abs(np.nan_to_num(decode(self.codes["C"], execution.formats["C"]).astype(np.float64)))
+        if (
+            execution.rearranged["A"] is not None
+            or execution.rearranged["B"] is not None
+            or execution.sparsity
+            or execution.block_size
+        ):
+            scale = 1.0
+            for x in ("SA", "SB") if execution.block_size else ():
+                scale *= float(np.nan_to_num(decode(self.codes[x], execution.formats[x])).max(initial=0))
+            return c + float(np.max(a, initial=0)) * float(np.max(b, initial=0)) * scale * execution.inst.k
+        total: Array = a @ b + c
+        return total
+
+
+def reference_case(
+    inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike, bits: bool, rest: Mapping[str, Any]
+) -> Case:
+    """The `Case` of the arguments of `multiply`, or of `multiply_bits` if `bits`."""
+    options = dict(rest)
+    further = [options.pop(name, None) for name in ("index", "scale_a", "scale_b")]
+    flags = [bool(options.pop(name, False)) for name in ("clamp", "satfinite")]
+    execution = execution_of(inst, options.pop("wave", None), options, *flags)
+    given = {name: as_array(execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
+    codes = {name: (checked if bits else rounded)(execution, name, value) for name, value in given.items()}
+    codes |= extras(execution, *further)
+    return Case(execution, prepared(execution, codes), {} if bits else given)
