@@ -188,3 +188,15 @@ def test_the_integers_of_numpy_are_as_good_as_those_of_python():
     one = np.int64(1)
     assert operand.locate(i=one, k=np.uint8(1)) == operand.locate(i=1, k=1)
     assert operand.contents(one, one) == operand.contents(1, 1)
+
+
+def test_sparse_layouts_that_amd_tested_on_silicon_are_called_hardware_verified():
+    """hip-fpsan has the floating-point ones, and of RDNA4 there are AMD's integer tests too."""
+    for arch, tested in (("cdna3", 12), ("cdna4", 24), ("rdna4", 11)):
+        sparse = [inst for inst in mmacalc.instructions(arch) if inst.sparse]
+        verified = [inst for inst in sparse if not inst.integer or arch == "rdna4"]
+        assert len(verified) == tested
+        for inst in sparse:
+            words = {inst.operand(name).provenance for name in inst.operands}
+            assert words == {"hardware-verified" if inst in verified else "two sources agree"}
+            assert inst.provenance_of("cycles") == "two sources agree"

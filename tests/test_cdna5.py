@@ -1,12 +1,16 @@
 """CDNA5 (gfx1250) and gfx1251 against LLVM's lists and against closed forms of their layouts.
 
 The closed forms are transcribed from public descriptions of the CDNA5 ISA, not from the rules that they test.
-Notation: h = lane / 16, i = lane % 16, e the slot in the lane. No closed form of the SWMMAC operands A, B and
-index is public; they are checked for consistency only, and the product calls them unconfirmed.
+Notation: h = lane / 16, i = lane % 16, e the slot in the lane. Those of the SWMMAC operands A, B and index are AMD's
+hip-fpsan's (include/fpsan/amdgcn_swmmac_gfx1250.hpp), which was fitted to the builtins on gfx1250.
 """
 
 from __future__ import annotations
 
+from itertools import product
+
+import ml_dtypes
+import numpy as np
 import pytest
 
 import mmacalc
@@ -155,14 +159,88 @@ def test_every_element_has_bits_of_its_own_and_they_fill_the_registers():
         assert_bijective(operand)
 
 
-def test_the_index_of_a_sparse_a_lies_in_the_lane_of_its_data_and_fills_its_registers():
-    for inst in ALL:
-        if inst.sparse:
-            data, index = inst.operand("A"), inst.operand("K")
-            assert index.provenance == data.provenance == inst.operand("B").provenance == "unconfirmed"
-            assert index.registers == inst.k // 64
-            assert index.table()["lane"].tolist() == data.table()["lane"].tolist()
-            assert index.table()["item"].tolist() == data.table()["item"].tolist()
+SPARSE = [inst for inst in ALL if inst.sparse]
+
+
+def hip_fpsan(inst):
+    """What hip-fpsan says of an SWMMAC, for a row or column 0: where compressed value c of A is, as (lane, slot),
+    where its index is, as (lane, bit), and where B's element k is. c, k: hip-fpsan's numbers, which are not ours."""
+    bits, count = (8, 64) if inst.k == 128 else (16, 32)
+    a = {c: (16 * (c >> 1 & 1), 2 * (c >> 2) + (c & 1)) for c in range(count)}
+    if bits == 8:
+        index = {c: (16 * (c // 32), 32 * (c // 2 & 1) + 4 * (c // 4 % 8) + 2 * (c & 1)) for c in range(count)}
+    else:
+        index = {c: (16 * (c >> 4), 16 * (c >> 1 & 1) + 4 * (c >> 2 & 3) + 2 * (c & 1)) for c in range(count)}
+    b = {k: (16 * (k >> 2 & 1), k & 3 | k >> 3 << 2) for k in range(2 * count)}
+    return a, index, b
+
+
+@pytest.mark.parametrize("inst", SPARSE, ids=ids)
+def test_every_stored_value_meets_the_element_of_b_that_silicon_multiplies_it_by(inst):
+    """For every slot of A and every value of its index: the bits that hold the index, and the slot of B that is
+    read. Only this can be seen in a product; it does not depend on how k is counted."""
+    width = inst.format("A").bits
+    a, index, b = hip_fpsan(inst)
+    for row, (c, (lane, slot)) in product((0, 15), a.items()):
+        bit = (slot - slot % 2) * width  # a Location is that of a pair
+        here = inst.operand("A").contents(bit // 32, lane + row)
+        k = min(element.col for element in here if element.lsb == bit % 32)
+        (at,) = inst.operand("K").locate(i=row, k=k)
+        assert (at.lane - row, 32 * at.register + at.lsb + 2 * (slot % 2)) == index[c]
+        for position in range(4):
+            (at,) = inst.operand("B").locate(j=row, k=k + position)
+            assert (at.lane - row, at.item) == b[4 * (c // 2) + position]
+
+
+@pytest.mark.parametrize("inst", SPARSE, ids=ids)
+def test_a_sparse_product_of_silicons_registers_is_right(inst):
+    """Registers of A, B and index filled as hip-fpsan's tests fill them give the product of its matrices."""
+    rng = np.random.default_rng(inst.opcode)
+    a, index, b = hip_fpsan(inst)
+    matrix_a = rng.integers(-2, 3, (16, len(a)))
+    matrix_b = rng.integers(-2, 3, (len(b), 16))
+    position = np.sort(np.stack([rng.permuted(np.tile(range(4), (16, 1)), axis=1)[:, :2] for _ in range(len(a) // 2)]))
+    position = position.transpose(1, 0, 2).reshape(16, len(a))
+    expected = np.zeros((16, 16), int)
+    for c in range(len(a)):
+        expected += matrix_a[:, c, None] * matrix_b[4 * (c // 2) + position[:, c]]
+    files = {}
+    for name, matrix, places in (("A", matrix_a.T, a), ("B", matrix_b, b)):
+        codes = encoded(inst.format(name), matrix)
+        lanes = np.zeros((32, len(places) // 2), codes.dtype)
+        for key, (lane, slot) in places.items():
+            lanes[lane : lane + 16, slot] = codes[key]
+        files[name] = np.ascontiguousarray(lanes).view(np.uint32).T
+    words = np.zeros((inst.operand("K").registers, 32), np.uint32)
+    for c, (lane, bit) in index.items():
+        words[bit // 32, lane : lane + 16] |= position[:, c].astype(np.uint32) << np.uint32(bit % 32)
+    signs = {"neg": 3} if inst.integer else {}
+    d = inst.execute(files["A"], files["B"], index=words, **signs)
+    found = np.ascontiguousarray(d.T).view(RESULTS[inst.format("D").name])[:, :8]
+    for lane in range(32):
+        assert found[lane].astype(int).tolist() == expected[8 * (lane // 16) : 8 * (lane // 16) + 8, lane % 16].tolist()
+
+
+RESULTS = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i32": np.int32}
+INPUTS = {
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
+    "iu8": np.int8,
+}  # fmt: skip
+
+
+def encoded(form, matrix):
+    values = matrix.astype(INPUTS[form.name])
+    return values.view(f"u{values.itemsize}")
+
+
+def test_the_sparse_patterns_are_those_of_the_notation():
+    for name, run, b_run in (("v_swmmac_f32_16x16x64_f16", 4, 16), ("v_swmmac_f32_16x16x128_fp8_fp8", 8, 32)):
+        inst = mmacalc.instruction("gfx1250", name)
+        assert inst.operand("A").pattern == "i (c g q p) -> lane (g i), item (c q *s)"
+        assert inst.operand("B").pattern == "(c g e) j -> lane (g j), item (c e)"
+        assert inst.operand("K").pattern == "i (c g q p) -> lane (c i), item (g q *s)"
+        assert (inst.operand("A").sizes["q"], inst.operand("B").sizes["e"]) == (run, b_run)
+        assert not inst.notes
 
 
 # --- the rest -----------------------------------------------------------------------------------------------
@@ -182,11 +260,16 @@ def test_cycles_follow_the_formats_and_are_called_unconfirmed():
         assert inst.provenance == inst.provenance_of("cycles") == "unconfirmed"
 
 
-def test_only_8_bit_chunks_and_sparse_operands_are_unconfirmed_layouts():
-    for inst in DENSE:
-        doubtful = inst.format("A").bits == 8 and inst not in F8F6F4
-        assert inst.operand("A").provenance == ("unconfirmed" if doubtful else "two sources agree")
-        assert inst.operand("D").provenance == "two sources agree"
+def test_layouts_that_amd_tested_on_silicon_say_so_and_only_8_bit_chunks_are_unconfirmed():
+    """hip-fpsan has no integer instructions of gfx1250; k of a dense 8-bit A or B cannot be seen in a product."""
+    for inst in ALL:
+        tested = "two sources agree" if inst.integer else "hardware-verified"
+        for name in inst.operands:
+            doubtful = inst in DENSE and inst.format("A").bits == 8 and inst not in F8F6F4 and name in "AB"
+            doubtful = doubtful or (name == "D" and inst.name == "v_swmmac_bf16f32_16x16x64_bf16")
+            assert inst.operand(name).provenance == ("unconfirmed" if doubtful else tested), inst.name
+    for inst in mmacalc.instructions("gfx1251"):
+        assert {inst.provenance_of(name) for name in inst.operands} <= {"two sources agree", "unconfirmed"}
 
 
 def test_formats_and_scales_are_chosen_by_name_and_by_the_classic_spelling():

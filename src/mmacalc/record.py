@@ -283,10 +283,14 @@ class Instruction:
         >>> import mmacalc
         >>> inst = mmacalc.instruction("gfx1250", "v_wmma_f32_16x16x64_fp8_fp8")
         >>> inst.provenance_of("A"), inst.provenance_of("D"), inst.provenance_of("cycles")
-        ('unconfirmed', 'two sources agree', 'unconfirmed')
+        ('unconfirmed', 'hardware-verified', 'unconfirmed')
         """
         if part in self.unconfirmed:
             return "unconfirmed"
+        kind = "sparse" if self.sparse else "scale" if self.scaled else "dense"
+        tested = self.architecture.facts.get("layouts_on_hardware", {}).get(kind, ())
+        if part in self.operands and self.formats.get("A") in tested:
+            return "hardware-verified"
         return "assumed" if part in self.architecture.facts.get("assumed", ()) else self._stated
 
     def format_names(self, operand: str) -> set[str]:

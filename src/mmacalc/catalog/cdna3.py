@@ -2,7 +2,8 @@
 
 Lines: (name, opcode, (M, N, K, blocks), (A, B, C, D), cycles, VALU co-execution cycles, "features").
 Source: AMD's Matrix Instruction Calculator 1.3.2; opcodes, register counts and aliases also LLVM 22.1.8.
-Its fp8 and bf8 are the FNUZ formats. Opcodes 0x55 to 0x57 of the i8 lines are LLVM's: AMD's tool prints 0x54.
+AMD's hip-fpsan compares
+the SMFMAC layouts with gfx942 silicon (docs/gfx94x-coverage-audit.md there). Its fp8 and bf8 are the FNUZ formats. Opcodes 0x55 to 0x57 of the i8 lines are LLVM's: AMD's tool prints 0x54.
 """
 
 ARCHITECTURES = (
@@ -21,6 +22,8 @@ ARCHITECTURES = (
         # The MI300X, whose published peaks the cycle counts reproduce (1307.4 TFLOPS of FP16).
         "compute_units": 304,
         "clock_ghz": 2.1,
+        # hip-fpsan's tests smfmac_cdna3_test.cpp.
+        "layouts_on_hardware": {"sparse": ("f16", "bf16", "e4m3fnuz", "e5m2fnuz")},
     },
 )
 

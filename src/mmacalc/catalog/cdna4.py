@@ -9,7 +9,7 @@ default, two 8-bit operands; "narrow_cycles": (bits, cycles) is for operands tha
 "block_size" is the number of consecutive k that one scale multiplies.
 
 Source: CDNA4 ISA guide tables 28 and 33 (FP64 4x4x4 corrected: docs/isa-errata.md); opcodes, register counts and
-aliases also LLVM 22.1.8. No public source states the VALU co-execution cycles: they follow CDNA3's rule (the
+aliases also LLVM 22.1.8; AMD's hip-fpsan compares the SMFMAC layouts with gfx950 silicon. No public source states the VALU co-execution cycles: they follow CDNA3's rule (the
 cycles less 4, sparse less 8), so the record says "assumed".
 """
 
@@ -30,6 +30,8 @@ ARCHITECTURES = (
         "compute_units": 256,
         "clock_ghz": 2.4,
         "assumed": ("valu_cycles",),
+        # hip-fpsan's test mfma_gfx950_smfmac_test.cpp.
+        "layouts_on_hardware": {"sparse": ("f16", "bf16", "e4m3", "e5m2")},
         "format_fields": {"A": "cbsz", "B": "blgp"},
         # The fields that choose among scales, with the number of their values: bit 0 for A, bit 1 for B.
         "scale_fields": {"opsel": 4, "op_sel_hi": 4},

@@ -2,6 +2,7 @@
 
 Lines: (name, opcode, (M, N, K, blocks), (A, B, C, D), cycles, VALU co-execution cycles, "features").
 Source: AMD's Matrix Instruction Calculator 1.3.2; opcodes and register counts also LLVM 22.1.8.
+AMD's hip-fpsan compares the SWMMAC layouts with gfx1201 silicon, in wave32 and wave64.
 """
 
 ARCHITECTURES = (
@@ -20,6 +21,8 @@ ARCHITECTURES = (
         # The Radeon RX 9070 XT (two compute units in a WGP): 195 TFLOPS of FP16, as published.
         "compute_units": 64,
         "clock_ghz": 2.97,
+        # hip-fpsan's tests swmmac_gfx12_*_test.cpp, and AMD's integer tests of rocjitsu's corpus (int_isa_rdna4_*).
+        "layouts_on_hardware": {"sparse": ("f16", "bf16", "e4m3", "e5m2", "iu8", "iu4")},
     },
 )
 

@@ -33,10 +33,17 @@ A = "b (v i) (c g w e) -> lane (*r w g b i), item (v c e)"
 B = "b (c g w e) j -> lane (*r w g b j), item (c e)"
 A_SPARSE = "b (v i) (c g w q p) -> lane (*r w g b i), item (v c q *s)"
 INDEX = "b (v i) (c g w q p) -> lane (*r w g b i), item (set v c q *s)"
+INDEX_BY_CHUNK = "b (v i) (c g w q p) -> lane (*r w c b i), item (set v g q *s)"
 RESULT = "(bh bl) (v m w h) j -> lane (w m bl j), item (bh v h opsel)"
 SCALE_A = "b i (kb g p) -> lane (half g i), item (byte kb)"
 SCALE_B = "b (kb g p) j -> lane (half g j), item (byte kb)"
 A_BROADCAST = "(b bp) i (c g w e) -> lane (w g b abid i), item (c e)"
+
+# Bits of the consecutive k that a lane holds before the next group of lanes has its turn: of A, C, D and a dense B, and
+# of a sparse B. On CDNA5 the index of a lane's c-th chunk of A is in the c-th half of the wave, g choosing its bits.
+# Source of the last row: AMD's hip-fpsan (amdgcn_swmmac_gfx1250.hpp), which was "pinned empirically" on gfx1250.
+CHUNK_BITS = {"mfma": (128, 128), "wmma-wave": (64, 128), "wmma-wave32": (128, 256)}
+INDEX_TEXTS = {"wmma-wave32": INDEX_BY_CHUNK}
 
 AXES = {
     "A": ("block", "i", "k"), "B": ("block", "k", "j"), "K": ("block", "i", "k"),
@@ -100,7 +107,8 @@ def _sparse(shape: Shape, operand: str, sizes: dict[str, int], bits: int, fields
     chosen = fields.get("opsel", 0)
     if shape.architecture.layout == "mfma":
         chosen = index_set(fields.get("cbsz", 0), fields.get("abid", 0))
-    return packed(_layout(INDEX, AXES["K"], tuple(sizes.items())), 2, {"set": chosen % sizes["set"]}, merge=2)
+    text = INDEX_TEXTS.get(shape.architecture.layout, INDEX)
+    return packed(_layout(text, AXES["K"], tuple(sizes.items())), 2, {"set": chosen % sizes["set"]}, merge=2)
 
 
 def _scale(shape: Shape, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
@@ -143,8 +151,7 @@ def input_sizes(shape: Shape, operand: str, wave: int, bits: int) -> dict[str, i
     sizes = {"b": shape.blocks, "v": rows // lanes_of_rows, "i": lanes_of_rows, "w": 1, "r": 1, "c": 1}
     if family == "wmma-replicated":
         return {**sizes, "r": wave // 16, "g": 1, "e": stored}
-    wide = family != "wmma-wave" or (shape.sparse and operand == "B")
-    chunk = 32 if bits == 6 else (128 if wide else 64) // bits
+    chunk = 32 if bits == 6 else CHUNK_BITS[family][shape.sparse and operand == "B"] // bits
     groups = 64 // (lanes_of_rows * shape.blocks) if family == "mfma" else 2
     run = min(stored // groups, chunk)
     sizes.update(g=groups, e=run, c=stored // (groups * run))
