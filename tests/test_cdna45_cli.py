@@ -134,9 +134,12 @@ def test_pages_that_amds_tool_does_not_have_name_the_intrinsic_and_the_arithmeti
 
 
 def test_what_nobody_has_confirmed_is_said_in_text_and_json():
-    index = ["-a", "gfx1250", "-i", "v_swmmac_f32_16x16x128_fp8_fp8", "-k", "-g", "-I", "3", "-K", "100"]
-    assert lines(*index)[2:] == ["Provenance: the layout of K is unconfirmed", "K[3][100] = v1{19}.[7:4]"]
-    assert json.loads(answer([*index, "--json"]).out)["provenance"] == "unconfirmed"
+    doubtful = ["-a", "gfx1250", "-i", "v_wmma_f32_16x16x64_fp8_fp8", "-A", "-g", "-I", "3", "-K", "20"]
+    assert lines(*doubtful)[2:] == ["Provenance: the layout of A is unconfirmed", "A[3][20] = v1{19}.[7:0]"]
+    assert json.loads(answer([*doubtful, "--json"]).out)["provenance"] == "unconfirmed"
+    index = ["-a", "gfx1250", "-i", "v_swmmac_f32_16x16x128_fp8_fp8", "-k", "-g", "-I", "3", "-K", "40"]
+    assert lines(*index)[2:] == ["K[3][40] = v1{3}.[11:8]"]
+    assert json.loads(answer([*index, "--json"]).out)["provenance"] == "hardware-verified"
     page = lines("-a", "gfx1250", "-i", "v_wmma_f32_16x16x64_fp8_fp8", "-d")
     doubts = page[page.index("    Provenance:") + 1 : page.index("    Compiler intrinsic:")]
     expected = ["Execution cycles: unconfirmed", "Layout of A: unconfirmed", "Layout of B: unconfirmed"]
