@@ -6,6 +6,10 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "src"))
 
+if sys.version_info < (3, 10):  # noqa: UP036 (older ones stop at the package's syntax)
+    sys.stderr.write("mmacalc needs Python 3.10 or later; this is %d.%d\n" % sys.version_info[:2])  # noqa: UP031
+    sys.exit(2)
+
 from mmacalc.cli import main
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import cache
 
 import pytest
 
@@ -14,9 +15,13 @@ _PADDING = " ".join(["0x34 0x12 0x80 0xbf"] * 4)
 _END, _END_TEXT = "0x21 0x43 0x80 0xbf", "s_nop 0x4321"
 
 
+@cache
 def tool(name):
-    """The path of an LLVM 22 tool."""
+    """The path of an LLVM 22 tool, called llc-22 (Debian, LLVM's packages) or llc (others)."""
     found = shutil.which(f"{name}-{VERSION}")
+    if found is None and (plain := shutil.which(name)):
+        version = subprocess.run([plain, "--version"], capture_output=True, text=True).stdout
+        found = plain if re.search(rf"(version|LLD) {VERSION}\.", version) else None
     if found is None:
         pytest.fail(
             f"{name}-{VERSION} is not installed (apt install llvm-22 clang-22 lld-22); this test compares with it"
