@@ -173,7 +173,7 @@ def test_find_looks_across_architectures():
         (lambda a: a.instruction.operand("A", cbsz="1"), "cbsz = '1' should be a number"),
         (lambda a: a.instruction.operand("A", cbsz=1, abid=2), "ABID of .* with CBSZ 1 is 0 or 1; got 2"),
         (lambda a: a.instruction.operand("A", blpg=1), "Did you mean blgp"),
-        (lambda a: a.instruction.operand("A", wave="64"), "no wave size '64'; it has 64"),
+        (lambda a: a.instruction.operand("A", wave="64"), "wave = '64' should be a whole number"),
         (lambda a: a.instruction.operand("E"), "no operand 'E'; it has A, B, C, D"),
     ],
 )

@@ -117,7 +117,7 @@ def chosen(choice: str, name: str) -> int:
     >>> chosen("f8f6f4", "fp6"), chosen("f8f6f4", "2"), chosen("scale", "e4m3")
     (2, 2, 2)
     """
-    if name.isdecimal():
+    if name.isdecimal() and len(name) < 10:
         return int(name)
     offered = CHOICES[choice]
     meant = ALIASES.get(name.lower(), name.lower())

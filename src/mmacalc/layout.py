@@ -29,6 +29,7 @@ from __future__ import annotations
 from itertools import product
 from math import prod
 
+from .checks import arguments_checked
 from .errors import Error
 
 TYPE_CHECKING = False
@@ -62,6 +63,7 @@ class Layout:
         "_backward", "_forward", "_offsets", "_strides",
     )  # fmt: skip
 
+    @arguments_checked
     def __init__(self, text: str, axes: Sequence[str], sizes: Mapping[str, int]) -> None:
         left, right = _parse(text)
         if len(left) != len(axes):

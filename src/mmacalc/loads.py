@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 from .catalog import entry
+from .checks import arguments_checked
 from .errors import Error
 from .layout import Layout
 
@@ -98,6 +99,7 @@ class Step(namedtuple("Step", "load number first_register groups")):
         return tuple(range(start, start + self.load.elements) for start in starts)
 
 
+@arguments_checked
 def transpose_loads(arch: str) -> tuple[TransposeLoad, ...]:
     """The loads of an architecture that transpose, in the order of their opcodes; empty if it has none.
 

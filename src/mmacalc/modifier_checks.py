@@ -68,15 +68,15 @@ def resolved(instruction: Instruction, modifiers: Mapping[str, int | str]) -> di
     result: dict[str, int] = {}
     for given, value in modifiers.items():
         name = synonyms.get(given, given)
-        if name in result and result[name] != value:
-            raise Error(f"{name} of {instruction.name} is given twice: {result[name]} and {value}")
         if isinstance(value, str):
             if name not in choices:
                 raise Error(
                     f"{given} = '{value}' should be a number: {instruction.name} has no formats to choose by it"
                 )
             value = chosen(instruction.formats[choices[name]], value)
-        result[name] = whole(given, value)
+        number = whole(given, value)
+        if result.setdefault(name, number) != number:
+            raise Error(f"{name} of {instruction.name} is given twice: {result[name]} and {number}")
     return result
 
 

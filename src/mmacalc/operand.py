@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from .checks import arguments_checked
 from .errors import Error
 from .modifier_checks import whole
 from .rules import place
@@ -163,6 +164,7 @@ class Operand:
                 found.append(Element(row, col, block, first, last - first + 1))
         return tuple(found)
 
+    @arguments_checked
     def table(self) -> NDArray[Any]:
         """Every element's location: a structured NumPy array with fields lane, item, register and lsb.
 

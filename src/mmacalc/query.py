@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 from .catalog import entry, every_instruction
+from .checks import arguments_checked
 from .errors import Error
 from .modifiers import negated
 
@@ -142,6 +143,7 @@ def holdings(operand: Operand, register: int, lane: int) -> Iterator[tuple[Eleme
         yield element, sign(operand, element.lsb)
 
 
+@arguments_checked
 def find(
     arch: str | None = None,
     m: int | None = None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from . import modifier_checks
+from .checks import arguments_checked
 from .errors import Error, did_you_mean
 from .formats import CHOICES, named
 from .operand import Element, Location, Operand
@@ -64,6 +65,7 @@ class Architecture:
     def __repr__(self) -> str:
         return f"Architecture({self.name!r})"
 
+    @arguments_checked
     def wave(self, wave: int | None) -> int:
         """The wave size meant by `wave`; None or 0 is the default.
 
@@ -187,6 +189,7 @@ class Instruction:
         """
         return self.throughput()
 
+    @arguments_checked
     def throughput(self, **modifiers: int | str) -> int:
         """The same under modifiers, which matter where the cycles depend on the formats.
 
@@ -197,6 +200,7 @@ class Instruction:
         >>> mmacalc.instruction("mi355x", "v_mfma_f32_32x32x64_f8f6f4").throughput(cbsz="fp4", blgp="fp4")
         16384
         """
+        self.check_modifiers(None, self.resolved(modifiers))
         cycles = self.cycles_for(**modifiers)
         if cycles is None:
             raise Error(f"the cycles of {self.name} on {self.architecture.title} are not known")
@@ -207,6 +211,7 @@ class Instruction:
         """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
         return "A" in self.formats and not self.format("A").is_float
 
+    @arguments_checked
     def format(self, operand: str, fields: Mapping[str, int | str] = {}) -> Format:
         """The number format of an operand's elements; K is a compression index.
 
@@ -224,6 +229,8 @@ class Instruction:
         """
         if operand == "K":
             return named("index")
+        if operand not in self.formats:
+            raise Error(f"{self.name} has no operand {operand!r}; it has {', '.join(self.operands)}")
         name = self.formats[operand]
         if name in CHOICES:
             field = self.architecture.format_fields[operand]
@@ -239,6 +246,7 @@ class Instruction:
         fields = self.architecture.format_fields
         return {fields[operand]: operand for operand, name in self.formats.items() if name in CHOICES}
 
+    @arguments_checked
     def cycles_for(self, **modifiers: int | str) -> int | None:
         """How long the instruction occupies the unit under modifiers; None if not known.
 
@@ -277,6 +285,7 @@ class Instruction:
         doubts = [f"{part}: {why[part]}" for part in why] if isinstance(why, dict) else []
         return (*doubts, *(text for topic, text in notes.items() if topic in about))
 
+    @arguments_checked
     def provenance_of(self, part: str) -> str:
         """How sure one part is: an operand's layout, "cycles", "valu_cycles" or "arithmetic".
 
@@ -300,6 +309,7 @@ class Instruction:
 
     # --- operands ---
 
+    @arguments_checked
     def operand(self, name: str, wave: int | None = None, **modifiers: int | str) -> Operand:
         """One operand under modifiers.
 
@@ -332,6 +342,7 @@ class Instruction:
             self._operands[key] = Operand(self, upper, size, {k: v for k, v in fields.items() if v})
         return self._operands[key]
 
+    @arguments_checked
     def modifier_limits(self, wave: int | None = None, cbsz: int = 0) -> dict[str, tuple[int, ...]]:
         """The modifiers that the instruction has, with the values that each may take.
 
@@ -341,12 +352,14 @@ class Instruction:
         """
         return modifier_checks.limits(self, wave, cbsz)
 
+    @arguments_checked
     def index_sets(self, wave: int | None = None) -> int:
         """How many sets of compression indices fit in the index register (1 for a dense instruction)."""
         if "K" not in self.operands:
             return 1
         return place(self, "K", self.architecture.wave(wave), {}).layout.sizes["set"]
 
+    @arguments_checked
     def resolved(self, modifiers: Mapping[str, int | str]) -> dict[str, int]:
         """Modifiers under this architecture's names for them, with formats turned into the field's numbers.
 
@@ -362,6 +375,7 @@ class Instruction:
         """
         return modifier_checks.resolved(self, modifiers)
 
+    @arguments_checked
     def check_modifiers(self, wave: int | None, modifiers: Mapping[str, int]) -> None:
         """Refuse modifiers that the instruction lacks and values that it does not take.
 
@@ -384,16 +398,19 @@ class Instruction:
         """
         return import_module("mmacalc.arithmetic").numerics(self)
 
+    @arguments_checked
     def multiply(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: Any) -> NDArray[Any]:
         """D = A B + C on values, as the hardware rounds it: see `mmacalc.emulator.multiply`."""
         result: NDArray[Any] = import_module("mmacalc.emulator").multiply(self, a, b, c, **modifiers)
         return result
 
+    @arguments_checked
     def multiply_bits(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: Any) -> NDArray[Any]:
         """D = A B + C on raw encodings: see `mmacalc.emulator.multiply_bits`."""
         result: NDArray[Any] = import_module("mmacalc.emulator").multiply_bits(self, a, b, c, **modifiers)
         return result
 
+    @arguments_checked
     def execute(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: Any) -> NDArray[np.uint32]:
         """D = A B + C on register files: see `mmacalc.emulator.execute`."""
         result: NDArray[np.uint32] = import_module("mmacalc.emulator").execute(self, a, b, c, **modifiers)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 from importlib import import_module
 
+from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from ..record import Architecture, Instruction
 
@@ -162,6 +163,7 @@ def _load_all() -> None:
         _load(file)
 
 
+@arguments_checked
 def entry(name: str) -> Entry:
     """The catalog entry of an architecture, by name or alias, in either case.
 
@@ -194,6 +196,7 @@ def architectures() -> dict[str, tuple[str, ...]]:
     return {name: _entries[name].architecture.aliases for name in sorted(_entries)}
 
 
+@arguments_checked
 def instructions(arch: str) -> tuple[Instruction, ...]:
     """Every instruction of an architecture, in the order in which AMD's tool lists them.
 
@@ -203,6 +206,7 @@ def instructions(arch: str) -> tuple[Instruction, ...]:
     return entry(arch).instructions()
 
 
+@arguments_checked
 def instruction(arch: str, name: str) -> Instruction:
     """One instruction, by any name of the architecture and of the instruction.
 

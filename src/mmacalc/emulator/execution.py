@@ -36,8 +36,6 @@ class Execution:
     """An instruction, a wave size and modifiers. Immutable; built by `execution_of`."""
 
     def __init__(self, inst: Instruction, wave: int, fields: Mapping[str, int], saturate: bool) -> None:
-        if "A" not in inst.operands or "B" not in inst.operands:
-            raise Error(f"{inst.name} moves a matrix and computes nothing; multiply and execute are for products")
         inst.check_modifiers(wave, fields)
         self.inst, self.wave, self.fields, self.saturate = inst, wave, dict(fields), saturate
         self.formats: dict[str, Format] = {name: inst.format(name, fields) for name in (*"ABCD", *inst.operands)}
@@ -144,6 +142,8 @@ def execution_of(
     Raises:
         Error: a modifier that the instruction lacks, or a value that it does not take.
     """
+    if "A" not in inst.operands or "B" not in inst.operands:
+        raise Error(f"{inst.name} moves a matrix and computes nothing; multiply and execute are for products")
     size = inst.architecture.wave(wave)
     fields = {name: int(value) for name, value in inst.resolved(modifiers).items() if value}
     if clamp and inst.format("A").kind != "either":

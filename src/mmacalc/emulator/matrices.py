@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arithmetic.codecs import code_type, decode, decode_powers, encode, on_grid
 from ..arithmetic.models import MODELS, Numbers
+from ..checks import arguments_checked
 from ..errors import Error
 from .execution import Execution, execution_of
 from .sparse import compress, selected
@@ -35,6 +36,7 @@ SPOKEN = {
 }  # fmt: skip
 
 
+@arguments_checked
 def multiply(
     inst: Instruction,
     a: ArrayLike,
@@ -80,6 +82,7 @@ def multiply(
     return values if out.bits == 64 else values.astype(np.float32 if out.is_float else np.int32)
 
 
+@arguments_checked
 def multiply_bits(
     inst: Instruction,
     a: ArrayLike,
@@ -129,6 +132,7 @@ def multiply_bits(
     return compute(execution, prepared(execution, codes), rearrange=True)
 
 
+@arguments_checked
 def dot(inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modifiers: int | str) -> Array:
     """Many dot products, each as the instruction would compute it for one element of D.
 

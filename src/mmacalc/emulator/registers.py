@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks import arguments_checked
 from ..errors import Error
 from .execution import Execution, execution_of
 from .matrices import as_array, checked, compute
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["execute", "files", "gather", "scatter"]
 
 
+@arguments_checked
 def execute(
     inst: Instruction,
     a: ArrayLike,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from .forms import Form, chosen_formats, forms, spellings
 from .operands import Register
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Assembled", "assemble", "assemble_lines"]
 
 
+@arguments_checked
 def assemble(text: str, arch: str, wave: int | None = None) -> bytes:
     """The machine code of matrix instructions.
 

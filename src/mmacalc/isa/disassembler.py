@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from ..checks import arguments_checked
 from ..errors import Error
 from .forms import Form, forms
 from .lengths import words_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["disassemble", "instructions"]
 
 
+@arguments_checked
 def disassemble(code: bytes, arch: str, wave: int | None = None) -> str:
     """The assembly text of machine code, one line per instruction, as LLVM 22 prints it.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ..checks import arguments_checked
 from ..errors import Error
 from .access import Access, access, entry_of
 from .hazard_rules import ARCHITECTURES, BOOKS, Book
@@ -302,6 +303,7 @@ def judge_of(name: str) -> Judge:
     return _judges[name]
 
 
+@arguments_checked
 def wait_states(first: str, second: str, arch: str) -> WaitStates:
     """The wait states (independent instructions or nops) needed between two instructions.
 

@@ -1,0 +1,159 @@
+"""Arguments of public functions, checked by the annotations that the functions have anyway.
+
+`@arguments_checked` makes a wrong type an `Error` that names the argument, before the function runs:
+
+    >>> @arguments_checked
+    ... def rows(name: str, count: int | None = None, sparse: bool = False) -> None: ...
+    >>> rows("A", count="16")
+    Traceback (most recent call last):
+    mmacalc.errors.Error: rows(): count = '16' should be a whole number
+
+Checked are the words below, and unions of them; whatever else an annotation says is left to the function. NumPy's
+scalars are taken, and become Python's.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from operator import index
+
+from .errors import Error, did_you_mean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+__all__ = ["arguments_checked", "missing_package"]
+
+_REFUSED = object()
+PACKAGES = {"elftools": "pyelftools"}
+"""How the registry calls a package, where an import calls it otherwise."""
+
+
+def _whole(value: Any) -> Any:
+    try:
+        return index(value)
+    except TypeError:
+        return _REFUSED
+
+
+def _flag(value: Any) -> Any:
+    return bool(value) if type(value).__name__ in ("bool", "bool_") or value in (0, 1) else _REFUSED
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, float) else _whole(value)
+
+
+def _bytes(value: Any) -> Any:
+    return bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else _REFUSED
+
+
+def _mapping(value: Any) -> Any:
+    return value if hasattr(value, "keys") and hasattr(value, "__getitem__") else _REFUSED
+
+
+def _names(value: Any) -> Any:
+    return value if isinstance(value, (str, list, tuple)) and all(isinstance(name, str) for name in value) else _REFUSED
+
+
+class _Looked:
+    """The type of nothing, so that every value is looked at."""
+
+
+# What an annotation's word takes: its name in a message, the type that needs no further look, and what the value
+# becomes (or _REFUSED).
+WORDS: dict[str, tuple[str, type, Callable[[Any], Any]]] = {
+    "str": ("text", str, lambda value: str(value) if isinstance(value, str) else _REFUSED),
+    "int": ("a whole number", int, _whole),
+    "float": ("a number", float, _number),
+    "bool": ("True or False", bool, _flag),
+    "bytes": ("bytes, such as bytes.fromhex('0081ccd310250204')", bytes, _bytes),
+    "None": ("None", type(None), lambda _: _REFUSED),
+    "Mapping": ("a dictionary", dict, _mapping),
+    "Sequence[str]": ("a list or tuple of names", _Looked, _names),
+}
+
+
+class _Kind:
+    """What one parameter takes, read from its annotation; `words` is empty where anything may be given."""
+
+    def __init__(self, annotation: object) -> None:
+        text = str(annotation)
+        for brackets in ("[str, int | str]", "[str, int]", "[str, Any]"):
+            text = text.replace(f"Mapping{brackets}", "Mapping")
+        words = text.split(" | ")
+        self.words = [WORDS[word] for word in words] if all(word in WORDS for word in words) else []
+        self.types = frozenset(known for _, known, _ in self.words)
+
+    def taken(self, function: str, name: str, value: Any) -> Any:
+        """The value as the function gets it.
+
+        Raises:
+            Error: it is of another type.
+        """
+        for _, _, take in self.words:
+            if (found := take(value) if _single(value) else _REFUSED) is not _REFUSED:
+                return found
+        spoken = " or ".join(text for text, known, _ in self.words if known is not type(None))
+        raise Error(f"{function}(): {name} = {_shown(value)} should be {spoken}")
+
+
+def _single(value: Any) -> bool:
+    """Whether a value is no array (whose comparisons are arrays again), or one without axes."""
+    return not getattr(value, "shape", ())
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that refuses arguments of a wrong type, and names that it has no parameter for, with an `Error`."""
+    kinds: dict[str, _Kind] = {}
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    named_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    behind = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4)
+    rest = code.co_varnames[behind] if code.co_flags & 8 else ""
+    qualified = function.__qualname__
+    spoken = qualified.removesuffix(".__init__").rpartition(".")[2]
+
+    def refuse_name(name: str) -> Error:
+        known = [each for each in (*names, *named_only) if each != "self"]
+        return Error(f"{spoken}() has no argument '{name}'.{did_you_mean(name, known)} It takes: {', '.join(known)}")
+
+    @wraps(function)
+    def called(*args: P.args, **given: P.kwargs) -> R:
+        if not kinds:
+            kinds.update({name: _Kind(text) for name, text in function.__annotations__.items()})
+        for at, (name, value) in enumerate(zip(names, args)):
+            kind = kinds.get(name)
+            if kind and kind.words and type(value) not in kind.types:
+                args = (*args[:at], kind.taken(spoken, name, value), *args[at + 1 :])  # type: ignore[assignment]
+        for name, value in given.items():
+            if name not in names and name not in named_only and not rest:
+                raise refuse_name(name)
+            kind = kinds.get(name) or kinds.get(rest)
+            if kind and kind.words and type(value) not in kind.types:
+                given[name] = kind.taken(spoken, name, value)
+        try:
+            return function(*args, **given)
+        except ModuleNotFoundError as missing:
+            raise missing_package(missing) from missing
+
+    return called
+
+
+def missing_package(missing: ModuleNotFoundError) -> Error | ModuleNotFoundError:
+    """The error for a package that is not installed: which, and how to install it. One of our own stays as it is."""
+    package = (missing.name or "").partition(".")[0]
+    if package in ("", "mmacalc"):
+        return missing
+    name = PACKAGES.get(package, package)
+    return Error(f"this needs the Python package {name}, which is not installed: python3 -m pip install {name}")

@@ -1,0 +1,88 @@
+"""A wrong argument of the public API is an mmacalc.Error, whatever its type."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import mmacalc
+
+MFMA = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+SQUARE = np.ones((16, 16))
+RIGHT = {  # for each function, arguments that it answers
+    mmacalc.instruction: {"arch": "gfx942", "name": "v_mfma_f32_16x16x16_f16"},
+    mmacalc.instructions: {"arch": "gfx942"},
+    mmacalc.find: {"arch": "gfx942", "m": 16, "n": 16, "k": 16, "blocks": 1, "a": "f16", "b": "f16", "c": "f32",
+                   "d": "f32", "sparse": False, "opcode": 77, "intrinsic": "mfma", "name": "mfma"},
+    mmacalc.assemble: {"text": ".long 1", "arch": "gfx942", "wave": 64},
+    mmacalc.disassemble: {"code": bytes(4), "arch": "gfx942", "wave": 64},
+    mmacalc.wait_states: {"first": "s_nop 0", "second": "s_nop 0", "arch": "gfx942"},
+    mmacalc.Layout: {"text": "i -> lane (i)", "axes": ("i",), "sizes": {"i": 4}},
+    MFMA.operand: {"name": "A", "wave": 64, "cbsz": 0, "blgp": 0, "abid": 0, "neg": 0, "opsel": 0},
+    MFMA.format: {"operand": "A", "fields": {}},
+    MFMA.throughput: {"cbsz": 0},
+    MFMA.cycles_for: {"cbsz": 0},
+    MFMA.modifier_limits: {"wave": 64, "cbsz": 0},
+    MFMA.index_sets: {"wave": 64},
+    MFMA.provenance_of: {"part": "A"},
+    MFMA.resolved: {"modifiers": {"cbsz": 0}},
+    MFMA.check_modifiers: {"wave": 64, "modifiers": {"cbsz": 0}},
+    MFMA.operand("A").locate: {"i": 3, "k": 1, "block": 0},
+    MFMA.operand("A").contents: {"register": 0, "lane": 3},
+    MFMA.multiply: {"a": SQUARE, "b": SQUARE, "c": SQUARE, "wave": 64, "clamp": False, "satfinite": False, "cbsz": 0},
+}  # fmt: skip
+ONLY_WORDS = {"arch", "name", "text", "first", "second", "part", "operand", "intrinsic", *"abcd"}
+JUNK = [None, 3, -1, 1 << 80, 1.5, "x", "9" * 5000, "\0\ud800", b"x", [64], {}, (), object(), np.array([1, 2]),
+        np.ones((2, 2)), np.float32(1.5), float("nan"), 1j, MFMA, mmacalc]  # fmt: skip
+CASES = [(function, name) for function, given in RIGHT.items() for name in given]
+
+
+def spoken(part):
+    return getattr(part, "__name__", part)
+
+
+@pytest.mark.parametrize(("function", "name"), CASES, ids=spoken)
+def test_an_argument_of_any_type_is_answered_or_an_error(function, name):
+    function(**RIGHT[function])
+    for junk in JUNK:
+        with contextlib.suppress(mmacalc.Error):
+            function(**{**RIGHT[function], name: junk})
+
+
+TEXTS = [(function, name) for function, name in CASES if name in ONLY_WORDS and function != MFMA.multiply]
+
+
+@pytest.mark.parametrize(("function", "name"), TEXTS, ids=spoken)
+@pytest.mark.parametrize("junk", [3, b"x", [], np.array([1, 2])], ids=repr)
+def test_what_should_be_text_is_refused_by_name(function, name, junk):
+    with pytest.raises(mmacalc.Error, match=f"{name} = .* should be text"):
+        function(**{**RIGHT[function], name: junk})
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda: mmacalc.find(m="x"), r"find\(\): m = 'x' should be a whole number"),
+        (lambda: mmacalc.find(sparse="yes"), r"find\(\): sparse = 'yes' should be True or False"),
+        (lambda: mmacalc.find(inrtinsic="mfma"), r"find\(\) has no argument 'inrtinsic'. Did you mean intrinsic\?"),
+        (lambda: MFMA.throughput(blpg=4), "no modifier 'blpg'. Did you mean blgp"),
+        (lambda: MFMA.format("X"), "has no operand 'X'; it has A, B, C, D"),
+        (lambda: MFMA.multiply(SQUARE, SQUARE, wave=np.array([1, 2])), r"multiply\(\): wave = .* whole number"),
+        (lambda: MFMA.multiply(SQUARE, SQUARE, clamp=np.array([1, 2])), r"multiply\(\): clamp = .* True or False"),
+    ],
+)
+def test_the_error_says_what_would_be_right(ask, says):
+    with pytest.raises(mmacalc.Error, match=says):
+        ask()
+
+
+def test_numpys_scalars_are_numbers_like_pythons():
+    assert MFMA.operand("A", wave=np.int32(64), cbsz=np.uint8(0)) is MFMA.operand("A", wave=64, cbsz=0)
+    assert mmacalc.find(arch="gfx942", m=np.int64(32), sparse=np.bool_(True))
+
+
+def test_a_message_is_one_line_that_a_terminal_can_show():
+    shown = str(mmacalc.Error("no '\x1b[31m\nred\udcff" + "x" * 20000 + "' here. Did you mean café?"))
+    assert shown.startswith(r"no '\x1b[31m\nred\xffxxx")
+    assert shown.endswith("xxx' here. Did you mean café?")
+    assert len(shown) < 200
