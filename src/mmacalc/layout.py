@@ -22,6 +22,26 @@ takes, is not a matter of the layout (see `mmacalc.rules.placement`).
 
 Why is this fast? Each digit belongs to one coordinate only. So a place is a sum of one-dimensional tables,
 lane(i, k) = lane_of_i[i] + lane_of_k[k], and a coordinate is likewise a sum over the places.
+
+Layouts can be inverted and composed (`inverse`, `compose`); both results are layouts again. With the A operand `a`
+from above, the inverse goes from registers to the matrix, and composed with the order of the matrix in memory it
+says which address each lane reads; composed with another operand's layout, where each element has to move:
+
+    >>> a = Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 16, "g": 4, "e": 4})
+    >>> a.inverse().pattern
+    '(g i) e -> i (i), k (g e)'
+    >>> row_major = Layout("i k -> address (i k)", ("i", "k"), {"i": 16, "k": 16})
+    >>> a.inverse().compose(row_major).pattern
+    '(g i) e -> address (i g e)'
+    >>> d = Layout("(m h) j -> lane (m j), item (h)", ("i", "k"), {"m": 4, "h": 4, "j": 16})
+    >>> d.inverse().compose(a).pattern
+    '(m j1 j0) h -> lane (j1 m h), item (j0)'
+
+How does this relate to other notations? Triton's LinearLayout sends each bit of (register, lane, warp) to an XOR of
+coordinate bits: it can swizzle, but every size is a power of two. A CuTe layout sends (thread, value) to an index by
+shape and stride: any size, but it is a function, so neither copies nor the other direction are written down. A
+pattern is a CuTe layout whose strides are products of the sizes of neighbouring digits, read in both directions:
+any size, copies and selectors, but no XOR. `linear` writes a pattern as Triton's bases, `cute` as shape:stride.
 """
 
 from __future__ import annotations
@@ -31,6 +51,7 @@ from math import prod
 
 from .checks import arguments_checked
 from .errors import Error
+from .layout_text import checked_digits, parse, printed_names, trimmed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,44 +86,54 @@ class Layout:
 
     @arguments_checked
     def __init__(self, text: str, axes: Sequence[str], sizes: Mapping[str, int]) -> None:
-        left, right = _parse(text)
-        if len(left) != len(axes):
-            raise Error(f"the pattern '{text}' has {len(left)} coordinates, but {len(axes)} axes: {', '.join(axes)}")
-        digits = {name.lstrip("*") for group in (*left, *right.values()) for name in group}
-        if missing := sorted(digits - set(sizes)):
-            raise Error(f"the pattern '{text}' has no size for: {', '.join(missing)}")
-        if empty := sorted(name for name in digits if sizes[name] < 1):
-            raise Error(f"the pattern '{text}' has digits without a value: {', '.join(empty)}; a size is 1 or more")
+        left, right = parse(text)
+        digits = checked_digits(text, left, right, axes, sizes)
         self.text = text
         self.axes = tuple(axes)
         self.sizes = {name: sizes[name] for name in sizes if name in digits}
         self.coordinates = left
         self.places = right
-        self.extents = tuple(prod(self.sizes[name] for name in group) for group in left)
-        self.spans = {place: prod(self.sizes[n.lstrip("*")] for n in names) for place, names in right.items()}
-        given, placed = {n for group in left for n in group}, {n for names in right.values() for n in names}
-        # Digits of the coordinates that do not change the place; digits at every value of which the same element
-        # is found; digits whose value an instruction field chooses.
-        self.shared = tuple(name for group in left for name in group if name not in placed)
-        self.replicated = tuple(name[1:] for names in right.values() for name in names if name[0] == "*")
-        self.selectors = tuple(n for names in right.values() for n in names if n[0] != "*" and n not in given)
+        self._sort_digits()
+        self._make_tables()
+
+    def _sort_digits(self) -> None:
+        """Which digits are shared, replicated or selectors, by the side that they are on."""
+        given = {name for group in self.coordinates for name in group}
+        placed = [name for names in self.places.values() for name in names]
+        self.shared = tuple([name for group in self.coordinates for name in group if name not in placed])
+        self.replicated = tuple([name[1:] for name in placed if name[0] == "*"])
+        self.selectors = tuple([name for name in placed if name[0] != "*" and name not in given])
+
+    def _make_tables(self) -> None:
+        """What each value of a coordinate adds to each place, and the other way round."""
+        left, right = self.coordinates, self.places
+        self.extents = tuple([prod([self.sizes[name] for name in group]) for group in left])
+        self.spans = {place: prod([self.sizes[n.lstrip("*")] for n in names]) for place, names in right.items()}
         self._strides = [_strides(names, self.sizes) for names in right.values()]
         self._offsets: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = {}
         self._forward = [[self._table(group, names) for names in right.values()] for group in left]
         self._backward = [[self._table(names, group) for group in left] for names in right.values()]
 
     def __repr__(self) -> str:
-        return f"Layout({self.pattern!r}, {self.trimmed_sizes})"
+        return f"Layout({self._text(whole=True)!r}, {self.axes!r}, {self.trimmed_sizes})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and self._identity == other._identity
+        """Two layouts are equal if they map alike: the names of digits, and how they are split, do not matter.
+
+        >>> one = Layout("i k -> lane (i), item (k)", ("i", "k"), {"i": 16, "k": 4})
+        >>> one == Layout("(u v) k -> lane (u v), item (k)", ("i", "k"), {"u": 2, "v": 8, "k": 4})
+        True
+        """
+        return isinstance(other, Layout) and self._mapping() == other._mapping()
 
     def __hash__(self) -> int:
-        return hash(self._identity)
+        return hash((self.axes, *self.spans.items(), *(table for rows in self._forward for table in rows)))
 
-    @property
-    def _identity(self) -> tuple[object, ...]:
-        return self.pattern, self.axes, tuple(self.trimmed_sizes.items())
+    def _mapping(self) -> tuple[object, ...]:
+        """All that `locate` and `contents` depend on."""
+        chosen = [name for name in self.selectors if self.sizes[name] > 1]
+        selectors = {name: (self.sizes[name], self.copy_offsets({name: 1})) for name in chosen}
+        return self.axes, self.extents, [*self.spans.items()], self._forward, self.copy_offsets({}), selectors
 
     @property
     def copies(self) -> int:
@@ -154,6 +185,15 @@ class Layout:
         """
         return {axis: dict(zip(self.places, rows)) for axis, rows in zip(self.axes, self._forward)}
 
+    def place_tables(self) -> dict[str, dict[str, tuple[int, ...]]]:
+        """For each place and each axis, what each value of that place adds to the coordinate.
+
+        >>> layout = Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 2, "g": 2, "e": 2})
+        >>> layout.place_tables()["lane"]
+        {'i': (0, 1, 0, 1), 'k': (0, 0, 2, 2)}
+        """
+        return {place: dict(zip(self.axes, rows)) for place, rows in zip(self.places, self._backward)}
+
     # --- backwards: places to coordinates -----------------------------------------------------------------
 
     def contents(self, place: Sequence[int], fields: Mapping[str, int] | None = None) -> tuple[tuple[int, ...], ...]:
@@ -186,6 +226,95 @@ class Layout:
             *(self._table(tuple(name for name in group if name in shared), group) for group in self.coordinates)
         )
 
+    # --- other layouts, and other notations ----------------------------------------------------------------
+
+    def inverse(self) -> Layout:
+        """The layout from places to coordinates: what was an axis is a place, and the other way round.
+
+        A replicated digit becomes a shared one (all its places hold the same element), a shared one a replicated
+        one. Of a selector the inverse knows the places only: whatever its field says, the element is the one that
+        the place holds when the field chooses that place.
+
+        >>> d = Layout("(m h) j -> lane (m j), item (h)", ("i", "j"), {"m": 4, "h": 4, "j": 16})
+        >>> d.inverse()
+        Layout('(m j) h -> i (m h), j (j)', ('lane', 'item'), {'m': 4, 'h': 4, 'j': 16})
+        """
+        groups = [f"({' '.join([name.lstrip('*') for name in names])})" for names in self.places.values()]
+        targets = [
+            f"{axis} ({' '.join([f'*{name}' if name in self.shared else name for name in group])})"
+            for axis, group in zip(self.axes, self.coordinates)
+        ]
+        return Layout(f"{' '.join(groups)} -> {', '.join(targets)}", tuple(self.places), self.sizes)
+
+    def compose(self, then: Layout) -> Layout:
+        """First this layout, then another one whose axes are the places of this one.
+
+        Digits are split where the two cut them differently. A replicated digit stays replicated unless `then`
+        shares it.
+
+        Raises:
+            Error: the axes of `then` are not the places of this layout, or their extents differ, or the digits
+                cannot be cut alike (6 as 2 times 3 against 3 times 2).
+
+        >>> a = Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 16, "g": 4, "e": 4})
+        >>> memory = Layout("item lane -> byte (lane item b)", ("item", "lane"), {"item": 4, "lane": 64, "b": 2})
+        >>> a.compose(memory).pattern
+        'i (g e) -> byte (g i e b)'
+        """
+        from .layout_algebra import composed
+
+        if not isinstance(then, Layout):
+            raise Error(f"a layout is followed by another Layout; got {then!r}")
+        return Layout(*composed(self, then))
+
+    def renamed(self, **names: str) -> Layout:
+        """The same layout with other names of axes and places; those not named keep theirs.
+
+        >>> Layout("i j -> lane (j), item (i)", ("i", "j"), {"i": 4, "j": 8}).renamed(i="k", item="register")
+        Layout('k j -> lane (j), register (k)', ('k', 'j'), {'k': 4, 'j': 8})
+        """
+        groups = [f"({' '.join(group)})" for group in self.coordinates]
+        places = [f"{names.get(place, place)} ({' '.join(digits)})" for place, digits in self.places.items()]
+        axes = tuple([names.get(axis, axis) for axis in self.axes])
+        return Layout(f"{' '.join(groups)} -> {', '.join(places)}", axes, self.sizes)
+
+    def linear(self) -> dict[str, tuple[tuple[int, ...], ...]]:
+        """The layout as Triton's LinearLayout: for each bit of each place, lowest first, the coordinates it adds.
+
+        The element at a place is the XOR of the bases of its set bits. A basis of zeros is a copy (or a selector).
+
+        Raises:
+            Error: a size that is no power of two, or a digit that is shared (several elements in one place).
+
+        >>> Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 4, "g": 2, "e": 2}).linear()
+        {'lane': ((1, 0), (2, 0), (0, 2)), 'item': ((0, 1),)}
+        """
+        from .layout_algebra import bases
+
+        return bases(self)
+
+    @arguments_checked
+    def cute(self, order: Sequence[str] = ()) -> str:
+        """The layout as CuTe's shape:stride, from (thread, value) to the index of an element in the matrix.
+
+        The last place is the value; those before it are the thread, the last of them fastest. In both, as in CuTe,
+        the first mode is the fastest.
+
+        Args:
+            order: the axes, the fastest in memory first; in their own order, and a block last, if left out. CuTe's
+                B is (N, K), so its layouts of B are those of order ("j", "k").
+
+        Raises:
+            Error: a digit that is shared, or an order that is not one of the axes.
+
+        >>> Layout("(h i) (c t e) -> lane (i t), item (c h e)", ("i", "k"),
+        ...        {"h": 2, "i": 8, "c": 2, "t": 4, "e": 2}).cute()
+        '((4,8),(2,2,2)):((32,1),(16,8,128))'
+        """
+        from .layout_algebra import shape_and_stride
+
+        return shape_and_stride(self, order)
+
     # --- the tables and the texts -------------------------------------------------------------------------
 
     def _table(self, source: tuple[str, ...], target: tuple[str, ...]) -> tuple[int, ...]:
@@ -200,7 +329,7 @@ class Layout:
     @property
     def trimmed_sizes(self) -> dict[str, int]:
         """The sizes of the digits that `pattern` names, under the names it gives them."""
-        names = self._printed_names()
+        names = printed_names(self)
         return {names[digit]: size for digit, size in self.sizes.items() if digit in names}
 
     @property
@@ -213,8 +342,11 @@ class Layout:
         ...        {"b": 1, "v": 1, "i": 16, "c": 1, "g": 4, "e": 4}).pattern
         'i (g e) -> lane (g i), item (e)'
         """
-        left, right = self._trimmed()
-        places = ", ".join(f"{place} ({' '.join(names)})" for place, names in right.items())
+        return self._text(whole=False)
+
+    def _text(self, whole: bool) -> str:
+        left, right = trimmed(self, whole)
+        places = ", ".join([f"{place} ({' '.join(names)})" for place, names in right.items()])
         return f"{' '.join(left)} -> {places}"
 
     @property
@@ -225,31 +357,9 @@ class Layout:
         >>> Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 16, "g": 4, "e": 4}).einops
         'i (g e) -> (g i) (e)'
         """
-        left, right = self._trimmed()
+        left, right = trimmed(self, whole=False)
         places = " ".join(f"({' '.join(name.lstrip('*') for name in names)})" for names in right.values())
         return f"{' '.join(left)} -> {places}"
-
-    def _printed_names(self) -> dict[str, str]:
-        """The digits worth printing, each with the name it prints under."""
-        names = {digit: digit for digit, size in self.sizes.items() if size > 1}
-        for axis, group in zip(self.axes, self.coordinates):
-            kept = [name for name in group if name in names]
-            if len(kept) == 1 and axis[0] not in names:
-                names[kept[0]] = axis[0]
-        return names
-
-    def _trimmed(self) -> tuple[list[str], dict[str, list[str]]]:
-        names = self._printed_names()
-        right = {
-            place: [n[: n.count("*")] + names[n.lstrip("*")] for n in digits if n.lstrip("*") in names]
-            for place, digits in self.places.items()
-        }
-        left = []
-        for axis, extent, group in zip(self.axes, self.extents, self.coordinates):
-            kept = [names[digit] for digit in group if digit in names]
-            if extent > 1 or axis != "block":
-                left.append(kept[0] if len(kept) == 1 else f"({' '.join(kept)})")
-        return left, right
 
 
 def _strides(names: tuple[str, ...], sizes: Mapping[str, int]) -> dict[str, int]:
@@ -259,44 +369,3 @@ def _strides(names: tuple[str, ...], sizes: Mapping[str, int]) -> dict[str, int]
         strides[name] = weight
         weight *= sizes[name.lstrip("*")]
     return strides
-
-
-def _parse(text: str) -> tuple[tuple[tuple[str, ...], ...], dict[str, tuple[str, ...]]]:
-    left_text, arrow, right_text = text.partition("->")
-    if not arrow:
-        raise Error(f"the pattern '{text}' has no arrow; it should read like 'i (g e) -> lane (g i), item (e)'")
-    left = tuple(_groups(left_text, text))
-    right: dict[str, tuple[str, ...]] = {}
-    for part in right_text.split(","):
-        place, _, digits = part.strip().partition(" ")
-        groups = _groups(digits, text)
-        if not place.isidentifier() or len(groups) != 1 or place in right:
-            raise Error(f"the pattern '{text}' should name each place once, with one group: lane (g i), item (e)")
-        right[place] = groups[0]
-    for side in ([n for group in left for n in group], [n.lstrip("*") for names in right.values() for n in names]):
-        if twice := {name for name in side if side.count(name) > 1}:
-            raise Error(f"the pattern '{text}' has {', '.join(sorted(twice))} twice on one side")
-    replicated = {name[1:] for names in right.values() for name in names if name[0] == "*"}
-    given = {name for group in left for name in group}
-    if wrong := sorted((replicated & given) | {name for name in given if name[0] == "*"}):
-        raise Error(f"the pattern '{text}' has {', '.join(wrong)} on the left; a replicated digit is on the right only")
-    return left, right
-
-
-def _groups(side: str, text: str) -> list[tuple[str, ...]]:
-    """Split `b (v i) k` into its groups."""
-    groups: list[tuple[str, ...]] = []
-    rest = side.strip()
-    while rest:
-        if rest[0] == "(":
-            inside, closed, rest = rest[1:].partition(")")
-            if not closed:
-                raise Error(f"the pattern '{text}' has an unclosed parenthesis")
-            groups.append(tuple(inside.split()))
-        else:
-            name, _, rest = rest.partition(" ")
-            groups.append((name,))
-        if wrong := [name for name in groups[-1] if not name.removeprefix("*").isidentifier()]:
-            raise Error(f"the pattern '{text}' has '{wrong[0]}' where the name of a digit should be")
-        rest = rest.strip()
-    return groups
