@@ -69,13 +69,7 @@ def _modifier(modifier, rng, mistakes):
 def _operand(slot, count, shared, rng, mistakes):
     kind = rng.random()
     if slot.constant and kind < 0.3:
-        # Of bf16, 1/(2 pi) is printed as a text that means another number, so its assembler takes 0x3e22 alone.
-        texts = (
-            {**constant_texts(slot.constant), 248: "0x3e22"}
-            if slot.constant == "bf16"
-            else constant_texts(slot.constant)
-        )
-        return rng.choice([*texts.values()])
+        return rng.choice([*constant_texts(slot.constant).values()])
     if slot.specials and kind < 0.45:
         return rng.choice([*slot.specials])
     file = slot.files[0] if len(slot.files) == 1 else shared if slot.name in "CD" else rng.choice(slot.files)

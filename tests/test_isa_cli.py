@@ -12,6 +12,7 @@ import pytest
 import mmacalc
 from llvm_mc import tool
 from mmacalc.cli import answer
+from mmacalc.isa.elf_machines import MACHINES
 from mmacalc.isa.objects import read, read_hexadecimal
 
 TEXT = "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1"
@@ -101,39 +102,113 @@ def test_disassemble_of_a_compiled_object_finds_the_matrix_instructions_that_obj
     expected = [line.split("//")[0].strip() for line in dumped.splitlines() if "v_mfma" in line]
     ours = answer(["disassemble", "-a", "gfx950", str(path)]).out.splitlines()
     assert expected
-    assert [line for line in ours if not line.startswith(".long")] == expected
+    assert ours[0] == "; section .text"
+    assert [line for line in ours[1:] if not line.startswith(".long")] == expected
+    assert answer(["disassemble", str(path)]).out.splitlines() == ours
     (tmp_path / "dump.txt").write_text(dumped)
-    assert answer(["disassemble", "-a", "gfx950", str(tmp_path / "dump.txt")]).out.splitlines() == ours
+    assert answer(["disassemble", "-a", "gfx950", str(tmp_path / "dump.txt")]).out.splitlines() == ours[1:]
 
 
-def test_an_object_for_something_else_is_refused_and_a_bundle_gives_the_object_asked_for(tmp_path):
-    line = "v_mfma_f32_16x16x1_4b_f32 v[0:15], v16, v17, v[0:15]"
-    objects = {}
-    for target in ("gfx942", "gfx950"):
-        command = [tool("llvm-mc"), "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "-filetype=obj"]
-        objects[target] = subprocess.run(command, input=f"{line}\n".encode(), check=True, capture_output=True).stdout
-    one, bundle = tmp_path / "kernel.o", tmp_path / "kernel.bundle"
-    one.write_bytes(objects["gfx942"])
-    assert answer(["disassemble", "-a", "mi300x", str(one)]).out == f"{line}\n"
-    assert "for gfx942, not for gfx90a" in answer(["disassemble", "-a", "gfx90a", str(one)]).err
+LINE = "v_mfma_f32_16x16x1_4b_f32 v[0:15], v16, v17, v[0:15]"
+
+
+def object_for(target, text=f"{LINE}\n"):
+    """What llvm-mc makes of a text for a target: an ELF object."""
+    command = [tool("llvm-mc"), "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "-filetype=obj"]
+    return subprocess.run(command, input=text.encode(), check=True, capture_output=True).stdout
+
+
+def bundle_of(objects):
+    """clang's offload bundle of objects by their targets."""
     entries, start = b"", 4096
     for target, content in objects.items():
-        name = f"hipv4-amdgcn-amd-amdhsa--{target}:xnack-".encode()
+        name = f"hipv4-amdgcn-amd-amdhsa--{target}".encode()
         entries += struct.pack("<3Q", start, len(content), len(name)) + name
         start += len(content)
     head = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", len(objects)) + entries
-    bundle.write_bytes(head.ljust(4096, b"\0") + b"".join(objects.values()))
-    for target in objects:
-        assert answer(["disassemble", "-a", target, str(bundle)]).out == f"{line}\n"
-    assert "it has gfx942, gfx950" in answer(["disassemble", "-a", "gfx90a", str(bundle)]).err
-    bundle.write_bytes(head[:60])
-    assert "damaged offload bundle" in answer(["disassemble", "-a", "gfx942", str(bundle)]).err
-    host = bytearray(objects["gfx942"])
+    return head.ljust(4096, b"\0") + b"".join(objects.values())
+
+
+@pytest.fixture
+def disassembled(tmp_path):
+    """The answer of `disassemble` for the content of a file."""
+
+    def of(content, *options):
+        path = tmp_path / "code"
+        path.write_bytes(content)
+        return answer(["disassemble", *options, str(path)])
+
+    return of
+
+
+def test_an_object_is_decoded_for_its_own_target_and_refused_for_another(disassembled):
+    code = object_for("gfx942")
+    shown = f"; section .text\n{LINE}\n"
+    assert disassembled(code).out == disassembled(code, "-a", "mi300x").out == shown
+    assert "for gfx942, not for gfx90a" in disassembled(code, "-a", "gfx90a").err
+    assert "for gfx1030, not for gfx942" in disassembled(object_for("gfx1030", "s_nop 0\n"), "-a", "gfx942").err
+    unknown, host = bytearray(code), bytearray(code)
+    unknown[48] = 0xFE
+    assert "does not know (machine 0xfe)" in disassembled(unknown, "-a", "gfx942").err
     host[18:20] = b"\x3e\0"
-    one.write_bytes(host)
-    assert "of another processor" in answer(["disassemble", "-a", "gfx942", str(one)]).err
-    one.write_text(f"{line}\n")
-    assert "no listing with the bytes" in answer(["disassemble", "-a", "gfx942", str(one)]).err
+    assert "of another processor" in disassembled(host, "-a", "gfx942").err
+    assert "no listing with the bytes" in disassembled(b"hello\n", "-a", "gfx942").err
+    assert "Give it with -a" in disassembled(b"BF810000\n").err
+
+
+def test_a_generic_object_says_which_gpus_it_runs_on(disassembled):
+    code = object_for("gfx9-4-generic")
+    assert "generic target gfx9-4-generic, which runs on gfx942, gfx950" in disassembled(code).err
+    assert "generic target gfx9-4-generic, which runs on gfx942, gfx950" in disassembled(code, "-a", "gfx90a").err
+    assert LINE in disassembled(code, "-a", "gfx942").out
+
+
+def test_every_machine_number_is_llvms():
+    known = subprocess.run(
+        [tool("llvm-mc"), "-triple=amdgcn", "-mcpu=help"], input="", capture_output=True, text=True
+    ).stderr
+    for number, target in MACHINES.items():
+        if f"  {target} " in known:  # LLVM 22 has given up gfx940 and gfx941
+            assert object_for(target, "s_nop 0\n")[48] == number, target
+        else:
+            assert target in ("gfx940", "gfx941")
+
+
+def test_every_executable_section_is_decoded_under_its_name(disassembled):
+    one, two = f"{LINE} cbsz:1", f"{LINE} cbsz:2"
+    text = f'{LINE}\n.section .text.a,"ax",@progbits\n{one}\n.section .text.b,"ax",@progbits\n{two}\n.data\n.long 1\n'
+    code = object_for("gfx942", text)
+    shown = f"; section .text\n{LINE}\n; section .text.a\n{one}\n; section .text.b\n{two}\n"
+    assert disassembled(code).out == shown
+    data = json.loads(disassembled(code, "--json").out)
+    assert [(row["section"], row["offset"]) for row in data["instructions"]] == [
+        (".text", 0), (".text.a", 0), (".text.b", 0),
+    ]  # fmt: skip
+    assert mmacalc.assemble(shown, "gfx942") == b"".join(mmacalc.assemble(each, "gfx942") for each in (LINE, one, two))
+    assert "none of its sections is executable and has content" in disassembled(object_for("gfx942", "\n")).err
+
+
+def test_a_section_beyond_the_end_of_the_file_is_damage(disassembled):
+    code = bytearray(object_for("gfx942"))
+    headers = struct.unpack_from("<Q", code, 40)[0]
+    count = struct.unpack_from("<H", code, 60)[0]
+    [text] = [at for at in range(headers, headers + 64 * count, 64) if struct.unpack_from("<Q", code, at + 8)[0] & 4]
+    struct.pack_into("<Q", code, text + 32, len(code))
+    assert "damaged ELF object: its section .text should end at byte" in disassembled(code).err
+
+
+def test_a_bundle_gives_the_object_asked_for_and_chooses_none_in_silence(disassembled):
+    objects = {f"{target}:xnack-": object_for(target) for target in ("gfx942", "gfx950")}
+    for target in ("gfx942", "gfx950"):
+        assert LINE in disassembled(bundle_of(objects), "-a", target).out
+    assert "it has gfx942:xnack-, gfx950:xnack-" in disassembled(bundle_of(objects), "-a", "gfx90a").err
+    assert "several objects to choose from" in disassembled(bundle_of(objects)).err
+    objects["gfx942:xnack+"] = object_for("gfx942", f"{LINE} cbsz:1\n")
+    refused = disassembled(bundle_of(objects), "-a", "mi300x").err
+    assert "several objects to choose from; give one as -a: gfx942:xnack-, gfx950:xnack-, gfx942:xnack+" in refused
+    assert f"{LINE} cbsz:1" in disassembled(bundle_of(objects), "-a", "gfx942:xnack+").out
+    assert "damaged offload bundle" in disassembled(bundle_of(objects)[:60], "-a", "gfx942").err
+    assert "ends before its objects do" in disassembled(bundle_of(objects)[:-1], "-a", "gfx950").err
 
 
 @pytest.mark.parametrize(("wave", "registers", "other"), [(32, "v[0:3]", "wave64"), (64, "v[0:7]", "wave32")])
@@ -166,7 +241,7 @@ def test_a_damaged_elf_object_is_a_clear_error(content):
     [
         (["disassemble", "-a", "gfx942", "no/such/file"], "is neither a file nor hexadecimal"),
         (["disassemble", "-a", "gfx942", "00ff"], "a multiple of 4"),
-        (["disassemble", "-a", "gfx942", ""], "holds no code"),
+        (["disassemble", "-a", "gfx942", ""], "has no code"),
         (["disassemble", "-a", "gfx999", "00000000"], "unknown architecture 'gfx999'"),
         (["disassemble", "-a", "gfx942", "-w", "32", "00000000"], "has no wave size 32"),
         (["assemble", "-a", "gfx942", "v_mfma_f32_16x16x4_f32"], "D is missing"),

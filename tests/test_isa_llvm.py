@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
 
 import pytest
 
 import mmacalc
 from isa_texts import TARGETS, random_code, random_text
-from llvm_mc import assembled, disassembled
+from llvm_mc import assembled, disassembled, tool
 from mmacalc.isa.forms import forms, spellings
 from mmacalc.isa.lengths import words_of
 from mmacalc.isa.targets import target
@@ -79,6 +80,51 @@ def test_bytes_give_llvm_s_text_or_long_or_a_text_that_llvm_assembles_to_them(wh
     # What LLVM prints and we do not is what its own assembler refuses: registers beyond the last, reserved formats.
     for (text, code), again in zip(unread.items(), assembled(list(unread), *where)):
         assert isinstance(again, str), (text, code.hex())
+
+
+def random_expression(rng, depth=0):
+    """An expression of small integers, with suffixes, all operators and parentheses, as an assembler writes it."""
+    if depth == 4 or rng.random() < 0.3:
+        number = rng.choice(("0", "1", "2", "7", "63", "0x10", "0b11", "017", "4294967296", "9223372036854775807"))
+        return number + rng.choice(("", "", "", "u", "L", "UL"))
+    if rng.random() < 0.3:
+        return f"{rng.choice('-+~!')}{random_expression(rng, depth + 1)}"
+    mark = rng.choice(
+        ("+", "-", "*", "<<", ">>", "/", "%", "&", "|", "^", "&&", "||", "==", "!=", "<>", "<", "<=", ">")
+    )
+    left, right = random_expression(rng, depth + 1), random_expression(rng, depth + 1)
+    right = rng.choice("1357") if mark in ("<<", ">>", "/", "%") else right
+    text = f"{left}{mark}{right}" if rng.random() < 0.5 else f"{left} {mark} {right}"
+    return f"({text})" if rng.random() < 0.3 else text
+
+
+def test_expressions_have_llvm_s_values_and_precedences():
+    rng = random.Random(3)
+    texts = [f".long ({random_expression(rng)})&0x7fffffff" for _ in range(600)]
+    command = [tool("llvm-mc"), "-triple=amdgcn", "-mcpu=gfx942"]
+    shown = subprocess.run(command, input="\n".join(texts) + "\n", capture_output=True, text=True)
+    assert not shown.stderr
+    values = [int(value) for value in re.findall(r"\.long\t(\d+)", shown.stdout)]
+    assert len(values) == len(texts)
+    for text, value in zip(texts, values):
+        assert mmacalc.assemble(text, "gfx942") == value.to_bytes(4, "little"), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1: v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 0", "22: 1:v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 0 cbsz:1u",
+        "v_accvgpr_read_e64 v0, a1", "v_mfma_i32_16x16x32i8_e64 v[0:3], v[2:3], v[4:5], 0",
+        "v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, -18446744073709551615", "v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 2*4>>1",
+        "v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 0x3f800000UL", "v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 00.5",
+        "v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 18446744073709551616", "v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 0e5",
+        "v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 08", "v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 12LLU",
+    ],
+)  # fmt: skip
+def test_spellings_at_the_edge_are_taken_and_refused_as_llvm_does(text):
+    [expected] = assembled([text], "gfx942")
+    got = ours(text, ("gfx942", None))
+    assert isinstance(got, str) if isinstance(expected, str) else got == expected
 
 
 def codes_of(first, second, _):

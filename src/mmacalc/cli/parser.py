@@ -95,6 +95,10 @@ COMMON: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ("-a", "--architecture"),
         {"metavar": "NAME", "required": True, "help": "the GPU architecture or target, by any of its names"},
     ),
+    "target": (
+        ("-a", "--architecture"),
+        {"metavar": "NAME", "help": "the GPU architecture or target; may be left out where the file names it"},
+    ),
     "instruction": (
         ("-i", "--instruction"),
         {"metavar": "NAME", "required": True, "help": "the instruction, in either case"},

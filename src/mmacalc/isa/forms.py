@@ -92,7 +92,7 @@ def spellings(target: Target) -> dict[str, str]:
     for form in forms(target).values():
         known |= dict.fromkeys(form.instruction.aliases if form.instruction else (), form.name)
     known |= {name[:-4]: name for name in known if name.startswith("v_accvgpr_")}
-    return {**known, **{f"{name}_e64": form for name, form in known.items() if name in forms(target)}}
+    return {**known, **{f"{name}_e64": form for name, form in known.items()}}
 
 
 def chosen_formats(inst: Instruction) -> bool:

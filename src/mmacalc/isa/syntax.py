@@ -20,32 +20,43 @@ __all__ = ["Line", "statements"]
 _TOKENS = re.compile(
     r"""\s*(?:
       (?P<float>0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+
-               |\d+\.\d*(?:[eE][+-]?\d*)?|\.\d+(?:[eE][+-]?\d*)?|\d+[eE][+-]?\d*)
-    | (?P<int>0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*(?![\w.])|[1-9]\d*)(?![\w.])
+               |(?:0|[1-9]\d*)\.\d*(?:[eE][+-]?\d*)?|\.\d+(?:[eE][+-]?\d*)?|[1-9]\d*[eE][+-]?\d*)
+    | (?P<int>(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)(?=[uU]?[lL]{0,2}(?![\w.])))[uUlL]*
     | (?P<word>[A-Za-z_.$@][\w.$@]*)
-    | (?P<mark><<|>>|[\[\]:,+\-*/%()|&^~!])
+    | (?P<mark><<|>>|<=|>=|<>|==|!=|&&|\|\||[\[\]:,+\-*/%()|&^~!<>])
     )""",
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|;[^\n]*", re.DOTALL)
 _REGISTER = re.compile(r"(v|acc|a|s|ttmp)(\d+)")
 _FILES = {"v": "v", "a": "a", "acc": "a", "s": "s", "ttmp": "ttmp"}
-_LABEL = re.compile(r"\s*[A-Za-z_.$][\w.$@]*:(?!\s*\[|\d)")
+_LABEL = re.compile(r"\s*(?:[A-Za-z_.$][\w.$@]*:(?!\s*\[|\d)|\d+:)", re.ASCII)
 # Where a register may begin, and where its tuple may end: of CDNA5's 1024 VGPRs an encoding names the first 256.
 _FIRSTS = {"v": 256, "a": 256, "s": 106, "ttmp": 16}
 _ENDS = {**_FIRSTS, "v": 1024}
 
+# Expressions are LLVM's: 64-bit two's complement, GNU's precedences, comparisons that give -1 for true, >> logical.
+_WORD = (1 << 64) - 1
 _BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
-    "*": (3, lambda a, b: a * b),
-    "/": (3, lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)),
-    "%": (3, lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1)),
-    "<<": (3, lambda a, b: a << b),
-    ">>": (3, lambda a, b: a >> b),
-    "+": (2, lambda a, b: a + b),
-    "-": (2, lambda a, b: a - b),
-    "&": (1, lambda a, b: a & b),
-    "^": (1, lambda a, b: a ^ b),
-    "|": (1, lambda a, b: a | b),
+    "||": (1, lambda a, b: int(bool(a or b))),
+    "&&": (2, lambda a, b: int(bool(a and b))),
+    "==": (3, lambda a, b: -(a == b)),
+    "!=": (3, lambda a, b: -(a != b)),
+    "<>": (3, lambda a, b: -(a != b)),
+    "<": (3, lambda a, b: -(a < b)),
+    "<=": (3, lambda a, b: -(a <= b)),
+    ">": (3, lambda a, b: -(a > b)),
+    ">=": (3, lambda a, b: -(a >= b)),
+    "+": (4, lambda a, b: a + b),
+    "-": (4, lambda a, b: a - b),
+    "|": (5, lambda a, b: a | b),
+    "^": (5, lambda a, b: a ^ b),
+    "&": (5, lambda a, b: a & b),
+    "*": (6, lambda a, b: a * b),
+    "/": (6, lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)),
+    "%": (6, lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1)),
+    "<<": (6, lambda a, b: a << b),
+    ">>": (6, lambda a, b: (a & _WORD) >> b),
 }
 _UNARY: dict[str, Callable[[int], int]] = {
     "-": lambda a: -a,
@@ -53,6 +64,13 @@ _UNARY: dict[str, Callable[[int], int]] = {
     "~": lambda a: ~a,
     "!": lambda a: int(not a),
 }
+_LEVELS = 6
+_DEEPEST = 50  # parentheses and signs within one another; Python itself stops at some hundred
+
+
+def _signed(value: int) -> int:
+    """A value as 64 bits hold it."""
+    return (value + (1 << 63) & _WORD) - (1 << 63)
 
 
 def statements(text: str) -> list[tuple[int, str]]:
@@ -84,6 +102,26 @@ def split(text: str) -> list[tuple[str, str]]:
     return tokens
 
 
+def _number(text: str, where: str) -> int:
+    """The value of an integer token: decimal, 0x, 0b, or octal with a leading 0."""
+    if len(text) > 66:  # 64 digits of 0b: what is longer is too large or filled up with zeros
+        raise Error(f"{where}: {text[:20]}... does not fit in 64 bits")
+    value = int(text, 8) if text.isdigit() and text[0] == "0" else int(text, 0)
+    if value > _WORD:
+        raise Error(f"{where}: {text} does not fit in 64 bits")
+    return _signed(value)
+
+
+def _float(text: str) -> float:
+    """The value of a floating-point token; infinite if it is too large."""
+    if not text.lower().startswith("0x"):
+        return float(text.rstrip("eE+-"))  # LLVM takes 1.0e for 1.0
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return float("inf")
+
+
 class Line:
     """One statement being read, token by token."""
 
@@ -91,6 +129,7 @@ class Line:
         self.text = text
         self._tokens = split(text)
         self._at = 0
+        self._depth = 0
 
     # --- tokens ---
 
@@ -121,11 +160,16 @@ class Line:
     # --- numbers ---
 
     def integer(self, where: str) -> int:
-        """An integer or an expression of integers."""
+        """An integer or an expression of integers, as 64 bits hold it.
+
+        Raises:
+            Error: there is none, or it has no value.
+        """
+        self._depth = 0
         return self._binary(where, 1)
 
     def _binary(self, where: str, level: int) -> int:
-        if level > 3:
+        if level > _LEVELS:
             return self._unary(where)
         value = self._binary(where, level + 1)
         while self.peek()[0] == "mark" and _BINARY.get(self.peek()[1], (0,))[0] == level:
@@ -136,21 +180,26 @@ class Line:
                 raise Error(f"{where}: division by zero")
             if mark in ("<<", ">>") and not 0 <= other < 64:
                 raise Error(f"{where}: cannot shift by {other}; a shift is by 0 to 63")
-            value = _BINARY[mark][1](value, other)
+            value = _signed(_BINARY[mark][1](value, other))
         return value
 
     def _unary(self, where: str) -> int:
         kind, text = self.peek()
         self._at += 1
-        if kind == "mark" and text in _UNARY:
-            return _UNARY[text](self._unary(where))
-        if kind == "mark" and text == "(":
-            value = self._binary(where, 1)
-            self.expect(")", where)
+        if kind == "mark" and (text in _UNARY or text == "("):
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                raise Error(f"{where}: the expression has more than {_DEEPEST} signs and parentheses in one another")
+            if text in _UNARY:
+                value = _signed(_UNARY[text](self._unary(where)))
+            else:
+                value = self._binary(where, 1)
+                self.expect(")", where)
+            self._depth -= 1
             return value
         if kind != "int":
             raise Error(f"{where}: expected a number, got '{text or 'the end of the line'}'")
-        return int(text, 8) if text.isdigit() and text[0] == "0" else int(text, 0)
+        return _number(text, where)
 
     # --- operands ---
 
@@ -169,8 +218,7 @@ class Line:
         if kind == "float" or negative:
             number = self.peek(negative)[1]
             self._at += 1 + negative
-            hexadecimal = number.lower().startswith("0x")
-            value = float.fromhex(number) if hexadecimal else float(number.rstrip("eE+-"))  # LLVM takes 1.0e for 1.0
+            value = _float(number)
             return Constant(-value if negative else value, "-" * negative + number)
         if kind == "end":
             raise Error(f"{where} is missing")
