@@ -10,7 +10,5 @@ if sys.version_info < (3, 10):  # noqa: UP036 (older ones stop at the package's 
     sys.stderr.write("mmacalc needs Python 3.10 or later; this is %d.%d\n" % sys.version_info[:2])  # noqa: UP031
     sys.exit(2)
 
-from mmacalc.cli import main
-
 if __name__ == "__main__":
-    sys.exit(main())
+    import mmacalc.__main__  # noqa: F401 (it answers)

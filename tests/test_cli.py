@@ -123,6 +123,13 @@ BAD = [
     (["find", "--shape", "16x16"], "--shape takes"),
     (["find", "--a", "fp17"], "unknown number format"),
     (["find", "--k", "12345"], "no instruction fits"),
+    (["find", "--k", "12345", "--json"], "no instruction fits"),
+    (["find", "--m", "32", "--shape", "16x16x16"], "--shape 16x16x16 and --m 32 contradict each other"),
+    (["find", "--sparse", "--dense"], "not allowed with argument --sparse"),
+    (["find", "--shape", f"1x1x{'9' * 5000}"], "--shape takes"),
+    (["find", "--spares"], "Did you mean --sparse"),
+    (["fnid", "mfma"], "no command 'fnid'. Did you mean find"),
+    (["-a", "\x1b[31m\n", "-L"], r"unknown architecture '\\x1b\[31m\\n'"),
     (["batch", "/no/such/file"], "cannot read"),
     (["completion", "csh"], "invalid choice"),
 ]
@@ -155,9 +162,11 @@ def test_a_reader_that_closes_the_pipe_early_is_no_error():
     ("line", "status", "out", "err"),
     [
         ("-a cdna3 -L >/dev/full", 2, "", "mmacalc: the answer could not be written: No space left on device\n"),
-        ("-a cdna3 -L >&-", 0, "", ""),
+        ("-a cdna3 -L >&-", 2, "", "mmacalc: the answer could not be written: standard output is closed\n"),
         ("-a cdna9 -L 2>&-", 2, "", ""),
-        ("batch <&-", 2, "", "mmacalc: standard input is closed; give command lines there, or files that hold them\n"),
+        ("-a cdna9 -L 2>/dev/full", 2, "", ""),
+        ("batch <&-", 2, "", "mmacalc: standard input is closed; give a file\n"),
+        ("lint -a gfx942 - <&-", 2, "", "mmacalc: standard input is closed; give a file\n"),
     ],
 )
 def test_a_stream_that_is_closed_or_full_is_no_traceback(line, status, out, err):

@@ -2,6 +2,10 @@
 
 import sys
 
-from mmacalc.cli import main
+try:
+    from mmacalc.cli import main
 
-sys.exit(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
+except KeyboardInterrupt:  # while it was imported
+    status = 130
+sys.exit(status)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Architecture", "Element", "Instruction", "Location", "Operand"]
 
+MOST_OPERANDS = 64
+"""Operands that an instruction keeps, one for each combination of modifiers that was asked for."""
+
 # What an AMD catalog line may have among its features; those of other vendors are the business of their rules.
 FEATURES = ("sparse", "cbsz", "blgp", "opsel", "neg", "neg_c", "scale")
 PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfirmed", "assumed")
@@ -339,6 +342,8 @@ class Instruction:
             size = self.architecture.wave(wave)
             fields = self.resolved(modifiers)
             self.check_modifiers(size, fields)
+            if len(self._operands) >= MOST_OPERANDS:  # so that a batch without end takes no memory without end
+                self._operands.clear()
             self._operands[key] = Operand(self, upper, size, {k: v for k, v in fields.items() if v})
         return self._operands[key]
 

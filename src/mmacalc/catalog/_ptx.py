@@ -7,7 +7,7 @@ only the families whose fixed qualifiers it has.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 from ..errors import Error
 from ..formats import named
@@ -263,7 +263,7 @@ class Entry(PlainEntry):
         return _advice(given, tuple(family[0] for family in self._module.INSTRUCTIONS))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _advice(given: tuple[str, ...], templates: tuple[str, ...]) -> str:
     names = [name for template in templates for name in expand(template)]
     close = _closest(given, names)

@@ -1,9 +1,11 @@
 """The command line: arguments in, query, present, out.
 
-`answer` does everything but print: it turns one command line into a status and two texts, so that
+`replies` does everything but print: it turns one command line into a status and two texts, so that
 `mmacalc batch`, the tests and `main` share one path. A subcommand is a module of this room with two functions,
-`add_arguments(parser)` and `run(options) -> str | (str, status) | Answer`, and a row in SUBCOMMANDS; every other
-command line is the classic one of AMD's Matrix Instruction Calculator.
+`add_arguments(parser)` and `run(options) -> str | (str, status) | Answer | Iterator[Answer]`, and a row in
+SUBCOMMANDS; every other command line is the classic one of AMD's Matrix Instruction Calculator.
+
+Status 0 is an answer, 1 a finding (of `lint` and `run --compare`), 2 a refusal, 3 a fault of mmacalc, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -13,17 +15,22 @@ from collections import namedtuple
 from functools import cache
 from importlib import import_module
 
-from ..errors import Error
+from ..checks import missing_package
+from ..errors import Error, did_you_mean, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Sequence
-    from typing import TextIO
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TextIO, TypeAlias
 
     from .parser import Parser
 
-__all__ = ["Answer", "SUBCOMMANDS", "answer", "main"]
+    Result: TypeAlias = "str | tuple[str, int] | Answer | Iterator[Answer]"
+
+__all__ = ["Answer", "SUBCOMMANDS", "answer", "main", "replies"]
+
+INTERRUPTED = 130  # what a shell reports of a program that SIGINT ends
 
 SUBCOMMANDS = {
     "assemble": "encode matrix instructions; --fields draws the encoding with every field",
@@ -61,29 +68,66 @@ def answer(argv: Sequence[str]) -> Answer:
     >>> answer(["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A", "-g", "-I", "3", "-K", "9"]).out
     'Architecture: CDNA3\\nInstruction: V_MFMA_F32_16X16X16_F16\\nA[3][9] = v0{35}.[31:16]\\n'
     """
+    statuses, outs, errs = zip(*replies(argv))
+    return Answer(max(statuses), "".join(outs), "".join(errs))
+
+
+def replies(argv: Sequence[str]) -> Iterator[Answer]:
+    """The answer in the pieces in which it comes, at least one; the largest status counts."""
     try:
         result = _result(argv)
+        if isinstance(result, str):
+            yield Answer(0, result, "")
+        elif isinstance(result, Answer):
+            yield result
+        elif isinstance(result, tuple):
+            yield Answer(result[1], result[0], "")
+        else:
+            yield Answer(0, "", "")
+            yield from result
     except Shown as shown:
-        return Answer(0, str(shown), "")
-    except Error as error:
-        return Answer(2, "", f"mmacalc: {error}\n")
-    if isinstance(result, Answer):
-        return result
-    out, status = result if isinstance(result, tuple) else (result, 0)
-    return Answer(status, out, "")
+        yield Answer(0, str(shown), "")
+    except Exception as problem:
+        yield _refusal(problem)
 
 
-def _result(argv: Sequence[str]) -> str | tuple[str, int] | Answer:
-    if argv and argv[0] in SUBCOMMANDS:
-        parser, run = _command(argv[0])
+def _refusal(problem: Exception) -> Answer:
+    """What an exception comes to: a refusal in one line, or the report of a fault of ours."""
+    if isinstance(problem, ModuleNotFoundError):
+        problem = missing_package(problem)
+    if isinstance(problem, Error):
+        return Answer(2, "", f"mmacalc: {problem}\n")
+    if isinstance(problem, (MemoryError, RecursionError)):
+        what = "takes more memory than there is" if isinstance(problem, MemoryError) else "is nested too deeply"
+        return Answer(2, "", f"mmacalc: what was given {what}\n")
+    place, trace = "", problem.__traceback__
+    while trace:
+        file = trace.tb_frame.f_code.co_filename.replace("\\", "/")
+        if "/mmacalc/" in file:
+            place = f" at {file.rpartition('/mmacalc/')[2]}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    text = printable(f"{type(problem).__name__}: {problem}")
+    report = "this is a fault of mmacalc, not yours; please report it with the command line"
+    return Answer(3, "", f"mmacalc: internal error{place}: {text}: {report}\n")
+
+
+def _result(argv: Sequence[str]) -> Result:
+    first = argv[0] if argv else ""
+    if first in SUBCOMMANDS:
+        parser, run = _command(first)
         return run(parser.parse_args(argv[1:]))
+    if first == "help":
+        return _result([*argv[1:2], "-h"])
+    if first and first[0] != "-":
+        hint = did_you_mean(first, SUBCOMMANDS)
+        raise Error(f"there is no command '{first}'.{hint} They are: {', '.join(SUBCOMMANDS)}; `mmacalc -h` has more")
     from . import classic
 
     return classic.run(classic.scan(argv) or command_parser("classic").parse_args(argv))
 
 
 @cache
-def _command(name: str) -> tuple[Parser, Callable[[Namespace], str | tuple[str, int] | Answer]]:
+def _command(name: str) -> tuple[Parser, Callable[[Namespace], Result]]:
     """A command's argument parser and its function; made once, for building a parser takes a millisecond."""
     from .parser import Parser
 
@@ -104,27 +148,52 @@ def main(argv: Sequence[str] | None = None) -> int:
     Never raises for bad input: the status is then 2, the message is on standard error, and standard output is
     empty. A reader that closes the pipe early is not an error.
     """
-    reply = answer(sys.argv[1:] if argv is None else argv)
+    if not sys.warnoptions:  # warnings are for those who call us from Python
+        import warnings
+
+        warnings.simplefilter("ignore")
+    status = 0
     try:
-        _write(sys.stderr, reply.err)
-        _write(sys.stdout, reply.out)
+        for piece in replies(sys.argv[1:] if argv is None else argv):
+            status = max(status, piece.status)
+            _complain(piece.err)
+            if piece.out and sys.stdout is None:  # closed by the shell (`>&-`)
+                _complain("mmacalc: the answer could not be written: standard output is closed\n")
+                return 2
+            _write(sys.stdout, piece.out)
     except BrokenPipeError:
         _drop_output()
     except OSError as problem:
         _drop_output()
-        _write(sys.stderr, f"mmacalc: the answer could not be written: {problem.strerror}\n")
+        _complain(f"mmacalc: the answer could not be written: {problem.strerror}\n")
         return 2
-    return reply.status
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return status
 
 
 def _write(stream: TextIO | None, text: str) -> None:
-    if stream is not None:  # as it is where the shell closed it (`>&-`)
+    """Write a text, escaping what the stream's encoding lacks."""
+    if stream is None or not text:
+        return
+    try:
         stream.write(text)
-        stream.flush()
+    except UnicodeEncodeError:
+        encoding = stream.encoding or "ascii"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
 
 
-def _drop_output() -> None:
-    """Point standard output where nobody minds: Python flushes it once more as it exits."""
+def _complain(text: str) -> None:
+    """Write to standard error; where that fails, the status has to do."""
+    try:
+        _write(sys.stderr, text)
+    except OSError:
+        _drop_output(sys.stderr)
+
+
+def _drop_output(stream: TextIO | None = None) -> None:
+    """Point a stream (standard output, if none is named) where nobody minds: Python flushes it as it exits."""
     import os
 
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())

@@ -9,7 +9,7 @@ bits (numbered as in AMD's ISA guides) and its meaning. The text may have severa
 
 from __future__ import annotations
 
-import sys
+from .files import read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def run(options: Namespace) -> str:
     """The bytes of every statement."""
     from ..isa.assembler import assemble_lines
 
-    text = sys.stdin.read() if options.text == "-" else options.text
+    text = read_text("-") if options.text == "-" else options.text
     lines = assemble_lines(text, options.architecture, options.wavefront)
     if options.json:
         from ..isa.disassembler import disassemble

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..errors import Error
 from ..query import find
-from .parser import whole_number
+from .parser import shape, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +32,9 @@ def add_arguments(parser: Parser) -> None:
     add("--blocks", type=whole_number, metavar="#", help="how many blocks one instruction multiplies")
     for operand in "abcd":
         add(f"--{operand}", metavar="FORMAT", help=f"the format of {operand.upper()}")
-    add("--sparse", action="store_true", default=None, help="sparse instructions only")
-    add("--dense", dest="sparse", action="store_false", help="dense instructions only")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--sparse", action="store_true", default=None, help="sparse instructions only")
+    kind.add_argument("--dense", dest="sparse", action="store_false", help="dense instructions only")
     add("--opcode", type=whole_number, metavar="#", help="the opcode field, decimal or 0x...")
     add("--intrinsic", metavar="NAME", help="a part of the name of a compiler builtin or intrinsic")
     parser.add_common("json")
@@ -46,12 +47,12 @@ def run(options: Namespace) -> str:
         arch=options.architecture, m=m, n=n, k=k, blocks=options.blocks, a=options.a, b=options.b, c=options.c,
         d=options.d, sparse=options.sparse, opcode=options.opcode, intrinsic=options.intrinsic, name=options.name,
     )  # fmt: skip
+    if not found:
+        raise Error("no instruction fits all of that; leave something out")
     if options.json:
         from ..present import json_text
 
         return json_text.listing(found)
-    if not found:
-        raise Error("no instruction fits all of that; leave something out")
     widths = [max(len(_columns(inst)[column]) for inst in found) for column in range(4)]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(_columns(inst), widths)) for inst in found)
     return "".join(line.rstrip() + "\n" for line in lines)
@@ -65,10 +66,16 @@ def _columns(inst: Instruction) -> tuple[str, str, str, str]:
 
 
 def _shape(options: Namespace) -> tuple[int | None, int | None, int | None]:
+    """The sizes, from --shape or one by one.
+
+    Raises:
+        Error: both were given, and they differ.
+    """
+    single = (options.m, options.n, options.k)
     if options.shape is None:
-        return options.m, options.n, options.k
-    parts = options.shape.lower().split("x")
-    if len(parts) != 3 or not all(part.isascii() and part.isdecimal() for part in parts):
-        raise Error(f"--shape takes M, N and K, such as 16x16x32; got '{options.shape}'")
-    m, n, k = map(int, parts)
-    return m, n, k
+        return single
+    sizes = shape("--shape", options.shape)
+    for name, size, given in zip("mnk", sizes, single):
+        if given not in (None, size):
+            raise Error(f"--shape {options.shape} and --{name} {given} contradict each other; leave one of them out")
+    return sizes

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 
 from ..errors import Error
+from .files import read_text
 from .waits import as_json, counted
 
 TYPE_CHECKING = False
@@ -54,16 +55,7 @@ def run(options: Namespace) -> tuple[str, int]:
 
 
 def _read(file: str) -> str:
-    import sys
-
-    try:
-        if file == "-":
-            text = sys.stdin.read()
-        else:
-            with open(file, encoding="utf-8", errors="replace") as listing:
-                text = listing.read()
-    except OSError as error:
-        raise Error(f"cannot read '{file}': {error.strerror}. Give a listing, or - for standard input") from None
+    text = read_text(file)
     if "\0" in text:  # "nothing comes too early" would be a lie about code that was not read
         raise Error(
             f"'{file}' is no text; for an object, give its listing: llvm-objdump -d {file} | mmacalc lint ... -"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..errors import Error
+from ..errors import Error, did_you_mean
 from . import Shown
 
 TYPE_CHECKING = False
@@ -56,18 +56,59 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         shown = message if len(message) < 200 else f"{message[:200]}..."
-        raise Error(f"{shown}. `{self.prog} -h` lists the options.")
+        raise Error(f"{shown}.{self._meant(message)} `{self.prog} -h` lists the options.")
+
+    def _meant(self, message: str) -> str:
+        """The option that an unknown one is close to."""
+        unknown = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
+        if unknown == message or not unknown.startswith("--"):
+            return ""
+        known = {name.replace("_", "-") for name in self._option_string_actions if name.startswith("--")}
+        return did_you_mean(unknown.replace("_", "-"), sorted(known))
+
+
+LARGEST = 10**18 - 1
+
+
+def number(text: str, most: int = LARGEST) -> int | None:
+    """A whole number in decimal or 0x hexadecimal, from 0 to `most`; None if a text is none.
+
+    Every number that a user writes comes through here, since int() takes seconds for a million digits, and takes
+    signs, blanks, underscores and other scripts' digits.
+
+    >>> number("17"), number("0x1F"), number("-1"), number("1_0"), number("9" * 19)
+    (17, 31, None, None, None)
+    """
+    digits = text[2:] if text[:2] in ("0x", "0X") else text
+    base = 10 if digits is text else 16
+    if not digits.isascii() or not digits.isalnum() or len(digits) > 20:
+        return None
+    try:
+        value = int(digits, base)
+    except ValueError:
+        return None
+    return value if value <= most else None
 
 
 def whole_number(text: str) -> int:
-    """The argument type of every index and field: decimal, or 0x hexadecimal, and not negative."""
-    try:
-        value = int(text, 16) if text.lower().startswith("0x") else int(text)
-    except ValueError:
-        value = -1
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a whole number from 0 up")
+    """The argument type of every index and field."""
+    value = number(text)
+    if value is None:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a whole number from 0 up (to 18 digits)")
     return value
+
+
+def shape(option: str, text: str) -> tuple[int, int, int]:
+    """M, N and K written as 16x16x32.
+
+    Raises:
+        Error: they are not.
+    """
+    sizes = [number(part) for part in text.lower().split("x")]
+    if len(sizes) != 3 or None in sizes:
+        raise Error(f"{option} takes M, N and K, such as 16x16x32; got '{text[:60]}'")
+    m, n, k = (size or 0 for size in sizes)
+    return m, n, k
 
 
 def field_value(text: str) -> tuple[str, int | str]:

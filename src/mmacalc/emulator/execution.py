@@ -7,7 +7,7 @@ and where the elements lie in registers.
 from __future__ import annotations
 
 from copy import copy
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -129,7 +129,7 @@ class Execution:
         return self._places[key]
 
 
-@cache
+@lru_cache(maxsize=256)
 def _call(inst: Instruction, wave: int, fields: tuple[tuple[str, int], ...], saturate: bool) -> Execution:
     return Execution(inst, wave, dict(fields), saturate)
 
