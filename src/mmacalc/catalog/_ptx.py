@@ -307,8 +307,13 @@ def targets(family: tuple[Any, ...], module: ModuleType) -> tuple[str, ...]:
 
 
 def spoken(having: tuple[str, ...]) -> str:
-    """The targets of a family in words: the first, when every later one has it too."""
-    return f"{having[0]} or later" if len(having) > 9 else " or ".join(having)
+    """The targets of a family in words: the first, when every later one has it too.
+
+    A family that begins with a plain target ("80+") is one of those; only lists begin with sm_90a and its like.
+    """
+    if having[0][-1].isdigit():
+        return f"{having[0]} or later"
+    return " or ".join(filter(None, (", ".join(having[:-1]), having[-1])))
 
 
 def _version(text: str) -> tuple[int, int]:

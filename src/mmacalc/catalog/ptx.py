@@ -11,7 +11,7 @@ Targets: "80+" is sm_80 and every later target; otherwise a list. Shape, formats
 are read from the name. The name is PTX's, qualifiers in documented order; `mmacalc.catalog._ptx.key` tells which
 other orders mean the same. A family that PTX gained after 9.0 is refused: the reference is ptxas 13.0.
 
-Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15), CUTLASS 7107b055, ptxas 13.0.88 for what each target takes.
+Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15), CUTLASS 7107b055, ptxas 13.0.88 for what each target takes (12.9.86 for sm_70 and sm_72).
 `unconfirmed` names the operand whose layout no second source confirms, and what about it.
 """
 
@@ -22,6 +22,7 @@ OUTSIDE = {"tcgen05": "works on tensor memory, not on fragments in a warp's regi
 # and SM where NVIDIA publishes them, with the source (of sm_90a for wgmma, since mma.sync does not reach them)
 ARCHITECTURES = (
     {"name": "sm_70", "title": "sm_70 (Volta)", "ptx": "6.0", "aliases": ("volta", "v100", "titan v", "gv100"), "fma_per_clock": {"f16": 512}, "fma_source": "NVIDIA Tesla V100 GPU Architecture, 2017"},
+    {"name": "sm_72", "title": "sm_72 (Volta, Xavier)", "ptx": "6.1", "aliases": ("xavier", "jetson xavier", "agx xavier")},
     {"name": "sm_75", "title": "sm_75 (Turing)", "ptx": "6.3", "aliases": ("turing", "t4", "rtx 2060", "rtx 2070", "rtx 2080", "rtx 2080 ti", "titan rtx", "tu102"), "fma_per_clock": {"f16": 512, "int8": 1024, "int4": 2048}, "fma_source": "NVIDIA Turing GPU Architecture, 2018"},
     {"name": "sm_80", "title": "sm_80 (Ampere)", "ptx": "7.0", "aliases": ("ampere", "a100", "a800", "a30", "ga100"), "fma_per_clock": {"f16": 1024, "bf16": 1024, "tf32": 512, "int8": 2048, "int4": 4096, "f64": 64}, "fma_source": "NVIDIA A100 Tensor Core GPU Architecture, 2020"},
     {"name": "sm_86", "title": "sm_86 (Ampere)", "ptx": "7.1", "aliases": ("a2", "a10", "a16", "a40", "rtx a6000", "rtx 3060", "rtx 3070", "rtx 3080", "rtx 3090", "ga102"), "fma_per_clock": {"f16": 512}, "fma_source": "NVIDIA Ampere GA102 GPU Architecture, 2021"},
@@ -33,17 +34,23 @@ ARCHITECTURES = (
     {"name": "sm_100", "title": "sm_100 (Blackwell)", "ptx": "8.6", "aliases": ()},
     {"name": "sm_100a", "title": "sm_100a (Blackwell)", "ptx": "8.6", "aliases": ("blackwell", "b100", "b200", "gb200", "gb100")},
     {"name": "sm_100f", "title": "sm_100f (Blackwell family)", "ptx": "8.8", "aliases": ()},
+    {"name": "sm_103", "title": "sm_103 (Blackwell Ultra)", "ptx": "8.8", "aliases": ()},
     {"name": "sm_103a", "title": "sm_103a (Blackwell Ultra)", "ptx": "8.8", "aliases": ("blackwell ultra", "b300", "gb300")},
+    {"name": "sm_103f", "title": "sm_103f (Blackwell Ultra family)", "ptx": "8.8", "aliases": ()},
+    {"name": "sm_110", "title": "sm_110 (Blackwell, Thor)", "ptx": "9.0", "aliases": ("sm_101",)},
     {"name": "sm_110a", "title": "sm_110a (Blackwell, Thor)", "ptx": "9.0", "aliases": ("thor", "jetson thor", "agx thor", "sm_101a")},
+    {"name": "sm_110f", "title": "sm_110f (Blackwell family, Thor)", "ptx": "9.0", "aliases": ("sm_101f",)},
     {"name": "sm_120", "title": "sm_120 (Blackwell)", "ptx": "8.7", "aliases": ()},
     {"name": "sm_120a", "title": "sm_120a (Blackwell, GeForce and RTX PRO)", "ptx": "8.7", "aliases": ("rtx 5060", "rtx 5070", "rtx 5080", "rtx 5090", "rtx pro 6000", "gb202")},
     {"name": "sm_120f", "title": "sm_120f (Blackwell family)", "ptx": "8.8", "aliases": ()},
+    {"name": "sm_121", "title": "sm_121 (Blackwell, GB10)", "ptx": "8.8", "aliases": ()},
     {"name": "sm_121a", "title": "sm_121a (Blackwell, GB10)", "ptx": "8.8", "aliases": ("gb10", "dgx spark", "spark")},
+    {"name": "sm_121f", "title": "sm_121f (Blackwell family, GB10)", "ptx": "8.8", "aliases": ()},
 )
 COMMON = {"vendor": "nvidia", "layout": "tensor-core", "waves": (32,), "unit": "SM"}
 
-FP8 = "100a 100f 103a 110a 120a 120f 121a"
-FP4 = "120a 120f 121a"
+FP8 = "100a 100f 103a 103f 110a 110f 120a 120f 121a 121f"
+FP4 = "120a 120f 121a 121f"
 K_ONE_LANE = {"unconfirmed": {"K": "which lane of a quad the selector names: two sources, no measurement"}}
 K_TWO_ROWS = {"unconfirmed": {"K": "which lane of the pair holds row r + 8: two sources, no measurement"}}
 B_TF32 = {"unconfirmed": {"B": "the registers 2 and 3, by analogy with the 16-bit types"}}
@@ -136,7 +143,7 @@ INSTRUCTIONS = (
     # --- wmma, whose fragments NVIDIA leaves unspecified: only the register counts are documented ---
     ("wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k16.{f16,f32}.{f16,f32}", "6.0", "70+"),
     ("wmma.mma.sync.aligned.{row,col}.{row,col}.{m8n32k16,m32n8k16}.{f16,f32}.{f16,f32}", "6.1", "70+"),
-    ("wmma.mma.sync.aligned.{row,col}.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.s32.{t=s8,u8}.{t}.s32{,.satfinite}", "6.3", "75+"),
+    ("wmma.mma.sync.aligned.{row,col}.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.s32.{t=s8,u8}.{t}.s32{,.satfinite}", "6.3", "72+"),
     ("wmma.mma.sync.aligned.{row,col}.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.f32.bf16.bf16.f32", "7.0", "80+"),
     ("wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k8.f32.tf32.tf32.f32", "7.0", "80+"),
     ("wmma.mma.sync.aligned.{row,col}.{row,col}.m8n8k4{,.rn,.rz,.rm,.rp}.f64.f64.f64.f64", "7.0", "80+"),
@@ -145,7 +152,7 @@ INSTRUCTIONS = (
     ("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "7.1", "80+"),
     ("wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k16.shared.f16", "6.0", "70+"),
     ("wmma.load.{a,b}.sync.aligned.{row,col}.{m8n32k16,m32n8k16}.shared.f16", "6.1", "70+"),
-    ("wmma.load.{a,b}.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.shared.{s8,u8}", "6.3", "75+"),
+    ("wmma.load.{a,b}.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.shared.{s8,u8}", "6.3", "72+"),
     ("wmma.load.{a,b}.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.shared.bf16", "7.0", "80+"),
     ("wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k8.shared.tf32", "7.0", "80+"),
     ("wmma.load.{a,b,c}.sync.aligned.{row,col}.m8n8k4.shared.f64", "7.0", "80+"),
@@ -153,11 +160,13 @@ INSTRUCTIONS = (
     ("wmma.load.{a.sync.aligned.row,b.sync.aligned.col}.m8n8k128.shared.b1", "6.3", "75+"),
     ("wmma.load.c.sync.aligned.{row,col}.m16n16k16.shared.{f16,f32}", "6.0", "70+"),
     ("wmma.load.c.sync.aligned.{row,col}.{m8n32k16,m32n8k16}.shared.{f16,f32}", "6.1", "70+"),
-    ("wmma.load.c.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16,m8n8k32,m8n8k128}.shared.s32", "6.3", "75+"),
+    ("wmma.load.c.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.shared.s32", "6.3", "72+"),
+    ("wmma.load.c.sync.aligned.{row,col}.{m8n8k32,m8n8k128}.shared.s32", "6.3", "75+"),
     ("wmma.load.c.sync.aligned.{row,col}.m16n16k8.shared.f32", "7.0", "80+"),
     ("wmma.store.d.sync.aligned.{row,col}.m16n16k16.shared.{f16,f32}", "6.0", "70+"),
     ("wmma.store.d.sync.aligned.{row,col}.{m8n32k16,m32n8k16}.shared.{f16,f32}", "6.1", "70+"),
-    ("wmma.store.d.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16,m8n8k32,m8n8k128}.shared.s32", "6.3", "75+"),
+    ("wmma.store.d.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.shared.s32", "6.3", "72+"),
+    ("wmma.store.d.sync.aligned.{row,col}.{m8n8k32,m8n8k128}.shared.s32", "6.3", "75+"),
     ("wmma.store.d.sync.aligned.{row,col}.m16n16k8.shared.f32", "7.0", "80+"),
     ("wmma.store.d.sync.aligned.{row,col}.m8n8k4.shared.f64", "7.0", "80+"),
 )
