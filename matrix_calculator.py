@@ -4,7 +4,11 @@
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "src"))
+if sys.version_info < (3, 10):  # noqa: UP036 (this file is the one that an older Python can still read)
+    sys.exit("mmacalc needs Python 3.10 or newer; this is Python " + sys.version.split()[0])
+
+# The real path: this script may be reached through a symbolic link, say from ~/bin.
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "src"))
 
 if sys.version_info < (3, 10):  # noqa: UP036 (older ones stop at the package's syntax)
     sys.stderr.write("mmacalc needs Python 3.10 or later; this is %d.%d\n" % sys.version_info[:2])  # noqa: UP031

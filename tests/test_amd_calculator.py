@@ -1,16 +1,27 @@
 """Ours against AMD's Matrix Instruction Calculator 1.3.2: recorded answers and its README's examples."""
 
 import json
+import os
+import random
 import re
+import subprocess
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mmacalc
 import recorded
 from formula_reader import evaluate
-from mmacalc.cli import answer
+from mmacalc.cli import answer, parity
+from mmacalc.present import matrices
+from mmacalc.present.text import held_texts
+from mmacalc.query import holdings
 
+SCRIPT = Path(__file__).parents[1] / "matrix_calculator.py"
 ANSWERS = recorded.json_lines("amd/outputs_v1.3.2.jsonl.gz")
+LAYOUTS = recorded.json_lines("amd/layouts_v1.3.2.jsonl.gz")
 EXAMPLES = recorded.json_file("amd/readme_examples.json.gz")
 CLASSIC = ("cdna1", "cdna2", "cdna3", "rdna3", "rdna4")
 
@@ -23,7 +34,7 @@ WRONG_OPCODES = {
 
 def test_every_recorded_answer_is_ours_to_the_byte():
     differing = []
-    for row in ANSWERS:
+    for row in [*ANSWERS, *LAYOUTS]:
         if row["kind"] == "detail":
             continue
         ours = answer(row["argv"])
@@ -33,11 +44,122 @@ def test_every_recorded_answer_is_ours_to_the_byte():
     assert differing == []
 
 
-def test_the_minus_that_amds_tool_puts_before_signed_integers_is_disowned():
-    (row,) = [row for row in ANSWERS if row["kind"] == "entry" and "_iu" in row["argv"][3] and "-A[" in row["stdout"]]
-    assert "negates nothing" in answer(row["argv"]).err
-    elements = json.loads(answer([*row["argv"], "--json"]).out)["elements"]
-    assert [element["negated"] for element in elements] == [False] * 8
+INTEGER = ["-a", "rdna4", "-i", "v_swmmac_i32_16x16x32_iu4", "--neg", "1"]
+PAIRS = ["-a", "rdna4", "-i", "v_swmmac_f32_16x16x32_f16"]
+
+
+@pytest.mark.parametrize(
+    ("action", "shown"), [("-A -m", "A["), ("-A -M", "A["), ("-A -R", "v0{"), ("-D -g -o", "Src0_"), ("-D -m -o", "A[")]
+)
+def test_the_minus_that_amds_tool_puts_before_signed_integers_is_printed_and_disowned(action, shown):
+    status, text, note = answer([*INTEGER, *action.split()])
+    assert status == 0
+    assert "negates nothing" in note
+    assert 2 * text.count(f"-{shown}") == text.count(shown) > 0  # half of A lies in the low halves of its registers
+    assert '"negated": true' not in answer([*INTEGER, *action.split(), "--json"]).out
+
+
+@pytest.mark.parametrize("neg", [0, 1])
+@pytest.mark.parametrize("neg_hi", [0, 1])
+def test_json_negates_the_stored_values_of_a_sparse_a_as_the_emulator_does(neg, neg_hi):
+    stored = np.zeros((16, 16))
+    stored[3, :2] = 1, 10
+    index = np.tile([0, 1], (16, 8))
+    swmmac = mmacalc.instruction(*PAIRS[1::2])
+    total = swmmac.multiply(stored, np.ones((32, 16)), index=index, neg=neg, neg_hi=neg_hi)[3, 0]
+    low, high = {11: (False, False), 9: (True, False), -9: (False, True), -11: (True, True)}[int(total)]
+    assert (low, high) == (neg == 1, neg_hi == 1)
+    half = {(True, False): "low", (False, True): "high"}.get((low, high))
+    expected = json.dumps({"negated": None if half else low, "negated_half": half})[1:-1]
+    query = [*PAIRS, "--neg", str(neg), "--neg_hi", str(neg_hi)]
+    for action in (["-A", "-m", "-l", "3"], ["-A", "-g", "-I", "3"], ["-A", "-R"], ["-D", "-g", "-I", "3", "-o"]):
+        assert expected in answer([*query, *action, "--json"]).out
+        assert not re.search(r"-(?:A\[|v\d|Src0)", answer([*query, *action]).out)
+    for action in (["-A", "-m"], ["-A", "-R"], ["-A", "-M"], ["-D", "-g", "-o"], ["-D", "-m", "-o"]):
+        assert ("negate" in answer([*query, *action]).err) == (low or high)
+
+
+def test_the_registers_and_the_matrix_show_the_same_signs():
+    rng = random.Random(5)
+    for arch in CLASSIC:
+        for inst in mmacalc.instructions(arch):
+            fields = [name for name in ("neg", "neg_hi") if name in inst.modifier_limits()]
+            fields += ["blgp"] if arch == "cdna3" and inst.formats["A"] == "f64" else []
+            for _ in range(3 if fields else 0):
+                values = {name: rng.choice(inst.modifier_limits()[name]) for name in fields}
+                for name in set("ABC") & set(inst.operands):
+                    operand = inst.operand(name, **values)
+                    elements = "".join(
+                        text for _, cells in matrices.register_columns(operand, parity.sign) for text in cells
+                    )
+                    places = "".join(map("".join, matrices.block_cells(operand, 0, parity.sign)))
+                    for mark in ("-", "|"):
+                        assert (mark in elements) == (mark in places), (arch, inst.name, name, values)
+
+
+@pytest.mark.parametrize("arch", mmacalc.architectures())
+def test_the_matrix_table_shows_what_each_register_of_each_lane_holds(arch):
+    """The table adds up one-dimensional tables; `Operand.contents` goes backwards through the layout."""
+    rng = random.Random(7)
+    for inst in rng.sample(mmacalc.instructions(arch), 5):
+        chosen = {field: rng.choice(values) for field, values in inst.modifier_limits().items() if field != "abid"}
+        for name in inst.register_operands:
+            operand = inst.operand(name, **chosen)
+            columns = [cells for _, cells in matrices.register_columns(operand, parity.true_sign)]
+            for lane in rng.sample(range(operand.lanes), 4):
+                shown = [line for cells in columns for line in cells[lane].split("\n") if line]
+                held = [held_texts(operand, holdings(operand, r, lane)) for r in range(operand.registers)]
+                assert sorted(set(shown)) == sorted({text for texts in held for _, text in texts}), operand
+
+
+def test_a_transposed_matrix_is_the_transpose_without_the_lanes_that_nothing_reads():
+    query = ["-a", "cdna2", "-i", "v_mfma_f32_4x4x4f16", "-A", "-M", "--cbsz", "2", "--abid", "1", "--csv"]
+    table = [line.split(",") for line in answer(query).out.splitlines()[2:]]
+    turned = [line.split(",") for line in answer([*query, "--transpose"]).out.splitlines()[2:]]
+    assert turned == [list(column) for column in zip(*table)]
+    assert [row[0] for row in table[1:]] == [str(16 * group + lane) for group in range(4) for lane in range(4, 8)]
+
+
+def test_elements_read_by_several_lanes_are_listed_by_column_as_amds_tool_does():
+    query = ["-a", "cdna2", "-i", "v_mfma_f32_32x32x2f32", "-B", "-m", "-l", "12", "--blgp", "4"]
+    texts = [line.split(" = ")[1] for line in answer(query).out.splitlines()[2:]]
+    assert texts == ["B[0][12]", "B[1][12]", "B[0][28]", "B[1][28]"]
+
+
+def test_the_indices_that_fill_their_register_are_all_listed():
+    query = ["-a", "rdna4", "-i", "v_swmmac_i32_16x16x64_iu4", "-k", "-m", "-l", "10"]
+    reply = answer(query)
+    assert reply.err == ""
+    assert len(reply.out.splitlines()) == 2 + 32
+    assert "leaves out 12" in answer([*PAIRS, "-k", "-m"]).err
+
+
+def test_what_amds_tool_answers_without_its_mattering_is_answered():
+    for options in (["--neg", "3"], ["--neg_hi", "5"]):
+        assert answer([*PAIRS, "-k", "-R", *options]) == answer([*PAIRS, "-k", "-R"])
+    plain, explained = (answer(["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-D", "-M", *o]) for o in ([], ["-o"]))
+    assert plain.out == explained.out
+    assert "-o explains one element" in explained.err
+    assert answer([*PAIRS, "-D", "-M", "-o", "--neg", "1"]).status == 2
+
+
+@pytest.mark.parametrize("wrong", [["-A", "-g", "-J", "99"], ["-D", "-g", "-K", "32"], ["-d", "-w", "16"]])
+def test_a_number_beyond_the_instruction_is_refused_where_it_does_not_matter_too(wrong):
+    assert answer([*PAIRS, *wrong]).status == 2
+
+
+def test_the_script_runs_by_itself_and_through_a_link_and_names_the_python_it_needs(tmp_path):
+    query, expected = ["-a", "cdna3", "-L"], answer(["-a", "cdna3", "-L"]).out
+    link = tmp_path / "calculator"
+    link.symlink_to(SCRIPT)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": ""}
+    for command in (SCRIPT, link):
+        done = subprocess.run([command, *query], capture_output=True, text=True, cwd=tmp_path, env=environment)
+        assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+    old = f"import runpy, sys; sys.version_info = (3, 9, 2); runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", old], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"mmacalc needs Python 3\.10 or newer; this is Python [\d.]+\n", done.stderr)
 
 
 def parts_of(page):

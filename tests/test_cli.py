@@ -99,7 +99,7 @@ BAD = [
     ([*QUERY, "-I"], "expected one argument"),
     ([*QUERY, "--csv", "--json"], "--csv and --json"),
     ([*QUERY, "-o"], "it goes with -D"),
-    ([*QUERY[:4], "-D", "-R", "-o"], "goes with -g or -m"),
+    ([*QUERY[:4], "-D", "--pattern", "-o"], "goes with -g or -m"),
     ([*QUERY[:4], "-k", "-g"], "is dense"),
     ([*SPARSE, "-C", "-g"], "has no C matrix"),
     ([*SPARSE, "-k", "-g", "--abid", "4"], "ABID of .* 0 to 3"),
@@ -285,12 +285,14 @@ def test_tables_are_tabulates_to_the_byte(style):
     assert ours == tabulate(numbered, header, tablefmt=style) + "\n"
 
 
-def test_cells_of_several_lines_are_tabulates_in_a_grid():
+@pytest.mark.parametrize("style", ["grid", "asciidoc"])
+@pytest.mark.parametrize("first", [["0", "1"], ["v0", "v10"]], ids=["numbers", "text"])
+def test_cells_of_several_lines_are_tabulates(style, first):
     from mmacalc.present import tables
 
-    rows = [["0", "v0{0}\nv0{16}", "x"], ["1", "v0{1}\nv0{17}", "y"]]
-    expected = tabulate([[0, *rows[0][1:]], [1, *rows[1][1:]]], ["lane", "0", "1"], tablefmt="grid") + "\n"
-    assert tables.write(["lane", "0", "1"], rows) == expected
+    rows = [[first[0], "v0{0}\nv0{16}", "x"], [first[1], "v0{1}\nv0{17}", "y"]]
+    expected = tabulate(rows, ["lane", "0", "1"], tablefmt=style) + "\n"
+    assert tables.write(["lane", "0", "1"], rows, style) == expected
 
 
 def test_the_rooms_import_in_one_direction_only():

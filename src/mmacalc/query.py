@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from functools import lru_cache
 
 from .catalog import entry, every_instruction
 from .checks import arguments_checked
@@ -19,15 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["Term", "calculation", "find", "formats_named", "same_blocks", "scales", "sign"]
 
 
+@lru_cache(maxsize=4096)
 def sign(operand: Operand, lsb: int) -> str:
     """The signs that NEG, NEG_HI (or BLGP on an FP64 MFMA) put on what is read at a bit position.
 
-    Returns "", "-", "|" (absolute value) or "-|".
+    Returns "", "-", "|" (absolute value) or "-|"; where two f16 values of a sparse A share the location and one is
+    negated, "low" or "high".
 
     >>> import mmacalc
     >>> wmma = mmacalc.instruction("rdna3", "v_wmma_f32_16x16x16_f16")
     >>> sign(wmma.operand("B", neg=2), lsb=0), sign(wmma.operand("B", neg=2), lsb=16)
     ('-', '')
+    >>> swmmac = mmacalc.instruction("rdna4", "v_swmmac_f32_16x16x32_f16")
+    >>> sign(swmmac.operand("A", neg=1), lsb=0), sign(swmmac.operand("A", neg=1, neg_hi=1), lsb=0)
+    ('low', '-')
     """
     instruction, fields, name = operand.instruction, operand.fields, operand.name
     if instruction.integer:
@@ -36,8 +42,11 @@ def sign(operand: Operand, lsb: int) -> str:
         absolute = "|" if negated(fields.get("neg_hi", 0), "C") else ""
         minus = negated(fields.get("neg", 0) | _blgp_signs(operand), "C")
         return ("-" if minus else "") + absolute
-    bits = fields.get("neg_hi" if lsb >= 16 else "neg", 0)
-    return "-" if negated(bits | _blgp_signs(operand), name) else ""
+    low = negated(fields.get("neg", 0) | _blgp_signs(operand), name)
+    high = negated(fields.get("neg_hi", 0) | _blgp_signs(operand), name)
+    if operand.placement.merge == 2 and operand.placement.bits == 16:
+        return {(True, True): "-", (True, False): "low", (False, True): "high"}.get((low, high), "")
+    return "-" if (high if lsb >= 16 else low) else ""
 
 
 def _blgp_signs(operand: Operand) -> int:

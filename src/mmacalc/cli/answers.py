@@ -5,8 +5,7 @@ from __future__ import annotations
 from ..errors import Error
 from ..present.text import SOURCE_FIELDS, bits_text, element_text, heading, held_texts, place_text, run_text, signed
 from ..query import Elsewhere, calculation, holdings, scales
-from . import Answer
-from .parity import as_listed
+from . import Answer, parity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +14,10 @@ if TYPE_CHECKING:
     from .classic import Options
 
 
-def get_register(operand: Operand, options: Options) -> str:
+def get_register(operand: Operand, options: Options) -> str | Answer:
     """-g: the registers and lanes of one element."""
     coordinates = {"i": options.I_coordinate, "j": options.J_coordinate, "k": options.K_coordinate}
+    _refuse_outside(operand, coordinates)
     locations = operand.locate(**coordinates, block=options.block)
     i, j, block = options.I_coordinate, options.J_coordinate, options.block
     row, col = (coordinates[axis] for axis in operand.axes[1:])
@@ -31,14 +31,26 @@ def get_register(operand: Operand, options: Options) -> str:
             f"{name} = {place_text(operand, x)}\n" for x in locations
         )
     place = place_text(operand, locations[0], f"{SOURCE_FIELDS['D']}_v")
-    return f"{heading(operand.instruction, operand)}{name} = {place} = {_sum(operand, i, j, block, _place)}\n"
+    text = f"{heading(operand.instruction, operand)}{name} = {place} = {_sum(operand, i, j, block, _place)}\n"
+    return _noted(text, parity.sign_difference(operand))
+
+
+def _refuse_outside(operand: Operand, coordinates: dict[str, int]) -> None:
+    """Refuse a coordinate beyond the instruction, even one that the operand lacks, as AMD's tool does."""
+    instruction = operand.instruction
+    for axis, extent in zip("ijk", (instruction.m, instruction.n, instruction.k)):
+        if axis not in operand.axes and coordinates[axis] >= extent:
+            raise Error(
+                f"{axis} = {coordinates[axis]} is outside {instruction.name}: {axis} is 0 to {extent - 1} "
+                f"({operand.name} does not use it)"
+            )
 
 
 def matrix_entry(operand: Operand, options: Options) -> str | Answer:
     """-m: the elements in one register of one lane."""
     register, lane = options.register, options.lane
     found = list(holdings(operand, register, lane))
-    listed, difference = as_listed(operand, found)
+    listed, left_out = parity.as_listed(operand, found)
     if not found:
         _refuse_unread(operand, lane)
     if options.json:
@@ -52,7 +64,14 @@ def matrix_entry(operand: Operand, options: Options) -> str | Answer:
             line += f" = {_sum(operand, element.row, element.col, element.block, _element)}"
         lines.append(line + "\n")
     text = heading(operand.instruction, operand) + ("".join(lines) or unused(operand, lane))
-    return Answer(0, text, f"mmacalc: {difference}\n") if difference else text
+    signs = parity.sign_difference(operand) if operand.name == "A" or options.output_calculation else ""
+    return _noted(text, signs, left_out)
+
+
+def _noted(text: str, *notes: str) -> str | Answer:
+    """An answer with sentences about it on standard error; those that are empty are left out."""
+    errors = "".join(f"mmacalc: {note}\n" for note in notes if note)
+    return Answer(0, text, errors) if errors else text
 
 
 def _refuse_unread(operand: Operand, lane: int) -> None:
@@ -77,7 +96,7 @@ def unused(operand: Operand, lane: int) -> str:
     return f"Lane {lane} is not used for matrix {operand.name} of this instruction.\n"
 
 
-def register_layout(operand: Operand, options: Options) -> str:
+def register_layout(operand: Operand, options: Options) -> str | Answer:
     """-R: the registers of the whole matrix."""
     if options.json:
         from ..present import json_text
@@ -85,10 +104,11 @@ def register_layout(operand: Operand, options: Options) -> str:
         return json_text.register_layout(operand)
     from ..present import matrices
 
-    return heading(operand.instruction, operand) + matrices.register_layout(operand, _style(options), options.transpose)
+    table = matrices.register_layout(operand, _style(options), options.transpose, parity.sign)
+    return _layout_answer(operand, table, options)
 
 
-def matrix_layout(operand: Operand, options: Options) -> str:
+def matrix_layout(operand: Operand, options: Options) -> str | Answer:
     """-M: the matrix elements of all registers and lanes."""
     if options.json:
         from ..present import json_text
@@ -96,7 +116,14 @@ def matrix_layout(operand: Operand, options: Options) -> str:
         return json_text.matrix_layout(operand)
     from ..present import matrices
 
-    return heading(operand.instruction, operand) + matrices.matrix_layout(operand, _style(options), options.transpose)
+    table = matrices.matrix_layout(operand, _style(options), options.transpose, parity.sign)
+    return _layout_answer(operand, table, options)
+
+
+def _layout_answer(operand: Operand, table: str, options: Options) -> str | Answer:
+    signs = parity.sign_difference(operand) if operand.name == "A" else ""
+    without = "-o explains one element of D, so it goes with -g or -m; the layout is that without it"
+    return _noted(heading(operand.instruction, operand) + table, signs, without if options.output_calculation else "")
 
 
 def pattern(operand: Operand, options: Options) -> str:
@@ -118,7 +145,7 @@ def _style(options: Options) -> str:
 
 def _sum(operand: Operand, i: int, j: int, block: int, write: Writer) -> str:
     products, addend = calculation(operand.instruction, i, j, block, operand.wave, operand.fields)
-    factors = [f"{signed(write(a), a.sign)}*{signed(write(b), b.sign)}" for a, b in products]
+    factors = [f"{signed(write(a), _sign(a))}*{signed(write(b), _sign(b))}" for a, b in products]
     blocks = [
         f"{_scale(a, k, write)}*{_scale(b, k, write)}*({' + '.join(factors[k.start : k.stop])})"
         for k, a, b in scales(operand.instruction, i, j, operand.wave, operand.fields)
@@ -126,8 +153,15 @@ def _sum(operand: Operand, i: int, j: int, block: int, write: Writer) -> str:
     text = " + ".join(blocks or factors)
     if addend is None:
         return text
-    minus = "-" if "-" in addend.sign else "+"
-    return f"{text} {minus} {signed(write(addend), addend.sign.replace('-', ''))}"
+    signs = _sign(addend)
+    minus = "-" if "-" in signs else "+"
+    return f"{text} {minus} {signed(write(addend), signs.replace('-', ''))}"
+
+
+def _sign(term: Term) -> str:
+    if isinstance(term.operand, Elsewhere) or not parity.has_own_signs(term.operand):
+        return term.sign
+    return parity.sign(term.operand, term.location.lsb)
 
 
 def _scale(term: Term, block: range, write: Writer) -> str:

@@ -200,7 +200,7 @@ def _check_output_calculation(options: Options, action: str, matrix: str) -> Non
         return
     if matrix != "D":
         raise Error(f"-o shows how D is calculated, so it goes with -D; got {matrix}")
-    if action not in ("get_register", "matrix_entry"):
+    if action == "pattern":
         raise Error("-o goes with -g or -m: it explains one element of D")
 
 
@@ -215,8 +215,9 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
     instruction.check_modifiers(instruction.architecture.wave(options.wavefront), fields)
     for name in fields:
         concerned = concerns(instruction, name)
-        # -o shows no index, and OPSEL of a sparse instruction concerns nothing else.
+        # -o shows no index, and OPSEL of a sparse instruction concerns nothing else. Only -g and -m show signs.
         shown = options.output_calculation and not (name == "opsel" and concerned == ("K",))
+        shown = shown and not (name in ("neg", "neg_hi") and (options.register_layout or options.matrix_layout))
         if matrix not in concerned and not (matrix == "D" and shown):
             others = " and ".join(concerned) + ("" if concerned == ("K",) else ", and -D with -o")
             raise Error(f"--{name} does not concern {matrix} of {instruction.name}; it concerns {others}")
@@ -230,7 +231,10 @@ def _fields(instruction: Instruction, options: Options) -> dict[str, int]:
 
 
 def concerns(instruction: Instruction, modifier: str) -> tuple[str, ...]:
-    """The operands whose reading a modifier changes."""
+    """The operands that a modifier may be given with: those whose reading it changes, and K with NEG and NEG_HI.
+
+    AMD's tool takes NEG with K, which it does not change; whoever asks for all operands in turn may rely on it.
+    """
     if modifier in instruction.choices:
         return (instruction.choices[modifier],)
     if modifier in ("cbsz", "abid"):
@@ -245,7 +249,7 @@ def concerns(instruction: Instruction, modifier: str) -> tuple[str, ...]:
         return ("SA",) if "_a_" in modifier else ("SB",)
     if modifier in ("opsel", "op_sel_hi"):
         return ("SA", "SB") if instruction.scaled else ("K",) if instruction.sparse else ("C", "D")
-    return ("A", "B", "C")
+    return ("A", "B", "K") if instruction.sparse else ("A", "B", "C")
 
 
 def _listing(options: Options) -> str:
@@ -259,6 +263,7 @@ def _listing(options: Options) -> str:
 
 
 def _detail(instruction: Instruction, options: Options) -> str:
+    instruction.architecture.wave(options.wavefront)
     chosen = {name: value for name in instruction.choices if (value := _fields(instruction, options).get(name))}
     instruction.check_modifiers(None, chosen)
     if options.json:

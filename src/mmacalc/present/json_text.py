@@ -3,6 +3,10 @@
 Every answer is one object with `schema_version` and `query`. One about an instruction also has `architecture`,
 `instruction` and `provenance`; a list of instructions has these in each of its `instructions`. The schema version
 rises when a key changes its meaning or goes away, not when one is added.
+
+Signs: `negated` and `absolute` say how the instruction reads an element. Of the two 16-bit values that a sparse A
+stores of each four k, NEG and NEG_HI may negate one: `negated` is then null, and `negated_half` is "low" (the value
+stored first) or "high"; else `negated_half` is null.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import json
 
 from ..formats import named
 from ..query import Elsewhere, calculation, holdings, scales
+from ..query import sign as sign_at
 from . import formulas
 from .text import SOURCE_FIELDS, bits_text, element_text, is_ptx, place_text
 
@@ -169,6 +174,12 @@ def _place(operand: Operand, location: Location, prefix: str = "v") -> dict[str,
     return {**location._asdict(), "text": place_text(operand, location, prefix)}
 
 
+def _signs(sign: str) -> dict[str, Any]:
+    """What `query.sign` answers, as keys."""
+    half = sign if sign in ("low", "high") else None
+    return {"negated": None if half else "-" in sign, "negated_half": half, "absolute": "|" in sign}
+
+
 def _entry(operand: Operand, row: int, col: int, block: int) -> dict[str, Any]:
     first, second = operand.axes[1:]
     return {first: row, second: col, "block": block, "text": element_text(operand, row, col, block)}
@@ -177,11 +188,13 @@ def _entry(operand: Operand, row: int, col: int, block: int) -> dict[str, Any]:
 def get_register(operand: Operand, wanted: tuple[int, int, int], with_calculation: bool) -> str:
     """-g: the locations of one element; with -o also the terms that D is the sum of."""
     coordinates = dict(zip((*operand.axes[1:], "block"), wanted))
+    locations = operand.locate(**coordinates)
     return document(
         "get-register",
         **_about(operand),
         element=_entry(operand, *wanted),
-        locations=[_place(operand, location) for location in operand.locate(**coordinates)],
+        locations=[_place(operand, location) for location in locations],
+        **_signs(sign_at(operand, locations[0].lsb)),
         **(_calculated(operand, *wanted) if with_calculation else {}),
     )
 
@@ -206,8 +219,7 @@ def _held(operand: Operand, register: int, lane: int, element: Element, sign: st
         **_entry(operand, element.row, element.col, element.block),
         "lsb": element.lsb,
         "width": element.width,
-        "negated": "-" in sign,
-        "absolute": "|" in sign,
+        **_signs(sign),
         "place": bits_text(operand, register, lane, element),
     }
 
@@ -228,8 +240,7 @@ def _term(term: Term) -> dict[str, Any]:
     prefix = f"{SOURCE_FIELDS[term.operand.name]}_v"
     return {
         "element": element_text(term.operand, *term.element),
-        "negated": "-" in term.sign,
-        "absolute": "|" in term.sign,
+        **_signs(term.sign),
         "location": None if isinstance(term.operand, Elsewhere) else _place(term.operand, term.location, prefix),
     }
 
@@ -238,6 +249,7 @@ def register_layout(operand: Operand) -> str:
     """-R: the locations of every element, as nested lists [block][row][column][copy]."""
     blocks, rows, columns = operand.shape
     first, second = operand.axes[1:]
+    signs = {lsb: _signs(sign_at(operand, lsb)) for lsb in range(32)}
     return document(
         "register-layout",
         **_about(operand),
@@ -245,7 +257,10 @@ def register_layout(operand: Operand) -> str:
         locations=[
             [
                 [
-                    [location._asdict() for location in operand.locate(**{first: row, second: col, "block": block})]
+                    [
+                        {**location._asdict(), **signs[location.lsb]}
+                        for location in operand.locate(**{first: row, second: col, "block": block})
+                    ]
                     for col in range(columns)
                 ]
                 for row in range(rows)

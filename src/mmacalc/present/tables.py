@@ -1,8 +1,8 @@
 """Tables as text: grid, CSV, Markdown and AsciiDoc.
 
-The first column holds numbers and is right-aligned, all others text and left-aligned. Grid, Markdown and
-AsciiDoc are to the byte what tabulate 0.10.0 writes (a test compares them); tabulate itself would take longer
-to import than a query takes to answer.
+The first column is right-aligned where it holds numbers; all others hold text and are left-aligned. Grid,
+Markdown and AsciiDoc are to the byte what tabulate 0.10.0 writes (a test compares them); tabulate itself would
+take longer to import than a query takes to answer.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    # Of each column the width, and whether its cells are flush left (else right).
+    Columns = Sequence[tuple[int, bool]]
+
 STYLES = ("grid", "csv", "markdown", "asciidoc")
-# How a cell of several lines is written where a row is one line; AMD's tool chose the first two.
-_LINE_BREAKS = {"csv": " ", "markdown": "<br />", "asciidoc": " +\n"}
+# How AMD's tool writes a cell of several lines where a row is one line. In AsciiDoc a cell may have several.
+_LINE_BREAKS = {"csv": " ", "markdown": "<br />"}
 _HEADER_PADDING = 2  # tabulate keeps a column two characters wider than its heading
 
 
@@ -28,32 +31,39 @@ def write(header: Sequence[str], rows: Sequence[Sequence[str]], style: str = "gr
     |      0 | A[0][0] |
     |      1 | A[1][0] |
     """
-    if style != "grid" and any(_has_line_breaks(row) for row in rows):
+    if style in _LINE_BREAKS and any(_has_line_breaks(row) for row in rows):
         rows = [[cell.replace("\n", _LINE_BREAKS[style]) for cell in row] for row in rows]
     if style == "csv":
         return "".join(",".join(cells) + "\n" for cells in (header, *rows))
-    columns = zip(*rows) if rows else [()] * len(header)
-    widths = [max(len(title) + _HEADER_PADDING, _width(column)) for title, column in zip(header, columns)]
-    return _WRITERS[style](header, rows, widths)
+    longest = _longest_line if style == "grid" else _longest
+    cells_of = zip(*rows) if rows else [()] * len(header)
+    widths = [max(len(title) + _HEADER_PADDING, longest(cells)) for title, cells in zip(header, cells_of)]
+    numbered = all(row[0].isdecimal() for row in rows)
+    return _WRITERS[style](header, rows, [(width, number > 0 or not numbered) for number, width in enumerate(widths)])
 
 
 def _has_line_breaks(cells: Sequence[str]) -> bool:
     return "\n" in "".join(cells)  # one search of a long text takes a tenth of as many searches of short ones
 
 
-def _width(cells: Sequence[str]) -> int:
-    if _has_line_breaks(cells):
-        return max(len(line) for cell in cells for line in cell.split("\n"))
+def _longest(cells: Sequence[str]) -> int:
     return max(map(len, cells), default=0)
 
 
-def _template(widths: Sequence[int]) -> str:
-    """What a row is formatted with: the first cell flush right, the others flush left."""
-    return f"| %{widths[0]}s | {' | '.join([f'%-{width}s' for width in widths[1:]])} |\n"
+def _longest_line(cells: Sequence[str]) -> int:
+    if _has_line_breaks(cells):
+        return max(len(line) for cell in cells for line in cell.split("\n"))
+    return _longest(cells)
 
 
-def _grid(header: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> str:
-    rule, template = "+" + "+".join(["-" * (width + 2) for width in widths]) + "+\n", _template(widths)
+def _template(columns: Columns) -> str:
+    """What a row is formatted with."""
+    fields = [f"%-{width}s" if left else f"%{width}s" for width, left in columns]
+    return f"| {' | '.join(fields)} |\n"
+
+
+def _grid(header: Sequence[str], rows: Sequence[Sequence[str]], columns: Columns) -> str:
+    rule, template = "+" + "+".join(["-" * (width + 2) for width, _ in columns]) + "+\n", _template(columns)
     parts = [rule, template % tuple(header), rule.replace("-", "=")]
     for row in rows:
         if _has_line_breaks(row):
@@ -64,16 +74,16 @@ def _grid(header: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence
     return "".join(parts)
 
 
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> str:
-    rule, template = "|" + "|".join("-" * (width + 2) for width in widths) + "|\n", _template(widths)
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]], columns: Columns) -> str:
+    rule, template = "|" + "|".join("-" * (width + 2) for width, _ in columns) + "|\n", _template(columns)
     return "".join([template % tuple(header), rule, *(template % tuple(row) for row in rows)])
 
 
-def _asciidoc(header: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> str:
-    columns = ",".join(f"{'<' if number else '>'}{width + 2}" for number, width in enumerate(widths))
-    template = _template(widths).removesuffix("|\n") + "\n"
+def _asciidoc(header: Sequence[str], rows: Sequence[Sequence[str]], columns: Columns) -> str:
+    sides = ",".join(f"{'<' if left else '>'}{width + 2}" for width, left in columns)
+    template = _template(columns).removesuffix("|\n") + "\n"
     lines = [template % tuple(cells) for cells in (header, *rows)]
-    return f'[cols="{columns}",options="header"]\n|====\n' + "".join(lines) + "|====\n"
+    return f'[cols="{sides}",options="header"]\n|====\n' + "".join(lines) + "|====\n"
 
 
 _WRITERS = {"grid": _grid, "markdown": _markdown, "asciidoc": _asciidoc}
