@@ -127,5 +127,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--against", type=Path, metavar="PATH", help="matrix_calculator.py of AMD's tool")
     options = parser.parse_args()
+    if options.against and not options.against.is_file():
+        parser.error(f"--against: there is no file '{options.against}'")
     one_query(options.against)
     in_bulk(options.against)
