@@ -3,7 +3,7 @@ elements, one instruction multiplies, each lane stores its own.
 
     python examples/lab_notes_matrix_cores.py
 
-threadIdx.x and so on are those of all lanes: arrays with one number for each. So `A[mk]` is what every lane loads.
+threadIdx.x and so on are those of all lanes, arrays with one number for each. So `A[mk]` is what every lane loads.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from mmacalc import intrinsics
 def sgemm_16x16x4(wave, A, B, D):
     """Example 1, V_MFMA_F32_16x16x4F32: D = A B, one block; launched with block = (16, 4)."""
     M, N, K = 16, 16, 4  # noqa: F841
-    threadIdx = wave.lane_threadIdx
+    threadIdx = wave.threadIdx
     dmn = np.zeros((4, wave.size), np.float32)
 
     mk = threadIdx.y + K * threadIdx.x
@@ -33,7 +33,7 @@ def sgemm_16x16x4(wave, A, B, D):
 def sgemm_16x16x1(wave, A, B, D):
     """Example 2, V_MFMA_F32_16x16x1F32: four products of 16x1 and 1x16 matrices; launched with block = (16, 4)."""
     M, N, K = 16, 16, 1
-    threadIdx = wave.lane_threadIdx
+    threadIdx = wave.threadIdx
     dmnl = np.zeros((16, wave.size), np.float32)
 
     mkl = K * threadIdx.x + M * K * threadIdx.y
@@ -59,7 +59,7 @@ def dgemm_4x4x4(wave, W, X, Y, Z):
     The page gives no listing, only where elements lie: lane 16 k + 4 N + i has W_N[i][k], lane 16 k + 4 N + j has
     X_N[k][j], and Y and Z lie as X does. Matrices are row-major, one block after the other.
     """
-    x, N, y = wave.lane_threadIdx
+    x, N, y = wave.threadIdx
     w = W[16 * N + 4 * x + y]
     xkj = X[16 * N + 4 * y + x]
     yij = Y[16 * N + 4 * y + x]

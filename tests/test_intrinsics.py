@@ -1,5 +1,6 @@
 """Compiler builtins as functions on per-lane registers."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -64,6 +65,122 @@ def test_signs_clamp_and_scales_go_where_the_builtin_has_them():
     assert (scaled(fp4, fp4, 0, 4, 4, 3, scale_a, 1, scale_b, arch="gfx950") == 128 * 2 * 4).all()
 
 
+@pytest.mark.parametrize("shape", ["16x16x128", "32x32x64"])
+def test_a_scaled_builtin_with_both_scales_the_constant_0_is_the_instruction_without_scales(shape):
+    """What llc 22.1.8 selects for the constants 0 and 0, whatever op_sel; any other pair stays scaled."""
+    builtin = getattr(intrinsics, f"amdgcn_mfma_scale_f32_{shape}_f8f6f4")
+    ones = np.full((8, 64), 0x38383838, np.int32)  # fp8
+    k = int(shape.split("x")[2])
+
+    def run(a_scale, b_scale, op_sel=0):
+        issued = []
+
+        def kernel(wave):
+            issued.append(builtin(ones, ones, 0, 0, 0, op_sel, a_scale, op_sel, b_scale)[0][0])
+
+        report = mmacalc.launch(kernel, 1, 64, arch="gfx950")
+        return float(issued[0]), *report.instructions
+
+    plain, scaled = f"v_mfma_f32_{shape}_f8f6f4", f"v_mfma_scale_f32_{shape}_f8f6f4"
+    for zero in (0, np.uint8(0), np.int64(0)):
+        assert run(zero, 0) == run(0, zero, 3) == (k, plain)
+    assert run(127, 127) == (k, scaled)
+    assert run(0, 127) == run(127, 0) == (k * 2.0**-127, scaled)
+    assert run(np.zeros(64, np.int32), 0) == (0, scaled)  # 2^-254
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.uint32, np.int64, np.uint64])
+def test_scales_and_indices_are_integers_of_any_width_whose_values_fit(dtype):
+    fp4 = np.full((8, 64), 0x22222222, np.int32)
+    codes = np.full(64, 126, dtype)
+    scaled = intrinsics.amdgcn_mfma_scale_f32_16x16x128_f8f6f4
+    assert (scaled(fp4, fp4, 0, 4, 4, 0, codes, 0, dtype(127), arch="gfx950") == 64).all()
+    ones, index = np.ones((4, 64), np.float16), np.full(64, 0x44, dtype)
+    b = np.arange(8)[:, None] * np.ones(64, np.float16)
+    b = b.astype(np.float16)
+    d = intrinsics.amdgcn_smfmac_f32_16x16x32_f16(ones, b, 0, index, 0, 0)
+    assert np.array_equal(d, intrinsics.amdgcn_smfmac_f32_16x16x32_f16(ones, b, 0, 0x44, 0, 0))
+    assert (d == 4 * (0 + 1 + 4 + 5)).all()  # positions 0 and 1 of both groups of four
+
+
+def test_a_64_bit_index_is_given_whole():
+    a, b = (np.ones((n, 32), np.int32) for n in (8, 16))
+    call = intrinsics.amdgcn_swmmac_i32_16x16x128_iu8
+    pair = np.stack([np.full(32, 0x44444444, np.uint32), np.full(32, 0xEEEEEEEE, np.uint32)])
+    wide = np.full(32, 0xEEEEEEEE_44444444, np.uint64)
+    given = [call(1, a, 1, b, 0, index, 0, 0, arch="gfx1250") for index in (pair, wide, wide.view(np.int64))]
+    assert np.array_equal(given[0], given[1])
+    assert np.array_equal(given[0], given[2])
+    with pytest.raises(mmacalc.Error, match=r"the index has int32 of shape .32,.; it takes 64 bits in each lane"):
+        call(1, a, 1, b, 0, pair[0].view(np.int32), 0, 0, arch="gfx1250")
+
+
+def test_abid_is_taken_where_the_hardware_ignores_it():
+    """With CBSZ[1:0] not 0 the first set counts, on gfx950's new 16-bit shapes too (hip-fpsan runs CBSZ 1, ABID 3)."""
+    ones, b = np.ones((8, 64), np.float16), np.ones((16, 64), np.float16)
+    index = np.full(64, 0x4444, np.int32)
+    for abid in range(16):
+        intrinsics.amdgcn_smfmac_f32_16x16x64_f16(ones, b, 0, index, 1, abid, arch="gfx950")
+        inst = mmacalc.instruction("gfx950", "v_smfmac_f32_16x16x64_f16")
+        assert inst.operand("K", cbsz=1, abid=abid).table().tolist() == inst.operand("K").table().tolist()
+    with pytest.raises(mmacalc.Error, match=r"ABID of .* is 0 or 1; got 3"):
+        intrinsics.amdgcn_smfmac_f32_16x16x64_f16(ones, b, 0, index, 0, 3, arch="gfx950")
+    with pytest.raises(mmacalc.Error, match=r"ABID of .* is 0 to 15; got 16"):
+        intrinsics.amdgcn_smfmac_f32_16x16x64_f16(ones, b, 0, index, 1, 16, arch="gfx950")
+
+
+def in_bits(codes, bits):
+    """Codes (elements, lanes) one after another in registers, by way of Python's integers."""
+    whole = [sum(int(code) << bits * e for e, code in enumerate(lane)) for lane in codes.T]
+    words = len(codes) * bits // 32
+    return np.array([[value >> 32 * word & 0xFFFFFFFF for value in whole] for word in range(words)], np.uint32)
+
+
+NARROW = {0: "float8_e4m3fn", 1: "float8_e5m2", 2: "float6_e2m3fn", 3: "float6_e3m2fn", 4: "float4_e2m1fn"}
+
+
+@pytest.mark.parametrize("fmt", NARROW)
+def test_the_narrow_types_of_ml_dtypes_are_packed_as_the_registers_have_them(fmt):
+    dtype = np.dtype(getattr(ml_dtypes, NARROW[fmt]))
+    rng = np.random.default_rng(fmt)
+    a, b = (rng.integers(-2, 3, (32, 64)).astype(dtype) for _ in "ab")
+    bits = 8 if fmt < 2 else 6 if fmt < 4 else 4
+    words = in_bits(a.view(np.uint8), bits)
+    assert np.array_equal(intrinsics.pack(a), words)
+    assert np.array_equal(intrinsics.pack(a.view(np.uint8), bits), words)
+    call = intrinsics.amdgcn_mfma_scale_f32_16x16x128_f8f6f4
+    eight = [np.concatenate([intrinsics.pack(x), np.zeros((8 - len(words), 64), np.uint32)]) for x in (a, b)]
+    d = call(a, b, 0, fmt, fmt, 0, 0, 0, 0, arch="gfx950")
+    assert np.array_equal(d, call(*eight, 0, fmt, fmt, 0, 0, 0, 0, arch="gfx950"))
+    assert d.any()
+    with pytest.raises(mmacalc.Error, match=rf"A holds {dtype}; it takes float"):
+        call(a, b, 0, (fmt + 1) % 5, fmt, 0, 0, 0, 0, arch="gfx950")
+
+
+def test_4_bit_integers_are_packed_too():
+    a = np.random.default_rng(1).integers(-8, 8, (16, 32))
+    call = intrinsics.amdgcn_wmma_i32_16x16x16_iu4_w32
+    d = call(1, in_bits(a & 15, 4).view(np.int32), 1, in_bits(a & 15, 4).view(np.int32), 0, 0, arch="gfx1100")
+    for dtype in (ml_dtypes.int4, ml_dtypes.uint4):
+        given = (a & 15 if dtype is ml_dtypes.uint4 else a).astype(dtype)
+        assert np.array_equal(call(1, given, 1, given, 0, 0, arch="gfx1100"), d)
+
+
+@pytest.mark.parametrize(
+    ("elements", "bits", "message"),
+    [
+        (np.zeros((5, 64), ml_dtypes.float6_e2m3fn), None, "5, 64. elements of 6 bits; the first axis fills whole reg"),
+        (np.zeros((4, 64), np.uint8), 9, "of 9 bits"),
+        (np.zeros((8, 64), np.float32), 4, "of 4 bits"),
+        (["a"], None, "the elements are <U1"),
+        (3, None, "the first axis fills whole registers"),
+    ],
+)
+def test_what_does_not_fill_registers_is_not_packed(elements, bits, message):
+    with pytest.raises(mmacalc.Error, match=f"pack: .*{message}"):
+        intrinsics.pack(elements, bits)
+
+
 def test_cdna5_negates_inputs_and_takes_the_absolute_value_of_c():
     ones, c = np.ones((16, 32), np.float16), np.full((8, 32), -3, np.float32)
     for negate, c_mod, expected in (
@@ -102,6 +219,7 @@ F32 = np.ones(64, np.float32)
         ((np.ones((2, 64), np.float32), F32, 0, 0, 0, 0), None, "A has 2 elements of float32 .* it takes 4: 1 of"),
         ((F32, F32, 0, 0, 0, 0.5), None, "are whole numbers that the instruction holds"),
         ((F32, F32, 0, 1, 0, 0), None, "has no CBSZ"),
+        ((F32, F32, "x", 0, 0, 0), None, "C is 'x'; it takes a number, or float32 for each lane"),
         ((F32, F32, 0, 0, 0, 0), "gfx1100", "RDNA3 has no builtin amdgcn_mfma_f32_16x16x4f32"),
         ((F32, F32, 0, 0, 0, 0), "gfx1250", "CDNA5 has no builtin amdgcn_mfma_f32_16x16x4f32"),
     ],
@@ -109,6 +227,37 @@ F32 = np.ones(64, np.float32)
 def test_arguments_that_do_not_fit_are_refused(arguments, arch, message):
     with pytest.raises(mmacalc.Error, match=message):
         intrinsics.amdgcn_mfma_f32_16x16x4f32(*arguments, arch=arch)
+
+
+SCALED = (
+    "amdgcn_mfma_scale_f32_16x16x128_f8f6f4",
+    np.zeros((8, 64), np.int32),
+    np.zeros((8, 64), np.int32),
+    0,
+    0,
+    0,
+    0,
+)
+
+
+@pytest.mark.parametrize(
+    "scale", [1.0, np.float32(1), np.ones(64), True, 2**32, -(2**31) - 1, np.ones((2, 64), np.int64)]
+)
+def test_a_scale_that_is_no_code_is_refused(scale):
+    name, *rest = SCALED
+    with pytest.raises(mmacalc.Error, match=r"the scale of A (is \w+; it takes integers|holds|has int64)"):
+        intrinsics.call(name, *rest, scale, 0, 127, arch="gfx950")
+
+
+def test_a_builtin_of_another_architecture_or_wave_size_says_where_it_is():
+    for name, arch, advice in (
+        ("amdgcn_mfma_f32_32x32x16_f16", None, "CDNA3 has no builtin .* gfx950 has it: pass arch='gfx950'"),
+        ("amdgcn_wmma_f32_16x16x16_f16_w64", "gfx1100", "RDNA3 has no .* for wave32. gfx1100 has .*, wave_size=64"),
+        ("amdgcn_wmma_f32_16x16x16_f16_w32", "gfx950", "CDNA4 has no .*: pass arch='gfx1100'.$"),
+        ("amdgcn_mfma_f32_16x16x5f32", None, "Did you mean amdgcn_mfma_f32_16x16x"),
+    ):
+        with pytest.raises(mmacalc.Error, match=advice):
+            intrinsics.call(name, arch=arch)
 
 
 def test_a_name_that_no_architecture_has_is_no_attribute():

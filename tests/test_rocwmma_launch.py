@@ -1,6 +1,8 @@
 """Launches: coordinates, memory, barriers, reports, and every way to stop one."""
 
+import copy
 import io
+import re
 import time
 
 import numpy as np
@@ -15,10 +17,10 @@ def test_a_kernel_is_called_once_for_every_wave_with_hips_coordinates():
     seen = []
 
     def kernel(wave):
-        seen.append((tuple(wave.blockIdx), wave.index, tuple(wave.threadIdx), wave.size))
+        seen.append((tuple(wave.blockIdx), wave.index, tuple(wave.first_threadIdx), wave.size))
         assert tuple(wave.gridDim) == (2, 3, 1)
         assert tuple(wave.blockDim) == (32, 4, 2)
-        x, y, z = wave.lane_threadIdx
+        x, y, z = wave.threadIdx
         assert np.array_equal(x + 32 * y + 128 * z, wave.index * wave.size + wave.lane)
 
     report = mmacalc.launch(kernel, (2, 3), (32, 4, 2))
@@ -97,6 +99,132 @@ def test_an_accumulator_used_by_several_products_keeps_each_result():
     d = np.zeros((3, 256), np.float32)
     mmacalc.launch(kernel, 1, 64, d)
     assert [set(row) for row in d] == [{-1.0}, {1616.0}, {1632.0}]
+
+
+def test_threads_are_those_of_every_lane_and_count_as_one_number_where_all_agree():
+    """Lines as HIP has them: an index of every lane's own, and waves told apart by threadIdx.x / warpSize."""
+
+    def kernel(wave, c, of_wave):
+        threadIdx = wave.threadIdx
+        c[wave.blockIdx.x * wave.blockDim.x + threadIdx.x] = threadIdx.x
+        warp = threadIdx.x // wave.size
+        if warp < 2:
+            of_wave[warp] = [10, 11, 12][warp]
+        assert list(range(warp, 2)) == list(range(wave.first_threadIdx.x // wave.size, 2))
+        assert f"{int(warp)}" == str(wave.index)
+        assert float(warp) == wave.index
+
+    c, of_wave = np.zeros(384, np.int32), np.zeros(3, np.int32)
+    mmacalc.launch(kernel, 2, 192, c, of_wave)
+    assert np.array_equal(c, np.arange(384) % 192)
+    assert of_wave.tolist() == [10, 11, 0]
+
+
+def test_a_pointer_of_every_lanes_own_reads_and_writes_numbers_and_vectors():
+    def kernel(wave, a, b, d):
+        row = a + wave.threadIdx.x * 8  # const T* row = A + threadIdx.x * k
+        assert np.array_equal(row[0:8], a[8 * wave.lane + np.arange(8)[:, None]])
+        assert np.array_equal((row + 3)[wave.lane % 2], a[8 * wave.lane + 3 + wave.lane % 2])
+        assert (4 - 2 + row)[1].shape == (row - wave.lane * 8 + 3)[0].shape == (wave.size,)
+        assert np.array_equal((wave.lane + b)[0], b[wave.lane])
+        assert b[2:6].tolist() == [2, 3, 4, 5]
+        assert (b + 64)[-1] == 63  # one past the end, as `end[-1]`
+        assert "+ [" in repr(row)
+        d[0:4] = np.arange(4)
+        own = d + wave.lane * 4
+        own[0:4] = row[4:8]
+
+    a, b, d = np.arange(512.0), np.arange(64), np.zeros(256)
+    report = mmacalc.launch(kernel, 1, 64, a, b, d)
+    assert np.array_equal(d.reshape(64, 4), a.reshape(64, 8)[:, 4:])
+    assert report.traffic.stored == 8 * (4 + 256)
+
+
+def test_fragments_are_copied_as_in_cpp():
+    kept = []
+
+    def kernel(wave, d):
+        x = fragments()[2]
+        rocwmma.fill_fragment(x, 1)
+        for number, make in enumerate((copy.copy, copy.deepcopy, rocwmma.Fragment.copy)):
+            y = make(x)
+            rocwmma.fill_fragment(y, 2)
+            y.x[0] = 3 + number
+            assert y.x[0][0] == y[0][0] == 3 + number
+            assert (x.x[0] == 1).all()
+            rocwmma.store_matrix_sync(d + 256 * number, y, 16)
+        kept.append([part.shape for part in x.x] + [part.shape for part in x])
+        a, b, _ = fragments()
+        for frag in (a, b):
+            rocwmma.fill_fragment(frag, 1)
+        rocwmma.mma_sync(x, a, b, x)
+        y = x.copy()  # of a product that is still to come
+        rocwmma.mma_sync(x, a, b, x)
+        assert ((y.x[0] == 17) & (x.x[0] == 33)).all()
+        z = fragments()[2]
+        z.x[1] = 5
+        z = z.copy()
+        assert (z.x[1] == 5).all()
+        z.x[0]  # not filled, in the copy as in the original
+
+    d = np.zeros((3, 16, 16), np.float32)
+    with pytest.raises(mmacalc.Error, match="64 of 256 elements"):
+        mmacalc.launch(kernel, 1, 64, d)
+    assert kept == [[(64,)] * 8]
+
+    def stores(wave, d):
+        x = fragments()[2]
+        rocwmma.fill_fragment(x, 1)
+        y = x.copy()
+        rocwmma.fill_fragment(y, 2)
+        rocwmma.store_matrix_sync(d, x, 16)
+        rocwmma.store_matrix_sync(d + 256, y, 16)
+
+    mmacalc.launch(stores, 1, 64, d)
+    assert [set(block.ravel()) for block in d[:2]] == [{1.0}, {2.0}]
+
+
+def test_waves_that_have_ended_count_as_arrived_at_a_barrier():
+    """As in rocWMMA's simple_dlrm with its own sizes on wave32, where half of the waves leave early."""
+
+    def kernel(wave, a, d, rows):
+        row = 16 * (wave.threadIdx.x // wave.size)
+        if row >= rows:
+            return
+        lds = wave.shared("tile", 16 * 16 * 2, np.float16)
+        lds[row * 16 + wave.lane] = a[row * 16 + wave.lane]
+        rocwmma.synchronize_workgroup()
+        d[row * 16 + wave.lane] = lds[(row * 16 + wave.lane + 256) % 512]
+        rocwmma.synchronize_workgroup()
+
+    a, d = np.arange(512).astype(np.float16), np.zeros(512, np.float16)
+    report = mmacalc.launch(kernel, 2, 128, a, d, 32, arch="gfx1100")
+    assert np.array_equal(d[:32], a[256:288])
+    assert np.array_equal(d[256:288], a[:32])
+    assert len(report.warnings) == 2
+    assert re.fullmatch(
+        r"waves 2, 3 had ended when the others met at barrier 1 \(waves 0, 1 at test_rocwmma_launch.py line \d+\); "
+        "so in 2 workgroups",
+        report.warnings[0],
+    )
+    assert f"warning: {report.warnings[1]}" in str(report)
+    assert report.as_dict()["warnings"] == list(report.warnings)
+    assert not mmacalc.launch(kernel, 2, 64, a, d, 32, arch="gfx1100").warnings
+
+
+def test_waves_that_meet_at_different_barriers_go_on_as_on_the_hardware_and_the_report_says_so():
+    """S_BARRIER counts waves. Kernels whose waves work by turns use that; in others it is a mistake."""
+
+    def kernel(wave):
+        if wave.index:
+            rocwmma.synchronize_workgroup()
+        else:
+            wave.synchronize()
+
+    (text,) = mmacalc.launch(kernel, 1, 192).warnings
+    assert re.fullmatch(
+        r"wave 0 at \S+ line \d+ and waves 1, 2 at \S+ line \d+ met at the same barrier, number 1", text
+    )
 
 
 # --- what stops a launch ----------------------------------------------------------------------------------------
@@ -193,11 +321,25 @@ def run_time_layout_of_an_input(wave, x, d):
     rocwmma.load_matrix_sync(rocwmma.fragment(rocwmma.matrix_a, 16, 16, 16, "f16"), x, 16, rocwmma.mem_row_major)
 
 
-def uneven_barrier(wave, x, d):
-    store_first(d)
-    rocwmma.synchronize_workgroup()
-    if wave.index:
-        rocwmma.synchronize_workgroup()
+def lanes_that_disagree(wave, x, d):
+    if wave.threadIdx.x < 40:
+        store_first(d)
+
+
+def pointers_that_disagree(wave, x, d):
+    rocwmma.load_matrix_sync(fragments()[0], x + wave.threadIdx.x, 16)
+
+
+def pointer_moved_by_half(wave, x, d):
+    x + wave.threadIdx.x / 2
+
+
+def endless_slice(wave, x, d):
+    x[2:]
+
+
+def store_of_another_shape(wave, x, d):
+    d[wave.lane] = np.zeros(3)
 
 
 def too_much_lds(wave, x, d):
@@ -222,8 +364,12 @@ def too_much_lds(wave, x, d):
         (no_layout, r"load_matrix_sync: fragment<matrix_a.*has no layout"),
         (two_layouts, r"a run-time layout is for accumulators without a layout of their own"),
         (run_time_layout_of_an_input, r"a run-time layout is for accumulators"),
-        (uneven_barrier, r"workgroup \(0, 0, 0\), wave 0 ended after 1 barrier, while waves 1, 2 of the same workgroup "
-         r"wait at barrier 2 \(synchronize_workgroup at test_rocwmma_launch.py line \d+\)"),
+        (lanes_that_disagree, r"wave 0, test_rocwmma_launch.py line \d+: a condition is not the same in all lanes "
+         r"of the wave; what holds for the whole wave follows from wave.first_threadIdx"),
+        (pointers_that_disagree, r"load_matrix_sync: x differs between the lanes of the wave"),
+        (pointer_moved_by_half, r"x \+ float64 of shape \(64,\): a pointer moves by a whole number of elements"),
+        (endless_slice, r"load: a slice of x needs an end, as in x\[0:8\]"),
+        (store_of_another_shape, r"store: d takes float32 of shape \(64,\), or one number; got shape \(3,\)"),
         (too_much_lds, r"shared\('big'\): 40960 elements of float16 on top of 0 bytes.* 65536 bytes of LDS"),
     ],
 )  # fmt: skip

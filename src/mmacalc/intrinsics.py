@@ -7,8 +7,10 @@ for the leading `__builtin_`. Operands are what each lane holds:
     a vector of HIP (float4 c)           an array of shape (elements, lanes), so that c[i] is element i of every lane
     the same number in all lanes         a number (not for A and B)
 
-in the operand's number format, or as integers that carry its bits (`short` for bf16, `int` for four i8). Inside
-`mmacalc.launch` a builtin is issued by the wave that runs; elsewhere the architecture is given by `arch=`.
+in the operand's number format, or as integers that carry its bits (`short` for bf16, `int` for four i8). The 4- and
+6-bit types of ml_dtypes are packed on the way; `pack` does the same. Scales and sparse indices are integers of any
+width whose values fit, as C++ converts them. Inside `mmacalc.launch` a builtin is issued by the wave that runs;
+elsewhere the architecture is given by `arch=`.
 
 >>> import numpy as np
 >>> from mmacalc import intrinsics
@@ -17,7 +19,9 @@ in the operand's number format, or as integers that carry its bits (`short` for 
 >>> d.shape, float(d[3][17])
 ((4, 64), 4.0)
 
-The names and the order of arguments are those of `mmacalc.isa.intrinsics`.
+The names and the order of arguments are those of `mmacalc.isa.intrinsics`. As in LLVM, a scaled builtin of gfx950 whose
+two scales are both the constant 0 (here: numbers, not arrays) is the instruction without scales; any other constant is
+a scale.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ import numpy as np
 from .catalog import architectures, entry
 from .errors import Error, did_you_mean
 from .isa.intrinsics import intrinsics as builtins_of
+from .isa.intrinsics import unscaled
 from .machine.launching import DEFAULT_ARCHITECTURE
 from .machine.waves import running_wave
 
@@ -45,6 +50,8 @@ if TYPE_CHECKING:
     from .record import Instruction
 
     Array = NDArray[Any]
+
+__all__ = ["call", "pack", "resolve"]
 
 OPERANDS = {"a": "A", "b": "B", "c": "C", "index": "K", "a_scale": "SA", "b_scale": "SB"}
 
@@ -72,8 +79,16 @@ FIELDS: dict[str, Callable[[int], dict[str, int]]] = {
 _TYPES: dict[str, Any] = {
     "f64": np.float64, "f32": np.float32, "xf32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
     "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
-    "e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "i32": np.int32,
+    "e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "i32": np.int32, "e2m3": ml_dtypes.float6_e2m3fn,
+    "e3m2": ml_dtypes.float6_e3m2fn, "e2m1": ml_dtypes.float4_e2m1fn, "iu4": ml_dtypes.int4, "iu8": np.int8,
+    "i8": np.int8,
 }  # fmt: skip
+_BITS = {
+    np.dtype(ml_dtypes.float6_e2m3fn): 6, np.dtype(ml_dtypes.float6_e3m2fn): 6, np.dtype(ml_dtypes.float4_e2m1fn): 4,
+    np.dtype(ml_dtypes.int4): 4, np.dtype(ml_dtypes.uint4): 4,
+}  # fmt: skip
+"""The types that ml_dtypes keeps in a byte each, with the bits that a register keeps."""
+_TYPES_OF_ML_DTYPES = (*_BITS, *(np.dtype(kind) for kind in _TYPES.values()))
 
 
 @cache
@@ -102,12 +117,29 @@ def resolve(name: str, arch: str, wave: int | None = None) -> tuple[Instruction,
     short = name.removeprefix("__builtin_")
     if short not in known:
         of_wave = f" for wave{size}" if len(record.waves) > 1 else ""
-        raise Error(f"{record.title} has no builtin {name}{of_wave}.{did_you_mean(short, known)}")
+        raise Error(f"{record.title} has no builtin {name}{of_wave}.{_elsewhere(short) or did_you_mean(short, known)}")
     return known[short]
 
 
+def _elsewhere(name: str) -> str:
+    """Which architectures have a builtin, for the message of one that has not."""
+    found: dict[str, int] = {}
+    for architecture, wave in _places():
+        if name in _builtins(architecture, wave):
+            found.setdefault(entry(architecture).architecture.targets[0], wave)
+    if not found:
+        return ""
+    target, wave = next(iter(found.items()))
+    wave_size = f", wave_size={wave}" if wave != entry(target).architecture.waves[0] else ""
+    return f" {' and '.join(found)} ha{'ve' if len(found) > 1 else 's'} it: pass arch='{target}'{wave_size}."
+
+
 def call(name: str, *args: Any, arch: str | None = None, wave_size: int | None = None) -> Array:
-    """Carry out a builtin; see the top of this module.
+    """Execute a builtin; see the top of this module.
+
+    Args:
+        name: the builtin's name, with or without `__builtin_`. args: its arguments, in clang's order.
+        arch, wave_size: where it runs; inside a launch they are the launch's.
 
     Returns:
         What each lane holds of D: (elements, lanes), or (lanes,) where that is a single element.
@@ -123,6 +155,9 @@ def call(name: str, *args: Any, arch: str | None = None, wave_size: int | None =
     if len(args) != len(names):
         raise Error(f"{name} takes {len(names)} arguments, {', '.join(names)}; it was given {len(args)}")
     given = dict(zip(names, args))
+    twin = unscaled(inst)
+    if twin is not None and all(np.ndim(given[key]) == 0 and given[key] == 0 for key in ("a_scale", "b_scale")):
+        inst, given = twin, {key: given[key] for key in ("a", "b", "c", "cbsz", "blgp")}
     fields, clamp = _fields(name, inst, {key: value for key, value in given.items() if key not in OPERANDS})
     operands = {key: OPERANDS[key] for key in given if key in OPERANDS}
     files = {key: _registers(name, inst, operand, given[key], lanes, fields) for key, operand in operands.items()}
@@ -153,30 +188,100 @@ def _fields(name: str, inst: Instruction, given: dict[str, Any]) -> tuple[dict[s
 
 def _registers(
     name: str, inst: Instruction, operand: str, value: ArrayLike, lanes: int, fields: dict[str, int]
-) -> Array | int:
+) -> Array:
     """What lanes hold, as a register file."""
     array = np.asarray(value)
     known = {field: fields[field] for field in inst.choices if field in fields}
     place = inst.operand(operand if operand in inst.operands else "D", lanes, **known)
-    dtype = np.dtype(_TYPES.get(place.format.name, np.uint32))
-    if array.ndim == 0 and operand in ("C", "K", "SA", "SB"):
-        array = np.full((place.registers * 4 // dtype.itemsize, lanes), array).astype(dtype)
+    if operand in ("K", "SA", "SB"):
+        return _whole_numbers(name, operand, array, place.registers, lanes)
+    dtype = np.dtype(_TYPES[place.format.name])
+    if array.ndim == 0 and operand == "C":
+        if array.dtype.kind not in ("iu" if dtype.kind == "i" else "iuf"):
+            raise Error(f"{name}: C is {value!r}; it takes a number, or {dtype} for each lane")
+        with np.errstate(all="ignore"):
+            array = np.full((place.registers * 4 // dtype.itemsize, lanes), array).astype(dtype)
     whole = array[None, :] if array.ndim == 1 else array
     if whole.ndim != 2 or whole.shape[1] != lanes:
         raise Error(f"{name}: {operand} has shape {array.shape}; the last axis is that of the {lanes} lanes")
-    if whole.dtype.kind not in "iu" and whole.dtype != dtype:
+    if whole.dtype.kind not in "iu" and whole.dtype != dtype and not (whole.dtype, dtype.name) == _UNSIGNED:
         raise Error(f"{name}: {operand} holds {whole.dtype}; it takes {dtype}, or integers with the bits")
-    held = whole.shape[0] * whole.dtype.itemsize
-    # clang declares the index of CDNA5's 8-bit SWMMAC as int, and leaves the second register that the instruction
-    # reads undefined (seen in what clang 22.1.8 writes); here it must be given, 64 bits in each lane.
+    bits = _BITS.get(whole.dtype, 8 * whole.dtype.itemsize)
+    held = whole.shape[0] * bits // 8
     # The builtins of f8f6f4 take eight registers whatever the format: narrower ones use the first.
     if held != 4 * place.registers and not (operand in inst.choices.values() and held == 32):
         raise Error(
             f"{name}: {operand} has {whole.shape[0]} elements of {whole.dtype} in each lane, {held} bytes; it takes "
-            f"{4 * place.registers}: {4 * place.registers // dtype.itemsize} of {dtype}"
+            f"{4 * place.registers}: {32 * place.registers // place.format.bits} of {dtype}"
         )
-    words: Array = np.ascontiguousarray(np.ascontiguousarray(whole.T).view(np.uint32).T)
-    return words[: place.registers]
+    return pack(whole)[: place.registers]
+
+
+_UNSIGNED = (np.dtype(ml_dtypes.uint4), "int4")
+
+
+def _whole_numbers(name: str, operand: str, array: Array, registers: int, lanes: int) -> Array:
+    """Scales or sparse indices as registers: integers of any width whose values fit, or their bits in several."""
+    what = {"K": "the index", "SA": "the scale of A", "SB": "the scale of B"}[operand]
+    if array.dtype.kind not in "iu":
+        codes = "" if operand == "K" else " (of E8M0, the scale 2^x has the code x + 127)"
+        raise Error(f"{name}: {what} is {array.dtype}; it takes integers{codes}")
+    if array.ndim > 2 or (array.ndim and array.shape[-1] != lanes):
+        raise Error(f"{name}: {what} has shape {array.shape}; it takes a number for each of the {lanes} lanes")
+    held, bits = array.shape[0] * array.dtype.itemsize if array.ndim == 2 else 0, 32 * registers
+    if held == 4 * registers:
+        return pack(array)
+    # clang declares the index of CDNA5's 8-bit SWMMAC as int, and leaves the second register that the instruction
+    # reads undefined (seen in what clang 22.1.8 writes); here it must be given, 64 bits in each lane.
+    narrow = operand == "K" and registers == 2 and array.ndim and array.dtype.itemsize < 8
+    if (array.ndim == 2 and len(array) != 1) or narrow:
+        raise Error(f"{name}: {what} has {array.dtype} of shape {array.shape}; it takes {bits} bits in each lane")
+    low, high = int(array.min()), int(array.max())
+    if low < -(1 << (bits - 1)) or high >= 1 << bits:
+        raise Error(f"{name}: {what} holds {low if low < 0 else high}, which does not fit in {bits} bits")
+    words = np.broadcast_to(array.reshape(-1).astype(np.uint64), lanes)  # two's complement
+    return np.stack([(words >> np.uint64(32 * part)).astype(np.uint32) for part in range(registers)])
+
+
+def pack(elements: ArrayLike, bits: int | None = None) -> NDArray[np.uint32]:
+    """The elements of each lane as 32-bit registers: element e is in bits [bits * e, bits * (e + 1)), the first
+    register's being 0 to 31. So do the instructions keep them, also 6-bit ones, which reach across registers.
+
+    Args:
+        elements: (elements, ...), usually (elements, lanes): of a type of NumPy or ml_dtypes, or integers that carry
+            the codes in their low bits.
+        bits: the width of an element; that of the type if left out (6 for float6_e2m3fn).
+
+    Returns:
+        uint32 (registers, ...).
+
+    Raises:
+        Error: the elements do not fill whole registers, or a width is not 1 to 64.
+
+    >>> import ml_dtypes
+    >>> ones = np.ones((32, 64), ml_dtypes.float6_e2m3fn)
+    >>> pack(ones).shape, hex(pack(ones)[0, 0])
+    ((6, 64), '0x8208208')
+    >>> pack([1, 2, 3, 4], bits=8)
+    array([67305985], dtype=uint32)
+    """
+    array = np.asarray(elements)
+    own = _BITS.get(array.dtype, 8 * array.dtype.itemsize)
+    width = own if bits is None else bits
+    if array.dtype.kind not in "iuf" and array.dtype not in _TYPES_OF_ML_DTYPES:
+        raise Error(f"pack: the elements are {array.dtype}; they are of a number type of NumPy or ml_dtypes")
+    carried = width == own or array.dtype.kind in "iu"
+    if not array.ndim or not carried or not 1 <= width <= own or len(array) * width % 32:
+        raise Error(f"pack: {array.shape} elements of {width} bits; the first axis fills whole registers of 32 bits")
+    if width == own and width >= 8:
+        lanes_first = np.ascontiguousarray(np.moveaxis(array, 0, -1))
+        return np.ascontiguousarray(np.moveaxis(lanes_first.view("<u4"), -1, 0)).astype(np.uint32, copy=False)
+    codes = array.view(f"u{array.dtype.itemsize}").astype(np.uint64)
+    planes = codes[:, None] >> np.arange(width, dtype=np.uint64).reshape(-1, *(1,) * (array.ndim - 1))
+    stream = (planes & np.uint64(1)).astype(np.uint8).reshape(-1, 32, *array.shape[1:])
+    weights = (np.uint32(1) << np.arange(32, dtype=np.uint32)).reshape(-1, *(1,) * (array.ndim - 1))
+    found: NDArray[np.uint32] = (stream * weights).sum(axis=1, dtype=np.uint32)
+    return found
 
 
 def _elements(registers: Array, dtype: np.dtype[Any]) -> Array:

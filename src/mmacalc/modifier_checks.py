@@ -36,7 +36,7 @@ def limits(instruction: Instruction, wave: int | None, cbsz: int) -> dict[str, t
         most = 3 if instruction.sparse else min(4, instruction.blocks.bit_length() - 1)
         values["cbsz"] = tuple(range(most + 1))
         blocks = 1 << max(0, min(cbsz, most))
-        values["abid"] = tuple(range(_index_choices(instruction, wave) if instruction.sparse else blocks))
+        values["abid"] = tuple(range(_index_choices(instruction, wave, cbsz) if instruction.sparse else blocks))
     if "blgp" in instruction.features:
         values["blgp"] = tuple(range(8))
     for field, operand in instruction.choices.items():
@@ -53,11 +53,12 @@ def limits(instruction: Instruction, wave: int | None, cbsz: int) -> dict[str, t
     return {**values, **rule_fields(instruction)}
 
 
-def _index_choices(instruction: Instruction, wave: int | None) -> int:
-    """The values of ABID that a sparse instruction takes: all 16 where one set fills the register, since the
-    hardware then ignores the field (CDNA4 ISA guide, section 7.5, "Sparse Index Select")."""
+def _index_choices(instruction: Instruction, wave: int | None, cbsz: int) -> int:
+    """How many values of ABID a sparse instruction takes: all 16 where the hardware ignores the field, since one set
+    fills the register or CBSZ[1:0] is not 0 (CDNA4 ISA guide, section 7.5, "Sparse Index Select"; AMD's hip-fpsan runs
+    CBSZ 1 with ABID 3 on gfx950, and LLVM takes any)."""
     sets = instruction.index_sets(wave)
-    return sets if sets > 1 else 16
+    return sets if sets > 1 and cbsz & 3 == 0 else 16
 
 
 def resolved(instruction: Instruction, modifiers: Mapping[str, int | str]) -> dict[str, int]:

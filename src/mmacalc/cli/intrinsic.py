@@ -43,8 +43,11 @@ def run(options: Namespace) -> str:
 
 
 def _none(inst: Instruction) -> str:
-    scaled = inst.name.replace("v_mfma", "v_mfma_scale")
-    note = f"; the builtin of {scaled} with constant scales becomes it" if inst.choices else ""
+    from ..catalog import entry
+    from ..isa.intrinsics import unscaled
+
+    scaled = next((other for other in entry(inst.arch).instructions() if unscaled(other) is inst), None)
+    note = f"; that of {scaled.name} with both scales the constant 0 becomes it" if scaled else ""
     return f"{inst.name}\n  no builtin of its own{note}\n"
 
 

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..record import Instruction
 
-__all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "names"]
+__all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "names", "unscaled"]
 
 
 class Intrinsic(
@@ -102,9 +102,26 @@ def intrinsics(instruction: Instruction, wave: int | None = None) -> tuple[Intri
     if inst.architecture.vendor != "amd" or inst.name in UNENCODED:
         return ()
     if layout == "mfma" and "A" in inst.choices.values() and not inst.scaled:
-        return ()  # clang reaches it through the scaled form's builtin with scales of 1
+        return ()  # clang reaches it through the scaled form's builtin: see `unscaled`
     tied = ("", "_tied") if layout == "wmma-replicated" and inst.format("D").bits == 16 else ("",)
     return tuple(_made(inst, size, variant) for variant in tied)
+
+
+def unscaled(instruction: Instruction) -> Instruction | None:
+    """What a scaled instruction's builtin becomes when both its scales are the constant 0: the instruction without
+    scales where that has no builtin of its own (gfx950), else None.
+
+    Other constants stay scales, of 2^(c - 127). Source: what llc 22.1.8 selects.
+
+    >>> import mmacalc
+    >>> unscaled(mmacalc.instruction("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4"))
+    Instruction('cdna4', 'v_mfma_f32_16x16x128_f8f6f4')
+    """
+    listed, name = entry(instruction.arch), instruction.name.replace("_scale_", "_")
+    if not instruction.scaled or name not in listed.names:
+        return None
+    found = listed.instruction(name)
+    return None if intrinsics(found) else found
 
 
 def names(instruction: Instruction) -> tuple[str, ...]:

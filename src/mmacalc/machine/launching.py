@@ -47,7 +47,7 @@ def launch(
     """Run a kernel on emulated waves, as `kernel<<<grid, block>>>(args...)` does on a GPU.
 
     The kernel is a plain function, `kernel(wave, *args)`, called once for each wave: `wave` has blockIdx, blockDim,
-    gridDim and threadIdx (see `mmacalc.machine.Wave`). NumPy arrays among the arguments come as pointers
+    gridDim and threadIdx as in HIP (see `mmacalc.machine.Wave`). NumPy arrays among the arguments come as pointers
     (`mmacalc.machine.Pointer`); so do arrays that the kernel finds elsewhere and hands to the functions of
     `mmacalc.rocwmma`. What a kernel stores is in the arrays when the launch has ended, and not before.
 
@@ -66,13 +66,12 @@ def launch(
         What was issued and moved: see `mmacalc.machine.Report`.
 
     Raises:
-        Error: a block that is not whole waves; an access out of bounds, a barrier that a wave does not come to, and
-            whatever else a kernel does wrong, with the workgroup, the wave, the line and the call. All arrays are
-            then as they were before.
+        Error: a block that is not whole waves; an access out of bounds or any other kernel error, with the
+            workgroup, the wave, the line and the call. All arrays are then as they were before.
 
     >>> import numpy as np
     >>> def scale(wave, x, y, factor):
-    ...     i = wave.blockIdx.x * wave.blockDim.x + wave.lane_threadIdx.x
+    ...     i = wave.blockIdx.x * wave.blockDim.x + wave.threadIdx.x
     ...     y[i] = factor * x[i]
     >>> x, y = np.arange(128.0), np.zeros(128)
     >>> report = launch(scale, 2, 64, x, y, 3.0)
@@ -109,7 +108,7 @@ def launch(
     finally:
         shown.close()
     memory.commit()
-    return Report(record, groups, groups * waves, shared.issued, memory.traffic)
+    return Report(record, groups, groups * waves, shared.issued, memory.traffic, shared.warnings)
 
 
 def _workgroups(grid: Dim3) -> Iterator[Dim3]:

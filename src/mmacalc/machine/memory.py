@@ -9,12 +9,14 @@ element type, moves by whole elements, and may only be followed inside the array
 >>> row = matrix + 1 * 4  # the second row of a matrix whose leading dimension is 4
 >>> float(row[2]), row[np.array([0, 3])].tolist()
 (6.0, [4.0, 7.0])
+>>> rows = matrix + 4 * np.arange(3)  # a pointer of each lane's own
+>>> rows[1].tolist(), rows[0:2].tolist()
+([1.0, 5.0, 9.0], [[0.0, 4.0, 8.0], [1.0, 5.0, 9.0]])
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
-from operator import index
 
 import numpy as np
 
@@ -130,14 +132,17 @@ class Memory:
 class Pointer:
     """`T*`: a place in memory with an element type. `p + n` and `p - n` move by elements, `p[n]` reads and writes.
 
-    An index may be an array, one for each lane: `a[m * k]` is what every lane loads. Made by `launch` from the
-    arrays that a kernel is given, and by `Wave.shared`.
+    An index may be an array, one for each lane: `a[m * k]` is what every lane loads. So may what is added: then each
+    lane has a pointer of its own, and `p[n]` is an array with an element for each lane. A slice is a vector: `p[0:8]`
+    has the shape (8,), of a pointer of each lane's own (8, lanes). Made by `launch` from the arrays that a kernel is
+    given, and by `Wave.shared`.
 
     Attributes:
         name: the array's, as messages say it; dtype: the element type; offset: in elements, from the array's start.
     """
 
-    __slots__ = ("bounds", "buffer", "dtype", "memory", "name", "place", "writeable")
+    __slots__ = ("bounds", "buffer", "dtype", "lanes", "memory", "name", "place", "writeable")
+    __array_ufunc__ = None  # so that `threadIdx.x * k + p` asks the pointer
 
     def __init__(
         self,
@@ -148,36 +153,79 @@ class Pointer:
         bounds: tuple[int, int],
         name: str,
         writeable: bool,
+        lanes: Array | None = None,
     ) -> None:
         self.memory, self.buffer, self.dtype, self.place = memory, buffer, dtype, place
         self.bounds, self.name, self.writeable = bounds, name, writeable
+        self.lanes = lanes  # what each lane's own pointer adds to `place`
 
     @property
-    def offset(self) -> int:
-        """Elements from the start of the array."""
-        return self.place - self.bounds[0]
+    def offset(self) -> int | Array:
+        """Elements from the start of the array: a number, or one for each lane."""
+        start = self.place - self.bounds[0]
+        return start if self.lanes is None else start + self.lanes
 
-    def __add__(self, elements: int) -> Pointer:
-        place = self.place + index(elements)
-        return Pointer(self.memory, self.buffer, self.dtype, place, self.bounds, self.name, self.writeable)
+    def _moved(self, elements: int, lanes: Array | None) -> Pointer:
+        place = self.place + elements
+        return Pointer(self.memory, self.buffer, self.dtype, place, self.bounds, self.name, self.writeable, lanes)
+
+    def __add__(self, elements: int | Array) -> Pointer:
+        if type(elements) is int:
+            return self._moved(elements, self.lanes)
+        many = np.asarray(elements)
+        if many.dtype.kind not in "iu" or many.ndim > 1:
+            what = f"{many.dtype} of shape {many.shape}" if many.ndim else repr(elements)
+            raise Error(f"{self.name} + {what}: a pointer moves by a whole number of elements, or by one for each lane")
+        if not many.ndim:
+            return self._moved(int(many), self.lanes)
+        return self._moved(0, many.astype(np.intp, copy=False) if self.lanes is None else many + self.lanes)
 
     __radd__ = __add__
 
-    def __sub__(self, elements: int) -> Pointer:
-        return self + -index(elements)
+    def __sub__(self, elements: int | Array) -> Pointer:
+        many = np.asarray(elements)
+        return self + (-many.astype(np.intp) if many.dtype.kind in "iu" else many)
 
     def __repr__(self) -> str:
         return f"<{self.dtype}* {self.name} + {self.offset} of {self.bounds[1] - self.bounds[0]}>"
 
-    def __getitem__(self, where: ArrayLike) -> Array:
-        places = np.asarray(where)
-        self.check("load", places, places.min(initial=0), places.max(initial=0))
+    def same_in_all_lanes(self, call: str) -> Pointer:
+        """This pointer as one for the whole wave.
+
+        Raises:
+            Error: the lanes' pointers differ; names `call`.
+        """
+        if self.lanes is None:
+            return self
+        values = self.lanes.tolist()  # faster than NumPy on so few
+        if values.count(values[0]) != len(values):
+            raise Error(
+                f"{call}: {self.name} differs between the lanes of the wave; it takes one pointer for all lanes"
+            )
+        return self._moved(values[0], None)
+
+    def __getitem__(self, where: ArrayLike | slice) -> Array:
+        places = self._places("load", where)
         return self.read(places, places.size)
 
-    def __setitem__(self, where: ArrayLike, values: ArrayLike) -> None:
-        places = np.asarray(where)
-        self.check("store", places, places.min(initial=0), places.max(initial=0))
+    def __setitem__(self, where: ArrayLike | slice, values: ArrayLike) -> None:
+        places = self._places("store", where)
         self.write(places, values, places.size)
+
+    def _places(self, call: str, where: ArrayLike | slice) -> Array:
+        """The checked places that an index means, from `place`."""
+        if isinstance(where, slice):
+            if where.stop is None:
+                raise Error(f"{call}: a slice of {self.name} needs an end, as in {self.name}[0:8]")
+            places = np.arange(where.start or 0, where.stop, where.step or 1)
+            places = places if self.lanes is None else places[:, None] + self.lanes
+        else:
+            places = np.asarray(where)
+            if self.lanes is not None and places.dtype.kind in "iu":
+                places = places + self.lanes
+        if places.size:
+            self.check(call, places, places.min(), places.max())
+        return places
 
     def check(self, call: str, places: Array, least: int, most: int, store: bool | None = None) -> None:
         """Refuse places outside the array, and stores to one that is read-only.
@@ -213,7 +261,14 @@ class Pointer:
         """Store values at checked places."""
         self.memory.count(self, elements, store=True)
         self.buffer.written = True
-        self.buffer.view(self.dtype)[places + self.place] = values
+        try:
+            with np.errstate(all="ignore"):  # as a conversion in C++
+                self.buffer.view(self.dtype)[places + self.place] = values
+        except (TypeError, ValueError):
+            raise Error(
+                f"store: {self.name} takes {self.dtype} of shape {places.shape}, or one number; "
+                f"got shape {np.shape(values)}"
+            ) from None
 
 
 def _hex(value: int) -> str:

@@ -27,6 +27,8 @@ class Report:
         peak_share: those operations over what the architecture's fastest dense instruction on the same formats
             would carry out in that time; None if not known or nothing was issued.
         traffic: the bytes moved: loaded, stored, lds_loaded, lds_stored.
+        warnings: what is allowed and yet often a mistake: waves that had ended when the others met at a barrier, and
+            waves that met although they were at different lines.
 
     `str()` is a small text, `as_dict()` the same for JSON.
     """
@@ -38,7 +40,9 @@ class Report:
         waves: int,
         issued: Counter[tuple[Instruction, tuple[tuple[str, int], ...]]],
         traffic: Traffic,
+        warnings: Counter[str] | None = None,
     ) -> None:
+        self.warnings = tuple(_counted(text, count) for text, count in (warnings or {}).items())
         self.architecture, self.workgroups, self.waves, self.traffic = architecture, workgroups, waves, traffic
         self.instructions: Counter[str] = Counter()
         self.flops = 0
@@ -74,6 +78,7 @@ class Report:
             "flops_per_unit_and_cycle": self.flops_per_unit_and_cycle,
             "peak_share": self.peak_share,
             "bytes": self.traffic._asdict(),
+            "warnings": list(self.warnings),
         }
 
     def __repr__(self) -> str:
@@ -88,5 +93,10 @@ class Report:
             f"{self.flops} operations in {self.cycles} cycles of matrix units",
             f"{self.flops_per_unit_and_cycle} operations per {unit} and cycle, {share} of the peak",
             f"{traffic.loaded} bytes loaded, {traffic.stored} stored; LDS {traffic.lds_loaded}, {traffic.lds_stored}",
+            *(f"warning: {text}" for text in self.warnings),
         ]
         return "\n".join(lines)
+
+
+def _counted(text: str, workgroups: int) -> str:
+    return text if workgroups == 1 else f"{text}; so in {workgroups} workgroups"

@@ -17,7 +17,7 @@ from .waves import enter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType, TracebackType
     from typing import Any
 
@@ -93,7 +93,7 @@ def run(groups: Sequence[Sequence[Task]], tick: Callable[[], None]) -> None:
     """Run the waves of some workgroups to their end; `tick` is called now and then.
 
     Raises:
-        Error: what a wave raised, with the wave's place; a barrier that not every wave of a workgroup comes to.
+        Error: what a wave raised, with the wave's place.
     """
     tasks = [task for group in groups for task in group]
     try:
@@ -112,29 +112,35 @@ def run(groups: Sequence[Sequence[Task]], tick: Callable[[], None]) -> None:
 
 
 def _release(group: Sequence[Task]) -> bool:
-    """Open the barrier of a workgroup if all its waves have come to it.
+    """Open the barrier of a workgroup if all its waves have come to one or have ended.
 
-    Raises:
-        Error: some have ended instead.
+    As on the hardware: "If some waves in the threadgroup have already terminated, this waits on only the surviving
+    waves" (S_BARRIER in AMD's ISA guides), and a barrier counts waves without asking where in the code they are.
     """
     waiting = [task for task in group if task.state == "barrier"]
     if not waiting or any(task.state == "value" for task in group):
         return False
-    ended = [task for task in group if task.state == "done"]
-    if ended:
-        names = ", ".join(str(task.wave.index) for task in waiting)
-        raise Error(
-            f"{ended[0].wave} ended after {_times(ended[0].barriers)}, while wave{'s' * (len(waiting) > 1)} {names} of "
-            f"the same workgroup wait{'s' * (len(waiting) == 1)} at barrier {waiting[0].barriers} "
-            f"(synchronize_workgroup at {waiting[0].place}); every wave of a workgroup must come to every barrier"
-        )
+    for text in _doubts(waiting, [task for task in group if task.state == "done"]):
+        waiting[0].wave.launch.warnings[text] += 1
     for task in waiting:
         task.state = "ready"
     return True
 
 
-def _times(barriers: int) -> str:
-    return f"{barriers} barrier{'s' * (barriers != 1)}"
+def _doubts(waiting: Sequence[Task], ended: Sequence[Task]) -> Iterator[str]:
+    """What is allowed at a barrier, but may be a mistake in the kernel."""
+    places: dict[str, list[Task]] = {}
+    for task in waiting:
+        places.setdefault(task.place, []).append(task)
+    met = " and ".join(f"{_waves(tasks)} at {place}" for place, tasks in places.items())
+    if ended:
+        yield f"{_waves(ended)} had ended when the others met at barrier {waiting[0].barriers} ({met})"
+    elif len(places) > 1:
+        yield f"{met} met at the same barrier, number {waiting[0].barriers}"
+
+
+def _waves(tasks: Sequence[Task]) -> str:
+    return f"wave{'s' * (len(tasks) > 1)} {', '.join(str(task.wave.index) for task in tasks)}"
 
 
 def _compute(tasks: Sequence[Task]) -> None:

@@ -8,6 +8,7 @@ from collections import Counter, namedtuple
 import numpy as np
 
 from ..errors import Error
+from .lanes import PerLane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,12 +37,22 @@ class Dim3(namedtuple("Dim3", "x y z")):
     z: int
 
 
+class LaneDim3(namedtuple("LaneDim3", "x y z")):
+    """Three numbers of each lane, called x, y and z."""
+
+    __slots__ = ()
+    x: PerLane
+    y: PerLane
+    z: PerLane
+
+
 class Launch:
     """What all waves of one launch share: the architecture, memory, and the count of what they issue."""
 
     def __init__(self, architecture: Architecture, target: str, wave_size: int, memory: Memory) -> None:
         self.architecture, self.target, self.wave_size, self.memory = architecture, target, wave_size, memory
         self.issued: Counter[tuple[Instruction, tuple[tuple[str, int], ...]]] = Counter()
+        self.warnings: Counter[str] = Counter()  # with the number of workgroups that each concerns
 
 
 class Workgroup:
@@ -56,8 +67,8 @@ class Wave:
     """One wave of a launch.
 
     Attributes:
-        blockIdx, blockDim, gridDim: as in HIP. threadIdx: that of the wave's first lane, as plain numbers, for code
-            that is the same in all lanes; `lane_threadIdx` has one for each lane.
+        blockIdx, blockDim, gridDim: as in HIP. threadIdx: as in HIP, that of every lane (see the property).
+        first_threadIdx: threadIdx of the wave's first lane, as plain numbers, for code that is the same in all lanes.
         index: the wave's number in its workgroup. size: its number of lanes. lane: 0 to size - 1, an array.
         target: the architecture, as the launch was given it; architecture: its record.
     """
@@ -67,7 +78,7 @@ class Wave:
         self.size, self.target, self.architecture = launch.wave_size, launch.target, launch.architecture
         self.blockIdx, self.blockDim, self.gridDim = group.index, block, grid
         first = index * self.size
-        self.threadIdx = Dim3(first % block.x, first // block.x % block.y, first // (block.x * block.y))
+        self.first_threadIdx = Dim3(first % block.x, first // block.x % block.y, first // (block.x * block.y))
         # Set by the scheduler: hands over to the other waves until the thing waited for is there.
         self.wait: Callable[[str, Any], None] = _no_scheduler
 
@@ -75,15 +86,18 @@ class Wave:
         return f"workgroup ({self.blockIdx.x}, {self.blockIdx.y}, {self.blockIdx.z}), wave {self.index}"
 
     @property
-    def lane(self) -> Array:
+    def lane(self) -> PerLane:
         """The number of each lane: 0 to size - 1."""
-        return np.arange(self.size)
+        return np.arange(self.size).view(PerLane)
 
     @property
-    def lane_threadIdx(self) -> Dim3:
-        """threadIdx of every lane: arrays x, y and z with one number for each lane."""
+    def threadIdx(self) -> LaneDim3:
+        """threadIdx of every lane: x, y and z are arrays with one number for each lane. While all lanes have the same
+        number, as in `threadIdx.x // warpSize`, it serves as a plain one too: see `mmacalc.machine.PerLane`."""
         thread, block = self.index * self.size + self.lane, self.blockDim
-        return Dim3(thread % block.x, thread // block.x % block.y, thread // (block.x * block.y))
+        return LaneDim3(thread % block.x, thread // block.x % block.y, thread // (block.x * block.y))
+
+    lane_threadIdx = threadIdx
 
     def shared(self, name: str, size: int, dtype: DTypeLike) -> Pointer:
         """`__shared__ T name[size]`: LDS of the workgroup, the same for every wave that says the same name.

@@ -18,6 +18,7 @@ from .types import TYPES, DataType, dtype_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from numpy.typing import ArrayLike, NDArray
@@ -120,6 +121,9 @@ class Elements:
     def __init__(self, fragment: Fragment) -> None:
         self._fragment = fragment
 
+    def __iter__(self) -> Iterator[Array]:
+        return (self[i] for i in range(len(self)))
+
     def __len__(self) -> int:
         return self._fragment.num_elements
 
@@ -162,6 +166,9 @@ def _mask_of(filled: Array, where: int | slice) -> Array:
 class Fragment:
     """A block of a matrix, spread over a wave. Made by `fragment`.
 
+    In C++ `y = x` copies a fragment. In Python it gives the same fragment a second name, so that what is done to y is
+    done to x: write `y = x.copy()`.
+
     Attributes:
         context: matrix_a, matrix_b or accumulator. BlockM, BlockN, BlockK: the block's sizes. type: the data type.
         layout: row_major, col_major or None. num_elements: how many elements each lane holds. x: the elements.
@@ -194,6 +201,18 @@ class Fragment:
 
     size = num_elements
 
+    def copy(self) -> Fragment:
+        """Another fragment with the same elements, as `y = x` makes it in C++; `copy.copy` and `copy.deepcopy` too."""
+        other = Fragment(self.wave, self.context, self.blocks, self.type, self.layout)
+        other.data, other.product, other.cooperative = self.data.copy(), self.product, self.cooperative
+        other.filled = None if self.filled is None else self.filled.copy()
+        return other
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> Fragment:
+        return self.copy()
+
     @property
     def blocks(self) -> tuple[int, int, int]:
         """BlockM, BlockN, BlockK."""
@@ -201,6 +220,9 @@ class Fragment:
 
     def __len__(self) -> int:
         return self.num_elements
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self.x)
 
     def __getitem__(self, i: int | slice) -> Array:
         return self.x[i]

@@ -167,6 +167,7 @@ def _access(call: str, frag: Fragment, data: Pointer | Array, ldm: int, layout: 
         raise Error(
             f"{call}: {pointer.name} holds {pointer.dtype}, but {frag!r} is loaded from and stored to {frag.dtype}"
         )
+    pointer = pointer.same_in_all_lanes(call)
     try:
         ldm = index(ldm)
     except TypeError:
@@ -226,8 +227,8 @@ def _default_share(call: str, frag: Fragment) -> tuple[int, int]:
     if wave.blockDim.x % wave.size:
         raise Error(f"{call}: blockDim.x is {wave.blockDim.x}; it must be a multiple of the wave size {wave.size}")
     if frag.context == "matrix_a":
-        return wave.threadIdx.y, wave.blockDim.y
-    return wave.threadIdx.x // wave.size, wave.blockDim.x // wave.size
+        return wave.first_threadIdx.y, wave.blockDim.y
+    return wave.first_threadIdx.x // wave.size, wave.blockDim.x // wave.size
 
 
 @lru_cache(maxsize=256)
