@@ -213,7 +213,7 @@ def test_json_says_what_the_text_says():
     ("arch", "name", "modifiers"),
     [
         ("cdna3", "v_mfma_f32_4x4x4_16b_f16", {"cbsz": 5, "abid": 16, "blgp": 8}),
-        ("cdna3", "v_smfmac_f32_16x16x32_f16", {"cbsz": 4, "abid": 4}),
+        ("cdna3", "v_smfmac_f32_16x16x32_f16", {"cbsz": 4, "abid": 16}),  # more than 3 where CBSZ has it ignored
         ("rdna4", "v_swmmac_i32_16x16x64_iu4", {"opsel": 2, "neg": 4, "neg_hi": 1}),  # in wave32 one set of indices
         ("rdna4", "v_swmmac_f32_16x16x32_f16", {"opsel": 4, "neg": 8, "neg_hi": 8}),
     ],
