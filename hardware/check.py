@@ -17,7 +17,7 @@ import numpy as np
 from inputs import CODES, MODES, Fill, fills, mix, names, seed, value, word
 
 import mmacalc
-from mmacalc.rules import shared_memory
+from mmacalc.families import shared_memory
 
 Result = namedtuple("Result", "instruction constants mode trial different words")
 
@@ -98,7 +98,7 @@ def moved_bit(inst, element):
 
 def expected_move(inst, trial):
     """D's registers after an ldmatrix or movmatrix; the 128 words of shared memory after an stmatrix."""
-    start, kind = seed(inst.name), inst.facts["moves"]
+    start, kind = seed(inst.name), inst.moves
     operand = inst.operand(inst.register_operands[0])
     memory = int.from_bytes(shared(inst, "any", trial, 512).tobytes(), "little")
     taken = [[word(start, trial, "A", r, lane) for lane in range(32)] for r in range(operand.registers)]
@@ -124,7 +124,7 @@ def expected_move(inst, trial):
 
 def expected(inst, constants, mode, trial):
     """What a run should have printed."""
-    return expected_move(inst, trial) if "moves" in inst.facts else expected_product(inst, constants, mode, trial)
+    return expected_move(inst, trial) if inst.moves else expected_product(inst, constants, mode, trial)
 
 
 def words_of(text):
@@ -146,8 +146,8 @@ def checksum(inst, run):
     """The checksum of a run's inputs, as `probe --inputs` prints it."""
     from make_forms import shared_image
 
-    if "moves" in inst.facts:
-        start, loads = seed(inst.name), inst.facts["moves"] == "ldmatrix"
+    if inst.moves:
+        start, loads = seed(inst.name), inst.moves == "ldmatrix"
         count = 0 if loads else inst.operand("A").registers
         words = [word(start, run["trial"], "A", r, lane) for r in range(count) for lane in range(32)]
         words += shared(inst, "any", run["trial"], 512).view(np.uint32).tolist()
@@ -174,13 +174,13 @@ def simulated(target, instructions, trials=1):
 
     runs = []
     for inst in instructions:
-        modes = ("exact",) if "moves" in inst.facts else MODES
-        for said in [{}] if "moves" in inst.facts else variants(inst, set()):
+        modes = ("exact",) if inst.moves else MODES
+        for said in [{}] if inst.moves else variants(inst, set()):
             about = {**said, "swizzle": "128B"} if "wgmma" in inst.features else said
             for mode in modes:
                 for trial in range(trials):
                     result = expected(inst, about, mode, trial).reshape(-1)
-                    key = "memory" if inst.facts.get("moves") == "stmatrix" else "d"
+                    key = "memory" if inst.moves == "stmatrix" else "d"
                     runs.append(
                         {"instruction": inst.name, "constants": about, "mode": mode, "trial": trial,
                          "d": "", key: "".join(f"{int(x):08x}" for x in result)}

@@ -14,7 +14,7 @@ from itertools import product
 from inputs import ORDER, fills, names
 
 import mmacalc
-from mmacalc.rules import shared_memory
+from mmacalc.families import shared_memory
 
 WGMMA_N = (8, 24, 64)
 TAILS = {"f16": ",1,1,0", "bf16": ",1,1,0", "tf32": ",1,1", "e4m3": ",1,1", "e5m2": ",1,1"}
@@ -24,7 +24,7 @@ def variants(inst, seen):
     """The values of the constants to try: all of them for the first instruction of each kind, else the ends."""
     limits = inst.modifier_limits()
     every = [dict(zip(limits, chosen)) for chosen in product(*limits.values())]
-    kind = (inst.facts.get("kind"), inst.facts.get("scale_vec"), inst.sparse, inst.m, inst.n, inst.k)
+    kind = (inst.kind, inst.scale_vec, inst.sparse, inst.m, inst.n, inst.k)
     if len(every) > 4 and kind in seen:
         return [every[0], every[-1]]
     seen.add(kind)
@@ -84,9 +84,9 @@ def moving(inst):
     """The body of an ldmatrix, stmatrix or movmatrix, and its words in and out; s is the lane's row address."""
     count = inst.operand(inst.register_operands[0]).registers
     held, results = slots(0, count), ",".join(f'"=r"(d[{i}])' for i in range(count))
-    if inst.facts["moves"] == "movmatrix":
+    if inst.moves == "movmatrix":
         return f'asm volatile("{inst.name} %0, %1;":"=r"(d[0]):"r"(x[0]));', 1, 1
-    if inst.facts["moves"] == "ldmatrix":
+    if inst.moves == "ldmatrix":
         return f'asm volatile("{inst.name} {held}, [%{count}];":{results}:"r"(s):"memory");', 0, count
     given = ",".join(f'"r"(x[{i}])' for i in range(count))
     return f'asm volatile("{inst.name} [%{count}], {held};"::{given},"r"(s):"memory");', count, 0

@@ -1,9 +1,12 @@
 """The catalog: what it holds, how it is looked up, and that an architecture is one file."""
 
+import copy
 import os
+import pickle
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -67,8 +70,8 @@ ARCHITECTURES = (
     },
 )
 INSTRUCTIONS = (
-    ("v_mfma_f32_16x16x64_f16", 0x7F, (16, 16, 64, 1), ("f16", "f16", "f32", "f32"), 16, 12, ""),
-    ("v_mfma_f32_8x8x4_8b_f16", 0x7E, (8, 8, 4, 8), ("f16", "f16", "f32", "f32"), 16, None, "cbsz blgp"),
+    ("v_mfma_f32_16x16x64_f16", 0x7F, 16, 12),
+    ("v_mfma_f32_8x8x4_8b_f16", 0x7E, 16, None, "blgp"),
 )
 """
 
@@ -101,47 +104,112 @@ def test_an_architecture_is_one_file_and_no_code(tmp_path):
     assert "(c g e) j -> lane (g j), item (c e)" in answers[7]
 
 
+NAME = "v_mfma_f32_16x16x16_f16"
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('("v_x", 1, (16, 16, 0, 1), ("f16", "f16", "f32", "f32"))', "four positive numbers"),
-        ('("v_x", 1, (16, 16, 4, 1), ("f17", "f16", "f32", "f32"))', "Did you mean f16"),
-        ('("v_x", 1, (16, 16, 4, 1), ("f16",) * 4, 1, 1, "", {"provenance": "rumour"})', "not one of"),
-        ('("v_x", 1, (16, 16, 4), ("f16",) * 4)', "not enough values|four positive numbers"),
-        ('("v_x", 1)', "missing .* 'shape' and 'formats'"),
-        ('("v_x", 1, (16, 16, 16, 1), ("f16",) * 4, 1, 1, "cbzs")', "unknown feature 'cbzs'. Did you mean cbsz"),
+        (("v_x", 1, 16, 12), "v_x' does not follow the grammar .* it should begin with v_ and one of mfma, smfmac"),
+        (("v_mfma_f32_16x16_f16", 1, 16, 12), "'16x16' should be M x N x K, such as 16x16x16"),
+        (("v_mfma_f32_16x16x0_f16", 1, 16, 12), "four positive numbers"),
+        (("v_mfma_f32_16x16x16_f17", 1, 16, 12), "A has the format 'f17'"),
+        (("v_mfma_f32_16x16x16_f16_f16_f16", 1, 16, 12), "end with the format of A and B, or with one of each"),
+        (("v_mfma_f32_16x16x3f16", 1, 16, 12), "64 lanes do not hold 16 x 3 elements of f16 evenly"),
+        ((NAME, 1, 16), "a line is .name, opcode, cycles, VALU cycles"),
+        ((NAME, 1, (16, 16, 16, 1), ("f16",) * 4, 16, 12, ""), "a line is .name, opcode, cycles, VALU cycles"),
+        ((NAME, 1, 16, 12, "cbzs"), "unknown feature 'cbzs'. Did you mean cbsz"),
+        ((NAME, 1, 16, 12, {"narow_cycles": (6, 8)}), "unknown 'narow_cycles'. Did you mean narrow_cycles"),
+        ((NAME, 1, 16, 12, {"provenance": "rumour"}), "provenance 'rumour' is not one of"),
+        ((NAME, 1, 16, 12, {"formats": {"D": "f17"}}), "Did you mean f16"),
+        ((NAME, 1, 16, 12, {"narrow_cycles": (6, 32)}), "fewer cycles than 16"),
+        ((NAME, 1, -16, None), "the cycles are -16; they should be a positive number"),
+        ((NAME, 1, 16, 99), "the VALU co-execution cycles are 99; they should be between 0 and the cycles"),
+        ((NAME, 1, None, 12), "the VALU co-execution cycles are 12"),
+        ((NAME, 0x1FF, 16, 12), "the opcode is 511; it should be a number below 128"),
+        ((NAME, "0x4d", 16, 12), "the opcode is '0x4d'"),
+        ((NAME, 0x7E, 16, 12), "opcode 0x7e is that of v_mfma_f32_8x8x4_8b_f16 already"),
+        (("v_mfma_scale_f32_16x16x48_f8f6f4", 1, 16, 12), "block_size that divides k = 48; got 32"),
     ],
 )
-def test_a_wrong_catalog_line_is_refused_when_the_instruction_is_made(tmp_path, monkeypatch, line, says):
-    from mmacalc.catalog import Entry
-
-    record = eval(IMAGINARY.split("ARCHITECTURES = ")[1].split("INSTRUCTIONS")[0])[0]
+def test_a_catalog_line_that_is_wrong_is_refused_and_says_why(line, says):
     with pytest.raises(Error, match=says):
-        Entry(record, (eval(line),), {}).instructions()
+        imaginary(line).instructions()
 
 
-@pytest.mark.parametrize("shape", [(20, 20, 4, 1), (16, 16, 6, 1), (32, 32, 4, 4), (4, 4, 4, 8), (2, 128, 4, 1)])
-def test_a_shape_that_does_not_fit_the_family_is_refused_when_an_operand_is_made(shape):
+def imaginary(*lines, **changes):
+    """The entry of DNA9 with further lines, and with changes to its record."""
     from mmacalc.catalog import Entry
 
-    record = eval(IMAGINARY.split("ARCHITECTURES = ")[1].split("INSTRUCTIONS")[0])[0]
-    (inst,) = Entry(record, (("v_x", 1, shape, ("f16", "f16", "f32", "f32")),), {}).instructions()
+    values = {}
+    exec(IMAGINARY, values)
+    file = SimpleNamespace(INSTRUCTIONS=(*values["INSTRUCTIONS"], *lines))
+    return Entry({**values["ARCHITECTURES"][0], **changes}, file)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"layout": "mmfa"}, "unknown layout family 'mmfa'. Did you mean mfma"),
+        ({"vendor": "via"}, "the vendor is amd or nvidia; got 'via'"),
+        ({"accumulators": "maybe"}, "accumulators is required, allowed or none; got 'maybe'"),
+        ({"waves": (0,)}, "waves is a tuple of wave sizes"),
+        ({"computeunits": 4}, "Architecture 'dna9' has no field 'computeunits'. Did you mean compute_units"),
+    ],
+)
+def test_an_architecture_record_that_is_wrong_is_refused_and_says_why(changes, says):
+    with pytest.raises(Error, match=says):
+        imaginary(**changes)
+
+
+def test_records_are_immutable_and_survive_copies():
+    inst = mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16")
+    for record, field in ((inst, "m"), (inst.architecture, "name"), (inst.operand("A"), "wave")):
+        with pytest.raises(AttributeError, match=f"immutable: '{field}'"):
+            setattr(record, field, 5)
+        with pytest.raises(AttributeError, match=f"immutable: '{field}'"):
+            delattr(record, field)
+    with pytest.raises(TypeError):
+        inst.formats["A"] = "f32"
+    with pytest.raises(TypeError):
+        inst.operand("A", cbsz=0).fields["cbsz"] = 1
+    assert eval(repr(inst)) == inst == copy.deepcopy(inst) == pickle.loads(pickle.dumps(inst))
+    assert eval(repr(inst.architecture)) == inst.architecture == pickle.loads(pickle.dumps(inst.architecture))
+    assert pickle.loads(pickle.dumps(inst.operand("A"))).locate(i=3) == inst.operand("A").locate(i=3)
+    assert inst != mmacalc.instruction("cdna4", inst.name)
+
+
+@pytest.mark.parametrize("name", ["v_mfma_f32_20x20x4_f16", "v_mfma_f32_16x16x6_f16", "v_mfma_f32_32x32x4_4b_f16",
+                                  "v_mfma_f32_4x4x4_8b_f16", "v_mfma_f32_2x128x4_f16"])  # fmt: skip
+def test_a_shape_that_does_not_fit_the_family_is_refused_when_an_operand_is_made(name):
+    inst = imaginary((name, 1, 16, 12)).instruction(name)
     with pytest.raises(Error, match="does not fit the layout family 'mfma'"):
-        [inst.operand(name) for name in inst.operands]
+        [inst.operand(operand) for operand in inst.operands]
 
 
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("a.py", "x = (", "cannot be read: '\\(' was never closed"),
+        ("a.py", "x = (", "cannot be read: '.' was never closed"),
         ("b.py", "INSTRUCTIONS = ()", "has no ARCHITECTURES"),
-        ("c.txt", IMAGINARY, "not a readable Python file"),
-        ("d.py", IMAGINARY.replace('"unit": "CU",', ""), "record of architecture 'dna9' lacks: unit"),
+        ("c.py", "INSTRUCTION = ()", "line 1 should assign a literal to one of ARCHITECTURES, INSTRUCTIONS"),
+        ("d.py", IMAGINARY.replace('"vendor": "amd",', ""), "record of architecture 'dna9' lacks: vendor"),
+        ("e.py", IMAGINARY.replace("(64,)", "tuple([64])"), "ARCHITECTURES in line 2 is not a literal"),
+        ("f.py", "raise SystemExit(0)\n" + IMAGINARY, "line 1 should assign a literal"),
+        (
+            "g.py",
+            IMAGINARY.replace("INSTRUCTIONS = (", "INSTRUCTIONS = (5,"),
+            "INSTRUCTIONS should be a tuple of tuples",
+        ),
+        ("h.py", IMAGINARY.replace('"dna9"', '"cdna3"'), "architecture 'cdna3' exists already"),
+        ("i.py", IMAGINARY.replace("0x7E", "0x7F"), "opcode 0x7f is that of v_mfma_f32_16x16x64_f16 already"),
+        ("missing/j.py", None, "cannot be read: No such file or directory"),
     ],
 )
 def test_a_wrong_catalog_file_is_an_error_that_says_what_is_wrong(tmp_path, name, text, says):
     catalog = tmp_path / name
-    catalog.write_text(text)
+    if text is not None:
+        catalog.write_text(text)
     environment = {**os.environ, "MMACALC_CATALOG": str(catalog)}
     done = subprocess.run(
         [sys.executable, "-m", "mmacalc", "-a", "dna9", "-L"], env=environment, capture_output=True, text=True
@@ -200,3 +268,12 @@ def test_sparse_layouts_that_amd_tested_on_silicon_are_called_hardware_verified(
             words = {inst.operand(name).provenance for name in inst.operands}
             assert words == {"hardware-verified" if inst in verified else "two sources agree"}
             assert inst.provenance_of("cycles") == "two sources agree"
+
+
+def test_a_further_catalog_cannot_take_over_names_of_the_package(tmp_path):
+    (tmp_path / "more.py").write_text(IMAGINARY.replace('"gfx9999"', '"gfx942", "gfx9999"'))
+    names = "(mmacalc.architecture(name).name for name in ('gfx9999', 'gfx942'))"
+    program = f"import mmacalc; mmacalc.find(arch='dna9'); print(*{names})"
+    environment = {**os.environ, "MMACALC_CATALOG": str(tmp_path / "more.py")}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["dna9", "cdna3"]

@@ -54,7 +54,7 @@ def test_every_opcode_and_register_count_is_llvms(inst):
     line = LLVM[inst.name]
     opcodes = [int(text, 16) for text in line["opcode"].split(" + ")]
     assert inst.opcode == opcodes[-1]
-    assert inst.facts.get("prefix_opcode") == (opcodes[0] if len(opcodes) == 2 else None)
+    assert inst.prefix_opcode == (opcodes[0] if len(opcodes) == 2 else None)
     counts = {name: inst.operand("K" if name == "index" else name).registers for name in line["vgprs"] if name in "ABD"}
     assert counts == {name: line["vgprs"][name] for name in counts}
     if inst.sparse:
@@ -243,7 +243,7 @@ def test_a_6_bit_element_across_two_registers_is_one_location_and_shows_in_both(
 
 def test_cycles_give_the_published_peaks_of_the_mi355x():
     arch = mmacalc.instruction("cdna4", "v_mfma_f32_16x16x32_f16").architecture
-    units, clock = arch.facts["compute_units"], arch.facts["clock_ghz"] * 1e9
+    units, clock = arch.compute_units, arch.clock_ghz * 1e9
 
     def rate(name, **modifiers):
         inst = mmacalc.instruction("cdna4", name)

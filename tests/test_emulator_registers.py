@@ -184,7 +184,7 @@ def test_execute_is_multiply_through_the_layouts_for_every_nvidia_instruction_an
     assert len(instructions) > 480
     for inst in instructions:
         widths = (inst.format("A").bits, inst.format("B").bits)
-        alike = (inst.m, inst.k, widths, inst.features, inst.facts.get("kind"), inst.facts.get("scale_vec"))
+        alike = (inst.m, inst.k, widths, inst.features, inst.kind, inst.scale_vec)
         chosen = settings(inst, 32)
         for fields in [chosen[0], chosen[-1]][: len(chosen)] if alike in seen else chosen:
             check(inst, 32, fields, rng)

@@ -50,7 +50,7 @@ f64  f64   4  4  4  4 16  128
 
 def test_the_lab_notes_tables_of_mi100_and_mi250x_come_out_of_the_catalog():
     for column, product in enumerate(("MI100", "MI250X")):
-        vector = architecture(product).facts["vector_flops"]
+        vector = architecture(product).vector_flops
         for name, row in MATRIX.items():
             assert peak(product, name) == row[column]
         for name, row in VECTOR.items():
@@ -79,7 +79,7 @@ def test_the_lab_notes_table_of_cdna2_instructions_is_the_catalog():
 def test_published_peaks_come_out_of_cycles_units_and_clocks(product, name, tera):
     """AMD's data sheets of the MI100, MI250X, MI300X, MI355X, RX 7900 XTX and RX 9070 XT."""
     record = architecture(product)
-    found = peak(product, name) * units(record) * record.facts["clock_ghz"] / 1000
+    found = peak(product, name) * units(record) * record.clock_ghz / 1000
     assert found == pytest.approx(tera, rel=2e-3)
 
 

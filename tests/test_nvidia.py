@@ -13,10 +13,10 @@ import mmacalc
 from closed_forms import distinct
 from formula_reader import evaluate
 from mmacalc.catalog import entry
-from mmacalc.catalog._ptx import expand, key
-from mmacalc.catalog._sass import becomes
+from mmacalc.catalog.grammar.ptx import expand, key
+from mmacalc.catalog.grammar.sass import becomes
 from mmacalc.cli import answer
-from mmacalc.rules import shared_memory
+from mmacalc.families import shared_memory
 
 DATA = Path(__file__).parent / "data" / "nvidia"
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -65,7 +65,7 @@ def assert_registers(inst, counts):
         name = inst.operands[0] if operand == "R" else operand  # the registers of a load or store
         if count == "0":  # A by descriptor
             continue
-        held = inst.facts["registers"][name] if "registers" in inst.facts else inst.operand(name).registers
+        held = inst.fragment_registers[name] if inst.fragment_registers else inst.operand(name).registers
         assert int(count) == (held // 2 if inst.formats[name] == "f64" else held), (inst, operand)
 
 
@@ -92,7 +92,7 @@ def orders():
 
 def ordered_alike(name, parts):
     """Whether each class of which the order counts has the order it has in the name."""
-    types = mmacalc.catalog._ptx.TYPES
+    types = mmacalc.catalog.grammar.ptx.TYPES
     counting = (
         types,
         ("row", "col"),
@@ -227,7 +227,7 @@ def test_a_swizzled_tile_uses_each_byte_once_and_a_column_without_conflicts(swiz
 
 def test_wmma_fragments_are_counted_but_never_placed():
     inst = mmacalc.instruction("sm_80", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16")
-    assert inst.facts["registers"] == {"A": 8, "B": 8, "C": 4, "D": 8}
+    assert inst.fragment_registers == {"A": 8, "B": 8, "C": 4, "D": 8}
     for name in inst.operands:
         with pytest.raises(mmacalc.Error, match="unspecified by NVIDIA"):
             inst.operand(name)
@@ -292,10 +292,10 @@ def test_every_instruction_has_a_page_and_the_same_as_json(target):
             continue
         page = lines("-a", target, "-i", inst.name, "-d")
         assert page[1] == f"Instruction: {inst.name}"
-        assert f"    PTX ISA version: {inst.facts['ptx']} " in "\n".join(page)
+        assert f"    PTX ISA version: {inst.ptx} " in "\n".join(page)
         if number % 9 == 0:
             document = json.loads(answer(["-a", target, "-i", inst.name, "-d", "--json"]).out)
-            assert document["ptx_version"] == inst.facts["ptx"]
+            assert document["ptx_version"] == inst.ptx
             assert set(document["targets"]) >= {target}
 
 

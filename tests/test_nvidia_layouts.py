@@ -35,11 +35,11 @@ def distinct(instructions):
     """
     found = {}
     for inst in instructions:
-        if inst.facts.get("kind", "").endswith("f8f6f4") and inst.formats["A"] != inst.formats["B"]:
+        if inst.kind.endswith("f8f6f4") and inst.formats["A"] != inst.formats["B"]:
             continue
         operands = [inst.operand(name) for name in inst.register_operands]
         widths = tuple((op.name, op.layout, op.format.bits, op.placement.slot_bits) for op in operands)
-        voltas = inst.facts["layouts"] if inst.blocks == 4 else None
+        voltas = inst.layouts if inst.blocks == 4 else None
         found.setdefault((inst.m, inst.n, inst.k, inst.blocks, "wgmma" in inst.features, widths, voltas), inst)
     return list(found.values())
 
@@ -50,7 +50,7 @@ def shape_of(inst):
 
 def slot_bits(inst, operand):
     bits = inst.format(operand).bits
-    return max(bits, 8) if inst.facts.get("kind", "").endswith("f8f6f4") else bits
+    return max(bits, 8) if inst.kind.endswith("f8f6f4") else bits
 
 
 def assert_holds(operand, formula, count, lanes=32, block=None):
@@ -80,7 +80,7 @@ def test_every_dense_fragment_is_the_one_of_the_ptx_page(inst):
 
 @pytest.mark.parametrize("inst", distinct(i for i in MMA if i.blocks == 4), ids=lambda i: i.name)
 def test_every_m8n8k4_f16_fragment_is_the_one_of_the_ptx_page(inst):
-    rows, columns = inst.facts["layouts"]
+    rows, columns = inst.layouts
 
     def block(lane):
         return lane % 16 // 4
@@ -146,7 +146,7 @@ def test_metadata_is_where_the_selector_says_for_every_selector(inst):
     ids=lambda i: i.name,
 )
 def test_scales_are_where_the_byte_and_thread_ids_say(inst):
-    blocks = inst.facts["scale_vec"]
+    blocks = inst.scale_vec
     limits = inst.modifier_limits()
     for side, axis, size in (("A", "i", 16), ("B", "j", 8)):
         byte, thread = f"byte_id_{side.lower()}", f"thread_id_{side.lower()}"
@@ -266,11 +266,11 @@ def measured(entry, name, operand):
     """Our layout of the instructions that a CUTLASS fragment stands for."""
     for inst in MMA:
         same = shape_of(inst) == entry["shape"] and inst.sparse == name.startswith("mma.sp")
-        if not same or inst.facts.get("kind") or inst.formats["A"] not in [t.replace("s", "i") for t in entry["types"]]:
+        if not same or inst.kind or inst.formats["A"] not in [t.replace("s", "i") for t in entry["types"]]:
             continue
         if "acc" in entry and (inst.formats["D"], inst.formats["C"]) != (entry["acc"], entry["acc"]):
             continue
-        if "alayout" in entry and inst.facts["layouts"] != (entry["alayout"], entry["blayout"]):
+        if "alayout" in entry and inst.layouts != (entry["alayout"], entry["blayout"]):
             continue
         yield inst.operand(operand)
 

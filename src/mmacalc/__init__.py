@@ -10,10 +10,13 @@ Everything is imported when it is first used, so `import mmacalc` costs nothing.
 
 from __future__ import annotations
 
+from .later import FUNCTIONS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .catalog import architecture as architecture
     from .catalog import architectures as architectures
     from .catalog import instruction as instruction
     from .catalog import instructions as instructions
@@ -24,25 +27,41 @@ if TYPE_CHECKING:
     from .isa.hazards import wait_states as wait_states
     from .layout import Layout as Layout
     from .machine import launch as launch
+    from .model import Architecture as Architecture
+    from .model import Element as Element
+    from .model import Instruction as Instruction
+    from .model import Location as Location
+    from .model import Operand as Operand
+    from .model import Product as Product
     from .query import find as find
-    from .record import Architecture as Architecture
-    from .record import Element as Element
-    from .record import Instruction as Instruction
-    from .record import Location as Location
-    from .record import Operand as Operand
 
 __version__ = "0.1.0"
+__all__ = [
+    "Architecture", "Element", "Error", "Instruction", "Layout", "Location", "Operand", "Product", "WaitStates",
+    "architecture", "architectures", "assemble", "disassemble", "find", "instruction", "instructions", "launch",
+    "wait_states",
+]  # fmt: skip
 
+# Where each public name is defined, and the packages that are public under their own names.
 _HOMES = {
-    "Architecture": "record", "Element": "record", "Error": "errors", "Instruction": "record",
-    "Layout": "layout", "Location": "record", "Operand": "record", "architectures": "catalog",
-    "WaitStates": "isa.hazards", "assemble": "isa.assembler", "disassemble": "isa.disassembler", "find": "query",
-    "instruction": "catalog", "instructions": "catalog", "launch": "machine", "wait_states": "isa.hazards",
+    "Architecture": "model", "Element": "model", "Error": "errors", "Instruction": "model", "Layout": "layout",
+    "Location": "model", "Operand": "model", "Product": "model", "WaitStates": "isa.hazards",
+    "architecture": "catalog", "architectures": "catalog", "assemble": "isa.assembler",
+    "disassemble": "isa.disassembler", "find": "query", "instruction": "catalog", "instructions": "catalog",
+    "launch": "machine", "wait_states": "isa.hazards",
 }  # fmt: skip
-_ROOMS = (
-    "arithmetic", "catalog", "cli", "cost", "diagnosis", "emulator", "errors", "formats", "intrinsics", "isa",
-    "layout", "loads", "machine", "present", "query", "rocwmma",
+_PACKAGES = (
+    "arithmetic", "catalog", "cli", "cost", "diagnosis", "emulator", "errors", "families", "formats", "intrinsics",
+    "isa", "layout", "loads", "machine", "model", "present", "query", "rocwmma",
 )  # fmt: skip
+
+# The methods of `mmacalc.model` whose code is in a higher layer.
+FUNCTIONS.update(
+    numerics="mmacalc.arithmetic:numerics",
+    multiply="mmacalc.emulator:multiply",
+    multiply_bits="mmacalc.emulator:multiply_bits",
+    execute="mmacalc.emulator:execute",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -50,10 +69,10 @@ def __getattr__(name: str) -> Any:
 
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module 'mmacalc' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, *_ROOMS})
+    return sorted({*globals(), *_HOMES, *_PACKAGES})

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from .record import Architecture, Instruction
+    from .model import Architecture, Instruction
 
 __all__ = ["Candidate", "Estimate", "estimate", "matrix_units", "peak", "units"]
 
@@ -42,8 +42,8 @@ def matrix_units(architecture: Architecture) -> int | None:
 
 def units(architecture: Architecture) -> int | None:
     """The number of compute units (of RDNA: workgroup processors, two compute units each) of that product."""
-    count: int | None = architecture.facts.get("compute_units")
-    return count // 2 if count and architecture.facts["unit"] == "WGP" else count
+    count: int | None = architecture.compute_units
+    return count // 2 if count and architecture.unit == "WGP" else count
 
 
 def _choices(inst: Instruction, wanted: set[str]) -> Iterator[dict[str, int]]:
@@ -127,7 +127,7 @@ class Estimate(namedtuple("Estimate", "architecture m n k type flops peak bytes 
     def seconds(self, candidate: Candidate) -> float | None:
         """The time of a candidate when its chains are spread evenly over all matrix units of the product, and nothing
         but the matrix units takes time; None if a number is not known."""
-        count, clock = matrix_units(self.architecture), self.architecture.facts.get("clock_ghz")
+        count, clock = matrix_units(self.architecture), self.architecture.clock_ghz
         if candidate.cycles is None or count is None or clock is None:
             return None
         longest = -(-candidate.chains // count) * (candidate.cycles // candidate.chains)
@@ -180,7 +180,7 @@ def _candidate(inst: Instruction, fields: dict[str, int], shape: tuple[int, int,
     cycles = None if each is None else each * count
     flops, useful = inst.flops * count, 2 * m * n * k
     share = None if cycles is None or not best else useful * MATRIX_UNITS / (cycles * best)
-    counted = inst.facts.get("registers", {})  # all that there is where NVIDIA leaves the layout open
+    counted = inst.fragment_registers  # all that there is where NVIDIA leaves the layout open
     registers = {
         name: inst.operand(name, **fields).registers if name in inst.register_operands else counted.get(name, 0)
         for name in inst.operands

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from .isa.intrinsics import Intrinsic
-    from .record import Instruction
+    from .model import Instruction
 
     Array = NDArray[Any]
 
@@ -161,12 +161,13 @@ def call(name: str, *args: Any, arch: str | None = None, wave_size: int | None =
     fields, clamp = _fields(name, inst, {key: value for key, value in given.items() if key not in OPERANDS})
     operands = {key: OPERANDS[key] for key in given if key in OPERANDS}
     files = {key: _registers(name, inst, operand, given[key], lanes, fields) for key, operand in operands.items()}
-    extra = {
+    extra: dict[str, Any] = {
         {"K": "index", "SA": "scale_a", "SB": "scale_b"}[operands[key]]: files[key] for key in files if key not in "abc"
     }
     if wave is not None:
         wave.issue(inst, 1, fields)
-    d = inst.execute(files["a"], files["b"], files["c"], **extra, clamp=clamp, wave=lanes, **fields)
+    extra |= {"clamp": clamp, "wave": lanes, **fields}
+    d = inst.execute(files["a"], files["b"], files["c"], **extra)
     return _elements(d, np.dtype(_TYPES[inst.format("D").name]))
 
 

@@ -32,7 +32,7 @@ from .layout import Layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .record import Architecture, Operand
+    from .model import Architecture, Operand
 
 __all__ = ["Step", "TransposeLoad", "feeding", "transpose_loads"]
 

@@ -8,14 +8,14 @@ from functools import lru_cache
 from .catalog import entry, every_instruction
 from .checks import arguments_checked
 from .errors import Error
-from .modifiers import negated
+from .model.modifiers import negated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from .record import Element, Instruction, Operand
+    from .model import Element, Instruction, Operand
 
 __all__ = ["Term", "calculation", "find", "formats_named", "same_blocks", "scales", "sign"]
 
@@ -115,7 +115,7 @@ def scales(
     if not instruction.scaled:
         return ()
     a, b = (instruction.operand(name, wave, **fields) for name in ("SA", "SB"))
-    size = instruction.facts["block_size"]
+    size = instruction.block_size
     return tuple((range(k, k + size), _term(a, i=i, k=k), _term(b, k=k, j=j)) for k in range(0, instruction.k, size))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..record import Instruction
+    from ..model import Instruction
 
 __all__ = ["ALIASES", "Numerics", "kind", "model_name", "numerics"]
 
@@ -226,8 +226,8 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     stored = inst.k // 2 if inst.sparse else inst.k
     if "group" in parameters:
         parameters["group"] = min(parameters["group"] or stored, stored)
-    if model == "fma_chain" and formats["D"] == "f64" and "rounding" in inst.facts:
-        parameters["rounding"] = inst.facts["rounding"]
+    if model == "fma_chain" and formats["D"] == "f64" and inst.rounding:
+        parameters["rounding"] = inst.rounding
     if inst.architecture.vendor == "nvidia" and model != "integer" and (inst.sparse or kind(inst) == "wmma"):
         provenance = ASSUMED
         likewise = "the dense model over the selected products; dense" if inst.sparse else "as mma.sync"

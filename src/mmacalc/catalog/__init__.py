@@ -1,56 +1,81 @@
-"""The catalog: one data file per architecture (or family), found by looking, loaded when asked for.
+"""The catalog: one data file per architecture (or family of targets), found by looking, loaded when asked for.
 
-A catalog file is Python literals only: ARCHITECTURES, a tuple of dictionaries (the arguments of
-`mmacalc.record.Architecture`), and INSTRUCTIONS, a tuple of lines, each the arguments of
-`mmacalc.record.Instruction` after the architecture, in their order, with an optional dictionary of the
-named ones last:
+Every other Python file of this folder is data: literals only, assigned to these names.
 
-    (name, opcode, (M, N, K, blocks), (A, B, C, D), cycles, valu_cycles, "features", {"provenance": ...})
+    ARCHITECTURES     a tuple of dictionaries: the fields of `mmacalc.model.Architecture`
+    INSTRUCTIONS      a tuple of lines (below)
+    COMMON            fields that all records of ARCHITECTURES share; may be left out
+    ALIASES           other spellings of mnemonics, with the name of the line; may be left out
+    TRANSPOSE_LOADS   lines of `mmacalc.loads.TransposeLoad` without the architecture; may be left out
 
-A line with "on": ("name", ...) among its named arguments belongs to those architectures of its file only.
-A file may also have ALIASES, a dictionary from other spellings to the names of its lines, and TRANSPOSE_LOADS,
-the loads of `mmacalc.loads.TransposeLoad`, whose fields a line gives after the architecture. One whose names
-follow a grammar of their own says NAMES, the module of this folder that reads it (`_ptx`).
-Files are those in this folder, and those that the environment variable MMACALC_CATALOG names.
+A line of an AMD file is
+
+    (name, opcode, cycles, VALU co-execution cycles[, "features"][, {more}])
+
+Shape, blocks, formats, sparsity and block size follow from the name (`mmacalc.catalog.grammar.amd`), CBSZ and OPSEL
+from the family. Features are the other words that the family knows: blgp, neg, neg_c, opsel. `more` may have: on (the
+only architectures of the file with this line), formats (those that the name states wrongly, by operand), narrow_cycles,
+prefix_opcode, scale_format, unconfirmed (operands or fields, with or without reasons), provenance.
+A line of a PTX file is a family of names: see `mmacalc.catalog.grammar.ptx`.
+
+The environment variable MMACALC_CATALOG names further files. They are parsed, never executed, and cannot take names
+away from the files of this folder.
 """
 
 from __future__ import annotations
 
 import os
 from importlib import import_module
+from types import SimpleNamespace
 
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
-from ..record import Architecture, Instruction
+from ..families import family
+from ..model import Architecture, Instruction
+from .grammar.amd import describe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType
     from typing import Any
 
-__all__ = ["Entry", "architecture", "architectures", "instruction", "instructions"]
+__all__ = ["Entry", "architecture", "architectures", "entry", "every_instruction", "instruction", "instructions"]
+
+MORE = ("on", "formats", "narrow_cycles", "prefix_opcode", "scale_format", "unconfirmed", "provenance")
+FILE_NAMES = ("ARCHITECTURES", "INSTRUCTIONS", "COMMON", "ALIASES", "TRANSPOSE_LOADS", "OUTSIDE")
+BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon")  # what drivers print before a chip's name
 
 
 class Entry:
-    """An architecture with its catalog lines; an Instruction is made only when it is asked for."""
+    """An architecture with its catalog lines. An Instruction is made when it is first asked for.
 
-    def __init__(
-        self,
-        record: dict[str, Any],
-        lines: tuple[tuple[Any, ...], ...],
-        aliases: dict[str, str],
-        transpose_loads: tuple[tuple[Any, ...], ...] = (),
-    ) -> None:
-        self.architecture = _architecture(record)
-        self.transpose_loads = transpose_loads
-        self._aliases = aliases
-        self._made: dict[str, Instruction] = {}
-        self._lines = {line[0]: line for line in lines if self._has(line)}
+    Raises:
+        Error: the record or a line is wrong; says where and what would be right.
+    """
 
-    def _has(self, line: tuple[Any, ...]) -> bool:
-        named = line[-1] if isinstance(line[-1], dict) else {}
-        return self.architecture.name in named.get("on", (self.architecture.name,))
+    def __init__(self, record: dict[str, Any], file: Any) -> None:
+        required = ("name", "title", "vendor", "layout", "waves")
+        if missing := [field for field in required if field not in record]:
+            raise Error(f"the catalog's record of architecture '{record.get('name')}' lacks: {', '.join(missing)}")
+        self.architecture = Architecture(**record)
+        self.transpose_loads: tuple[tuple[Any, ...], ...] = getattr(file, "TRANSPOSE_LOADS", ())
+        self._aliases: dict[str, str] = getattr(file, "ALIASES", {})
+        self._instructions: dict[str, Instruction] = {}
+        self._lines: dict[str, Line] = {}
+        self._read_lines(file.INSTRUCTIONS)
+
+    def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
+        opcodes: dict[tuple[int, int | None], str] = {}
+        for raw in lines:
+            line = Line(raw, self.architecture.name)
+            if self.architecture.name not in line.more.get("on", (self.architecture.name,)):
+                continue
+            taken = opcodes.setdefault((line.opcode, line.more.get("prefix_opcode")), line.name)
+            if taken != line.name:
+                raise Error(f"{line.where}: opcode {line.opcode:#x} is that of {taken} already")
+            if line.name in self._lines:
+                raise Error(f"{line.where}: there are two lines of that name")
+            self._lines[line.name] = line
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,131 +83,196 @@ class Entry:
         return tuple(self._lines)
 
     def instruction(self, name: str) -> Instruction:
-        """The instruction of that name or alias, in either case.
+        """The instruction of that name or alias; case-insensitive.
 
         Raises:
             Error: the architecture has none; the message names the closest.
         """
         lower = name.lower()
         key = lower if lower in self._lines else self._aliases.get(lower, lower)
-        if key not in self._made:
+        if key not in self._instructions:
             if key not in self._lines:
                 hint = did_you_mean(lower, (*self._lines, *self._aliases))
                 title = self.architecture.title
                 raise Error(f"{title} has no instruction '{name}'.{hint} `-a {title.lower()} -L` lists them all.")
             aliases = tuple(alias for alias, name in self._aliases.items() if name == key)
-            self._made[key] = _make(self.architecture, self._lines[key], aliases)
-        return self._made[key]
+            self._instructions[key] = self._lines[key].instruction(self.architecture, aliases)
+        return self._instructions[key]
 
     def instructions(self) -> tuple[Instruction, ...]:
         """Every instruction, in catalog order."""
         return tuple(self.instruction(name) for name in self.names)
 
 
-# What the detail page says of every AMD architecture.
-_FACTS = ("encoding", "register_alignment", "accumulators", "unit")
+class Line:
+    """A line of an AMD catalog file, split into its parts."""
+
+    def __init__(self, line: tuple[Any, ...], arch: str) -> None:
+        self.more: dict[str, Any] = line[-1] if isinstance(line[-1], dict) else {}
+        fields = line[:-1] if self.more else line
+        self.name = fields[0]
+        self.where = f"catalog line of {self.name} ({arch})"
+        if not 4 <= len(fields) <= 5 or not isinstance(self.name, str):
+            raise Error(f"{self.where}: a line is (name, opcode, cycles, VALU cycles[, features][, {{...}}]); got {line}")
+        self.opcode, self.cycles, self.valu_cycles = fields[1:4]
+        self.features = fields[4].split() if len(fields) == 5 else []
+        if unknown := [key for key in self.more if key not in MORE]:
+            raise Error(f"{self.where}: unknown '{unknown[0]}'.{did_you_mean(unknown[0], MORE)} Known: {', '.join(MORE)}")
+
+    def instruction(self, architecture: Architecture, aliases: tuple[str, ...]) -> Instruction:
+        """The instruction of this line, whose shape, formats and features its name implies."""
+        try:
+            described = describe(self.name, architecture.format_names)
+        except Error as problem:
+            raise Error(f"{self.where}: {problem}") from None
+        more = self.more
+        formats = {**described.formats, **more.get("formats", {})}
+        if described.block_size:
+            formats |= dict.fromkeys(("SA", "SB"), more.get("scale_format", "e8m0"))
+        doubts = more.get("unconfirmed", ())
+        return Instruction(
+            architecture, self.name, *described.shape, described.blocks, formats,
+            opcode=self.opcode, cycles=self.cycles, valu_cycles=self.valu_cycles,
+            features=(*architecture.family.implied_features(described), *self.features),
+            narrow_cycles=more.get("narrow_cycles"), block_size=described.block_size,
+            prefix_opcode=more.get("prefix_opcode"), aliases=aliases,
+            stated_provenance=more.get("provenance", "two sources agree"),
+            doubts=doubts if isinstance(doubts, dict) else dict.fromkeys(doubts, ""),
+        )  # fmt: skip
 
 
-def _architecture(record: dict[str, Any]) -> Architecture:
-    fields = ("name", "title", "vendor", "layout", "waves", *(_FACTS if record.get("vendor") == "amd" else ()))
-    if missing := [field for field in fields if field not in record]:
-        raise Error(f"the catalog's record of architecture '{record.get('name')}' lacks: {', '.join(missing)}")
-    return Architecture(**record)
-
-
-def _make(architecture: Architecture, line: tuple[Any, ...], aliases: tuple[str, ...]) -> Instruction:
-    named = {**line[-1]} if isinstance(line[-1], dict) else {}
-    named.pop("on", None)
-    named["aliases"] = aliases
-    positional = line[:-1] if isinstance(line[-1], dict) else line
-    try:
-        return Instruction(architecture, *positional, **named)
-    except (TypeError, ValueError) as problem:
-        if isinstance(problem, Error):
-            raise
-        raise Error(f"catalog line of {line[0]} ({architecture.name}): {problem}") from None
-
-
-BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon")  # what drivers print before a chip's name
 _entries: dict[str, Entry] = {}
 _names: dict[str, str] = {}
-_files: list[str] | None = None
+_unread: list[str] | None = None  # the catalog files that are not loaded yet: module names of this package
 
 
-def _pending() -> list[str]:
-    """The catalog files that have not been loaded yet: module names of this package, and paths."""
-    global _files
-    if _files is None:
-        here = os.listdir(os.path.dirname(__file__))
-        _files = sorted(f[:-3] for f in here if f.endswith(".py") and not f.startswith("_"))
-        _files += [path for path in os.environ.get("MMACALC_CATALOG", "").split(os.pathsep) if path]
-    return _files
+def _unread_files() -> list[str]:
+    global _unread
+    if _unread is None:
+        _unread = sorted(f[:-3] for f in os.listdir(os.path.dirname(__file__)) if f.endswith(".py") and f[0] != "_")
+        _unread += [path for path in os.environ.get("MMACALC_CATALOG", "").split(os.pathsep) if path]
+    return _unread
 
 
 def _load(file: str) -> None:
     """Read one catalog file and add its architectures."""
-    module = import_module(f"{__name__}.{file}") if file.isidentifier() else _read(file)
+    if file.isidentifier():
+        module: Any = import_module(f"{__name__}.{file}")
+    else:
+        for builtin in [name for name in _unread_files() if name.isidentifier()]:
+            _load(builtin)
+        module = read_literals(file)
     for record in module.ARCHITECTURES:
-        if hasattr(module, "NAMES"):
-            entry: Entry = import_module(f"{__name__}.{module.NAMES}").Entry(module, record)
-        else:
-            loads = getattr(module, "TRANSPOSE_LOADS", ())
-            entry = Entry(record, module.INSTRUCTIONS, getattr(module, "ALIASES", {}), loads)
-        _entries[entry.architecture.name] = entry
-        for name in (entry.architecture.name, *entry.architecture.aliases):
-            _names[_squeezed(name)] = entry.architecture.name
-    _pending().remove(file)
+        record = {**getattr(module, "COMMON", {}), **record}
+        entry = _entry_type(record)(record, module)
+        name = entry.architecture.name
+        if name in _entries or normalised(name) in _names:
+            raise Error(f"MMACALC_CATALOG names '{file}', whose architecture '{name}' exists already")
+        if not file.isidentifier():
+            entry.instructions()  # every line is checked now: nobody else has checked this file
+        _entries[name] = entry
+        for alias in (name, *entry.architecture.aliases):
+            _names.setdefault(normalised(alias), name)
+    _unread_files().remove(file)
 
 
-def _squeezed(name: str) -> str:
-    """An architecture's name without what people write differently: GeForce RTX 4090, rtx-4090, sm90a."""
+def _entry_type(record: dict[str, Any]) -> type[Entry]:
+    if "layout" in record and family(record["layout"]).ptx:
+        from .grammar.ptx import Entry as PtxEntry
+
+        return PtxEntry
+    return Entry
+
+
+def normalised(name: str) -> str:
+    """The one spelling of an architecture name that GeForce RTX 4090, rtx-4090 and rtx_4090 share.
+
+    >>> normalised("NVIDIA GeForce RTX 4090")
+    'rtx4090'
+    """
     short = name.lower().replace(" ", "").replace("-", "").replace("_", "")
     for brand in BRANDS:
         short = short.removeprefix(brand) or short
     return short
 
 
-def _read(path: str) -> ModuleType:
-    from importlib.util import module_from_spec, spec_from_file_location
+def read_literals(path: str) -> SimpleNamespace:
+    """The assignments of a catalog file outside the package, read as literals: nothing in it is executed.
 
-    spec = spec_from_file_location(os.path.basename(path)[:-3], path)
-    if not path.endswith(".py") or not os.path.isfile(path) or spec is None or spec.loader is None:
-        raise Error(f"MMACALC_CATALOG names '{path}', which is not a readable Python file")
-    module = module_from_spec(spec)
+    Raises:
+        Error: the file cannot be read, is not Python, or has anything but literals assigned to known names.
+    """
+    import ast
+
+    where = f"MMACALC_CATALOG names '{path}'"
     try:
-        spec.loader.exec_module(module)
-    except Exception as problem:
-        raise Error(f"MMACALC_CATALOG names '{path}', which cannot be read: {problem}") from problem
-    if missing := [name for name in ("ARCHITECTURES", "INSTRUCTIONS") if not hasattr(module, name)]:
-        raise Error(f"MMACALC_CATALOG names '{path}', which has no {' and no '.join(missing)}")
-    return module
+        with open(path, encoding="utf-8") as stream:
+            tree = ast.parse(stream.read(), path)
+    except (OSError, SyntaxError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise Error(f"{where}, which cannot be read: {reason}") from None
+    values: dict[str, Any] = {}
+    for number, statement in enumerate(tree.body):
+        if number == 0 and isinstance(statement, ast.Expr):
+            continue  # the docstring
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
+        if name not in FILE_NAMES or not isinstance(statement, ast.Assign):
+            known = ", ".join(FILE_NAMES)
+            raise Error(f"{where}; its line {statement.lineno} should assign a literal to one of {known}")
+        try:
+            values[name] = ast.literal_eval(statement.value)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            raise Error(f"{where}; {name} in line {statement.lineno} is not a literal") from None
+    _check_file(where, values)
+    return SimpleNamespace(**values)
+
+
+def _check_file(where: str, values: dict[str, Any]) -> None:
+    if missing := [name for name in ("ARCHITECTURES", "INSTRUCTIONS") if name not in values]:
+        raise Error(f"{where}, which has no {' and no '.join(missing)}")
+    kinds = {"ARCHITECTURES": dict, "INSTRUCTIONS": tuple}
+    for name, kind in kinds.items():
+        if not isinstance(values[name], tuple) or not all(isinstance(item, kind) and item for item in values[name]):
+            word = "dictionaries" if kind is dict else "tuples"
+            raise Error(f"{where}, whose {name} should be a tuple of {word} (a single one ends in a comma)")
 
 
 def _load_all() -> None:
-    for file in list(_pending()):
-        _load(file)
+    for file in list(_unread_files()):
+        if file in _unread_files():
+            _load(file)
 
 
 @arguments_checked
+@arguments_checked
 def entry(name: str) -> Entry:
-    """The catalog entry of an architecture, by name or alias, in either case.
+    """The catalog entry of an architecture, by name or alias; case-insensitive.
 
     Raises:
         Error: no architecture is called that; the message names the closest.
     """
-    short = _squeezed(name)
-    if short not in _names and short in _pending():
+    short = normalised(name)
+    if short not in _names and short in _unread_files():
         _load(short)
-    while short not in _names and _pending():
-        _load(_pending()[0])
+    while short not in _names and _unread_files():
+        _load(_unread_files()[0])
     if short not in _names:
         hint = did_you_mean(short, _names)
         raise Error(f"unknown architecture '{name}'.{hint} Known: {', '.join(sorted(_entries))}.")
     return _entries[_names[short]]
 
 
+@arguments_checked
 def architecture(name: str) -> Architecture:
-    """The record of an architecture, by name or alias."""
+    """The record of an architecture, by name or alias.
+
+    Raises:
+        Error: no architecture is called that.
+
+    >>> architecture("MI300X").title
+    'CDNA3'
+    """
     return entry(name).architecture
 
 
@@ -197,15 +287,20 @@ def architectures() -> dict[str, tuple[str, ...]]:
 
 
 @arguments_checked
+@arguments_checked
 def instructions(arch: str) -> tuple[Instruction, ...]:
     """Every instruction of an architecture, in the order in which AMD's tool lists them.
 
     Raises:
         Error: no such architecture.
+
+    >>> len(instructions("rdna3"))
+    6
     """
     return entry(arch).instructions()
 
 
+@arguments_checked
 @arguments_checked
 def instruction(arch: str, name: str) -> Instruction:
     """One instruction, by any name of the architecture and of the instruction.

@@ -1,6 +1,6 @@
 """NVIDIA's matrix instructions as PTX names them, and the compilation targets that have them.
 
-INSTRUCTIONS holds families, one line each, which `mmacalc.catalog._ptx` expands as a shell expands braces:
+INSTRUCTIONS holds families, one line each, which `mmacalc.catalog.grammar.ptx` expands as a shell expands braces:
 
     (name, PTX version, targets[, {facts}])
 
@@ -8,14 +8,13 @@ INSTRUCTIONS holds families, one line each, which `mmacalc.catalog._ptx` expands
     {8..256..8}    8, 16 ... 256                         {d=f16,f32}     one of these, and the same at {d}
 
 Targets: "80+" is sm_80 and every later target; otherwise a list. Shape, formats and whatever else the name says
-are read from the name. The name is PTX's, qualifiers in documented order; `mmacalc.catalog._ptx.key` tells which
+are read from the name. The name is PTX's, qualifiers in documented order; `mmacalc.catalog.grammar.ptx.key` tells which
 other orders mean the same. A family that PTX gained after 9.0 is refused: the reference is ptxas 13.0.
 
 Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15), CUTLASS 7107b055, ptxas 13.0.88 for what each target takes (12.9.86 for sm_70 and sm_72).
 `unconfirmed` names the operand whose layout no second source confirms, and what about it.
 """
 
-NAMES = "_ptx"
 OUTSIDE = {"tcgen05": "works on tensor memory, not on fragments in a warp's registers"}
 
 # name, marketing generation, PTX version that introduced the target, what people call its chips; dense FMA per clock

@@ -1,6 +1,6 @@
 """RDNA3 and RDNA3.5: Radeon RX 7000 and its integrated successors (gfx1100 to gfx1153).
 
-Lines: (name, opcode, (M, N, K, blocks), (A, B, C, D), cycles, VALU co-execution cycles, "features").
+Lines: (name, opcode, cycles, VALU co-execution cycles[, "features"]); see `mmacalc.catalog`.
 Source: AMD's Matrix Instruction Calculator 1.3.2; opcodes and register counts also LLVM 22.1.8.
 """
 
@@ -26,10 +26,10 @@ ARCHITECTURES = (
 )
 
 INSTRUCTIONS = (
-    ("v_wmma_f32_16x16x16_f16", 0x40, (16, 16, 16, 1), ("f16", "f16", "f32", "f32"), 32, None, "neg"),
-    ("v_wmma_f32_16x16x16_bf16", 0x41, (16, 16, 16, 1), ("bf16", "bf16", "f32", "f32"), 32, None, "neg"),
-    ("v_wmma_f16_16x16x16_f16", 0x42, (16, 16, 16, 1), ("f16", "f16", "f16", "f16"), 32, None, "opsel neg"),
-    ("v_wmma_bf16_16x16x16_bf16", 0x43, (16, 16, 16, 1), ("bf16", "bf16", "bf16", "bf16"), 32, None, "opsel neg"),
-    ("v_wmma_i32_16x16x16_iu8", 0x44, (16, 16, 16, 1), ("iu8", "iu8", "i32", "i32"), 32, None, "neg"),
-    ("v_wmma_i32_16x16x16_iu4", 0x45, (16, 16, 16, 1), ("iu4", "iu4", "i32", "i32"), 16, None, "neg"),
+    ("v_wmma_f32_16x16x16_f16", 0x40, 32, None, "neg"),
+    ("v_wmma_f32_16x16x16_bf16", 0x41, 32, None, "neg"),
+    ("v_wmma_f16_16x16x16_f16", 0x42, 32, None, "opsel neg"),
+    ("v_wmma_bf16_16x16x16_bf16", 0x43, 32, None, "opsel neg"),
+    ("v_wmma_i32_16x16x16_iu8", 0x44, 32, None, "neg"),
+    ("v_wmma_i32_16x16x16_iu4", 0x45, 16, None, "neg"),
 )

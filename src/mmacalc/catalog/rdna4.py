@@ -1,6 +1,6 @@
 """RDNA4: Radeon RX 9000 (gfx1200, gfx1201).
 
-Lines: (name, opcode, (M, N, K, blocks), (A, B, C, D), cycles, VALU co-execution cycles, "features").
+Lines: (name, opcode, cycles, VALU co-execution cycles[, "features"]); see `mmacalc.catalog`.
 Source: AMD's Matrix Instruction Calculator 1.3.2; opcodes and register counts also LLVM 22.1.8.
 AMD's hip-fpsan compares the SWMMAC layouts with gfx1201 silicon, in wave32 and wave64.
 """
@@ -27,26 +27,26 @@ ARCHITECTURES = (
 )
 
 INSTRUCTIONS = (
-    ("v_wmma_f32_16x16x16_f16", 0x40, (16, 16, 16, 1), ("f16", "f16", "f32", "f32"), 16, None, "neg"),
-    ("v_wmma_f32_16x16x16_bf16", 0x41, (16, 16, 16, 1), ("bf16", "bf16", "f32", "f32"), 16, None, "neg"),
-    ("v_wmma_f16_16x16x16_f16", 0x42, (16, 16, 16, 1), ("f16", "f16", "f16", "f16"), 16, None, "neg"),
-    ("v_wmma_bf16_16x16x16_bf16", 0x43, (16, 16, 16, 1), ("bf16", "bf16", "bf16", "bf16"), 16, None, "neg"),
-    ("v_wmma_i32_16x16x16_iu8", 0x44, (16, 16, 16, 1), ("iu8", "iu8", "i32", "i32"), 8, None, "neg"),
-    ("v_wmma_i32_16x16x16_iu4", 0x45, (16, 16, 16, 1), ("iu4", "iu4", "i32", "i32"), 8, None, "neg"),
-    ("v_wmma_i32_16x16x32_iu4", 0x4a, (16, 16, 32, 1), ("iu4", "iu4", "i32", "i32"), 8, None, "neg"),
-    ("v_wmma_f32_16x16x16_fp8_fp8", 0x46, (16, 16, 16, 1), ("e4m3", "e4m3", "f32", "f32"), 8, None, ""),
-    ("v_wmma_f32_16x16x16_fp8_bf8", 0x47, (16, 16, 16, 1), ("e4m3", "e5m2", "f32", "f32"), 8, None, ""),
-    ("v_wmma_f32_16x16x16_bf8_fp8", 0x48, (16, 16, 16, 1), ("e5m2", "e4m3", "f32", "f32"), 8, None, ""),
-    ("v_wmma_f32_16x16x16_bf8_bf8", 0x49, (16, 16, 16, 1), ("e5m2", "e5m2", "f32", "f32"), 8, None, ""),
-    ("v_swmmac_f32_16x16x32_f16", 0x50, (16, 16, 32, 1), ("f16", "f16", "f32", "f32"), 16, None, "sparse opsel neg"),
-    ("v_swmmac_f32_16x16x32_bf16", 0x51, (16, 16, 32, 1), ("bf16", "bf16", "f32", "f32"), 16, None, "sparse opsel neg"),
-    ("v_swmmac_f16_16x16x32_f16", 0x52, (16, 16, 32, 1), ("f16", "f16", "f16", "f16"), 16, None, "sparse opsel neg"),
-    ("v_swmmac_bf16_16x16x32_bf16", 0x53, (16, 16, 32, 1), ("bf16", "bf16", "bf16", "bf16"), 16, None, "sparse opsel neg"),
-    ("v_swmmac_i32_16x16x32_iu8", 0x54, (16, 16, 32, 1), ("iu8", "iu8", "i32", "i32"), 8, None, "sparse opsel neg"),
-    ("v_swmmac_i32_16x16x32_iu4", 0x55, (16, 16, 32, 1), ("iu4", "iu4", "i32", "i32"), 8, None, "sparse opsel neg"),
-    ("v_swmmac_i32_16x16x64_iu4", 0x56, (16, 16, 64, 1), ("iu4", "iu4", "i32", "i32"), 8, None, "sparse opsel neg"),
-    ("v_swmmac_f32_16x16x32_fp8_fp8", 0x57, (16, 16, 32, 1), ("e4m3", "e4m3", "f32", "f32"), 8, None, "sparse opsel"),
-    ("v_swmmac_f32_16x16x32_fp8_bf8", 0x58, (16, 16, 32, 1), ("e4m3", "e5m2", "f32", "f32"), 8, None, "sparse opsel"),
-    ("v_swmmac_f32_16x16x32_bf8_fp8", 0x59, (16, 16, 32, 1), ("e5m2", "e4m3", "f32", "f32"), 8, None, "sparse opsel"),
-    ("v_swmmac_f32_16x16x32_bf8_bf8", 0x5a, (16, 16, 32, 1), ("e5m2", "e5m2", "f32", "f32"), 8, None, "sparse opsel"),
+    ("v_wmma_f32_16x16x16_f16", 0x40, 16, None, "neg"),
+    ("v_wmma_f32_16x16x16_bf16", 0x41, 16, None, "neg"),
+    ("v_wmma_f16_16x16x16_f16", 0x42, 16, None, "neg"),
+    ("v_wmma_bf16_16x16x16_bf16", 0x43, 16, None, "neg"),
+    ("v_wmma_i32_16x16x16_iu8", 0x44, 8, None, "neg"),
+    ("v_wmma_i32_16x16x16_iu4", 0x45, 8, None, "neg"),
+    ("v_wmma_i32_16x16x32_iu4", 0x4a, 8, None, "neg"),
+    ("v_wmma_f32_16x16x16_fp8_fp8", 0x46, 8, None),
+    ("v_wmma_f32_16x16x16_fp8_bf8", 0x47, 8, None),
+    ("v_wmma_f32_16x16x16_bf8_fp8", 0x48, 8, None),
+    ("v_wmma_f32_16x16x16_bf8_bf8", 0x49, 8, None),
+    ("v_swmmac_f32_16x16x32_f16", 0x50, 16, None, "neg"),
+    ("v_swmmac_f32_16x16x32_bf16", 0x51, 16, None, "neg"),
+    ("v_swmmac_f16_16x16x32_f16", 0x52, 16, None, "neg"),
+    ("v_swmmac_bf16_16x16x32_bf16", 0x53, 16, None, "neg"),
+    ("v_swmmac_i32_16x16x32_iu8", 0x54, 8, None, "neg"),
+    ("v_swmmac_i32_16x16x32_iu4", 0x55, 8, None, "neg"),
+    ("v_swmmac_i32_16x16x64_iu4", 0x56, 8, None, "neg"),
+    ("v_swmmac_f32_16x16x32_fp8_fp8", 0x57, 8, None),
+    ("v_swmmac_f32_16x16x32_fp8_bf8", 0x58, 8, None),
+    ("v_swmmac_f32_16x16x32_bf8_fp8", 0x59, 8, None),
+    ("v_swmmac_f32_16x16x32_bf8_bf8", 0x5a, 8, None),
 )

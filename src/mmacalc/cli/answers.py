@@ -9,8 +9,8 @@ from . import Answer, parity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..model import Operand
     from ..query import Term
-    from ..record import Operand
     from .classic import Options
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Mapping, Sequence
 
-    from ..record import Instruction, Operand
+    from ..model import Instruction, Operand
     from .parser import Parser
 
     Options = Namespace | SimpleNamespace

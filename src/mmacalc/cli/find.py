@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from ..record import Instruction
+    from ..model import Instruction
     from .parser import Parser
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ..isa.intrinsics import Intrinsic
-    from ..record import Instruction
+    from ..model import Instruction
     from .parser import Parser
 
 

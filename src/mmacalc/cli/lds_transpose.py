@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ..loads import Step, TransposeLoad
-    from ..record import Operand
+    from ..model import Operand
     from .parser import Parser
 
 
@@ -66,7 +66,7 @@ def _operand(options: Namespace) -> str:
     if options.json:
         return _document(
             "lds-transpose", architecture=instruction.arch, instruction=instruction.name, matrix=operand.name,
-            modifiers=operand.fields, pattern=operand.pattern, sizes=operand.sizes,
+            modifiers=dict(operand.fields), pattern=operand.pattern, sizes=operand.sizes,
             loads=[_step(step) for step in steps], tile=_about(steps[0].load),
         )  # fmt: skip
     stored = "column by column" if operand.name == "A" else "row by row"

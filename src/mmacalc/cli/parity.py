@@ -10,7 +10,7 @@ from ..query import sign as true_sign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..record import Element, Operand
+    from ..model import Element, Operand
 
 # The architectures that AMD's tool knows; on others there is nothing to be the same as.
 KNOWN = ("cdna1", "cdna2", "cdna3", "rdna3", "rdna4")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..record import Instruction
+    from ..model import Instruction
     from .parser import Parser
 
     Array = NDArray[Any]
@@ -77,12 +77,12 @@ def run(options: Namespace) -> tuple[str, int]:
     inst = entry(options.architecture).instruction(options.instruction)
     modifiers = _modifiers(options)
     inputs = _inputs(inst, options, modifiers)
-    flags = {"clamp": options.clamp, "satfinite": options.satfinite, "wave": options.wavefront or None}
+    flags: dict[str, Any] = {"clamp": options.clamp, "satfinite": options.satfinite, "wave": options.wavefront or None}
     if options.save_inputs:
         for name, array in inputs.items():
             _save(f"{options.save_inputs}{name}.npy", np.asarray(array))
     compute = inst.multiply_bits if options.bits else inst.multiply
-    d = compute(**inputs, **flags, **modifiers)
+    d = compute(**{**inputs, **flags, **modifiers})
     if options.output:
         _save(options.output, d)
     comparison = None

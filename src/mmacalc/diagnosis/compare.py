@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ..formats import Format
-    from ..record import Instruction
+    from ..model import Instruction
     from .mistakes import Candidate
 
     Array = NDArray[Any]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..record import Operand
+    from ..model import Operand
 
     Array = NDArray[Any]
 
@@ -203,7 +203,7 @@ def other_instruction(case: Case) -> Iterator[Candidate]:
     for other in entry(execution.inst.arch).instructions():
         if (other.m, other.n, other.k, other.blocks, other.sparse) != shape or other.name == execution.inst.name:
             continue
-        if "A" not in other.operands or other.operands != execution.inst.operands or other.facts.get("kind"):
+        if "A" not in other.operands or other.operands != execution.inst.operands or other.kind:
             continue
         again = execution_of(other, execution.wave, {}, False, False)
         if all(again.formats[name].bits == execution.formats[name].bits for name in "ABCD"):

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arithmetic.numerics import Numerics, model_name, numerics
 from ..errors import Error
-from ..modifiers import negated
+from ..model.modifiers import negated
 from .places import Places, located, shared_k
 from .sparse import Sparsity, sparsity
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..formats import Format
-    from ..record import Instruction, Operand
+    from ..model import Instruction, Operand
 
     Array = NDArray[Any]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ..formats import Format
-    from ..record import Instruction
+    from ..model import Instruction
 
     Array = NDArray[Any]
 
@@ -395,7 +395,7 @@ def _integers(execution: Execution, codes: Mapping[str, Array]) -> Array:
     a = decode(codes["A"], execution.formats["A"], execution.signed["A"])
     b = decode(codes["B"], execution.formats["B"], execution.signed["B"])
     c = decode(codes["C"], execution.formats["C"])
-    operation = execution.inst.facts.get("bit_operation", "multiply")
+    operation = execution.inst.bit_operation or "multiply"
     if execution.sparsity is None or "K" not in codes:
         total = MODELS["integer"](a, b, c, execution.saturate, operation)
     else:

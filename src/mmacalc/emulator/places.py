@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..record import Operand
+    from ..model import Operand
 
     Array = NDArray[Any]
 

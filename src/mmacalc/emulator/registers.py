@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from ..record import Instruction
+    from ..model import Instruction
 
     Array = NDArray[Any]
 

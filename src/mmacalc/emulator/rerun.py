@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from ..record import Instruction
+    from ..model import Instruction
 
     Array = NDArray[Any]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..record import Instruction
+    from ..model import Instruction
 
 
 class Sparsity(namedtuple("Sparsity", "period kept unit")):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..catalog import Entry
-    from ..record import Instruction
+    from ..model import Instruction
 
 __all__ = ["Access", "access", "entry_of", "is_matrix"]
 
@@ -154,8 +154,8 @@ def _length(instruction: Instruction, statement: Statement) -> tuple[frozenset[s
         slow = inner.startswith("iu") or (inner == "f8f6f4" and wide)
         return frozenset({"SWMMAC" if instruction.sparse else "WMMA"}), 16 if slow else 8
     cycles = instruction.cycles or 0
-    if "narrow_cycles" in instruction.facts and not wide:
-        cycles = instruction.facts["narrow_cycles"][1]
+    if instruction.narrow_cycles and not wide:
+        cycles = instruction.narrow_cycles[1]
     if inner == "f64":
         return frozenset({"MFMA", "DGEMM", f"DGEMM{instruction.m}"}), cycles // 4
     return frozenset({"MFMA", "SGEMM" if inner == "f32" else "XDL"}), cycles // 4

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..record import Instruction
+    from ..model import Instruction
     from .fields import Encoding
 
 __all__ = ["Form", "forms"]
@@ -104,8 +104,8 @@ def _form(inst: Instruction, target: Target) -> Form:
     build = _mfma if inst.architecture.layout == "mfma" else _wmma
     encoding, fixed, modifiers = build(inst, target)
     fixed = {"OP": inst.opcode or 0, **fixed}
-    if inst.facts.get("prefix_opcode"):
-        fixed["SCALE_OP"] = inst.facts["prefix_opcode"]
+    if inst.prefix_opcode:
+        fixed["SCALE_OP"] = inst.prefix_opcode
     return Form(inst.name, encoding, fixed, _slots(inst, target), modifiers, inst)
 
 
@@ -115,9 +115,9 @@ def _form(inst: Instruction, target: Target) -> Form:
 def _slots(inst: Instruction, target: Target) -> Iterable[Slot]:
     """D, A, B, then C or the sparse index, then the scales."""
     mfma = inst.architecture.layout == "mfma"
-    accumulators = inst.architecture.facts["accumulators"]
+    accumulators = inst.architecture.accumulators
     either = ("v", "a") if mfma else ("v",)
-    result = {"required": ("a",), "allowed": ("v", "a"), "none": ("v",)}[accumulators]
+    result = {"required": ("a",), "allowed": ("v", "a"), "none": ("v",)}[accumulators or "none"]
     shared = ("ACC_CD", 0) if len(result) == 2 else None
     vgprs = target.generation.vgprs
     for name, field, files, bank in (
@@ -270,7 +270,7 @@ def _helpers(target: Target) -> Iterable[Form]:
         d = Slot("D", "The destination", "VDST", 1, ("a",))
         a = Slot("A", "The source", "SRC0", 1, constant="f32", specials=scalars)
         yield Form("v_accvgpr_write_b32", encodings.VOP3P_ACCVGPR, {"OP": 0x59}, (d, a), ())
-    prefixes = {i.facts["prefix_opcode"]: i for i in target.entry.instructions() if "prefix_opcode" in i.facts}
+    prefixes = {i.prefix_opcode: i for i in target.entry.instructions() if i.prefix_opcode is not None}
     for opcode, inst in prefixes.items():
         if layout == "mfma":
             op_sel = bits("op_sel", "OPSEL", 3, width=2)
@@ -282,7 +282,7 @@ def _helpers(target: Target) -> Iterable[Form]:
             encoding, fixed = encodings.VOP3P_LD_SCALE, {"OP": opcode}
             yield Form("v_mfma_ld_scale_b32", encoding, fixed, slots, (op_sel, op_sel_hi), scalar_limit=1)
         else:
-            wide = inst.facts["block_size"] == 16
+            wide = inst.block_size == 16
             name = "v_wmma_ld_scale16_paired_b64" if wide else "v_wmma_ld_scale_paired_b32"
             encoding, fixed = encodings.VOP3P_CDNA5_LD_SCALE, {"SCALE_OP": opcode}
             yield Form(name, encoding, fixed, _scales(inst, target, alone=True), _scale_modifiers())

@@ -16,7 +16,7 @@ from .forms import UNENCODED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..record import Instruction
+    from ..model import Instruction
 
 __all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "names", "unscaled"]
 
@@ -115,7 +115,7 @@ def unscaled(instruction: Instruction) -> Instruction | None:
 
     >>> import mmacalc
     >>> unscaled(mmacalc.instruction("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4"))
-    Instruction('cdna4', 'v_mfma_f32_16x16x128_f8f6f4')
+    mmacalc.instruction('cdna4', 'v_mfma_f32_16x16x128_f8f6f4')
     """
     listed, name = entry(instruction.arch), instruction.name.replace("_scale_", "_")
     if not instruction.scaled or name not in listed.names:
@@ -183,7 +183,7 @@ def _template(inst: Instruction) -> str:
 def _cdna5_template(inst: Instruction) -> str:
     if "A" in inst.choices.values() or inst.format("A").bits < 8:
         text = _TEMPLATES["cdna5 f8f6f4" if "A" in inst.choices.values() else "cdna5 f4"]
-        kind = "long" if inst.facts.get("block_size") == 16 else "int"
+        kind = "long" if inst.block_size == 16 else "int"
         return text + _TAIL.format(kind, _REUSE) * inst.scaled
     narrow = " integer" if inst.integer else " narrow" if inst.format("A").bits == 8 else ""
     return _TEMPLATES["cdna5" + " sparse" * inst.sparse + narrow]

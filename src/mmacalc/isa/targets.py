@@ -110,7 +110,7 @@ class Target(namedtuple("Target", "name entry wave generation")):
     @property
     def alignment(self) -> int:
         """2 where register tuples start at even registers."""
-        return 1 if self.entry.architecture.facts["register_alignment"] == 4 else 2
+        return 1 if self.entry.architecture.register_alignment == 4 else 2
 
 
 def target(arch: str, wave: int | None = None) -> Target:

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..record import Architecture, Instruction
+    from ..model import Architecture, Instruction
     from .memory import Traffic
 
 __all__ = ["Report"]
@@ -85,7 +85,7 @@ class Report:
         return f"<Report: {self.waves} waves, {sum(self.instructions.values())} matrix instructions>"
 
     def __str__(self) -> str:
-        unit, traffic = self.architecture.facts.get("unit", "unit"), self.traffic
+        unit, traffic = self.architecture.unit, self.traffic
         share = "unknown" if self.peak_share is None else f"{100 * self.peak_share:.1f} %"
         lines = [
             f"{self.workgroups} workgroups, {self.waves} waves on {self.architecture.title}",

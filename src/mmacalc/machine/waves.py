@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike, NDArray
 
-    from ..record import Architecture, Instruction
+    from ..model import Architecture, Instruction
     from .memory import Memory, Pointer
 
     Array = NDArray[Any]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..arithmetic.numerics import Numerics
     from ..diagnosis.compare import Comparison, Explanation
-    from ..record import Instruction
+    from ..model import Instruction
 
 WIDTH = 100
 SHOWN = 10  # differing elements listed in the text

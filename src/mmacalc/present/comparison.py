@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..record import Instruction
+    from ..model import Instruction
 
 _ORDER = ("A", "B", "C", "D", "K", "SA", "SB", "P")
 
@@ -29,8 +29,8 @@ def data(inst: Instruction) -> dict[str, Any]:
             }
         else:
             about |= {
-                "registers": inst.facts.get("registers", {}).get(name, 0),
-                "elsewhere": inst.facts["elsewhere"][name],
+                "registers": inst.fragment_registers.get(name, 0),
+                "elsewhere": inst.elsewhere[name],
             }
         operands[name] = about
     return {

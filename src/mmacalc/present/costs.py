@@ -18,8 +18,8 @@ COLUMNS = ("count", "instruction", "cycles", "useful", "peak", "time", "A B D", 
 def table(estimate: Estimate) -> str:
     """The estimate as text: a heading, and a row for each instruction, best first."""
     record = estimate.architecture
-    unit = record.facts.get("unit", "unit")
-    count, clock = units(record), record.facts.get("clock_ghz")
+    unit = record.unit
+    count, clock = units(record), record.clock_ghz
     lines = [f"D = A B + C of {estimate.m}x{estimate.n}x{estimate.k} with {estimate.type} inputs on {record.title}"]
     lines.append(f"{estimate.flops} operations; at least {estimate.bytes} bytes to move")
     if estimate.peak is not None:
@@ -76,9 +76,9 @@ def as_json(estimate: Estimate) -> str:
         type=estimate.type,
         operations=estimate.flops,
         peak_operations_per_unit_and_cycle=estimate.peak,
-        unit=record.facts.get("unit"),
+        unit=record.unit,
         units=units(record),
-        clock_ghz=record.facts.get("clock_ghz"),
+        clock_ghz=record.clock_ghz,
         least_bytes=estimate.bytes,
         candidates=[_described(estimate, candidate) for candidate in estimate.candidates],
     )

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ..record import Instruction
+    from ..model import Instruction
 
 _COORDINATES = {
     "A": "[i][k]", "B": "[k][j]", "C": "[i][j]", "D": "[i][j]", "K": "[i][k]", "SA": "[i][k]", "SB": "[k][j]",
@@ -48,14 +48,14 @@ def has_blocks(instruction: Instruction) -> bool:
 
 
 def _encoding(instruction: Instruction) -> Iterator[str]:
-    encoding = instruction.architecture.facts["encoding"]
+    encoding = instruction.architecture.encoding
     yield f"Encoding: {encoding}"
     if instruction.opcode is not None:
         yield f"VOP3P Opcode: {instruction.opcode:#x}"
         if encoding == "VOP3P-MAI":
             yield f"VOP3P-MAI Opcode: {instruction.opcode & 0x3F:#x}"
-    if "prefix_opcode" in instruction.facts:
-        yield f"VOP3P Opcode of the scale prefix: {instruction.facts['prefix_opcode']:#x}"
+    if instruction.prefix_opcode is not None:
+        yield f"VOP3P Opcode of the scale prefix: {instruction.prefix_opcode:#x}"
     yield "Matrix Dimensions:"
     yield f"    M: {instruction.m}"
     yield f"    N: {instruction.n}"
@@ -68,7 +68,7 @@ def _execution(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[
     count = "Ops" if instruction.integer else "FLOPs"
     yield "Execution statistics:"
     yield f"    {count}: {instruction.flops}"
-    unit = instruction.architecture.facts["unit"]
+    unit = instruction.architecture.unit
     cycles, valu_cycles = instruction.cycles_for(**fields), instruction.valu_cycles_for(**fields)
     if cycles is not None:
         yield f"    Execution cycles: {cycles}"
@@ -77,8 +77,8 @@ def _execution(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[
     yield f"    Can co-execute with VALU: {'not known' if unknown else valu_cycles is not None}"
     if valu_cycles is not None:
         yield f"    VALU co-execution cycles possible: {valu_cycles}"
-    if "narrow_cycles" in instruction.facts and not fields:
-        bits, narrow = instruction.facts["narrow_cycles"]
+    if instruction.narrow_cycles and not fields:
+        bits, narrow = instruction.narrow_cycles
         yield f"    Execution cycles where A and B have at most {bits} bits: {narrow}"
         yield f"    {count}/{unit}/cycle where A and B have at most {bits} bits: {4 * instruction.flops // narrow}"
 
@@ -104,8 +104,8 @@ def _registers(instruction: Instruction, chosen: Mapping[str, int]) -> Iterator[
         for name in instruction.operands:
             if name != "K":
                 yield f"    GPRs required for {name}: {instruction.operand(name, wave, **chosen).registers}"
-        yield f"    GPR alignment requirement: {architecture.facts['register_alignment']} bytes"
-    yield f"{architecture.facts['encoding']} register encoding:"
+        yield f"    GPR alignment requirement: {architecture.register_alignment} bytes"
+    yield f"{architecture.encoding} register encoding:"
     fields = sorted((SOURCE_FIELDS[name], name) for name in instruction.operands)
     for field, name in fields:
         yield "    Compression index field: Src2" if name == "K" else f"    {name} matrix source field: {field}"
@@ -115,7 +115,7 @@ def _registers(instruction: Instruction, chosen: Mapping[str, int]) -> Iterator[
 
 
 def _capabilities(instruction: Instruction) -> Iterator[str]:
-    accumulators = instruction.architecture.facts["accumulators"]
+    accumulators = instruction.architecture.accumulators
     if accumulators == "none":
         return
     yield "Register capabilities:"
@@ -138,7 +138,7 @@ def _modifiers(instruction: Instruction) -> Iterator[str]:
     for field, operand in instruction.choices.items():
         yield f"    {field.upper()} chooses the format of {operand}: True"
     if instruction.scaled:
-        fields = " and ".join(field.upper() for field in instruction.architecture.facts["scale_fields"])
+        fields = " and ".join(field.upper() for field in instruction.architecture.scale_fields)
         yield f"    {fields} choose where the scales are: True"
     if has_blocks(instruction):
         yield f"    Sparse A matrix: {instruction.sparse}"

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..record import Operand
+    from ..model import Operand
 
 
 class _Digit(namedtuple("_Digit", "place axis weight stride size extent")):

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..isa.intrinsics import Intrinsic
+    from ..model import Element, Instruction, Location, Operand
     from ..query import Term
-    from ..record import Element, Instruction, Location, Operand
 
 SCHEMA_VERSION = 1
 
@@ -46,7 +46,7 @@ def summary(instruction: Instruction) -> dict[str, Any]:
         "n": instruction.n,
         "k": instruction.k,
         "blocks": instruction.blocks,
-        "formats": instruction.formats,
+        "formats": dict(instruction.formats),
         "sparse": instruction.sparse,
         "opcode": instruction.opcode,
         "cycles": instruction.cycles,
@@ -81,13 +81,15 @@ def detail(instruction: Instruction, fields: Mapping[str, int] = {}) -> str:
         cycles_provenance=instruction.provenance_of("cycles"),
         valu_cycles_provenance=instruction.provenance_of("valu_cycles"),
         notes=list(instruction.notes),
-        encoding=instruction.architecture.facts.get("encoding"),
+        encoding=instruction.architecture.encoding or None,
         valu_cycles=instruction.valu_cycles_for(**fields),
-        register_alignment_bytes=instruction.architecture.facts.get("register_alignment"),
-        accumulator_registers=instruction.architecture.facts.get("accumulators"),
+        register_alignment_bytes=instruction.architecture.register_alignment
+        if instruction.architecture.encoding
+        else None,
+        accumulator_registers=instruction.architecture.accumulators,
         operations_per_unit_and_cycle=None if cycles is None else instruction.throughput(**fields),
-        unit=instruction.architecture.facts.get("unit"),
-        prefix_opcode=instruction.facts.get("prefix_opcode"),
+        unit=instruction.architecture.unit,
+        prefix_opcode=instruction.prefix_opcode,
         modifiers=_modifiers(instruction),
         numerics=_numerics(instruction, fields),
         waves=waves,
@@ -165,7 +167,7 @@ def _about(operand: Operand) -> dict[str, Any]:
         "instruction": operand.instruction.name,
         "matrix": operand.name,
         "wave": operand.wave,
-        "modifiers": operand.fields,
+        "modifiers": dict(operand.fields),
         "provenance": operand.provenance,
     }
 

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..record import Operand
+    from ..model import Operand
 
     # The signs to print before what an operand's items hold, by the item's lowest bit: as `query.sign` gives them.
     Signs = Callable[[Operand, int], str]

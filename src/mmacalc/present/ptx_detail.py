@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..catalog._ptx import spoken
-from ..catalog._sass import becomes
-from ..rules.shared_memory import FIELDS, SWIZZLES
+from ..catalog.grammar.ptx import targets_text
+from ..catalog.grammar.sass import becomes
+from ..families.shared_memory import FIELDS, SWIZZLES
 from . import formulas
 from .arithmetic import arithmetic_lines
 from .text import heading
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from ..record import Instruction, Operand
+    from ..model import Instruction, Operand
 
 _COORDINATES = {"A": "[i][k]", "B": "[k][j]", "K": "[i][k]", "SA": "[i][k]", "SB": "[k][j]"}
 _ROLES = {"K": "metadata e", "SA": "scales of A", "SB": "scales of B", "P": "row addresses"}
@@ -34,22 +34,22 @@ def page(instruction: Instruction) -> str:
 
 def facts(inst: Instruction) -> dict[str, Any]:
     """What the page says and other vendors' instructions lack, as data for JSON."""
-    sass = {target: becomes(inst, target) for target in inst.facts["targets"]}
+    sass = {target: becomes(inst, target) for target in inst.targets}
     found: dict[str, Any] = {
         "ptx_syntax": syntax(inst),
-        "ptx_version": inst.facts["ptx"],
-        "targets": list(inst.facts["targets"]),
+        "ptx_version": inst.ptx,
+        "targets": list(inst.targets),
         "sass": {target: {"opcodes": text, "status": status} for target, (text, status) in sass.items() if text},
-        "elsewhere": dict(inst.facts.get("elsewhere", {})),
-        "fragment_registers": inst.facts.get("registers"),
+        "elsewhere": dict(inst.elsewhere),
+        "fragment_registers": dict(inst.fragment_registers) or None,
     }
     return found
 
 
 def _identity(inst: Instruction) -> Iterator[str]:
     yield f"PTX: {syntax(inst)}"
-    yield f"PTX ISA version: {inst.facts['ptx']} (the target {inst.arch} has PTX {inst.architecture.facts['ptx']})"
-    yield f"Targets: {spoken(inst.facts['targets'])}"
+    yield f"PTX ISA version: {inst.ptx} (the target {inst.arch} has PTX {inst.architecture.ptx})"
+    yield f"Targets: {targets_text(inst.targets)}"
     yield "Matrix dimensions:"
     yield f"    M: {inst.m}"
     yield f"    N: {inst.n}"
@@ -61,12 +61,12 @@ def _identity(inst: Instruction) -> Iterator[str]:
 
 def syntax(inst: Instruction) -> str:
     """The instruction with its operands as PTX writes them."""
-    name, facts = inst.name, inst.facts
-    if facts.get("moves") == "stmatrix":
+    name = inst.name
+    if inst.moves == "stmatrix":
         return f"{name} [p], r;"
-    if facts.get("moves") == "ldmatrix":
+    if inst.moves == "ldmatrix":
         return f"{name} r, [p];"
-    if facts.get("moves") == "movmatrix":
+    if inst.moves == "movmatrix":
         return f"{name} d, a;"
     if "move" in inst.features:
         return f"{name} [p], r{{, stride}};" if ".store." in name else f"{name} r, [p]{{, stride}};"
@@ -86,12 +86,12 @@ def _work(inst: Instruction) -> Iterator[str]:
         return
     yield "Execution statistics:"
     yield f"    {'Ops' if inst.integer else 'FLOPs'}: {inst.flops}"
-    rates = inst.architecture.facts.get("fma_per_clock", {})
+    rates = inst.architecture.fma_per_clock
     name = inst.formats["A"]
     rate = rates.get(name, rates.get(_PER_CLOCK.get(name, "")))
-    only = inst.architecture.facts.get("fma_through")
-    if rate and not inst.sparse and (only is None or only in inst.features):
-        yield f"    Dense FMA per clock and SM: {rate} ({inst.architecture.facts['fma_source']})"
+    only = inst.architecture.fma_through
+    if rate and not inst.sparse and (not only or only in inst.features):
+        yield f"    Dense FMA per clock and SM: {rate} ({inst.architecture.fma_source})"
 
 
 def _registers(inst: Instruction) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _register_line(inst: Instruction, name: str) -> str:
     held = inst.format(name)
     role = f" ({_ROLES[name]})" if name in _ROLES else ""
     if name not in inst.register_operands:
-        count = inst.facts.get("registers", {}).get(name)
+        count = inst.fragment_registers.get(name)
         if count is None:
             return f"none; a 64-bit matrix descriptor; {held.title}"
         return f"{_count(count, held.bits)}, the places of their elements unspecified by NVIDIA; {held.title}"
@@ -146,7 +146,7 @@ def _shared_memory(inst: Instruction) -> Iterator[str]:
 
 def _sass(inst: Instruction) -> Iterator[str]:
     groups: dict[tuple[str, str], list[str]] = {}
-    for target in inst.facts["targets"]:
+    for target in inst.targets:
         groups.setdefault(becomes(inst, target), []).append(target)
     groups.pop(("", ""), None)
     if not groups:
@@ -156,7 +156,7 @@ def _sass(inst: Instruction) -> Iterator[str]:
         yield f"SASS on {inst.arch}: {here[0]} ({here[1]})"
     yield "SASS on each target:"
     for (opcodes, status), targets in groups.items():
-        yield f"    {_runs(targets, inst.facts['targets'])}: {opcodes} ({status})"
+        yield f"    {_runs(targets, inst.targets)}: {opcodes} ({status})"
 
 
 def _runs(targets: list[str], every: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..record import Element, Location, Operand
+    from ..model import Element, Location, Operand
 
 # What the PTX ISA calls the elements of each operand; K is its metadata operand e, P the address operand p.
 LETTERS = {"A": "a", "B": "b", "C": "c", "D": "d"}

@@ -6,8 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..model import Element, Instruction, Location, Operand
     from ..query import Elsewhere
-    from ..record import Element, Instruction, Location, Operand
 
 # The field of the encoding that names each operand's registers; sparse instructions hold K in Src2.
 # Scales are the sources of the prefix, the first half of a 16-byte encoding.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from ..record import Instruction
+    from ..model import Instruction
 
     Array = NDArray[Any]
 
@@ -65,8 +65,9 @@ class Plan:
         b = np.stack([product.b for product in products]).reshape(len(products), -1)[:, self.b]
         d = np.stack([self._before(product) for product in products])
         d = _codes(d.view(self.compute).astype(self.native))
+        fields: dict[str, Any] = self.fields
         for step in range(self.steps):
-            d = self.inst.multiply_bits(a[:, step], b[:, step], d, **self.fields)
+            d = self.inst.multiply_bits(a[:, step], b[:, step], d, **fields)
         found = _codes(d.view(self.native).astype(self.compute))
         for product, matrix in zip(products, found):
             product.result, product.before = matrix, matrix

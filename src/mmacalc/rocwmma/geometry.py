@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..record import Instruction
+    from ..model import Instruction
 
     Array = NDArray[Any]
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..record import Instruction
+    from ...model import Instruction
 
 STEPS = "HMMA.884.{D}.{C}.STEP0 + HMMA.884.{D}.{C}.STEP1"
 UNPACK = "xMOVM.U4TO8.M832 + "
@@ -116,7 +116,7 @@ def _covers(which: str, number: int) -> bool:
 
 def _filled(text: str, inst: Instruction) -> str:
     names = {operand: name.upper().replace("I", "S") for operand, name in inst.formats.items()}
-    rounding = inst.facts.get("rounding", "rn")
+    rounding = (inst.rounding or "rn")
     return text.format(
         shape=f"{inst.m}{inst.n}{inst.k}",
         half=f"{inst.m}{inst.n}{inst.k // 2}",
@@ -126,7 +126,7 @@ def _filled(text: str, inst: Instruction) -> str:
         SP=".SP" if inst.sparse else "",
         SAT=".SAT" if "satfinite" in inst.features else "",
         RND="" if rounding == "rn" else f".{rounding.upper()}",
-        OP=inst.facts.get("bit_operation", "").upper(),
+        OP=inst.bit_operation.upper(),
         N=f".{inst.blocks}" if inst.blocks > 1 else "",
         **{operand: names.get(operand, "") for operand in "ABCD"},
     )

@@ -1,13 +1,13 @@
-"""Operand, Location and Element: one matrix of an instruction, and where its elements are."""
+"""Operand: one matrix of an instruction under given modifiers, and where its elements are."""
 
 from __future__ import annotations
 
-from collections import namedtuple
+from types import MappingProxyType
 
-from .checks import arguments_checked
-from .errors import Error
-from .modifier_checks import whole
-from .rules import place
+from ..checks import arguments_checked
+from ..errors import Error
+from .location import Element, Location
+from .modifiers import require_int
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,56 +16,44 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .formats import Format
-    from .layout import Layout
-    from .record import Instruction
-    from .rules import Placement
+    from ..families.base import Placement
+    from ..formats import Format
+    from ..layout import Layout
+    from .instruction import Instruction
 
-__all__ = ["Element", "Location", "Operand"]
-
-
-class Location(namedtuple("Location", "lane item register lsb width")):
-    """Where an element is: its lane, its slot in the lane, the 32-bit register (from the operand's first),
-    its lowest bit there, and its width in bits. A 64-bit element takes `register` and the one after it."""
-
-    __slots__ = ()
-    lane: int
-    item: int
-    register: int
-    lsb: int
-    width: int
-
-
-class Element(namedtuple("Element", "row col block lsb width")):
-    """What some bits of a register hold: the element's row, column and block, and the bits."""
-
-    __slots__ = ()
-    row: int
-    col: int
-    block: int
-    lsb: int
-    width: int
+__all__ = ["Operand"]
 
 
 class Operand:
     """One operand of an instruction under given modifiers. Immutable; made by `Instruction.operand`."""
 
-    __slots__ = ("_steps", "fields", "format", "instruction", "layout", "name", "placement", "wave")
+    instruction: Instruction
+    name: str
+    wave: int
+    fields: Mapping[str, int]
+    placement: Placement
+    layout: Layout
+    format: Format
+    _steps: dict[str, list[tuple[int, int]]]
 
     def __init__(self, instruction: Instruction, name: str, wave: int, fields: Mapping[str, int]) -> None:
-        self.instruction = instruction
-        self.name = name
-        self.wave = wave
-        self.fields = dict(fields)
-        self._steps: dict[str, list[tuple[int, int]]] = {}
-        self.placement: Placement = place(instruction, name, wave, fields)
-        self.layout: Layout = self.placement.layout
-        self.format: Format = instruction.format(name, fields)
+        placement = instruction.architecture.family.place(instruction, name, wave, fields)
+        vars(self).update(
+            instruction=instruction, name=name, wave=wave, fields=MappingProxyType(dict(fields)), placement=placement,
+            layout=placement.layout, format=instruction.format(name, fields), _steps={},
+        )  # fmt: skip
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Operand is immutable: '{name}' cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Operand is immutable: '{name}' cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Operand, (self.instruction, self.name, self.wave, dict(self.fields))
 
     def __repr__(self) -> str:
         return f"<{self.name} of {self.instruction.name}: {self.pattern}>"
-
-    # --- what it looks like ---
 
     @property
     def pattern(self) -> str:
@@ -107,8 +95,6 @@ class Operand:
         """How sure this layout is: one of the words of `Instruction.provenance_of`."""
         return self.instruction.provenance_of(self.name)
 
-    # --- both ways ---
-
     def locate(self, **coordinates: int) -> tuple[Location, ...]:
         """Where an element is: a tuple of `Location`, more than one when it is replicated.
 
@@ -128,7 +114,7 @@ class Operand:
         merge, read = self.placement.merge, self.placement.lanes or int
         lane = item = 0
         for axis, extent in zip(self.axes, self.shape):
-            value = whole(axis, coordinates.get(axis, 0))
+            value = require_int(axis, coordinates.get(axis, 0))
             if not 0 <= value < extent:
                 here = f"{self.name} of {self.instruction.name}"
                 raise Error(f"{axis} = {value} is outside {here}: {axis} is 0 to {extent - 1}")
@@ -151,18 +137,18 @@ class Operand:
         >>> a.contents(register=0, lane=35)[1]
         Element(row=3, col=9, block=0, lsb=16, width=16)
         """
-        register, lane = whole("register", register), whole("lane", lane)
+        register, lane = require_int("register", register), require_int("lane", lane)
         here = f"{self.name} of {self.instruction.name}"
         if not 0 <= register < self.registers:
             raise Error(f"register = {register} is outside {here}: it has registers 0 to {self.registers - 1}")
         if not 0 <= lane < self.lanes:
             raise Error(f"lane = {lane} is outside the wave: lanes are 0 to {self.lanes - 1}")
-        found = []
+        elements = []
         for item in self.items_in(register):
             first, last = self.bits_in(item, register)
             for row, col, block in self.elements(lane, item):
-                found.append(Element(row, col, block, first, last - first + 1))
-        return tuple(found)
+                elements.append(Element(row, col, block, first, last - first + 1))
+        return tuple(elements)
 
     @arguments_checked
     def table(self) -> NDArray[Any]:
@@ -186,9 +172,7 @@ class Operand:
         for name, column in columns.items():
             result[name] = column
         result = result[..., 0] if result.shape[-1] == 1 else result
-        return result[0] if self.axes[0] == "block" and self.shape[0] == 1 else result
-
-    # --- slots, items and lanes ---
+        return result[0] if self.shape[0] == 1 else result
 
     def steps(self, axis: str) -> list[tuple[int, int]]:
         """What each value of a coordinate adds to the lane and to the slot of an element."""
@@ -235,10 +219,9 @@ class Operand:
         """The (row, column, block) of every element at one item of one lane."""
         merge, lanes = self.placement.merge, self.placement.lanes
         sources = [lane] if lanes is None else [source for source in range(self.wave) if lanes(source) == lane]
-        blocked = self.axes[0] == "block"
         for source in sources:
-            for found in self.layout.contents(self._place(source, item * merge), self.placement.fields):
-                yield (found[1], found[2], found[0]) if blocked else (found[0], found[1], 0)
+            for block, row, col in self.layout.contents(self._place(source, item * merge), self.placement.fields):
+                yield row, col, block
 
     def _place(self, lane: int, item: int) -> tuple[int, ...]:
         return (lane // self.wave, lane % self.wave, item) if "warp" in self.layout.places else (lane, item)

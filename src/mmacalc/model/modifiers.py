@@ -1,24 +1,24 @@
 """Which modifiers an instruction has, under which names, and which values they take.
 
-`mmacalc.record.Instruction` puts these questions to itself; what the fields do is in `mmacalc.modifiers`.
+`Instruction.modifier_limits`, `.resolved` and `.check_modifiers` are implemented here. What the fields do to a layout
+is in `mmacalc.families`. Names are those of the encodings' fields.
 """
 
 from __future__ import annotations
 
 from operator import index
 
-from .errors import Error, did_you_mean
-from .formats import CHOICES, chosen, named
-from .rules import fields as rule_fields
+from ..errors import Error, did_you_mean
+from ..formats import CHOICES, chosen, named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from .record import Instruction
+    from .instruction import Instruction
 
-__all__ = ["check", "limits", "resolved", "whole"]
+__all__ = ["canonical_modifiers", "check_modifiers", "modifier_ranges", "negated", "require_int"]
 
 # Other spellings of modifiers: those of assembly text.
 SYNONYMS = {"op_sel": "opsel", "opsel_hi": "op_sel_hi", "neg_lo": "neg", "index_key": "opsel"}
@@ -29,7 +29,7 @@ KNOWN_MODIFIERS = (
 )  # fmt: skip
 
 
-def limits(instruction: Instruction, wave: int | None, cbsz: int) -> dict[str, tuple[int, ...]]:
+def modifier_ranges(instruction: Instruction, wave: int | None, cbsz: int) -> dict[str, tuple[int, ...]]:
     """The modifiers that an instruction has, with the values that each may take: see `Instruction.modifier_limits`."""
     values: dict[str, tuple[int, ...]] = {}
     if "cbsz" in instruction.features:
@@ -43,14 +43,14 @@ def limits(instruction: Instruction, wave: int | None, cbsz: int) -> dict[str, t
         values[field] = tuple(range(len(CHOICES[instruction.formats[operand]])))
     if "opsel" in instruction.features:
         values["opsel"] = tuple(range(instruction.index_sets(wave))) if instruction.sparse else (0, 4)
-    for field in instruction.architecture.facts.get("scale_fields", ()) if instruction.scaled else ():
-        values[field] = tuple(range(instruction.architecture.facts["scale_fields"][field]))
+    for field in instruction.architecture.scale_fields if instruction.scaled else ():
+        values[field] = tuple(range(instruction.architecture.scale_fields[field]))
     if "neg" in instruction.features:
         values["neg"] = tuple(range(4 if instruction.integer else 8))
         values["neg_hi"] = (0,) if instruction.integer or instruction.format("A").bits > 16 else tuple(range(8))
     if "neg_c" in instruction.features:
         values["neg"] = values["neg_hi"] = (0, 4)
-    return {**values, **rule_fields(instruction)}
+    return {**values, **instruction.architecture.family.fields(instruction)}
 
 
 def _index_choices(instruction: Instruction, wave: int | None, cbsz: int) -> int:
@@ -61,7 +61,7 @@ def _index_choices(instruction: Instruction, wave: int | None, cbsz: int) -> int
     return sets if sets > 1 and cbsz & 3 == 0 else 16
 
 
-def resolved(instruction: Instruction, modifiers: Mapping[str, int | str]) -> dict[str, int]:
+def canonical_modifiers(instruction: Instruction, modifiers: Mapping[str, int | str]) -> dict[str, int]:
     """Modifiers under the architecture's names for them, as numbers: see `Instruction.resolved`."""
     synonyms, choices = dict(SYNONYMS), instruction.choices
     for field, operand in choices.items():
@@ -75,13 +75,13 @@ def resolved(instruction: Instruction, modifiers: Mapping[str, int | str]) -> di
                     f"{given} = '{value}' should be a number: {instruction.name} has no formats to choose by it"
                 )
             value = chosen(instruction.formats[choices[name]], value)
-        number = whole(given, value)
+        number = require_int(given, value)
         if result.setdefault(name, number) != number:
             raise Error(f"{name} of {instruction.name} is given twice: {result[name]} and {number}")
     return result
 
 
-def check(instruction: Instruction, wave: int | None, modifiers: Mapping[str, int]) -> None:
+def check_modifiers(instruction: Instruction, wave: int | None, modifiers: Mapping[str, int]) -> None:
     """Refuse modifiers that an instruction lacks, and values out of range: see `Instruction.check_modifiers`."""
     if not modifiers:
         return
@@ -95,7 +95,7 @@ def check(instruction: Instruction, wave: int | None, modifiers: Mapping[str, in
             raise Error(f"{instruction.name} on {instruction.architecture.title} has no {name.upper()}; {has}")
         if value and value not in allowed[name]:
             whose = f"{instruction.name}{_on(instruction, name, wave, modifiers)}"
-            spoken = _spoken_of(instruction, name, allowed[name])
+            spoken = _values_text(instruction, name, allowed[name])
             raise Error(f"{name.upper()} of {whose} is {spoken}; got {value}")
 
 
@@ -108,15 +108,24 @@ def _on(instruction: Instruction, field: str, wave: int | None, modifiers: Mappi
     return ""
 
 
-def _spoken_of(instruction: Instruction, field: str, values: tuple[int, ...]) -> str:
+def _values_text(instruction: Instruction, field: str, values: tuple[int, ...]) -> str:
     """The values of a field as a message says them, with the formats that they choose."""
     if field not in instruction.choices:
-        return _spoken(values)
+        return _range_text(values)
     names = CHOICES[instruction.formats[instruction.choices[field]]]
     return ", ".join(f"{value} ({named(name).title.split()[0].lower()})" for value, name in zip(values, names))
 
 
-def whole(name: str, value: Any) -> int:
+def negated(bits: int, operand: str) -> bool:
+    """Whether a 3-bit negate field (NEG, NEG_HI, or BLGP of an FP64 MFMA) names this operand.
+
+    >>> negated(0b010, "B"), negated(0b010, "A")
+    (True, False)
+    """
+    return operand in "ABC" and bool(bits >> "ABC".index(operand) & 1)
+
+
+def require_int(name: str, value: Any) -> int:
     """A number that a user gave, as an int; NumPy's integers are welcome.
 
     Raises:
@@ -128,7 +137,7 @@ def whole(name: str, value: Any) -> int:
         raise Error(f"{name} = {value!r} should be a whole number") from None
 
 
-def _spoken(values: tuple[int, ...]) -> str:
+def _range_text(values: tuple[int, ...]) -> str:
     if len(values) > 2 and values[-1] - values[0] == len(values) - 1:
         return f"{values[0]} to {values[-1]}"
     return " or ".join(map(str, values))

@@ -1,7 +1,7 @@
 """PTX names: families into instructions, qualifier orders into one, and why a target refuses a name.
 
-A catalog file that says NAMES = "_ptx" has families instead of lines (see `mmacalc.catalog.ptx`). Its
-architectures are `Entry` objects of this module. Nothing is expanded until it is asked for, and a name expands
+The catalog file of a family with PTX names (`Family.ptx`) has families of names instead of lines (see
+`mmacalc.catalog.ptx`). Its architectures are `Entry` objects of this module. Nothing is expanded until it is asked for, and a name expands
 only the families whose fixed qualifiers it has.
 """
 
@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
-from ..errors import Error
-from ..formats import named
-from ..record import Instruction
-from . import Entry as PlainEntry
+from ...errors import Error
+from ...formats import named
+from ...model import Instruction
+from .. import Entry as PlainEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from types import ModuleType
     from typing import Any
 
 __all__ = ["Entry", "expand", "key"]
@@ -28,7 +27,7 @@ TYPES = (
     "b16", "b8", "b8x16", "b6x16_p32", "b4x16_p64", "ue8m0", "ue4m3",
 )  # fmt: skip
 FORMAT = {"b6x16_p32": "b6", "b4x16_p64": "b4", "ue8m0": "e8m0", "s32": "i32", "s8": "i8", "s4": "i4"}
-SAYS = {
+MEANINGS = {
     "rn": "rounding", "rz": "rounding", "rm": "rounding", "rp": "rounding", "xor": "bit_operation", "and": "bit_operation",
 }  # fmt: skip
 UNSPECIFIED = "is a wmma fragment: where its elements are is unspecified by NVIDIA, only its registers are counted"
@@ -101,9 +100,9 @@ def _rank(part: str) -> str:
         return "~type"
     if part in ("row", "col"):
         return "layout"
-    if part == "popc" or SAYS.get(part) == "bit_operation":
+    if part == "popc" or MEANINGS.get(part) == "bit_operation":
         return "operation"
-    if part in FLAGS or part in SAYS or "::" in part or part == "sp" or _shape(part):
+    if part in FLAGS or part in MEANINGS or "::" in part or part == "sp" or _shape(part):
         return part
     return ""
 
@@ -119,26 +118,45 @@ def _shape(part: str) -> tuple[int, ...] | None:
 # --- from a name to an instruction ---
 
 
-def describe(name: str) -> tuple[tuple[int, int, int, int], dict[str, str], list[str], dict[str, Any]]:
-    """What a name says: the shape, the formats of its operands, features and facts."""
+def describe(name: str) -> dict[str, Any]:
+    """What a name means: the fields of `Instruction` that follow from it.
+
+    >>> describe("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")["k"]
+    8
+    """
     parts = name.split(".")
-    m, n, *depth = next(numbers for numbers in map(_shape, parts) if numbers)
+    shape = next(numbers for numbers in map(_shape, parts) if numbers)
     types = [FORMAT.get(part, part) for part in parts if part in TYPES]
-    flags = [flag for part in parts for flag in part.split("::")]
     if parts[0] in ("ldmatrix", "stmatrix", "movmatrix"):
-        return _move(parts, (m, n), types)
+        return _move(parts, shape, types)
+    m, n, k = shape
     if parts[0] == "wmma" and parts[1] != "mma":
         fragment = parts[2].upper()
-        registers = {fragment: wmma_registers((m, n, depth[0]), fragment, types[0])}
-        held: dict[str, Any] = {"operands": (fragment,), "registers": registers, "elsewhere": {fragment: UNSPECIFIED}}
-        return (m, n, depth[0], 1), {fragment: types[0]}, ["wmma", "move"], held
+        return {
+            "m": m, "n": n, "k": k, "blocks": 1, "formats": {fragment: types[0]}, "features": ("wmma", "move"),
+            "given_operands": (fragment,), "elsewhere": {fragment: UNSPECIFIED},
+            "fragment_registers": {fragment: wmma_registers((m, n, k), fragment, types[0])},
+        }  # fmt: skip
     if parts[0] == "wmma" and len(types) == 2:
         types[1:1] = ["f16", "f16"]
     formats = {"A": types[1], "B": types[2], "C": types[3] if len(types) > 3 else types[0], "D": types[0]}
+    facts: dict[str, Any] = {MEANINGS[part]: part for part in parts if part in MEANINGS}
+    if formats["A"] == "f64":
+        facts.setdefault("rounding", "rn")
+    facts |= _qualified(parts, k, types, formats)
+    if parts[0] == "wmma":
+        registers = {operand: wmma_registers((m, n, k), operand, formats[operand]) for operand in "ABCD"}
+        facts |= {"fragment_registers": registers, "elsewhere": dict.fromkeys("ABCD", UNSPECIFIED)}
+    blocks = 4 if shape == (8, 8, 4) and formats["A"] == "f16" else 1
+    return {"m": m, "n": n, "k": k, "blocks": blocks, "formats": formats, **facts}
+
+
+def _qualified(parts: list[str], k: int, types: list[str], formats: dict[str, str]) -> dict[str, Any]:
+    """The features, operands and constants that the qualifiers of an mma, wgmma or wmma.mma add. Fills `formats`."""
+    flags = [flag for part in parts for flag in part.split("::")]
     features: list[str] = [word for word in ("satfinite", "wgmma") if word in flags]
     operands = ["A", "B", "C", "D"]
-    facts: dict[str, Any] = {SAYS[part]: part for part in parts if part in SAYS}
-    facts["layouts"] = tuple(part for part in parts if part in ("row", "col"))
+    facts: dict[str, Any] = {"layouts": tuple(part for part in parts if part in ("row", "col"))}
     if "kind" in flags:
         facts["kind"] = flags[flags.index("kind") + 1]
     if "sp" in flags:
@@ -147,31 +165,26 @@ def describe(name: str) -> tuple[tuple[int, int, int, int], dict[str, str], list
     if "block_scale" in flags:
         features.append("scale")
         operands += ["SA", "SB"]
-        facts["scale_format"] = types[4]
+        formats |= dict.fromkeys(("SA", "SB"), types[4])
         vectors = flags[flags.index("scale_vec") + 1] if "scale_vec" in flags else "2X" if "mxf4" in flags else "1X"
         facts["scale_vec"] = int(vectors[0])
-        facts["block_size"] = depth[0] // facts["scale_vec"]
+        facts["block_size"] = k // facts["scale_vec"]
     if parts[0] == "wmma":
         features.append("wmma")
-        facts["registers"] = {x: wmma_registers((m, n, depth[0]), x, formats[x]) for x in operands}
-        facts["elsewhere"] = dict.fromkeys(operands, UNSPECIFIED)
     if "wgmma" in flags:
         facts["elsewhere"] = {"B": SHARED_MEMORY}
-    if formats["A"] == "f64":
-        facts.setdefault("rounding", "rn")
-    blocks = 4 if (m, n, *depth) == (8, 8, 4) and formats["A"] == "f16" else 1
-    return (m, n, depth[0], blocks), formats, features, {**facts, "operands": tuple(operands)}
+    return {**facts, "features": tuple(features), "given_operands": tuple(operands)}
 
 
-def _move(
-    parts: list[str], shape: tuple[int, int], types: list[str]
-) -> tuple[tuple[int, int, int, int], dict[str, str], list[str], dict[str, Any]]:
+def _move(parts: list[str], shape: tuple[int, ...], types: list[str]) -> dict[str, Any]:
     """ldmatrix, stmatrix and movmatrix: each of their matrices is a block; P holds the row addresses."""
     count = next((int(part[1:]) for part in parts if part in ("x1", "x2", "x4")), 1)
     operands = {"ldmatrix": ("D", "P"), "stmatrix": ("A", "P"), "movmatrix": ("A", "D")}[parts[0]]
     formats = {operand: "address" if operand == "P" else types[-1] for operand in operands}
-    features = ["move"] + ["trans"] * ("trans" in parts)
-    return (*shape, 1, count), formats, features, {"operands": operands, "moves": parts[0]}
+    return {
+        "m": shape[0], "n": shape[1], "k": 1, "blocks": count, "formats": formats, "moves": parts[0],
+        "features": ("move", "trans") if "trans" in parts else ("move",), "given_operands": operands,
+    }  # fmt: skip
 
 
 def wmma_registers(shape: tuple[int, int, int], operand: str, format_name: str) -> int:
@@ -189,10 +202,13 @@ def wmma_registers(shape: tuple[int, int, int], operand: str, format_name: str) 
 class Entry(PlainEntry):
     """A compilation target and the families it has."""
 
-    def __init__(self, module: ModuleType, record: dict[str, Any]) -> None:
-        super().__init__({"targets": (record["name"],), **module.COMMON, **record}, (), {})
-        self._module = module
+    def __init__(self, record: dict[str, Any], file: Any) -> None:
+        self._module = file
+        super().__init__({"targets": (record["name"],), **record}, file)
         self._names: tuple[str, ...] | None = None
+
+    def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
+        """Nothing is read ahead: see `_find`."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -212,24 +228,23 @@ class Entry(PlainEntry):
         Raises:
             Error: this target has none; the message says which target or PTX version does.
         """
-        if name in self._made:
-            return self._made[name]
+        if name in self._instructions:
+            return self._instructions[name]
         family, full = self._find(name, key(name))
-        return self._make(family, full)
+        return self._instruction(family, full)
 
     def instructions(self) -> tuple[Instruction, ...]:
         """Every instruction, in catalog order."""
-        return tuple(self._make(family, name) for family in self._families() for name in expand(family[0]))
+        return tuple(self._instruction(family, name) for family in self._families() for name in expand(family[0]))
 
-    def _make(self, family: tuple[Any, ...], name: str) -> Instruction:
-        if name not in self._made:
-            shape, formats, features, facts = describe(name)
+    def _instruction(self, family: tuple[Any, ...], name: str) -> Instruction:
+        if name not in self._instructions:
             more = family[3] if len(family) > 3 else {}
-            self._made[name] = Instruction(
-                self.architecture, name, None, shape, formats, features=" ".join(features),
-                ptx=family[1], targets=targets(family, self._module), **{**facts, **more},
+            self._instructions[name] = Instruction(
+                self.architecture, name, **describe(name), ptx=family[1], targets=targets(family, self._module),
+                doubts=more.get("unconfirmed", {}), stated_provenance=more.get("provenance", "two sources agree"),
             )  # fmt: skip
-        return self._made[name]
+        return self._instructions[name]
 
     def _find(self, name: str, wanted: str) -> tuple[tuple[Any, ...], str]:
         """The family and the full name of a key.
@@ -243,7 +258,7 @@ class Entry(PlainEntry):
                 full = _keys(family[0])[wanted]
                 self._refuse(family, full)
                 return family, full
-        if outside := self._module.OUTSIDE.get(name.lower().split(".")[0]):
+        if outside := getattr(self._module, "OUTSIDE", {}).get(name.lower().split(".")[0]):
             raise Error(f"{name} {outside}; mmacalc does not cover it")
         raise Error(f"PTX has no '{name}'.{self._nearest(name)}")
 
@@ -253,7 +268,7 @@ class Entry(PlainEntry):
             latest = ".".join(map(str, REFERENCE))
             raise Error(f"{full} needs PTX {family[1]}, for {', '.join(having)}; ptxas 13.0 has PTX {latest}")
         if here.name not in having:
-            raise Error(f"{here.name} does not have {full}: it needs {spoken(having)} (PTX {family[1]})")
+            raise Error(f"{here.name} does not have {full}: it needs {targets_text(having)} (PTX {family[1]})")
 
     def _nearest(self, name: str) -> str:
         """What is wrong with a name that no target has, and what would be right."""
@@ -297,7 +312,7 @@ def _closest(given: tuple[str, ...], names: Iterable[str], most: int = 3) -> lis
     return sorted(likeness, key=lambda name: -likeness[name])[:most]
 
 
-def targets(family: tuple[Any, ...], module: ModuleType) -> tuple[str, ...]:
+def targets(family: tuple[Any, ...], module: Any) -> tuple[str, ...]:
     """The targets of a family, oldest first."""
     names = tuple(record["name"] for record in module.ARCHITECTURES)
     if family[2].endswith("+"):
@@ -306,7 +321,7 @@ def targets(family: tuple[Any, ...], module: ModuleType) -> tuple[str, ...]:
     return tuple(f"sm_{target}" for target in family[2].split())
 
 
-def spoken(having: tuple[str, ...]) -> str:
+def targets_text(having: tuple[str, ...]) -> str:
     """The targets of a family in words: the first, when every later one has it too.
 
     A family that begins with a plain target ("80+") is one of those; only lists begin with sm_90a and its like.

@@ -1,0 +1,1 @@
+"""The grammars of instruction names: AMD mnemonics, PTX names, SASS opcodes."""

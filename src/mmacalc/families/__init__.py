@@ -1,0 +1,38 @@
+"""The layout families: objects that answer how a generation of matrix instructions lays out its operands."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ..errors import Error, did_you_mean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .base import Family
+
+__all__ = ["FAMILIES", "family"]
+
+# Where each family is defined: module and name. A module is imported when one of its families is first used.
+FAMILIES = {
+    "mfma": ("mfma", "MFMA"),
+    "wmma-replicated": ("wmma", "RDNA3"),
+    "wmma-wave": ("wmma", "RDNA4"),
+    "wmma-wave32": ("wmma", "CDNA5"),
+    "tensor-core": ("tensor_core", "TENSOR_CORE"),
+}
+
+
+def family(name: str) -> Family:
+    """The family of that name.
+
+    Raises:
+        Error: there is none.
+
+    >>> family("mfma").accvgprs
+    True
+    """
+    if name not in FAMILIES:
+        raise Error(f"unknown layout family '{name}'.{did_you_mean(name, FAMILIES)} Known: {', '.join(FAMILIES)}")
+    module, attribute = FAMILIES[name]
+    found: Family = getattr(import_module(f".{module}", __name__), attribute)
+    return found

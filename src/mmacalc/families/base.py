@@ -1,0 +1,90 @@
+"""What a layout family is: from an instruction's shape, formats and fields to the layout of each operand.
+
+A catalog file names its family. A family is one object of this package; the rest of the program asks it questions
+and never compares its name.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from functools import cache
+
+from ..layout import Layout
+from ..records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ..catalog.grammar.amd import Description
+    from ..model import Instruction
+
+
+class Placement(namedtuple("Placement", "layout fields slot_bits offset bits merge lanes")):
+    """One operand's layout with what is needed to turn its items into registers and bits.
+
+    layout: coordinates to lane and item; fields: the values of its selectors; slot_bits: the width of an item's
+    slot; offset, bits: where in its slot the element lies and how wide it is; merge: how many neighbouring
+    slots share one Location (the two stored values of a 2:4 group); lanes: a function from the layout's lane to
+    the lane that is read instead (BLGP), or None.
+    """
+
+    __slots__ = ()
+    layout: Layout
+    fields: Mapping[str, int]
+    slot_bits: int
+    offset: int
+    bits: int
+    merge: int
+    lanes: Callable[[int], int] | None
+
+
+def packed(layout: Layout, bits: int, fields: Mapping[str, int] | None = None, merge: int = 1) -> Placement:
+    """A placement whose slots are as wide as their elements."""
+    return Placement(layout, fields or {}, bits, 0, bits, merge, None)
+
+
+@cache
+def shared_layout(text: str, axes: tuple[str, ...], sizes: tuple[tuple[str, int], ...]) -> Layout:
+    """One Layout object for all operands of the same text and sizes."""
+    return Layout(text, axes, dict(sizes))
+
+
+class Family(Record):
+    """A family of matrix instructions whose operands are laid out by the same rule.
+
+    Attributes:
+        name: as catalog files name it.
+        features: the words that a catalog line may have among its features.
+        ptx: whether its instructions are PTX instructions, which have qualifiers and no opcode.
+        blocks: whether its instructions can multiply several blocks, so that every element names its block.
+        accvgprs: whether C and D can be in accumulation registers (AccVGPRs).
+        opcode_bits: the width of the opcode field; 0 where the instructions have none.
+    """
+
+    name: str
+    features: tuple[str, ...]
+    ptx: bool = False
+    blocks: bool = False
+    accvgprs: bool = False
+    opcode_bits: int = 0
+
+    def operands(self, instruction: Instruction) -> tuple[str, ...]:
+        """The names of an instruction's operands, in the order in which they are listed."""
+        raise NotImplementedError
+
+    def implied_features(self, described: Description) -> tuple[str, ...]:
+        """The features that follow from an instruction's name."""
+        return ()
+
+    def place(self, instruction: Instruction, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
+        """The placement of one operand.
+
+        Raises:
+            Error: the shape does not fit the family.
+        """
+        raise NotImplementedError
+
+    def fields(self, instruction: Instruction) -> dict[str, tuple[int, ...]]:
+        """The fields that follow from the shape, with the values that each may have."""
+        return {}

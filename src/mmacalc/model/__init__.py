@@ -1,0 +1,8 @@
+"""The data model: Architecture, Instruction and Operand, immutable records that check themselves."""
+
+from .architecture import Architecture, Product
+from .instruction import Instruction
+from .location import Element, Location
+from .operand import Operand
+
+__all__ = ["Architecture", "Element", "Instruction", "Location", "Operand", "Product"]

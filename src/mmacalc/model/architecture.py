@@ -1,0 +1,117 @@
+"""Architecture: one GPU architecture (or compilation target), as its catalog file describes it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ..checks import arguments_checked
+from ..errors import Error
+from ..families import family
+from ..records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..families.base import Family
+
+__all__ = ["PROVENANCES", "Architecture", "Product"]
+
+PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfirmed", "assumed")
+
+
+class Product(Record):
+    """A product with an architecture's chip.
+
+    Attributes:
+        name: as the vendor prints it; units: compute units (of NVIDIA: SMs) that are enabled; clock_ghz: the boost
+            clock; source: where the two figures are published.
+    """
+
+    name: str
+    units: int | None = None
+    clock_ghz: float | None = None
+    source: str = ""
+
+
+class Architecture(Record):
+    """One architecture.
+
+    Attributes:
+        name: the canonical name, such as "cdna3"; title: as it is printed.
+        vendor: "amd" or "nvidia".
+        layout: the name of its layout family, see `mmacalc.families`.
+        waves: the wave sizes, the default first.
+        aliases: other names, lower case; targets: the compiler's names.
+        format_fields: for instructions that leave the formats of operands to fields, each operand's field.
+        scale_fields: the fields that choose among scales, with the number of their values.
+        format_names: what a word of a mnemonic means here, where it differs: {"fp8": "e4m3fnuz"}.
+        encoding: the name of the encoding; register_alignment: of operands in registers, in bytes.
+        accumulators: AccVGPRs for C and D: "required", "allowed" or "none".
+        unit: what a compute unit is called: "CU", "WGP" (two CUs) or "SM".
+        compute_units, clock_ghz: of the product whose published peaks the cycle counts reproduce.
+        vector_flops: operations per clock and unit of the vector unit, by format.
+        assumed, unconfirmed: parts of every instruction that follow by analogy, or that no second source confirms.
+        layouts_on_hardware: the formats of A whose layouts tests on silicon confirm, by kind: dense, sparse, scale.
+        notes: remarks about instructions that have a feature or format.
+        ptx: the PTX ISA version that introduced the target.
+        fma_per_clock: dense multiply-adds per clock and SM by type; fma_source: where they are published;
+            fma_through: the only instructions that reach them, if not all do.
+    """
+
+    name: str
+    title: str
+    vendor: str
+    layout: str
+    waves: tuple[int, ...]
+    aliases: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    format_fields: Mapping[str, str] = {}
+    scale_fields: Mapping[str, int] = {}
+    format_names: Mapping[str, str] = {}
+    encoding: str = ""
+    register_alignment: int | None = None
+    accumulators: str | None = None
+    unit: str = "unit"
+    compute_units: int | None = None
+    clock_ghz: float | None = None
+    vector_flops: Mapping[str, int] = {}
+    assumed: tuple[str, ...] = ()
+    unconfirmed: tuple[str, ...] = ()
+    notes: Mapping[str, str] = {}
+    layouts_on_hardware: Mapping[str, tuple[str, ...]] = {}
+    ptx: str = ""
+    fma_per_clock: Mapping[str, int] = {}
+    fma_source: str = ""
+    fma_through: str = ""
+
+    def _check(self) -> None:
+        where = f"the catalog's record of architecture '{self.name}'"
+        if self.vendor not in ("amd", "nvidia"):
+            raise Error(f"{where}: the vendor is amd or nvidia; got '{self.vendor}'")
+        if self.accumulators not in ("required", "allowed", "none", None):
+            raise Error(f"{where}: accumulators is required, allowed or none; got '{self.accumulators}'")
+        if not self.waves or not all(isinstance(wave, int) and wave > 0 for wave in self.waves):
+            raise Error(f"{where}: waves is a tuple of wave sizes, the default first; got {self.waves!r}")
+        self.family  # noqa: B018 (an unknown family is refused now)
+
+    @cached_property
+    def family(self) -> Family:
+        """The layout family: how this generation lays out its operands."""
+        return family(self.layout)
+
+    def __repr__(self) -> str:
+        return f"mmacalc.architecture({self.name!r})"
+
+    @arguments_checked
+    def wave(self, wave: int | None) -> int:
+        """The wave size meant by `wave`; None or 0 is the default.
+
+        Raises:
+            Error: the architecture has no such wave size.
+        """
+        if not wave:
+            return self.waves[0]
+        if wave not in self.waves:
+            raise Error(f"{self.title} has no wave size {wave!r}; it has {' and '.join(map(str, self.waves))}")
+        return wave

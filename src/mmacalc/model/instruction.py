@@ -1,0 +1,506 @@
+"""Instruction: one matrix instruction of one architecture."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ..checks import arguments_checked
+from ..errors import Error, did_you_mean
+from ..formats import CHOICES, named
+from ..later import higher_layer
+from ..records import Record
+from .architecture import PROVENANCES, Architecture
+from .modifiers import canonical_modifiers, check_modifiers, modifier_ranges
+from .operand import Operand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..arithmetic.numerics import Numerics
+    from ..formats import Format
+
+__all__ = ["Instruction"]
+
+MOST_OPERANDS = 64
+"""Operands that an instruction keeps, one for each combination of modifiers that was asked for."""
+
+
+class Instruction(Record):
+    """One matrix instruction of one architecture.
+
+    Attributes:
+        architecture: its record; name: the mnemonic.
+        m, n, k, blocks: the shape of one block, and how many blocks one instruction multiplies.
+        formats: the format's name of each of A, B, C and D; that of SA and SB where there are scales. A name of
+            `mmacalc.formats.CHOICES`, such as f8f6f4, is a choice that a field makes: see `format`.
+        opcode: the opcode field; prefix_opcode: that of the first half of a 16-byte encoding; None if there is none.
+        cycles: how long the instruction occupies the matrix unit; None if not known.
+        narrow_cycles: (bits, cycles): the cycles if A and B both have at most so many bits; see `cycles_for`.
+        valu_cycles: of `cycles`, how many can run VALU instructions; None if none can, or if that is unconfirmed.
+        features: sparse, scale, cbsz, blgp, neg, opsel ...
+        block_size: how many consecutive k one scale multiplies; 0 without scales.
+        aliases: other spellings.
+        doubts: the parts that no second public source confirms, each with the reason ("" if none is recorded).
+        stated_provenance: how sure the rest is.
+        elsewhere: operands that are not in registers, or whose layout is unspecified, each with a sentence.
+
+    PTX instructions also have:
+        ptx: the PTX ISA version; targets: the compilation targets that have it; kind: as in .kind::f8f6f4;
+        layouts: the row and col qualifiers; rounding, bit_operation: those qualifiers; scale_vec: scales per row;
+        moves: "ldmatrix", "stmatrix" or "movmatrix"; fragment_registers: registers of wmma fragments.
+    """
+
+    architecture: Architecture
+    name: str
+    m: int
+    n: int
+    k: int
+    blocks: int
+    formats: Mapping[str, str]
+    opcode: int | None = None
+    cycles: int | None = None
+    valu_cycles: int | None = None
+    features: tuple[str, ...] = ()
+    narrow_cycles: tuple[int, int] | None = None
+    block_size: int = 0
+    prefix_opcode: int | None = None
+    aliases: tuple[str, ...] = ()
+    stated_provenance: str = "two sources agree"
+    doubts: Mapping[str, str] = {}
+    elsewhere: Mapping[str, str] = {}
+    given_operands: tuple[str, ...] = ()
+    ptx: str = ""
+    targets: tuple[str, ...] = ()
+    kind: str = ""
+    layouts: tuple[str, ...] = ()
+    rounding: str = ""
+    bit_operation: str = ""
+    scale_vec: int = 0
+    moves: str = ""
+    fragment_registers: Mapping[str, int] = {}
+
+    def _check(self) -> None:
+        for problem in self._problems():
+            raise Error(f"catalog line of {self.name} ({self.architecture.name}): {problem}")
+
+    @cached_property
+    def _operands(self) -> dict[tuple[Any, ...], Operand]:
+        return {}
+
+    @property
+    def arch(self) -> str:
+        """The architecture's canonical name."""
+        return self.architecture.name
+
+    @cached_property
+    def sparse(self) -> bool:
+        """Whether A is 2:4 sparse."""
+        return "sparse" in self.features
+
+    @cached_property
+    def scaled(self) -> bool:
+        """Whether blocks of k are multiplied by scales, the operands SA and SB."""
+        return "scale" in self.features
+
+    @cached_property
+    def operands(self) -> tuple[str, ...]:
+        """The names of the operands: A B C D, or A B D K for a sparse AMD instruction; SA, SB for scales."""
+        return self.architecture.family.operands(self)
+
+    @cached_property
+    def register_operands(self) -> tuple[str, ...]:
+        """Those of `operands` whose elements have known places in registers (not B of wgmma, nor wmma fragments)."""
+        return tuple([name for name in self.operands if name not in self.elsewhere])
+
+    @cached_property
+    def unconfirmed(self) -> tuple[str, ...]:
+        """What about this instruction no second public source confirms: operands, "cycles" ..."""
+        return (*self.doubts, *self.architecture.unconfirmed)
+
+    @cached_property
+    def provenance(self) -> str:
+        """How sure the record is: "unconfirmed" when any part of it is, see `provenance_of`."""
+        return "unconfirmed" if self.unconfirmed else self.stated_provenance
+
+    def _problems(self) -> Iterator[str]:
+        shape = (self.m, self.n, self.k, self.blocks)
+        if not all(isinstance(size, int) and size > 0 for size in shape):
+            yield f"the shape is {shape}; it should be four positive numbers M, N, K, blocks"
+        if self.stated_provenance not in PROVENANCES:
+            yield f"provenance '{self.stated_provenance}' is not one of: {', '.join(PROVENANCES)}"
+        for name in self.formats.values():
+            named(CHOICES.get(name, (name,))[0])
+        known = (*self.architecture.family.features, "sparse", "scale")
+        for word in self.features:
+            if word not in known:
+                yield f"unknown feature '{word}'.{did_you_mean(word, known)} Known: {', '.join(known)}"
+        bits = self.architecture.family.opcode_bits
+        for field in ("opcode", "prefix_opcode") if bits else ():
+            value = getattr(self, field)
+            optional = field == "prefix_opcode" and value is None
+            if not optional and not (isinstance(value, int) and 0 <= value < 1 << bits):
+                yield f"the {field} is {value!r}; it should be a number below {1 << bits}"
+        yield from self._cycle_problems()
+        if ("scale" in self.features) != bool(self.block_size) or (self.block_size and self.k % self.block_size):
+            yield f"an instruction with scales has a block_size that divides k = {self.k}; got {self.block_size}"
+
+    def _cycle_problems(self) -> Iterator[str]:
+        cycles, valu = self.cycles, self.valu_cycles
+        if cycles is not None and not (isinstance(cycles, int) and cycles > 0):
+            yield f"the cycles are {cycles!r}; they should be a positive number, or None if not known"
+        elif valu is not None and not (isinstance(valu, int) and cycles is not None and 0 < valu < cycles):
+            yield f"the VALU co-execution cycles are {valu!r}; they should be between 0 and the cycles ({cycles})"
+        if self.narrow_cycles is not None:
+            bits, narrow = self.narrow_cycles
+            if cycles is None or not 0 < narrow < cycles or not 0 < bits <= 64:
+                yield f"narrow_cycles are {self.narrow_cycles}; they should be (bits, fewer cycles than {cycles})"
+
+    def __repr__(self) -> str:
+        return f"mmacalc.instruction({self.arch!r}, {self.name!r})"
+
+    @property
+    def flops(self) -> int:
+        """Operations of one instruction: a multiplication and an addition for each of M N K in every block.
+
+        0 for an instruction that only moves a matrix (ldmatrix).
+        """
+        return 0 if "move" in self.features else 2 * self.m * self.n * self.k * self.blocks
+
+    @property
+    def flops_per_unit_and_cycle(self) -> int:
+        """Operations per cycle of one compute unit (CDNA) or workgroup processor (RDNA): four matrix units each.
+
+        Raises:
+            Error: the cycles are not known.
+        """
+        return self.throughput()
+
+    @arguments_checked
+    def throughput(self, **modifiers: int | str) -> int:
+        """The same under modifiers, which matter where the cycles depend on the formats.
+
+        Raises:
+            Error: the cycles are not known.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("mi355x", "v_mfma_f32_32x32x64_f8f6f4").throughput(cbsz="fp4", blgp="fp4")
+        16384
+        """
+        self.check_modifiers(None, self.resolved(modifiers))
+        cycles = self.cycles_for(**modifiers)
+        if cycles is None:
+            raise Error(f"the cycles of {self.name} on {self.architecture.title} are not known")
+        return 4 * self.flops // cycles
+
+    @property
+    def integer(self) -> bool:
+        """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
+        return "A" in self.formats and not self.format("A").is_float
+
+    @arguments_checked
+    def format(self, operand: str, fields: Mapping[str, int | str] = {}) -> Format:
+        """The number format of an operand's elements; K is a compression index.
+
+        Args:
+            operand: one of `operands`.
+            fields: modifiers; they matter where a field chooses the format.
+
+        Raises:
+            Error: a field's value chooses no format.
+
+        >>> import mmacalc
+        >>> inst = mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4")
+        >>> inst.format("A").name, inst.format("A", {"cbsz": 4}).name
+        ('e4m3', 'e2m1')
+        """
+        if operand == "K":
+            return named("index")
+        if operand not in self.formats:
+            raise Error(f"{self.name} has no operand {operand!r}; it has {', '.join(self.operands)}")
+        name = self.formats[operand]
+        if name in CHOICES:
+            field = self.architecture.format_fields[operand]
+            value = self.resolved(fields).get(field, 0)
+            if not 0 <= value < len(CHOICES[name]):
+                self.check_modifiers(None, {field: value})
+            name = CHOICES[name][value]
+        return named(name)
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """The fields that choose formats, each with the operand whose format it chooses."""
+        fields = self.architecture.format_fields
+        return {fields[operand]: operand for operand, name in self.formats.items() if name in CHOICES}
+
+    @arguments_checked
+    def cycles_for(self, **modifiers: int | str) -> int | None:
+        """How long the instruction occupies the unit under modifiers; None if not known.
+
+        >>> import mmacalc
+        >>> inst = mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4")
+        >>> inst.cycles_for(cbsz="fp8", blgp="fp4"), inst.cycles_for(cbsz="fp6", blgp="fp4")
+        (32, 16)
+        """
+        if self.narrow_cycles is None:
+            return self.cycles
+        fields = self.resolved(modifiers)
+        widest, cycles = self.narrow_cycles
+        narrow = max(self.format("A", fields).bits, self.format("B", fields).bits) <= widest
+        return cycles if narrow else self.cycles
+
+    def valu_cycles_for(self, **modifiers: int | str) -> int | None:
+        """Of `cycles_for`, how many can run VALU instructions; None if none can."""
+        cycles = self.cycles_for(**modifiers)
+        if self.valu_cycles is None or self.cycles is None or cycles is None:
+            return None
+        return self.valu_cycles - (self.cycles - cycles)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a user should know: the architecture's notes on this instruction's features and formats."""
+        about = {*self.features, *self.formats.values()}
+        doubts = [f"{part}: {why}" for part, why in self.doubts.items() if why]
+        return (*doubts, *(text for topic, text in self.architecture.notes.items() if topic in about))
+
+    @arguments_checked
+    def provenance_of(self, part: str) -> str:
+        """How sure one part is: an operand's layout, "cycles", "valu_cycles" or "arithmetic".
+
+        >>> import mmacalc
+        >>> inst = mmacalc.instruction("gfx1250", "v_wmma_f32_16x16x64_fp8_fp8")
+        >>> inst.provenance_of("A"), inst.provenance_of("D"), inst.provenance_of("cycles")
+        ('unconfirmed', 'hardware-verified', 'unconfirmed')
+        """
+        if part in self.unconfirmed:
+            return "unconfirmed"
+        kind = "sparse" if self.sparse else "scale" if self.scaled else "dense"
+        tested = self.architecture.layouts_on_hardware.get(kind, ())
+        if part in self.operands and self.formats.get("A") in tested:
+            return "hardware-verified"
+        return "assumed" if part in self.architecture.assumed else self.stated_provenance
+
+    def format_names(self, operand: str) -> set[str]:
+        """The names of the formats that an operand can have: several where a field chooses, and the choice's own."""
+        name = self.formats.get(operand, "")
+        return {name, *CHOICES.get(name, ())} - {""}
+
+    @arguments_checked
+    def operand(self, name: str, wave: int | None = None, **modifiers: int | str) -> Operand:
+        """One operand under modifiers.
+
+        Args:
+            name: one of `operands`, in either case.
+            wave: the wave size; the architecture's default if left out.
+            modifiers: cbsz, abid, blgp, opsel, op_sel_hi, neg, neg_hi and the fields of `choices`: those that the
+                instruction has. One that does not concern this operand is ignored. A field that chooses a format
+                takes its number or the format's name (fp8, bf8, fp6, bf6, fp4).
+
+        Raises:
+            Error: no such operand, wave size or modifier, or a value out of range.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("cdna3", "v_mfma_f32_4x4x1_16b_f32").operand("A", cbsz=2, abid=1).pattern
+        '(b bp) i () -> lane (b abid i), item ()'
+        >>> mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4").operand("A", cbsz="fp6").registers
+        6
+        """
+        upper = name.upper()
+        if upper not in self.operands:
+            raise Error(f"{self.name} has no operand '{name}'; it has {', '.join(self.operands)}")
+        if upper not in self.register_operands:
+            raise Error(f"{upper} of {self.name} {self.elsewhere[upper]}")
+        key = (upper, wave, *sorted(modifiers.items()))
+        if key not in self._operands:
+            size = self.architecture.wave(wave)
+            fields = self.resolved(modifiers)
+            self.check_modifiers(size, fields)
+            if len(self._operands) >= MOST_OPERANDS:  # so that an endless batch takes no endless memory
+                self._operands.clear()
+            self._operands[key] = Operand(self, upper, size, {k: v for k, v in fields.items() if v})
+        return self._operands[key]
+
+    @arguments_checked
+    def modifier_limits(self, wave: int | None = None, cbsz: int = 0) -> dict[str, tuple[int, ...]]:
+        """The modifiers that the instruction has, with the values that each may take.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("cdna3", "v_mfma_f32_32x32x4_2b_f16").modifier_limits(cbsz=1)["abid"]
+        (0, 1)
+        """
+        return modifier_ranges(self, wave, cbsz)
+
+    @arguments_checked
+    def index_sets(self, wave: int | None = None) -> int:
+        """How many sets of compression indices fit in the index register (1 for a dense instruction)."""
+        if "K" not in self.operands:
+            return 1
+        return self.architecture.family.place(self, "K", self.architecture.wave(wave), {}).layout.sizes["set"]
+
+    @arguments_checked
+    def resolved(self, modifiers: Mapping[str, int | str]) -> dict[str, int]:
+        """Modifiers under this architecture's names for them, with formats turned into the field's numbers.
+
+        CBSZ and BLGP are accepted for MATRIX_A_FMT and MATRIX_B_FMT where the instruction leaves its formats to
+        fields, and the other way round; op_sel and index_key for opsel.
+
+        Raises:
+            Error: a name is not a format that the field offers, or a modifier is given twice.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("gfx1250", "v_wmma_f32_16x16x128_f8f6f4").resolved({"cbsz": "fp4"})
+        {'matrix_a_fmt': 4}
+        """
+        return canonical_modifiers(self, modifiers)
+
+    @arguments_checked
+    def check_modifiers(self, wave: int | None, modifiers: Mapping[str, int]) -> None:
+        """Refuse modifiers that the instruction lacks and values that it does not take.
+
+        Raises:
+            Error: says which modifier, what it was given, and what it may be.
+        """
+        check_modifiers(self, wave, modifiers)
+
+    @property
+    def numerics(self) -> Numerics:
+        """How the instruction computes: a `Numerics` with model, parameters, provenance, source and an explanation.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").numerics.provenance
+        'two sources agree'
+        """
+        result: Numerics = higher_layer("numerics")(self)
+        return result
+
+    @arguments_checked
+    def multiply(
+        self,
+        a: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike = 0,
+        *,
+        index: ArrayLike | None = None,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        clamp: bool = False,
+        satfinite: bool = False,
+        wave: int | None = None,
+        **modifiers: int | str,
+    ) -> NDArray[Any]:
+        """D = A B + C on values, rounded as the hardware rounds it.
+
+        Args:
+            a, b, c: A (..., M, K), B (..., K, N), C (..., M, N), floats or integers, rounded to the operand formats
+                to nearest even. The blocks come before M, K, N if the instruction has several; leading axes are
+                batches and broadcast. C may be a number.
+            index: of a sparse A (..., M, K/2): the positions 0..3 within each group of four, same shape as A.
+            scale_a, scale_b: codes of the block scales, (..., M, K/block_size) and (..., K/block_size, N).
+            clamp, satfinite: AMD's and NVIDIA's word for saturating integer results.
+            wave: the wave size; modifiers: cbsz, abid, blgp, neg ... as `modifier_limits` lists them.
+
+        Returns:
+            D (..., M, N): float64, float32 (also for f16 and bf16 results) or int32, by D's format.
+
+        Raises:
+            Error: a shape, dtype, value or modifier that does not fit.
+
+        >>> import mmacalc, numpy
+        >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+        >>> float(inst.multiply(numpy.eye(16), numpy.arange(256).reshape(16, 16), 0.5)[1, 2])
+        18.5
+        """
+        result: NDArray[Any] = higher_layer("multiply")(
+            self, a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, clamp=clamp, satfinite=satfinite, wave=wave,
+            **modifiers,
+        )  # fmt: skip
+        return result
+
+    @arguments_checked
+    def multiply_bits(
+        self,
+        a: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike = 0,
+        *,
+        index: ArrayLike | None = None,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        clamp: bool = False,
+        satfinite: bool = False,
+        wave: int | None = None,
+        **modifiers: int | str,
+    ) -> NDArray[Any]:
+        """D = A B + C on raw encodings, to the bit.
+
+        Args:
+            a, b, c: unsigned integers, shaped as for `multiply`; C may be a number, the code of all elements.
+            index, scale_a, scale_b, clamp, satfinite, wave, modifiers: as for `multiply`.
+
+        Returns:
+            The codes of D (..., M, N): unsigned integers of D's width.
+
+        Raises:
+            Error: a shape, dtype, value or modifier that does not fit.
+
+        >>> import mmacalc, numpy
+        >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+        >>> one = numpy.full((16, 16), 0x3C00, numpy.uint16)  # 1.0 in f16
+        >>> hex(inst.multiply_bits(one, one)[0, 0])  # 16.0 in f32
+        '0x41800000'
+        """
+        result: NDArray[Any] = higher_layer("multiply_bits")(
+            self, a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, clamp=clamp, satfinite=satfinite, wave=wave,
+            **modifiers,
+        )  # fmt: skip
+        return result
+
+    @arguments_checked
+    def execute(
+        self,
+        a: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike = 0,
+        *,
+        index: ArrayLike | None = None,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        d: ArrayLike | None = None,
+        clamp: bool = False,
+        satfinite: bool = False,
+        wave: int | None = None,
+        **modifiers: int | str,
+    ) -> NDArray[np.uint32]:
+        """D = A B + C on register files, to the bit.
+
+        Args:
+            a, b, c: the registers of A, B and C: uint32, (..., registers, lanes); leading axes are batches and
+                broadcast. C may be 0. For a sparse AMD instruction, c is the destination, which accumulates. B of
+                wgmma is a (..., K, N) matrix of encodings, since it lies in shared memory.
+            index, scale_a, scale_b: the registers of K, SA and SB. Without scales, all scales are 1.
+            d: what the destination contained before; C's registers if left out. Bits and lanes that the instruction
+                does not write keep it.
+            clamp, satfinite, wave, modifiers: as for `multiply`.
+
+        Returns:
+            The destination registers: uint32, (..., registers, lanes).
+
+        Raises:
+            Error: a register file of the wrong shape or dtype, a modifier that the instruction lacks.
+
+        >>> import mmacalc, numpy
+        >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+        >>> ones = numpy.full((2, 64), 0x3C003C00, numpy.uint32)
+        >>> d = inst.execute(ones, ones)
+        >>> d.shape, hex(d[0, 0])
+        ((4, 64), '0x41800000')
+        """
+        result: NDArray[np.uint32] = higher_layer("execute")(
+            self, a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, d=d, clamp=clamp, satfinite=satfinite,
+            wave=wave, **modifiers,
+        )  # fmt: skip
+        return result

@@ -1,0 +1,30 @@
+"""Location and Element: the two answers about one place of an operand."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+__all__ = ["Element", "Location"]
+
+
+class Location(namedtuple("Location", "lane item register lsb width")):
+    """Where an element is: its lane, its slot in the lane, the 32-bit register (from the operand's first),
+    its lowest bit there, and its width in bits. A 64-bit element takes `register` and the one after it."""
+
+    __slots__ = ()
+    lane: int
+    item: int
+    register: int
+    lsb: int
+    width: int
+
+
+class Element(namedtuple("Element", "row col block lsb width")):
+    """What some bits of a register hold: the element's row, column and block, and the bits."""
+
+    __slots__ = ()
+    row: int
+    col: int
+    block: int
+    lsb: int
+    width: int
