@@ -174,7 +174,7 @@ def round_to_format(values: NDArray[np.float64], format: Format) -> NDArray[np.f
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return values.astype(f"f{format.bits // 8}").astype(np.float64)
     quantum = powers(values, format) * 2.0**-format.mantissa
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         rounded = np.where(np.isfinite(values), np.rint(values / quantum) * quantum, values)
     limit = largest(format.name)
     over = np.abs(rounded) > limit
@@ -273,6 +273,8 @@ def _encode_scales(values: NDArray[np.float64], format: Format) -> NDArray[Any]:
 def _encode_integers(values: NDArray[Any], format: Format, signed: bool) -> NDArray[Any]:
     has_sign = format.kind == "signed" or (format.kind == "either" and signed)
     low, high = (-(1 << (format.bits - 1)), (1 << (format.bits - 1)) - 1) if has_sign else (0, (1 << format.bits) - 1)
+    if values.dtype.kind == "f":  # as float64, since the range is none of float32's or float16's numbers
+        values = values.astype(np.float64, copy=False)
     fits = (values >= low) & (values <= high)
     if values.dtype.kind == "f":
         fits &= values == np.rint(values)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import BinaryIO
 
-__all__ = ["lines", "read_bytes", "read_text", "write"]
+__all__ = ["as_text", "lines", "read_bytes", "read_text", "write"]
 
 LONGEST_LINE = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -46,7 +46,12 @@ def read_text(path: str) -> str:
     Raises:
         Error: it cannot be read.
     """
-    text = read_bytes(path).removeprefix(BYTE_ORDER_MARK).decode("utf-8", "surrogateescape")
+    return as_text(read_bytes(path))
+
+
+def as_text(data: bytes) -> str:
+    """Bytes as text whose lines end with a line feed."""
+    text = data.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "surrogateescape")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -5,8 +5,9 @@
     mmacalc run -a gfx942 -i v_mfma_f32_16x16x16_f16 --one-hot 3,9 --registers
 
 Matrices are (M, K), (K, N) and (M, N), with the blocks first where the instruction has several (in CSV below one
-another). --compare says which elements of a kernel's D differ and, where one known mistake explains all of them,
-which; the exit status is then 1.
+another). Files are .npy, .npz (as FILE.npz:NAME) or CSV; how many of their values change when they are rounded to the
+operand's format is printed on standard error. --compare says which elements of a kernel's D differ and, where one
+known mistake explains all of them, which; the exit status is then 1.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..errors import Error
 from ..present.arithmetic import (
     comparison_data,
     comparison_text,
+    conversion_text,
     matrix_text,
     numerics_data,
     numerics_text,
@@ -23,15 +25,20 @@ from ..present.arithmetic import (
     registers_text,
 )
 from ..present.text import heading, is_ptx
-from .parser import field_value, whole_number
+from . import Answer
+from .files import write
+from .parser import field_value, number, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Mapping
     from typing import Any
 
     from numpy.typing import NDArray
 
+    from ..emulator.arrays import Conversion
+    from ..emulator.execution import Execution
     from ..model import Instruction
     from .parser import Parser
 
@@ -50,11 +57,13 @@ def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     parser.add_common("architecture", "instruction", "wave", "json")
     for name, text in FILES.items():
-        add(f"--{name.replace('_', '-')}", metavar="FILE", help=f".npy or .csv file with {text}")
+        add(f"--{name.replace('_', '-')}", metavar="FILE", help=f".npy, .npz:NAME or .csv file with {text}")
     add("--random", type=whole_number, metavar="SEED", help="random matrices for those that no file gives")
     add("--identity", action="store_true", help="A is the identity; B counts 0, 1, 2 ... unless a file gives it")
     add("--one-hot", metavar="I,K", help="A is zero but for A[I][K] = 1; B counts 0, 1, 2 ... unless a file gives it")
-    add("--bits", action="store_true", help="matrices are encodings (unsigned integers), also D's")
+    meaning = parser.add_mutually_exclusive_group()
+    meaning.add_argument("--bits", action="store_true", help="matrices are encodings (unsigned integers), also D's")
+    meaning.add_argument("--values", action="store_true", help="unsigned integers are values, also of a float operand")
     add("-o", "--output", metavar="FILE", help="write D there, .npy or .csv")
     add(
         "--save-inputs",
@@ -62,6 +71,7 @@ def add_arguments(parser: Parser) -> None:
         help="write the inputs to PREFIXa.npy, PREFIXb.npy ... for the kernel to read",
     )
     add("--compare", metavar="FILE", help="compare this D (from a kernel) with the emulator's")
+    add("-q", "--quiet", action="store_true", help="D or the comparison only, not how the instruction computes")
     add("--registers", action="store_true", help="show the register files before and after")
     add("-m", "--modifier", metavar="NAME=VALUE", action="append", default=[], help="cbsz=1, neg=3, byte_id_a=2 ...")
     for name in ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi"):
@@ -70,52 +80,52 @@ def add_arguments(parser: Parser) -> None:
     add("--satfinite", action="store_true", help="saturate integer results (NVIDIA)")
 
 
-def run(options: Namespace) -> tuple[str, int]:
-    """Compute D, write it, show it, compare it."""
-    import numpy as np
-
+def run(options: Namespace) -> Answer:
+    """Compute D, show it, compare it; write files last, when nothing can go wrong any more."""
     inst = entry(options.architecture).instruction(options.instruction)
     modifiers = _modifiers(options)
-    inputs = _inputs(inst, options, modifiers)
+    execution, inputs = _inputs(inst, options, modifiers)
     flags: dict[str, Any] = {"clamp": options.clamp, "satfinite": options.satfinite, "wave": options.wavefront or None}
-    if options.save_inputs:
-        for name, array in inputs.items():
-            _save(f"{options.save_inputs}{name}.npy", np.asarray(array))
     compute = inst.multiply_bits if options.bits else inst.multiply
     d = compute(**{**inputs, **flags, **modifiers})
-    if options.output:
-        _save(options.output, d)
-    comparison = None
-    if options.compare:
+    results: dict[str, Any] = {"d": d, "conversions": _conversions(execution, inputs, options)}
+    if options.compare is not None:
         from ..diagnosis.compare import compare
 
-        given = _load(options.compare, d.shape, options.bits, "compare")
-        comparison = compare(inst, given, bits=options.bits, **inputs, **flags, **modifiers)
-    files = _register_files(inst, inputs, options.bits, {**flags, **modifiers}) if options.registers else {}
+        given = _load(options, execution, "compare", "D")
+        results["comparison"] = compare(inst, given, bits=options.bits, **inputs, **flags, **modifiers)
+        results["conversions"] += _conversions(execution, {"compare": given}, options)
+    if options.registers:
+        results["registers"] = _register_files(inst, inputs, options.bits, {**flags, **modifiers})
+    write(_written(options, inputs, d), _read(options))
+    comparison = results.get("comparison")
     status = 1 if comparison and (comparison.different or comparison.explanations) else 0
-    numerics = _numerics(inst, modifiers)
-    if options.json:
-        from ..present import json_text
-
-        answer: dict[str, Any] = {**json_text.summary(inst), "numerics": numerics_data(numerics)}
-        answer |= {"modifiers": modifiers, "d": plain(d.tolist()), "d_dtype": str(d.dtype)}
-        if comparison:
-            answer["comparison"] = comparison_data(comparison)
-        if files:
-            answer["registers"] = {name: np.asarray(file).tolist() for name, file in files.items()}
-        return json_text.document("run", **answer), status
-    return _text(inst, numerics, options, d, comparison, files), status
+    text = _json(inst, modifiers, results) if options.json else _text(inst, modifiers, options, results)
+    notes = "" if options.json else "".join(f"mmacalc: {conversion_text(one)}\n" for one in results["conversions"])
+    return Answer(status, text, notes)
 
 
-def _numerics(inst: Instruction, modifiers: dict[str, int | str]) -> Any:
+def _json(inst: Instruction, modifiers: dict[str, int | str], results: Mapping[str, Any]) -> str:
+    from ..arithmetic import numerics
+    from ..present import json_text
+
+    d = results["d"]
+    answer: dict[str, Any] = {**json_text.summary(inst), "numerics": numerics_data(numerics(inst, **modifiers))}
+    answer |= {"modifiers": modifiers, "d": plain(d.tolist()), "d_dtype": str(d.dtype)}
+    answer["conversions"] = [one._asdict() for one in results["conversions"]]
+    if "comparison" in results:
+        answer["comparison"] = comparison_data(results["comparison"])
+    if "registers" in results:
+        answer["registers"] = {name: file.tolist() for name, file in results["registers"].items()}
+    return json_text.document("run", **answer)
+
+
+def _text(inst: Instruction, modifiers: dict[str, int | str], options: Namespace, results: Mapping[str, Any]) -> str:
     from ..arithmetic import numerics
 
-    return numerics(inst, **modifiers)
-
-
-def _text(inst: Instruction, numerics: Any, options: Namespace, d: Array, comparison: Any, files: Any) -> str:
-    text = heading(inst) + numerics_text(numerics)
-    for name, file in files.items():
+    d, comparison = results["d"], results.get("comparison")
+    text = "" if options.quiet else heading(inst) + numerics_text(numerics(inst, **modifiers))
+    for name, file in results.get("registers", {}).items():
         text += registers_text(name, file, "%r" if is_ptx(inst) else "v")
     if options.output:
         text += f"D: {'x'.join(map(str, d.shape))} {d.dtype}, written to {options.output}\n"
@@ -132,19 +142,22 @@ def _text(inst: Instruction, numerics: Any, options: Namespace, d: Array, compar
 def _modifiers(options: Namespace) -> dict[str, int | str]:
     given = [f"{name}={value}" for name in ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi")
              if (value := getattr(options, name)) is not None]  # fmt: skip
-    return dict(map(field_value, (*given, *options.modifier)))
+    modifiers: dict[str, int | str] = {}
+    for name, value in map(field_value, (*given, *options.modifier)):
+        if modifiers.setdefault(name, value) != value:
+            raise Error(f"{name} was given twice: {modifiers[name]} and {value}")
+    return modifiers
 
 
-def _inputs(inst: Instruction, options: Namespace, modifiers: dict[str, int | str]) -> dict[str, Array]:
-    """A, B, C and whatever else: from files, or made up."""
+def _inputs(
+    inst: Instruction, options: Namespace, modifiers: dict[str, int | str]
+) -> tuple[Execution, dict[str, Array]]:
+    """The instruction ready to run; A, B, C and whatever else it takes, from files or made up."""
     from ..emulator.execution import execution_of
 
     execution = execution_of(inst, options.wavefront or None, modifiers, options.clamp, options.satfinite)
-    inputs = {}
-    for name, operand in OPERANDS.items():
-        if path := getattr(options, name):
-            codes = options.bits or operand in ("K", "SA", "SB")
-            inputs[name] = _load(path, execution.shapes.get(operand, ()), codes, name)
+    given = [name for name in OPERANDS if getattr(options, name) is not None]
+    inputs = {name: _load(options, execution, name, OPERANDS[name]) for name in given}
     ways = [options.random is not None, options.identity, options.one_hot is not None]
     if sum(ways) > 1:
         raise Error("--random, --identity and --one-hot were given together; choose one")
@@ -160,43 +173,71 @@ def _inputs(inst: Instruction, options: Namespace, modifiers: dict[str, int | st
         inputs = {**(encoded(execution, generated) if options.bits else generated), **inputs}
     if missing := [name for name in "ab" if name not in inputs]:
         raise Error(f"no {' and no '.join(f'--{name}' for name in missing)}; give files, or --random SEED")
-    return inputs
+    return execution, inputs
 
 
 def _pair(text: str) -> tuple[int, int]:
-    parts = text.split(",")
-    if len(parts) != 2 or not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
+    pair = [number(part.strip()) for part in text.split(",")]
+    if len(pair) != 2 or None in pair:
         raise Error(f"--one-hot takes the row and the k of the one, such as 3,9; got '{text[:40]}'")
-    return int(parts[0]), int(parts[1])
+    row, k = (value or 0 for value in pair)
+    return row, k
 
 
-def _load(path: str, shape: tuple[int, ...], bits: bool, name: str) -> Array:
-    """A matrix from a file. A CSV file has one row a line; blocks stand below one another."""
-    import numpy as np
+def _load(options: Namespace, execution: Execution, name: str, operand: str) -> Array:
+    """The matrix that an option names, refused where it may be meant as values or as encodings."""
+    from .arrays import load
 
-    try:
-        if path.endswith(".npy"):
-            return np.asarray(np.load(path, allow_pickle=False))
-        with open(path, encoding="utf-8") as file:
-            rows = [line.replace(",", " ").split() for line in file if line.strip()]
-        array = np.array([[int(cell, 0) if bits else float(cell) for cell in row] for row in rows])
-    except (OSError, ValueError, EOFError) as error:
-        raise Error(f"--{name.replace('_', '-')} {path} cannot be read as .npy or CSV: {error}") from None
-    return array.reshape(shape) if len(shape) == 3 and array.size == np.prod(shape) else array
+    option, path = f"--{name.replace('_', '-')}", getattr(options, name)
+    codes = options.bits or operand in ("K", "SA", "SB")
+    array = load(option, path, execution.shapes.get(operand, ()), codes)
+    form = execution.formats.get(operand)
+    if codes or options.values or form is None or not form.is_float or array.dtype.kind != "u":
+        return array
+    if array.dtype.itemsize <= 2 or 8 * array.dtype.itemsize == form.bits:
+        raise Error(
+            f"{option} {path} has type {array.dtype}, and {operand} is {form.name}: give --bits if these are encodings "
+            "(of all matrices), --values if they are the numbers themselves"
+        )
+    return array
 
 
-def _save(path: str, d: Array) -> None:
-    import numpy as np
+def _conversions(execution: Execution, inputs: Mapping[str, Array], options: Namespace) -> list[Conversion]:
+    """What rounding does to the values given, where it changes any."""
+    from ..emulator.arrays import conversion
 
-    try:
-        if path.endswith(".npy"):
-            np.save(path, d)
-            return
-        with open(path, "w", encoding="utf-8") as file:
-            for row in d.reshape(-1, d.shape[-1]).tolist():
-                file.write(",".join(repr(value) for value in row) + "\n")
-    except OSError as error:
-        raise Error(f"{path} cannot be written: {error}") from None
+    if options.bits:
+        return []
+    operands = {"a": "A", "b": "B", "c": "C", "compare": "D"}
+    found = [conversion(execution, operand, inputs[name]) for name, operand in operands.items() if name in inputs]
+    return [one for one in found if one.changed or one.given.startswith("|V")]
+
+
+# --- what goes out ------------------------------------------------------------------------------------------------
+
+
+def _written(options: Namespace, inputs: Mapping[str, Array], d: Array) -> dict[str, bytes]:
+    """The files to write."""
+    from .arrays import content
+
+    files = {}
+    if options.save_inputs is not None:
+        if not options.save_inputs:
+            raise Error("--save-inputs was given an empty prefix; it takes the beginning of file names")
+        names = {f"{options.save_inputs}{name}.npy": array for name, array in inputs.items()}
+        files = {path: content("--save-inputs", path, array) for path, array in names.items()}
+    if options.output is not None:
+        if options.output in files:
+            raise Error(f"-o and --save-inputs would both write '{options.output}'")
+        files[options.output] = content("-o", options.output, d)
+    return files
+
+
+def _read(options: Namespace) -> list[str]:
+    """The files that were read."""
+    from .arrays import file_of
+
+    return [file_of(path) for name in (*OPERANDS, "compare") if (path := getattr(options, name))]
 
 
 def _register_files(inst: Instruction, inputs: dict[str, Array], bits: bool, rest: dict[str, Any]) -> dict[str, Array]:

@@ -12,7 +12,8 @@ from collections import namedtuple
 
 import numpy as np
 
-from ..arithmetic.codecs import decode, encode
+from ..arithmetic.codecs import decode
+from ..emulator.arrays import as_array, checked, rounded
 from ..emulator.rerun import Case, reference_case
 from ..errors import Error
 from .mistakes import MISTAKES
@@ -110,17 +111,15 @@ def compare(
 
 def _given(case: Case, given: ArrayLike, bits: bool) -> Array:
     """The kernel's D as codes of D's format, in D's shape."""
-    array, format_ = np.asarray(given), case.execution.formats["D"]
+    array = as_array(case.execution, "D", given)
     shape = case.expected.shape
     if array.shape != shape:
         if array.shape != (*shape[:-2], shape[-1], shape[-2]):
             raise Error(f"the D to compare has shape {array.shape}; D of {case.execution.inst.name} has shape {shape}")
         array = np.swapaxes(array, -1, -2)
         case.turned = True
-    if bits:
-        return array.astype(case.expected.dtype)
     try:
-        return encode(array, format_, case.execution.inst.architecture.vendor)
+        return (checked if bits else rounded)(case.execution, "D", array)
     except Error as error:
         raise Error(f"the D to compare: {error}") from None
 

@@ -206,7 +206,8 @@ def other_instruction(case: Case) -> Iterator[Candidate]:
         if "A" not in other.operands or other.operands != execution.inst.operands or other.kind:
             continue
         again = execution_of(other, execution.wave, {}, False, False)
-        if all(again.formats[name].bits == execution.formats[name].bits for name in "ABCD"):
+        same_widths = all(again.formats[name].bits == execution.formats[name].bits for name in "ABCD")
+        if same_widths and again.shapes == execution.shapes:  # scale16 has twice the scales
             yield Candidate(f"{other.name} ran instead", f"issue {execution.inst.name}", case.run_as(again))
 
 

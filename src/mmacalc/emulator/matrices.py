@@ -10,6 +10,7 @@ from ..arithmetic.codecs import code_type, decode, decode_powers, encode, on_gri
 from ..arithmetic.models import MODELS, Numbers
 from ..checks import arguments_checked
 from ..errors import Error
+from .arrays import SPOKEN, checked, rounded
 from .execution import Execution, execution_of
 from .sparse import compress, selected
 
@@ -25,15 +26,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["as_array", "checked", "compute", "dot", "extras", "multiply", "multiply_bits", "prepared", "rounded"]
+__all__ = ["compute", "dot", "extras", "multiply", "multiply_bits", "prepared"]
 
 TILE = 1 << 17
 """Products alive at a time: a megabyte of float64, which stays in the second-level cache."""
-
-SPOKEN = {
-    "A": "A (M, K)", "B": "B (K, N)", "C": "C (M, N)", "D": "d (M, N)", "K": "index (M, K)",
-    "SA": "scale_a", "SB": "scale_b",
-}  # fmt: skip
 
 
 @arguments_checked
@@ -58,7 +54,8 @@ def multiply(
 
     Args:
         a, b, c: A (..., M, K), B (..., K, N), C (..., M, N), floats or integers, with the blocks before M, K, N if
-            the instruction has several; leading axes are batches and broadcast. C may be a number.
+            the instruction has several; leading axes are batches and broadcast. C may be a number. NumPy arrays (also
+            of ml_dtypes), torch tensors in the host's memory, and what has `__array__` or `__dlpack__`.
         index, scale_a, scale_b, clamp, satfinite, wave, modifiers: as for `multiply_bits`.
 
     Returns:
@@ -104,7 +101,8 @@ def multiply_bits(
     nothing here.
 
     Args:
-        a, b, c: unsigned integers, shaped as for `multiply`; C may be a number, the code of all elements.
+        a, b, c: unsigned integers, or arrays of ml_dtypes and torch of the operand's own format; shaped as for
+            `multiply`. C may be a number, the code of all elements.
         index: of a sparse A (..., M, K/2): (..., M, K/2) positions 0..3 within each group of four, in pairs (of
             NVIDIA's tf32 0 or 1 within each pair; of its 4-bit types (..., M, K/4) pairs 0..3 within each eight).
             Without it A is dense (..., M, K) and must have the zeros in place.
@@ -178,55 +176,6 @@ def dot(inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modif
 
 
 # --- what is given ----------------------------------------------------------------------------------------------
-
-
-def as_array(execution: Execution, name: str, value: ArrayLike) -> Array:
-    """What was given for an operand as an array."""
-    try:
-        return np.asarray(value)
-    except ValueError as error:  # rows of different lengths
-        raise Error(f"{SPOKEN[name].split()[0]} of {execution.inst.name} is no array of numbers: {error}") from None
-
-
-def rounded(execution: Execution, name: str, value: ArrayLike) -> Array:
-    """Values as codes of an operand's format."""
-    values = as_array(execution, name, value)
-    if values.dtype.kind not in "fiub" and values.dtype.name not in _ML_DTYPES:
-        raise Error(f"{name} of {execution.inst.name} has type {values.dtype}; it takes numbers: floats or integers")
-    if values.dtype.kind not in "fiu":
-        values = values.astype(np.float64)
-    try:
-        signed = execution.signed.get(name, True)
-        return encode(values, execution.formats[name], execution.inst.architecture.vendor, signed)
-    except Error as error:
-        raise Error(f"{name} of {execution.inst.name}: {error}") from None
-
-
-_ML_DTYPES = (
-    "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn",
-    "float6_e3m2fn", "float4_e2m1fn", "int4", "uint4",
-)  # fmt: skip
-
-
-def checked(execution: Execution, name: str, value: ArrayLike) -> Array:
-    """Codes of an operand: unsigned integers that fit its width."""
-    codes = as_array(execution, name, value)
-    wanted, spoken = execution.formats[name], SPOKEN[name].split()[0]
-    if codes.dtype.kind not in "ui":
-        raise Error(
-            f"{spoken} of {execution.inst.name} has type {codes.dtype}; it takes {wanted.name} encodings, unsigned "
-            f"integers of {wanted.bits} bits (multiply() takes values)"
-        )
-    target = code_type(wanted)
-    whole = codes.dtype.kind == "u" and codes.dtype.itemsize * 8 <= wanted.bits
-    if not whole and codes.size:
-        low, high = int(codes.min()), int(codes.max())
-        if low < 0 or high >> wanted.bits:
-            raise Error(
-                f"{spoken} of {execution.inst.name} holds {low if low < 0 else high}; {wanted.name} encodings are 0 to "
-                f"{(1 << wanted.bits) - 1}"
-            )
-    return codes.astype(target, copy=False)
 
 
 def extras(

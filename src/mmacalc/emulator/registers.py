@@ -6,8 +6,9 @@ import numpy as np
 
 from ..checks import arguments_checked
 from ..errors import Error
+from .arrays import as_array, checked
 from .execution import Execution, execution_of
-from .matrices import as_array, checked, compute
+from .matrices import compute
 from .places import Places
 from .rerun import reference_case
 
@@ -43,7 +44,7 @@ def execute(
     """One instruction on register files, to the bit.
 
     Args:
-        a, b, c: the registers of A, B and C: uint32, (..., registers, lanes); leading axes are batches and
+        a, b, c: the registers of A, B and C: uint32 (or int32), (..., registers, lanes); leading axes are batches and
             broadcast. C may be 0. For a sparse AMD instruction, c is the destination, which accumulates. Of wgmma,
             B is a (..., K, N) matrix of encodings, since it lies in shared memory.
         index, scale_a, scale_b: the registers of K, SA and SB. Without scales, all scales are 1.
@@ -129,7 +130,7 @@ def _ones(execution: Execution, name: str) -> Array:
 
 def _old(execution: Execution, c: ArrayLike, place: Places) -> Array:
     """What D's registers held: C's, as far as C's file is of the same size."""
-    old = np.asarray(c)
+    old = as_array(execution, "C", c)
     if old.ndim >= 2 and old.shape[-2:] == (place.registers, place.lanes):
         return old.astype(np.uint32, copy=False)
     return np.zeros((place.registers, place.lanes), np.uint32)
@@ -154,6 +155,8 @@ def _read(execution: Execution, name: str, value: ArrayLike) -> Array:
 def _file(execution: Execution, name: str, value: ArrayLike) -> Array:
     """A register file, its type and shape checked."""
     file = as_array(execution, name, value)
+    if file.dtype == np.int32:  # torch computes with few unsigned types
+        file = file.view(np.uint32)
     place = execution.places("D" if name not in execution.inst.operands else name)
     if file.dtype != np.uint32:
         raise Error(

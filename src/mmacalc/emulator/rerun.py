@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..arithmetic.codecs import decode
+from .arrays import as_array, as_values, checked, rounded
 from .execution import Execution, execution_of
-from .matrices import as_array, checked, compute, extras, prepared, rounded
+from .matrices import compute, extras, prepared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def reference_case(
     further = [options.pop(name, None) for name in ("index", "scale_a", "scale_b")]
     flags = [bool(options.pop(name, False)) for name in ("clamp", "satfinite")]
     execution = execution_of(inst, options.pop("wave", None), options, *flags)
-    given = {name: as_array(execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
+    read = as_array if bits else as_values
+    given = {name: read(execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     codes = {name: (checked if bits else rounded)(execution, name, value) for name, value in given.items()}
     codes |= extras(execution, *further)
     return Case(execution, prepared(execution, codes), {} if bits else given)

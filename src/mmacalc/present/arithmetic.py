@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ..arithmetic.numerics import Numerics
     from ..diagnosis.compare import Comparison, Explanation
+    from ..emulator.arrays import Conversion
     from ..model import Instruction
 
 WIDTH = 100
@@ -57,6 +58,24 @@ def numerics_text(numerics: Numerics) -> str:
         + fill(f"Provenance: {numerics.provenance} ({numerics.source}).", WIDTH, subsequent_indent="  ")
         + "\n"
     )
+
+
+def conversion_text(conversion: Conversion) -> str:
+    """What rounding did to an input, in a line.
+
+    >>> from mmacalc.emulator.arrays import Conversion
+    >>> conversion_text(Conversion("A", "float64", "f16", 256, 37, 3, 0))
+    'A: 37 of 256 values changed when they were rounded from float64 to f16; 3 became infinite'
+    """
+    operand, given, form, elements, changed, infinite, nan = conversion
+    whose = "D to compare" if operand == "D" else operand
+    if given in ("|V1", "|V2"):
+        given = f"{given}, taken as {'bfloat16' if given == '|V2' else f'encodings of {form}'},"
+    if not changed:
+        return f"{whose}: its type is {given.rstrip(',')}"
+    became = [f"{count} became {what}" for count, what in ((infinite, "infinite"), (nan, "NaN")) if count]
+    text = f"{whose}: {changed} of {elements} values changed when they were rounded from {given} to {form}"
+    return "; ".join([text, *became])
 
 
 def matrix_text(name: str, matrix: NDArray[Any], bits: int = 0) -> str:
