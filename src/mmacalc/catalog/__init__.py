@@ -245,7 +245,6 @@ def _load_all() -> None:
 
 
 @arguments_checked
-@arguments_checked
 def entry(name: str) -> Entry:
     """The catalog entry of an architecture, by name or alias; case-insensitive.
 
@@ -287,7 +286,6 @@ def architectures() -> dict[str, tuple[str, ...]]:
 
 
 @arguments_checked
-@arguments_checked
 def instructions(arch: str) -> tuple[Instruction, ...]:
     """Every instruction of an architecture, in the order in which AMD's tool lists them.
 
@@ -300,7 +298,6 @@ def instructions(arch: str) -> tuple[Instruction, ...]:
     return entry(arch).instructions()
 
 
-@arguments_checked
 @arguments_checked
 def instruction(arch: str, name: str) -> Instruction:
     """One instruction, by any name of the architecture and of the instruction.
