@@ -189,7 +189,7 @@ def test_registers_are_shown_before_and_after():
         (["--random", "1", "--identity"], "choose one"),
         (["--one-hot", "3"], "such as 3,9"),
         (["--one-hot", "16,0"], "rows are 0 to 15"),
-        (["--a", "nowhere.npy", "--b", "nowhere.npy"], "cannot be read"),
+        (["--a", "nowhere.npy", "--b", "nowhere.npy"], "--a: cannot read 'nowhere.npy'"),
         (["--random", "1", "--cbsz", "1"], "has no CBSZ"),
         (["--random", "1", "--clamp"], "no CLAMP"),
         (["--random", "1", "-m", "cbsz"], "NAME=VALUE"),

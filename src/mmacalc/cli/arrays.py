@@ -49,14 +49,16 @@ def load(option: str, path: str, shape: Sequence[int], codes: bool) -> Array:
     if not path:
         raise Error(f"{option} was given an empty name; it takes a file")
     file = file_of(path)
-    data = read_bytes(file)
     try:
+        data = read_bytes(file)
         if data.startswith(ZIP):
             array = _member(data, path[len(file) + 1 :])
         elif data.startswith(NPY):
             array = _npy(data)
         else:
             array = _csv(as_text(data), codes)
+    except Error as problem:
+        raise Error(f"{option}: {problem}") from None
     except (ValueError, TypeError, OverflowError) as problem:
         raise Error(f"{option} {path} cannot be read: {problem}") from None
     return array.reshape(shape) if len(shape) == 3 and array.size == prod(shape) else array
