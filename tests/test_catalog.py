@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -61,19 +62,9 @@ def test_a_misspelt_name_is_answered_with_the_closest(arch, name, says):
         mmacalc.instruction(arch, name)
 
 
-IMAGINARY = """
-ARCHITECTURES = (
-    {
-        "name": "dna9", "title": "DNA9", "vendor": "amd", "layout": "mfma", "waves": (64,),
-        "aliases": ("gfx9999",), "encoding": "VOP3P-MAI", "register_alignment": 8, "accumulators": "allowed",
-        "unit": "CU",
-    },
-)
-INSTRUCTIONS = (
-    ("v_mfma_f32_16x16x64_f16", 0x7F, 16, 12),
-    ("v_mfma_f32_8x8x4_8b_f16", 0x7E, 16, None, "blgp"),
-)
-"""
+# The architecture that CONTRIBUTING shows.
+CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+IMAGINARY = CONTRIBUTING.read_text().partition("```python\n")[2].partition("```")[0]
 
 
 def test_an_architecture_is_one_file_and_no_code(tmp_path):
@@ -194,7 +185,7 @@ def test_a_shape_that_does_not_fit_the_family_is_refused_when_an_operand_is_made
         ("b.py", "INSTRUCTIONS = ()", "has no ARCHITECTURES"),
         ("c.py", "INSTRUCTION = ()", "line 1 should assign a literal to one of ARCHITECTURES, INSTRUCTIONS"),
         ("d.py", IMAGINARY.replace('"vendor": "amd",', ""), "record of architecture 'dna9' lacks: vendor"),
-        ("e.py", IMAGINARY.replace("(64,)", "tuple([64])"), "ARCHITECTURES in line 2 is not a literal"),
+        ("e.py", IMAGINARY.replace("(64,)", "tuple([64])"), "ARCHITECTURES in line 7 is not a literal"),
         ("f.py", "raise SystemExit(0)\n" + IMAGINARY, "line 1 should assign a literal"),
         (
             "g.py",
@@ -271,7 +262,7 @@ def test_sparse_layouts_that_amd_tested_on_silicon_are_called_hardware_verified(
 
 
 def test_a_further_catalog_cannot_take_over_names_of_the_package(tmp_path):
-    (tmp_path / "more.py").write_text(IMAGINARY.replace('"gfx9999"', '"gfx942", "gfx9999"'))
+    (tmp_path / "more.py").write_text(IMAGINARY.replace('"mi9000"', '"gfx942"'))
     names = "(mmacalc.architecture(name).name for name in ('gfx9999', 'gfx942'))"
     program = f"import mmacalc; mmacalc.find(arch='dna9'); print(*{names})"
     environment = {**os.environ, "MMACALC_CATALOG": str(tmp_path / "more.py")}
