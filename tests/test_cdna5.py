@@ -50,7 +50,7 @@ def test_gfx1251_has_the_same_and_a_64_bit_one():
         for name in inst.operands:
             assert other[inst.name].operand(name).placement == inst.operand(name).placement
     f64 = other["v_wmma_f64_16x16x4_f64"]
-    assert (f64.opcode, f64.provenance, f64.cycles) == (91, "unconfirmed", None)
+    assert (f64.opcode, f64.provenance, f64.cycles) == (91, "unconfirmed", 16)
     for name in "ABCD":
         assert_bijective(f64.operand(name))
 

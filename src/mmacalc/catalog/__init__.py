@@ -13,9 +13,10 @@ A line of an AMD file is
     (name, opcode, cycles, VALU co-execution cycles[, "features"][, {more}])
 
 Shape, blocks, formats, sparsity and block size follow from the name (`mmacalc.catalog.grammar.amd`), CBSZ and OPSEL
-from the family. Features are the other words that the family knows: blgp, neg, neg_c, opsel. `more` may have: on (the
+from the family. Cycles that differ between the file's architectures are a tuple, one for each, in their order; so are
+narrow_cycles. Features are the other words that the family knows: blgp, neg, neg_c, opsel. `more` may have: on (the
 only architectures of the file with this line), formats (those that the name states wrongly, by operand), narrow_cycles,
-prefix_opcode, scale_format, unconfirmed (operands or fields, with or without reasons), provenance.
+wait_cycles, prefix_opcode, scale_format, unconfirmed (operands or fields, with or without reasons), provenance.
 A line of a PTX file is a family of names: see `mmacalc.catalog.grammar.ptx`.
 
 The environment variable MMACALC_CATALOG names further files. They are parsed, never executed, and cannot take names
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "architecture", "architectures", "entry", "every_instruction", "instruction", "instructions"]
 
-MORE = ("on", "formats", "narrow_cycles", "prefix_opcode", "scale_format", "unconfirmed", "provenance")
+MORE = ("on", "formats", "narrow_cycles", "wait_cycles", "prefix_opcode", "scale_format", "unconfirmed", "provenance")
 FILE_NAMES = ("ARCHITECTURES", "INSTRUCTIONS", "COMMON", "ALIASES", "TRANSPOSE_LOADS", "OUTSIDE")
 BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon")  # what drivers print before a chip's name
 
@@ -62,12 +63,13 @@ class Entry:
         self._aliases: dict[str, str] = getattr(file, "ALIASES", {})
         self._instructions: dict[str, Instruction] = {}
         self._lines: dict[str, Line] = {}
+        self._place = [other["name"] for other in getattr(file, "ARCHITECTURES", (record,))].index(record["name"])
         self._read_lines(file.INSTRUCTIONS)
 
     def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
         opcodes: dict[tuple[int, int | None], str] = {}
         for raw in lines:
-            line = Line(raw, self.architecture.name)
+            line = Line(raw, self.architecture.name, self._place)
             if self.architecture.name not in line.more.get("on", (self.architecture.name,)):
                 continue
             taken = opcodes.setdefault((line.opcode, line.more.get("prefix_opcode")), line.name)
@@ -105,16 +107,21 @@ class Entry:
 
 
 class Line:
-    """A line of an AMD catalog file, split into its parts."""
+    """A line of an AMD catalog file, split into its parts; `place` is that of the architecture in the file."""
 
-    def __init__(self, line: tuple[Any, ...], arch: str) -> None:
+    def __init__(self, line: tuple[Any, ...], arch: str, place: int = 0) -> None:
         self.more: dict[str, Any] = line[-1] if isinstance(line[-1], dict) else {}
         fields = line[:-1] if self.more else line
         self.name = fields[0]
         self.where = f"catalog line of {self.name} ({arch})"
         if not 4 <= len(fields) <= 5 or not isinstance(self.name, str):
             raise Error(f"{self.where}: a line is (name, opcode, cycles, VALU cycles[, features][, {{...}}]); got {line}")
-        self.opcode, self.cycles, self.valu_cycles = fields[1:4]
+        self.opcode, cycles, self.valu_cycles = fields[1:4]
+        narrow, self.wait_cycles = self.more.get("narrow_cycles"), self.more.get("wait_cycles")
+        if isinstance(cycles, tuple):
+            self.wait_cycles = self.wait_cycles or (cycles[0], narrow[0] if narrow else None)
+            cycles, narrow = cycles[place], narrow[place] if narrow else None
+        self.cycles, self.narrow_cycles = cycles, narrow
         self.features = fields[4].split() if len(fields) == 5 else []
         if unknown := [key for key in self.more if key not in MORE]:
             raise Error(f"{self.where}: unknown '{unknown[0]}'.{did_you_mean(unknown[0], MORE)} Known: {', '.join(MORE)}")
@@ -134,7 +141,7 @@ class Line:
             architecture, self.name, *described.shape, described.blocks, formats,
             opcode=self.opcode, cycles=self.cycles, valu_cycles=self.valu_cycles,
             features=(*architecture.family.implied_features(described), *self.features),
-            narrow_cycles=more.get("narrow_cycles"), block_size=described.block_size,
+            narrow_cycles=self.narrow_cycles, wait_cycles=self.wait_cycles, block_size=described.block_size,
             prefix_opcode=more.get("prefix_opcode"), aliases=aliases,
             stated_provenance=more.get("provenance", "two sources agree"),
             doubts=doubts if isinstance(doubts, dict) else dict.fromkeys(doubts, ""),

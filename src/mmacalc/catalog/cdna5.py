@@ -6,7 +6,13 @@ of the opcodes; the forms with block scales last (their opcode is that of the se
 `f8f6f4` stands for the format that MATRIX_A_FMT or MATRIX_B_FMT chooses; "narrow_cycles": (bits, cycles) is for
 operands that are both of at most that width. "block_size" is the number of consecutive k that one scale multiplies.
 "unconfirmed" names what no second public source confirms: of an architecture's record for all of its lines, of a
-line for its operands. Cycles are those of LLVM's scheduling model and vary by stepping.
+line for its operands.
+
+Cycles: two numbers are those of gfx1250 and of gfx1251. They are the scheduling model of LLVM after 22: pull request
+202522 (gfx1250, stepping B0: 8-bit 16x16x64 in 4 cycles, f8f6f4 in 4 with two 4-bit operands, else 8) and 203145
+(gfx1251: 16 and 32). LLVM 22.1.8 has the figures of stepping A0 for both targets (ROCm's pull request 2915 names the
+steppings): "wait_cycles", in the form (cycles, narrow_cycles), where they differ from gfx1250's. Its wait states count
+by them, and they suffice on B0, where LLVM after 22 asks for fewer.
 
 Source: LLVM 22.1.8 (names, opcodes, register counts, formats); AMD's CDNA5 ISA and machine-readable ISA (layouts);
 of the SWMMAC layouts AMD's hip-fpsan (include/fpsan/amdgcn_swmmac_gfx1250.hpp, pinned on gfx1250), with which AMD's
@@ -46,49 +52,49 @@ ARCHITECTURES = (
 )
 
 INSTRUCTIONS = (
-    ("v_wmma_f32_16x16x128_f8f6f4", 0x33, 8, None, "neg_c", {"narrow_cycles": (4, 4)}),
+    ("v_wmma_f32_16x16x128_f8f6f4", 0x33, (8, 32), None, "neg_c", {"narrow_cycles": ((4, 4), (4, 16)), "wait_cycles": (16, (6, 8))}),
     # On gfx1251 alone; LLVM 22.1.8 does not know it yet, so the layout is the rule's and nobody has confirmed it.
-    ("v_wmma_f64_16x16x4_f64", 0x5b, None, None, {"on": ("gfx1251",), "unconfirmed": ("A", "B", "C", "D")}),
+    ("v_wmma_f64_16x16x4_f64", 0x5b, 16, None, {"on": ("gfx1251",), "unconfirmed": ("A", "B", "C", "D")}),
     ("v_wmma_f32_16x16x4_f32", 0x5d, 16, None, "neg"),
-    ("v_wmma_f32_16x16x32_f16", 0x60, 8, None, "neg"),
-    ("v_wmma_f16_16x16x32_f16", 0x61, 8, None, "neg"),
-    ("v_wmma_f32_16x16x32_bf16", 0x62, 8, None, "neg"),
-    ("v_wmma_bf16_16x16x32_bf16", 0x63, 8, None, "neg"),
-    ("v_wmma_bf16f32_16x16x32_bf16", 0x64, 8, None, "neg"),
-    ("v_swmmac_f32_16x16x64_f16", 0x65, 8, None, "neg"),
-    ("v_swmmac_f32_16x16x64_bf16", 0x66, 8, None, "neg"),
-    ("v_swmmac_f16_16x16x64_f16", 0x67, 8, None, "neg"),
-    ("v_swmmac_bf16_16x16x64_bf16", 0x68, 8, None, "neg"),
-    ("v_swmmac_bf16f32_16x16x64_bf16", 0x69, 8, None, "neg", {"unconfirmed": ("D",), "formats": {"D": "f32"}}),
-    ("v_wmma_f32_16x16x64_fp8_fp8", 0x6a, 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f32_16x16x64_fp8_bf8", 0x6b, 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f32_16x16x64_bf8_fp8", 0x6c, 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f32_16x16x64_bf8_bf8", 0x6d, 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f16_16x16x64_fp8_fp8", 0x6e, 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f16_16x16x64_fp8_bf8", 0x6f, 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f16_16x16x64_bf8_fp8", 0x70, 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f16_16x16x64_bf8_bf8", 0x71, 4, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_i32_16x16x64_iu8", 0x72, 16, None, "neg", {"unconfirmed": ("A", "B")}),
-    ("v_swmmac_f32_16x16x128_fp8_fp8", 0x73, 8, None),
-    ("v_swmmac_f32_16x16x128_fp8_bf8", 0x74, 8, None),
-    ("v_swmmac_f32_16x16x128_bf8_fp8", 0x75, 8, None),
-    ("v_swmmac_f32_16x16x128_bf8_bf8", 0x76, 8, None),
-    ("v_swmmac_f16_16x16x128_fp8_fp8", 0x77, 8, None),
-    ("v_swmmac_f16_16x16x128_fp8_bf8", 0x78, 8, None),
-    ("v_swmmac_f16_16x16x128_bf8_fp8", 0x79, 8, None),
-    ("v_swmmac_f16_16x16x128_bf8_bf8", 0x7a, 8, None),
-    ("v_swmmac_i32_16x16x128_iu8", 0x7b, 16, None, "neg"),
-    ("v_wmma_f32_16x16x128_fp8_fp8", 0x80, 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f32_16x16x128_fp8_bf8", 0x81, 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f32_16x16x128_bf8_fp8", 0x82, 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f32_16x16x128_bf8_bf8", 0x83, 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f16_16x16x128_fp8_fp8", 0x84, 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f16_16x16x128_fp8_bf8", 0x85, 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f16_16x16x128_bf8_fp8", 0x86, 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f16_16x16x128_bf8_bf8", 0x87, 8, None, "neg_c", {"unconfirmed": ("A", "B")}),
-    ("v_wmma_f32_32x16x128_f4", 0x88, 8, None, "neg_c"),
-    ("v_wmma_scale_f32_16x16x128_f8f6f4", 0x33, 8, None, "neg_c", {"narrow_cycles": (4, 4), "scale_format": "scale", "prefix_opcode": 0x35}),
-    ("v_wmma_scale16_f32_16x16x128_f8f6f4", 0x33, 8, None, "neg_c", {"narrow_cycles": (4, 4), "scale_format": "scale", "prefix_opcode": 0x3a}),
-    ("v_wmma_scale_f32_32x16x128_f4", 0x88, 8, None, "neg_c", {"scale_format": "scale", "prefix_opcode": 0x35}),
-    ("v_wmma_scale16_f32_32x16x128_f4", 0x88, 8, None, "neg_c", {"scale_format": "scale", "prefix_opcode": 0x3a}),
+    ("v_wmma_f32_16x16x32_f16", 0x60, (8, 16), None, "neg"),
+    ("v_wmma_f16_16x16x32_f16", 0x61, (8, 16), None, "neg"),
+    ("v_wmma_f32_16x16x32_bf16", 0x62, (8, 16), None, "neg"),
+    ("v_wmma_bf16_16x16x32_bf16", 0x63, (8, 16), None, "neg"),
+    ("v_wmma_bf16f32_16x16x32_bf16", 0x64, (8, 16), None, "neg"),
+    ("v_swmmac_f32_16x16x64_f16", 0x65, (8, 16), None, "neg"),
+    ("v_swmmac_f32_16x16x64_bf16", 0x66, (8, 16), None, "neg"),
+    ("v_swmmac_f16_16x16x64_f16", 0x67, (8, 16), None, "neg"),
+    ("v_swmmac_bf16_16x16x64_bf16", 0x68, (8, 16), None, "neg"),
+    ("v_swmmac_bf16f32_16x16x64_bf16", 0x69, (8, 16), None, "neg", {"unconfirmed": ("D",), "formats": {"D": "f32"}}),
+    ("v_wmma_f32_16x16x64_fp8_fp8", 0x6a, (4, 16), None, "neg_c", {"unconfirmed": ("A", "B"), "wait_cycles": (8, None)}),
+    ("v_wmma_f32_16x16x64_fp8_bf8", 0x6b, (4, 16), None, "neg_c", {"unconfirmed": ("A", "B"), "wait_cycles": (8, None)}),
+    ("v_wmma_f32_16x16x64_bf8_fp8", 0x6c, (4, 16), None, "neg_c", {"unconfirmed": ("A", "B"), "wait_cycles": (8, None)}),
+    ("v_wmma_f32_16x16x64_bf8_bf8", 0x6d, (4, 16), None, "neg_c", {"unconfirmed": ("A", "B"), "wait_cycles": (8, None)}),
+    ("v_wmma_f16_16x16x64_fp8_fp8", 0x6e, (4, 16), None, "neg_c", {"unconfirmed": ("A", "B"), "wait_cycles": (8, None)}),
+    ("v_wmma_f16_16x16x64_fp8_bf8", 0x6f, (4, 16), None, "neg_c", {"unconfirmed": ("A", "B"), "wait_cycles": (8, None)}),
+    ("v_wmma_f16_16x16x64_bf8_fp8", 0x70, (4, 16), None, "neg_c", {"unconfirmed": ("A", "B"), "wait_cycles": (8, None)}),
+    ("v_wmma_f16_16x16x64_bf8_bf8", 0x71, (4, 16), None, "neg_c", {"unconfirmed": ("A", "B"), "wait_cycles": (8, None)}),
+    ("v_wmma_i32_16x16x64_iu8", 0x72, (16, 32), None, "neg", {"unconfirmed": ("A", "B")}),
+    ("v_swmmac_f32_16x16x128_fp8_fp8", 0x73, (8, 16), None),
+    ("v_swmmac_f32_16x16x128_fp8_bf8", 0x74, (8, 16), None),
+    ("v_swmmac_f32_16x16x128_bf8_fp8", 0x75, (8, 16), None),
+    ("v_swmmac_f32_16x16x128_bf8_bf8", 0x76, (8, 16), None),
+    ("v_swmmac_f16_16x16x128_fp8_fp8", 0x77, (8, 16), None),
+    ("v_swmmac_f16_16x16x128_fp8_bf8", 0x78, (8, 16), None),
+    ("v_swmmac_f16_16x16x128_bf8_fp8", 0x79, (8, 16), None),
+    ("v_swmmac_f16_16x16x128_bf8_bf8", 0x7a, (8, 16), None),
+    ("v_swmmac_i32_16x16x128_iu8", 0x7b, (16, 32), None, "neg"),
+    ("v_wmma_f32_16x16x128_fp8_fp8", 0x80, (8, 32), None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f32_16x16x128_fp8_bf8", 0x81, (8, 32), None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f32_16x16x128_bf8_fp8", 0x82, (8, 32), None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f32_16x16x128_bf8_bf8", 0x83, (8, 32), None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x128_fp8_fp8", 0x84, (8, 32), None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x128_fp8_bf8", 0x85, (8, 32), None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x128_bf8_fp8", 0x86, (8, 32), None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f16_16x16x128_bf8_bf8", 0x87, (8, 32), None, "neg_c", {"unconfirmed": ("A", "B")}),
+    ("v_wmma_f32_32x16x128_f4", 0x88, (8, 32), None, "neg_c"),
+    ("v_wmma_scale_f32_16x16x128_f8f6f4", 0x33, (8, 32), None, "neg_c", {"narrow_cycles": ((4, 4), (4, 16)), "wait_cycles": (16, (6, 8)), "scale_format": "scale", "prefix_opcode": 0x35}),
+    ("v_wmma_scale16_f32_16x16x128_f8f6f4", 0x33, (8, 32), None, "neg_c", {"narrow_cycles": ((4, 4), (4, 16)), "wait_cycles": (16, (6, 8)), "scale_format": "scale", "prefix_opcode": 0x3a}),
+    ("v_wmma_scale_f32_32x16x128_f4", 0x88, (8, 32), None, "neg_c", {"scale_format": "scale", "prefix_opcode": 0x35}),
+    ("v_wmma_scale16_f32_32x16x128_f4", 0x88, (8, 32), None, "neg_c", {"scale_format": "scale", "prefix_opcode": 0x3a}),
 )

@@ -146,16 +146,14 @@ def _matrix(instruction: Instruction, statement: Statement, symbols: Mapping[str
 
 def _length(instruction: Instruction, statement: Statement) -> tuple[frozenset[str], int]:
     """The kinds and the length of a matrix instruction."""
-    inner, wide = instruction.formats["A"], _has_wide_operand(instruction, statement)
+    inner = instruction.formats["A"]
+    cycles, narrow = instruction.wait_cycles or (instruction.cycles or 0, instruction.narrow_cycles)
+    if narrow and not _has_wide_operand(instruction, statement):
+        cycles = narrow[1]
     if instruction.architecture.layout != "mfma":
         if inner in ("f32", "f64"):  # no XDL instruction: it runs as VALU instructions do, without co-execution
             return frozenset({f"WMMA_{inner.upper()}"}), 0
-        # LLVM's scheduling model: 16 for iu8 and for f8f6f4 with an 8-bit operand, else 8.
-        slow = inner.startswith("iu") or (inner == "f8f6f4" and wide)
-        return frozenset({"SWMMAC" if instruction.sparse else "WMMA"}), 16 if slow else 8
-    cycles = instruction.cycles or 0
-    if instruction.narrow_cycles and not wide:
-        cycles = instruction.narrow_cycles[1]
+        return frozenset({"SWMMAC" if instruction.sparse else "WMMA"}), cycles
     if inner == "f64":
         return frozenset({"MFMA", "DGEMM", f"DGEMM{instruction.m}"}), cycles // 4
     return frozenset({"MFMA", "SGEMM" if inner == "f32" else "XDL"}), cycles // 4

@@ -41,6 +41,7 @@ class Instruction(Record):
         opcode: the opcode field; prefix_opcode: that of the first half of a 16-byte encoding; None if there is none.
         cycles: how long the instruction occupies the matrix unit; None if not known.
         narrow_cycles: (bits, cycles): the cycles if A and B both have at most so many bits; see `cycles_for`.
+        wait_cycles: (cycles, narrow_cycles) by which wait states count, where those are not the two above.
         valu_cycles: of `cycles`, how many can run VALU instructions; None if none can, or if that is unconfirmed.
         features: sparse, scale, cbsz, blgp, neg, opsel ...
         block_size: how many consecutive k one scale multiplies; 0 without scales.
@@ -67,6 +68,7 @@ class Instruction(Record):
     valu_cycles: int | None = None
     features: tuple[str, ...] = ()
     narrow_cycles: tuple[int, int] | None = None
+    wait_cycles: tuple[int, tuple[int, int] | None] | None = None
     block_size: int = 0
     prefix_opcode: int | None = None
     aliases: tuple[str, ...] = ()
