@@ -219,7 +219,8 @@ def encode(values: NDArray[Any], format: Format, vendor: str = "amd", signed: bo
     """
     if not format.is_float:
         return _encode_integers(values, format, signed)
-    values = np.asarray(values, np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        values = np.asarray(values, np.float64)
     if format.specials == "e8m0":
         return _encode_scales(values, format)
     return on_grid(round_to_format(values, format), format, vendor)
