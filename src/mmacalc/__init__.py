@@ -51,8 +51,8 @@ _HOMES = {
     "launch": "machine", "wait_states": "isa.hazards",
 }  # fmt: skip
 _PACKAGES = (
-    "arithmetic", "catalog", "cli", "cost", "diagnosis", "emulator", "errors", "families", "formats", "intrinsics",
-    "isa", "layout", "loads", "machine", "model", "present", "query", "rocwmma",
+    "arithmetic", "catalog", "cli", "cost", "diagnosis", "drawing", "emulator", "errors", "families", "formats",
+    "intrinsics", "isa", "layout", "loads", "machine", "model", "present", "query", "rocwmma",
 )  # fmt: skip
 
 # The methods of `mmacalc.model` whose code is in a higher layer.
@@ -61,6 +61,8 @@ FUNCTIONS.update(
     multiply="mmacalc.emulator:multiply",
     multiply_bits="mmacalc.emulator:multiply_bits",
     execute="mmacalc.emulator:execute",
+    draw_operand="mmacalc.drawing:draw_operand",
+    draw_instruction="mmacalc.drawing:draw_instruction",
 )
 
 

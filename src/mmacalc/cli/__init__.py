@@ -38,6 +38,7 @@ SUBCOMMANDS = {
     "compare": "set two instructions side by side, of any architectures",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "disassemble": "decode machine code: hexadecimal, raw bytes, or an ELF code object",
+    "draw": "draw which lane holds which element: in the terminal, as SVG, PNG or HTML",
     "estimate": "what a GEMM costs on an architecture, for every instruction that could do it",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
     "intrinsic": "show the clang builtin and the LLVM intrinsic of an instruction",

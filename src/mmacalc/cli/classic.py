@@ -116,15 +116,15 @@ def add_arguments(parser: Parser) -> None:
     short = (name for options in (NAMES, FLAGS, NUMBERS) for name, option in options.items() if option[0])
     parser.abbreviated = frozenset((*short, *spelt_out))
     for name, option in NAMES.items():
-        parser.add_argument(*_spellings(name, option[0]), metavar="NAME", help=option[1])
+        parser.add_argument(*spellings(name, option[0]), metavar="NAME", help=option[1])
     for name, flag in FLAGS.items():
-        parser.add_argument(*_spellings(name, flag[0]), action="store_true", help=flag[1])
+        parser.add_argument(*spellings(name, flag[0]), action="store_true", help=flag[1])
     for kind, numbers in ((whole_number, NUMBERS), (number_or_name, FORMAT_FIELDS)):
         for name, number in numbers.items():
-            parser.add_argument(*_spellings(name, number[0]), type=kind, metavar="#", default=0, help=number[1])
+            parser.add_argument(*spellings(name, number[0]), type=kind, metavar="#", default=0, help=number[1])
 
 
-def _spellings(name: str, short: str | None) -> tuple[str, ...]:
+def spellings(name: str, short: str | None) -> tuple[str, ...]:
     """The ways to write an option: short if it has one, with hyphens, with underscores."""
     long = dict.fromkeys(("--" + name.replace("_", "-"), "--" + name))
     return (short, *long) if short else tuple(long)
@@ -134,7 +134,7 @@ _MEANINGS = {
     spelling: (name, what)
     for what, options in (("flag", FLAGS), ("number", NUMBERS), ("format", FORMAT_FIELDS), ("name", NAMES))
     for name, (short, _) in options.items()
-    for spelling in _spellings(name, short)
+    for spelling in spellings(name, short)
 }
 _DEFAULTS = dict.fromkeys(NAMES) | dict.fromkeys(FLAGS, False) | dict.fromkeys((*NUMBERS, *FORMAT_FIELDS), 0)
 
@@ -185,7 +185,7 @@ def _only(options: Options, choices: Mapping[str, tuple[str | None, str]], what:
         return chosen[0]
     if not chosen:
         raise Error(f"no {what} was chosen; choose one of {flags}")
-    given = " and ".join(choices[name][0] or _spellings(name, None)[0] for name in chosen)
+    given = " and ".join(choices[name][0] or spellings(name, None)[0] for name in chosen)
     raise Error(f"{given} were given together; choose one {what} of {flags}")
 
 

@@ -15,13 +15,14 @@ from .operand import Operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from ..arithmetic.numerics import Numerics
+    from ..drawing import Drawing
     from ..formats import Format
 
 __all__ = ["Instruction"]
@@ -367,6 +368,42 @@ class Instruction(Record):
             Error: says which modifier, what it was given, and what it may be.
         """
         check_modifiers(self, wave, modifiers)
+
+    @arguments_checked
+    def draw(
+        self,
+        *,
+        wave: int | None = None,
+        style: str = "light",
+        color_by: str = "lane",
+        mark: Sequence[str] = (),
+        fold: bool = True,
+        **modifiers: int | str,
+    ) -> Drawing:
+        """A picture of the instruction: A at the left of D and B above it, as SVG, PNG, HTML or text.
+
+        Args:
+            wave, modifiers: as for `operand`.
+            style, color_by, mark, fold: as for `Operand.draw`; a marked element of D marks its row of A and its
+                column of B as well.
+
+        Raises:
+            Error: an option has no such value, or nobody specifies where the elements are (wmma.* of PTX).
+
+        >>> import mmacalc
+        >>> drawing = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").draw(style="dark", mark="D[3][9]")
+        >>> drawing.svg.startswith("<svg")
+        True
+        """
+        drawing: Drawing = higher_layer("draw_instruction")(
+            self, wave=wave, style=style, color_by=color_by, mark=mark, fold=fold, **modifiers
+        )
+        return drawing
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """What a notebook shows: the picture, where there is one."""
+        plain = {"text/plain": repr(self)}
+        return {**plain, "image/svg+xml": self.draw().svg} if self.register_operands else plain
 
     @property
     def numerics(self) -> Numerics:

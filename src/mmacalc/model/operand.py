@@ -6,16 +6,18 @@ from types import MappingProxyType
 
 from ..checks import arguments_checked
 from ..errors import Error
+from ..later import higher_layer
 from .location import Element, Location
 from .modifiers import require_int
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
 
+    from ..drawing import Drawing
     from ..families.base import Placement
     from ..formats import Format
     from ..layout import Layout
@@ -173,6 +175,43 @@ class Operand:
             result[name] = column
         result = result[..., 0] if result.shape[-1] == 1 else result
         return result[0] if self.shape[0] == 1 else result
+
+    @arguments_checked
+    def draw(
+        self,
+        *,
+        registers: bool = False,
+        style: str = "light",
+        color_by: str = "lane",
+        mark: Sequence[str] = (),
+        labels: bool = False,
+        fold: bool = True,
+    ) -> Drawing:
+        """A picture of the operand, as SVG, PNG, HTML or text; a notebook shows it.
+
+        Args:
+            registers: draw lanes down and registers across instead of rows and columns.
+            style: "light", "dark" or "print"; color_by: "lane", "register" or a digit of the pattern.
+            mark: an element to mark, such as "A[3][9]" or "A[3][9].B2", or several.
+            labels: name every cell's place, not every tile's lane.
+            fold: draw an ellipsis for repetitions where they leave too little room.
+
+        Raises:
+            Error: an option has no such value, or a marked element is outside.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> print(a.draw(mark="A[3][9]").text().splitlines()[-1])
+        A[3][9] is in lane 35 v0[31:16]
+        """
+        drawing: Drawing = higher_layer("draw_operand")(
+            self, registers=registers, style=style, color_by=color_by, mark=mark, labels=labels, fold=fold
+        )
+        return drawing
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """What a notebook shows: the picture."""
+        return {"text/plain": repr(self), "image/svg+xml": self.draw().svg}
 
     def steps(self, axis: str) -> list[tuple[int, int]]:
         """What each value of a coordinate adds to the lane and to the slot of an element."""

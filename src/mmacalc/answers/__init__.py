@@ -1,0 +1,1 @@
+"""Answers: one immutable object per question, computed without any text."""

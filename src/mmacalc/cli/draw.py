@@ -1,0 +1,102 @@
+"""Draw a layout: which lane holds which element, as a picture.
+
+    mmacalc draw -a gfx942 -i v_mfma_f32_32x32x8_f16                      A, B and D, in this terminal
+    mmacalc draw -a gfx942 -i v_mfma_f32_32x32x8_f16 -D -o d.svg          D alone, as a file: .svg, .png, .html or .txt
+    mmacalc draw -a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 -A --cbsz fp6 --registers --mark "A[3][37]"
+
+Neighbours that lie in one lane are one tile with one number, the lane. The strips at the edges are what each row and
+each column adds to the lane and to the register, so they are the whole layout, and the legend of the colours.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ..catalog import entry
+from ..errors import Error
+from . import command_parser
+from .classic import FIELDS, FORMAT_FIELDS, MATRICES, MATRIX_NAMES, spellings
+from .parser import number_or_name, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ..drawing import Drawing
+    from .parser import Parser
+
+WIDTH = 120  # characters, where nothing says how wide the terminal is
+
+
+def add_arguments(parser: Parser) -> None:
+    """The instruction, the operand, its modifiers, and how to draw."""
+    add = parser.add_argument
+    parser.add_common("architecture", "instruction", "wave")
+    for name, (short, text) in MATRICES.items():
+        add(*spellings(name, short), action="store_true", help=text.replace("query", "draw"))
+    add("--registers", action="store_true", help="draw its registers: lanes down, bits across, an element in each")
+    add("--labels", action="store_true", help="label every cell, not every tile")
+    add("--mark", action="append", default=[], metavar="ELEMENT", help="mark an element, such as A[3][9] or D[1][2].B4")
+    add("--style", default="light", metavar="NAME", help="light, dark, or print (no colour)")
+    add("--color-by", default="lane", metavar="WHAT", help="lane, register, or a digit of the pattern")
+    add("--no-fold", dest="fold", action="store_false", help="draw repetitions instead of an ellipsis")
+    add("-o", "--output", metavar="FILE", help="write FILE, by its end: .svg, .png (needs mmacalc[png]), .html, .txt")
+    add("--color", choices=("auto", "always", "never"), default="auto", help="colours in the terminal")
+    add("--width", type=whole_number, metavar="#", help="characters in a line of the terminal")
+    for kind, fields in ((whole_number, FIELDS), (number_or_name, FORMAT_FIELDS)):
+        for name, (_, text) in fields.items():
+            add(*spellings(name, None), type=kind, metavar="#", default=0, help=text)
+
+
+def run(options: Namespace) -> str:
+    """Draw, into a file or as text."""
+    drawing = _drawing(options)
+    if options.output:
+        drawing.save(options.output)
+        return ""
+    colour = options.color == "always" or (options.color == "auto" and _colourful())
+    text = drawing.text(colour=colour, width=options.width or _terminal_width())
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except (UnicodeEncodeError, AttributeError):
+        return text.replace("\N{MIDDLE DOT}", ".")
+    return text
+
+
+def arguments_drawing(arguments: list[str]) -> Drawing:
+    """The picture that a command line (without `mmacalc draw`) asks for.
+
+    >>> arguments_drawing(["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A"])
+    <picture: A of v_mfma_f32_16x16x16_f16, CDNA3>
+    """
+    return _drawing(command_parser("draw").parse_args(arguments))
+
+
+def _drawing(options: Namespace) -> Drawing:
+    instruction = entry(options.architecture).instruction(options.instruction)
+    given = {name: value for name in (*FIELDS, *FORMAT_FIELDS) if (value := getattr(options, name))}
+    look = {"style": options.style, "color_by": options.color_by, "mark": options.mark, "fold": options.fold}
+    chosen = [MATRIX_NAMES[name] for name in MATRICES if getattr(options, name)]
+    if len(chosen) > 1:
+        raise Error(f"{' and '.join(chosen)} were given together; choose one matrix, or none for all of them")
+    if chosen:
+        operand = instruction.operand(chosen[0], options.wavefront, **given)
+        return operand.draw(registers=options.registers, labels=options.labels, **look)
+    for name in ("registers", "labels"):
+        if getattr(options, name):
+            raise Error(f"--{name} goes with one matrix; choose it with -A, -B, -C, -D, -k, --scale-a or --scale-b")
+    return instruction.draw(wave=options.wavefront, **look, **given)
+
+
+def _colourful() -> bool:
+    """Whether the terminal shows colours, and its user wants them (https://no-color.org)."""
+    return sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _terminal_width() -> int:
+    if sys.stdout is None or not sys.stdout.isatty():
+        return WIDTH
+    from shutil import get_terminal_size
+
+    return get_terminal_size((WIDTH, 24)).columns
