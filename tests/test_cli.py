@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tabulate as tabulate_module
 from tabulate import tabulate
 
 from mmacalc.cli import answer
@@ -272,6 +273,12 @@ def test_bash_completes_architectures_instructions_and_options(tmp_path):
     assert done.stdout.splitlines()[1:3] == ["v_mfma_f64_16x16x4_f64", "--list-instructions"]
     assert done.stdout.splitlines()[0].split() == ["mi300", "mi300a", "mi300x"]
     assert done.stdout.splitlines()[3].split()[0].startswith("comp")
+
+
+@pytest.fixture(autouse=True)
+def tabulate_by_characters(monkeypatch):
+    """With wcwidth installed (IPython brings it), tabulate counts cells of several lines otherwise."""
+    monkeypatch.setattr(tabulate_module, "WIDE_CHARS_MODE", False)
 
 
 @pytest.mark.parametrize("style", ["grid", "github", "asciidoc"])
