@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mmacalc.isa.forms import forms
-from mmacalc.isa.operands import Register, constant_texts
+from mmacalc.isa.operands import constant_texts
+from mmacalc.isa.registers import RegisterRange
 from mmacalc.isa.targets import target
 
 TARGETS = (
@@ -81,7 +82,7 @@ def _operand(slot, count, shared, rng, mistakes):
         if rng.random() < 0.5:
             return rng.choice(CONSTANTS + WORDS)
     first = rng.randrange(0, 257 - min(count, 256), step) if file != "s" else 4 * rng.randrange(20)
-    return str(Register(file, first, count))
+    return str(RegisterRange(file, first, count))
 
 
 def random_code(form, rng, flips=0):

@@ -152,8 +152,8 @@ def test_an_object_is_decoded_for_its_own_target_and_refused_for_another(disasse
     assert "does not know (machine 0xfe)" in disassembled(unknown, "-a", "gfx942").err
     host[18:20] = b"\x3e\0"
     assert "of another processor" in disassembled(host, "-a", "gfx942").err
-    assert "no listing with the bytes" in disassembled(b"hello\n", "-a", "gfx942").err
-    assert "Give it with -a" in disassembled(b"BF810000\n").err
+    assert "no hexadecimal, no listing and no assembly" in disassembled(b"hello\n", "-a", "gfx942").err
+    assert "It names none; give one, such as -a gfx942" in disassembled(b"BF810000\n").err
 
 
 def test_a_generic_object_says_which_gpus_it_runs_on(disassembled):
@@ -172,6 +172,30 @@ def test_every_machine_number_is_llvms():
             assert object_for(target, "s_nop 0\n")[48] == number, target
         else:
             assert target in ("gfx940", "gfx941")
+
+
+ASSEMBLY = """
+    .amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+.set base, 4
+loop:  // twice
+    V_MFMA_F32_32X32X8F16 acc[0:15] v[base:base+1], v[6:7], 0 cbsz:0x1 ; one
+    s_cbranch_scc0 loop
+    s_endpgm
+"""
+
+
+def test_assembly_is_spelt_as_llvm_does(disassembled):
+    shown = [
+        '.amdgcn_target "amdgcn-amd-amdhsa--gfx942"', "loop:",
+        "v_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], 0 cbsz:1", "s_cbranch_scc0 loop", "s_endpgm",
+    ]  # fmt: skip
+    assert disassembled(ASSEMBLY.encode()).out.splitlines() == shown
+    assert answer(["disassemble", "-a", "gfx942", "v_mfma_f32_32x32x8f16 a[0:15] v[4:5] v[6:7] 0"]).out == (
+        "v_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], 0\n"
+    )
+    assert "is for gfx942, not for gfx950" in disassembled(ASSEMBLY.encode(), "-a", "gfx950").err
+    wrong = disassembled(b"s_nop 0\nv_mfma_f32_32x32x8f61 v0, v1, v2, v3\n", "-a", "gfx942").err
+    assert "line 2: CDNA3 (gfx942) has no matrix instruction 'v_mfma_f32_32x32x8f61'. Did you mean" in wrong
 
 
 def test_every_executable_section_is_decoded_under_its_name(disassembled):
@@ -239,9 +263,9 @@ def test_a_damaged_elf_object_is_a_clear_error(content):
 @pytest.mark.parametrize(
     ("argv", "part"),
     [
-        (["disassemble", "-a", "gfx942", "no/such/file"], "is neither a file nor hexadecimal"),
+        (["disassemble", "-a", "gfx942", "no/such/file"], "is no file, no hexadecimal and no assembly"),
         (["disassemble", "-a", "gfx942", "00ff"], "a multiple of 4"),
-        (["disassemble", "-a", "gfx942", ""], "has no code"),
+        (["disassemble", "-a", "gfx942", ""], "it is empty"),
         (["disassemble", "-a", "gfx999", "00000000"], "unknown architecture 'gfx999'"),
         (["disassemble", "-a", "gfx942", "-w", "32", "00000000"], "has no wave size 32"),
         (["assemble", "-a", "gfx942", "v_mfma_f32_16x16x4_f32"], "D is missing"),
@@ -257,7 +281,7 @@ def test_what_cannot_be_answered_is_one_clear_line_and_status_2(argv, part):
 
 
 def test_hexadecimal_of_either_order_is_the_same_code():
-    assert read_hexadecimal("0081ccd310250204", "x") == read_hexadecimal("0xd3cc8100 0x04022510", "x") == CODE
+    assert read_hexadecimal("0081ccd310250204") == read_hexadecimal("0xd3cc8100 0x04022510") == CODE
 
 
 def test_intrinsic_shows_the_prototype_with_its_immediates_and_the_declaration():

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import re
+import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mmacalc
 from mmacalc.cli import answer
-from mmacalc.isa.hazard_rules import ARCHITECTURES, BOOKS
-from mmacalc.isa.lint import lint
-from mmacalc.isa.listing import read_listing, spans
+from mmacalc.isa.dependencies import DEPENDENCIES
+from mmacalc.isa.hazard_tables import ARCHITECTURES, TABLES
+from mmacalc.isa.lint import lint as report_of
+from mmacalc.isa.reader import read_line, read_listing, vector_registers
+from mmacalc.isa.recognizer import recognizer_for
+from mmacalc.isa.register_use import entry_of, register_use
+
+
+def lint(text, arch):
+    """The findings alone."""
+    return report_of(text, arch).findings
+
 
 # A gfx950 instruction of each class and length, D in v[0:...], inputs apart from it.
 FIRST = {
@@ -118,10 +129,10 @@ def test_case_aliases_and_suffixes_make_no_difference():
 def test_only_valu_instructions_fill_the_wait_states_of_wmma():
     first, second = "v_wmma_i32_16x16x64_iu8 v[0:7], v[8:15], v[16:23], v[0:7]", "v_mov_b32 v30, v0"
     wait = mmacalc.wait_states(first, second, "gfx1250")
-    assert (wait.states, wait.unit, wait.guide, wait.mend) == (8, "v_nop", None, ("v_nop",) * 8)
+    assert (wait.states, wait.unit, wait.guide, wait.nops) == (8, "v_nop", None, ("v_nop",) * 8)
     filler = ["s_nop 7"] * 3 + ["v_add_f32 v40, v41, v42"] * 3 + ["s_mov_b32 s0, 0"]
     [found] = lint("\n".join([first, *filler, second]), "gfx1250")
-    assert (found.given, found.missing, found.mend) == (3, 5, ("v_nop",) * 5)
+    assert (found.elapsed, found.missing, found.nops) == (3, 5, ("v_nop",) * 5)
 
 
 def test_a_scale_prefix_only_reads_and_an_instruction_without_a_source_is_refused():
@@ -135,14 +146,12 @@ def test_a_scale_prefix_only_reads_and_an_instruction_without_a_source_is_refuse
 
 
 def test_every_row_is_well_formed():
-    from mmacalc.isa.hazards import DEPENDENCIES, judge_of
-
     for name in ARCHITECTURES:
-        assert judge_of(name).most <= 20
-    for book in BOOKS.values():
-        for row in book.rows:
+        assert recognizer_for(name).longest <= 20
+    for table in TABLES.values():
+        for row in table.rows:
             assert row[2] in DEPENDENCIES
-            assert not isinstance(row[3], tuple) or len(row[3]) == len(book.lengths)
+            assert not isinstance(row[3], tuple) or len(row[3]) == len(table.lengths)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +164,9 @@ def test_every_row_is_well_formed():
         ("v_mfma_f32_32x32x8_f16 v[0:15], v[16:17]", "s_nop 0", "gfx942", "takes D, A, B and C"),
         ("v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[16:23], v[24:31], v[0:15] cbsz:7", "s_nop 0", "gfx950", "got '7'"),
         ("s_nop 0", "s_nop 0", "gfx9000", "unknown architecture"),
+        ("v_mov_b32 v[\u00b2:3], v1", "s_nop 0", "gfx942", "is no vector register"),
+        ("v_mov_b32 v[x], v1", "s_nop 0", "gfx942", "'v[x]' in 'v_mov_b32 v[x], v1' is no vector register"),
+        (f"v_mov_b32 v{'9' * 5000}, v0", "s_nop 0", "gfx942", "the last are v1023, a255"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_reason(first, second, arch, words):
@@ -166,7 +178,7 @@ def test_what_cannot_be_read_is_refused_with_a_reason(first, second, arch, words
 def test_no_text_breaks_the_reader(text):
     for statement in read_listing(text).statements:
         for operand in statement.operands:
-            spans(operand)
+            vector_registers(operand)
     with contextlib.suppress(mmacalc.Error):
         lint(text, "gfx942")
 
@@ -197,11 +209,11 @@ def test_a_clean_listing_has_no_findings(filler):
 def test_a_finding_has_its_line_the_rule_and_what_mends_it_and_mends_what_follows():
     text = f"kernel:\n\t{MFMA} // why\n\ts_nop 3 ; wait\n\t{READ}\n\tv_mov_b32 v21, v1\n\tv_mov_b32 v22, v2\n"
     found = lint(text, "gfx942")
-    assert [(one.line, one.first_line, one.given, one.missing, one.mend) for one in found] == [
+    assert [(one.line, one.first_line, one.elapsed, one.missing, one.nops) for one in found] == [
         (4, 2, 4, 7, ("s_nop 6",)), (5, 2, 5, 6, ()), (6, 2, 6, 5, ()),
     ]  # fmt: skip
     assert found[0].wait.states == 11
-    mended = text.replace(f"\t{READ}", f"\t{found[0].mend[0]}\n\t{READ}")
+    mended = text.replace(f"\t{READ}", f"\t{found[0].nops[0]}\n\t{READ}")
     assert lint(mended, "gfx942") == ()
 
 
@@ -255,6 +267,28 @@ Disassembly of section .text:
     assert lines_of(text) == [(7, 10)]
 
 
+def test_a_symbol_has_the_value_that_it_has_where_it_stands():
+    again = f".set base, 100\nv_mov_b32 v200, v[base]\n.set base, 0\n{MFMA}\nv_mov_b32 v200, v[base]"
+    assert lines_of(again) == [(5, 11)]
+    assert lines_of(f".set base, 0\n{MFMA}\n.set base, nobody_knows\nv_mov_b32 v200, v[base]") == []
+    assert lines_of(f"n = 9\n{MFMA}\ns_nop n\n{READ}") == [(4, 1)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "v_mov_b32 v[\u00b2:3], v1", ".set x, \u00b20", "s_branch \u00b2 // 000000001900: BF820000", "v[0:1<<20000]",
+        f"v_mov_b32 v{'9' * 5000}, v0", ".set x, 3\n" + ".set x, x*x\n" * 40, ".set x, 1<<30000000000",
+        "/*" * 100_000, f"x {'v[' * 100_000}", f"v_mov_b32 {' ' * 100_000}v0 [", f".set x, {'(' * 5000}1",
+        "v_mov_b32 v[1if]", "s_nop 1<<64", "s_nop", "::", "a::b", "x: y: z:", '.asciz "/*"', "; /*", "// /*", "#/*",
+    ],
+)  # fmt: skip
+def test_no_text_is_too_much_for_the_reader(text):
+    assert lines_of(f"{MFMA}\n{READ}\n{text}\n")[0] == (2, 11)
+    if not text.startswith("/*"):  # a comment without an end swallows the rest
+        assert lines_of(f"{text}\n{MFMA}\n{READ}\n")[-1] == (text.count("\n") + 3, 11)
+
+
 def test_unknown_mnemonics_are_read_by_the_general_rule():
     assert lines_of(f"{MFMA}\nv_brand_new_b32 v30, v0") == [(2, 11)]
     assert lines_of(f"{MFMA}\n_v_add_co_u32 v30, vcc, v0, v1") == [(2, 11)]
@@ -264,6 +298,88 @@ def test_unknown_mnemonics_are_read_by_the_general_rule():
 def test_a_matrix_instruction_that_the_architecture_lacks_is_an_error_with_its_line():
     with pytest.raises(mmacalc.Error, match=r"^line 3: CDNA2 has no instruction"):
         lint("\n\nv_mfma_f32_16x16x8_xf32 v[0:3], v[4:5], v[6:7], v[0:3]", "gfx90a")
+
+
+# --- every path of a random listing, one by one ---
+
+
+@st.composite
+def branching_listings(draw):
+    """(target, listing): few registers, so that much depends on much; branches to any statement."""
+    target = draw(st.sampled_from(["gfx90a", "gfx942", "gfx950", "gfx908", "gfx1250"]))
+    d, other = ("a", "v") if target == "gfx908" else ("v", "v")
+    even, register = st.integers(0, 5).map(lambda n: 2 * n), st.integers(0, 12)
+    lines = []
+    for _ in range(draw(st.integers(2, 14))):
+        first, a, b, r, s = draw(even), draw(even), draw(even), draw(register), draw(register)
+        wmma = "v_wmma_f32_16x16x32_f16 v[{0}:{1}], v[{2}:{3}], v[{4}:{5}], v[{0}:{1}]"
+        mfma = "v_mfma_f32_4x4x4f16 {6}[{0}:{7}], v[{2}:{8}], v[{4}:{9}], {6}[{0}:{7}]"
+        matrix = wmma if target == "gfx1250" else mfma
+        matrix = matrix.format(first, first + 7, a, a + 7, b, b + 7, d, first + 3, a + 1, b + 1)
+        plain = [f"v_mov_b32 v{r}, v{s}", f"global_store_dword v[40:41], {other}{r}, off", "s_nop 1", "v_nop"]
+        special = {
+            "gfx908": [f"v_accvgpr_read_b32 v{r}, a{s}", f"v_accvgpr_write_b32 a{r}, v{s}"],
+            "gfx1250": [f"v_exp_f32 v{r}, v{s}"],
+        }.get(target, [f"v_dot4_i32_i8 v{r}, v{s}, v{a}, v{b}", f"v_cmpx_eq_u32_e32 v{r}, v40"])
+        double = f"v_mfma_f64_4x4x4f64 v[{first}:{first + 1}], v[{a}:{a + 1}], v[{b}:{b + 1}], 0"
+        special += [double] if target in ("gfx90a", "gfx942", "gfx950") else []
+        branch = f"{draw(st.sampled_from(['s_branch', 's_cbranch_scc0']))} L{draw(st.integers(0, 13))}"
+        lines.append(draw(st.sampled_from([matrix, matrix, *plain, *special, branch, branch])))
+    return target, "".join(f"L{at}: {line}\n" for at, line in enumerate(lines))
+
+
+def missing_by_hand(target, text):
+    """Line -> missing wait states, by walking every path from every instruction, with `register_use` and the rules."""
+    lines = [line.split(": ")[1] for line in text.splitlines()]
+    rules = recognizer_for(mmacalc.instructions(target)[0].arch)
+    uses = [register_use(read_line(line), entry_of(target)) for line in lines]
+
+    def following(at):
+        where = int(lines[at].split("L")[1]) if "branch" in lines[at] else len(lines)
+        return {where} if lines[at].startswith("s_branch") else {where, at + 1} if "branch" in lines[at] else {at + 1}
+
+    worst = {}
+    for first, use in enumerate(uses):
+        work, seen = [(at, 0, frozenset()) for at in following(first)], set()
+        while work:
+            at, elapsed, passed = step = work.pop()
+            if at >= len(lines) or step in seen or elapsed >= rules.longest:
+                continue
+            seen.add(step)
+            missing = rules.states(use, uses[at], passed) - elapsed
+            worst[at + 1] = max(worst.get(at + 1, 0), missing)
+            later = elapsed + rules.states_provided(uses[at]), passed | uses[at].kinds
+            work += [(place, *later) for place in following(at)]
+    return {line: missing for line, missing in worst.items() if missing > 0}
+
+
+@settings(max_examples=150, deadline=None)
+@given(branching_listings())
+def test_lint_finds_what_walking_every_path_finds_and_its_nops_are_enough(given_listing):
+    target, text = given_listing
+    found = lint(text, target)
+    assert {one.line: one.missing for one in found} == missing_by_hand(target, text)
+    lines = text.splitlines()
+    for one in found:
+        label, line = lines[one.line - 1].split(": ")
+        lines[one.line - 1] = "\n".join([f"{label}:", *one.nops, line])
+    assert lint("\n".join(lines), target) == ()
+
+
+def test_many_blocks_with_branches_across_take_no_longer_than_their_number():
+    def blocks(count):
+        chance = random.Random(4)
+        for at in range(count):
+            d = 4 * chance.randrange(32)
+            yield f"L{at}: v_mfma_f32_32x32x8_f16 v[{d}:{d + 15}], v[200:201], v[202:203], v[{d}:{d + 15}]"
+            yield f"v_mov_b32 v{chance.randrange(200)}, v210\ns_cbranch_scc0 L{chance.randrange(count)}"
+
+    start = time.process_time()
+    assert lint("\n".join(blocks(400)), "gfx942")
+    assert time.process_time() - start < 0.5  # 0.05 s; it took 9 s when every pair of blocks was visited
+    start = time.process_time()
+    assert lint("\n".join(blocks(4000)), "gfx942")
+    assert time.process_time() - start < 5
 
 
 # --- the command line ---
@@ -283,9 +399,10 @@ def test_lint_has_status_1_for_findings_0_for_none_and_2_for_bad_input(tmp_path)
     assert answer(["lint", "-a", "gfx942", str(tmp_path / "none.s")]).status == 2
 
 
-def test_a_dual_instruction_without_halves_is_refused():
-    with pytest.raises(mmacalc.Error, match="joins no instructions"):
-        lint(":: ::", "gfx942")
+@pytest.mark.parametrize("text", [":: ::", "", "<html>\n", "int main() {}", "MACRO v0, v1\n.set x, 1"])
+def test_a_text_without_an_instruction_is_refused(text):
+    with pytest.raises(mmacalc.Error, match="has no AMD instruction"):
+        lint(text, "gfx942")
 
 
 def test_what_lint_has_not_read_is_not_called_clean(tmp_path):
@@ -296,6 +413,34 @@ def test_what_lint_has_not_read_is_not_called_clean(tmp_path):
     assert "llvm-objdump -d" in found.err
     given.write_text("s_endpgm\n")
     assert "no matrix instruction in it" in answer(["lint", "-a", "gfx942", str(given)]).out
+
+
+def test_the_target_comes_from_the_listing_and_may_not_contradict_the_option(tmp_path):
+    listing = tmp_path / "kernel.s"
+    named = '\t.amdgcn_target "amdgcn-amd-amdhsa--{}:sramecc+:xnack-"\n' + f"{MFMA}\n{READ}\n"
+    listing.write_text(named.format("gfx942"))
+    assert answer(["lint", str(listing)]).out == answer(["lint", "-a", "MI300X", str(listing)]).out
+    assert "the listing is for gfx942, not for gfx950" in answer(["lint", "-a", "gfx950", str(listing)]).err
+    listing.write_text(named.format("gfx9-4-generic"))
+    assert (
+        "generic target gfx9-4-generic, which runs on gfx942, gfx950; give one of them"
+        in answer(["lint", str(listing)]).err
+    )
+    assert answer(["lint", "-a", "gfx950", str(listing)]).status == 1
+    assert "not for gfx90a" in answer(["lint", "-a", "gfx90a", str(listing)]).err
+    listing.write_text(f"{MFMA}\n")
+    assert "which architecture is the listing for?" in answer(["lint", str(listing)]).err
+    listing.write_text(named.format("gfx942") + named.format("gfx950"))
+    assert "the listing names several targets, gfx942, gfx950" in answer(["lint", str(listing)]).err
+
+
+def test_a_file_that_is_no_listing_is_refused(tmp_path):
+    given = tmp_path / "kernel.s"
+    for content, message in (("", "is empty"), ("<html>\n", "no AMD instruction"), ("a\0b", "is not a text file")):
+        given.write_text(content)
+        found = answer(["lint", "-a", "gfx942", str(given)])
+        assert (found.status, found.out) == (2, "")
+        assert message in found.err
 
 
 def test_waits_prints_both_sources_and_the_nops():

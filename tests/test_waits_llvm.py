@@ -14,7 +14,7 @@ import pytest
 
 import mmacalc
 from llvm_mc import tool
-from mmacalc.isa.listing import read_line, spans
+from mmacalc.isa.reader import read_line, vector_registers
 
 GOLDEN = sorted((Path(__file__).parent / "data" / "llvm").glob("hazards_*.tsv.gz"))
 MFMA, WMMA = ("gfx908", "gfx90a", "gfx942", "gfx950"), ("gfx1100", "gfx1151", "gfx1200", "gfx1250", "gfx1251")
@@ -151,6 +151,8 @@ SIMPLE = {  # mnemonic -> MIR; {0} is the first operand's registers
     "flat_store_dword": "FLAT_STORE_DWORD {0}, {1}, 0, 0, implicit $exec, implicit $flat_scr",
     "buffer_store_dword": "BUFFER_STORE_DWORD_OFFSET {0}, $sgpr0_sgpr1_sgpr2_sgpr3, 0, 0, 0, 0, implicit $exec",
     "ds_write_b32": "DS_WRITE_B32_gfx9 {0}, {1}, 0, 0, implicit $exec",
+    "v_permlane16_swap_b32": "{0}, {1} = V_PERMLANE16_SWAP_B32_e32 {0}, {1}, implicit $exec",
+    "v_permlane32_swap_b32": "{0}, {1} = V_PERMLANE32_SWAP_B32_e32 {0}, {1}, implicit $exec",
     "ds_read_b32": "{0} = DS_READ_B32_gfx9 {1}, 0, 0, implicit $exec",
     "exp": "EXP 12, {1}, {1}, {1}, {1}, -1, 0, 15, implicit $exec",
     "s_mov_b32": "$sgpr8 = S_MOV_B32 0",
@@ -159,8 +161,9 @@ SIMPLE = {  # mnemonic -> MIR; {0} is the first operand's registers
 
 def mir(text: str, target: str) -> str:
     statement = read_line(text)
-    names = ["_".join(f"{'$vgpr' if s.file == 'v' else '$agpr'}{s.first + n}" for s in spans(o) for n in range(s.count))
-             for o in statement.operands]  # fmt: skip
+    names = ["_".join(f"{'$vgpr' if r.file == 'v' else '$agpr'}{r.first + n}"
+                      for r in vector_registers(operand) for n in range(r.count))
+             for operand in statement.operands]  # fmt: skip
     names = [name.replace("_$", "_").replace("$", "$", 1) for name in names]
     if statement.mnemonic in SIMPLE:
         return SIMPLE[statement.mnemonic].format(*names)
@@ -300,12 +303,12 @@ def test_llc_inserts_what_we_say_around_every_matrix_instruction(target):
 
 def representatives(target):
     """One matrix instruction of every kind, length and size of D."""
-    from mmacalc.isa.access import access, entry_of
+    from mmacalc.isa.register_use import entry_of, register_use
 
     found = {}
     for inst in known(target):
         for codes in codes_of(inst):
-            one = access(read_line(line(inst, codes=codes)), entry_of(target))
+            one = register_use(read_line(line(inst, codes=codes)), entry_of(target))
             found.setdefault(
                 (one.kinds, one.passes, one.writes[0].count, inst.sparse, "scale" in inst.features), (inst, codes)
             )
@@ -346,7 +349,11 @@ SPECIAL = {  # the other kinds of instruction that rules name
         "v_cmpx_eq_u32_e32 v240, v241",
     ),
 }  # fmt: skip
-SPECIAL["gfx942"] = SPECIAL["gfx950"] = SPECIAL["gfx90a"]
+SPECIAL["gfx942"] = SPECIAL["gfx90a"]
+SPECIAL["gfx950"] = (
+    *SPECIAL["gfx90a"], "v_permlane16_swap_b32 v0, v64", "v_permlane32_swap_b32 v64, v0",
+    "v_cmpx_eq_u32_e32 v240, v241",
+)  # fmt: skip
 SPECIAL["gfx1200"] = SPECIAL["gfx1250"]
 
 
@@ -359,7 +366,7 @@ def test_llc_inserts_what_we_say_between_instructions_of_other_kinds(target):
 
 def ours_to_judge(first, second):
     """Not LLVM's hazards without a matrix or dot instruction or AccVGPR: those of SGPRs and transcendental results."""
-    ours = first.startswith(("v_dot", "v_accvgpr")) or second.startswith(("v_dot", "v_accvgpr", "v_fma"))
+    ours = first.startswith(("v_dot", "v_accvgpr")) or second.startswith(("v_dot", "v_accvgpr", "v_fma", "v_perm"))
     return ours and not first.startswith("v_exp")
 
 
@@ -402,16 +409,15 @@ def test_lint_asks_for_the_nops_that_llc_inserts_into_a_listing(target):
     listings = [random_listing(target, chance) for _ in range(100)]
     wrong = []
     for lines, inserted in zip(listings, llc(target, listings)):
-        ours = {
-            one.line: sum(mend_states(nop) for nop in one.mend) for one in lint("\n".join(lines), target) if one.mend
-        }
+        findings = lint("\n".join(lines), target).findings
+        ours = {one.line: sum(states_of(nop) for nop in one.nops) for one in findings if one.nops}
         theirs = {number: states(nops) for number, nops in enumerate(inserted, 1) if nops}
         if ours != theirs:
             wrong.append((lines, ours, theirs))
     assert not wrong, (len(wrong), wrong[:2])
 
 
-def mend_states(nop):
+def states_of(nop):
     return int(nop.split()[1]) + 1 if nop.startswith("s_nop") else 1
 
 
@@ -468,10 +474,10 @@ def test_what_clang_emits_is_clean_and_without_its_nops_is_not_until_mended(targ
     ]
     done = subprocess.run(command, input=KERNEL, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert lint(done.stdout, target) == ()
+    assert lint(done.stdout, target).findings == ()
     lines = ["" if re.match(r"\s*[sv]_nop", text) else text for text in done.stdout.splitlines()]
-    found = lint("\n".join(lines), target)
+    found = lint("\n".join(lines), target).findings
     assert found or target == "gfx1100"  # whose D never is the next A or B without a conversion between
     for one in found:
-        lines[one.line - 1] = "\n".join([*one.mend, lines[one.line - 1]])
-    assert lint("\n".join(lines), target) == ()
+        lines[one.line - 1] = "\n".join([*one.nops, lines[one.line - 1]])
+    assert lint("\n".join(lines), target).findings == ()

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .errors import Error as Error
     from .isa.assembler import assemble as assemble
     from .isa.disassembler import disassemble as disassemble
-    from .isa.hazards import WaitStates as WaitStates
-    from .isa.hazards import wait_states as wait_states
+    from .isa.recognizer import WaitStates as WaitStates
+    from .isa.recognizer import wait_states as wait_states
     from .layout import Layout as Layout
     from .machine import launch as launch
     from .model import Architecture as Architecture
@@ -45,10 +45,10 @@ __all__ = [
 # Where each public name is defined, and the packages that are public under their own names.
 _HOMES = {
     "Architecture": "model", "Element": "model", "Error": "errors", "Instruction": "model", "Layout": "layout",
-    "Location": "model", "Operand": "model", "Product": "model", "WaitStates": "isa.hazards",
+    "Location": "model", "Operand": "model", "Product": "model", "WaitStates": "isa.recognizer",
     "architecture": "catalog", "architectures": "catalog", "assemble": "isa.assembler",
     "disassemble": "isa.disassembler", "find": "query", "instruction": "catalog", "instructions": "catalog",
-    "launch": "machine", "wait_states": "isa.hazards",
+    "launch": "machine", "wait_states": "isa.recognizer",
 }  # fmt: skip
 _PACKAGES = (
     "arithmetic", "catalog", "cli", "cost", "diagnosis", "drawing", "emulator", "errors", "families", "formats",

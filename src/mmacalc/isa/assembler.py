@@ -5,19 +5,20 @@ from __future__ import annotations
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from .forms import Form, chosen_formats, forms, spellings
-from .operands import Register
-from .syntax import Line, statements
+from .reader import Reader
+from .registers import RegisterRange
 from .targets import target
+from .tokens import TokenStream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .modifiers import Modifier
-    from .operands import Constant, Name
+    from .operands import Constant, Symbol
     from .targets import Target
 
-__all__ = ["Assembled", "assemble", "assemble_lines"]
+__all__ = ["Assembled", "assemble", "assemble_lines", "statement"]
 
 
 @arguments_checked
@@ -62,26 +63,32 @@ class Assembled:
 
 def assemble_lines(text: str, arch: str, wave: int | None = None) -> list[Assembled]:
     """Every statement of a text, assembled: as `assemble`, with what the bytes were made of."""
-    where, lines = target(arch, wave), statements(text)
-    if not lines:
-        raise Error("there is nothing to assemble: the text has no instruction")
+    where, reader = target(arch, wave), Reader(text)
     result = []
-    for number, statement in lines:
+    for number, line in reader.statements(strict=True):
         try:
-            result.append(_statement(statement, where))
+            result.append(statement(TokenStream(line, reader.symbols), where))
         except Error as error:
             if "\n" in text.strip():
                 raise Error(f"line {number}: {error}") from None
             raise
+    if not result:
+        raise Error("there is nothing to assemble: the text has no instruction")
     return result
 
 
-def _statement(text: str, where: Target) -> Assembled:
-    line = Line(text)
+def statement(line: TokenStream, where: Target) -> Assembled:
+    """One statement, assembled.
+
+    Raises:
+        Error: as `assemble`.
+    """
     mnemonic = line.word()
     if mnemonic == ".long":
         return Assembled(None, _long(line))
-    form = _find(mnemonic, where, text)
+    if mnemonic.startswith("."):
+        raise Error(f"the directive {mnemonic} is not taken; .long and .set are")
+    form = _find(mnemonic, where, line.text)
     given = _operands(line, form)
     chosen = _modifiers(line, form)
     values = dict(form.fixed)
@@ -98,14 +105,14 @@ def _statement(text: str, where: Target) -> Assembled:
         if slot.bank:
             field, bit = slot.bank
             values[field] = values.get(field, 0) | bank << bit
-            if isinstance(operand, Register):
+            if isinstance(operand, RegisterRange):
                 banks.setdefault(field, set()).add(operand.file)
     _check_together(form, dict(zip((slot.name for slot in form.slots), given)), banks)
     word = form.encoding.encode(values)
     return Assembled(form, word.to_bytes(form.encoding.size, "little"))
 
 
-def _long(line: Line) -> bytes:
+def _long(line: TokenStream) -> bytes:
     words = [line.integer(".long")]
     while line.take(","):
         words.append(line.integer(".long"))
@@ -125,8 +132,8 @@ def _find(mnemonic: str, where: Target, text: str) -> Form:
     raise Error(f"{title} has no matrix instruction '{mnemonic}'.{hint} `mmacalc -a {where.name} -L` lists them all.")
 
 
-def _operands(line: Line, form: Form) -> list[Register | Constant | Name]:
-    given: list[Register | Constant | Name] = []
+def _operands(line: TokenStream, form: Form) -> list[RegisterRange | Constant | Symbol]:
+    given: list[RegisterRange | Constant | Symbol] = []
     titles = ", ".join(slot.name for slot in form.slots)
     for slot in form.slots:
         if given:
@@ -137,7 +144,7 @@ def _operands(line: Line, form: Form) -> list[Register | Constant | Name]:
     return given
 
 
-def _modifiers(line: Line, form: Form) -> dict[str, int]:
+def _modifiers(line: TokenStream, form: Form) -> dict[str, int]:
     chosen: dict[str, int] = {}
     left = list(form.modifiers)
     names = [modifier.name for modifier in form.modifiers]
@@ -162,7 +169,7 @@ def _modifiers(line: Line, form: Form) -> dict[str, int]:
         chosen[text] = 0 if negated else modifier.checked(_value(line, modifier, form), form.name)
 
 
-def _value(line: Line, modifier: Modifier, form: Form) -> int:
+def _value(line: TokenStream, modifier: Modifier, form: Form) -> int:
     if modifier.kind == "flag":
         return 1
     where = f"{modifier.name} of {form.name}"
@@ -177,7 +184,7 @@ def _value(line: Line, modifier: Modifier, form: Form) -> int:
     return line.integer(where)
 
 
-def _bits(line: Line, where: str) -> int:
+def _bits(line: TokenStream, where: str) -> int:
     line.expect("[", where)
     value = count = 0
     while True:
@@ -191,9 +198,9 @@ def _bits(line: Line, where: str) -> int:
             return value
 
 
-def _other_wave(form: Form, name: str, operand: Register | Constant | Name, where: Target) -> str:
+def _other_wave(form: Form, name: str, operand: RegisterRange | Constant | Symbol, where: Target) -> str:
     """What to add to a message when the operand has the size that the other wave size needs."""
-    if not isinstance(operand, Register):
+    if not isinstance(operand, RegisterRange):
         return ""
     for wave in where.entry.architecture.waves:
         other = forms(where._replace(wave=wave)).get(form.name) if wave != where.wave else None
@@ -203,20 +210,22 @@ def _other_wave(form: Form, name: str, operand: Register | Constant | Name, wher
     return ""
 
 
-def _check_count(form: Form, name: str, operand: Register | Constant | Name, values: Mapping[str, int]) -> None:
+def _check_count(form: Form, name: str, operand: RegisterRange | Constant | Symbol, values: Mapping[str, int]) -> None:
     """Say of an operand whose count a field chooses which field it was."""
     slot = form.slot(name)
-    if slot is None or isinstance(slot.registers, int) or not isinstance(operand, Register):
+    if slot is None or isinstance(slot.registers, int) or not isinstance(operand, RegisterRange):
         return
     field, needed = slot.registers[0], slot.count(values)
     if operand.file in slot.files and operand.count != needed:
         modifier = next(one for one in form.modifiers if one.field == field)
         chosen = (modifier.text(values[field]) or "").strip() or f"{modifier.name}:{values[field]}"
-        example = Register(operand.file, min(operand.first & ~1, 256 - needed), needed)
+        example = RegisterRange(operand.file, min(operand.first & ~1, 256 - needed), needed)
         raise Error(f"{name} of {form.name} takes {needed} registers under {chosen}: {example}; got {operand}")
 
 
-def _check_together(form: Form, given: Mapping[str, Register | Constant | Name], banks: Mapping[str, set[str]]) -> None:
+def _check_together(
+    form: Form, given: Mapping[str, RegisterRange | Constant | Symbol], banks: Mapping[str, set[str]]
+) -> None:
     """What LLVM asks of operands together: C and D in one file, not partly overlapping; few scalar registers."""
     d, c = given.get("D"), given.get("C")
     if len(banks.get("ACC_CD", ())) > 1:
@@ -224,8 +233,8 @@ def _check_together(form: Form, given: Mapping[str, Register | Constant | Name],
     # LLVM checks results of more than four registers, but not those of f8f6f4.
     inst = form.instruction
     checked = inst is not None and inst.architecture.layout == "mfma" and not chosen_formats(inst)
-    overlaps = isinstance(c, Register) and isinstance(d, Register) and 0 < abs(c.first - d.first) < d.count
-    if checked and overlaps and isinstance(d, Register) and d.count > 4:
+    overlaps = isinstance(c, RegisterRange) and isinstance(d, RegisterRange) and 0 < abs(c.first - d.first) < d.count
+    if checked and overlaps and isinstance(d, RegisterRange) and d.count > 4:
         raise Error(f"C of {form.name} is D itself or shares no register with it; got D {d} and C {c}")
     if form.scalar_limit is not None:
         words = {word for slot in form.slots for word in slot.specials}

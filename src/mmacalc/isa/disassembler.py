@@ -1,7 +1,7 @@
-"""The disassembler: bytes in, the text that LLVM prints out, and `.long` for whatever is no matrix instruction.
+"""The disassembler: bytes in, the text that LLVM prints out, and everything else as `.long`.
 
-Each form is compiled into a `Reader`: a mask and a value that its words must match, one table of texts per operand,
-and the printed modifiers remembered by their bits. Decoding an instruction is then a few look-ups.
+Each form is compiled into a `FormDecoder`: a mask and a value that its words must match, one table of texts per
+operand, and the printed modifiers remembered by their bits. Decoding an instruction is then a few look-ups.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from functools import cache
 
 from ..checks import arguments_checked
 from ..errors import Error
-from .forms import Form, forms
+from .assembler import statement
+from .forms import Form, forms, spellings
 from .lengths import words_of
+from .reader import MATRIX, Reader
 from .targets import target
+from .tokens import TokenStream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from .operands import Slot
     from .targets import Target
 
-__all__ = ["disassemble", "instructions"]
+__all__ = ["disassemble", "instructions", "respelled"]
 
 
 @arguments_checked
@@ -52,23 +55,49 @@ def instructions(code: bytes, arch: str, wave: int | None = None) -> list[tuple[
     if len(code) % 4:
         raise Error(f"the code has {len(code)} bytes; instructions are whole 32-bit words, so a multiple of 4")
     where = target(arch, wave)
-    readers = _readers(where)
+    decoders = _decoders(where)
     words = memoryview(bytes(code)).cast("I") if _LITTLE else _swapped(code)
     found, at, end = [], 0, len(words)
     while at < end:
         key, length, text = words[at] >> 16, 0, None
-        for reader in readers.get(key, ()):
-            length, text = reader.read(words, at, end)
+        for decoder in decoders.get(key, ()):
+            length, text = decoder.read(words, at, end)
             if length:
                 break
         if text is not None:
             found.append((at, text))
         else:
             # Bits that no form has are data to LLVM, which goes on at the next word.
-            length = length or (1 if key in readers else words_of(where.generation.name, words, at, end))
+            length = length or (1 if key in decoders else words_of(where.generation.name, words, at, end))
             found += [(at + i, f".long 0x{words[at + i]:08x}") for i in range(length)]
         at += length
     return found
+
+
+def respelled(text: str, arch: str, wave: int | None = None) -> list[str]:
+    """The lines of assembly, with the instructions that the assembler takes as LLVM prints them, others as written.
+
+    Labels stand on lines of their own; comments are left out.
+
+    Raises:
+        Error: a matrix instruction that the target lacks or that is malformed; the message has the line.
+
+    >>> respelled("loop: V_MFMA_F32_32X32X8F16 acc[0:15] v[16:17] v[18:19] 0\\ns_cbranch_scc0 loop", "gfx942")
+    ['loop:', 'v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], 0', 's_cbranch_scc0 loop']
+    """
+    where, reader = target(arch, wave), Reader(text)
+    known, lines = spellings(where), []
+    for number, line in reader.statements(strict=True):
+        lines += [f"{label}:" for label in reader.before]
+        mnemonic = line.split(None, 1)[0].lower()
+        if mnemonic in known or mnemonic.startswith(MATRIX):
+            try:
+                code = statement(TokenStream(line, reader.symbols), where).code
+            except Error as error:
+                raise Error(f"line {number}: {error}") from None
+            line = disassemble(code, arch, wave)
+        lines.append(line)
+    return lines
 
 
 _LITTLE = memoryview(b"\1\0\0\0").cast("I")[0] == 1
@@ -79,16 +108,16 @@ def _swapped(code: bytes) -> Sequence[int]:
 
 
 @cache
-def _readers(where: Target) -> dict[int, tuple[Reader, ...]]:
-    """The readers by the upper half of an instruction's first word, longer forms first."""
-    found: dict[int, list[Reader]] = {}
+def _decoders(where: Target) -> dict[int, tuple[FormDecoder, ...]]:
+    """The decoders by the upper half of an instruction's first word, longer forms first."""
+    found: dict[int, list[FormDecoder]] = {}
     for form in forms(where).values():
-        reader = Reader(form)
-        found.setdefault(reader.value >> 16 & 0xFFFF, []).append(reader)
-    return {key: tuple(sorted(readers, key=lambda one: -one.words)) for key, readers in found.items()}
+        decoder = FormDecoder(form)
+        found.setdefault(decoder.value >> 16 & 0xFFFF, []).append(decoder)
+    return {key: tuple(sorted(decoders, key=lambda one: -one.words)) for key, decoders in found.items()}
 
 
-class Reader:
+class FormDecoder:
     """One form, compiled for decoding. `words` is its length; `mask` and `value` what its bits must match."""
 
     __slots__ = (

@@ -1,41 +1,46 @@
-"""Find where a listing touches a matrix instruction's registers too early.
+"""Find where a listing violates a wait that a matrix instruction's registers require.
 
-The listing is cut into basic blocks at labels and branches, and every path is followed: fall-through, both ways of a
-conditional branch, and loops back to their head; where paths meet, the one that leaves the fewest states counts.
+The listing is cut into basic blocks at branches and their targets, and every path is followed: fall-through, both ways
+of a conditional branch, and loops back to their head; where paths meet, the one that leaves the fewest states counts.
 
 What is assumed: a branch whose target is not in the listing, and s_setpc, lead nowhere; s_swappc and s_call come back
 at once; every instruction between two others gives one wait state and s_nop N gives N + 1 (as LLVM counts; where the
-unit is v_nop only VALU instructions count); macros are not expanded; `.if` and `.rept` are read once, as written;
-registers of names that the listing does not set are unknown and make no finding; nor does v_wmma_f64_16x16x4_f64,
-whose wait states no source gives. Waiting for memory (s_waitcnt) and
-hazards without a matrix or dot instruction are not looked at.
+unit is v_nop only VALU instructions count); macros are not expanded and give none; `.if` and `.rept` are read once, as
+written; registers of names that the listing does not set are unknown and make no finding; nor does
+v_wmma_f64_16x16x4_f64, whose wait states no source gives. Waiting for memory (s_waitcnt) is not looked at, nor are
+hazards without a matrix or dot instruction, but for those before v_permlane16_swap and v_permlane32_swap.
 """
 
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import Counter, namedtuple
 
+from ..checks import arguments_checked
 from ..errors import Error
-from .access import Access, access, entry_of
-from .hazards import Judge, judge_of, nops
-from .listing import Listing, read_listing
+from .control_flow import basic_blocks
+from .pending import PendingHazards
+from .reader import read_listing
+from .recognizer import nop_instructions, recognizer_for
+from .register_use import entry_of, register_use
+from .targets import agreed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .hazards import WaitStates
+    from ..catalog import Entry
+    from .pending import Ages, Violation
+    from .reader import Listing, Statement
+    from .recognizer import HazardRecognizer, WaitStates
+    from .register_use import RegisterUse
 
-__all__ = ["Finding", "lint"]
-
-BRANCHES = ("s_branch", "s_cbranch")
-ENDS = ("s_branch", "s_endpgm", "s_setpc", "s_rfe")
+__all__ = ["Finding", "LintReport", "lint"]
 
 
-class Finding(namedtuple("Finding", "line text first_line first_text given missing wait mend")):
-    """One place that comes too early.
+class Finding(namedtuple("Finding", "line text first_line first_text elapsed missing wait nops")):
+    """One violation.
 
     line, text: the instruction that comes too early. first_line, first_text: the one that it must wait for.
-    given: the wait states between the two on the shortest path; missing: how many more are needed. wait: the rule.
-    mend: the nops to put before the line; empty where those of an earlier finding mend this one too.
+    elapsed: the wait states between the two on the shortest path; missing: how many more are needed. wait: the rule.
+    nops: the instructions to put before the line; empty where those of other findings are enough.
     """
 
     __slots__ = ()
@@ -43,157 +48,109 @@ class Finding(namedtuple("Finding", "line text first_line first_text given missi
     text: str
     first_line: int
     first_text: str
-    given: int
+    elapsed: int
     missing: int
     wait: WaitStates
-    mend: tuple[str, ...]
+    nops: tuple[str, ...]
 
 
-class _Since(namedtuple("_Since", "given mended passed")):
-    """What has passed since an instruction, at the least: wait states, wait states had the findings been mended,
-    and the kinds of the instructions, of those that a rule asks for."""
+class LintReport(namedtuple("LintReport", "findings architecture instructions matrix_instructions")):
+    """What was found in a listing: the findings, the canonical name of the architecture that was assumed, and how many
+    instructions, and matrix instructions, were read."""
 
     __slots__ = ()
-    given: int
-    mended: int
-    passed: frozenset[str]
-
-    def meet(self, other: _Since) -> _Since:
-        """Both are possible."""
-        return _Since(min(self.given, other.given), min(self.mended, other.mended), self.passed | other.passed)
+    findings: tuple[Finding, ...]
+    architecture: str
+    instructions: int
+    matrix_instructions: int
 
 
-def lint(text: str, arch: str) -> tuple[Finding, ...]:
+@arguments_checked
+def lint(text: str, arch: str | None = None) -> LintReport:
     """Every place in a listing where a matrix instruction's result or source is touched too early.
 
     Args:
         text: assembly as compilers and llvm-objdump write it.
-        arch: any name of an AMD architecture with matrix instructions.
+        arch: any name of an AMD architecture with matrix instructions; None where the listing names its target
+            (`.amdgcn_target`, as compilers write).
 
     Raises:
-        Error: unknown architecture, or a matrix instruction that it lacks; the message has the line.
+        Error: the text has no AMD instruction; the architecture is unknown, missing, or not the one that the listing
+            names; a matrix instruction that it lacks (the message has the line).
 
     >>> [found] = lint('''
     ... v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], v[0:3]
     ... s_nop 1
-    ... global_store_dwordx4 v[8:9], v[0:3], off''', "gfx942")
-    >>> found.line, found.wait.states, found.missing, found.mend
+    ... global_store_dwordx4 v[8:9], v[0:3], off''', "gfx942").findings
+    >>> found.line, found.wait.states, found.missing, found.nops
     (4, 5, 3, ('s_nop 2',))
     """
-    entry = entry_of(arch)
     listing = read_listing(text)
-    accesses = []
-    for statement in listing.statements:
+    entry = entry_of(agreed(arch, listing.targets, "the listing"))
+    uses, counts = _uses(listing, entry)
+    if not counts[0]:
+        raise Error("the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ...")
+    recognizer = recognizer_for(entry.architecture.name)
+    pending = PendingHazards(uses, basic_blocks(listing), recognizer)
+    ages = pending.ages({})
+    violations = dict(pending.violations(ages))
+    nops = _nops(pending, ages) if violations else {}
+    findings = tuple(
+        _finding(listing.statements, uses, recognizer, at, violation, nops.get(at, 0))
+        for at, violation in violations.items()
+    )
+    return LintReport(findings, entry.architecture.name, *counts)
+
+
+def _uses(listing: Listing, entry: Entry) -> tuple[list[RegisterUse], tuple[int, int]]:
+    """What every statement does, one object for all that read alike; how many are instructions, and matrix ones."""
+    uses: list[RegisterUse] = []
+    for at, (statement, first) in enumerate(zip(listing.statements, listing.alike)):
+        if first < at:
+            uses.append(uses[first])
+            continue
         try:
-            accesses.append(access(statement, entry, listing.symbols))
+            uses.append(register_use(statement, entry))
         except Error as error:
             raise Error(f"line {statement.number}: {error}") from None
-    return _Walk(listing, accesses, judge_of(entry.architecture.name)).findings()
+    counts = Counter(listing.alike).items()
+    return uses, (
+        sum(count for first, count in counts if uses[first].is_instruction),
+        sum(count for first, count in counts if uses[first].is_matrix),
+    )
 
 
-class _Walk:
-    """One listing, its paths followed until nothing new is found."""
+def _nops(pending: PendingHazards, ages: Ages) -> dict[int, int]:
+    """The wait states to put in before statements, so that no violation is left.
 
-    def __init__(self, listing: Listing, accesses: list[Access], judge: Judge) -> None:
-        self.listing, self.accesses, self.judge = listing, accesses, judge
-        self.following = _flow(listing)
-        self.starts = _starts(listing, self.following)
-        self.begins = [judge.begins(one.kinds) for one in accesses]
-        self.worst: dict[int, tuple[int, int, int, int, frozenset[str]]] = {}
-
-    def findings(self) -> tuple[Finding, ...]:
-        """The findings, in the order of the lines."""
-        entering: dict[int, dict[int, _Since]] = {0: {}} if self.accesses else {}
-        work = [start for start in self.starts if start < len(self.accesses)]
-        entering.update((start, {}) for start in work)
-        while work:
-            start = work.pop(0)
-            leaving, following = self._block(start, entering[start])
-            for place in following:
-                if _merge(entering[place], leaving) and place not in work:
-                    work.append(place)
-        return tuple(self._finding(at) for at in sorted(self.worst))
-
-    def _block(self, at: int, entering: dict[int, _Since]) -> tuple[dict[int, _Since], tuple[int, ...]]:
-        """Walk one block; what is still to be waited for at its end, and the blocks that follow it."""
-        since = dict(entering)
-        while True:
-            since = self._step(at, since)
-            following = self.following[at]
-            at += 1
-            if following != (at,) or at in self.starts:
-                return since, tuple(place for place in following if place < len(self.accesses))
-
-    def _step(self, at: int, since: dict[int, _Since]) -> dict[int, _Since]:
-        """Check one instruction against all that it may have to wait for, and let it pass."""
-        one, worst, mend = self.accesses[at], None, 0
-        for first, passed in since.items():
-            states = self.judge.states(self.accesses[first], one, passed.passed)
-            mend = max(mend, states - passed.mended)
-            missing = states - passed.given
-            if missing > 0 and (worst is None or missing > worst[1]):
-                worst = (first, missing, passed.given, 0, passed.passed)
-        if worst:
-            self.worst[at] = (*worst[:3], mend, worst[4])
-        step, kinds, most = self.judge.passing(one), one.kinds & self.judge.watched, self.judge.most
-        result = {
-            first: _Since(passed.given + step, passed.mended + mend + step, passed.passed | kinds)
-            for first, passed in since.items()
-            if passed.given + step < most
-        }
-        if self.begins[at]:
-            result[at] = _Since(0, 0, frozenset())
-        return result
-
-    def _finding(self, at: int) -> Finding:
-        first, missing, given, mend, passed = self.worst[at]
-        wait = self.judge.judge(self.accesses[first], self.accesses[at], passed)
-        late, early = self.listing.statements[at], self.listing.statements[first]
-        return Finding(
-            late.number, late.text, early.number, early.text, given, missing, wait, nops(mend, self.judge.unit)
-        )
+    The first try judges each block as if nothing had been put in before it, so it puts in too much where a path passes
+    several places. The second judges the blocks by what the first put in, which is too little where that falls away.
+    The third adds what the second lacks; more states never make a violation.
+    """
+    most = pending.repairs(ages, {})
+    fewer = pending.repairs(pending.ages(most), {})
+    for at, missing in pending.repairs(pending.ages(fewer), fewer).items():
+        fewer[at] = fewer.get(at, 0) + missing
+    return fewer
 
 
-def _merge(into: dict[int, _Since], leaving: dict[int, _Since]) -> bool:
-    """Join what comes from another path; whether anything is new."""
-    new = False
-    for first, passed in leaving.items():
-        joined = passed.meet(into[first]) if first in into else passed
-        if into.get(first) != joined:
-            into[first], new = joined, True
-    return new
-
-
-def _flow(listing: Listing) -> list[tuple[int, ...]]:
-    """For every statement, the statements that can come next."""
-    addresses = {place: address for address, place in listing.addresses.items()}
-    flow: list[tuple[int, ...]] = []
-    for at, statement in enumerate(listing.statements):
-        following: tuple[int, ...] = () if statement.mnemonic.startswith(ENDS) else (at + 1,)
-        if statement.mnemonic.startswith(BRANCHES) and statement.operands:
-            following += _target(listing, at, statement.operands[-1], addresses.get(at))
-        flow.append(following)
-    return flow
-
-
-def _starts(listing: Listing, flow: list[tuple[int, ...]]) -> frozenset[int]:
-    """Where basic blocks start: at the first statement, at labels, where branches lead and after them; and the end."""
-    starts = {0, len(flow), *(place for places in listing.labels.values() for place in places)}
-    for at, following in enumerate(flow):
-        if following != (at + 1,):
-            starts.update((*following, at + 1))
-    return frozenset(starts)
-
-
-def _target(listing: Listing, at: int, name: str, address: int | None) -> tuple[int, ...]:
-    """Where a branch leads: a label, `1f` and `1b`, or an offset in words where the listing has addresses."""
-    if name in listing.labels:
-        return listing.labels[name][:1]
-    if name[:-1] in listing.labels and name[-1] in "bf":
-        places = listing.labels[name[:-1]]
-        return tuple(p for p in places if p > at)[:1] if name[-1] == "f" else tuple(p for p in places if p <= at)[-1:]
-    if address is None or not name.isdigit():
-        return ()
-    offset = (int(name) ^ 0x8000) - 0x8000  # a signed 16-bit number of words after the branch itself
-    place = listing.addresses.get(address + 4 + 4 * offset)
-    return () if place is None else (place,)
+def _finding(
+    statements: tuple[Statement, ...],
+    uses: list[RegisterUse],
+    recognizer: HazardRecognizer,
+    at: int,
+    violation: Violation,
+    nops: int,
+) -> Finding:
+    first, second = statements[violation.first], statements[at]
+    wait = recognizer.answer(uses[violation.first], uses[at], violation.between)
+    return Finding(
+        second.number,
+        second.text,
+        first.number,
+        first.text,
+        violation.elapsed,
+        violation.missing,
+        wait,
+        nop_instructions(nops, recognizer.unit),
+    )

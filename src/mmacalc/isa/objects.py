@@ -6,11 +6,12 @@ import re
 import struct
 from collections import namedtuple
 
-from ..catalog import architecture
 from ..errors import Error
-from .elf_machines import GENERIC, MACHINES
+from .elf_machines import MACHINES
+from .reader import AMD_MNEMONICS, Reader, named_targets
+from .targets import agreed, runs_on
 
-__all__ = ["CodeFile", "Section", "read", "read_hexadecimal"]
+__all__ = ["CodeFile", "Section", "read", "read_hexadecimal", "read_text"]
 
 # llvm-objdump: `v_mfma... // 000000001900: D3CC8100 04022510`; llvm-mc -show-encoding: `; encoding: [0x00,0x81,...]`
 _LISTED = re.compile(r"//\s*[0-9a-fA-F]+:\s*((?:[0-9a-fA-F]{8}\b[ \t]*)+)|encoding:\s*\[((?:0x[0-9a-fA-F]{2},?)+)\]")
@@ -28,20 +29,21 @@ class Section(namedtuple("Section", "name code")):
     code: bytes
 
 
-class CodeFile(namedtuple("CodeFile", "target sections")):
-    """The code of a file: the compiler target that the file names, None if it names none, and its sections."""
+class CodeFile(namedtuple("CodeFile", "targets sections assembly", defaults=("",))):
+    """What a file holds: the compiler targets that it names, and machine code in sections, or assembly."""
 
     __slots__ = ()
-    target: str | None
+    targets: tuple[str, ...]
     sections: tuple[Section, ...]
+    assembly: str
 
 
 def read(content: bytes, name: str, arch: str | None = None) -> CodeFile:
     """The code in the content of a file.
 
     An ELF object gives its executable sections, and a bundle of clang's those of its object for `arch`; text gives its
-    hexadecimal (groups of eight digits are words, as llvm-objdump prints them) or the words of its listing; anything
-    else is the code itself.
+    hexadecimal (groups of eight digits are words, as llvm-objdump prints them), the words of its listing, or is
+    assembly; anything else is the code itself.
 
     Args:
         content, name: what is in the file, and how messages call it.
@@ -59,19 +61,23 @@ def read(content: bytes, name: str, arch: str | None = None) -> CodeFile:
         return _elf(content, name, arch and arch.partition(":")[0])
     text = _text(content)
     if text is None:
-        return CodeFile(None, (Section("", content),))
+        return CodeFile((), (Section("", content),))
+    nothing = f"no machine code found in '{name}': it is no ELF object, no hexadecimal, no listing and no assembly"
+    return read_text(text, nothing, words=True)
+
+
+def read_text(text: str, nothing: str, words: bool = False) -> CodeFile:
+    """The code that a text spells: see `read` and `read_hexadecimal`.
+
+    Raises:
+        Error: it is neither hexadecimal nor a listing nor assembly; the message begins with `nothing`.
+    """
     if listed := _LISTED.findall(text):
         code = b"".join(_words(words) if words else _bytes(octets) for words, octets in listed)
-        return CodeFile(None, (Section("", code),))
-    if not text.strip():
-        raise Error(f"'{name}' is empty")
-    try:
-        return CodeFile(None, (Section("", read_hexadecimal(text, f"'{name}'", words=True)),))
-    except Error:
-        raise Error(
-            f"no machine code found in '{name}': it is no ELF object, no hexadecimal, and no listing with the bytes "
-            "of its instructions, as llvm-objdump -d writes it"
-        ) from None
+        return CodeFile((), (Section("", code),))
+    if any(line.lower().startswith(AMD_MNEMONICS) for _, line in Reader(text).statements()):
+        return CodeFile(named_targets(text), (), text)
+    return CodeFile((), (Section("", read_hexadecimal(text, nothing, words)),))
 
 
 def _text(content: bytes) -> str | None:
@@ -83,26 +89,25 @@ def _text(content: bytes) -> str | None:
     return None if re.search(r"[^\s\x20-\x7e]", text) else text
 
 
-def read_hexadecimal(text: str, name: str, words: bool = False) -> bytes:
+def read_hexadecimal(text: str, nothing: str = "no hexadecimal", words: bool = False) -> bytes:
     """The code that hexadecimal text spells.
 
     Bytes stand in memory order. Groups with 0x are words, and so are groups of eight digits when there are several
     (in a file: always), as llvm-objdump prints them: the highest digit first.
 
     Raises:
-        Error: it is not hexadecimal, or empty.
+        Error: it is not hexadecimal, or empty; the message begins with `nothing`.
 
-    >>> read_hexadecimal("0081ccd310250204", "it") == read_hexadecimal("d3cc8100 04022510", "it")
+    >>> read_hexadecimal("0081ccd310250204") == read_hexadecimal("d3cc8100 04022510")
     True
     """
     groups = text.replace(",", " ").split()
     if wrong := [group for group in groups if not _GROUP.fullmatch(group)]:
         raise Error(
-            f"{name} is neither a file nor hexadecimal: cannot read '{wrong[0][:40]}'; write bytes as "
-            "0081ccd310250204 or words as 0xd3cc8100 0x04022510"
+            f"{nothing}: cannot read '{wrong[0]}'; write bytes as 0081ccd310250204, or words as 0xd3cc8100 0x04022510"
         )
     if not groups:
-        raise Error(f"{name} has no code")
+        raise Error(f"{nothing}: it is empty")
     if all(len(group) == 8 for group in groups) and (words or len(groups) > 1):
         return _words(text.replace(",", " "))
     return b"".join(_group(group) for group in groups)
@@ -131,7 +136,7 @@ def _unbundled(content: bytes, name: str, arch: str | None) -> bytes:
         fitting = list(entries)
     else:
         wanted, _, features = arch.lower().partition(":")
-        fitting = [entry for entry in entries if _runs_on(entry.partition(":")[0], wanted)]
+        fitting = [entry for entry in entries if runs_on(entry.partition(":")[0], wanted)]
         if features:
             fitting = [entry for entry in fitting if entry.partition(":")[2] == features]
     if len(fitting) == 1:
@@ -158,13 +163,6 @@ def _entries(content: bytes, name: str) -> dict[str, bytes]:
     except (struct.error, UnicodeDecodeError):
         raise Error(f"'{name}' is a damaged offload bundle") from None
     return entries
-
-
-def _runs_on(target: str, arch: str) -> bool:
-    """Whether code for a compiler target, perhaps a generic one, runs on an architecture."""
-    meant = architecture(arch)
-    names = {meant.name, *meant.aliases, *meant.targets}
-    return not names.isdisjoint(GENERIC.get(target, (target,)))
 
 
 # --- ELF ---
@@ -202,7 +200,7 @@ def _elf(content: bytes, name: str, arch: str | None) -> CodeFile:
             sections.append(Section(title, content[start : start + size]))
     if not sections:
         raise Error(f"'{name}' is an ELF object without code: none of its sections is executable and has content")
-    return CodeFile(target, tuple(sections))
+    return CodeFile((target,), tuple(sections))
 
 
 def _built_for(number: int, name: str, arch: str | None) -> str:
@@ -214,8 +212,6 @@ def _built_for(number: int, name: str, arch: str | None) -> str:
     target = MACHINES.get(number)
     if target is None:
         raise Error(f"'{name}' is an ELF object for an AMD GPU that LLVM 22 does not know (machine {number:#x})")
-    if arch is not None and not _runs_on(target, arch):
-        members = GENERIC.get(target)
-        what = f"the generic target {target}, which runs on {', '.join(members)}" if members else target
-        raise Error(f"'{name}' is an ELF object for {what}, not for {arch}")
+    if arch is not None:
+        agreed(arch, (target,), f"'{name}', an ELF object,")
     return target

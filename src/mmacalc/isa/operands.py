@@ -1,4 +1,4 @@
-"""Operand slots: what may stand in one place of an instruction, as text and as the code in its field.
+"""Operand kinds: what one operand of an instruction takes, as text and as the code in its field.
 
 A source field has nine bits. 256 to 511 are registers 0 to 255; below that are the scalar registers, the inline
 constants and a few values of the hardware. Source: CDNA4 ISA guide, table 88 (SRC0); RDNA3, RDNA4 and CDNA5 ISA
@@ -13,6 +13,7 @@ from functools import cache
 
 from ..errors import Error
 from ..formats import named
+from .registers import RegisterRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,21 +21,7 @@ if TYPE_CHECKING:
 
     from ..formats import Format
 
-__all__ = ["Constant", "Name", "Register", "Slot", "constant_code", "constant_texts"]
-
-
-class Register(namedtuple("Register", "file first count")):
-    """A register or a tuple of neighbouring ones, as it was written."""
-
-    __slots__ = ()
-    file: str
-    first: int
-    count: int
-
-    def __str__(self) -> str:
-        if self.count == 1:
-            return f"{self.file}{self.first}"
-        return f"{self.file}[{self.first}:{self.first + self.count - 1}]"
+__all__ = ["Constant", "Slot", "Symbol", "constant_code", "constant_texts"]
 
 
 class Constant(namedtuple("Constant", "value text")):
@@ -48,8 +35,8 @@ class Constant(namedtuple("Constant", "value text")):
         return self.text
 
 
-class Name(namedtuple("Name", "name")):
-    """Any other word, such as null or src_scc."""
+class Symbol(namedtuple("Symbol", "name")):
+    """A symbolic operand, such as null or src_scc."""
 
     __slots__ = ()
     name: str
@@ -182,20 +169,20 @@ class Slot:
         found: list[str | None] = []
         for file in banks:
             found += low + [
-                str(Register(file, first, count)) if self._fits(first, count) else None for first in range(256)
+                str(RegisterRange(file, first, count)) if self._fits(first, count) else None for first in range(256)
             ]
         return tuple(found)
 
     def _fits(self, first: int, count: int) -> bool:
         return first + count <= self.vgprs and (count == 1 or first % self.alignment == 0)
 
-    def encode(self, given: Register | Constant | Name, count: int, whose: str) -> tuple[int, bool]:
+    def encode(self, given: RegisterRange | Constant | Symbol, count: int, whose: str) -> tuple[int, bool]:
         """The code of an operand, and whether the bank bit is set.
 
         Raises:
             Error: it does not belong here; the message says what does.
         """
-        if isinstance(given, Register) and given.file in ("v", "a"):
+        if isinstance(given, RegisterRange) and given.file in ("v", "a"):
             if given.file in self.files and given.count == count and self._fits(given.first, count):
                 return 256 + given.first, bool(self.bank) and given.file == "a"
         elif isinstance(given, Constant):
@@ -206,10 +193,10 @@ class Slot:
             return code, False
         raise Error(f"{self.title} of {whose} takes {self._wanted(given, count)}; got {given}")
 
-    def _wanted(self, given: Register | Constant | Name, count: int) -> str:
+    def _wanted(self, given: RegisterRange | Constant | Symbol, count: int) -> str:
         """What a message says that the slot takes, with an example as close as possible to what was given."""
         first, file = 0, self.files[0]
-        if isinstance(given, Register) and given.file in ("v", "a"):
+        if isinstance(given, RegisterRange) and given.file in ("v", "a"):
             file = given.file if given.file in self.files else file
             first = min(given.first - given.first % (self.alignment if count > 1 else 1), 256 - count)
         even = ", even-aligned" if self.alignment == 2 and count > 1 else ""
@@ -217,6 +204,6 @@ class Slot:
         what = f"{count} registers{even}" if count > 1 else "1 register"
         if len(self.files) == 1:
             what = what.replace("register", kinds[file])
-        if self.constant and not isinstance(given, Register):
+        if self.constant and not isinstance(given, RegisterRange):
             what += f", or an inline constant ({CONSTANTS})"
-        return f"{what}: {Register(file, first, count)}"
+        return f"{what}: {RegisterRange(file, first, count)}"

@@ -10,12 +10,13 @@ from collections import namedtuple
 
 from ..catalog import entry
 from ..errors import Error
+from .elf_machines import GENERIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..catalog import Entry
 
-__all__ = ["LDS_DIRECT", "Target", "target"]
+__all__ = ["LDS_DIRECT", "Target", "agreed", "runs_on", "target"]
 
 
 def _words(**codes: int) -> dict[str, int]:
@@ -130,3 +131,44 @@ def target(arch: str, wave: int | None = None) -> Target:
     name = lower if lower.startswith("gfx") else architecture.targets[0]
     generation = _GENERATIONS.get(architecture.name) or _GENERATIONS[architecture.layout]
     return Target(name, found, architecture.wave(wave), generation)
+
+
+def runs_on(name: str, arch: str) -> bool:
+    """Whether code for a compiler target, perhaps a generic one, runs on an architecture.
+
+    >>> runs_on("gfx942", "MI300X"), runs_on("gfx9-4-generic", "cdna4"), runs_on("gfx942", "cdna4")
+    (True, True, False)
+    """
+    meant = entry(arch).architecture
+    return not {meant.name, *meant.aliases, *meant.targets}.isdisjoint(GENERIC.get(name, (name,)))
+
+
+def agreed(arch: str | None, named: tuple[str, ...], what: str) -> str:
+    """The architecture that the caller and a file agree on.
+
+    Args:
+        arch: what the caller says; None for what the file says.
+        named: the compiler targets that the file names.
+        what: how messages call the file.
+
+    Raises:
+        Error: neither says, the file says several or only a generic target, or the two contradict each other.
+    """
+    if arch is not None:
+        for each in named:
+            if not runs_on(each, arch):
+                raise Error(f"{what} is for {_described(each)}, not for {arch}")
+        return arch
+    if not named:
+        raise Error(f"which architecture is {what} for? It names none; give one, such as -a gfx942")
+    if len(named) > 1:
+        raise Error(f"{what} names several targets, {', '.join(named)}; give its parts one by one")
+    if named[0] in GENERIC:
+        raise Error(f"{what} is for {_described(named[0])}; give one of them, such as -a {GENERIC[named[0]][-1]}")
+    return named[0]
+
+
+def _described(name: str) -> str:
+    if name in GENERIC:
+        return f"the generic target {name}, which runs on {', '.join(GENERIC[name])}"
+    return name

@@ -1,4 +1,4 @@
-"""What one instruction does to vector registers, and of which kinds it is, as the hazard rules speak of them.
+"""What one instruction does to vector registers, and its hazard classes.
 
 Matrix instructions come from the catalog: their kind and length follow from formats, shape and cycles. Every other
 instruction is read by the general rule of AMD's assembly: the first operand is written and the others are read,
@@ -7,11 +7,15 @@ except that stores and comparisons write no vector register; the exceptions are 
 
 from __future__ import annotations
 
+import re
 from collections import namedtuple
+from functools import cache
 
 from .. import catalog
 from ..errors import Error, did_you_mean
-from .listing import Span, Statement, parse, spans
+from .reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
+from .registers import RegisterRange
+from .tokens import integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +24,13 @@ if TYPE_CHECKING:
     from ..catalog import Entry
     from ..model import Instruction
 
-__all__ = ["Access", "access", "entry_of", "is_matrix"]
+__all__ = ["RegisterUse", "entry_of", "is_matrix", "register_use"]
 
-MATRIX = ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")
 # v_mfma_ld_scale_b32 and its like: the first half of a scaled instruction, which only reads the scales.
 SCALE_PREFIX = "_ld_scale"
 # LLVM's VMEM, FLAT and DS instructions; exports are a kind of their own.
 MEMORY = ("buffer_", "tbuffer_", "image_", "global_", "flat_", "scratch_", "ds_", "lds_", "tensor_")
-KNOWN = (*MEMORY, "v_", "s_", "exp", "export")
+KNOWN = tuple(prefix.strip() for prefix in AMD_MNEMONICS)
 # Memory instructions that write no vector register; everything that does not return is among them.
 STORES = ("_store", "ds_write", "_to_lds", "_load_lds", "tensor_", "_prefetch", "_wb", "_inv")
 # What returns a value although it stores or counts (LDS), and the flags that make an atomic return one.
@@ -39,32 +42,48 @@ TIED = ("fmac", "v_mac_", "_dot2c", "_dot4c", "_dot8c", "v_writelane", "v_cvt_sr
 SWAPS = ("v_swap_b", "v_permlane16_swap", "v_permlane32_swap", "v_swaprel")
 # The transcendental unit's instructions: LLVM's SIInstrFlags::TRANS.
 TRANS = ("exp", "log", "rcp", "rsq", "sqrt", "sin", "cos", "tanh", "prng")
+# gfx950's two, for which LLVM has a rule of their own (GCNHazardRecognizer::checkPermlaneHazards).
+PERMLANE_SWAPS = ("v_permlane16_swap", "v_permlane32_swap")
+MOST_NOP = 16  # s_nop 15 gives 16 wait states (CDNA4 ISA guide, S_NOP: SIMM16[3:0])
 FMA64 = ("v_fma_f64", "v_fmac_f64")
 # matrix_a_fmt and matrix_b_fmt by name; CBSZ and BLGP give them by number. The first two are 8 bits wide.
 FORMATS = ("fp8", "bf8", "fp6", "bf6", "fp4")
 
 
-class Access(namedtuple("Access", "kinds passes name writes reads execs valu states text")):
+_REGISTER_LIKE = re.compile(r"[-|]*(?:v|a|acc)[\d\[]", re.IGNORECASE)
+
+
+class RegisterUse(namedtuple("RegisterUse", "kinds passes name writes reads execs valu states")):
     """One instruction as the hazard rules see it.
 
     kinds: the classes that rules name; passes: how long a matrix instruction takes, in the unit that the rules of
     its architecture count (passes of 4 cycles; on gfx1250, 8 or 16), else 0. name: the mnemonic, without suffix.
     writes: spans; reads: (role, span) pairs, role one of A, B, C, index, scale, other. execs: writes EXEC.
-    valu: issues as a VALU instruction. states: the wait states that it gives, s_nop N gives N + 1.
+    valu: issues as a VALU instruction. states: the wait states that it gives: 1, of s_nop N N + 1, and 0 of what is
+    no instruction (a macro, say).
     """
 
     __slots__ = ()
     kinds: frozenset[str]
     passes: int
     name: str
-    writes: tuple[Span, ...]
-    reads: tuple[tuple[str, Span], ...]
+    writes: tuple[RegisterRange, ...]
+    reads: tuple[tuple[str, RegisterRange], ...]
     execs: bool
     valu: bool
     states: int
-    text: str
 
-    def roles(self, *names: str) -> tuple[Span, ...]:
+    @property
+    def is_instruction(self) -> bool:
+        """Whether it is an instruction, as far as the mnemonic shows."""
+        return self.name.startswith(KNOWN)
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether it is an MFMA, SMFMAC, WMMA or SWMMAC."""
+        return is_matrix(self.name)
+
+    def roles(self, *names: str) -> tuple[RegisterRange, ...]:
         """The spans read in these roles."""
         return tuple(span for role, span in self.reads if role in names)
 
@@ -78,7 +97,7 @@ def entry_of(arch: str) -> Entry:
     entry = catalog.entry(arch)
     if entry.architecture.vendor != "amd":
         raise Error(
-            f"wait states are counted on AMD's architectures alone; {entry.architecture.title} interlocks in "
+            f"wait states are counted only on AMD's architectures; {entry.architecture.title} interlocks in "
             "hardware. Give an AMD architecture, such as gfx942"
         )
     return entry
@@ -89,13 +108,12 @@ def is_matrix(name: str) -> bool:
     return name.startswith(MATRIX) and SCALE_PREFIX not in name
 
 
-def access(statement: Statement, entry: Entry, symbols: Mapping[str, int] = {}, strict: bool = False) -> Access:
+def register_use(statement: Statement, entry: Entry, strict: bool = False) -> RegisterUse:
     """What a statement does on an architecture.
 
     Args:
-        statement: from `mmacalc.isa.listing`.
+        statement: from `mmacalc.isa.reader`.
         entry: the catalog entry of the architecture.
-        symbols: the listing's `.set` symbols.
         strict: refuse mnemonics of no known family instead of reading them by the general rule.
 
     Raises:
@@ -104,32 +122,43 @@ def access(statement: Statement, entry: Entry, symbols: Mapping[str, int] = {}, 
     """
     name = _bare(statement.mnemonic)
     if is_matrix(name):
-        one = _matrix(entry.instruction(name), statement, symbols)
+        one = _matrix(entry.instruction(name), statement)
         if strict and "WMMA_F64" in one.kinds:
             raise Error(f"no source says how many wait states {one.name} needs: LLVM 22.1.8 does not know it")
         return one
     if SCALE_PREFIX in name:
-        reads = tuple(("scale", span) for operand in statement.operands for span in spans(operand, symbols))
+        reads = tuple(("scale", span) for operand in statement.operands for span in vector_registers(operand))
         kinds = frozenset({"MFMA", "XDL"} if name.startswith("v_mfma") else ())
-        return Access(kinds, 0, name, (), reads, False, True, 1, statement.text)
-    if "::" in statement.text:
-        return _dual(statement, entry, symbols)
+        return RegisterUse(kinds, 0, name, (), reads, False, True, 1)
+    if statement.second is not None:
+        return _dual(statement, entry)
     if strict and not name.startswith(KNOWN):
         hint = did_you_mean(name, entry.names)
-        raise Error(f"'{statement.mnemonic}' is no AMD instruction that this reads.{hint} Mnemonics begin with v_, s_, "
+        raise Error(f"unknown AMD instruction '{statement.mnemonic}'.{hint} Mnemonics begin with v_, s_, "
                     "ds_, buffer_, global_, flat_, scratch_, image_ or exp")  # fmt: skip
-    return _general(name, statement, symbols)
+    if strict:
+        _check_registers(statement)
+    return _general(name, statement)
 
 
+def _check_registers(statement: Statement) -> None:
+    """Refuse operands that look like vector registers and name none."""
+    for operand in statement.operands:
+        if _REGISTER_LIKE.match(operand) and not vector_registers(operand):
+            last = ", ".join(f"{file}{number}" for file, number in LAST_REGISTER.items())
+            raise Error(f"'{operand}' in '{statement.text}' is no vector register; the last are {last}")
+
+
+@cache
 def _bare(mnemonic: str) -> str:
     """The mnemonic without encoding suffix, and without the underscore that macros of AMD's kernels put before it."""
-    for suffix in ("_e32", "_e64", "_dpp", "_sdwa", "_e64_dpp"):
+    for suffix in ("_e64_dpp", "_e32", "_e64", "_dpp", "_sdwa"):
         mnemonic = mnemonic.removesuffix(suffix)
     return mnemonic.removeprefix("_")
 
 
-def _matrix(instruction: Instruction, statement: Statement, symbols: Mapping[str, int]) -> Access:
-    operands = [spans(operand, symbols) for operand in statement.operands]
+def _matrix(instruction: Instruction, statement: Statement) -> RegisterUse:
+    operands = [vector_registers(operand) for operand in statement.operands]
     if len(operands) < 4 or not operands[0]:
         raise Error(
             f"{instruction.name} takes D, A, B and {'the index' if instruction.sparse else 'C'}, D a vector register "
@@ -141,7 +170,7 @@ def _matrix(instruction: Instruction, statement: Statement, symbols: Mapping[str
     if instruction.sparse:
         reads.append(("C", operands[0][0]))
     kinds, passes = _length(instruction, statement)
-    return Access(kinds, passes, instruction.name, operands[0][:1], tuple(reads), False, True, 1, statement.text)
+    return RegisterUse(kinds, passes, instruction.name, operands[0][:1], tuple(reads), False, True, 1)
 
 
 def _length(instruction: Instruction, statement: Statement) -> tuple[frozenset[str], int]:
@@ -171,47 +200,44 @@ def _has_wide_operand(instruction: Instruction, statement: Statement) -> bool:
     return False
 
 
-def _dual(statement: Statement, entry: Entry, symbols: Mapping[str, int]) -> Access:
+def _dual(statement: Statement, entry: Entry) -> RegisterUse:
     """A VOPD pair is one instruction that does what both halves do."""
-    halves = [access(parse(half), entry, symbols) for half in statement.text.split("::")[:2] if half.strip()]
-    if not halves:
-        raise Error(f"'{statement.text}' joins no instructions; `::` stands between two")
-    first = halves[0]
-    return first._replace(
+    halves = [register_use(half, entry) for half in (statement._replace(second=None), statement.second) if half]
+    return halves[0]._replace(
         kinds=frozenset().union(*(half.kinds for half in halves)),
-        writes=tuple(span for half in halves for span in half.writes),
+        writes=tuple(written for half in halves for written in half.writes),
         reads=tuple(read for half in halves for read in half.reads),
-        text=statement.text,
     )
 
 
-def _general(name: str, statement: Statement, symbols: Mapping[str, int]) -> Access:
+def _general(name: str, statement: Statement) -> RegisterUse:
     if name.startswith("s_"):
-        return Access(frozenset(), 0, name, (), (), False, False, _nop_states(name, statement), statement.text)
-    operands = [spans(operand, symbols) for operand in statement.operands]
+        return RegisterUse(frozenset(), 0, name, (), (), False, False, _nop_states(name, statement))
+    operands = [vector_registers(operand) for operand in statement.operands]
     kinds = _kinds(name)
-    written, tied = _written(name, statement, kinds)
+    written, tied = _written(name, statement.modifiers)
     roles = ("", "A", "B", "C") if "DOT" in kinds else ()
-    reads: list[tuple[str, Span]] = []
-    for number, found in enumerate(operands):
-        if number >= written or tied:
+    reads: list[tuple[str, RegisterRange]] = []
+    for number, registers in enumerate(operands):
+        if registers and (number >= written or tied):
             role = roles[number] if 0 < number < len(roles) else "other"
             # The accumulator of a DOT with three operands is its destination.
-            reads += [("C" if number == 0 and roles else role, span) for span in found]
-    writes = tuple(span for found in operands[:written] for span in found)
-    execs = name.startswith("v_cmpx")
-    return Access(kinds, 0, name, writes, tuple(reads), execs, "VALU" in kinds, 1, statement.text)
+            reads += [("C" if number == 0 and roles else role, each) for each in registers]
+    writes = tuple([registers for operand in operands[:written] for registers in operand])
+    execs, states = name.startswith("v_cmpx"), int(name.startswith(KNOWN))
+    return RegisterUse(kinds, 0, name, writes, tuple(reads), execs, "VALU" in kinds, states)
 
 
 def _nop_states(name: str, statement: Statement) -> int:
     if name != "s_nop":
         return 1
     try:
-        return int(statement.operands[0], 0) + 1
-    except (IndexError, ValueError):
+        return integer(statement.operands[0]) % MOST_NOP + 1
+    except (IndexError, Error):
         return 1
 
 
+@cache
 def _kinds(name: str) -> frozenset[str]:
     if name.startswith(MEMORY):
         return frozenset({"MEM"})
@@ -228,27 +254,40 @@ def _kinds(name: str) -> frozenset[str]:
         kinds.add("DOT")
     elif name.startswith(FMA64):
         kinds.add("FMA64")
+    elif name.startswith(PERMLANE_SWAPS):
+        kinds.add("PERMLANE_SWAP")
     elif name.split("_")[1] in TRANS:
         kinds.add("TRANS")
     return frozenset(kinds)
 
 
-def _written(name: str, statement: Statement, kinds: frozenset[str]) -> tuple[int, bool]:
+def _written(name: str, flags: Mapping[str, str]) -> tuple[int, bool]:
     """How many of the first operands are written, and whether those are read as well."""
-    flags = statement.modifiers
-    if "MEM" in kinds:
+    kind, tied = _destination(name)
+    if kind == "atomic":
+        returns = "return" in flags.get("th", "").lower() or any(flag in flags for flag in RETURNS)
+        return int(returns), returns and tied
+    if kind == "load":
+        return (0, False) if "lds" in flags else (1, tied)
+    if kind == "one" and "dst_unused" in flags:
+        tied = tied or "unused_preserve" in flags["dst_unused"].lower()
+    return {"none": 0, "one": 1, "two": 2}[kind], tied
+
+
+@cache
+def _destination(name: str) -> tuple[str, bool]:
+    """What a mnemonic writes: "none", "one" or "two" operands, or as flags say, "atomic" and "load"; and whether what
+    is written is also read."""
+    if name.startswith(MEMORY):
         if name.startswith(("ds_", "lds_")) and any(word in name for word in DS_RETURNS):
-            return 1, False
-        if "atomic" in name and ("return" in flags.get("th", "").lower() or any(flag in flags for flag in RETURNS)):
-            return 1, name.startswith(("buffer_", "tbuffer_", "image_"))
-        if name.startswith("ds_") or "atomic" in name:
-            return 0, False
-        if any(word in name for word in STORES) or "lds" in flags:
-            return 0, False
-        return 1, "_d16" in name
-    if "EXP" in kinds or name.startswith(("v_cmp_", "v_cmpx_")):
-        return 0, False
+            return "one", False
+        if "atomic" in name:
+            return "atomic", name.startswith(("buffer_", "tbuffer_", "image_"))
+        if name.startswith("ds_") or any(word in name for word in STORES):
+            return "none", False
+        return "load", "_d16" in name
+    if name.startswith(("exp", "v_cmp_", "v_cmpx_")):
+        return "none", False
     if name.startswith(SWAPS):
-        return 2, True
-    kept = "unused_preserve" in flags.get("dst_unused", "").lower()
-    return 1, kept or any(word in name for word in TIED)
+        return "two", True
+    return "one", any(word in name for word in TIED)

@@ -1,7 +1,7 @@
-"""Reading assembly text: from a line to its mnemonic, operands and modifiers, as LLVM's assembler reads them.
+"""Tokens of assembly: words, numbers, marks; and what is built of them: expressions, registers, constants.
 
-Commas between operands may be left out; numbers are decimal, 0x, 0b, octal with a leading 0, or expressions;
-registers are v5, v[4:7], [v4, v5, v6, v7], with a or acc for AccVGPRs. Comments are ; or // or /* */.
+Numbers are decimal, 0x, 0b, or octal with a leading 0, up to 64 bits; expressions are LLVM's. Registers are v5, v[4:7]
+or [v4, v5, v6, v7], with a or acc for AccVGPRs.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 
 from ..errors import Error
-from .operands import Constant, Name, Register
+from .operands import Constant, Symbol
+from .registers import FILES, RegisterRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-__all__ = ["Line", "statements"]
+__all__ = ["TokenStream", "integer"]
 
 _TOKENS = re.compile(
     r"""\s*(?:
@@ -27,10 +28,7 @@ _TOKENS = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
-_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|;[^\n]*", re.DOTALL)
-_REGISTER = re.compile(r"(v|acc|a|s|ttmp)(\d+)")
-_FILES = {"v": "v", "a": "a", "acc": "a", "s": "s", "ttmp": "ttmp"}
-_LABEL = re.compile(r"\s*(?:[A-Za-z_.$][\w.$@]*:(?!\s*\[|\d)|\d+:)", re.ASCII)
+_REGISTER = re.compile(r"(v|acc|a|s|ttmp)(\d{1,9})", re.ASCII)
 # Where a register may begin, and where its tuple may end: of CDNA5's 1024 VGPRs an encoding names the first 256.
 _FIRSTS = {"v": 256, "a": 256, "s": 106, "ttmp": 16}
 _ENDS = {**_FIRSTS, "v": 1024}
@@ -68,29 +66,26 @@ _LEVELS = 6
 _DEEPEST = 50  # parentheses and signs within one another; Python itself stops at some hundred
 
 
-def _signed(value: int) -> int:
-    """A value as 64 bits hold it."""
-    return (value + (1 << 63) & _WORD) - (1 << 63)
-
-
-def statements(text: str) -> list[tuple[int, str]]:
-    """The statements of a text without comments and labels, with their line numbers from 1."""
-    clean = _COMMENT.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
-    found = []
-    for number, line in enumerate(clean.split("\n"), 1):
-        while label := _LABEL.match(line):
-            line = line[label.end() :]
-        if line.strip():
-            found.append((number, line.strip()))
-    return found
-
-
-def split(text: str) -> list[tuple[str, str]]:
-    """The tokens of a statement: (kind, text), kind being float, int, word or mark.
+def integer(text: str, symbols: Mapping[str, int] = {}) -> int:
+    """The value of an integer expression.
 
     Raises:
-        Error: something is no token.
+        Error: it is none, or has a symbol of unknown value.
+
+    >>> integer("2 * (x + 1) & 0xff", {"x": 3})
+    8
     """
+    if text.isdecimal() and text.isascii() and text[0] != "0" and len(text) < 19:
+        return int(text)
+    tokens = TokenStream(text, symbols)
+    value = tokens.integer(f"'{text[:40]}'")
+    if tokens.peek()[0] != "end":
+        raise Error(f"'{text[:40]}' is not one number: cannot read '{tokens.peek()[1]}' in it")
+    return value
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    """The tokens of a statement: (kind, text), kind being float, int, word or mark."""
     tokens, at = [], 0
     text = text.rstrip()
     while at < len(text):
@@ -100,6 +95,11 @@ def split(text: str) -> list[tuple[str, str]]:
         tokens.append((token.lastgroup, token[token.lastgroup]))
         at = token.end()
     return tokens
+
+
+def _signed(value: int) -> int:
+    """A value as 64 bits hold it."""
+    return (value + (1 << 63) & _WORD) - (1 << 63)
 
 
 def _number(text: str, where: str) -> int:
@@ -122,35 +122,44 @@ def _float(text: str) -> float:
         return float("inf")
 
 
-class Line:
-    """One statement being read, token by token."""
+class TokenStream:
+    """One statement, read token by token. `symbols` are the values of words in expressions.
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._tokens = split(text)
+    Raises:
+        Error: when made, if a character begins no token.
+    """
+
+    def __init__(self, text: str, symbols: Mapping[str, int] = {}) -> None:
+        self.text, self.symbols = text, symbols
+        self._tokens = _tokens(text)
         self._at = 0
         self._depth = 0
 
     # --- tokens ---
 
     def peek(self, ahead: int = 0) -> tuple[str, str]:
-        """The next token, or the one after it; ("end", "") behind the last."""
+        """The next token, or one after it; ("end", "") past the end."""
         at = self._at + ahead
         return self._tokens[at] if at < len(self._tokens) else ("end", "")
 
     def take(self, mark: str) -> bool:
-        """Step over a mark if it is next."""
+        """Consume a mark if it is next."""
         if self.peek() != ("mark", mark):
             return False
         self._at += 1
         return True
 
     def expect(self, mark: str, where: str) -> None:
+        """Consume a mark.
+
+        Raises:
+            Error: something else is next.
+        """
         if not self.take(mark):
             raise Error(f"{where}: expected '{mark}', got '{self.peek()[1] or 'the end of the line'}'")
 
     def word(self) -> str:
-        """The next word; empty if something else is next."""
+        """The next word, consumed; empty if something else is next."""
         kind, text = self.peek()
         if kind != "word":
             return ""
@@ -197,13 +206,15 @@ class Line:
                 self.expect(")", where)
             self._depth -= 1
             return value
+        if kind == "word" and text in self.symbols:
+            return self.symbols[text]
         if kind != "int":
             raise Error(f"{where}: expected a number, got '{text or 'the end of the line'}'")
         return _number(text, where)
 
     # --- operands ---
 
-    def operand(self, where: str) -> Register | Constant | Name:
+    def operand(self, where: str) -> RegisterRange | Constant | Symbol:
         """The next operand.
 
         Raises:
@@ -212,7 +223,7 @@ class Line:
         kind, text = self.peek()
         if kind == "mark" and text == "[":
             return self._listed(where)
-        if kind == "word":
+        if kind == "word" and text not in self.symbols:
             return self._named(where)
         negative = kind == "mark" and text == "-" and self.peek(1)[0] == "float"
         if kind == "float" or negative:
@@ -222,43 +233,49 @@ class Line:
             return Constant(-value if negative else value, "-" * negative + number)
         if kind == "end":
             raise Error(f"{where} is missing")
-        start = self._at
-        if text == "|" or (kind == "mark" and text in "-+" and self.peek(1)[0] == "word"):
+        if text == "|" or (kind == "mark" and text in "-+" and self._signed_register()):
             raise Error(f"{where}: '{text}' before a register; matrix operands are negated with neg, neg_lo or neg_hi")
+        start = self._at
         value = self.integer(where)
         return Constant(value, "".join(text for _, text in self._tokens[start : self._at]))
 
-    def _named(self, where: str) -> Register | Name:
+    def _signed_register(self) -> bool:
+        kind, text = self.peek(1)
+        return kind == "word" and text not in self.symbols
+
+    def _named(self, where: str) -> RegisterRange | Symbol:
         text = self.word()
         if match := _REGISTER.fullmatch(text):
-            return self._register(_FILES[match[1]], int(match[2]), int(match[2]), where)
-        if text not in _FILES or self.peek() != ("mark", "["):
-            return Name(text)
+            return _range(FILES[match[1]], int(match[2]), int(match[2]), where)
+        if text not in FILES or self.peek() != ("mark", "["):
+            return Symbol(text)
         self.expect("[", where)
         first = last = self.integer(where)
         if self.take(":"):
             last = self.integer(where)
         self.expect("]", where)
-        return self._register(_FILES[text], first, last, where)
+        return _range(FILES[text], first, last, where)
 
-    def _register(self, file: str, first: int, last: int, where: str) -> Register:
-        text = str(Register(file, first, last - first + 1))
-        if last < first:
-            raise Error(f"{where}: {file}[{first}:{last}] ends before it begins")
-        if not 0 <= first < _FIRSTS[file] or last >= _ENDS[file]:
-            raise Error(f"{where}: {text} is beyond the last register, {file}{_FIRSTS[file] - 1}")
-        return Register(file, first, last - first + 1)
-
-    def _listed(self, where: str) -> Register:
+    def _listed(self, where: str) -> RegisterRange:
         """A list of single registers that follow one another."""
-        self.expect("[", where)
-        found = [self.operand(where)]
-        while self.take(","):
-            found.append(self.operand(where))
+        listed: list[object] = []
+        while self.take("," if listed else "["):
+            if self.peek() == ("mark", "["):
+                raise Error(f"{where}: a list of registers has no list in it")
+            listed.append(self.operand(where))
         self.expect("]", where)
-        registers = [one for one in found if isinstance(one, Register) and one.count == 1]
+        registers = [one for one in listed if isinstance(one, RegisterRange) and one.count == 1]
         first = registers[0] if registers else None
-        wanted = [Register(first.file, first.first + i, 1) for i in range(len(found))] if first else []
-        if registers != wanted or len(registers) != len(found):
-            raise Error(f"{where}: [{', '.join(map(str, found))}] is not a list of single registers in a row")
-        return Register(registers[0].file, registers[0].first, len(registers))
+        wanted = [RegisterRange(first.file, first.first + i, 1) for i in range(len(listed))] if first else []
+        if registers != wanted or len(registers) != len(listed):
+            raise Error(f"{where}: [{', '.join(map(str, listed))}] is not a list of single registers in a row")
+        return RegisterRange(registers[0].file, registers[0].first, len(registers))
+
+
+def _range(file: str, first: int, last: int, where: str) -> RegisterRange:
+    registers = RegisterRange(file, first, last - first + 1)
+    if last < first:
+        raise Error(f"{where}: {file}[{first}:{last}] ends before it begins")
+    if not 0 <= first < _FIRSTS[file] or last >= _ENDS[file]:
+        raise Error(f"{where}: {registers} is beyond the last register, {file}{_FIRSTS[file] - 1}")
+    return registers

@@ -1,16 +1,16 @@
-"""The wait states that AMD's matrix instructions need, as rows of data; `mmacalc.isa.hazards` reads them.
+"""The wait states that AMD's matrix instructions need, as rows of data; `mmacalc.isa.recognizer` reads them.
 
-A book is what one source says about one architecture. Its rows:
+A table is what one source says about one generation. Its rows:
 
     (first, second, dependency, states, the source's own place or words[, between])
 
-first and second: kinds of `mmacalc.isa.access`, alternatives apart by a blank; `VALU-DOT` is a VALU that is no DOT.
-dependency: a name of `mmacalc.isa.hazards.DEPENDENCIES`. states: one number, or one for each length in the book's
-`lengths`. between: the row holds only when an instruction of that kind stands between the two.
+first and second: kinds of `mmacalc.isa.register_use`, alternatives separated by spaces; `VALU-DOT` is VALU except DOT.
+dependency: a name of `mmacalc.isa.dependencies.DEPENDENCIES`. states: one number, or one for each length in the
+table's `lengths`. between: the row holds only when an instruction of that kind stands between the two.
 
 Kinds: XDL (every MFMA and SMFMAC but those of f64 and f32 inputs), SGEMM (f32 inputs), DGEMM4 and DGEMM16 (f64),
-MFMA (all of them); WMMA, SWMMAC, WMMA_F32 (16x16x4 f32); VALU, DOT, TRANS, FMA64, ACC_READ, ACC_WRITE (each a VALU);
-MEM (buffer, image, global, flat, scratch, LDS); EXP.
+MFMA (all of them); WMMA, SWMMAC, WMMA_F32 (16x16x4 f32); VALU, DOT, TRANS, FMA64, ACC_READ, ACC_WRITE, PERMLANE_SWAP
+(each a VALU); MEM (buffer, image, global, flat, scratch, LDS); EXP.
 
 LLVM's numbers are those of LLVM 22.1.8, confirmed by letting llc insert the nops (tests/test_waits_llvm.py).
 """
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
         tuple[str, str, str, int | tuple[int, ...], str] | tuple[str, str, str, int | tuple[int, ...], str, str]
     )
 
-__all__ = ["ARCHITECTURES", "BOOKS", "Book"]
+__all__ = ["ARCHITECTURES", "TABLES", "HazardTable"]
 
 
-class Book(namedtuple("Book", "source lengths rows provenance")):
-    """What one source says about one architecture."""
+class HazardTable(namedtuple("HazardTable", "source lengths rows provenance")):
+    """What one source says about one generation."""
 
     __slots__ = ()
     source: str
@@ -44,6 +44,7 @@ LLVM = "LLVM 22.1.8"
 # Where LLVM's GCNHazardRecognizer has the numbers.
 _908, _90A, _VALU = "checkMAIHazards908", "checkMAIHazards90A", "checkMAIVALUHazards"
 _TRANS = "fixVALUTransCoexecutionHazards"
+_PERMLANE = "checkPermlaneHazards"
 _LDST, _COEXEC, _WMMA = "checkMAILdStHazards", "checkWMMACoexecutionHazards", "fixWMMAHazards"
 
 # --- gfx908: accumulators are in AccVGPRs, which only MFMA and v_accvgpr_* touch. Lengths 2, 8, 16 ---
@@ -139,6 +140,8 @@ _LLVM_GFX942 = (
 
 _LLVM_GFX950 = (
     *_LLVM_GFX940,
+    ("VALU", "PERMLANE_SWAP", "read", 2, _PERMLANE),
+    ("VALU", "PERMLANE_SWAP", "EXEC", 4, _PERMLANE),
     ("XDL", "XDL", "C overlap", (4, 6, 10, 18), _90A),
     ("XDL", "SGEMM DGEMM", "C overlap", (3, 6, 10, 18), _90A),
     ("XDL", "MFMA", "A/B", (5, 8, 12, 20), _90A),
@@ -240,19 +243,19 @@ _LLVM_GFX1250 = (
 
 _OURS = "two sources agree"  # the rows, and LLVM's own answers to generated pairs
 
-BOOKS = {
-    "gfx908": Book(LLVM, (2, 8, 16), _LLVM_GFX908, _OURS),
-    "gfx90a": Book(LLVM, (2, 8, 16), _LLVM_GFX90A, _OURS),
-    "gfx942": Book(LLVM, (2, 4, 8, 16), _LLVM_GFX942, _OURS),
-    "gfx950": Book(LLVM, (2, 4, 8, 16), _LLVM_GFX950, _OURS),
-    "gfx11": Book(LLVM, (8, 16), _LLVM_GFX11, _OURS),
-    "gfx12": Book(LLVM, (8, 16), _LLVM_GFX12, _OURS),
-    "gfx1250": Book(LLVM, (8, 16), _LLVM_GFX1250, _OURS),
-    "CDNA3 guide": Book("CDNA3 ISA guide, dependency table", (2, 4, 8, 16), _GUIDE_CDNA3, "unconfirmed"),
-    "Table 38": Book("CDNA4 ISA guide, Table 38", (2, 4, 8, 16), _GUIDE_CDNA4, "one source"),
+TABLES = {
+    "gfx908": HazardTable(LLVM, (2, 8, 16), _LLVM_GFX908, _OURS),
+    "gfx90a": HazardTable(LLVM, (2, 8, 16), _LLVM_GFX90A, _OURS),
+    "gfx942": HazardTable(LLVM, (2, 4, 8, 16), _LLVM_GFX942, _OURS),
+    "gfx950": HazardTable(LLVM, (2, 4, 8, 16), _LLVM_GFX950, _OURS),
+    "gfx11": HazardTable(LLVM, (8, 16), _LLVM_GFX11, _OURS),
+    "gfx12": HazardTable(LLVM, (8, 16), _LLVM_GFX12, _OURS),
+    "gfx1250": HazardTable(LLVM, (8, 16), _LLVM_GFX1250, _OURS),
+    "CDNA3 guide": HazardTable("CDNA3 ISA guide, dependency table", (2, 4, 8, 16), _GUIDE_CDNA3, "unconfirmed"),
+    "Table 38": HazardTable("CDNA4 ISA guide, Table 38", (2, 4, 8, 16), _GUIDE_CDNA4, "one source"),
 }
 
-# Catalog architecture -> LLVM's book, the guide's book or None, what a wait state is filled with.
+# Catalog architecture -> LLVM's table, the guide's table or None, what a wait state is filled with.
 ARCHITECTURES = {
     "cdna1": ("gfx908", None, "s_nop"),
     "cdna2": ("gfx90a", None, "s_nop"),

@@ -1,0 +1,275 @@
+"""The reader of assembly text: comments, labels, symbols, directives, and the statements with their operands.
+
+It takes what LLVM and AMD's own kernels write: comments of every style (`;`, `//`, `#`, `/* */`), numeric labels,
+`.set` symbols, macro definitions (left out), llvm-objdump's addresses, and the target that a file names. It knows no
+instruction: the assembler reads operands with `mmacalc.isa.tokens`, what an instruction does to registers is
+`mmacalc.isa.access`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import namedtuple
+
+from ..errors import Error
+from .registers import FILES, RegisterRange
+from .tokens import integer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "AMD_MNEMONICS",
+    "MATRIX",
+    "Listing",
+    "Reader",
+    "Statement",
+    "named_targets",
+    "parse",
+    "read_line",
+    "read_listing",
+    "vector_registers",
+]
+
+
+class Statement(namedtuple("Statement", "mnemonic operands modifiers number text second", defaults=(None,))):
+    """One instruction: lower-case mnemonic, operand texts, {modifier: value}, line number from 1, and its text.
+
+    second: of a VOPD pair (`first :: second`) the second half. The values of symbols stand in place of their names in
+    the operands, not in the text.
+    """
+
+    __slots__ = ()
+    mnemonic: str
+    operands: tuple[str, ...]
+    modifiers: dict[str, str]
+    number: int
+    text: str
+    second: Statement | None
+
+
+class Listing(namedtuple("Listing", "statements alike labels addresses targets")):
+    """A listing.
+
+    statements: its instructions; alike: of each, the number of the first that reads alike. labels: label -> the
+    statements that it stands before, in order of appearance. addresses: address -> statement, where the listing has
+    addresses. targets: those that it names.
+    """
+
+    __slots__ = ()
+    statements: tuple[Statement, ...]
+    alike: tuple[int, ...]
+    labels: dict[str, tuple[int, ...]]
+    addresses: dict[int, int]
+    targets: tuple[str, ...]
+
+
+# gfx1250 prints the true number of a register above 255 as a comment: `v0 /*v256*/`.
+_TRUE_NAME = re.compile(r"\bv(?:\d+|\[\d+:\d+\])\s*/\*\s*(v(?:\d+|\[\d+:\d+\]))\s*\*/")
+# A block comment that a line comment or a string opens is none.
+_BLOCK_COMMENT = re.compile(r"(//[^\n]*|;[^\n]*|^[ \t]*#[^\n]*|\"[^\"\n]*\")|/\*.*?(?:\*/|\Z)", re.DOTALL | re.M)
+_LINE_COMMENT = re.compile(r"//.*|;.*|^\s*#.*")
+_ADDRESS = re.compile(r"//\s*([0-9A-Fa-f]{8,16}):")
+_LABEL = re.compile(r"\s*(?:[0-9A-Fa-f]+\s+<([^>]+)>|([\w.$@]+))\s*:(?!:)", re.ASCII)
+_SYMBOL = re.compile(r"\s*(?:\.(?:set|equ|equiv)\s+([\w.$]+)\s*,|([\w.$]+)\s*=(?!=))\s*(.+)", re.ASCII)
+_WORD = re.compile(r"(?<![\w.$@])[A-Za-z_.$][\w.$@]*", re.ASCII)
+_BRACKETED = re.compile(r"\[[^\[\]]*\]")
+_SPACED = re.compile(r"\[[^\[\]]*\s[^\[\]]*\]")
+_PART = re.compile(r"(?:[^,\[(]|\[[^\[\]]*\]|\([^()]*\)|[\[(])+")
+_MODIFIER = re.compile(r"([A-Za-z_]\w*):(.*)", re.ASCII | re.DOTALL)
+_OPERAND_WORD = re.compile(r"(?:[vas]|acc|ttmp)(?:\d+|\[.*\])$|-?\d|[-|]", re.IGNORECASE | re.ASCII)
+_REGISTER = re.compile(r"(?<![\w.$@])(v|acc|a)(?:(\d{1,4})(?![\w@])|\[([^\[\]]*)\])", re.IGNORECASE | re.ASCII)
+_TARGET = re.compile(
+    r"^\s*(?:\.amdgcn_target|\.amd_amdgpu_isa|amdhsa\.target:)\s*[\"']?amdgcn-[\w.]*-[\w.]*-[\w.]*-(gfx[\w-]+)", re.M
+)
+_BLOCKS = {".macro": (".endm", ".endmacro"), ".amdgpu_metadata": (".end_amdgpu_metadata",)}
+MATRIX = ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")
+AMD_MNEMONICS = (
+    "v_", "s_", "buffer_", "tbuffer_", "image_", "global_", "flat_", "scratch_", "ds_", "lds_", "tensor_", "exp ",
+    "export ", "cluster_",
+)  # fmt: skip
+LAST_REGISTER = {"v": 1023, "a": 255}
+
+
+class Reader:
+    """A text being read. `symbols` and `labels` grow as its statements are taken one by one.
+
+    symbols: the `.set` symbols with their present values. labels: label -> how many statements came before it.
+    before: the labels just before the last statement.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.symbols: dict[str, int] = {}
+        self.labels: dict[str, list[int]] = {}
+        self.addresses: dict[int, int] = {}
+        self.before: list[str] = []
+
+    def statements(self, strict: bool = False) -> Iterator[tuple[int, str]]:
+        """The instructions, with their line numbers, without labels; when strict also what is no instruction:
+        directives (but for `.set`), and lines of other programs."""
+        count = 0
+        ends: tuple[str, ...] = ()
+        labels: list[str] = []
+        for number, raw in enumerate(self._lines(), 1):
+            line, address = raw, None
+            if "/" in line or ";" in line or "#" in line:
+                address = _ADDRESS.search(line)
+                line = _LINE_COMMENT.sub("", line)
+            line = line.strip()
+            if not line:
+                continue
+            if ends:
+                ends = () if line.split(None, 1)[0].lower() in ends else ends
+                continue
+            while ":" in line and (label := _LABEL.match(line)):
+                labels.append(label[1] or label[2])
+                self.labels.setdefault(labels[-1], []).append(count)
+                line = line[label.end() :].lstrip()
+            if not line or ((line[0] == "." or "=" in line) and self._set(line)):
+                continue
+            if line[0] in ".<-":
+                ends = _BLOCKS.get(line.split(None, 1)[0].lower(), ())
+                if strict:
+                    self.before, labels = labels, []
+                    yield number, line
+                continue
+            if address:
+                self.addresses[int(address[1], 16)] = count
+            count += 1
+            self.before, labels = labels, []
+            yield number, line
+
+    def _lines(self) -> list[str]:
+        text = self.text
+        if "/*" in text:
+            text = _TRUE_NAME.sub(r"\1", text)
+            # A block comment becomes its newlines, so that the numbers stay right.
+            text = _BLOCK_COMMENT.sub(lambda found: found[1] or " " + "\n" * found[0].count("\n"), text)
+        return text.split("\n")
+
+    def _set(self, line: str) -> bool:
+        """Whether the line sets a symbol; if so, set it. A value that cannot be computed leaves it unknown."""
+        symbol = _SYMBOL.match(line)
+        if symbol is None:
+            return False
+        name = symbol[1] or symbol[2]
+        try:
+            self.symbols[name] = integer(symbol[3], self.symbols)
+        except Error:
+            self.symbols.pop(name, None)
+        return True
+
+    def resolved(self, text: str) -> str:
+        """An instruction with the values of symbols in brackets, and as the operand of s_nop, for their names."""
+        if not self.symbols:
+            return text
+
+        def number(name: re.Match[str]) -> str:
+            return f"({self.symbols[name[0]]})" if name[0] in self.symbols else name[0]
+
+        if text[:6].lower() == "s_nop ":
+            return text[:6] + _WORD.sub(number, text[6:])
+        return _BRACKETED.sub(lambda bracket: _WORD.sub(number, bracket[0]), text)
+
+
+def read_line(text: str) -> Statement:
+    """The one statement of a line of assembly.
+
+    Raises:
+        Error: the line has no instruction, or more than one line was given.
+
+    >>> read_line("v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[0:3] cbsz:1 ; comment").operands
+    ('v[0:3]', 'v4', 'v5', 'v[0:3]')
+    """
+    statements = read_listing(text).statements
+    if len(statements) != 1:
+        what = f"{len(statements)} instructions" if statements else "no instruction"
+        raise Error(f"one line of assembly is needed, such as 'v_mov_b32 v0, v1'; '{text.strip()[:60]}' has {what}")
+    return statements[0]
+
+
+def read_listing(text: str) -> Listing:
+    """Read a whole listing. Never raises; unrecognised lines are skipped."""
+    reader = Reader(text)
+    statements: list[Statement] = []
+    alike: list[int] = []
+    known: dict[str, int] = {}
+    for number, line in reader.statements():
+        resolved = reader.resolved(line)
+        at = len(statements)
+        first = known.setdefault(resolved, at)
+        alike.append(first)
+        one = parse(resolved, number) if first == at else statements[first]
+        if first != at or resolved is not line:
+            one = Statement(one.mnemonic, one.operands, one.modifiers, number, line, one.second)
+        statements.append(one)
+    labels = {name: tuple(places) for name, places in reader.labels.items()}
+    return Listing(tuple(statements), tuple(alike), labels, reader.addresses, named_targets(text))
+
+
+def named_targets(text: str) -> tuple[str, ...]:
+    """The compiler targets that a text names, without their features.
+
+    >>> named_targets('.amdgcn_target "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-"')
+    ('gfx942',)
+    """
+    return tuple(dict.fromkeys(_TARGET.findall(text)))
+
+
+def parse(text: str, number: int = 1) -> Statement:
+    """One statement without label or comment."""
+    if "::" in text:
+        first, _, last = text.partition("::")
+        if first.strip() and last.strip():
+            return parse(first, number)._replace(text=text, second=parse(last, number))
+    mnemonic, rest = (*text.split(None, 1), "")[:2]
+    operands: list[str] = []
+    modifiers: dict[str, str] = {}
+    if " " in rest and _SPACED.search(rest):  # `v[0 : 3]` is one word
+        rest = _BRACKETED.sub(lambda bracket: "".join(bracket[0].split()), rest)
+    for part in _PART.findall(rest):
+        at_start, named = True, ""
+        for word in part.split():
+            modifier = _MODIFIER.fullmatch(word) if ":" in word else None
+            if named:  # `cbsz: 1`
+                modifiers[named], named = word, ""
+            elif modifier:
+                named = "" if modifier[2] else modifier[1].lower()
+                modifiers[modifier[1].lower()] = modifier[2]
+            elif at_start or _OPERAND_WORD.match(word):
+                operands.append(word)
+            else:
+                modifiers[word.lower()] = ""
+            at_start = False
+    return Statement(mnemonic.lower(), tuple(operands), modifiers, number, text)
+
+
+_ranges: dict[str, tuple[RegisterRange, ...]] = {}
+
+
+def vector_registers(operand: str) -> tuple[RegisterRange, ...]:
+    """The vector registers that an operand names; empty for constants, SGPRs and what is unknown.
+
+    >>> [str(registers) for registers in vector_registers("neg(v[4:7])")]
+    ['v[4:7]']
+    """
+    found = _ranges.get(operand)
+    if found is None:
+        if len(_ranges) > 100_000:
+            _ranges.clear()
+        found = _ranges[operand] = tuple(_vector_registers(operand))
+    return found
+
+
+def _vector_registers(operand: str) -> Iterator[RegisterRange]:
+    for file, number, bracket in _REGISTER.findall(operand):
+        name = FILES[file.lower()]
+        for part in [number] if number else bracket.split(","):  # `v[4:7]`; `v[4]`; a list, `v[4,5]` or `v[4:5, 8]`
+            try:
+                ends = [integer(end) for end in part.split(":")]
+            except Error:
+                continue
+            if len(ends) <= 2 and 0 <= ends[0] <= ends[-1] <= LAST_REGISTER[name]:
+                yield RegisterRange(name, ends[0], ends[-1] - ends[0] + 1)

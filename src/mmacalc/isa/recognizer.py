@@ -1,0 +1,289 @@
+"""How many wait states one instruction needs after another, by which rule of which source.
+
+>>> import mmacalc
+>>> wait = mmacalc.wait_states(
+...     "v_mfma_f32_32x32x8_f16 v[0:15], v[16:17], v[18:19], v[0:15]", "v_add_f32 v20, v3, v21", "gfx942")
+>>> int(wait), wait.nops
+(11, ('s_nop 10',))
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..checks import arguments_checked
+from ..errors import Error
+from .dependencies import DEPENDENCIES, NO_REGISTERS
+from .hazard_tables import ARCHITECTURES, TABLES, HazardTable
+from .reader import read_line
+from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
+from .registers import RegisterRange
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .dependencies import Test
+
+__all__ = ["HazardRecognizer", "SourceAnswer", "WaitStates", "nop_instructions", "recognizer_for", "wait_states"]
+
+NO_RULE = "no rule: the second touches nothing that the first makes it wait for"
+
+
+class SourceAnswer(namedtuple("SourceAnswer", "states rule place provenance registers")):
+    """One source's answer: wait states, the rule in words, its place in the source, how sure it is, and the registers
+    that the rule is about (None if there are none)."""
+
+    __slots__ = ()
+    states: int
+    rule: str
+    place: str
+    provenance: str
+    registers: RegisterRange | None
+
+
+class WaitStates(namedtuple("WaitStates", "states rule llvm guide unit registers sources")):
+    """How many wait states are needed between two instructions; `int()` of it is `states`.
+
+    states: the larger of the two sources' numbers. rule: the rule that says so, and whose it is. llvm: what LLVM
+    inserts. guide: what the ISA guide asks for, None where no guide is at hand. unit: "s_nop" where any
+    instruction between the two counts as one state and s_nop N as N + 1; "v_nop" where only VALU instructions do.
+    registers: those that the rule is about. sources: every source's `SourceAnswer`; one whose provenance is
+    "unconfirmed" does not decide.
+    """
+
+    __slots__ = ()
+    states: int
+    rule: str
+    llvm: int
+    guide: int | None
+    unit: str
+    registers: str
+    sources: tuple[SourceAnswer, ...]
+
+    def __int__(self) -> int:
+        return self.states
+
+    def __index__(self) -> int:
+        return self.states
+
+    @property
+    def nops(self) -> tuple[str, ...]:
+        """The instructions that give these states when nothing else stands between the two."""
+        return nop_instructions(self.states, self.unit)
+
+
+def nop_instructions(states: int, unit: str) -> tuple[str, ...]:
+    """The shortest sequence that gives `states` wait states.
+
+    >>> nop_instructions(18, "s_nop"), nop_instructions(2, "v_nop")
+    (('s_nop 15', 's_nop 1'), ('v_nop', 'v_nop'))
+    """
+    if unit == "v_nop":
+        return ("v_nop",) * states
+    whole, rest = divmod(states, MOST_NOP)
+    return (f"s_nop {MOST_NOP - 1}",) * whole + ((f"s_nop {rest - 1}",) if rest else ())
+
+
+Kinds = tuple[tuple[str, frozenset[str]], ...]
+
+
+class _Row:
+    """A row of a table, compiled."""
+
+    __slots__ = ("between", "dependency", "first", "place", "second", "states")
+
+    def __init__(
+        self, first: str, second: str, dependency: str, states: int | tuple[int, ...], place: str, between: str = ""
+    ) -> None:
+        self.first, self.second, self.place = _kinds(first), _kinds(second), place
+        self.states = states
+        self.between = frozenset(between.split())
+        self.dependency = DEPENDENCIES[dependency]
+
+    def sentence(self, first: RegisterUse, second: RegisterUse, registers: RegisterRange) -> str:
+        """The rule in words, for these two instructions."""
+        length = f" ({first.passes} passes)" if isinstance(self.states, tuple) and "MFMA" in first.kinds else ""
+        written = ", ".join(map(str, first.writes))
+        words = self.dependency.words.format(d=written, second=_specific_kind(second), r=registers)
+        return f"{_specific_kind(first)}{length} {words}"
+
+
+def _kinds(text: str) -> Kinds:
+    """`VALU-DOT MEM` -> (("VALU", {"DOT"}), ("MEM", {}))."""
+    return tuple((word.split("-")[0], frozenset(word.split("-")[1:])) for word in text.split())
+
+
+def _fits(wanted: Kinds, kinds: frozenset[str]) -> bool:
+    return any(kind in kinds and not (without & kinds) for kind, without in wanted)
+
+
+def _specific_kind(use: RegisterUse) -> str:
+    """The most specific class of an instruction."""
+    for kind in ("DGEMM", "SGEMM", "XDL", "DOT"):
+        if kind in use.kinds:
+            return kind
+    named = use.kinds & {"ACC_READ", "ACC_WRITE", "FMA64", "MEM", "EXP", "PERMLANE_SWAP"}
+    return use.name if named else min(use.kinds, default=use.name)
+
+
+class _Source:
+    """One table, compiled: finds the rows that a pair of kinds can meet, once for each pair."""
+
+    def __init__(self, table: HazardTable) -> None:
+        self.table = table
+        self.rows = tuple(_Row(*row) for row in table.rows)
+        self.trusted = table.provenance != "unconfirmed"
+        self._fitting: dict[tuple[frozenset[str], frozenset[str]], tuple[_Row, ...]] = {}
+
+    def states(self, row: _Row, first: RegisterUse) -> int:
+        """The states that a row asks for after `first`.
+
+        Raises:
+            Error: the table has no number for an instruction of this length.
+        """
+        if isinstance(row.states, tuple):
+            if first.passes not in self.table.lengths:
+                raise Error(f"{self.table.source} has no wait states for {first.passes} passes ({first.name})")
+            return row.states[self.table.lengths.index(first.passes)]
+        return row.states
+
+    def answer(
+        self, first: RegisterUse, second: RegisterUse, between: frozenset[str]
+    ) -> tuple[int, _Row | None, RegisterRange | None]:
+        """The largest number of states that a row asks for, that row, and the registers that it is about."""
+        kinds = (first.kinds, second.kinds)
+        if kinds not in self._fitting:
+            rows = (row for row in self.rows if _fits(row.first, kinds[0]) and _fits(row.second, kinds[1]))
+            self._fitting[kinds] = tuple(rows)
+        best: tuple[int, _Row | None, RegisterRange | None] = (0, None, None)
+        for row in self._fitting[kinds]:
+            if row.between and not row.between & between:
+                continue
+            registers = row.dependency.test(first, second)
+            if registers is not None and (best[1] is None or self.states(row, first) > best[0]):
+                best = (self.states(row, first), row, registers)
+        return best
+
+
+class Reach(namedtuple("Reach", "roles between states")):
+    """What an instruction can be the first of: a hazard about its registers in these roles (those of
+    `Dependency.roles`), perhaps only where an instruction of the kinds `between` follows it,
+    and over at most `states` wait states."""
+
+    __slots__ = ()
+    roles: tuple[str, ...]
+    between: frozenset[str]
+    states: int
+
+
+class HazardRecognizer:
+    """The sources of one architecture. `mmacalc.isa.lint` asks it about the pairs of a listing.
+
+    unit: "s_nop" or "v_nop", see `WaitStates`. longest: the most wait states that any pair needs.
+    """
+
+    def __init__(self, name: str) -> None:
+        llvm, guide, self.unit = ARCHITECTURES[name]
+        self.sources = [_Source(TABLES[table]) for table in (llvm, guide) if table]
+        numbers = (row.states for source in self.sources for row in source.rows)
+        self._rows: dict[tuple[object, ...], tuple[tuple[int, Test, frozenset[str]], ...]] = {}
+        self._reaches: dict[tuple[frozenset[str], int], tuple[Reach, ...]] = {}
+        self.longest = max(max(states) if isinstance(states, tuple) else states for states in numbers)
+
+    def reach(self, first: RegisterUse) -> tuple[Reach, ...]:
+        """The hazards that an instruction can be the first of, by the sources that decide."""
+        kinds = first.kinds, first.passes
+        if kinds not in self._reaches:
+            self._reaches[kinds] = self._reach(first)
+        return self._reaches[kinds]
+
+    def _reach(self, first: RegisterUse) -> tuple[Reach, ...]:
+        longest: dict[tuple[tuple[str, ...], frozenset[str]], int] = {}
+        for source in self.sources:
+            for row in source.rows if source.trusted else ():
+                if _fits(row.first, first.kinds):
+                    key = row.dependency.roles, row.between
+                    longest[key] = max(longest.get(key, 0), source.states(row, first))
+        return tuple(Reach(*key, states) for key, states in longest.items() if states)
+
+    def states_provided(self, use: RegisterUse) -> int:
+        """The wait states that an instruction between two others gives."""
+        return use.states if self.unit == "s_nop" else int(use.valu)
+
+    def states(self, first: RegisterUse, second: RegisterUse, between: frozenset[str] = frozenset()) -> int:
+        """The wait states needed between two instructions; `between`: kinds that stand between them."""
+        kinds = first.kinds, first.passes, second.kinds
+        rows = self._rows.get(kinds)
+        if rows is None:
+            rows = self._rows[kinds] = self._fitting(first, second)
+        for states, test, asked in rows:
+            if (not asked or asked & between) and test(first, second) is not None:
+                return states
+        return 0
+
+    def _fitting(self, first: RegisterUse, second: RegisterUse) -> tuple[tuple[int, Test, frozenset[str]], ...]:
+        """The rows that can hold for instructions of these kinds, the largest number of states first."""
+        rows = [
+            (source.states(row, first), row.dependency.test, row.between)
+            for source in self.sources
+            for row in (source.rows if source.trusted else ())
+            if _fits(row.first, first.kinds) and _fits(row.second, second.kinds)
+        ]
+        return tuple(sorted((row for row in rows if row[0]), key=lambda row: -row[0]))
+
+    def answer(self, first: RegisterUse, second: RegisterUse, between: frozenset[str] = frozenset()) -> WaitStates:
+        """The wait states needed between two instructions, with their reasons."""
+        answers = []
+        for source in self.sources:
+            states, row, registers = source.answer(first, second, between)
+            rule = row.sentence(first, second, registers) if row and registers else ""
+            place = f"{source.table.source}, {row.place}" if row else source.table.source
+            about = registers if registers != NO_REGISTERS else None
+            answers.append(SourceAnswer(states, rule, place, source.table.provenance, about))
+        trusted = [each for each in answers if each.provenance != "unconfirmed"]
+        # On a tie the last, which is the ISA guide: it is the hardware's own document.
+        best = max(reversed(trusted), key=lambda each: (each.states, bool(each.rule)))
+        rule = f"{best.rule}: {best.place}" if best.rule else NO_RULE
+        guide = trusted[1].states if len(trusted) > 1 else None
+        registers_text = str(best.registers or "")
+        return WaitStates(best.states, rule, answers[0].states, guide, self.unit, registers_text, tuple(answers))
+
+
+_recognizers: dict[str, HazardRecognizer] = {}
+
+
+def recognizer_for(name: str) -> HazardRecognizer:
+    """The recognizer of a catalog architecture, made once.
+
+    Raises:
+        Error: there are no rules for it.
+    """
+    if name not in ARCHITECTURES:
+        raise Error(f"no wait-state rules for {name} (available: {', '.join(sorted(ARCHITECTURES))})")
+    if name not in _recognizers:
+        _recognizers[name] = HazardRecognizer(name)
+    return _recognizers[name]
+
+
+@arguments_checked
+def wait_states(first: str, second: str, arch: str) -> WaitStates:
+    """The wait states (independent instructions or nops) needed between two instructions.
+
+    Of several dependencies between the two, the one that needs most is named.
+
+    Args:
+        first, second: lines of assembly, as LLVM's assembler takes them (mnemonics are case-insensitive).
+        arch: any name of an AMD architecture with matrix instructions.
+
+    Raises:
+        Error: a line that is no instruction, a matrix instruction that the architecture lacks, an architecture
+            that is unknown or not AMD's.
+
+    Source: LLVM 22.1.8's hazard recognizer; the CDNA4 ISA guide's Table 38. `states` is the larger.
+
+    >>> wait = wait_states("v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], v[0:7]", "v_mov_b32 v0, 0", "gfx950")
+    >>> wait.states, wait.llvm, wait.guide
+    (19, 11, 19)
+    """
+    entry = entry_of(arch)
+    one, two = (register_use(read_line(line), entry, strict=True) for line in (first, second))
+    return recognizer_for(entry.architecture.name).answer(one, two)

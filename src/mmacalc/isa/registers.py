@@ -1,0 +1,36 @@
+"""A range of registers: what an operand such as v[4:7] names."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+__all__ = ["FILES", "RegisterRange"]
+
+# Register files by the prefixes that LLVM's assembler takes.
+FILES = {"v": "v", "a": "a", "acc": "a", "s": "s", "ttmp": "ttmp"}
+
+
+class RegisterRange(namedtuple("RegisterRange", "file first count")):
+    """Consecutive 32-bit registers of one file: v (VGPRs), a (AccVGPRs), s (SGPRs) or ttmp (trap temporaries).
+
+    >>> str(RegisterRange("v", 4, 4)), str(RegisterRange("a", 4, 1))
+    ('v[4:7]', 'a4')
+    """
+
+    __slots__ = ()
+    file: str
+    first: int
+    count: int
+
+    @property
+    def last(self) -> int:
+        """The number of the last register."""
+        return int(self.first + self.count - 1)
+
+    def overlaps(self, other: RegisterRange) -> bool:
+        """Whether the two have a register in common."""
+        apart = self.first + self.count <= other.first or other.first + other.count <= self.first
+        return self.file == other.file and not apart
+
+    def __str__(self) -> str:
+        return f"{self.file}{self.first}" if self.count == 1 else f"{self.file}[{self.first}:{self.last}]"

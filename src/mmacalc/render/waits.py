@@ -1,0 +1,50 @@
+"""The wait states between two instructions, as text and as JSON."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ..isa.recognizer import WaitStates
+
+__all__ = ["counted", "json_object", "nops_text", "text"]
+
+
+def text(wait: WaitStates) -> str:
+    """The number with the nops that give it, the rule, and every source's answer."""
+    nops = f" ({nops_text(wait.nops)})" if wait.nops else ""
+    lines = [f"{counted(wait.states, wait.unit)}{nops}", f"  {wait.rule}"]
+    for source in wait.sources:
+        note = "" if source.rule else ": no row"
+        note += "" if source.provenance != "unconfirmed" else "  (unconfirmed, not counted)"
+        lines.append(f"  {source.states:3}  {source.place}{note}")
+    return "\n".join(lines) + "\n"
+
+
+def json_object(wait: WaitStates) -> dict[str, Any]:
+    """The same as plain data."""
+    return {
+        "states": wait.states,
+        "unit": wait.unit,
+        "nops": list(wait.nops),
+        "rule": wait.rule,
+        "llvm": wait.llvm,
+        "guide": wait.guide,
+        "registers": wait.registers,
+        "sources": [
+            {"source": each.place, "states": each.states, "rule": each.rule, "provenance": each.provenance}
+            for each in wait.sources
+        ],
+    }
+
+
+def counted(states: int, unit: str) -> str:
+    """`4 wait states`, or `4 VALU wait states` where only VALU instructions count."""
+    return f"{states} {'VALU ' if unit == 'v_nop' else ''}wait state{'' if states == 1 else 's'}"
+
+
+def nops_text(nops: Sequence[str]) -> str:
+    """`s_nop 15; s_nop 1`, or `4 v_nop`."""
+    return f"{len(nops)} v_nop" if nops and nops[0] == "v_nop" else "; ".join(nops)
