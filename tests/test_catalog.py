@@ -145,7 +145,10 @@ def imaginary(*lines, **changes):
         ({"vendor": "via"}, "the vendor is amd or nvidia; got 'via'"),
         ({"accumulators": "maybe"}, "accumulators is required, allowed or none; got 'maybe'"),
         ({"waves": (0,)}, "waves is a tuple of wave sizes"),
-        ({"computeunits": 4}, "Architecture 'dna9' has no field 'computeunits'. Did you mean compute_units"),
+        ({"registers": 4}, "Architecture 'dna9' has no field 'registers'"),
+        ({"vectorflops": {}}, "Architecture 'dna9' has no field 'vectorflops'. Did you mean vector_flops"),
+        ({"products": (("A", 0),)}, "product A: units is 0; it should be a positive number"),
+        ({"products": (("A", 1, "2"),)}, "product A: clock_ghz is '2'; it should be a positive number"),
     ],
 )
 def test_an_architecture_record_that_is_wrong_is_refused_and_says_why(changes, says):

@@ -243,7 +243,7 @@ def test_a_6_bit_element_across_two_registers_is_one_location_and_shows_in_both(
 
 def test_cycles_give_the_published_peaks_of_the_mi355x():
     arch = mmacalc.instruction("cdna4", "v_mfma_f32_16x16x32_f16").architecture
-    units, clock = arch.compute_units, arch.clock_ghz * 1e9
+    units, clock = arch.products[0].units, arch.products[0].clock_ghz * 1e9
 
     def rate(name, **modifiers):
         inst = mmacalc.instruction("cdna4", name)

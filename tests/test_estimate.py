@@ -7,9 +7,10 @@ import pytest
 
 import mmacalc
 from mmacalc import rocwmma
-from mmacalc.catalog import architecture
+from mmacalc.catalog import architecture, normalised
 from mmacalc.cli import answer
-from mmacalc.cost import estimate, peak, units
+from mmacalc.cost import estimate, peak
+from mmacalc.isa.targets import target
 
 # AMD lab notes, "AMD matrix cores": operations per clock and CU of MI100 and MI250X, matrix cores and vector units.
 MATRIX = {"f64": (None, 256), "f32": (256, 256), "f16": (1024, 1024), "bf16": (512, 1024), "i8": (1024, 1024)}
@@ -68,19 +69,164 @@ def test_the_lab_notes_table_of_cdna2_instructions_is_the_catalog():
     assert found == rows
 
 
+# Dense peaks in TFLOPS or TOPS as the vendors publish them: type of A and B, of D (any if empty), peak. AMD's data
+# sheets and product pages of these products.
+AMD_PEAKS = {
+    "MI100": "f16  184.6, bf16  92.3, f32  46.1, i8  184.6",
+    "MI210": "f16  181.0, bf16  181.0, f32  45.3, f64  45.3, i8  181.0",
+    "MI250": "f16  362.1, f32  90.5, f64  90.5",
+    "MI250X": "f16  383.0, f32  95.7, f64  95.7, i8  383.0",
+    "MI300A": "f16  980.6, fp8  1961.2, i8  1961.2, xf32  490.3, f32  122.6, f64  122.6",
+    "MI300X": "f16  1307.4, fp8  2614.9, i8  2614.9, xf32  653.7, f32  163.4, f64  163.4",
+    "MI325X": "f16  1307.4, fp8  2614.9, xf32  653.7, f64  163.4",
+    "MI350X": "f16  2306.9, fp8  4613.7, fp6  9227.5, fp4  9227.5, f32  144.2, f64  72.1",
+    "MI355X": "f16  2516.6, fp8  5033.2, fp6  10066.3, fp4  10066.3, f32  157.3, f64  78.6",
+    "RX 7900 XTX": "f16  122.8", "RX 7900 XT": "f16  103.0", "RX 7900 GRE": "f16  92.0",
+    "RX 7800 XT": "f16  74.65", "RX 7700 XT": "f16  70.3", "RX 7600": "f16  43.5", "RX 7600 XT": "f16  45.1",
+    "PRO W7900": "f16  122.6", "PRO W7800": "f16  90.5", "PRO W7700": "f16  56.5", "PRO W7600": "f16  39.9",
+    "PRO W7500": "f16  24.4", "PRO V710": "f16  55.3",
+    "RX 9070 XT": "f16  195, i8  389, fp8  389", "RX 9070": "f16  145, i8  289", "RX 9060 XT": "f16  103, i8  205",
+    "AI PRO R9700": "f16  191, i8  383",
+}  # fmt: skip
+# NVIDIA's architecture papers (Volta, Turing, A100, GA102, Ada, H100, RTX Blackwell, RTX PRO Blackwell) and, for the
+# A10, A30, L4, L40 and L40S, data sheets; without sparsity.
+NVIDIA_PEAKS = {
+    "V100": "f16  125",
+    "V100 PCIe": "f16  112",
+    "T4": "f16  65, i8  130, i4  260",
+    "RTX 2080 Ti": "f16 f16 107.6, f16 f32 53.8, i8  215.2, i4  430.3",
+    "Titan RTX": "f16 f32 130.5",
+    "A100": "f16  312, bf16  312, tf32  156, f64  19.5, i8  624, i4  1248",
+    "A30": "f16  165, tf32  82, i8  330",
+    "A40": "f16 f32 149.7, bf16  149.7, tf32  74.8, i8  299.3, i4  598.7",
+    "RTX A6000": "f16 f32 154.8",
+    "A10": "f16 f32 125, tf32  62.5, i8  250",
+    "A2": "f16  18",
+    "RTX 3090": "f16 f16 142, f16 f32 71, bf16  71, tf32  35.6, i8  284, i4  568",
+    "RTX 3080": "f16 f16 119, f16 f32 59.5, tf32  29.8, i8  238",
+    "RTX 3070": "f16 f16 81.3, f16 f32 40.6, tf32  20.3, i8  162.6",
+    "L40S": "f16 f32 362, bf16  362, tf32  183, fp8  733, i8  733",
+    "L40": "f16  181, tf32  90.5, fp8  362, i8  362",
+    "L4": "f16  121, fp8  242, i8  242",
+    "RTX 6000 Ada": "f16 f32 364.2, fp8 f32 728.5, tf32  182.1, i4  1457",
+    "RTX 4090": "f16 f16 330.3, f16 f32 165.2, bf16  165.2, tf32  82.6, fp8 f16 660.6, fp8 f32 330.3, i8  660.6",
+    "RTX 4080": "f16 f16 194.9, f16 f32 97.5, fp8 f32 194.9, i8  389.9",
+    "H100": "f16  989.4, bf16  989.4, tf32  494.7, fp8  1978.9, i8  1978.9",
+    "H200": "f16  989.4, fp8  1978.9",
+    "H100 PCIe": "f16  756, bf16  756, tf32  378, fp8  1513, i8  1513",
+    "RTX 5090": "f16 f16 419, f16 f32 209.5, bf16  209.5, tf32  104.8, fp8 f16 838, fp8 f32 419, i8  838, e2m1  1676",
+    "RTX 5080": "f16 f16 225.1, f16 f32 112.6, i8  450.2",
+    "RTX PRO 6000": "f16 f32 503.8, fp8 f32 1007.6, e2m1  2015.2",
+}
+
+
+def rates(product, type_, out):
+    """Operations per second of the dense instructions whose rate is known."""
+    found = estimate(product, 768, 768, 768, type_, out=out or None)
+    per_cycle = [found.peak * one.share / one.useful for one in found.candidates if one.share is not None]
+    return [rate * found.device.units * found.device.clock_ghz * 1e9 for rate in per_cycle]
+
+
+@pytest.mark.parametrize(("product", "peaks"), [*AMD_PEAKS.items(), *NVIDIA_PEAKS.items()])
+def test_published_peaks_come_out_of_cycles_or_rates_units_and_clocks(product, peaks):
+    for type_, out, tera in (text.strip().split(" ") for text in peaks.split(",")):
+        assert max(rates(product, type_, out)) / 1e12 == pytest.approx(float(tera), rel=0.014), (type_, out)
+
+
 @pytest.mark.parametrize(
-    ("product", "name", "tera"),
+    ("name", "architecture", "product"),
     [
-        ("MI100", "f16", 184.6), ("MI250X", "f16", 383), ("MI250X", "f64", 95.7), ("MI300X", "f16", 1307.4),
-        ("MI300X", "fp8", 2614.9), ("MI300X", "xf32", 653.7), ("MI300X", "f64", 163.4), ("MI355X", "fp8", 5033.2),
-        ("MI355X", "fp4", 10066.3), ("MI355X", "f64", 78.6), ("gfx1100", "f16", 122.8), ("gfx1200", "i8", 389),
+        ("RX 7900 XTX", "rdna3", "RX 7900 XTX"), ("7900xtx", "rdna3", "RX 7900 XTX"), ("rdna3", "rdna3", "RX 7900 XTX"),
+        ("AMD Radeon PRO W7900", "rdna3", "PRO W7900"), ("w7800", "rdna3", "PRO W7800"),
+        ("gfx1100", "rdna3", "RX 7900 XTX"), ("gfx1102", "rdna3", "RX 7600"), ("gfx1153", "rdna3", None),
+        ("strix halo", "rdna3", "Radeon 8060S (Strix Halo)"), ("gfx1150", "rdna3", "Radeon 890M (Strix Point)"),
+        ("Krackan", "rdna3", "Radeon 860M (Krackan Point)"), ("R9700", "rdna4", "AI PRO R9700"),
+        ("gfx1200", "rdna4", "RX 9060 XT"), ("RX 9070", "rdna4", "RX 9070"), ("MI308X", "cdna3", "MI308X"),
+        ("AMD Instinct MI300A", "cdna3", "MI300A"), ("cdna3", "cdna3", "MI300X"), ("gfx9-4-generic", "cdna3", "MI300X"),
+        ("gfx12-generic", "rdna4", "RX 9070 XT"), ("gfx1250", "cdna5", "MI455X"), ("MI430X", "gfx1251", "MI430X"),
+        ("NVIDIA GeForce RTX 4090", "sm_89", "RTX 4090"), ("4090", "sm_89", "RTX 4090"), ("H800", "sm_90a", "H100"),
+        ("sm_90", "sm_90", None), ("RTX PRO 6000", "sm_120a", "RTX PRO 6000"), ("L40S", "sm_89", "L40S"),
     ],
 )  # fmt: skip
-def test_published_peaks_come_out_of_cycles_units_and_clocks(product, name, tera):
-    """AMD's data sheets of the MI100, MI250X, MI300X, MI355X, RX 7900 XTX and RX 9070 XT."""
-    record = architecture(product)
-    found = peak(product, name) * units(record) * record.clock_ghz / 1000
-    assert found == pytest.approx(tera, rel=2e-3)
+def test_products_are_found_under_the_names_that_people_and_drivers_use(name, architecture, product):
+    assert mmacalc.architecture(name).name == architecture
+    found = mmacalc.catalog.product(name)
+    assert (found.name if found else None) == product
+
+
+def test_every_product_is_found_by_its_name_and_its_chip_is_one_of_its_architecture():
+    for name in mmacalc.architectures():
+        record = mmacalc.architecture(name)
+        for product in record.products:
+            assert mmacalc.architecture(product.name).name == name
+            assert mmacalc.catalog.product(product.name.upper()) == product
+            assert {normalised(alias) for alias in (product.name, *product.aliases)} <= set(
+                map(normalised, record.aliases)
+            )
+            assert not product.target or product.target in record.aliases
+            expected = product.target or (record.targets[0] if record.vendor == "amd" else "")
+            assert not expected or target(product.name).name == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "instruction", "cycles", "seconds"),
+    [
+        # chains in turn on each of 4 units matrix units, times steps of k, times the cycles of one; over the clock
+        ("MI300X", (64, 64, 64), "v_mfma_f32_16x16x16_f16", 1 * 4 * 16, 64 / 2.1e9),
+        ("MI300A", (4096, 4096, 4096), "v_mfma_f32_16x16x16_f16", 72 * 256 * 16, 294912 / 2.1e9),
+        ("MI300X", (4096, 4096, 4096), "v_mfma_f32_16x16x16_f16", 54 * 256 * 16, 221184 / 2.1e9),
+        ("MI300X", (4096, 4096, 4096), "v_mfma_f32_32x32x8_f16", 14 * 512 * 32, 229376 / 2.1e9),
+        ("RX 7600", (4096, 4096, 40), "v_wmma_f32_16x16x16_f16", 1024 * 3 * 32, 98304 / 2.655e9),
+        ("A100", (4096, 4096, 64), "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 304 * 4 * 8, 9728 / 1.41e9),
+        ("H100", (1024, 512, 64), "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", 1 * 4 * 128, 512 / 1.83e9),
+    ],
+)
+def test_the_time_of_a_candidate_is_that_of_the_matrix_units_with_the_most_chains(
+    name, shape, instruction, cycles, seconds
+):
+    found = estimate(name, *shape, "f16")
+    (one,) = (candidate for candidate in found.candidates if candidate.instruction.name == instruction)
+    assert one.seconds == pytest.approx(seconds, rel=1e-12)
+    assert one.seconds * found.device.clock_ghz * 1e9 == pytest.approx(cycles)
+
+
+@pytest.mark.parametrize("name", ["gfx942", "MI300A", "RX 7600", "RX 9060", "A100", "H100", "RTX 5090"])
+def test_the_candidates_are_sorted_by_time_and_every_time_is_positive(name):
+    for size in (1, 100, 512, 4096):
+        seconds = [one.seconds for one in estimate(name, size, size, size, "f16").candidates]
+        known = [time for time in seconds if time is not None]
+        assert known == sorted(known)
+        assert min(known) > 0
+        assert seconds[: len(known)] == known
+
+
+def test_units_and_clock_stand_in_for_the_products():
+    own, other = (
+        estimate("MI308X", 512, 512, 512, "f16"),
+        estimate("MI308X", 512, 512, 512, "f16", units=304, clock_ghz=2.1),
+    )
+    assert own.device[1:] == (mmacalc.catalog.product("MI308X"), 80, None)
+    assert own.candidates[0].seconds is None
+    x = estimate("MI300X", 512, 512, 512, "f16")
+    assert [one.seconds for one in other.candidates] == [one.seconds for one in x.candidates]
+    assert (
+        estimate("RX 7600", 64, 64, 64, "f16", units=27).device.units == 14
+    )  # pairs of compute units, the last half used
+    for wrong in ({"units": 0}, {"clock_ghz": 0.0}, {"clock_ghz": float("nan")}, {"clock_ghz": 1e4}):
+        with pytest.raises(mmacalc.Error):
+            estimate("MI300X", 512, 512, 512, "f16", **wrong)
+
+
+def test_what_nvidia_has_not_published_has_no_cycles_and_the_page_says_so():
+    for name, type_, says in (
+        ("B200", "f16", "NVIDIA publishes no rate"), ("H20", "f16", "NVIDIA publishes no rate"),
+        ("H100", "f64", "of wgmma"), ("RTX 5090", "fp6", "NVIDIA publishes no rate"),
+        ("sm_90", "f16", "no product with sm_90"),
+    ):  # fmt: skip
+        assert {one.cycles for one in estimate(name, 64, 64, 64, type_).candidates} == {None}
+        assert says in answer(["estimate", "-a", name, "--gemm", "64x64x64", "--type", type_]).out
+    rows = estimate("H100", 256, 256, 256, "f16").candidates
+    assert all((one.cycles is None) == ("wgmma" not in one.instruction.name) for one in rows)
 
 
 def test_an_estimate_counts_what_a_launch_issues():
@@ -112,10 +258,8 @@ def test_every_dense_instruction_is_in_the_estimate_of_its_formats_best_first():
         for inst in mmacalc.instructions(arch):
             if inst.sparse or inst.choices or inst.formats["A"] != inst.formats["B"]:
                 continue
-            found = estimate(arch, 96, 96, 96, inst.formats["A"], inst.formats["D"])
+            found = estimate(arch, 96, 96, 96, inst.formats["A"], out=inst.formats["D"])
             assert inst in [candidate.instruction for candidate in found.candidates]
-            cycles = [candidate.cycles for candidate in found.candidates]
-            assert cycles == sorted(cycles)
             assert found.peak == max(
                 c.instruction.throughput(**c.modifiers) for c in estimate(arch, 9, 9, 9, inst.formats["A"]).candidates
             )
@@ -129,15 +273,17 @@ def test_the_command_line_answers_with_a_table_and_with_json():
     argv = ["estimate", "-a", "gfx942", "--gemm", "4096x4096x4096", "--type", "f16"]
     status, out, err = answer(argv)
     assert (status, err) == (0, "")
-    assert "|  8388608 | v_mfma_f32_32x32x8_f16    | 268435456 | 100.0 %  | 100.0 % |" in out
+    assert "device: MI300X: 304 CUs at 2.1 GHz\n" in out
+    assert "|  8388608 | v_mfma_f32_32x32x8_f16    | 32            | 268435456 | 100.0 %  | 100.0 % | 109 us |" in out
     found = json.loads(answer([*argv, "--json"]).out)
     assert found["query"] == "estimate"
     assert found["operations"] == 2 * 4096**3
     assert [c["instruction"] for c in found["candidates"]] == [
-        "v_mfma_f32_32x32x8_f16", "v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x4_2b_f16", "v_mfma_f32_16x16x4_4b_f16",
-        "v_mfma_f32_4x4x4_16b_f16",
+        "v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x8_f16", "v_mfma_f32_4x4x4_16b_f16", "v_mfma_f32_32x32x4_2b_f16",
+        "v_mfma_f32_16x16x4_4b_f16",
     ]  # fmt: skip
-    assert found["candidates"][0]["registers"] == {"A": 2, "B": 2, "C": 16, "D": 16}
+    assert found["candidates"][1]["registers"] == {"A": 2, "B": 2, "C": 16, "D": 16}
+    assert (found["product"], found["units"], found["clock_ghz"]) == ("MI300X", 304, 2.1)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +296,7 @@ def test_the_command_line_answers_with_a_table_and_with_json():
             ("gfx908", "16x16x16", "f64"),
             "CDNA1 multiplies no f64 matrices; its dense instructions take f32, f16, i8, bf16",
         ),
+        (("sm_80", "16x16x16", "b16"), "sm_80 (Ampere) multiplies no b16 matrices; its dense instructions take f16"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused_in_one_line(arguments, message):

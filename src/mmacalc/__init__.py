@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .catalog import architectures as architectures
     from .catalog import instruction as instruction
     from .catalog import instructions as instructions
+    from .cost import estimate as estimate
     from .errors import Error as Error
     from .isa.assembler import assemble as assemble
     from .isa.disassembler import disassemble as disassemble
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Architecture", "Element", "Error", "Instruction", "Layout", "Location", "Operand", "Product", "WaitStates",
-    "architecture", "architectures", "assemble", "disassemble", "find", "instruction", "instructions", "launch",
-    "wait_states",
+    "architecture", "architectures", "assemble", "disassemble", "estimate", "find", "instruction", "instructions",
+    "launch", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
@@ -47,8 +48,8 @@ _HOMES = {
     "Architecture": "model", "Element": "model", "Error": "errors", "Instruction": "model", "Layout": "layout",
     "Location": "model", "Operand": "model", "Product": "model", "WaitStates": "isa.recognizer",
     "architecture": "catalog", "architectures": "catalog", "assemble": "isa.assembler",
-    "disassemble": "isa.disassembler", "find": "query", "instruction": "catalog", "instructions": "catalog",
-    "launch": "machine", "wait_states": "isa.recognizer",
+    "disassemble": "isa.disassembler", "estimate": "cost", "find": "query", "instruction": "catalog",
+    "instructions": "catalog", "launch": "machine", "wait_states": "isa.recognizer",
 }  # fmt: skip
 _PACKAGES = (
     "arithmetic", "catalog", "cli", "cost", "diagnosis", "drawing", "emulator", "errors", "families", "formats",

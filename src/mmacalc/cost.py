@@ -1,15 +1,21 @@
-"""What instructions cost, from the catalog's numbers alone: peaks, shares of peak, and estimates for a GEMM.
+"""What instructions cost, from the catalog's numbers: peaks, shares of peak, and estimates for a GEMM.
 
-A compute unit (of RDNA: a workgroup processor) has four matrix units, so that instructions of `c` cycles and `f`
-operations each reach 4 f / c operations per clock and unit. The *peak* of an architecture for some formats is the
-largest such number among its dense instructions on those formats.
+A compute unit (of RDNA: a workgroup processor, of NVIDIA: an SM) has four matrix units, so that instructions of `c`
+cycles and `f` operations each reach 4 f / c operations per clock and unit. The *peak* of an architecture for some
+formats is the largest such number among its dense instructions on those formats.
+
+AMD publishes the cycles of every instruction. NVIDIA publishes multiply-adds per clock and SM, by format: an
+instruction that is native there is taken to reach them, and its cycles follow.
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
 
+from . import catalog
 from .catalog import entry
+from .catalog.grammar import sass
+from .checks import arguments_checked
 from .errors import Error
 from .query import formats_named
 
@@ -18,32 +24,119 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from .model import Architecture, Instruction
+    from .model import Architecture, Instruction, Product
 
-__all__ = ["Candidate", "Estimate", "estimate", "matrix_units", "peak", "units"]
+__all__ = ["Candidate", "Device", "Estimate", "dense_rate", "device", "estimate", "matrix_units", "peak", "units"]
 
 MATRIX_UNITS = 4
-"""Matrix units of one compute unit or workgroup processor (AMD's tool: "FLOPs/CU/cycle" is four times one's)."""
+"""Matrix units of one compute unit, workgroup processor or SM (AMD's tool: "FLOPs/CU/cycle" is four times one's)."""
 
 INTEGERS = {"i8": "iu8", "u8": "iu8", "i4": "iu4", "u4": "iu4"}
 """Instructions on integers whose sign a field decides take either."""
 
+RATES = {"e4m3": "fp8", "e5m2": "fp8", "i8": "int8", "u8": "int8", "i4": "int4", "u4": "int4"}
+"""NVIDIA's word for a format in its tables of rates, where it is not the format's name."""
 
-def matrix_units(architecture: Architecture) -> int | None:
-    """The number of matrix units of the product that the catalog names; None where it names none.
 
-    >>> from mmacalc.catalog import architecture
-    >>> matrix_units(architecture("MI300X"))
+class Device(namedtuple("Device", "name product units clock_ghz")):
+    """What an estimate is for: the name that was asked for, the product that it means (None if the catalog has none),
+    its units (of RDNA: workgroup processors) and its clock; None where they are not published."""
+
+    __slots__ = ()
+    name: str
+    product: Product | None
+    units: int | None
+    clock_ghz: float | None
+
+    @property
+    def matrix_units(self) -> int | None:
+        """Four for each unit."""
+        return None if self.units is None else MATRIX_UNITS * self.units
+
+
+def device(name: str, units: int | None = None, clock_ghz: float | None = None) -> Device:
+    """The device that an architecture's or product's name means.
+
+    Args:
+        name: an architecture, target or product; for an architecture, its first product.
+        units: compute units as the vendor counts them (of RDNA: two in a workgroup processor), instead of the
+            product's. clock_ghz: the clock instead of the product's.
+
+    Raises:
+        Error: no architecture is called that, or a number that is not positive.
+
+    >>> device("MI300A").units, device("RX 7600").units, device("RX 7600", units=28).units
+    (228, 16, 14)
+    """
+    if units is not None and units < 1:
+        raise Error(f"{units} compute units; there is at least one")
+    if clock_ghz is not None and not 0 < clock_ghz < 1000:
+        raise Error(f"a clock of {clock_ghz} GHz; it is more than 0 and less than 1000")
+    product = catalog.product(name)
+    count = units or (product.units if product else None)
+    pairs = entry(name).architecture.unit == "WGP"
+    own = product.clock_ghz if product else None
+    return Device(name, product, -(-count // 2) if count and pairs else count, clock_ghz or own)
+
+
+def matrix_units(name: str) -> int | None:
+    """The number of matrix units of the product that a name means; None where the catalog has none.
+
+    >>> matrix_units("MI300X")
     1216
     """
-    count = units(architecture)
-    return None if count is None else MATRIX_UNITS * count
+    return device(name).matrix_units
 
 
-def units(architecture: Architecture) -> int | None:
-    """The number of compute units (of RDNA: workgroup processors, two compute units each) of that product."""
-    count: int | None = architecture.compute_units
-    return count // 2 if count and architecture.unit == "WGP" else count
+def units(name: str) -> int | None:
+    """The number of compute units (of RDNA: workgroup processors, two compute units each) of that product.
+
+    >>> units("MI308X"), units("RX 7900 XTX")
+    (80, 48)
+    """
+    return device(name).units
+
+
+def dense_rate(inst: Instruction, product: Product | None = None) -> int | None:
+    """NVIDIA's published multiply-adds per clock and SM on the formats of a dense instruction.
+
+    None where NVIDIA has published none, where other instructions are needed to reach them, and where the target
+    has no such instruction in hardware.
+
+    >>> import mmacalc
+    >>> inst = mmacalc.instruction("RTX 4090", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> dense_rate(inst), dense_rate(inst, mmacalc.catalog.product("RTX 4090"))
+    (512, 256)
+    """
+    architecture = inst.architecture
+    through = architecture.fma_through
+    if inst.sparse or (through and through not in inst.features) or inst.formats["A"] not in _rated(inst):
+        return None
+    native = sass.becomes(inst, architecture.name)[1].startswith("native")
+    rates = {**architecture.fma_per_clock, **(product.fma_per_clock if product else {})}
+    key = _rated(inst)[inst.formats["A"]]
+    rate = rates.get(f"{key}.{inst.formats['D']}", rates.get(key))
+    return rate if native else None
+
+
+def _rated(inst: Instruction) -> Mapping[str, str]:
+    """The formats of A whose rate NVIDIA's tables have, under their names there."""
+    if inst.kind.startswith("mxf4"):
+        return {"e2m1": "fp4"}
+    return {**RATES, **{name: name for name in ("f16", "bf16", "tf32", "f64")}}
+
+
+def _occupied(inst: Instruction) -> int:
+    """How many matrix units one instruction occupies: those of all four warps of a warpgroup, or one."""
+    return MATRIX_UNITS if "wgmma" in inst.features else 1
+
+
+def _duration(inst: Instruction, fields: Mapping[str, int], product: Product | None) -> int | None:
+    """The cycles for which one instruction occupies its matrix units; None if not known."""
+    if inst.architecture.vendor != "nvidia":
+        return inst.cycles_for(**fields)
+    rate = dense_rate(inst, product)
+    return None if rate is None else inst.flops // 2 * MATRIX_UNITS // rate // _occupied(inst)
 
 
 def _choices(inst: Instruction, wanted: set[str]) -> Iterator[dict[str, int]]:
@@ -64,7 +157,7 @@ def _choices(inst: Instruction, wanted: set[str]) -> Iterator[dict[str, int]]:
 def _products(architecture: str, wanted: set[str]) -> Iterator[tuple[Instruction, dict[str, int]]]:
     """The dense instructions that multiply two matrices of one format, with the modifiers that choose it."""
     for inst in entry(architecture).instructions():
-        if "A" in inst.operands and not inst.sparse and "D" in inst.operands:
+        if {"A", "B", "D"} <= set(inst.operands) and not inst.sparse:
             for fields in _choices(inst, wanted):
                 yield inst, fields
 
@@ -74,26 +167,39 @@ def peak(architecture: str, *formats: str) -> int | None:
 
     None where no dense instruction takes such a format, or where its cycles are not known.
 
-    >>> peak("MI100", "bf16"), peak("MI250X", "bf16"), peak("MI100", "f64")
-    (512, 1024, None)
+    >>> peak("MI100", "bf16"), peak("MI250X", "bf16"), peak("MI100", "f64"), peak("H100", "fp8")
+    (512, 1024, None, 8192)
     """
     wanted = {name for given in formats for name in formats_named(given)}
     wanted |= {own for own, either in INTEGERS.items() if either in wanted}
-    rates = [inst.throughput(**fields) for inst, fields in _products(architecture, wanted) if inst.cycles_for(**fields)]
-    return max(rates, default=None)
+    return _peak(_products(architecture, wanted), catalog.product(architecture))
+
+
+def _peak(fitting: Iterator[tuple[Instruction, dict[str, int]]], product: Product | None) -> int | None:
+    costs = [(inst, _duration(inst, fields, product)) for inst, fields in fitting]
+    return max(
+        (MATRIX_UNITS * inst.flops // cycles // _occupied(inst) for inst, cycles in costs if cycles), default=None
+    )
 
 
 class Candidate(
-    namedtuple("Candidate", "instruction modifiers chains count cycles flops useful share registers bytes")
+    namedtuple(
+        "Candidate", "instruction modifiers chains count duration cycles seconds flops useful share registers bytes"
+    )
 ):
     """One instruction that could carry out a GEMM.
 
-    modifiers: the fields that choose its formats; chains: how many accumulators there are, each of which takes its
-    instructions one after another; count: how many are issued; cycles: how long all of them occupy
-    matrix units, added up (None if not known); flops: the operations issued, padding included; useful: 2 M N K over
-    that; share: useful operations in that time over the architecture's peak on these formats (None if not known);
-    registers: 32-bit registers a lane needs, by operand; bytes: read and written when every instruction loads its
-    A and B from memory.
+    Attributes:
+        instruction, modifiers: the instruction, and the fields that choose its formats.
+        chains: how many accumulators there are, each of which takes its instructions one after another.
+        count: how many instructions are issued; flops: their operations, padding included.
+        duration: the cycles of one; cycles: how long all of them occupy matrix units, added up over these.
+        seconds: the time when the chains are spread evenly over all matrix units of the device, and nothing but the
+            matrix units takes time. These three are None if a number is not known.
+        useful: 2 M N K over `flops`; share: useful operations in those cycles over the architecture's peak on these
+            formats (None if not known).
+        registers: 32-bit registers a lane needs, by operand.
+        bytes: read and written when every instruction loads its A and B from memory.
     """
 
     __slots__ = ()
@@ -101,7 +207,9 @@ class Candidate(
     modifiers: Mapping[str, int]
     chains: int
     count: int
+    duration: int | None
     cycles: int | None
+    seconds: float | None
     flops: int
     useful: float
     share: float | None
@@ -109,12 +217,14 @@ class Candidate(
     bytes: int
 
 
-class Estimate(namedtuple("Estimate", "architecture m n k type flops peak bytes candidates")):
-    """What a GEMM takes on an architecture: flops is 2 M N K; peak, operations per clock and unit on this format
-    (None if not known); bytes, what must move at least (A, B and C once in, D once out); candidates, best first."""
+class Estimate(namedtuple("Estimate", "architecture device m n k type flops peak bytes candidates")):
+    """What a GEMM takes on an architecture: device, the product that it is for; flops is 2 M N K; peak, operations per
+    clock and unit on this format (None if not known); bytes, what must move at least (A, B and C once in, D once out);
+    candidates, best first."""
 
     __slots__ = ()
     architecture: Architecture
+    device: Device
     m: int
     n: int
     k: int
@@ -124,25 +234,30 @@ class Estimate(namedtuple("Estimate", "architecture m n k type flops peak bytes 
     bytes: int
     candidates: tuple[Candidate, ...]
 
-    def seconds(self, candidate: Candidate) -> float | None:
-        """The time of a candidate when its chains are spread evenly over all matrix units of the product, and nothing
-        but the matrix units takes time; None if a number is not known."""
-        count, clock = matrix_units(self.architecture), self.architecture.clock_ghz
-        if candidate.cycles is None or count is None or clock is None:
-            return None
-        longest = -(-candidate.chains // count) * (candidate.cycles // candidate.chains)
-        return float(longest / (clock * 1e9))
 
-
-def estimate(architecture: str, m: int, n: int, k: int, type: str, out: str | None = None) -> Estimate:
+@arguments_checked
+def estimate(
+    architecture: str,
+    m: int,
+    n: int,
+    k: int,
+    type: str,
+    *,
+    out: str | None = None,
+    units: int | None = None,
+    clock_ghz: float | None = None,
+) -> Estimate:
     """What D = A B + C takes, for every dense instruction that could do it, best first.
 
     Args:
-        architecture: any of its names. m, n, k: the shape of the whole product.
+        architecture: any name of an architecture, target or product ("cdna3", "gfx942", "MI300A").
+        m, n, k: the shape of the whole product.
         type: the format of A and B, by any of its names ("fp8": the FP8 that the architecture has).
         out: the format of C and D; any if left out.
+        units, clock_ghz: see `device`.
 
-    Best is: the least time in matrix units, then the fewest bytes, then the fewest registers.
+    Best is: the least time on the device (in matrix units where its units are not known), then the fewest bytes,
+    then the fewest registers.
 
     Raises:
         Error: a size below 1, an unknown architecture or format, or no instruction that fits.
@@ -150,11 +265,13 @@ def estimate(architecture: str, m: int, n: int, k: int, type: str, out: str | No
     >>> found = estimate("gfx942", 4096, 4096, 4096, "f16")
     >>> best = found.candidates[0]
     >>> best.instruction.name, best.count, best.share, dict(best.registers)
-    ('v_mfma_f32_32x32x8_f16', 8388608, 1.0, {'A': 2, 'B': 2, 'C': 16, 'D': 16})
+    ('v_mfma_f32_16x16x16_f16', 16777216, 1.0, {'A': 2, 'B': 2, 'C': 4, 'D': 4})
+    >>> found.device.product.name, f"{best.seconds * 1e6:.1f} us"
+    ('MI300X', '105.3 us')
     """
     if min(m, n, k) < 1:
         raise Error(f"a GEMM of {m}x{n}x{k} has a size below 1; M, N and K are at least 1")
-    record = entry(architecture).architecture
+    record, where = entry(architecture).architecture, device(architecture, units, clock_ghz)
     wanted, results = formats_named(type), formats_named(out) if out else None
     fitting = [
         (inst, fields)
@@ -163,42 +280,64 @@ def estimate(architecture: str, m: int, n: int, k: int, type: str, out: str | No
     ]
     if not fitting:
         raise Error(_none_fits(architecture, record, type, out))
-    best = peak(architecture, type)
-    made = [_candidate(inst, fields, (m, n, k), best) for inst, fields in fitting]
-    made.sort(key=lambda c: (c.cycles is None, c.cycles or c.count, c.bytes, sum(c.registers.values())))
-    least = min(_memory(c.instruction, c.modifiers, m * k, k * n, m * n) for c in made)
-    return Estimate(record, m, n, k, type, 2 * m * n * k, best, least, tuple(made))
+    best = _peak(_products(architecture, wanted), where.product)
+    made = [_candidate(inst, fields, (m, n, k), best, where) for inst, fields in fitting]
+    made.sort(key=lambda one: _rank(one, where))
+    least = min(_memory(one.instruction, one.modifiers, m * k, k * n, m * n) for one in made)
+    return Estimate(record, where, m, n, k, type, 2 * m * n * k, best, least, tuple(made))
 
 
-def _candidate(inst: Instruction, fields: dict[str, int], shape: tuple[int, int, int], best: int | None) -> Candidate:
+def _rank(found: Candidate, where: Device) -> tuple[Any, ...]:
+    longest = _longest(found, where.matrix_units or 1)
+    return (longest is None, longest or found.count, found.bytes, sum(found.registers.values()))
+
+
+def _longest(found: Candidate, matrix_units: int) -> int | None:
+    """The cycles of the matrix units that have the most chains to carry out."""
+    if found.duration is None:
+        return None
+    at_once = max(1, matrix_units // _occupied(found.instruction))
+    return -(-found.chains // at_once) * (found.count // found.chains) * found.duration
+
+
+def _candidate(
+    inst: Instruction, fields: dict[str, int], shape: tuple[int, int, int], best: int | None, where: Device
+) -> Candidate:
     m, n, k = shape
     tiles = -(-m // inst.m) * -(-n // inst.n)
     steps = -(-k // inst.k)
     chains = -(-tiles // inst.blocks)
     count = chains * steps
-    each = inst.cycles_for(**fields)
-    cycles = None if each is None else each * count
+    duration = _duration(inst, fields, where.product)
+    cycles = None if duration is None else duration * _occupied(inst) * count
     flops, useful = inst.flops * count, 2 * m * n * k
     share = None if cycles is None or not best else useful * MATRIX_UNITS / (cycles * best)
-    counted = inst.fragment_registers  # all that there is where NVIDIA leaves the layout open
     registers = {
-        name: inst.operand(name, **fields).registers if name in inst.register_operands else counted.get(name, 0)
+        name: inst.operand(name, **fields).registers
+        if name in inst.register_operands
+        else inst.fragment_registers.get(name, 0)  # all that there is where NVIDIA leaves the layout open
         for name in inst.operands
     }
     inputs = tiles * steps
     moved = _memory(inst, fields, inputs * inst.m * inst.k, inputs * inst.k * inst.n, tiles * inst.m * inst.n)
-    return Candidate(inst, fields, chains, count, cycles, flops, useful / flops, share, registers, moved)
+    found = Candidate(
+        inst, fields, chains, count, duration, cycles, None, flops, useful / flops, share, registers, moved
+    )
+    longest = _longest(found, where.matrix_units or 0)
+    if longest is None or where.matrix_units is None or where.clock_ghz is None:
+        return found
+    return found._replace(seconds=longest / (where.clock_ghz * 1e9))
 
 
 def _memory(inst: Instruction, fields: Mapping[str, int], a: int, b: int, d: int) -> int:
-    """The bytes of so many elements of A and B, and of C and D each."""
+    """The bytes of `a` elements of A, `b` of B, and `d` of C and of D."""
     return -(-sum(inst.format(x, fields).bits * size for x, size in (("A", a), ("B", b), ("C", d), ("D", d))) // 8)
 
 
 def _none_fits(architecture: str, record: Architecture, type: str, out: str | None) -> str:
     known: dict[str, Any] = {}
     for inst in entry(architecture).instructions():
-        if "A" in inst.operands and not inst.sparse:
+        if {"A", "B", "D"} <= set(inst.operands) and not inst.sparse:
             known |= dict.fromkeys(sorted(inst.format_names("A") & inst.format_names("B")))
     result = f" with {out} results" if out else ""
     return f"{record.title} multiplies no {type} matrices{result}; its dense instructions take {', '.join(known)}"

@@ -32,7 +32,7 @@ from types import SimpleNamespace
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from ..families import family
-from ..model import Architecture, Instruction
+from ..model import Architecture, Instruction, Product
 from .grammar.amd import describe
 
 TYPE_CHECKING = False
@@ -40,11 +40,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["Entry", "architecture", "architectures", "entry", "every_instruction", "instruction", "instructions"]
+__all__ = [
+    "Entry", "architecture", "architectures", "entry", "every_instruction", "instruction", "instructions", "product",
+]  # fmt: skip
 
 MORE = ("on", "formats", "narrow_cycles", "wait_cycles", "prefix_opcode", "scale_format", "unconfirmed", "provenance")
 FILE_NAMES = ("ARCHITECTURES", "INSTRUCTIONS", "COMMON", "ALIASES", "TRANSPOSE_LOADS", "OUTSIDE")
-BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon")  # what drivers print before a chip's name
+# What drivers and shops print before a chip's name, in their order.
+BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon", "rtx", "rx", "ai", "pro")
 
 
 class Entry:
@@ -58,7 +61,9 @@ class Entry:
         required = ("name", "title", "vendor", "layout", "waves")
         if missing := [field for field in required if field not in record]:
             raise Error(f"the catalog's record of architecture '{record.get('name')}' lacks: {', '.join(missing)}")
-        self.architecture = Architecture(**record)
+        products = _products(record)
+        aliases = dict.fromkeys([*record.get("aliases", ()), *(name for one in products for name in _names_of(one))])
+        self.architecture = Architecture(**{**record, "aliases": tuple(aliases), "products": products})
         self.transpose_loads: tuple[tuple[Any, ...], ...] = getattr(file, "TRANSPOSE_LOADS", ())
         self._aliases: dict[str, str] = getattr(file, "ALIASES", {})
         self._instructions: dict[str, Instruction] = {}
@@ -106,6 +111,19 @@ class Entry:
         return tuple(self.instruction(name) for name in self.names)
 
 
+def _products(record: dict[str, Any]) -> tuple[Product, ...]:
+    """The products of a record, whose lines are (name, units, clock in GHz[, {more}])."""
+    products = []
+    for line in record.get("products", ()):
+        more = line[-1] if isinstance(line[-1], dict) else {}
+        products.append(Product(*line[: len(line) - bool(more)], **more))
+    return tuple(products)
+
+
+def _names_of(product: Product) -> tuple[str, ...]:
+    return (product.name.lower(), *product.aliases)
+
+
 class Line:
     """A line of an AMD catalog file, split into its parts; `place` is that of the architecture in the file."""
 
@@ -150,6 +168,7 @@ class Line:
 
 _entries: dict[str, Entry] = {}
 _names: dict[str, str] = {}
+_spelled: dict[str, str] = {}  # every name as people write it, by its one spelling
 _unread: list[str] | None = None  # the catalog files that are not loaded yet: module names of this package
 
 
@@ -180,6 +199,7 @@ def _load(file: str) -> None:
         _entries[name] = entry
         for alias in (name, *entry.architecture.aliases):
             _names.setdefault(normalised(alias), name)
+            _spelled.setdefault(normalised(alias), alias)
     _unread_files().remove(file)
 
 
@@ -192,10 +212,10 @@ def _entry_type(record: dict[str, Any]) -> type[Entry]:
 
 
 def normalised(name: str) -> str:
-    """The one spelling of an architecture name that GeForce RTX 4090, rtx-4090 and rtx_4090 share.
+    """The one spelling of an architecture name that GeForce RTX 4090, rtx-4090 and 4090 share.
 
-    >>> normalised("NVIDIA GeForce RTX 4090")
-    'rtx4090'
+    >>> normalised("NVIDIA GeForce RTX 4090"), normalised("Radeon PRO W7900")
+    ('4090', 'w7900')
     """
     short = name.lower().replace(" ", "").replace("-", "").replace("_", "")
     for brand in BRANDS:
@@ -264,7 +284,7 @@ def entry(name: str) -> Entry:
     while short not in _names and _unread_files():
         _load(_unread_files()[0])
     if short not in _names:
-        hint = did_you_mean(short, _names)
+        hint = did_you_mean(name, _spelled.values())
         raise Error(f"unknown architecture '{name}'.{hint} Known: {', '.join(sorted(_entries))}.")
     return _entries[_names[short]]
 
@@ -280,6 +300,27 @@ def architecture(name: str) -> Architecture:
     'CDNA3'
     """
     return entry(name).architecture
+
+
+@arguments_checked
+def product(name: str) -> Product | None:
+    """The product that an architecture's name means: the product of that name, else the first with that chip.
+
+    None where the catalog has none.
+
+    Raises:
+        Error: no architecture is called that.
+
+    >>> product("MI300A").units, product("gfx1151").name, product("sm_90")
+    (228, 'Radeon 8060S (Strix Halo)', None)
+    """
+    products, short = architecture(name).products, normalised(name)
+    named = [one for one in products if short in map(normalised, _names_of(one))]
+    chip = [one for one in products if one.target == short]
+    chips = {one.target for one in products} - {""}
+    if chips and not named and not chip and short.startswith("gfx") and not short.endswith("generic"):
+        return None  # a chip without a product, among chips that have some
+    return next(iter((*named, *chip, *products)), None)
 
 
 def architectures() -> dict[str, tuple[str, ...]]:

@@ -11,15 +11,14 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "mfma",
         "waves": (64,),
-        "aliases": ("cdna", "gfx908", "arcturus", "mi100"),
+        "aliases": ("cdna", "gfx908", "arcturus"),
         "targets": ("gfx908",),
         "encoding": "VOP3P-MAI",
         "register_alignment": 4,
         "accumulators": "required",
         "unit": "CU",
-        # The MI100, whose published peaks the cycle counts reproduce (184.6 TFLOPS of FP16).
-        "compute_units": 120,
-        "clock_ghz": 1.502,
+        # Compute units and peak engine clock in GHz: AMD's data sheet.
+        "products": (("MI100", 120, 1.502),),
         # Operations per clock and CU of the vector unit: AMD lab notes, "AMD matrix cores".
         "vector_flops": {"f64": 64, "f32": 128},
     },

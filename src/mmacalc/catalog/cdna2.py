@@ -11,15 +11,14 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "mfma",
         "waves": (64,),
-        "aliases": ("gfx90a", "aldebaran", "mi200", "mi210", "mi250", "mi250x"),
+        "aliases": ("gfx90a", "aldebaran", "mi200"),
         "targets": ("gfx90a",),
         "encoding": "VOP3P-MAI",
         "register_alignment": 8,
         "accumulators": "allowed",
         "unit": "CU",
-        # The MI250X (both dies), whose published peaks the cycle counts reproduce (383 TFLOPS of FP16).
-        "compute_units": 220,
-        "clock_ghz": 1.7,
+        # Compute units (of both dies) and peak engine clock in GHz: AMD's data sheets.
+        "products": (("MI250X", 220, 1.7), ("MI250", 208, 1.7), ("MI210", 104, 1.7)),
         # Operations per clock and CU of the vector unit: AMD lab notes, "AMD matrix cores".
         "vector_flops": {"f64": 128, "f32": 128},
     },

@@ -20,15 +20,18 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "mfma",
         "waves": (64,),
-        "aliases": ("gfx950", "mi350", "mi350x", "mi355", "mi355x"),
+        "aliases": ("gfx950",),
         "targets": ("gfx950",),
         "encoding": "VOP3P-MAI",
         "register_alignment": 8,
         "accumulators": "allowed",
         "unit": "CU",
-        # The MI355X, whose published peaks the cycle counts reproduce.
-        "compute_units": 256,
-        "clock_ghz": 2.4,
+        # Compute units and peak engine clock in GHz: AMD's data sheets; of the MI350P the units are in the ROCm
+        # documentation (AMD GPU specifications), which has no clocks.
+        "products": (
+            ("MI355X", 256, 2.4, {"aliases": ("mi355",)}), ("MI350X", 256, 2.2, {"aliases": ("mi350",)}),
+            ("MI350P", 128, None),
+        ),
         "assumed": ("valu_cycles",),
         # hip-fpsan's test mfma_gfx950_smfmac_test.cpp.
         "layouts_on_hardware": {"sparse": ("f16", "bf16", "e4m3", "e5m2")},

@@ -40,7 +40,9 @@ COMMON = {
 
 ARCHITECTURES = (
     {
-        "name": "cdna5", "title": "CDNA5", "aliases": ("gfx1250", "mi400", "mi455x"), "targets": ("gfx1250",),
+        "name": "cdna5", "title": "CDNA5", "aliases": ("gfx1250", "gfx12-5-generic"), "targets": ("gfx1250",),
+        # The units are those of AMD's emulator rocjitsu (configs/gfx1250_mi455x.json); no clock is published.
+        "products": (("MI455X", 256, None, {"aliases": ("mi400", "mi450")}),),
         # hip-fpsan's tests wmma_*_gfx1250_test.cpp and swmmac_*_gfx1250_test.cpp. Which k a slot of a dense A or B
         # holds cannot be seen in a product, so that of the plain 8-bit ones stays unconfirmed.
         "layouts_on_hardware": {
@@ -48,7 +50,7 @@ ARCHITECTURES = (
             "sparse": ("f16", "bf16", "e4m3", "e5m2"),
         },
     },
-    {"name": "gfx1251", "title": "GFX1251", "aliases": (), "targets": ("gfx1251",)},
+    {"name": "gfx1251", "title": "GFX1251", "targets": ("gfx1251",), "products": (("MI430X", None, None),)},
 )
 
 INSTRUCTIONS = (

@@ -13,15 +13,36 @@ ARCHITECTURES = (
         "waves": (32, 64),
         "aliases": (
             "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153",
+            "gfx11-generic",
         ),  # fmt: skip
         "targets": ("gfx1100", "gfx1150", "gfx1151"),
         "encoding": "VOP3P",
         "register_alignment": 4,
         "accumulators": "none",
         "unit": "WGP",
-        # The Radeon RX 7900 XTX (two compute units in a WGP): 122.8 TFLOPS of FP16, as published.
-        "compute_units": 96,
-        "clock_ghz": 2.5,
+        # Compute units (two in a WGP) and boost clock in GHz: AMD's product pages, whose FP16 peaks (122.8 TFLOPS of the
+        # RX 7900 XTX) these reproduce; units and targets also the ROCm documentation (AMD GPU specifications).
+        "products": (
+            ("RX 7900 XTX", 96, 2.5, {"target": "gfx1100", "aliases": ("navi31",)}),
+            ("RX 7900 XT", 84, 2.4, {"target": "gfx1100"}),
+            ("RX 7900 GRE", 80, 2.245, {"target": "gfx1100"}),
+            ("PRO W7900", 96, 2.495, {"target": "gfx1100", "aliases": ("w7900", "w7900 dual slot")}),
+            ("PRO W7800", 70, 2.525, {"target": "gfx1100", "aliases": ("w7800", "w7800 48gb")}),
+            ("RX 7800 XT", 60, 2.43, {"target": "gfx1101", "aliases": ("navi32",)}),
+            ("RX 7700 XT", 54, 2.544, {"target": "gfx1101"}),
+            ("RX 7700", 40, None, {"target": "gfx1101"}),
+            ("PRO W7700", 48, 2.3, {"target": "gfx1101", "aliases": ("w7700",)}),
+            ("PRO V710", 54, 2.0, {"target": "gfx1101", "aliases": ("v710",)}),
+            ("RX 7600", 32, 2.655, {"target": "gfx1102", "aliases": ("navi33",)}),
+            ("RX 7600 XT", 32, 2.755, {"target": "gfx1102"}),
+            ("PRO W7600", 32, 2.43, {"target": "gfx1102", "aliases": ("w7600",)}),
+            ("PRO W7500", 28, 1.7, {"target": "gfx1102", "aliases": ("w7500",)}),
+            ("Radeon 780M (Phoenix)", 12, 2.7, {"target": "gfx1103", "aliases": ("780m", "phoenix", "hawk point")}),
+            ("Radeon 890M (Strix Point)", 16, 2.9, {"target": "gfx1150", "aliases": ("890m", "strix", "strix point")}),
+            ("Radeon 8060S (Strix Halo)", 40, 2.9, {"target": "gfx1151", "aliases": ("8060s", "strix halo")}),
+            ("Radeon 8050S (Strix Halo)", 32, 2.8, {"target": "gfx1151", "aliases": ("8050s",)}),
+            ("Radeon 860M (Krackan Point)", 8, 3.0, {"target": "gfx1152", "aliases": ("860m", "krackan", "krackan point")}),
+        ),  # fmt: skip
     },
 )
 

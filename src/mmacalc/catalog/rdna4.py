@@ -12,15 +12,23 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "wmma-wave",
         "waves": (32, 64),
-        "aliases": ("gfx1200", "gfx1201"),
+        "aliases": ("gfx1200", "gfx1201", "gfx12-generic"),
         "targets": ("gfx1200", "gfx1201"),
         "encoding": "VOP3P",
         "register_alignment": 4,
         "accumulators": "none",
         "unit": "WGP",
-        # The Radeon RX 9070 XT (two compute units in a WGP): 195 TFLOPS of FP16, as published.
-        "compute_units": 64,
-        "clock_ghz": 2.97,
+        # Compute units (two in a WGP) and boost clock in GHz: AMD's product pages, whose FP16 peaks (195 TFLOPS of the
+        # RX 9070 XT) these reproduce; units and targets also the ROCm documentation (AMD GPU specifications).
+        "products": (
+            ("RX 9070 XT", 64, 2.97, {"target": "gfx1201", "aliases": ("navi48",)}),
+            ("RX 9070", 56, 2.52, {"target": "gfx1201"}),
+            ("RX 9070 GRE", 48, 2.79, {"target": "gfx1201"}),
+            ("AI PRO R9700", 64, 2.92, {"target": "gfx1201", "aliases": ("r9700", "pro r9700", "r9700s")}),
+            ("AI PRO R9600D", 48, None, {"target": "gfx1201", "aliases": ("r9600d", "r9600")}),
+            ("RX 9060 XT", 32, 3.13, {"target": "gfx1200", "aliases": ("navi44",)}),
+            ("RX 9060", 28, 2.99, {"target": "gfx1200"}),
+        ),
         # hip-fpsan's tests swmmac_gfx12_*_test.cpp, and AMD's integer tests of rocjitsu's corpus (int_isa_rdna4_*).
         "layouts_on_hardware": {"sparse": ("f16", "bf16", "e4m3", "e5m2", "iu8", "iu4")},
     },

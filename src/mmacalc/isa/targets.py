@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ..catalog import entry
+from ..catalog import entry, normalised, product
 from ..errors import Error
 from .elf_machines import GENERIC
 
@@ -122,13 +122,17 @@ def target(arch: str, wave: int | None = None) -> Target:
 
     >>> target("MI300X").name, target("gfx1150").name, target("gfx1150", 64).wave
     ('gfx942', 'gfx1150', 64)
+    >>> target("strix halo").name, target("RX 9060 XT").name, target("rdna4").name
+    ('gfx1151', 'gfx1200', 'gfx1200')
     """
     found = entry(arch)
     architecture = found.architecture
     if architecture.vendor != "amd":
         raise Error(f"{architecture.title} has no public machine code; assembly is for AMD's architectures")
-    lower = arch.lower()
-    name = lower if lower.startswith("gfx") else architecture.targets[0]
+    name = normalised(arch)
+    if not name.startswith("gfx") or name.endswith("generic"):
+        named = product(arch) if name != architecture.name else None
+        name = named.target if named and named.target else architecture.targets[0]
     generation = _GENERATIONS.get(architecture.name) or _GENERATIONS[architecture.layout]
     return Target(name, found, architecture.wave(wave), generation)
 

@@ -21,17 +21,27 @@ PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfir
 
 
 class Product(Record):
-    """A product with an architecture's chip.
+    """A product with an architecture's chip, as the vendor's data sheet describes it.
 
     Attributes:
-        name: as the vendor prints it; units: compute units (of NVIDIA: SMs) that are enabled; clock_ghz: the boost
-            clock; source: where the two figures are published.
+        name: as the vendor prints it; aliases: other names, lower case.
+        units: compute units (of NVIDIA: SMs); clock_ghz: the clock that the published peaks assume; None if it is
+            not published.
+        target: the compiler's name of its chip, where the architecture has several.
+        fma_per_clock: what differs from the architecture's; None for a rate that is not published.
     """
 
     name: str
     units: int | None = None
     clock_ghz: float | None = None
-    source: str = ""
+    aliases: tuple[str, ...] = ()
+    target: str = ""
+    fma_per_clock: Mapping[str, int | None] = {}
+
+    def _check(self) -> None:
+        for field, value in (("units", self.units), ("clock_ghz", self.clock_ghz)):
+            if value is not None and not (isinstance(value, (int, float)) and value > 0):
+                raise Error(f"product {self.name}: {field} is {value!r}; it should be a positive number, or None")
 
 
 class Architecture(Record):
@@ -49,13 +59,14 @@ class Architecture(Record):
         encoding: the name of the encoding; register_alignment: of operands in registers, in bytes.
         accumulators: AccVGPRs for C and D: "required", "allowed" or "none".
         unit: what a compute unit is called: "CU", "WGP" (two CUs) or "SM".
-        compute_units, clock_ghz: of the product whose published peaks the cycle counts reproduce.
+        products: what is sold with it, the one that stands for the architecture first.
         vector_flops: operations per clock and unit of the vector unit, by format.
         assumed, unconfirmed: parts of every instruction that follow by analogy, or that no second source confirms.
         layouts_on_hardware: the formats of A whose layouts tests on silicon confirm, by kind: dense, sparse, scale.
         notes: remarks about instructions that have a feature or format.
         ptx: the PTX ISA version that introduced the target.
-        fma_per_clock: dense multiply-adds per clock and SM by type; fma_source: where they are published;
+        fma_per_clock: dense multiply-adds per clock and SM by type ("f16", or "f16.f32" with f32 accumulators alone,
+            "fp8", "fp4", "int8" ...); fma_source: where they are published;
             fma_through: the only instructions that reach them, if not all do.
     """
 
@@ -73,8 +84,7 @@ class Architecture(Record):
     register_alignment: int | None = None
     accumulators: str | None = None
     unit: str = "unit"
-    compute_units: int | None = None
-    clock_ghz: float | None = None
+    products: tuple[Product, ...] = ()
     vector_flops: Mapping[str, int] = {}
     assumed: tuple[str, ...] = ()
     unconfirmed: tuple[str, ...] = ()

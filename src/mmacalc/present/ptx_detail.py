@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..catalog.grammar.ptx import targets_text
 from ..catalog.grammar.sass import becomes
+from ..cost import dense_rate
 from ..families.shared_memory import FIELDS, SWIZZLES
 from . import formulas
 from .arithmetic import arithmetic_lines
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 _COORDINATES = {"A": "[i][k]", "B": "[k][j]", "K": "[i][k]", "SA": "[i][k]", "SB": "[k][j]"}
 _ROLES = {"K": "metadata e", "SA": "scales of A", "SB": "scales of B", "P": "row addresses"}
 _OPERANDS = {"A": "a", "B": "b", "C": "c", "D": "d", "K": "e", "P": "[p]"}
-_PER_CLOCK = {"i8": "int8", "u8": "int8", "i4": "int4", "u4": "int4", "e4m3": "fp8", "e5m2": "fp8"}
 
 
 def page(instruction: Instruction) -> str:
@@ -86,12 +86,16 @@ def _work(inst: Instruction) -> Iterator[str]:
         return
     yield "Execution statistics:"
     yield f"    {'Ops' if inst.integer else 'FLOPs'}: {inst.flops}"
-    rates = inst.architecture.fma_per_clock
-    name = inst.formats["A"]
-    rate = rates.get(name, rates.get(_PER_CLOCK.get(name, "")))
-    only = inst.architecture.fma_through
-    if rate and not inst.sparse and (not only or only in inst.features):
-        yield f"    Dense FMA per clock and SM: {rate} ({inst.architecture.fma_source})"
+    rate = dense_rate(inst)
+    if rate:
+        products = inst.architecture.products
+        others: dict[int, list[str]] = {}
+        for product in products:
+            other = dense_rate(inst, product)
+            if other and other != rate:
+                others.setdefault(other, []).append(product.name)
+        more = "".join(f"; {other} on {', '.join(names)}" for other, names in others.items())
+        yield f"    Dense FMA per clock and SM: {rate} ({inst.architecture.fma_source}){more}"
 
 
 def _registers(inst: Instruction) -> Iterator[str]:
