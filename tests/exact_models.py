@@ -66,12 +66,17 @@ def chained(step, a, b, c, group):
     return c
 
 
-def aligned_truncated(a, b, c, emin, out, cmin, group, fraction, kept=None):
+def align(x, e):
+    """The exponent that a term is aligned by: a zero has none."""
+    return [e] if x != 0 else []
+
+
+def aligned_truncated(a, b, c, emin, out, cmin, group, fraction, lowest, kept=None):
     def step(a, b, c, first):
         if (found := special(a, b, c)) is not None:
             return found
-        es = [exponent(x, emin[0]) + exponent(y, emin[1]) for x, y in zip(a, b)]
-        top = max(*es, exponent(c, cmin if first else FORMATS[out][1]))
+        es = [e for x, y in zip(a, b) for e in align(x * y, exponent(x, emin[0]) + exponent(y, emin[1]))]
+        top = max(*es, *align(c, exponent(c, cmin if first else FORMATS[out][1])), lowest, lowest)
         unit = Q(2) ** (top - fraction)
         total = sum(trunc(Q(x) * Q(y) / unit) for x, y in zip(a, b)) + trunc(Q(c) / unit)
         return rounded(total * unit, out, "nearest" if out == "f16" else "zero", kept if out == "f32" else None)
@@ -79,37 +84,123 @@ def aligned_truncated(a, b, c, emin, out, cmin, group, fraction, kept=None):
     return chained(step, a, b, c, group)
 
 
-def products_cut(a, b, emin):
-    es = [exponent(x, emin[0]) + exponent(y, emin[1]) for x, y in zip(a, b)]
-    unit = Q(2) ** (max(es) - 24)
-    return sum(trunc(Q(x) * Q(y) / unit) for x, y in zip(a, b)) * unit, max(es)
+def products_cut(a, b, emin, fraction):
+    es = [e for x, y in zip(a, b) for e in align(x * y, exponent(x, emin[0]) + exponent(y, emin[1]))]
+    top = max(es, default=-999)
+    unit = Q(2) ** (top - fraction)
+    return sum(trunc(Q(x) * Q(y) / unit) for x, y in zip(a, b)) * unit, top
 
 
 def floored(q, at):
     return floor(q / Q(2) ** at) * Q(2) ** at
 
 
-def two_stage_floored(a, b, c, emin, out, cmin, group):
+def with_c(total, top, c_part, out, sum_fraction):
+    """The sum of products and c, floored once more and rounded."""
+    exact = total + c_part
+    if exact:
+        exact = floored(exact, max(log2_floor(exact), -126) - sum_fraction)
+    return rounded(exact, out)
+
+
+def two_stage_floored(a, b, c, emin, out, cmin, group, fraction, dot_fraction, sum_fraction):
     def step(a, b, c, first):
         if (found := special(a, b, c, overflow=True)) is not None:
             return found
-        total, e1 = products_cut(a, b, emin)
+        total, e1 = products_cut(a, b, emin, fraction)
         top = max(e1, exponent(c, -126))
-        return rounded(floored(total, top - 31) + floored(Q(c), top - 24), out)
+        return with_c(floored(total, top - dot_fraction), top, floored(Q(c), top - fraction), out, sum_fraction)
 
     return chained(step, a, b, c, group)
 
 
-def two_stage_floored_even_odd(a, b, c, emin, out, cmin, group):
+def two_stage_floored_even_odd(a, b, c, emin, out, cmin, group, fraction, dot_fraction, sum_fraction, reach):
     def step(a, b, c, first):
         if (found := special(a, b, c, overflow=True)) is not None:
             return found
-        (s0, e0), (s1, e1) = products_cut(a[0::2], b[0::2], emin), products_cut(a[1::2], b[1::2], emin)
+        (s0, e0), (s1, e1) = (products_cut(a[i::2], b[i::2], emin, fraction) for i in (0, 1))
         ep = max(e0, e1)
-        total = floored(s0, ep - 24) + floored(s1, ep - 24)
+        total = floored(s0, ep - fraction) + floored(s1, ep - fraction)
         top = max(ep, exponent(c, -126))
-        c_part = Q(0) if exponent(c, -126) < top - 25 else floored(Q(c), top - 24)
-        return rounded(floored(total, top - 31) + c_part, out)
+        c_part = Q(0) if exponent(c, -126) < top - reach else floored(Q(c), top - fraction)
+        return with_c(floored(total, top - dot_fraction), top, c_part, out, sum_fraction)
+
+    return chained(step, a, b, c, group)
+
+
+# --- RDNA3 and RDNA4, written from the comments of rocjitsu's gfx11_dot2.h and gfx12_dot.h --------------------------
+
+
+def rdna_special(a, b, c, small):
+    """The result when an infinity or NaN takes part, else None. `small`: factors below it count as zero."""
+    if any(isnan(x) for x in (*a, *b)):
+        return nan
+    products = [(x, y) for x, y in zip(a, b) if isinf(x) or isinf(y)]
+    signs = {copysign(1, x) * copysign(1, y) for x, y in products}
+    if len(signs) == 2 or any(abs(x) < small or abs(y) < small for x, y in products):
+        return nan
+    if isnan(c):
+        return c
+    signs |= {copysign(1, c)} if isinf(c) else set()
+    return nan if len(signs) == 2 else signs.pop() * inf if signs else None
+
+
+def leading(q, least=None):
+    exponents = ([log2_floor(q)] if q else []) + ([] if least is None else [least])
+    return max(exponents, default=-999)
+
+
+def narrow(exact, out, flush):
+    """To f16 at once; to f32, where flush makes zero of what is subnormal when rounded to 24 bits; to bf16 from f32."""
+    if out == "f16":
+        return rounded(exact, "f16") + 0.0
+    if flush and exact:
+        step = Q(2) ** (log2_floor(exact) - 23)
+        exact = round(exact / step) * step
+        exact = exact if abs(exact) >= Q(2) ** -126 else Q(0)
+    wide = rounded(exact, "f32") + 0.0
+    if out == "f32" or isinf(wide) or wide == 0:
+        return wide
+    return copysign(float(abs(floored(abs(Q(wide)), max(log2_floor(Q(wide)), -126) - 7))), wide)
+
+
+def dot2_ones_complement(a, b, c, emin, out, cmin, group, fraction, reach, lowest=None):
+    small = Q(2) ** -126 if emin == (-126, -126) else Q(2) ** -999
+    flush = out != "f16"
+
+    def step(a, b, c, first):
+        if (found := rdna_special(a, b, c, small)) is not None:
+            return found
+        if flush and abs(c) < 2.0**-126:
+            c = copysign(0.0, c)
+        a, b = ([x if abs(x) >= small else copysign(0.0, x) for x in v] for v in (a, b))
+        products = [Q(x) * Q(y) for x, y in zip(a, b)]
+        es = [e for x, y in zip(a, b) for e in align(x * y, exponent(x, emin[0]) + exponent(y, emin[1]))]
+        if not any(products) and c == 0:
+            return 0.0
+        grid = max(max(es, default=-999) - fraction, max(leading(Q(c), lowest), *map(leading, products)) - reach)
+        unit = Q(2) ** grid
+        total = trunc(abs(Q(c)) / unit)
+        for x, y, p in zip(a, b, products):
+            units = trunc(abs(p) / unit)
+            total += units if copysign(1, x) * copysign(1, y) == copysign(1, c) else ~units
+        return narrow(total * unit * int(copysign(1, c)), out, flush=True)
+
+    return chained(step, a, b, c, group)
+
+
+def dot4_floored(a, b, c, emin, out, cmin, group, pair, fraction, reach, lowest):
+    def step(a, b, c, first):
+        if (found := rdna_special(a, b, c, Q(2) ** -999)) is not None:
+            return found
+        products = [Q(x) * Q(y) for x, y in zip(a, b)]
+        es = [exponent(x, emin[0]) + exponent(y, emin[1]) if p else -999 for x, y, p in zip(a, b, products)]
+        grid = max(max(es) - fraction, leading(Q(c), lowest) - reach)
+        total = Q(0) if grid > lowest and abs(Q(c)) < Q(2) ** grid else floored(Q(c), grid)
+        for i in range(0, len(a), pair):
+            own = max(es[i : i + pair]) - fraction
+            total += floored(sum(floored(p, own) for p in products[i : i + pair]), grid)
+        return narrow(total, out, flush=False)
 
     return chained(step, a, b, c, group)
 
@@ -174,20 +265,22 @@ def exact(a, b, c, emin, out, cmin, group):
     return chained(step, a, b, c, group)
 
 
-def fp8_two_halves(a, b, c, emin, out, cmin, fraction):
+def fp8_two_halves(a, b, c, emin, out, cmin, fraction, lowest):
     low = [k for k in range(len(a)) if k % 4 in (0, 1)]
     high = [k for k in range(len(a)) if k % 4 in (2, 3)]
     h = 0.0
     for half in (low, high):
-        h = aligned_truncated([a[k] for k in half], [b[k] for k in half], h, emin, "f16", -14, len(half), fraction)
+        h = aligned_truncated(
+            [a[k] for k in half], [b[k] for k in half], h, emin, "f16", -14, len(half), fraction, lowest
+        )
     return add(h, c, "f16")
 
 
-def fp8_add_c_last(a, b, c, emin, out, cmin, fraction):
-    return add(aligned_truncated(a, b, 0.0, emin, "f32", -126, len(a), fraction), c)
+def fp8_add_c_last(a, b, c, emin, out, cmin, fraction, lowest):
+    return add(aligned_truncated(a, b, 0.0, emin, "f32", -126, len(a), fraction, lowest), c)
 
 
-def block_scaled_fp4(a, b, c, emin, out, cmin, group, fraction, scales_a, scales_b):
+def block_scaled_fp4(a, b, c, emin, out, cmin, group, fraction, lowest, scales_a, scales_b):
     """`scales_*`: one scale for each run of 16 products, as (value, smallest exponent of its format)."""
     if any(isnan(s) for s, _ in (*scales_a, *scales_b)):
         return nan
@@ -197,10 +290,11 @@ def block_scaled_fp4(a, b, c, emin, out, cmin, group, fraction, scales_a, scales
     for run, ((x, xmin), (y, ymin)) in enumerate(zip(scales_a, scales_b)):
         here = slice(run * group, (run + 1) * group)
         ex, ey = exponent(x, xmin), exponent(y, ymin)
-        runs.append(sum(Q(p) * Q(q) for p, q in zip(a[here], b[here])))
-        es.append(ex + ey)
+        products = [Q(p) * Q(q) for p, q in zip(a[here], b[here])]
+        runs.append(sum(products))
+        es.append(ex + ey if any(products) and x and y else -999)
         ms.append(Q(x) / Q(2) ** ex * Q(y) / Q(2) ** ey)
-    top = max(*es, exponent(c, -126))
+    top = max(*es, *align(c, exponent(c, -126)), lowest)
     total = sum(trunc(t * m * Q(2) ** (fraction + e - top)) for t, m, e in zip(runs, ms, es))
     total += trunc(Q(c) * Q(2) ** (fraction - top))
     return rounded(total * Q(2) ** (top - fraction), out, "zero")

@@ -83,10 +83,9 @@ def test_the_usual_mistakes_are_made_here_by_hand_and_named():
         .view(np.float32)
     )
     case = reference_case(inst, a, b, c, False, {})
-    ampere = case.run_as(case.execution.with_numerics("aligned_truncated", {"group": 8, "fraction": 24})).view(
-        np.float32
-    )
-    assert explained(ampere) == "the sum is formed as on sm_75, sm_80 (aligned_truncated)"
+    turing = case.execution.with_numerics("T", {"group": 8, "fraction": 24, "lowest": -132})  # the model's old letter
+    ampere = case.run_as(turing).view(np.float32)
+    assert explained(ampere) == "the sum is formed as on turing, ampere, ada (aligned_truncated)"
 
 
 def test_broadcasts_and_blocks_are_named():
@@ -150,7 +149,7 @@ def test_run_reads_writes_and_compares_files(tmp_path):
     inputs = [word for name in "abc" for word in (f"--{name}", paths[name])]
     reply = line(*inputs, "-o", paths["d"])
     assert reply.status == 0
-    assert "Arithmetic: two_stage_floored (group 8)" in reply.out
+    assert "Arithmetic: two_stage_floored (MMA-Sim: TR-FDPA; group 8, " in reply.out
     assert "two sources agree" in reply.out
     d = np.load(paths["d"])
     np.testing.assert_array_equal(d, inst.multiply(**given))

@@ -37,9 +37,11 @@ __all__ = [
     "code_type",
     "decode",
     "encode",
+    "alignment_powers",
     "largest",
     "decode_powers",
     "nan_code",
+    "nan_value",
     "on_grid",
     "powers",
     "round_to_format",
@@ -137,7 +139,7 @@ def decode(codes: NDArray[Any], format: Format, signed: bool = True) -> NDArray[
 
 
 def powers(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
-    """2**e of each value, e = max(floor(log2 |x|), emin) being the exponent that the hardware aligns by.
+    """2**e of each value, e = max(floor(log2 |x|), emin): the exponent that a code of the format has.
 
     Zero and subnormals have the format's smallest exponent emin; infinities and NaN any finite one.
 
@@ -151,19 +153,28 @@ def powers(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
     return found
 
 
+def alignment_powers(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
+    """As `powers`, but 0 for zero: the hardware does not align by the exponent of a zero.
+
+    >>> alignment_powers(np.array([0.0, 2.0**-24, -6.0]), FORMATS["f16"])
+    array([0.00000000e+00, 6.10351562e-05, 4.00000000e+00])
+    """
+    return np.where(np.asarray(values) == 0, 0.0, powers(values, format))
+
+
 @cache
 def _power_table(name: str) -> NDArray[np.float64]:
-    table = powers(_table(name), FORMATS[name])
+    table = alignment_powers(_table(name), FORMATS[name])
     table.flags.writeable = False
     return table
 
 
 def decode_powers(codes: NDArray[Any], format: Format) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The values and the `powers` of an array of codes of a float format."""
+    """The values and the `alignment_powers` of an array of codes of a float format."""
     if format.bits <= 16:
         return _table(format.name)[codes], _power_table(format.name)[codes]
     values = decode(codes, format)
-    return values, powers(values, format)
+    return values, alignment_powers(values, format)
 
 
 def round_to_format(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
@@ -226,8 +237,11 @@ def encode(values: NDArray[Any], format: Format, vendor: str = "amd", signed: bo
     return on_grid(round_to_format(values, format), format, vendor)
 
 
-def on_grid(rounded: NDArray[np.float64], format: Format, vendor: str = "amd") -> NDArray[Any]:
-    """The codes of float values that are numbers of the format already."""
+def on_grid(rounded: NDArray[np.float64], format: Format, vendor: str = "amd", keep_nan: bool = False) -> NDArray[Any]:
+    """The codes of float values that are numbers of the format already.
+
+    A NaN becomes the vendor's (`nan_code`); with `keep_nan` its own sign and leading bits (see `nan_value`).
+    """
     missing = np.isnan(rounded)
     if format.specials == "none" and missing.any():
         limit = largest(format.name)
@@ -237,7 +251,29 @@ def on_grid(rounded: NDArray[np.float64], format: Format, vendor: str = "amd") -
             codes = rounded.astype(f"f{format.bits // 8}").view(code_type(format))
     else:
         codes = _fields(rounded, format)
-    return np.where(missing, code_type(format).type(nan_code(format, vendor)), codes) if missing.any() else codes
+    if not missing.any():
+        return codes
+    nan = _nan_fields(rounded, format) if keep_nan else code_type(format).type(nan_code(format, vendor))
+    return np.where(missing, nan, codes)
+
+
+def nan_value(code: int, format: Format) -> float:
+    """The float64 NaN whose sign and leading bits are those of a NaN of an IEEE-like format of up to 32 bits.
+
+    >>> hex(on_grid(np.array([nan_value(0xFE3D, FORMATS["f16"])]), FORMATS["f16"], keep_nan=True)[0])
+    '0xfe3d'
+    """
+    sign, rest = code >> (format.bits - 1), code & ((1 << format.mantissa) - 1)
+    bits = sign << 63 | 0x7FF << 52 | rest << (52 - format.mantissa)
+    return float(np.uint64(bits).view(np.float64))
+
+
+def _nan_fields(values: NDArray[np.float64], format: Format) -> NDArray[Any]:
+    bits = np.ascontiguousarray(values).view(np.uint64)
+    payload = bits >> np.uint64(52 - format.mantissa) & np.uint64((1 << format.mantissa) - 1)
+    fixed = np.uint64(((1 << format.exponent) - 1) << format.mantissa | 1 << (format.mantissa - 1))  # a quiet NaN
+    codes: NDArray[Any] = bits >> np.uint64(63) << np.uint64(format.bits - 1) | payload | fixed
+    return codes.astype(code_type(format))
 
 
 def _fields(rounded: NDArray[np.float64], format: Format) -> NDArray[Any]:

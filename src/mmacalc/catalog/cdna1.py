@@ -10,6 +10,7 @@ ARCHITECTURES = (
         "title": "CDNA1",
         "vendor": "amd",
         "layout": "mfma",
+        "arithmetic": "cdna1",
         "waves": (64,),
         "aliases": ("cdna", "gfx908", "arcturus"),
         "targets": ("gfx908",),

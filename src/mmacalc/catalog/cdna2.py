@@ -10,6 +10,7 @@ ARCHITECTURES = (
         "title": "CDNA2",
         "vendor": "amd",
         "layout": "mfma",
+        "arithmetic": "cdna2",
         "waves": (64,),
         "aliases": ("gfx90a", "aldebaran", "mi200"),
         "targets": ("gfx90a",),

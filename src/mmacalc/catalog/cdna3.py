@@ -12,6 +12,7 @@ ARCHITECTURES = (
         "title": "CDNA3",
         "vendor": "amd",
         "layout": "mfma",
+        "arithmetic": "cdna3",
         "waves": (64,),
         "aliases": ("gfx940", "gfx941", "gfx942", "gfx9-4-generic", "aqua_vanjaram"),
         "targets": ("gfx942",),

@@ -19,6 +19,7 @@ ARCHITECTURES = (
         "title": "CDNA4",
         "vendor": "amd",
         "layout": "mfma",
+        "arithmetic": "cdna4",
         "waves": (64,),
         "aliases": ("gfx950",),
         "targets": ("gfx950",),

@@ -25,6 +25,7 @@ LLVM also assembles the RDNA4 forms for these targets, but cannot select them; t
 COMMON = {
     "vendor": "amd",
     "layout": "wmma-wave32",
+    "arithmetic": "cdna5",
     "waves": (32,),
     "encoding": "VOP3P",
     "register_alignment": 8,

@@ -9,9 +9,10 @@ INSTRUCTIONS holds families, one line each, which `mmacalc.catalog.grammar.ptx` 
 
 Targets: "80+" is sm_80 and every later target; otherwise a list. Shape, formats and whatever else the name says
 are read from the name. The name is PTX's, qualifiers in documented order; `mmacalc.catalog.grammar.ptx.key` tells which
-other orders mean the same. A family that PTX gained after 9.0 is refused: the reference is ptxas 13.0.
+other orders mean the same. A family that PTX gained after 9.1 is refused.
 
-Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15), CUTLASS 7107b055, ptxas 13.0.88 for what each target takes (12.9.86 for sm_70 and sm_72).
+Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15), CUTLASS 7107b055, ptxas 13.0.88 for what each
+target takes (12.9.86 for sm_70 and sm_72; 13.1.80 for what PTX 9.1 added).
 `unconfirmed` names the operand whose layout no second source confirms, and what about it.
 """
 
@@ -30,58 +31,58 @@ RATES_OF_H20 = {"fma_per_clock": dict.fromkeys(("f16", "bf16", "tf32", "fp8", "i
 # and SM where NVIDIA publishes them, with the source (of sm_90a for wgmma, since mma.sync does not reach them).
 # Products: name, SMs, and the boost clock in GHz that NVIDIA's peaks assume (None where it publishes none).
 ARCHITECTURES = (
-    {"name": "sm_70", "title": "sm_70 (Volta)", "ptx": "6.0", "aliases": ("volta", "gv100"),
+    {"name": "sm_70", "title": "sm_70 (Volta)", "ptx": "6.0", "arithmetic": "volta", "aliases": ("volta", "gv100"),
      "fma_per_clock": {"f16": 512},
      "fma_source": "NVIDIA Tesla V100 GPU Architecture, 2017",
      "products": (("V100", 80, 1.53, {"aliases": ("v100 sxm2",)}), ("V100 PCIe", 80, 1.38), ("Titan V", 80, 1.455))},
-    {"name": "sm_72", "title": "sm_72 (Volta, Xavier)", "ptx": "6.1", "aliases": (),
+    {"name": "sm_72", "title": "sm_72 (Volta, Xavier)", "ptx": "6.1", "arithmetic": "volta", "aliases": (),
      "products": (("Jetson AGX Xavier", 8, None, {"aliases": ("xavier", "jetson xavier", "agx xavier")}),)},
-    {"name": "sm_75", "title": "sm_75 (Turing)", "ptx": "6.3", "aliases": ("turing", "tu102"),
+    {"name": "sm_75", "title": "sm_75 (Turing)", "ptx": "6.3", "arithmetic": "turing", "aliases": ("turing", "tu102"),
      "fma_per_clock": {"f16": 512, "int8": 1024, "int4": 2048},
      "fma_source": "NVIDIA Turing GPU Architecture, 2018",
      "products": (("T4", 40, 1.59), ("RTX 2080 Ti", 68, 1.545, GEFORCE_75), ("RTX 2080", 46, 1.71, GEFORCE_75), ("RTX 2070", 36, 1.62, GEFORCE_75), ("RTX 2060", 30, 1.68, GEFORCE_75), ("Titan RTX", 72, 1.77))},
-    {"name": "sm_80", "title": "sm_80 (Ampere)", "ptx": "7.0", "aliases": ("ampere", "ga100"),
+    {"name": "sm_80", "title": "sm_80 (Ampere)", "ptx": "7.0", "arithmetic": "ampere", "aliases": ("ampere", "ga100"),
      "fma_per_clock": {"f16": 1024, "bf16": 1024, "tf32": 512, "int8": 2048, "int4": 4096, "f64": 64},
      "fma_source": "NVIDIA A100 Tensor Core GPU Architecture, 2020",
      "products": (("A100", 108, 1.41, {"aliases": ("a800",)}), ("A30", 56, 1.44))},
-    {"name": "sm_86", "title": "sm_86 (Ampere)", "ptx": "7.1", "aliases": ("ga102",),
+    {"name": "sm_86", "title": "sm_86 (Ampere)", "ptx": "7.1", "arithmetic": "ampere", "aliases": ("ga102",),
      "fma_per_clock": {"f16": 512, "bf16": 512, "tf32": 256, "int8": 1024, "int4": 2048},
      "fma_source": "NVIDIA Ampere GA102 GPU Architecture, 2021",
      "products": (("A40", 84, 1.74), ("RTX A6000", 84, 1.8), ("A10", 72, 1.695), ("A2", 10, 1.77), ("RTX 3090", 82, 1.695, GEFORCE_86), ("RTX 3080", 68, 1.71, GEFORCE_86), ("RTX 3070", 46, 1.725, GEFORCE_86), ("RTX 3060", 28, 1.777, GEFORCE_86), ("A16", 10, None))},
-    {"name": "sm_87", "title": "sm_87 (Ampere)", "ptx": "7.4", "aliases": (),
+    {"name": "sm_87", "title": "sm_87 (Ampere)", "ptx": "7.4", "arithmetic": "ampere", "aliases": (),
      "products": (("Jetson AGX Orin", 16, 1.3, {"aliases": ("orin", "jetson orin", "agx orin")}),)},
-    {"name": "sm_88", "title": "sm_88 (Ampere)", "ptx": "9.0", "aliases": ()},
-    {"name": "sm_89", "title": "sm_89 (Ada)", "ptx": "7.8", "aliases": ("ada", "ada lovelace", "ad102"),
+    {"name": "sm_88", "title": "sm_88 (Ampere)", "ptx": "9.0", "arithmetic": "ampere", "aliases": ()},
+    {"name": "sm_89", "title": "sm_89 (Ada)", "ptx": "7.8", "arithmetic": "ada", "aliases": ("ada", "ada lovelace", "ad102"),
      "fma_per_clock": {"f16": 512, "bf16": 512, "tf32": 256, "fp8": 1024, "int8": 1024, "int4": 2048},
      "fma_source": "NVIDIA Ada GPU Architecture, 2023",
      "products": (("L40S", 142, 2.52), ("L40", 142, 2.49, HALF_OF_89), ("L4", 58, 2.04), ("RTX 6000 Ada", 142, 2.505), ("RTX 4090", 128, 2.52, GEFORCE_89), ("RTX 4080", 76, 2.505, GEFORCE_89), ("RTX 4070", 46, 2.475, GEFORCE_89), ("RTX 4060", 24, 2.46, GEFORCE_89))},
-    {"name": "sm_90", "title": "sm_90 (Hopper)", "ptx": "7.8", "aliases": ()},
-    {"name": "sm_90a", "title": "sm_90a (Hopper)", "ptx": "8.0", "aliases": ("hopper", "gh100"),
+    {"name": "sm_90", "title": "sm_90 (Hopper)", "ptx": "7.8", "arithmetic": "hopper", "aliases": ()},
+    {"name": "sm_90a", "title": "sm_90a (Hopper)", "ptx": "8.0", "arithmetic": "hopper", "aliases": ("hopper", "gh100"),
      "fma_per_clock": {"f16": 2048, "bf16": 2048, "tf32": 1024, "fp8": 4096, "int8": 4096}, "fma_through": "wgmma",
      "fma_source": "derived from the peaks in NVIDIA H100 Tensor Core GPU Architecture, 2022",
      "products": (("H100", 132, 1.83, {"aliases": ("h100 sxm", "h100 sxm5", "h800")}), ("H100 PCIe", 114, 1.62), ("H200", 132, 1.83), ("GH200", 132, 1.83), ("H20", 78, None, RATES_OF_H20))},
-    {"name": "sm_100", "title": "sm_100 (Blackwell)", "ptx": "8.6", "aliases": ()},
-    {"name": "sm_100a", "title": "sm_100a (Blackwell)", "ptx": "8.6", "aliases": ("blackwell", "gb100"),
+    {"name": "sm_100", "title": "sm_100 (Blackwell)", "ptx": "8.6", "arithmetic": "b200", "aliases": ()},
+    {"name": "sm_100a", "title": "sm_100a (Blackwell)", "ptx": "8.6", "arithmetic": "b200", "aliases": ("blackwell", "gb100"),
      "products": (("B200", 148, None, {"aliases": ("gb200",)}), ("B100", None, None))},
-    {"name": "sm_100f", "title": "sm_100f (Blackwell family)", "ptx": "8.8", "aliases": ()},
-    {"name": "sm_103", "title": "sm_103 (Blackwell Ultra)", "ptx": "8.8", "aliases": ()},
-    {"name": "sm_103a", "title": "sm_103a (Blackwell Ultra)", "ptx": "8.8", "aliases": ("blackwell ultra",),
+    {"name": "sm_100f", "title": "sm_100f (Blackwell family)", "ptx": "8.8", "arithmetic": "b200", "aliases": ()},
+    {"name": "sm_103", "title": "sm_103 (Blackwell Ultra)", "ptx": "8.8", "arithmetic": "blackwell", "aliases": ()},
+    {"name": "sm_103a", "title": "sm_103a (Blackwell Ultra)", "ptx": "8.8", "arithmetic": "blackwell", "aliases": ("blackwell ultra",),
      "products": (("B300", 148, None, {"aliases": ("gb300",)}),)},
-    {"name": "sm_103f", "title": "sm_103f (Blackwell Ultra family)", "ptx": "8.8", "aliases": ()},
-    {"name": "sm_110", "title": "sm_110 (Blackwell, Thor)", "ptx": "9.0", "aliases": ("sm_101",)},
-    {"name": "sm_110a", "title": "sm_110a (Blackwell, Thor)", "ptx": "9.0", "aliases": ("sm_101a",),
+    {"name": "sm_103f", "title": "sm_103f (Blackwell Ultra family)", "ptx": "8.8", "arithmetic": "blackwell", "aliases": ()},
+    {"name": "sm_110", "title": "sm_110 (Blackwell, Thor)", "ptx": "9.0", "arithmetic": "blackwell", "aliases": ("sm_101",)},
+    {"name": "sm_110a", "title": "sm_110a (Blackwell, Thor)", "ptx": "9.0", "arithmetic": "blackwell", "aliases": ("sm_101a",),
      "products": (("Jetson AGX Thor", 20, None, {"aliases": ("thor", "jetson thor", "agx thor")}),)},
-    {"name": "sm_110f", "title": "sm_110f (Blackwell family, Thor)", "ptx": "9.0", "aliases": ("sm_101f",)},
-    {"name": "sm_120", "title": "sm_120 (Blackwell)", "ptx": "8.7", "aliases": ()},
-    {"name": "sm_120a", "title": "sm_120a (Blackwell, GeForce and RTX PRO)", "ptx": "8.7", "aliases": ("gb202",),
+    {"name": "sm_110f", "title": "sm_110f (Blackwell family, Thor)", "ptx": "9.0", "arithmetic": "blackwell", "aliases": ("sm_101f",)},
+    {"name": "sm_120", "title": "sm_120 (Blackwell)", "ptx": "8.7", "arithmetic": "blackwell_rtx", "aliases": ()},
+    {"name": "sm_120a", "title": "sm_120a (Blackwell, GeForce and RTX PRO)", "ptx": "8.7", "arithmetic": "blackwell_rtx", "aliases": ("gb202",),
      "fma_per_clock": {"f16": 512, "bf16": 512, "tf32": 256, "fp8": 1024, "int8": 1024, "fp4": 2048},
      "fma_source": "NVIDIA RTX Blackwell and RTX PRO Blackwell GPU Architecture, 2025",
      "products": (("RTX PRO 6000", 188, 2.617), ("RTX 5090", 170, 2.407, GEFORCE_120), ("RTX 5080", 84, 2.617, GEFORCE_120), ("RTX 5070", 48, 2.512, GEFORCE_120), ("RTX 5060", 30, 2.497, GEFORCE_120))},
-    {"name": "sm_120f", "title": "sm_120f (Blackwell family)", "ptx": "8.8", "aliases": ()},
-    {"name": "sm_121", "title": "sm_121 (Blackwell, GB10)", "ptx": "8.8", "aliases": ()},
-    {"name": "sm_121a", "title": "sm_121a (Blackwell, GB10)", "ptx": "8.8", "aliases": (),
+    {"name": "sm_120f", "title": "sm_120f (Blackwell family)", "ptx": "8.8", "arithmetic": "blackwell_rtx", "aliases": ()},
+    {"name": "sm_121", "title": "sm_121 (Blackwell, GB10)", "ptx": "8.8", "arithmetic": "blackwell_rtx", "aliases": ()},
+    {"name": "sm_121a", "title": "sm_121a (Blackwell, GB10)", "ptx": "8.8", "arithmetic": "blackwell_rtx", "aliases": (),
      "products": (("GB10", 48, None, {"aliases": ("dgx spark", "spark")}),)},
-    {"name": "sm_121f", "title": "sm_121f (Blackwell family, GB10)", "ptx": "8.8", "aliases": ()},
+    {"name": "sm_121f", "title": "sm_121f (Blackwell family, GB10)", "ptx": "8.8", "arithmetic": "blackwell_rtx", "aliases": ()},
 )
 COMMON = {"vendor": "nvidia", "layout": "tensor-core", "waves": (32,), "unit": "SM"}
 

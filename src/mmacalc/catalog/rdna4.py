@@ -11,6 +11,7 @@ ARCHITECTURES = (
         "title": "RDNA4",
         "vendor": "amd",
         "layout": "wmma-wave",
+        "arithmetic": "rdna4",
         "waves": (32, 64),
         "aliases": ("gfx1200", "gfx1201", "gfx12-generic"),
         "targets": ("gfx1200", "gfx1201"),

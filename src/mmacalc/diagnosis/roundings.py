@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arithmetic.codecs import decode, encode, largest, on_grid, round_to_format
-from ..arithmetic.numerics import ROWS
+from ..arithmetic.tables import TABLES
 from ..emulator.execution import execution_of
 from ..emulator.rerun import Case
 from .mistakes import Candidate
@@ -95,25 +95,20 @@ def other_arithmetic(case: Case) -> Iterator[Candidate]:
 
 
 def _ways(case: Case) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    k, a = case.execution.inst.k, case.execution.formats["A"].name
+    k, (a, d) = case.execution.inst.k, (case.execution.formats[name].name for name in "AD")
     yield "by fused multiply-adds in the order of k", "fma_chain", {}
     if a == "f64":
         return
     yield "exactly and rounded once to nearest even", "exact", {"group": k}
     found: dict[tuple[Any, ...], list[str]] = {}
-    for architectures, conditions, model, parameters, _, _ in ROWS:
-        outputs = conditions.get("outputs", ("f32", "f16"))
-        fits = a in conditions.get("inputs", ()) and case.execution.formats["D"].name in outputs
-        if (
-            fits
-            and model
-            in ("aligned_truncated", "two_stage_floored", "two_stage_floored_even_odd", "pairwise_f32", "exact")
-            and architectures
-        ):
-            group = min(parameters.get("group") or k, k)
-            if k % group == 0 and (model, group % 2) != ("two_stage_floored_even_odd", 1):
-                key = (model, tuple({**parameters, "group": group}.items()))
-                found.setdefault(key, []).append(architectures[0])
+    for table, rows in TABLES.items():
+        for row in rows:
+            if a not in row.inputs or d not in (row.outputs or (d,)) or "group" not in row.parameters:
+                continue
+            group = min(row.parameters["group"] or k, k)
+            if k % group == 0 and (row.model, group % 2) != ("two_stage_floored_even_odd", 1):
+                key = (row.model, tuple({**row.parameters, "group": group}.items()))
+                found.setdefault(key, []).append(table)
     for (model, items), names in found.items():
         yield f"as on {', '.join(dict.fromkeys(names))} ({model})", model, dict(items)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arithmetic.codecs import code_type, decode, decode_powers, encode, on_grid
 from ..arithmetic.models import MODELS, Numbers
+from ..arithmetic.tables import OWN_NAN
 from ..checks import arguments_checked
 from ..errors import Error
 from .arrays import SPOKEN, checked, rounded
@@ -306,7 +307,8 @@ def _tile(execution: Execution, codes: Mapping[str, Array]) -> Array:
         else:
             a, b = (Numbers(x.value * y.value, x.power * y.power) for x, y in ((a, scale_a), (b, scale_b)))
     values = model(a, b, c, out, **extra)
-    return on_grid(values, out, execution.inst.architecture.vendor)
+    keep_nan = execution.numerics.model in OWN_NAN
+    return on_grid(values, out, execution.inst.architecture.vendor, keep_nan)
 
 
 def _numbers(codes: Array, format: Format) -> Numbers:

@@ -34,6 +34,11 @@ class Places(namedtuple("Places", "register lane lsb bits registers lanes")):
     registers: int
     lanes: int
 
+    @property
+    def copies(self) -> int:
+        """How many copies of each element there are."""
+        return int(self.lane.shape[-1])
+
 
 def shared_k(operand: Operand) -> int:
     """How many logical k share one element of an operand of scales."""

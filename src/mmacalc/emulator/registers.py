@@ -14,6 +14,7 @@ from .rerun import reference_case
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from numpy.typing import ArrayLike, NDArray
@@ -53,8 +54,9 @@ def execute(
         clamp, satfinite, wave, modifiers: as for `multiply_bits`.
 
     Returns:
-        The destination registers: uint32, (..., registers, lanes). Where an operand is replicated, the first copy is
-        read; the hardware wants all copies equal.
+        The destination registers: uint32, (..., registers, lanes). On RDNA3, whose A and B are replicated, a lane of
+        the result reads the copies of A and B in its own group of 16 lanes: if the copies differ, lanes 0 to 15 (the
+        even rows of D in wave32) come from those of lanes 0 to 15, the odd rows from those of lanes 16 to 31.
 
     Raises:
         Error: a register file of the wrong shape or type, a modifier that the instruction lacks.
@@ -73,7 +75,7 @@ def execute(
     codes = {name: _read(execution, name, value) for name, value in given.items() if value is not None}
     for name in ("SA", "SB") if execution.block_size else ():
         codes.setdefault(name, _ones(execution, name))
-    result = compute(execution, codes, rearrange=False)
+    result = _from_copies(execution, given, codes)
     place = execution.places("D")
     old = _file(execution, "D", d) if d is not None else _old(execution, c, place)
     lead = result.shape[: result.ndim - len(execution.shapes["D"])]
@@ -122,6 +124,22 @@ def files(
     return before, after
 
 
+def _from_copies(execution: Execution, given: Mapping[str, ArrayLike | None], codes: dict[str, Array]) -> Array:
+    """D's codes, each element from the copies of A and B that are in the same group of lanes as the element.
+
+    Sources: AMD's emulator rocjitsu (exec_gfx11_wmma_dot2, "checked against gfx1100 hardware"); a probe on gfx1151,
+    whose program exchanges A and B, so that what it calls columns are the instruction's rows (docs/isa-errata.md).
+    """
+    result = compute(execution, codes, rearrange=False)
+    copied = [name for name in "AB" if execution.in_registers(name) and execution.places(name).copies > 1]
+    for copy in range(1, max((execution.places(name).copies for name in copied), default=1)):
+        other = {name: _read(execution, name, given[name], copy) for name in copied}  # type: ignore[arg-type]
+        if not all(np.array_equal(other[name], codes[name]) for name in copied):
+            own = execution.places("D").lane[..., 0] // (execution.wave // execution.places(copied[0]).copies)
+            result = np.where(own == copy, compute(execution, {**codes, **other}, rearrange=False), result)
+    return result
+
+
 def _ones(execution: Execution, name: str) -> Array:
     from ..arithmetic.codecs import encode
 
@@ -136,17 +154,16 @@ def _old(execution: Execution, c: ArrayLike, place: Places) -> Array:
     return np.zeros((place.registers, place.lanes), np.uint32)
 
 
-def _read(execution: Execution, name: str, value: ArrayLike) -> Array:
-    """The matrix of encodings that an operand's registers hold."""
+def _read(execution: Execution, name: str, value: ArrayLike, copy: int = 0) -> Array:
+    """The matrix of encodings that an operand's registers hold; of a replicated one the given copy."""
     if name not in ("C", *execution.inst.operands):
         raise Error(f"{execution.inst.name} has no operand {name}; it has {', '.join(execution.inst.operands)}")
     if name == "B" and "wgmma" in execution.inst.features:
         return checked(execution, name, value)
     if name == "C" and as_array(execution, name, value).ndim == 0:
         return np.broadcast_to(checked(execution, name, value), execution.shapes[name])
-    found = gather(
-        _file(execution, name, value), execution.places("D" if name not in execution.inst.operands else name)
-    )
+    place = execution.places("D" if name not in execution.inst.operands else name)
+    found = gather(_file(execution, name, value), place, copy)
     if name == "K" and execution.sparsity and execution.sparsity.period == 2:
         return found[..., ::2] >> 1  # tf32 names the first of a pair as 0b0100, the second as 0b1110 (PTX ISA, mma.sp)
     return found
@@ -171,9 +188,9 @@ def _file(execution: Execution, name: str, value: ArrayLike) -> Array:
     return file
 
 
-def gather(file: Array, place: Places) -> Array:
-    """The elements at given places (the first copy of each) of register files (..., registers, lanes)."""
-    register, lane, lsb = (array[..., 0] for array in (place.register, place.lane, place.lsb))
+def gather(file: Array, place: Places, copy: int = 0) -> Array:
+    """The elements at given places (one copy of each) of register files (..., registers, lanes)."""
+    register, lane, lsb = (array[..., copy] for array in (place.register, place.lane, place.lsb))
     words = file.reshape(*file.shape[:-2], -1)
     low: Array = words[..., register * place.lanes + lane]
     if place.bits == 32:

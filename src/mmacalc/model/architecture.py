@@ -52,6 +52,8 @@ class Architecture(Record):
         vendor: "amd" or "nvidia".
         layout: the name of its layout family, see `mmacalc.families`.
         waves: the wave sizes, the default first.
+        arithmetic: the name of the table in `mmacalc.arithmetic.tables` that says how its instructions round; "" is
+            for unpublished.
         aliases: other names, lower case; targets: the compiler's names.
         format_fields: for instructions that leave the formats of operands to fields, each operand's field.
         scale_fields: the fields that choose among scales, with the number of their values.
@@ -77,6 +79,7 @@ class Architecture(Record):
     waves: tuple[int, ...]
     aliases: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
+    arithmetic: str = ""
     format_fields: Mapping[str, str] = {}
     scale_fields: Mapping[str, int] = {}
     format_names: Mapping[str, str] = {}

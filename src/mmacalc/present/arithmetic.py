@@ -36,7 +36,8 @@ def numerics_data(numerics: Numerics) -> dict[str, Any]:
     """A model as plain data."""
     return {
         "model": numerics.model, "parameters": dict(numerics.parameters), "provenance": numerics.provenance,
-        "source": numerics.source, "explanation": numerics.explanation,
+        "source": numerics.source, "explanation": numerics.explanation, "rounding": numerics.rounding,
+        "subnormals": numerics.subnormals, "nan": numerics.nan,
     }  # fmt: skip
 
 
@@ -50,8 +51,13 @@ def arithmetic_lines(instruction: Instruction, fields: Mapping[str, int] = {}) -
 
 def numerics_text(numerics: Numerics) -> str:
     """A model in a paragraph, how sure it is in a line below."""
-    named = ", ".join(f"{name} {value}" for name, value in numerics.parameters.items())
-    head = f"Arithmetic: {numerics.model}{f' ({named})' if named else ''}. "
+    from ..arithmetic.numerics import MMA_SIM_NAMES
+
+    given = [", ".join(f"{name} {value}" for name, value in numerics.parameters.items())]
+    if known := MMA_SIM_NAMES.get(numerics.model):
+        given.insert(0, f"MMA-Sim: {known}")
+    text = "; ".join(part for part in given if part)
+    head = f"Arithmetic: {numerics.model}{f' ({text})' if text else ''}. "
     return (
         fill(head + numerics.explanation, WIDTH, subsequent_indent="  ")
         + "\n"

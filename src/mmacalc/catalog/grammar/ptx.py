@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "expand", "key"]
 
-REFERENCE = (9, 0)  # the PTX version of ptxas 13.0, whose verdicts are the reference
+REFERENCE = (9, 1)  # the PTX version of ptxas 13.1, the newest whose verdicts were recorded
 TYPES = (
     "f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "s32", "b1",
     "b16", "b8", "b8x16", "b6x16_p32", "b4x16_p64", "ue8m0", "ue4m3",
@@ -266,7 +266,7 @@ class Entry(PlainEntry):
         here, having = self.architecture, targets(family, self._module)
         if _version(family[1]) > REFERENCE:
             latest = ".".join(map(str, REFERENCE))
-            raise Error(f"{full} needs PTX {family[1]}, for {', '.join(having)}; ptxas 13.0 has PTX {latest}")
+            raise Error(f"{full} needs PTX {family[1]}, for {', '.join(having)}; ptxas 13.1 has PTX {latest}")
         if here.name not in having:
             raise Error(f"{here.name} does not have {full}: it needs {targets_text(having)} (PTX {family[1]})")
 

@@ -1,0 +1,89 @@
+"""Models that round each operation by itself, exact sums, and integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .codecs import round_to_format
+from .exact import fused_multiply_add, rounding_sum, to_odd, two_sum
+from .numbers import Numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ..formats import Format
+
+    Array = NDArray[np.float64]
+
+__all__ = ["exact", "fma_chain", "integer", "pairwise_f32"]
+
+
+def pairwise_f32(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, flush: bool) -> Array:
+    """CDNA2 f16 and bf16: products rounded to f32, a balanced binary tree of f32 additions over `group` of them,
+    one more addition to c. With `flush`, subnormal inputs and results below 2**-126 become zero, sign kept.
+
+    Source: MMA-Sim 2.1.1, FTZ_MUL_ADD; Khattak and Mikaitis; CDNA2 ISA, "Denorm control" of V_MFMA (flush).
+    """
+    if flush:
+        a, b, c = (Numbers(np.where(np.abs(x.value) < x.power, x.value * 0.0, x.value), x.power) for x in (a, b, c))
+
+    def settle(values: NDArray[np.float32]) -> NDArray[np.float32]:
+        if flush and (small := np.abs(values) < np.float32(2.0**-126)).any():
+            values[small] *= 0
+        return values
+
+    total = c.value.astype(np.float32)
+    # f32 holds every f16 and bf16, and multiplying in f32 is rounding the exact product.
+    x, y = a.value.astype(np.float32), b.value.astype(np.float32)
+    for start in range(0, len(x), group):
+        tree = settle(x[start : start + group] * y[start : start + group])
+        while len(tree) > 1:
+            tree = settle(tree[0::2] + tree[1::2])
+        total = settle(total + tree[0])
+    return total.astype(np.float64)
+
+
+def fma_chain(a: Numbers, b: Numbers, c: Numbers, out: Format, rounding: str = "rn") -> Array:
+    """A chain of fused multiply-adds in the order of k, starting from c, each rounded once.
+
+    `rounding` (f64): rn to nearest even, rz toward zero, rm down, rp up. Source: MMA-Sim 2.1.1, FMA.
+    """
+    total = np.broadcast_to(c.value, np.broadcast_shapes(c.value.shape, a.value.shape[1:], b.value.shape[1:]))
+    for x, y in zip(a.value, b.value):
+        if out.name == "f64":
+            total = fused_multiply_add(x, y, total, rounding)
+        else:
+            total = round_to_format(to_odd(*two_sum(x * y, total)), out)
+    return np.array(total)
+
+
+def exact(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int | None = None) -> Array:
+    """The exact sum of products and c, rounded once to nearest even. With `group`, that many products at a time.
+
+    For operands of up to 26 significant bits, whose products float64 holds: all but f64. MMA-Sim 2: E-FDPA.
+    """
+    total = c.value
+    step = group or len(a.value)
+    for start in range(0, len(a.value), step):
+        products = a.value[start : start + step] * b.value[start : start + step]
+        total = round_to_format(rounding_sum(products, total), out)
+    return total
+
+
+def integer(a: Array, b: Array, c: NDArray[np.int64], saturate: bool, operation: str = "multiply") -> Any:
+    """Integers: exact, then wrapped modulo 2**32 or saturated to int32.
+
+    a (..., M, K), b (..., K, N), c (..., M, N). `operation` for single bits: "and" or "xor", then a population
+    count. Source: the vendors' ISA documents (CDNA4 ISA 7.1; RDNA3 ISA, WMMA, CLAMP; PTX ISA, mma, .satfinite).
+    """
+    total = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)  # exact: below 2**53
+    if operation == "xor":
+        ones = a.sum(axis=-1)[..., :, None] + b.sum(axis=-2)[..., None, :]
+        total = ones.astype(np.int64) - 2 * total
+    total = total + c
+    if saturate:
+        return np.clip(total, -(2**31), 2**31 - 1)
+    return ((total + 2**31) & 0xFFFFFFFF) - 2**31

@@ -1,0 +1,218 @@
+"""Which arithmetic model an instruction follows: a table for each generation; the first row that fits decides.
+
+An architecture's catalog record names its table ("arithmetic"). A row says what it is for: `inputs`, the formats of A
+and B; `outputs`, those of D; `kinds`, the sorts of instruction; `name`, a part of the mnemonic; an empty one means any.
+Then the model's name, the keyword arguments of its function (`mmacalc.arithmetic.models`; a `group` is shortened to K),
+the provenance and the source.
+
+Provenance. "hardware-verified": compared bit for bit with outputs measured on that generation. "two sources agree":
+two published models. "one source": one of them, or only a vendor's document. "assumed": how the instruction rounds is
+unpublished.
+
+Nothing here needs NumPy, so that a page of text can show a model without loading it.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+__all__ = ["ASSUMED", "INTEGERS", "OWN_NAN", "TABLES", "Row"]
+
+HARDWARE, TWO, ONE, ASSUMED = "hardware-verified", "two sources agree", "one source", "assumed"
+
+MMA_SIM = "MMA-Sim 2.1.1 (arXiv 2511.10909v2)"
+KHATTAK = "Khattak and Mikaitis (arXiv 2512.07004v3)"
+BOTH = f"{MMA_SIM}; {KHATTAK}"
+ROCJITSU = "AMD's rocjitsu (ROCm/rocm-systems pull request 12120)"
+
+HALF = ("f16", "bf16")
+FP8 = ("e4m3", "e5m2")
+FP6_FP4 = ("e2m3", "e3m2", "e2m1")
+FNUZ = ("e4m3fnuz", "e5m2fnuz")
+INTEGERS = ("i8", "u8", "i4", "u4", "iu8", "iu4", "b1")
+
+OWN_NAN = ("dot2_ones_complement", "dot4_floored")
+"""The models whose NaN bits are known; of the others NVIDIA's are all alike, AMD's unpublished."""
+
+
+class Row(namedtuple("Row", "inputs outputs kinds name model parameters provenance source")):
+    """One row of a table; see the module."""
+
+    __slots__ = ()
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    kinds: tuple[str, ...]
+    name: str
+    model: str
+    parameters: Mapping[str, Any]
+    provenance: str
+    source: str
+
+
+def _row(
+    inputs: tuple[str, ...], model: str, parameters: Mapping[str, Any], provenance: str, source: str, *,
+    outputs: tuple[str, ...] = (), kinds: tuple[str, ...] = (), name: str = "",
+) -> Row:  # fmt: skip
+    return Row(inputs, outputs, kinds, name, model, parameters, provenance, source)
+
+
+# --- AMD ----------------------------------------------------------------------------------------------------------
+
+_INTEGERS = _row(INTEGERS, "integer", {}, ONE, "the vendors' ISA documents")
+_F64 = _row(("f64",), "fma_chain", {}, ONE, MMA_SIM)
+_F32 = _row(("f32",), "fma_chain", {}, ONE, MMA_SIM)
+_UNPUBLISHED = _row((), "exact", {}, ASSUMED, "no bit-accurate model of this instruction is public")
+
+_CDNA3 = {"fraction": 24, "dot_fraction": 32, "sum_fraction": 31}
+_CDNA3_SOURCE = f"{BOTH}; that the sum is floored at 32 and again at 31 bits, only the former"
+
+# RDNA3 and RDNA4, by the format of D: the least exponent that c's leading bit counts as.
+_DOT2 = {"group": 2, "fraction": 24, "reach": 26}
+_DOT4 = {"group": 4, "pair": 2, "fraction": 24, "reach": 26}
+_W7900 = f"{ROCJITSU}, measured on a Radeon Pro W7900; on gfx1151 by issue 12056"
+_R9700 = f"{ROCJITSU}, measured on a Radeon AI Pro R9700"
+_SPARSE = f"as the dense instruction, over the selected products: {ROCJITSU}"
+_DOT4_FP8 = f"as V_DOT4_F32_FP8 and its kin, which {ROCJITSU} gives as measured on gfx1201"
+
+
+def _dot4(kind: str, provenance: str, source: str) -> tuple[Row, ...]:
+    return (
+        _row(
+            HALF, "dot4_floored", {**_DOT4, "lowest": -126}, provenance, source, kinds=(kind,), outputs=("f32", "bf16")
+        ),
+        _row(HALF, "dot4_floored", {**_DOT4, "lowest": -14}, provenance, source, kinds=(kind,), outputs=("f16",)),
+    )
+
+
+# --- NVIDIA -------------------------------------------------------------------------------------------------------
+
+
+def _by_result(
+    inputs: tuple[str, ...], model: str, parameters: Mapping[str, Any], adder: int, provenance: str, source: str, *,
+    kept: int | None = None, outputs: tuple[str, ...] = ("f32", "f16"), kinds: tuple[str, ...] = (), name: str = "",
+) -> tuple[Row, ...]:  # fmt: skip
+    """A row for each format of D. The least exponent of the alignment, MMA-Sim's e_zero, is -108 - F for f32 and 4 - F
+    for f16 results, F being the fraction bits of the generation's `adder`; f32 results have `kept` fraction bits."""
+    own = {
+        "f32": {"lowest": -108 - adder} | ({} if kept is None else {"kept": kept}),
+        "f16": {"lowest": 4 - adder},
+    }
+    return tuple(
+        _row(inputs, model, {**parameters, **own[out]}, provenance, source, kinds=kinds, name=name, outputs=(out,))
+        for out in outputs
+    )
+
+
+def _aligned(
+    inputs: tuple[str, ...], group: int | None, fraction: int, provenance: str, source: str, name: str = ""
+) -> tuple[Row, ...]:
+    parameters = {"group": group, "fraction": fraction}
+    return _by_result(inputs, "aligned_truncated", parameters, fraction, provenance, source, name=name)
+
+
+def _fp8_two_halves(provenance: str, source: str) -> tuple[Row, ...]:
+    parameters = {"fraction": 25}
+    return _by_result(FP8, "fp8_two_halves", parameters, 25, provenance, source, outputs=("f16",), kinds=("mma",))
+
+
+def _fp8_add_c_last(provenance: str, source: str) -> tuple[Row, ...]:
+    parameters = {"fraction": 25}
+    return _by_result(FP8, "fp8_add_c_last", parameters, 25, provenance, source, outputs=("f32",), kinds=("mma",))
+
+
+# m8n8k4.f16 has no tensor-core opcode after Turing: ptxas writes ordinary instructions instead.
+_M8N8K4 = _row(
+    ("f16",), "fma_chain", {}, ASSUMED,
+    "it has no tensor-core opcode here (ptxas 13.0): ordinary fused multiply-adds, in the order of k", name="m8n8k4.",
+)  # fmt: skip
+_AMPERE_GPUS = f"{BOTH}, A100, A2, Ada, L40S"
+_AMPERE = (
+    _INTEGERS, _F64, _M8N8K4, *_aligned(HALF, 8, 24, HARDWARE, _AMPERE_GPUS),
+    *_aligned(("tf32",), 4, 24, HARDWARE, _AMPERE_GPUS),
+)  # fmt: skip
+_HOPPER_GPUS = f"{BOTH}, H100, H200"
+_BLACKWELL_FP4 = _row(
+    ("e2m1",), "block_scaled_fp4", {"group": 16, "fraction": 35, "lowest": -139}, ONE, MMA_SIM, name="mxf4"
+)
+_BLACKWELL_REST = (_BLACKWELL_FP4, *_aligned((*HALF, "tf32", *FP8, *FP6_FP4), None, 25, ONE, MMA_SIM))
+_CUT_FP8 = {"fraction": 13}  # the adder of these generations, of which 13 bits are kept for fp8
+
+TABLES: dict[str, tuple[Row, ...]] = {
+    "cdna1": (
+        _INTEGERS, _F32,
+        _row(("f16",), "exact", {"group": 4}, TWO, BOTH), _row(("bf16",), "exact", {"group": 2}, TWO, BOTH),
+        _UNPUBLISHED,
+    ),
+    "cdna2": (
+        _INTEGERS, _F64, _F32,
+        _row(("bf16",), "pairwise_f32", {"group": 4, "flush": True}, TWO, BOTH, name="bf16_1k"),
+        _row(("bf16",), "pairwise_f32", {"group": 2, "flush": True}, TWO, BOTH),
+        _row(("f16",), "pairwise_f32", {"group": 4, "flush": True}, TWO, BOTH),
+        _UNPUBLISHED,
+    ),
+    "cdna3": (
+        _INTEGERS, _F64, _F32,
+        _row(HALF, "two_stage_floored", {"group": 8, **_CDNA3}, TWO, _CDNA3_SOURCE, kinds=("mfma",)),
+        _row(("xf32",), "two_stage_floored", {"group": 4, **_CDNA3}, ONE,
+             f"{MMA_SIM}; that the low 13 bits of the operands are cut is AMD's documentation"),
+        _row(FNUZ, "two_stage_floored_even_odd", {"group": 16, **_CDNA3, "reach": 25}, TWO, _CDNA3_SOURCE,
+             kinds=("mfma",)),
+        _UNPUBLISHED,
+    ),
+    "cdna4": (_INTEGERS, _F64, _F32, _UNPUBLISHED),
+    "cdna5": (
+        _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, "as CDNA2 to CDNA4"),
+        _row(("f32",), "fma_chain", {}, ASSUMED, "as CDNA1 to CDNA4"), _UNPUBLISHED,
+    ),
+    "rdna3": (
+        _INTEGERS,
+        _row(HALF, "dot2_ones_complement", _DOT2, HARDWARE, _W7900, outputs=("f32", "bf16")),
+        _row(HALF, "dot2_ones_complement", {**_DOT2, "lowest": -14}, HARDWARE, _W7900, outputs=("f16",)),
+        _UNPUBLISHED,
+    ),
+    "rdna4": (
+        _INTEGERS, *_dot4("wmma", HARDWARE, _R9700), *_dot4("swmmac", ASSUMED, _SPARSE),
+        _row(FP8, "dot4_floored", {**_DOT4, "pair": 4, "lowest": -126}, ASSUMED, _DOT4_FP8, kinds=("wmma",)),
+        _row(FP8, "dot4_floored", {**_DOT4, "pair": 4, "lowest": -126}, ASSUMED,
+             f"{_DOT4_FP8}, over the selected products", kinds=("swmmac",)),
+        _UNPUBLISHED,
+    ),
+    "volta": (*_aligned(("f16",), 4, 23, HARDWARE, f"{BOTH}, V100"),),
+    "turing": (
+        _INTEGERS, *_aligned(("f16",), 4, 23, ONE, f"{MMA_SIM}: as Volta", name="m8n8k4."),
+        *_aligned(("f16",), 8, 24, ONE, MMA_SIM),
+    ),
+    "ampere": _AMPERE,
+    "ada": (
+        *_AMPERE,
+        *_by_result(FP8, "aligned_truncated", {"group": 16, **_CUT_FP8}, 24, HARDWARE, f"{BOTH}, Ada, L40S", kept=13),
+    ),
+    "hopper": (
+        _INTEGERS, _F64, _M8N8K4, *_aligned(HALF, 16, 25, HARDWARE, _HOPPER_GPUS),
+        *_aligned(("tf32",), 8, 25, HARDWARE, _HOPPER_GPUS),
+        *_by_result(FP8, "aligned_truncated", {"group": 32, **_CUT_FP8}, 25, HARDWARE, _HOPPER_GPUS, kept=13,
+                    outputs=("f32",), kinds=("wgmma",)),
+        *_by_result(FP8, "aligned_truncated", {"group": 32, **_CUT_FP8}, 25, TWO, BOTH, outputs=("f16",),
+                    kinds=("wgmma",)),
+        *_fp8_two_halves(HARDWARE, f"{KHATTAK}, H100, H200"), *_fp8_add_c_last(ASSUMED, "as on B200"),
+    ),
+    "b200": (
+        _INTEGERS, _F64, _M8N8K4,
+        *_aligned((*HALF, "tf32"), None, 25, HARDWARE, f"{BOTH}, B200"),
+        *_fp8_two_halves(HARDWARE, f"{KHATTAK}, B200"), *_fp8_add_c_last(HARDWARE, f"{KHATTAK}, B200"),
+        *_BLACKWELL_REST,
+    ),
+    "blackwell": (
+        _INTEGERS, _F64, _M8N8K4,
+        *_fp8_two_halves(ASSUMED, "as on B200"), *_fp8_add_c_last(ASSUMED, "as on B200"),
+        *_BLACKWELL_REST,
+    ),
+    "blackwell_rtx": (_INTEGERS, _F64, _M8N8K4, *_BLACKWELL_REST),
+    "": (_INTEGERS, _row(("f64", "f32"), "fma_chain", {}, ASSUMED, "as on other architectures"), _UNPUBLISHED),
+}  # fmt: skip
+"""The tables by name; "" is for an architecture whose record names none."""

@@ -1,0 +1,97 @@
+"""The emulator against outputs that AMD measured on a Radeon Pro W7900 (gfx1100) and an AI Pro R9700 (gfx1201)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mmacalc
+import recorded
+from mmacalc.arithmetic.codecs import decode_powers, encode, on_grid
+from mmacalc.arithmetic.models import MODELS, Numbers
+from mmacalc.arithmetic.tables import TABLES
+from mmacalc.emulator.execution import execution_of
+from mmacalc.emulator.registers import files, gather
+from mmacalc.formats import FORMATS
+
+
+def words(text):
+    return [int(word, 16) for word in text.split()]
+
+
+def dots(name):
+    """(format, cases) of a file of V_DOT2_F32 steps: the pairs of A and of B, C, D, a row each."""
+    f16, bf16 = recorded.text(f"amd_numerics/{name}.txt.gz").removeprefix("f16\n").split("bf16\n")
+    return [
+        (form, np.array([words(line) for line in lines.splitlines()], np.uint32))
+        for form, lines in (("f16", f16), ("bf16", bf16))
+    ]
+
+
+@pytest.mark.parametrize(("name", "table"), [("gfx1100_dot2", "rdna3"), ("gfx1201_dot2", "rdna4")])
+def test_every_measured_dot_product_of_two_is_reproduced_to_the_bit_of_its_nan(name, table):
+    for form, cases in dots(name):
+        row = next(row for row in TABLES[table] if form in row.inputs and "f32" in row.outputs)
+        a, b = ((np.stack([cases[:, i] & 0xFFFF, cases[:, i] >> 16])).astype(np.uint16) for i in (0, 1))
+        operands = [Numbers(*decode_powers(codes, FORMATS[form])) for codes in (a, b)]
+        c = Numbers(*decode_powers(cases[:, 2].copy(), FORMATS["f32"]))
+        with np.errstate(all="ignore"):
+            d = MODELS[row.model](*operands, c, FORMATS["f32"], **{**row.parameters, "group": 2})
+        np.testing.assert_array_equal(on_grid(d, FORMATS["f32"], keep_nan=True), cases[:, 3])
+        assert len(cases) in (50, 53, 71)
+
+
+def captured(a, wave):
+    """The registers of A or B as the capture filled them, all rows alike: each lane has consecutive k."""
+    lane, register = np.arange(wave), np.arange(128 // wave)[:, None]
+    k = lane // 16 * (256 // wave) + 2 * register
+    return (a[k] | a[k + 1] << 16).astype(np.uint32)
+
+
+WMMA = [line.split() for line in recorded.text("amd_numerics/gfx1201_wmma.txt.gz").splitlines()]
+
+
+@pytest.mark.parametrize("wave", [32, 64])
+def test_every_measured_wmma_of_gfx1201_is_reproduced_from_its_registers(wave):
+    """In wave32 the capture gave lanes 0-15 its k 0-7, and lanes 16-31 its k 8-15; AMD's ISA calls what lies there
+    k 0-3 and 8-11, 4-7 and 12-15. In the ISA's k the hardware takes four after four, in both wave sizes."""
+    assert len(WMMA) == 24
+    for form, c, d32, d64, *inputs in WMMA:
+        inst = mmacalc.instruction("rdna4", f"v_wmma_f32_16x16x16_{form}")
+        a, b = (np.array(words(text.replace(",", " ")), np.uint32) for text in inputs)
+        files = captured(a, wave), captured(b, wave)
+        d = inst.execute(*files, np.full((256 // wave, wave), int(c, 16), np.uint32), wave=wave)
+        assert (d == int(d32 if wave == 32 else d64, 16)).all(), (form, c)
+
+
+@pytest.mark.parametrize("form", ["f16", "bf16"])
+@pytest.mark.parametrize("wave", [32, 64])
+def test_small_whole_numbers_on_gfx1100_are_as_measured_and_not_as_in_arithmetic(form, wave):
+    inst = mmacalc.instruction("rdna3", f"v_wmma_f32_16x16x16_{form}")
+    n = np.arange(256).reshape(16, 16)
+    d = inst.multiply_bits(
+        *(encode((n * step % 17 - 8).astype(float), FORMATS[form]) for step in (7, 11)),
+        encode((n * 13 % 129 - 64).astype(float), FORMATS["f32"]), wave=wave,
+    )  # fmt: skip
+    measured = np.array(
+        [words(line) for line in recorded.text("amd_numerics/gfx1100_wmma_integers.txt.gz").splitlines()]
+    )
+    np.testing.assert_array_equal(d, measured)
+
+
+@pytest.mark.parametrize("wave", [32, 64])
+def test_on_rdna3_a_lane_of_d_reads_the_copies_of_a_and_b_in_its_own_group_of_lanes(wave):
+    inst = mmacalc.instruction("rdna3", "v_wmma_f32_16x16x16_f16")
+    rng = np.random.default_rng(5)
+    groups = wave // 16
+    matrices = rng.integers(-3, 4, (2, groups, 16, 16)).astype(float)
+    filled = {"A": [], "B": []}
+    for group, pair in enumerate(zip(*matrices)):
+        before, _ = files(inst, *pair, wave=wave)
+        for name in "AB":
+            filled[name].append(before[name][:, 16 * group : 16 * group + 16])
+    d = inst.execute(*(np.concatenate(filled[name], axis=1) for name in "AB"), wave=wave)
+    found = gather(d, execution_of(inst, wave, {}, False, False).places("D")).view(np.float32)
+    for row in range(16):
+        a, b = matrices[:, row % groups]
+        np.testing.assert_array_equal(found[row], inst.multiply(a, b, wave=wave)[row])
