@@ -25,7 +25,7 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n40k16.f32.f16.f16"
 # What ptxas 13.1.80 takes and 13.0.88, which the record is of, does not.
 SINCE_PTX_9_1 = {
     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0":
-        "sm_120a sm_120f sm_121a",
+        "sm_120a sm_120f sm_121a sm_121f",
     "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32"
     ".ue8m0": "sm_120a sm_121a",
 }  # fmt: skip
