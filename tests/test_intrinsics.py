@@ -217,7 +217,7 @@ F32 = np.ones(64, np.float32)
         ((F32[:32], F32, 0, 0, 0, 0), None, r"A has shape \(32,\); the last axis is that of the 64 lanes"),
         ((F32.astype(np.float16), F32, 0, 0, 0, 0), None, "A holds float16; it takes float32"),
         ((np.ones((2, 64), np.float32), F32, 0, 0, 0, 0), None, "A has 2 elements of float32 .* it takes 4: 1 of"),
-        ((F32, F32, 0, 0, 0, 0.5), None, "are whole numbers that the instruction holds"),
+        ((F32, F32, 0, 0, 0, 0.5), None, "are immediates: they should be whole numbers"),
         ((F32, F32, 0, 1, 0, 0), None, "has no CBSZ"),
         ((F32, F32, "x", 0, 0, 0), None, "C is 'x'; it takes a number, or float32 for each lane"),
         ((F32, F32, 0, 0, 0, 0), "gfx1100", "RDNA3 has no builtin amdgcn_mfma_f32_16x16x4f32"),

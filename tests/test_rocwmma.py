@@ -7,9 +7,8 @@ import pytest
 
 import mmacalc
 from mmacalc import rocwmma
-from mmacalc.rocwmma.geometry import coordinates, multiplier, operand_places
-from mmacalc.rocwmma.support import TARGETS
-from mmacalc.rocwmma.types import TYPES, data_type, dtype_of
+from mmacalc.kernels.rocwmma.geometry import coordinates, multiplier, operand_places
+from mmacalc.kernels.rocwmma.types import TYPES, data_type, dtype_of
 
 ROW, COL = rocwmma.row_major, rocwmma.col_major
 BY_MEMORY = {ROW: rocwmma.mem_row_major, COL: rocwmma.mem_col_major}
@@ -132,8 +131,8 @@ def test_every_row_block_size_and_layout_multiplies_small_integers_exactly(arch)
         for block_k, layouts in zip(
             (row.minimal_k, 2 * row.minimal_k, 4 * row.minimal_k) * 6, product((ROW, COL), repeat=4)
         ):
-            name = TARGETS[arch]
-            types = [dtype_of(data_type(kind, name), name) for kind in (row.input, row.compute)]
+            record = mmacalc.architecture(arch)
+            types = [dtype_of(data_type(kind, record), record) for kind in (row.input, row.compute)]
             a = rng.integers(-2, 3, (size, block_k)).astype(types[0])
             b = rng.integers(-2, 3, (block_k, size)).astype(types[0])
             c = rng.integers(-2, 3, (size, size)).astype(types[1])
@@ -172,7 +171,7 @@ def finite(rng, shape, dtype):
 def test_a_multiplied_block_has_the_bits_of_its_instructions_on_the_fragments_own_registers(arch):
     """The fragments' elements, in their order, are the instructions' registers: an oracle that knows neither
     `operand_places` nor `multiply_bits`. gfx11 keeps each row of A in both halves of the wave."""
-    rng, name = np.random.default_rng(11), TARGETS[arch]
+    rng, record = np.random.default_rng(11), mmacalc.architecture(arch)
     for row in rocwmma.supported(arch):
         if row.output != row.compute or row.compute in ("f16", "bf16", "half"):
             continue
@@ -190,9 +189,9 @@ def test_a_multiplied_block_has_the_bits_of_its_instructions_on_the_fragments_ow
             kept["d"] = c.x[:].T
 
         one_wave(arch, kernel)
-        inst = multiplier(name, row.input, row.compute, row.block_m)
+        inst = multiplier(record, row.input, row.compute, row.block_m)
         a, b = (kept[key].reshape(len(kept[key]), 4, -1) for key in "ab")
-        if name == "rdna3":
+        if record.name == "rdna3":
             a, b = (np.concatenate([np.tile(x[:16], (2, 1, 1)), np.tile(x[16:], (2, 1, 1))], axis=2) for x in (a, b))
         fields = {"neg": 3} if inst.formats["A"] == "iu8" else {}
         d = registers(kept["c"])
@@ -203,12 +202,12 @@ def test_a_multiplied_block_has_the_bits_of_its_instructions_on_the_fragments_ow
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_narrow_accumulators_are_converted_once_for_each_block_on_cdna_and_native_on_rdna(arch):
-    rng, name = np.random.default_rng(3), TARGETS[arch]
+    rng, record = np.random.default_rng(3), mmacalc.architecture(arch)
     for row in rocwmma.supported(arch):
         if row.compute not in ("f16", "bf16"):
             continue
         size, block_k, kept = row.block_m, 2 * row.minimal_k, {}
-        dtype = dtype_of(data_type(row.input, name), name)
+        dtype = dtype_of(data_type(row.input, record), record)
         a, b, c = (finite(rng, shape, dtype) for shape in ((size, block_k), (block_k, size), (size, size)))
         d = np.zeros_like(c)
 
@@ -220,10 +219,10 @@ def test_narrow_accumulators_are_converted_once_for_each_block_on_cdna_and_nativ
             rocwmma.store_matrix_sync(d, frags[2], size)
 
         one_wave(arch, kernel, a, b, c, d)
-        inst = multiplier(name, row.input, row.compute, size)
-        assert (inst.formats["D"] == "f32") == name.startswith("cdna")
-        _, order = coordinates("matrix_a", (size, size, block_k), 2, name)
-        kept = c.astype(np.float32) if name.startswith("cdna") else c
+        inst = multiplier(record, row.input, row.compute, size)
+        assert (inst.formats["D"] == "f32") == record.name.startswith("cdna")
+        _, order = coordinates(record, "matrix_a", (size, size, block_k), 2)
+        kept = c.astype(np.float32) if record.name.startswith("cdna") else c
         whole = np.arange(order.size).reshape(order.shape)
         for places in operand_places(inst, "matrix_a", block_k, 2):
             ks = order.reshape(-1)[places[0]]
@@ -235,17 +234,17 @@ def test_narrow_accumulators_are_converted_once_for_each_block_on_cdna_and_nativ
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_every_element_of_a_block_is_in_one_place_and_accumulators_lie_as_d_does(arch):
-    name = TARGETS[arch]
+    record = mmacalc.architecture(arch)
     for row in rocwmma.supported(arch):
         for block_k in (row.minimal_k, 8 * row.minimal_k):
-            size = dtype_of(data_type(row.input, name), name).itemsize
+            size = dtype_of(data_type(row.input, record), record).itemsize
             blocks = (row.block_m, row.block_m, block_k)
             for context, shape in zip(CONTEXTS, ((row.block_m, block_k), (block_k, row.block_m), (row.block_m,) * 2)):
-                places = coordinates(context, blocks, size if context != "accumulator" else 4, name)
+                places = coordinates(record, context, blocks, size if context != "accumulator" else 4)
                 flat = np.ravel_multi_index(places, shape)
                 assert np.array_equal(np.sort(flat, axis=None), np.arange(flat.size))
             if row.compute in ("f32", "i32", "f64"):
-                inst = multiplier(name, row.input, row.compute, row.block_m)
+                inst = multiplier(record, row.input, row.compute, row.block_m)
                 places = operand_places(inst, "accumulator", block_k, 8 if row.compute == "f64" else 4)
                 table = inst.operand("D").table()
                 elements = row.block_m**2 // rocwmma.wave_size(arch)

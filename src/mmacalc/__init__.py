@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .isa.disassembler import disassemble as disassemble
     from .isa.recognizer import WaitStates as WaitStates
     from .isa.recognizer import wait_states as wait_states
+    from .kernels import launch as launch
     from .layout import Layout as Layout
-    from .machine import launch as launch
     from .model import Architecture as Architecture
     from .model import Element as Element
     from .model import Instruction as Instruction
@@ -49,11 +49,11 @@ _HOMES = {
     "Location": "model", "Operand": "model", "Product": "model", "WaitStates": "isa.recognizer",
     "architecture": "catalog", "architectures": "catalog", "assemble": "isa.assembler",
     "disassemble": "isa.disassembler", "estimate": "cost", "find": "query", "instruction": "catalog",
-    "instructions": "catalog", "launch": "machine", "wait_states": "isa.recognizer",
+    "instructions": "catalog", "launch": "kernels", "wait_states": "isa.recognizer",
 }  # fmt: skip
 _PACKAGES = (
     "arithmetic", "catalog", "cli", "cost", "diagnosis", "drawing", "emulator", "errors", "families", "formats",
-    "intrinsics", "isa", "layout", "loads", "machine", "model", "present", "query", "rocwmma",
+    "intrinsics", "isa", "kernels", "layout", "loads", "model", "present", "query", "rocwmma",
 )  # fmt: skip
 
 # The methods of `mmacalc.model` whose code is in a higher layer.

@@ -10,6 +10,12 @@ from collections import namedtuple
 
 from .errors import Error, did_you_mean
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+
 __all__ = ["CHOICES", "FORMATS", "Format", "chosen", "named"]
 
 
@@ -35,6 +41,25 @@ class Format(namedtuple("Format", "name bits kind exponent mantissa bias special
     @property
     def is_float(self) -> bool:
         return self.kind == "float"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of NumPy or ml_dtypes whose elements hold such numbers.
+
+        Raises:
+            Error: neither has one.
+
+        >>> FORMATS["f16"].dtype, FORMATS["e2m1"].dtype
+        (dtype('float16'), dtype(float4_e2m1fn))
+        """
+        import ml_dtypes
+        import numpy
+
+        if self.name not in NUMPY_NAMES:
+            raise Error(f"neither NumPy nor ml_dtypes has a type for {self.title}")
+        name = NUMPY_NAMES[self.name]
+        found: np.dtype[Any] = numpy.dtype(getattr(numpy if hasattr(numpy, name) else ml_dtypes, name))
+        return found
 
 
 _ROWS = (
@@ -71,6 +96,14 @@ _ROWS = (
     ("address", 32, "bits", 0, 32, 0, "none", "Shared-memory addresses of matrix rows"),
     ("index", 2, "bits", 0, 2, 0, "none", "A matrix compression indices"),
 )
+
+# Their types in NumPy and ml_dtypes; of iu8 and iu4 the signed one.
+NUMPY_NAMES = {
+    "f64": "float64", "f32": "float32", "xf32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16",
+    "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "e4m3fnuz": "float8_e4m3fnuz", "e5m2fnuz": "float8_e5m2fnuz",
+    "e2m3": "float6_e2m3fn", "e3m2": "float6_e3m2fn", "e2m1": "float4_e2m1fn", "e8m0": "float8_e8m0fnu",
+    "i32": "int32", "i8": "int8", "u8": "uint8", "i4": "int4", "u4": "uint4", "iu8": "int8", "iu4": "int4",
+}  # fmt: skip
 
 FORMATS = {row[0]: Format(*row) for row in _ROWS}
 

@@ -18,6 +18,8 @@ ARCHITECTURES = (
         "register_alignment": 4,
         "accumulators": "required",
         "unit": "CU",
+        "lds_bytes": 65536,
+        "rocwmma": ("gfx908",),
         # Compute units and peak engine clock in GHz: AMD's data sheet.
         "products": (("MI100", 120, 1.502),),
         # Operations per clock and CU of the vector unit: AMD lab notes, "AMD matrix cores".

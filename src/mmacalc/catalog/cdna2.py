@@ -18,6 +18,8 @@ ARCHITECTURES = (
         "register_alignment": 8,
         "accumulators": "allowed",
         "unit": "CU",
+        "lds_bytes": 65536,
+        "rocwmma": ("gfx90a",),
         # Compute units (of both dies) and peak engine clock in GHz: AMD's data sheets.
         "products": (("MI250X", 220, 1.7), ("MI250", 208, 1.7), ("MI210", 104, 1.7)),
         # Operations per clock and CU of the vector unit: AMD lab notes, "AMD matrix cores".

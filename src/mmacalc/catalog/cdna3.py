@@ -21,6 +21,8 @@ ARCHITECTURES = (
         "register_alignment": 8,
         "accumulators": "allowed",
         "unit": "CU",
+        "lds_bytes": 65536,
+        "rocwmma": ("gfx942",),
         # Compute units and peak engine clock in GHz: AMD's data sheets; of the MI308X the units are in IREE's table of
         # targets (KnownTargets.cpp), and no clock is published.
         "products": (

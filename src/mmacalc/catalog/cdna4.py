@@ -27,6 +27,8 @@ ARCHITECTURES = (
         "register_alignment": 8,
         "accumulators": "allowed",
         "unit": "CU",
+        "lds_bytes": 163840,
+        "rocwmma": ("gfx950",),
         # Compute units and peak engine clock in GHz: AMD's data sheets; of the MI350P the units are in the ROCm
         # documentation (AMD GPU specifications), which has no clocks.
         "products": (

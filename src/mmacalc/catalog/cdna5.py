@@ -31,6 +31,7 @@ COMMON = {
     "register_alignment": 8,
     "accumulators": "none",
     "unit": "CU",
+    "lds_bytes": 327680,
     "unconfirmed": ("cycles", "valu_cycles"),
     "format_fields": {
         "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",

@@ -21,6 +21,8 @@ ARCHITECTURES = (
         "register_alignment": 4,
         "accumulators": "none",
         "unit": "WGP",
+        "lds_bytes": 65536,
+        "rocwmma": ("gfx1100", "gfx1101", "gfx1102"),
         # Compute units (two in a WGP) and boost clock in GHz: AMD's product pages, whose FP16 peaks (122.8 TFLOPS of the
         # RX 7900 XTX) these reproduce; units and targets also the ROCm documentation (AMD GPU specifications).
         "products": (

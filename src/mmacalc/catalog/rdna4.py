@@ -19,6 +19,8 @@ ARCHITECTURES = (
         "register_alignment": 4,
         "accumulators": "none",
         "unit": "WGP",
+        "lds_bytes": 65536,
+        "rocwmma": ("gfx1200", "gfx1201"),
         # Compute units (two in a WGP) and boost clock in GHz: AMD's product pages, whose FP16 peaks (195 TFLOPS of the
         # RX 9070 XT) these reproduce; units and targets also the ROCm documentation (AMD GPU specifications).
         "products": (

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arithmetic.codecs import code_type, decode, encode
 from ..errors import Error
+from ..formats import FORMATS, NUMPY_NAMES
 from .execution import Execution
 
 TYPE_CHECKING = False
@@ -28,10 +29,8 @@ SPOKEN = {
     "SA": "scale_a", "SB": "scale_b",
 }  # fmt: skip
 ML_DTYPES = {
-    "bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float8_e4m3fnuz": "e4m3fnuz",
-    "float8_e5m2fnuz": "e5m2fnuz", "float8_e8m0fnu": "e8m0", "float6_e2m3fn": "e2m3", "float6_e3m2fn": "e3m2",
-    "float4_e2m1fn": "e2m1", "int4": "i4", "uint4": "u4",
-}  # fmt: skip
+    dtype: name for name, dtype in NUMPY_NAMES.items() if not hasattr(np, dtype) and FORMATS[name].kind != "either"
+}
 """The formats of ml_dtypes' types, whose arrays hold the encodings."""
 NOT_ARRAYS = (ValueError, TypeError, RuntimeError, BufferError)  # what libraries raise for what they cannot convert
 

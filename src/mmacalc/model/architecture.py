@@ -64,6 +64,8 @@ class Architecture(Record):
         products: what is sold with it, the one that stands for the architecture first.
         vector_flops: operations per clock and unit of the vector unit, by format.
         assumed, unconfirmed: parts of every instruction that follow by analogy, or that no second source confirms.
+        lds_bytes: how many bytes of LDS a workgroup can have.
+        rocwmma: the compiler targets that rocWMMA 1.6 supports.
         layouts_on_hardware: the formats of A whose layouts tests on silicon confirm, by kind: dense, sparse, scale.
         notes: remarks about instructions that have a feature or format.
         ptx: the PTX ISA version that introduced the target.
@@ -92,6 +94,8 @@ class Architecture(Record):
     assumed: tuple[str, ...] = ()
     unconfirmed: tuple[str, ...] = ()
     notes: Mapping[str, str] = {}
+    lds_bytes: int = 0
+    rocwmma: tuple[str, ...] = ()
     layouts_on_hardware: Mapping[str, tuple[str, ...]] = {}
     ptx: str = ""
     fma_per_clock: Mapping[str, int] = {}

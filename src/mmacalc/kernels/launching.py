@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_ARCHITECTURE", "launch"]
 
 DEFAULT_ARCHITECTURE = "gfx942"
-TOGETHER = 64
-"""Waves that run side by side, in whole workgroups: enough for one NumPy call to serve many."""
-MOST_THREADS = 1024
+WAVES_AT_ONCE = 64
+"""Waves that run concurrently, in whole workgroups: enough for one NumPy call to serve many."""
+MAX_THREADS = 1024
 """Threads of a workgroup (HIP, maxThreadsPerBlock)."""
-QUIET_SECONDS = 2.0
+PROGRESS_DELAY = 2.0
+"""Seconds before progress is shown."""
 
 
 def launch(
@@ -47,8 +48,8 @@ def launch(
     """Run a kernel on emulated waves, as `kernel<<<grid, block>>>(args...)` does on a GPU.
 
     The kernel is a plain function, `kernel(wave, *args)`, called once for each wave: `wave` has blockIdx, blockDim,
-    gridDim and threadIdx as in HIP (see `mmacalc.machine.Wave`). NumPy arrays among the arguments come as pointers
-    (`mmacalc.machine.Pointer`); so do arrays that the kernel finds elsewhere and hands to the functions of
+    gridDim and threadIdx as in HIP (see `mmacalc.kernels.Wave`). NumPy arrays among the arguments come as pointers
+    (`mmacalc.kernels.Pointer`); so do arrays of the surroundings that it passes to the functions of
     `mmacalc.rocwmma`. What a kernel stores is in the arrays when the launch has ended, and not before.
 
     Waves take turns in a fixed order, so a launch gives the same bits every time.
@@ -56,14 +57,14 @@ def launch(
     Args:
         kernel: the function.
         grid, block: a number or up to three, as dim3; block counts threads, in whole waves.
-        args, kwargs: handed to the kernel after the wave.
+        args, kwargs: passed to the kernel after the wave.
         arch: the architecture, by any of its names.
         wave_size: 32 or 64 where the architecture has both; its default if left out.
         progress: whether to show progress on standard error once it takes longer than two seconds; if left out,
             when that is a terminal.
 
     Returns:
-        What was issued and moved: see `mmacalc.machine.Report`.
+        What was issued and moved: see `mmacalc.kernels.Report`.
 
     Raises:
         Error: a block that is not whole waves; an access out of bounds or any other kernel error, with the
@@ -85,30 +86,30 @@ def launch(
         raise Error(f"launch runs waves of AMD architectures; {record.title} is not one")
     grid_size, block_size = _dim3("grid", grid), _dim3("block", block)
     memory = Memory()
-    shared = Launch(record, "".join(filter(str.isalnum, arch.lower())), record.wave(wave_size), memory)
-    waves = _waves_of(block_size, shared)
-    given = _pointers(kernel, args, memory)
-    named = {name: memory.pointer(v, name) if isinstance(v, np.ndarray) else v for name, v in kwargs.items()}
+    state = Launch(record, "".join(filter(str.isalnum, arch.lower())), record.wave(wave_size), memory)
+    waves = _waves_of(block_size, state)
+    arguments = _pointers(kernel, args, memory)
+    keywords = {name: memory.pointer(v, name) if isinstance(v, np.ndarray) else v for name, v in kwargs.items()}
 
     def body(wave: Wave) -> object:
-        return kernel(wave, *given, **named)
+        return kernel(wave, *arguments, **keywords)
 
     groups = grid_size.x * grid_size.y * grid_size.z
-    shown = _Progress(getattr(kernel, "__name__", "kernel"), groups, progress)
-    step = max(1, TOGETHER // waves)
-    todo = _workgroups(grid_size)
+    progress_line = _Progress(getattr(kernel, "__name__", "kernel"), groups, progress)
+    step = max(1, WAVES_AT_ONCE // waves)
+    coming = _workgroups(grid_size)
     try:
         for done in range(0, groups, step):
-            some = [Workgroup(next(todo)) for _ in range(min(step, groups - done))]
+            batch = [Workgroup(next(coming)) for _ in range(min(step, groups - done))]
             run(
-                [[Task(Wave(shared, g, w, grid_size, block_size), body) for w in range(waves)] for g in some],
-                shown.tick,
+                [[Task(Wave(state, g, w, grid_size, block_size), body) for w in range(waves)] for g in batch],
+                progress_line.tick,
             )
-            shown.done = done + len(some)
+            progress_line.done = done + len(batch)
     finally:
-        shown.close()
+        progress_line.close()
     memory.commit()
-    return Report(record, groups, groups * waves, shared.issued, memory.traffic, shared.warnings)
+    return Report(record, groups, groups * waves, state.issued, memory.traffic, state.warnings)
 
 
 def _workgroups(grid: Dim3) -> Iterator[Dim3]:
@@ -127,18 +128,18 @@ def _dim3(name: str, given: Size) -> Dim3:
     return Dim3(*whole, *(1,) * (3 - len(whole)))
 
 
-def _waves_of(block: Dim3, shared: Launch) -> int:
+def _waves_of(block: Dim3, state: Launch) -> int:
     threads = block.x * block.y * block.z
-    if threads % shared.wave_size or threads > MOST_THREADS:
+    if threads % state.wave_size or threads > MAX_THREADS:
         raise Error(
             f"launch: a block of {block.x} x {block.y} x {block.z} has {threads} threads; it takes whole waves of "
-            f"{shared.wave_size} on {shared.architecture.title}, at most {MOST_THREADS} threads"
+            f"{state.wave_size} on {state.architecture.title}, at most {MAX_THREADS} threads"
         )
-    return threads // shared.wave_size
+    return threads // state.wave_size
 
 
 def _pointers(kernel: Callable[..., object], args: tuple[Any, ...], memory: Memory) -> list[Any]:
-    """The kernel's arguments, arrays turned into pointers that are called as the kernel calls them."""
+    """The kernel's arguments, arrays turned into pointers that are named as the kernel's parameters."""
     try:
         names = list(inspect.signature(kernel).parameters)[1:]
     except (TypeError, ValueError):
@@ -148,7 +149,7 @@ def _pointers(kernel: Callable[..., object], args: tuple[Any, ...], memory: Memo
 
 
 class _Progress:
-    """One line on a terminal, rewritten now and then, once a launch takes long."""
+    """A progress line on a terminal, for launches that take long."""
 
     def __init__(self, name: str, total: int, wanted: bool | None) -> None:
         self.name, self.total, self.done, self.shown = name, total, 0, False
@@ -156,9 +157,9 @@ class _Progress:
         self.start = self.last = time.monotonic()
 
     def tick(self) -> None:
-        """Show where it is, if it is time to."""
+        """Redraw the line, at most five times a second."""
         now = time.monotonic()
-        if not self.wanted or now - self.start < QUIET_SECONDS or (self.shown and now - self.last < 0.2):
+        if not self.wanted or now - self.start < PROGRESS_DELAY or (self.shown and now - self.last < 0.2):
             return
         self.shown, self.last = True, now
         left = f", {(now - self.start) / self.done * (self.total - self.done):.0f} s left" if self.done else ""
@@ -166,6 +167,7 @@ class _Progress:
         sys.stderr.flush()
 
     def close(self) -> None:
+        """Erase the line."""
         if self.shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

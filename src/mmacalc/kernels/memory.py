@@ -1,8 +1,8 @@
-"""Pointers into NumPy arrays, checked at every access, on copies that replace the arrays when all went well.
+"""Pointers into NumPy arrays: bounds-checked, on copies that are written back when a launch succeeds.
 
-A launch works on a copy of each array that it is given (a `Buffer`), and writes the copies back when it ends: a
+A launch works on a copy of each array among its arguments (a `Buffer`), and writes the copies back when it ends: a
 launch that fails leaves every array as it was. A `Pointer` is to an array what `T*` is to memory: it has an
-element type, moves by whole elements, and may only be followed inside the array it came from.
+element type, moves by whole elements, and can be dereferenced only inside the array it came from.
 
 >>> memory = Memory()
 >>> matrix = memory.pointer(np.arange(12.0).reshape(3, 4), "a")
@@ -53,7 +53,7 @@ class Buffer:
         self.data: Array
         self.views: dict[np.dtype[Any], Array] = {}
         if array is None:
-            # Nobody knows what LDS holds at first. All ones are a NaN in every format that has one.
+            # The initial contents of LDS are undefined. All ones are a NaN in every format that has one.
             self.data, self.start = np.full(size, 0xFF, np.uint8), 0
         else:
             self.data = array.reshape(-1, order="A").copy().view(np.uint8)
@@ -73,11 +73,11 @@ class Buffer:
 
 
 class Memory:
-    """What the kernels of one launch can reach. Counts the bytes that they move."""
+    """The memory that the kernels of one launch can access. Counts the bytes that they move."""
 
     def __init__(self) -> None:
         self.buffers: dict[int, Buffer] = {}
-        self._kept: list[Array] = []
+        self._arrays: list[Array] = []  # keeps the ids of `buffers` unique
         self.loaded = self.stored = self.lds_loaded = self.lds_stored = 0
 
     @property
@@ -86,7 +86,7 @@ class Memory:
         return Traffic(self.loaded, self.stored, self.lds_loaded, self.lds_stored)
 
     def count(self, pointer: Pointer, elements: int, store: bool) -> None:
-        """Note that so many elements were moved."""
+        """Count `elements` elements as traffic."""
         name = ("lds_" if pointer.buffer.local else "") + ("stored" if store else "loaded")
         setattr(self, name, getattr(self, name) + elements * pointer.dtype.itemsize)
 
@@ -102,10 +102,10 @@ class Memory:
         while isinstance(base.base, np.ndarray):
             base = base.base
         if not (base.flags.c_contiguous or base.flags.f_contiguous):
-            raise Error(f"{name} lies in memory that is not contiguous; give the kernel numpy.ascontiguousarray of it")
+            raise Error(f"{name} lies in memory that is not contiguous; pass numpy.ascontiguousarray of it")
         if id(base) not in self.buffers:
             self.buffers[id(base)] = Buffer(base)
-            self._kept.append(base)
+            self._arrays.append(base)
         buffer = self.buffers[id(base)]
         first = array.__array_interface__["data"][0] - buffer.start
         strides = [stride * (size - 1) for stride, size in zip(array.strides, array.shape)]
@@ -231,8 +231,8 @@ class Pointer:
         """Refuse places outside the array, and stores to one that is read-only.
 
         Args:
-            call: who asks, as the message says it. places: relative to this pointer; least, most: of them.
-            store: whether it writes; told from the call "store" if left out.
+            call: the caller's name, for the message. places: relative to this pointer; least, most: of them.
+            store: whether it writes; if left out, whether the caller is "store".
 
         Raises:
             Error: names the call, the array, the element and its byte address.

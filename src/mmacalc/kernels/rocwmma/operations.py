@@ -10,11 +10,12 @@ from operator import index
 
 import numpy as np
 
-from ..errors import Error
-from ..machine import Pointer, current_wave
+from ...errors import Error
+from ..memory import Pointer
+from ..waves import current_wave
 from .fragments import Fragment, Plan, Product
-from .geometry import offsets
-from .support import check_fragment, check_multiply, target_of
+from .geometry import memory_shape
+from .support import check_fragment, check_multiply, check_target
 from .types import CONTEXTS, LAYOUTS, RUNTIME_LAYOUTS, DataType, data_type
 
 TYPE_CHECKING = False
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from .geometry import Shape
+    from ...model import Architecture
+    from .geometry import Blocks, MemoryShape
 
     Array = NDArray[Any]
     Share = tuple[int | None, int | None, int | None, str]  # waveIndex, waveCount, splitCount, assignment
@@ -47,14 +49,14 @@ def fragment(context: str, BlockM: int, BlockN: int, BlockK: int, type: Any, lay
 
     Args:
         context: matrix_a (BlockM x BlockK), matrix_b (BlockK x BlockN) or accumulator (BlockM x BlockN).
-        type: a data type of this room such as float16_t, its name, or a NumPy type.
+        type: a data type of `mmacalc.rocwmma` such as float16_t, its name, or a NumPy type.
         layout: row_major or col_major; None for an accumulator whose layout is given when it is loaded.
 
     Raises:
-        Error: what rocWMMA asserts at compile time: sizes, type and architecture must be in the support table.
+        Error: sizes, type or architecture that are not in the support table (what rocWMMA asserts at compile time).
     """
     wave = current_wave("fragment")
-    architecture = target_of(wave.architecture.name, wave.target)
+    check_target(wave.architecture, wave.target)
     if wave.size != wave.architecture.waves[0]:
         raise Error(
             f"fragment: rocWMMA has wave{wave.architecture.waves[0]} on {wave.target}; this wave has {wave.size} lanes"
@@ -67,22 +69,23 @@ def fragment(context: str, BlockM: int, BlockN: int, BlockK: int, type: Any, lay
         blocks = (index(BlockM), index(BlockN), index(BlockK))
     except TypeError:
         raise Error(f"fragment: block sizes are whole numbers; got {BlockM!r}, {BlockN!r}, {BlockK!r}") from None
-    kind = data_type(type, architecture)
-    check_fragment(architecture, context, blocks, kind)
+    kind = data_type(type, wave.architecture)
+    check_fragment(wave.architecture, context, blocks, kind)
     return Fragment(wave, context, blocks, kind, layout)
 
 
 def fill_fragment(frag: Fragment, value: ArrayLike) -> None:
-    """Set every element of a fragment to a value, converted to its type."""
+    """Set every element of a fragment to a value, converted to its type.
+
+    Raises:
+        Error: the value is not a single number.
+    """
     _fragment("fill_fragment", frag)
     try:
         with np.errstate(all="ignore"):
             frag.fill(np.full(frag.data.shape, np.asarray(value).astype(frag.dtype).reshape(())))
     except (TypeError, ValueError):
         raise Error(f"fill_fragment: {frag!r} is filled with one number; got {value!r}") from None
-
-
-# --- load and store ---------------------------------------------------------------------------------------------
 
 
 def load_matrix_sync(frag: Fragment, data: Pointer | Array, ldm: int, layout: str | None = None) -> None:
@@ -103,7 +106,7 @@ def load_matrix_sync(frag: Fragment, data: Pointer | Array, ldm: int, layout: st
 
 
 def store_matrix_sync(data: Pointer | Array, frag: Fragment, ldm: int, layout: str | None = None) -> None:
-    """Store a fragment to global memory or LDS; arguments and errors as of `load_matrix_sync`."""
+    """Store a fragment to global memory or LDS; same arguments and errors as `load_matrix_sync`."""
     call = "store_matrix_sync"
     pointer, shape = _access(call, frag, data, ldm, layout)
     pointer.check(call, shape.places, shape.least, shape.most, store=True)
@@ -126,7 +129,7 @@ def load_matrix_coop_sync(
     has only its own items; `store_matrix_coop_sync` with the same numbers stores them.
 
     Args:
-        frag, data, ldm: as of `load_matrix_sync`.
+        frag, data, ldm: see `load_matrix_sync`.
         waveIndex: this wave's number among those that work together; one from waveCount up has no work.
         waveCount: how many work together. splitCount: the number of work items; waveCount if left out.
             With all three left out: waveCount is the workgroup's number of waves in y for matrix_a and in x for
@@ -150,14 +153,16 @@ def store_matrix_coop_sync(
     *,
     assignment: str = "round robin",
 ) -> None:
-    """Store a fragment together with other waves, each its part; see `load_matrix_coop_sync`."""
+    """Store a fragment together with other waves, each its part; same arguments as `load_matrix_coop_sync`."""
     call, share = "store_matrix_coop_sync", (waveIndex, waveCount, splitCount, assignment)
     pointer, mine, places = _part(call, frag, data, ldm, share, store=True)
     if places.size:
         pointer.write(places, frag.values(call, mine)[mine], places.size)
 
 
-def _access(call: str, frag: Fragment, data: Pointer | Array, ldm: int, layout: str | None) -> tuple[Pointer, Shape]:
+def _access(
+    call: str, frag: Fragment, data: Pointer | Array, ldm: int, layout: str | None
+) -> tuple[Pointer, MemoryShape]:
     """The pointer and the places that a load or store means."""
     _fragment(call, frag)
     pointer = frag.wave.launch.memory.pointer(data) if isinstance(data, np.ndarray) else data
@@ -173,9 +178,8 @@ def _access(call: str, frag: Fragment, data: Pointer | Array, ldm: int, layout: 
     except TypeError:
         raise Error(f"{call}: the leading dimension is {ldm!r}; it takes a whole number of elements") from None
     chosen = _layout(call, frag, layout)
-    architecture = frag.wave.architecture.name
-    blocks = (frag.BlockM, frag.BlockN, frag.BlockK)
-    return pointer, offsets(frag.context, blocks, frag.dtype.itemsize, architecture, chosen == "row_major", ldm)
+    architecture, itemsize = frag.wave.architecture, frag.dtype.itemsize
+    return pointer, memory_shape(architecture, frag.context, frag.blocks, itemsize, chosen == "row_major", ldm)
 
 
 def _part(
@@ -243,11 +247,12 @@ def _mask(shape: tuple[int, int], wave: int, waves: int, split: int, assignment:
     return mask
 
 
-# --- multiply ---------------------------------------------------------------------------------------------------
-
-
 def mma_sync(d: Fragment, a: Fragment, b: Fragment, c: Fragment) -> None:
-    """D = A B + C on fragments; d and c may be the same.
+    """D = A B + C on fragments.
+
+    Args:
+        d: the accumulator that receives the product. a, b: the fragments of A and B. c: the accumulator that is added;
+            it may be d.
 
     Issues BlockK / K instructions of the architecture, K being the instruction's. With f16 or bf16 accumulators, CDNA
     accumulates the block in f32 and converts at its end.
@@ -275,13 +280,13 @@ def mma_sync(d: Fragment, a: Fragment, b: Fragment, c: Fragment) -> None:
         raise Error(f"{call}: the types of {which} differ: d is {d!r}, a {a!r}, b {b!r}, c {c!r}")
     for frag in (a, b, c):
         frag.require(call)
-    plan = _plan(call, d.wave.architecture.name, a.type, d.type, d.blocks)
+    plan = _plan(call, d.wave.architecture, a.type, d.type, d.blocks)
     d.wave.issue(plan.inst, plan.steps, plan.fields)
-    d.hold(Product(plan, a.codes(), b.codes(), c.begin()))
+    d.attach(Product(plan, a.codes(), b.codes(), c.addend()))
 
 
 @cache
-def _plan(call: str, architecture: str, kind: DataType, compute: DataType, blocks: tuple[int, int, int]) -> Plan:
+def _plan(call: str, architecture: Architecture, kind: DataType, compute: DataType, blocks: Blocks) -> Plan:
     try:
         check_multiply(architecture, blocks, kind, compute)
     except Error as error:

@@ -1,9 +1,9 @@
-"""Which wave runs when: one at a time, each until it waits, in the same order every time.
+"""The order in which waves run: one at a time, each until it waits, in the same order every time.
 
-A kernel is a plain function, so each wave has a thread of its own, but only one thread ever runs: a wave that waits
-hands over and sleeps. There are two things to wait for. At a *barrier* it waits for the other waves of its
-workgroup. For a *value* it waits until no wave can go on without one; then all values that are waited for are
-computed together (one NumPy call for many waves), which is what makes the emulation fast.
+A kernel is a plain function, so each wave has a thread of its own, but only one thread runs at a time: a wave that
+waits yields to the next. It waits either at a *barrier*, for the other waves of its workgroup, or for a *value*. Values
+are computed when no wave can go on without one, all that are awaited together (one NumPy call for many waves), which
+is what makes the emulation fast.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from os.path import dirname
 
 from ..errors import Error
-from .waves import enter
+from .waves import bind_wave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Task:
     def __init__(self, wave: Wave, body: Callable[[Wave], object]) -> None:
         self.wave, self.body = wave, body
         self.state, self.barriers = "ready", 0
-        self.wanted: Any = None
+        self.awaited: Any = None
         self.failure: BaseException | None = None
         self.place = ""
         self.stopping = False
@@ -66,7 +66,7 @@ class Task:
             self.resume()
 
     def _run(self) -> None:
-        enter(self.wave)
+        bind_wave(self.wave)
         try:
             self.body(self.wave)
         except _Stop:
@@ -76,10 +76,10 @@ class Task:
         self.state = "done"
         self._back.release()
 
-    def _wait(self, state: str, wanted: Any) -> None:
+    def _wait(self, state: str, awaited: Any) -> None:
         if self.stopping:
             raise _Stop
-        self.state, self.wanted = state, wanted
+        self.state, self.awaited = state, awaited
         if state == "barrier":
             self.barriers += 1
             self.place = line_of(sys._getframe(1))
@@ -102,16 +102,16 @@ def run(groups: Sequence[Sequence[Task]], tick: Callable[[], None]) -> None:
                 if task.state == "ready":
                     task.resume()
                     if task.failure is not None:
-                        _fail(task)
+                        _raise_failure(task)
                     tick()
-            if not sum(_release(group) for group in groups):
-                _compute(tasks)
+            if not sum(_open_barrier(group) for group in groups):
+                _compute_values(tasks)
     finally:
         for task in tasks:
             task.stop()
 
 
-def _release(group: Sequence[Task]) -> bool:
+def _open_barrier(group: Sequence[Task]) -> bool:
     """Open the barrier of a workgroup if all its waves have come to one or have ended.
 
     As on the hardware: "If some waves in the threadgroup have already terminated, this waits on only the surviving
@@ -143,19 +143,19 @@ def _waves(tasks: Sequence[Task]) -> str:
     return f"wave{'s' * (len(tasks) > 1)} {', '.join(str(task.wave.index) for task in tasks)}"
 
 
-def _compute(tasks: Sequence[Task]) -> None:
-    """Compute the values that waves wait for, those of one kind together."""
-    wanted: dict[Callable[[list[Any]], None], list[Any]] = {}
+def _compute_values(tasks: Sequence[Task]) -> None:
+    """Compute the awaited values, those of one kind together."""
+    awaited: dict[Callable[[list[Any]], None], list[Any]] = {}
     for task in tasks:
         if task.state == "value":
-            function, item = task.wanted
-            wanted.setdefault(function, []).append(item)
+            function, item = task.awaited
+            awaited.setdefault(function, []).append(item)
             task.state = "ready"
-    for function, items in wanted.items():
+    for function, items in awaited.items():
         function(items)
 
 
-def _fail(task: Task) -> None:
+def _raise_failure(task: Task) -> None:
     failure = task.failure
     assert failure is not None
     if not isinstance(failure, Error):
@@ -164,10 +164,10 @@ def _fail(task: Task) -> None:
 
 
 def _at(trace: TracebackType | None) -> str:
-    """The line of the kernel where an error came from."""
+    """The line of the kernel where an error was raised."""
     place = ""
     while trace is not None:
-        if not _ours(trace.tb_frame):
+        if not _in_package(trace.tb_frame):
             place = f", {_line(trace.tb_frame, trace.tb_lineno)}"
         trace = trace.tb_next
     return place
@@ -175,12 +175,12 @@ def _at(trace: TracebackType | None) -> str:
 
 def line_of(frame: FrameType | None) -> str:
     """The line outside this package that a frame was called from."""
-    while frame is not None and _ours(frame):
+    while frame is not None and _in_package(frame):
         frame = frame.f_back
     return _line(frame, frame.f_lineno) if frame is not None else "an unknown line"
 
 
-def _ours(frame: FrameType) -> bool:
+def _in_package(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(PACKAGE) or "threading" in frame.f_code.co_filename
 
 

@@ -8,28 +8,31 @@ from __future__ import annotations
 from collections import namedtuple
 from functools import cache
 
-import ml_dtypes
 import numpy as np
 
-from ..errors import Error, did_you_mean
+from ...errors import Error, did_you_mean
+from ...formats import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["DataType", "Name", "data_type", "dtype_of"]
+    from ...formats import Format
+    from ...model import Architecture
+
+__all__ = ["DataType", "Sentinel", "data_type", "dtype_of", "format_of"]
 
 
-class Name(str):
-    """A name that stands for itself, such as `matrix_a` or `row_major`."""
+class Sentinel(str):
+    """A sentinel, such as `matrix_a` or `row_major`."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
-matrix_a, matrix_b, accumulator = Name("matrix_a"), Name("matrix_b"), Name("accumulator")
-row_major, col_major = Name("row_major"), Name("col_major")
-mem_row_major, mem_col_major = Name("mem_row_major"), Name("mem_col_major")
+matrix_a, matrix_b, accumulator = Sentinel("matrix_a"), Sentinel("matrix_b"), Sentinel("accumulator")
+row_major, col_major = Sentinel("row_major"), Sentinel("col_major")
+mem_row_major, mem_col_major = Sentinel("mem_row_major"), Sentinel("mem_col_major")
 
 CONTEXTS = (matrix_a, matrix_b, accumulator)
 LAYOUTS = (row_major, col_major)
@@ -37,7 +40,7 @@ RUNTIME_LAYOUTS = {mem_row_major: row_major, mem_col_major: col_major}
 
 
 class DataType(namedtuple("DataType", "name cpp")):
-    """A data type of rocWMMA. name: as the support table says it; cpp: as C++ says it. `__half` is a type of its
+    """A data type of rocWMMA. name: in the support table; cpp: in C++. `__half` is a type of its
     own, as in C++: it does not mix with float16_t."""
 
     __slots__ = ()
@@ -66,17 +69,6 @@ TYPES = {
     )
 }  # fmt: skip
 
-_DTYPES = {
-    "i8": np.dtype(np.int8), "i32": np.dtype(np.int32), "f16": np.dtype(np.float16), "half": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32), "xf32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-}  # fmt: skip
-# fp8 and bf8 are the FNUZ formats on gfx942 and the OCP formats elsewhere.
-_FP8: dict[tuple[str, bool], np.dtype[Any]] = {
-    ("fp8", True): np.dtype(ml_dtypes.float8_e4m3fnuz), ("bf8", True): np.dtype(ml_dtypes.float8_e5m2fnuz),
-    ("fp8", False): np.dtype(ml_dtypes.float8_e4m3fn), ("bf8", False): np.dtype(ml_dtypes.float8_e5m2),
-}  # fmt: skip
-
 _OTHER_NAMES = {
     "__half": "half", "float16": "f16", "fp16": "f16", "bfloat16": "bf16", "float32": "f32", "fp32": "f32",
     "float": "f32", "float64": "f64", "fp64": "f64", "double": "f64", "int8": "i8", "int32": "i32", "f8": "fp8",
@@ -84,13 +76,19 @@ _OTHER_NAMES = {
 }  # fmt: skip
 
 
-def dtype_of(kind: DataType, architecture: str) -> np.dtype[Any]:
-    """The NumPy (or ml_dtypes) type of a data type's elements in memory, on an architecture (by canonical name).
+def format_of(kind: str, architecture: Architecture) -> Format:
+    """The number format of a data type on an architecture: fp8 and bf8 are the FNUZ formats on gfx942."""
+    return named(architecture.format_names.get(kind, kind))
 
-    >>> dtype_of(float8_t, "cdna3"), dtype_of(xfloat32_t, "cdna3")
+
+def dtype_of(kind: DataType, architecture: Architecture) -> np.dtype[Any]:
+    """The NumPy (or ml_dtypes) type of a data type's elements in memory, on an architecture.
+
+    >>> from mmacalc.catalog import architecture
+    >>> dtype_of(float8_t, architecture("cdna3")), dtype_of(xfloat32_t, architecture("cdna3"))
     (dtype(float8_e4m3fnuz), dtype('float32'))
     """
-    return _DTYPES.get(kind.name) or _FP8[kind.name, architecture == "cdna3"]
+    return format_of(kind.name, architecture).dtype
 
 
 @cache
@@ -102,13 +100,14 @@ def _by_name(name: str) -> DataType | None:
     return TYPES.get(_OTHER_NAMES.get(lower, ""))
 
 
-def data_type(given: Any, architecture: str) -> DataType:
-    """The data type that is meant: one of this module's, its name, or a NumPy type.
+def data_type(given: Any, architecture: Architecture) -> DataType:
+    """The data type meant by `given`: one of this module's, its name, or a NumPy type.
 
     Raises:
-        Error: there is none.
+        Error: no such data type, or an 8-bit float that the architecture does not have.
 
-    >>> data_type("__half", "cdna3"), data_type(np.float32, "cdna3")
+    >>> from mmacalc.catalog import architecture
+    >>> data_type("__half", architecture("cdna3")), data_type(np.float32, architecture("cdna3"))
     (hfloat16_t, float32_t)
     """
     if isinstance(given, DataType):
@@ -118,8 +117,7 @@ def data_type(given: Any, architecture: str) -> DataType:
     except TypeError:
         name = str(given)
     found = _by_name(name)
-    fnuz = "fnuz" in name.lower()
-    if found is None or (("e4m3" in name or "e5m2" in name) and fnuz != (architecture == "cdna3")):
+    if found is None or (name.lower().startswith("float8_e") and name.lower() != dtype_of(found, architecture).name):
         known = ", ".join(kind.cpp for kind in TYPES.values())
         raise Error(f"'{name}' is not a data type here.{did_you_mean(name, TYPES)} Known: {known}")
     return found

@@ -1,4 +1,4 @@
-"""The wave that a kernel gets: where it is in the grid, and the LDS of its workgroup."""
+"""The wave that a kernel gets: its place in the grid, and the LDS of its workgroup."""
 
 from __future__ import annotations
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Dim3", "Launch", "Wave", "Workgroup", "current_wave", "running_wave"]
 
-LDS_BYTES = {"cdna4": 160 << 10}
-"""Bytes of LDS that a workgroup can have, where it is not 64 KiB (CDNA4 ISA guide, section 11.1)."""
-
 
 class Dim3(namedtuple("Dim3", "x y z")):
     """Three numbers called x, y and z, as HIP's dim3."""
@@ -47,7 +44,7 @@ class LaneDim3(namedtuple("LaneDim3", "x y z")):
 
 
 class Launch:
-    """What all waves of one launch share: the architecture, memory, and the count of what they issue."""
+    """State shared by all waves of a launch: the architecture, memory, and the count of issued instructions."""
 
     def __init__(self, architecture: Architecture, target: str, wave_size: int, memory: Memory) -> None:
         self.architecture, self.target, self.wave_size, self.memory = architecture, target, wave_size, memory
@@ -70,7 +67,7 @@ class Wave:
         blockIdx, blockDim, gridDim: as in HIP. threadIdx: as in HIP, that of every lane (see the property).
         first_threadIdx: threadIdx of the wave's first lane, as plain numbers, for code that is the same in all lanes.
         index: the wave's number in its workgroup. size: its number of lanes. lane: 0 to size - 1, an array.
-        target: the architecture, as the launch was given it; architecture: its record.
+        target: the architecture's name in the call of launch; architecture: its record.
     """
 
     def __init__(self, launch: Launch, group: Workgroup, index: int, grid: Dim3, block: Dim3) -> None:
@@ -79,7 +76,7 @@ class Wave:
         self.blockIdx, self.blockDim, self.gridDim = group.index, block, grid
         first = index * self.size
         self.first_threadIdx = Dim3(first % block.x, first // block.x % block.y, first // (block.x * block.y))
-        # Set by the scheduler: hands over to the other waves until the thing waited for is there.
+        # Set by the scheduler: yields to the other waves until the awaited result is ready.
         self.wait: Callable[[str, Any], None] = _no_scheduler
 
     def __repr__(self) -> str:
@@ -93,14 +90,14 @@ class Wave:
     @property
     def threadIdx(self) -> LaneDim3:
         """threadIdx of every lane: x, y and z are arrays with one number for each lane. While all lanes have the same
-        number, as in `threadIdx.x // warpSize`, it serves as a plain one too: see `mmacalc.machine.PerLane`."""
+        number, as in `threadIdx.x // warpSize`, it serves as a plain one too: see `mmacalc.kernels.PerLane`."""
         thread, block = self.index * self.size + self.lane, self.blockDim
         return LaneDim3(thread % block.x, thread // block.x % block.y, thread // (block.x * block.y))
 
     lane_threadIdx = threadIdx
 
     def shared(self, name: str, size: int, dtype: DTypeLike) -> Pointer:
-        """`__shared__ T name[size]`: LDS of the workgroup, the same for every wave that says the same name.
+        """`__shared__ T name[size]`: LDS of the workgroup, shared by the waves that use the same name.
 
         It holds NaN (all bits set) until it is written.
 
@@ -109,7 +106,7 @@ class Wave:
         """
         kind, shared = np.dtype(dtype), self.group.shared
         if name not in shared:
-            limit = LDS_BYTES.get(self.architecture.name, 64 << 10)
+            limit = self.architecture.lds_bytes
             used = sum(pointer.buffer.data.nbytes for pointer in shared.values())
             if size < 0 or used + size * kind.itemsize > limit:
                 raise Error(
@@ -128,7 +125,7 @@ class Wave:
         self.wait("barrier", None)
 
     def issue(self, inst: Instruction, count: int, fields: Mapping[str, int] | None = None) -> None:
-        """Note that the wave issues an instruction so many times."""
+        """Count an instruction as issued `count` times."""
         self.launch.issued[inst, tuple(sorted((fields or {}).items()))] += count
 
 
@@ -144,13 +141,13 @@ def running_wave() -> Wave | None:
     return getattr(_running, "wave", None)
 
 
-def enter(wave: Wave) -> None:
-    """Say that this thread runs a wave."""
+def bind_wave(wave: Wave) -> None:
+    """Bind a wave to this thread."""
     _running.wave = wave
 
 
 def current_wave(call: str) -> Wave:
-    """The wave that calls.
+    """The wave that this thread runs; `call` is the caller's name, for the message.
 
     Raises:
         Error: no kernel is running in this thread.

@@ -1,11 +1,12 @@
-"""Waves that run Python kernels: a grid of workgroups, barriers, global memory and LDS.
+"""Whole kernels on emulated waves: a grid of workgroups, barriers, global memory and LDS.
 
-launching   `launch`, which starts a kernel, and what it checks
+launching   `launch`, which checks its arguments and runs a kernel
 waves       the wave that a kernel gets: its coordinates, its LDS
 lanes       numbers of which each lane has its own, such as threadIdx.x
-scheduler   which wave runs when: strict hand-over, the same order each time
-memory      pointers into NumPy arrays, with bounds; what is written waits until the launch has succeeded
+scheduler   the order in which waves run: one at a time, the same order each time
+memory      pointers into NumPy arrays, bounds-checked; stores take effect when the launch has succeeded
 report      what a launch issued and moved
+rocwmma     rocWMMA's fragments (public as `mmacalc.rocwmma`)
 """
 
 from __future__ import annotations

@@ -17,18 +17,18 @@ __all__ = ["Report"]
 
 
 class Report:
-    """What a launch came to.
+    """Summary of a launch.
 
     Attributes:
         architecture: its record. workgroups, waves: how many ran.
         instructions: how many of each were issued, by name.
-        cycles: how long they occupy matrix units, added up over all waves; None if the catalog does not know.
-        flops: the operations that they carry out (for integers as well), padding included.
+        cycles: how long they occupy matrix units, summed over all waves; None if the catalog does not know.
+        flops: the operations that they perform (for integers as well), padding included.
         peak_share: those operations over what the architecture's fastest dense instruction on the same formats
             would carry out in that time; None if not known or nothing was issued.
         traffic: the bytes moved: loaded, stored, lds_loaded, lds_stored.
-        warnings: what is allowed and yet often a mistake: waves that had ended when the others met at a barrier, and
-            waves that met although they were at different lines.
+        warnings: what the hardware allows but is often a mistake: waves that had ended when the others met at a
+            barrier, and waves that met at barriers of different lines.
 
     `str()` is a small text, `as_dict()` the same for JSON.
     """

@@ -25,11 +25,10 @@ the host).
 
 from __future__ import annotations
 
-from ..catalog import architecture as _architecture
-from ..machine.launching import DEFAULT_ARCHITECTURE as _DEFAULT
-from ..machine.waves import running_wave as _running_wave
-from .fragments import Fragment
-from .operations import (
+from .catalog import architecture as _architecture
+from .kernels.launching import DEFAULT_ARCHITECTURE as _DEFAULT
+from .kernels.rocwmma.fragments import Fragment
+from .kernels.rocwmma.operations import (
     fill_fragment,
     fragment,
     load_matrix_coop_sync,
@@ -39,8 +38,8 @@ from .operations import (
     store_matrix_sync,
     synchronize_workgroup,
 )
-from .support import supported
-from .types import (
+from .kernels.rocwmma.support import supported
+from .kernels.rocwmma.types import (
     accumulator,
     bfloat8_t,
     bfloat16_t,
@@ -59,6 +58,7 @@ from .types import (
     row_major,
     xfloat32_t,
 )
+from .kernels.waves import running_wave as _running_wave
 
 __all__ = [
     "AMDGCN_WAVE_SIZE",

@@ -1,8 +1,8 @@
 """Fragments: a matrix block spread over the lanes of one wave, and the products that fill accumulators.
 
-`mma_sync` does not compute at once. It notes a `Product`, and the first look at the accumulator (an element, a
-store) makes the wave wait until the products of all waves that wait are computed together. A and B are kept as they
-are at the call, so the result is the same to the bit.
+`mma_sync` does not compute at once. It creates a `Product`, and the first access to the accumulator (an element, a
+store) makes the wave wait until the products that all waves await are computed together. A and B are copied at the
+call, so the result is the same to the bit.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from operator import index
 
 import numpy as np
 
-from ..errors import Error
-from ..machine import Wave
+from ...errors import Error
+from ..waves import Wave
 from .geometry import multiplier, operand_places
-from .types import TYPES, DataType, dtype_of
+from .types import DataType, dtype_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from ..model import Instruction
+    from ...model import Architecture, Instruction
+    from .geometry import Blocks
 
     Array = NDArray[Any]
 
 __all__ = ["Elements", "Fragment", "Product", "compute"]
 
-DEEPEST = 64
-"""Products of one accumulator that may wait for one another, which bounds the memory they keep."""
+MAX_PENDING = 64
+"""How many products of one accumulator may be pending, which bounds the memory that they use."""
 
 
 class Product:
-    """One mma_sync that has been asked for: D of a block from A, B and C."""
+    """A pending mma_sync: D of a block from A, B and C."""
 
     __slots__ = ("a", "b", "before", "depth", "plan", "result")
 
@@ -45,9 +46,9 @@ class Product:
 
 
 class Plan:
-    """How blocks of some types and sizes are multiplied: the instruction, and where its operands are in fragments."""
+    """How blocks of given types and sizes are multiplied: the instruction, and where its operands are in fragments."""
 
-    def __init__(self, architecture: str, kind: DataType, compute: DataType, blocks: tuple[int, int, int]) -> None:
+    def __init__(self, architecture: Architecture, kind: DataType, compute: DataType, blocks: Blocks) -> None:
         self.inst: Instruction = multiplier(architecture, kind.name, compute.name, blocks[0])
         source, result = dtype_of(kind, architecture).itemsize, dtype_of(compute, architecture)
         self.a = operand_places(self.inst, "matrix_a", blocks[2], source)
@@ -55,12 +56,12 @@ class Plan:
         self.c = operand_places(self.inst, "accumulator", blocks[2], result.itemsize)
         self.steps = len(self.a)
         self.compute = result
-        self.native = _dtype(self.inst.format("D").name)
+        self.native = self.inst.format("D").dtype
         # NEG[0] and NEG[1] make the operands of an integer WMMA signed.
         self.fields = {"neg": 3} if self.inst.format("A").kind == "either" else {}
 
     def multiply(self, products: list[Product]) -> None:
-        """Carry out products whose C is known, all at once: an instruction for each step of k, k ascending."""
+        """Compute products whose C is known, all at once: an instruction for each step of k, k ascending."""
         a = np.stack([product.a for product in products]).reshape(len(products), -1)[:, self.a]
         b = np.stack([product.b for product in products]).reshape(len(products), -1)[:, self.b]
         d = np.stack([self._before(product) for product in products])
@@ -81,33 +82,26 @@ class Plan:
         return matrix
 
 
-def _dtype(name: str) -> np.dtype[Any]:
-    """The NumPy type of an accumulator's format."""
-    return dtype_of(TYPES[name], "")
-
-
 def _codes(values: Array) -> Array:
     return values.view(f"u{values.dtype.itemsize}")
 
 
-def compute(wanted: list[Product]) -> None:
-    """Carry out products and all that they wait for: those without unknown C first, of each plan together."""
-    known: dict[int, Product] = {}
-    todo: list[Product] = []
-    for product in wanted:
+def compute(products: list[Product]) -> None:
+    """Compute products and all that they depend on: those whose C is known first, those of a plan together."""
+    seen: dict[int, Product] = {}
+    for product in products:
         node: Product | Array = product
-        while isinstance(node, Product) and node.result is None and id(node) not in known:
-            known[id(node)] = node
-            todo.append(node)
+        while isinstance(node, Product) and node.result is None and id(node) not in seen:
+            seen[id(node)] = node
             node = node.before
     with np.errstate(all="ignore"):
-        for depth in range(1, max((product.depth for product in todo), default=0) + 1):
+        for depth in range(1, max((product.depth for product in seen.values()), default=0) + 1):
             level: dict[int, list[Product]] = {}
-            for product in todo:
+            for product in seen.values():
                 if product.depth == depth:
                     level.setdefault(id(product.plan), []).append(product)
-            for products in level.values():
-                products[0].plan.multiply(products)
+            for together in level.values():
+                together[0].plan.multiply(together)
 
 
 class Elements:
@@ -144,14 +138,14 @@ class Elements:
         where = self._index(i)
         fragment = self._fragment
         fragment.require("x[i]", None if fragment.filled is None else _mask_of(fragment.filled, where))
-        fragment.settle()
+        fragment.finish()
         found: Array = fragment.data.T[where]
         return found
 
     def __setitem__(self, i: int | slice, values: ArrayLike) -> None:
         where = self._index(i)
         fragment = self._fragment
-        fragment.settle()
+        fragment.finish()
         with np.errstate(all="ignore"):  # as a conversion in C++
             fragment.data.T[where] = np.asarray(values).astype(fragment.dtype)
         if fragment.filled is not None and not fragment.cooperative:
@@ -180,12 +174,10 @@ class Fragment:
         "wave", "x",
     )  # fmt: skip
 
-    def __init__(
-        self, wave: Wave, context: str, blocks: tuple[int, int, int], type: DataType, layout: str | None
-    ) -> None:
+    def __init__(self, wave: Wave, context: str, blocks: Blocks, type: DataType, layout: str | None) -> None:
         self.wave, self.context, self.type, self.layout = wave, context, type, layout
         self.BlockM, self.BlockN, self.BlockK = blocks
-        self.dtype = dtype_of(type, wave.architecture.name)
+        self.dtype = dtype_of(type, wave.architecture)
         elements = {
             "matrix_a": self.BlockM * self.BlockK, "matrix_b": self.BlockK * self.BlockN,
         }.get(context, self.BlockM * self.BlockN)  # fmt: skip
@@ -235,23 +227,21 @@ class Fragment:
         layout = f", {self.layout}" if self.layout else ""
         return f"fragment<{self.context}, {self.BlockM}, {self.BlockN}, {self.BlockK}, {self.type.cpp}{layout}>"
 
-    # --- what it holds ---
-
     def fill(self, data: Array) -> None:
-        """All elements at once."""
+        """Set all elements."""
         self.data, self.filled, self.product, self.cooperative = data, None, None, False
 
     def fill_part(self, part: Array, values: Array) -> None:
-        """This wave's part of a cooperative load; `part` is a mask."""
-        self.settle()
+        """Set this wave's part of a cooperative load; `part` is a mask."""
+        self.finish()
         self.data = self.data.copy()
         self.data[part] = values
         earlier = self.filled if self.filled is not None and self.cooperative else False
         self.filled = part | earlier
         self.cooperative = True
 
-    def settle(self) -> None:
-        """Wait for the product that the fragment is to hold, if there is one."""
+    def finish(self) -> None:
+        """Wait for the pending product, if there is one."""
         product = self.product
         if product is None:
             return
@@ -264,10 +254,10 @@ class Fragment:
         self.data = data
 
     def require(self, call: str, part: Array | None = None) -> None:
-        """Refuse the use of elements that nothing has filled.
+        """Refuse the use of elements that have not been set.
 
         Args:
-            call: who asks. part: which elements, as a mask; all if left out.
+            call: the caller's name. part: which elements, as a mask; all if left out.
 
         Raises:
             Error: names the call and the fragment.
@@ -286,21 +276,21 @@ class Fragment:
             )
 
     def values(self, call: str, part: Array | None = None) -> Array:
-        """The elements, (lanes, elements), once all are there."""
+        """The elements, (lanes, elements), once all are set and computed."""
         self.require(call, part)
-        self.settle()
+        self.finish()
         return self.data
 
     def codes(self) -> Array:
         """A copy of the elements as encodings."""
         return _codes(self.data.copy())
 
-    def begin(self) -> Product | Array:
-        """What a product adds to: the product that is still to come, or the elements."""
+    def addend(self) -> Product | Array:
+        """What a product adds to: the pending product, or the elements."""
         return self.product if self.product is not None else self.codes()
 
-    def hold(self, product: Product) -> None:
-        """The fragment is to hold a product, which is computed when it is looked at."""
+    def attach(self, product: Product) -> None:
+        """Attach a pending product, computed on first access."""
         self.product, self.filled, self.cooperative = product, None, False
-        if product.depth >= DEEPEST:
-            self.settle()
+        if product.depth >= MAX_PENDING:
+            self.finish()
