@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
 import mmacalc
 from mmacalc.cli import answer, files, find, main, replies
 
+ROOT = Path(__file__).parents[1]
 MMACALC = [sys.executable, "-m", "mmacalc"]
 QUERY = "-a cdna3 -i v_mfma_f32_16x16x16_f16 -A -g -I {} -K 9"
 ANSWER = "Architecture: CDNA3\nInstruction: V_MFMA_F32_16X16X16_F16\nA[3][9] = v0{35}.[31:16]\n"
@@ -160,3 +162,15 @@ def test_a_full_disk_is_noticed(tmp_path):
     with pytest.raises(mmacalc.Error, match="cannot be written: No space left"):
         files.write({"/dev/full": b"x"})
     assert os.listdir(tmp_path) == []
+
+
+# --- without NumPy ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["run -a gfx942 -i {} --random 1", "numerics -a gfx942 -i {}"])
+def test_what_needs_numpy_says_so_in_a_line_where_it_is_missing(line):
+    bare = [sys.executable, "-I", "-S", "matrix_calculator.py"]  # no site packages
+    argv = line.format("v_mfma_f32_16x16x16_f16").split()
+    done = subprocess.run([*bare, *argv], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch("mmacalc: this needs the Python package numpy.*: python3 -m pip install numpy\n", done.stderr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` costs a third of a bare interpreter's start, so no module imports it
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 LONGEST_WORD = 160  # the longest instruction name of PTX has 113 characters
 LONGEST_MESSAGE = 2000  # the longest message of our own lists some 130 names
@@ -53,16 +53,27 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def did_you_mean(given: str, known: Iterable[str], most: int = 3) -> str:
+def did_you_mean(given: str, known: Iterable[str], most: int = 3, shown: Mapping[str, str] | None = None) -> str:
     """A clause that names the closest known spellings, or an empty string when none is close.
+
+    Args:
+        given: what is unknown.
+        known: the spellings.
+        most: how many are named.
+        shown: what is named for some of the spellings, such as the one name of several aliases.
 
     >>> did_you_mean("v_mfma_f32_32x32x8_f61", ["v_mfma_f32_32x32x8_f16", "v_mfma_f64_4x4x4_4b_f64"])
     ' Did you mean v_mfma_f32_32x32x8_f16?'
+    >>> did_you_mean("mfma_32x32x8", ["v_mfma_i32_32x32x8i8", "v_mfma_f32_32x32x8_bf16"])
+    ' Did you mean v_mfma_f32_32x32x8_bf16?'
     """
     from difflib import get_close_matches  # costs 4 ms, so only when something is already wrong
 
-    shortened = given[:LONGEST_WORD].lower()  # the search takes time with the square of the length
-    close = get_close_matches(shortened, list(known), n=most, cutoff=0.7 if len(given) > 5 else 0.6)
-    if not close:
-        return ""
-    return f" Did you mean {' or '.join(close)}?"
+    known = list(known)
+    lower = given[:LONGEST_WORD].strip().lower()  # the search takes time with the square of the length
+    words = lower.split("_")
+    # A name that has every word is meant, however much longer it is.
+    close = [name for name in known if set(words) <= set(name.split("_"))] if len(words) > 1 else []
+    close = close or get_close_matches(lower, known, n=3 * most, cutoff=0.7 if len(lower) > 5 else 0.6)
+    names = list(dict.fromkeys((shown or {}).get(name, name) for name in close))[:most]
+    return f" Did you mean {' or '.join(names)}?" if names else ""

@@ -95,11 +95,11 @@ class Entry:
         Raises:
             Error: the architecture has none; the message names the closest.
         """
-        lower = name.lower()
+        lower = name.strip().lower()
         key = lower if lower in self._lines else self._aliases.get(lower, lower)
         if key not in self._instructions:
             if key not in self._lines:
-                hint = did_you_mean(lower, (*self._lines, *self._aliases))
+                hint = did_you_mean(lower, (*self._lines, *self._aliases), shown=self._aliases)
                 title = self.architecture.title
                 raise Error(f"{title} has no instruction '{name}'.{hint} `-a {title.lower()} -L` lists them all.")
             aliases = tuple(alias for alias, name in self._aliases.items() if name == key)
@@ -284,7 +284,7 @@ def entry(name: str) -> Entry:
     while short not in _names and _unread_files():
         _load(_unread_files()[0])
     if short not in _names:
-        hint = did_you_mean(name, _spelled.values())
+        hint = did_you_mean(short, _spelled, shown=_spelled)
         raise Error(f"unknown architecture '{name}'.{hint} Known: {', '.join(sorted(_entries))}.")
     return _entries[_names[short]]
 

@@ -228,6 +228,7 @@ class Entry(PlainEntry):
         Raises:
             Error: this target has none; the message says which target or PTX version does.
         """
+        name = name.strip()
         if name in self._instructions:
             return self._instructions[name]
         family, full = self._find(name, key(name))
