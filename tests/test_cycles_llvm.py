@@ -7,8 +7,8 @@ import pytest
 
 import mmacalc
 from llvm_mc import tool
-from mmacalc.isa.forms import forms
-from mmacalc.isa.targets import target
+from mmacalc.asm.forms import forms
+from mmacalc.asm.targets import target
 
 # How many instructions each has, and how many cycles llvm-mca's unit is. RDNA3 and RDNA4 are not here: LLVM 22 gives
 # their WMMA one cycle of a VALU, as it does every VALU instruction.

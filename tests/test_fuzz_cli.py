@@ -21,12 +21,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import isa_texts
+import asm_texts
 import llvm_mc
 import mmacalc
+from mmacalc.asm.forms import forms
+from mmacalc.asm.targets import target
 from mmacalc.cli import SUBCOMMANDS, answer, classic, command_parser
-from mmacalc.isa.forms import forms
-from mmacalc.isa.targets import target
 
 TIMES = int(os.environ.get("FUZZ", "1"))
 FINDING = {"lint", "run", "batch"}  # the commands that have status 1
@@ -205,11 +205,11 @@ def test_words_without_sense_are_answered_or_refused(folder, monkeypatch, argv):
 def listing(seed):
     """A listing of matrix instructions and of everything that stands among them, some of it broken."""
     rng = random.Random(seed)
-    name, wave = rng.choice(isa_texts.TARGETS)
+    name, wave = rng.choice(asm_texts.TARGETS)
     known = list(forms(target(name, wave)).values())
     lines = []
     for _ in range(rng.randrange(1, 12)):
-        line = isa_texts.random_text(rng.choice(known), rng, 0.05) if rng.random() < 0.6 else rng.choice(LINES)
+        line = asm_texts.random_text(rng.choice(known), rng, 0.05) if rng.random() < 0.6 else rng.choice(LINES)
         if rng.random() < 0.1:
             at = rng.randrange(len(line) + 1)
             line = line[:at] + rng.choice(["\0", "\x1b[2J", "[", "(", "é", "/*", ":", "\r", "9" * 30]) + line[at:]
@@ -220,7 +220,7 @@ def listing(seed):
 def random_statement(seed, name):
     """One matrix instruction of a target, mostly a legal one."""
     rng = random.Random(seed)
-    return isa_texts.random_text(rng.choice(list(forms(target(name, None)).values())), rng, 0.01)
+    return asm_texts.random_text(rng.choice(list(forms(target(name, None)).values())), rng, 0.01)
 
 
 @tried(300)

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mmacalc
+from mmacalc import lint as report_of
+from mmacalc.asm.reader import read_line, read_listing, vector_registers
 from mmacalc.cli import answer
-from mmacalc.isa.dependencies import DEPENDENCIES
-from mmacalc.isa.hazard_tables import ARCHITECTURES, TABLES
-from mmacalc.isa.lint import lint as report_of
-from mmacalc.isa.reader import read_line, read_listing, vector_registers
-from mmacalc.isa.recognizer import recognizer_for
-from mmacalc.isa.register_use import entry_of, register_use
+from mmacalc.hazards.dependencies import DEPENDENCIES
+from mmacalc.hazards.recognizer import recognizer_for
+from mmacalc.hazards.register_use import entry_of, register_use
+from mmacalc.hazards.tables import ARCHITECTURES, TABLES
 
 
 def lint(text, arch):

@@ -14,7 +14,7 @@ import pytest
 
 import mmacalc
 from llvm_mc import tool
-from mmacalc.isa.reader import read_line, vector_registers
+from mmacalc.asm.reader import read_line, vector_registers
 
 GOLDEN = sorted((Path(__file__).parent / "data" / "llvm").glob("hazards_*.tsv.gz"))
 MFMA, WMMA = ("gfx908", "gfx90a", "gfx942", "gfx950"), ("gfx1100", "gfx1151", "gfx1200", "gfx1250", "gfx1251")
@@ -303,7 +303,7 @@ def test_llc_inserts_what_we_say_around_every_matrix_instruction(target):
 
 def representatives(target):
     """One matrix instruction of every kind, length and size of D."""
-    from mmacalc.isa.register_use import entry_of, register_use
+    from mmacalc.hazards.register_use import entry_of, register_use
 
     found = {}
     for inst in known(target):
@@ -403,7 +403,7 @@ def random_listing(target, chance):
 
 @pytest.mark.parametrize("target", ["gfx908", "gfx90a", "gfx942", "gfx1100", "gfx1250"])
 def test_lint_asks_for_the_nops_that_llc_inserts_into_a_listing(target):
-    from mmacalc.isa.lint import lint
+    from mmacalc.hazards.lint import lint
 
     chance = random.Random(target)
     listings = [random_listing(target, chance) for _ in range(100)]
@@ -466,7 +466,7 @@ KERNEL kernel(const h4* a, const h4* b, float* out, int n) {
 
 @pytest.mark.parametrize("target", [*MFMA, "gfx1100", "gfx1250"])
 def test_what_clang_emits_is_clean_and_without_its_nops_is_not_until_mended(target):
-    from mmacalc.isa.lint import lint
+    from mmacalc.hazards.lint import lint
 
     command = [
         *[tool("clang"), "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O2", "-S", "-o", "-", "-"],

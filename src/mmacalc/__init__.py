@@ -16,16 +16,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .asm.assembler import assemble as assemble
+    from .asm.disassembler import disassemble as disassemble
     from .catalog import architecture as architecture
     from .catalog import architectures as architectures
     from .catalog import instruction as instruction
     from .catalog import instructions as instructions
     from .cost import estimate as estimate
     from .errors import Error as Error
-    from .isa.assembler import assemble as assemble
-    from .isa.disassembler import disassemble as disassemble
-    from .isa.recognizer import WaitStates as WaitStates
-    from .isa.recognizer import wait_states as wait_states
+    from .hazards.lint import Finding as Finding
+    from .hazards.lint import LintReport as LintReport
+    from .hazards.lint import lint as lint
+    from .hazards.recognizer import WaitStates as WaitStates
+    from .hazards.recognizer import wait_states as wait_states
     from .kernels import launch as launch
     from .layout import Layout as Layout
     from .model import Architecture as Architecture
@@ -38,22 +41,23 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Architecture", "Element", "Error", "Instruction", "Layout", "Location", "Operand", "Product", "WaitStates",
-    "architecture", "architectures", "assemble", "disassemble", "estimate", "find", "instruction", "instructions",
-    "launch", "wait_states",
+    "Architecture", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport", "Location", "Operand",
+    "Product", "WaitStates", "architecture", "architectures", "assemble", "disassemble", "estimate", "find",
+    "instruction", "instructions", "launch", "lint", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
 _HOMES = {
-    "Architecture": "model", "Element": "model", "Error": "errors", "Instruction": "model", "Layout": "layout",
-    "Location": "model", "Operand": "model", "Product": "model", "WaitStates": "isa.recognizer",
-    "architecture": "catalog", "architectures": "catalog", "assemble": "isa.assembler",
-    "disassemble": "isa.disassembler", "estimate": "cost", "find": "query", "instruction": "catalog",
-    "instructions": "catalog", "launch": "kernels", "wait_states": "isa.recognizer",
+    "Architecture": "model", "Element": "model", "Error": "errors", "Finding": "hazards.lint", "Instruction": "model",
+    "Layout": "layout", "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
+    "WaitStates": "hazards.recognizer", "architecture": "catalog", "architectures": "catalog",
+    "assemble": "asm.assembler", "disassemble": "asm.disassembler", "estimate": "cost", "find": "query",
+    "instruction": "catalog", "instructions": "catalog", "launch": "kernels", "lint": "hazards.lint",
+    "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (
-    "arithmetic", "catalog", "cli", "cost", "diagnosis", "drawing", "emulator", "errors", "families", "formats",
-    "intrinsics", "isa", "kernels", "layout", "loads", "model", "present", "query", "rocwmma",
+    "arithmetic", "asm", "catalog", "cli", "cost", "diagnosis", "drawing", "emulator", "errors", "families", "formats",
+    "hazards", "intrinsics", "kernels", "layout", "loads", "model", "present", "query", "rocwmma",
 )  # fmt: skip
 
 # The methods of `mmacalc.model` whose code is in a higher layer.

@@ -19,9 +19,9 @@ elsewhere the architecture is given by `arch=`.
 >>> d.shape, float(d[3][17])
 ((4, 64), 4.0)
 
-The names and the order of arguments are those of `mmacalc.isa.intrinsics`. As in LLVM, a scaled builtin of gfx950 whose
-two scales are both the constant 0 (here: numbers, not arrays) is the instruction without scales; any other constant is
-a scale.
+The names and the order of arguments are those of `mmacalc.compiler.builtins`. As in LLVM, a scaled builtin of gfx950
+whose two scales are both the constant 0 (here: numbers, not arrays) is the instruction without scales; any other
+constant is a scale.
 """
 
 from __future__ import annotations

@@ -217,10 +217,9 @@ def formats_named(given: str) -> set[str]:
 
 
 def _reached_by(inst: Instruction, part: str) -> bool:
-    from importlib import import_module
+    from .compiler.builtins import names
 
-    intrinsics = import_module("mmacalc.isa.intrinsics")  # a room above this one, bound when it is asked for
-    return any(part.lower() in known for known in intrinsics.names(inst))
+    return any(part.lower() in name for name in names(inst))
 
 
 def one(found: tuple[Instruction, ...]) -> Instruction:

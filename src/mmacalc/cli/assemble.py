@@ -27,12 +27,12 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> str:
     """The bytes of every statement."""
-    from ..isa.assembler import assemble_lines
+    from ..asm.assembler import assemble_lines
 
     text = read_text("-") if options.text == "-" else options.text
     lines = assemble_lines(text, options.architecture, options.wavefront)
     if options.json:
-        from ..isa.disassembler import disassemble
+        from ..asm.disassembler import disassemble
         from ..present.encodings import fields
         from ..present.json_text import document
 

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from ..isa.objects import CodeFile
+    from ..asm.objects import CodeFile
     from .parser import Parser
 
 
@@ -30,8 +30,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> str:
     """The text of the code."""
-    from ..isa.disassembler import instructions, respelled
-    from ..isa.targets import agreed
+    from ..asm.disassembler import instructions, respelled
+    from ..asm.targets import agreed
     from ..render import disassembly
 
     file, name = _code(options.code, options.architecture)
@@ -53,7 +53,7 @@ def run(options: Namespace) -> str:
 
 def _code(given: list[str], arch: str | None) -> tuple[CodeFile, str]:
     """What is to be decoded, and how messages call it."""
-    from ..isa.objects import read, read_text
+    from ..asm.objects import read, read_text
     from .files import file_name, read_bytes
 
     path = given[0]

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from ..isa.intrinsics import Intrinsic
+    from ..compiler.builtins import Intrinsic
     from ..model import Instruction
     from .parser import Parser
 
@@ -26,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
 def run(options: Namespace) -> str:
     """The builtins of one instruction."""
     from ..catalog import instruction
-    from ..isa.intrinsics import by_name, intrinsics
+    from ..compiler.builtins import by_name, intrinsics
 
     if options.name.startswith(("__builtin", "llvm.")):
         inst, one = by_name(options.architecture, options.name)
@@ -44,7 +44,7 @@ def run(options: Namespace) -> str:
 
 def _none(inst: Instruction) -> str:
     from ..catalog import entry
-    from ..isa.intrinsics import unscaled
+    from ..compiler.builtins import unscaled
 
     scaled = next((other for other in entry(inst.arch).instructions() if unscaled(other) is inst), None)
     note = f"; that of {scaled.name} with both scales the constant 0 becomes it" if scaled else ""

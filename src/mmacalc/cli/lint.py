@@ -33,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> tuple[str, int]:
     """The findings, and 1 if there are any."""
-    from ..isa.lint import lint as check
+    from ..hazards.lint import lint as check
     from ..render import lint
 
     name = "<stdin>" if options.file == "-" else options.file

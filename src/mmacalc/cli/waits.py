@@ -25,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> str:
     """The wait states of a pair."""
-    from ..isa.recognizer import wait_states
+    from ..hazards.recognizer import wait_states
     from ..render import waits
 
     answer = wait_states(options.first, options.second, options.architecture)

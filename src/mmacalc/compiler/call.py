@@ -13,10 +13,10 @@ import numpy as np
 
 from ..catalog import architectures, entry
 from ..errors import Error, did_you_mean
-from ..isa.intrinsics import intrinsics as builtins_of
-from ..isa.intrinsics import unscaled
 from ..kernels.launching import DEFAULT_ARCHITECTURE
 from ..kernels.waves import running_wave
+from .builtins import intrinsics as builtins_of
+from .builtins import unscaled
 from .packing import BITS, UNSIGNED, pack
 
 TYPE_CHECKING = False
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from ..isa.intrinsics import Intrinsic
     from ..model import Instruction
+    from .builtins import Intrinsic
 
     Array = NDArray[Any]
 

@@ -213,7 +213,7 @@ def _provenance(instruction: Instruction) -> Iterator[str]:
 
 
 def _further(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[str]:
-    from ..isa.intrinsics import intrinsics
+    from ..compiler.builtins import intrinsics
     from .arithmetic import arithmetic_lines
 
     for wave in sorted(instruction.architecture.waves):

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
-    from ..isa.assembler import Assembled
-    from ..isa.fields import Field
-    from ..isa.forms import Form
+    from ..asm.assembler import Assembled
+    from ..asm.fields import Field
+    from ..asm.forms import Form
 
 
 def figure(line: Assembled) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from ..isa.intrinsics import Intrinsic
+    from ..compiler.builtins import Intrinsic
     from ..model import Element, Instruction, Location, Operand
     from ..query import Term
 
@@ -109,7 +109,7 @@ def _modifiers(instruction: Instruction) -> dict[str, list[int]]:
 
 def _amd_facts(instruction: Instruction) -> dict[str, Any]:
     """The compiler's intrinsics by wave size."""
-    from ..isa.intrinsics import intrinsics
+    from ..compiler.builtins import intrinsics
 
     waves = sorted(instruction.architecture.waves)
     return {

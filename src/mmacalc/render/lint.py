@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..isa.lint import Finding, LintReport
+    from ..hazards.lint import Finding, LintReport
 
 __all__ = ["json_object", "text"]
 

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ..isa.recognizer import WaitStates
+    from ..hazards.recognizer import WaitStates
 
 __all__ = ["counted", "json_object", "nops_text", "text"]
 

@@ -1,6 +1,6 @@
 """Instructions disassembled and assembled per second, in one process.
 
-    PYTHONPATH=src python benchmarks/bench_isa.py
+    PYTHONPATH=src python benchmarks/bench_asm.py
 
 Fails below 20,000 disassembled instructions a second on any target.
 """
@@ -15,9 +15,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import mmacalc
-from isa_texts import TARGETS, random_text
-from mmacalc.isa.forms import forms
-from mmacalc.isa.targets import target
+from asm_texts import TARGETS, random_text
+from mmacalc.asm.forms import forms
+from mmacalc.asm.targets import target
 
 COUNT = 20_000
 LEAST = 20_000

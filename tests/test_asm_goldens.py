@@ -6,7 +6,7 @@ import pytest
 
 import mmacalc
 import recorded as oracle
-from mmacalc.isa.intrinsics import intrinsics
+from mmacalc.compiler.builtins import intrinsics
 
 
 def rows(name):

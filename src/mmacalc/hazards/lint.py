@@ -15,20 +15,20 @@ from __future__ import annotations
 
 from collections import Counter, namedtuple
 
+from ..asm.reader import read_listing
+from ..asm.targets import agreed
 from ..checks import arguments_checked
 from ..errors import Error
 from .control_flow import basic_blocks
 from .pending import PendingHazards
-from .reader import read_listing
 from .recognizer import nop_instructions, recognizer_for
 from .register_use import entry_of, register_use
-from .targets import agreed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..asm.reader import Listing, Statement
     from ..catalog import Entry
     from .pending import Ages, Violation
-    from .reader import Listing, Statement
     from .recognizer import HazardRecognizer, WaitStates
     from .register_use import RegisterUse
 

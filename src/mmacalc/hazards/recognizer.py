@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ..asm.reader import read_line
+from ..asm.registers import RegisterRange
 from ..checks import arguments_checked
 from ..errors import Error
 from .dependencies import DEPENDENCIES, NO_REGISTERS
-from .hazard_tables import ARCHITECTURES, TABLES, HazardTable
-from .reader import read_line
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
-from .registers import RegisterRange
+from .tables import ARCHITECTURES, TABLES, HazardTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Reach(namedtuple("Reach", "roles between states")):
 
 
 class HazardRecognizer:
-    """The sources of one architecture. `mmacalc.isa.lint` asks it about the pairs of a listing.
+    """The sources of one architecture. `mmacalc.hazards.lint` asks it about the pairs of a listing.
 
     unit: "s_nop" or "v_nop", see `WaitStates`. longest: the most wait states that any pair needs.
     """

@@ -17,10 +17,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ..asm.registers import RegisterRange
     from .control_flow import Block
     from .recognizer import HazardRecognizer
     from .register_use import RegisterUse
-    from .registers import RegisterRange
 
 __all__ = ["PendingHazards", "Violation"]
 

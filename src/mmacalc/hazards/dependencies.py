@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ..asm.registers import RegisterRange
 from .register_use import RegisterUse
-from .registers import RegisterRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from collections import namedtuple
 from functools import cache
 
 from .. import catalog
+from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
+from ..asm.registers import RegisterRange
+from ..asm.tokens import integer
 from ..errors import Error, did_you_mean
-from .reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
-from .registers import RegisterRange
-from .tokens import integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def register_use(statement: Statement, entry: Entry, strict: bool = False) -> Re
     """What a statement does on an architecture.
 
     Args:
-        statement: from `mmacalc.isa.reader`.
+        statement: from `mmacalc.asm.reader`.
         entry: the catalog entry of the architecture.
         strict: refuse mnemonics of no known family instead of reading them by the general rule.
 

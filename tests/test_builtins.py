@@ -9,7 +9,7 @@ import pytest
 
 import mmacalc
 from llvm_mc import tool
-from mmacalc.isa.intrinsics import by_name, intrinsic, intrinsics
+from mmacalc.compiler.builtins import by_name, intrinsic, intrinsics
 
 TARGETS = (
     ("gfx908", None), ("gfx90a", None), ("gfx942", None), ("gfx950", None),

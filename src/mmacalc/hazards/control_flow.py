@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ..asm.tokens import integer
 from ..errors import Error
-from .tokens import integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .reader import Listing
+    from ..asm.reader import Listing
 
 __all__ = ["Block", "basic_blocks"]
 

@@ -2,8 +2,8 @@
 
 It takes what LLVM and AMD's own kernels write: comments of every style (`;`, `//`, `#`, `/* */`), numeric labels,
 `.set` symbols, macro definitions (left out), llvm-objdump's addresses, and the target that a file names. It knows no
-instruction: the assembler reads operands with `mmacalc.isa.tokens`, what an instruction does to registers is
-`mmacalc.isa.register_use`.
+instruction: the assembler reads operands with `mmacalc.asm.tokens`, what an instruction does to registers is
+`mmacalc.hazards.register_use`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Random texts and encodings of matrix instructions, legal or nearly so, from the forms of `mmacalc.isa`."""
+"""Random texts and encodings of matrix instructions, legal or nearly so, from the forms of `mmacalc.asm`."""
 
 from __future__ import annotations
 
-from mmacalc.isa.forms import forms
-from mmacalc.isa.operands import constant_texts
-from mmacalc.isa.registers import RegisterRange
-from mmacalc.isa.targets import target
+from mmacalc.asm.forms import forms
+from mmacalc.asm.operands import constant_texts
+from mmacalc.asm.registers import RegisterRange
+from mmacalc.asm.targets import target
 
 TARGETS = (
     ("gfx908", None), ("gfx90a", None), ("gfx942", None), ("gfx950", None), ("gfx1100", 32), ("gfx1100", 64),

@@ -1,11 +1,11 @@
 """Bit fields: one engine that encodes and decodes every instruction format from its table.
 
-A table (`mmacalc.isa.encodings`) lists the fields of one format with the manual's own bit numbers: bit 0 is the
+A table (`mmacalc.asm.encodings`) lists the fields of one format with the manual's own bit numbers: bit 0 is the
 lowest of the first 32-bit word, bit 32 the lowest of the second, and so on. A field that a manual splits is
 written as its pieces from the top: "14,60:59" is three bits of which bit 14 is the highest. An `Encoding` refuses
 a table in which a bit belongs to no field or to two, so a slip shows when the table is read, not in an encoding.
 
->>> from mmacalc.isa.encodings import VOP3P_MAI
+>>> from mmacalc.asm.encodings import VOP3P_MAI
 >>> word = VOP3P_MAI.encode({"OP": 0x4C, "VDST": 4, "CBSZ": 1})
 >>> word.to_bytes(8, "little").hex(), VOP3P_MAI.decode(word)["VDST"]
 ('0401ccd300000000', 4)

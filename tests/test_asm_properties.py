@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mmacalc
-from isa_texts import TARGETS, all_forms, random_text
-from mmacalc.isa import encodings
-from mmacalc.isa.fields import Encoding, Field
-from mmacalc.isa.forms import UNENCODED, forms
-from mmacalc.isa.operands import constant_code, constant_texts
-from mmacalc.isa.targets import target
+from asm_texts import TARGETS, all_forms, random_text
+from mmacalc.asm import encodings
+from mmacalc.asm.fields import Encoding, Field
+from mmacalc.asm.forms import UNENCODED, forms
+from mmacalc.asm.operands import constant_code, constant_texts
+from mmacalc.asm.targets import target
 
 TABLES = [table for table in vars(encodings).values() if isinstance(table, Encoding)]
 FORMS = all_forms()

@@ -9,11 +9,11 @@ import subprocess
 import pytest
 
 import mmacalc
-from isa_texts import TARGETS, random_code, random_text
+from asm_texts import TARGETS, random_code, random_text
 from llvm_mc import assembled, disassembled, tool
-from mmacalc.isa.forms import forms, spellings
-from mmacalc.isa.lengths import words_of
-from mmacalc.isa.targets import target
+from mmacalc.asm.forms import forms, spellings
+from mmacalc.asm.lengths import words_of
+from mmacalc.asm.targets import target
 
 MATRIX = re.compile(r"v_(mfma(?!_ld)|smfmac|wmma(?!_ld)|swmmac|accvgpr_(read|write))")
 

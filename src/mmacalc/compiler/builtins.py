@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ..asm.forms import UNENCODED
 from ..catalog import entry
 from ..errors import Error, did_you_mean
-from .forms import UNENCODED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -77,7 +77,7 @@ class Form:
 def forms(target: Target) -> dict[str, Form]:
     """Every form of a target by its mnemonic: the catalog's instructions, then the moves and scale loads.
 
-    >>> from mmacalc.isa.targets import target
+    >>> from mmacalc.asm.targets import target
     >>> forms(target("gfx942"))["v_mfma_f32_16x16x16_f16"]
     Form('v_mfma_f32_16x16x16_f16', VOP3P-MAI)
     """

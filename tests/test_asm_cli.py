@@ -11,9 +11,9 @@ import pytest
 
 import mmacalc
 from llvm_mc import tool
+from mmacalc.asm.elf_machines import MACHINES
+from mmacalc.asm.objects import read, read_hexadecimal
 from mmacalc.cli import answer
-from mmacalc.isa.elf_machines import MACHINES
-from mmacalc.isa.objects import read, read_hexadecimal
 
 TEXT = "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1"
 CODE = bytes.fromhex("0081ccd310250204")

@@ -1,0 +1,10 @@
+"""Wait states between instructions: the sources' tables, two instructions, whole listings.
+
+tables              the rules of LLVM and of the ISA guides, as rows
+dependencies        the words of the rows that say which registers must meet
+register_use        what one instruction does to registers
+recognizer          the wait states between two instructions (public as `mmacalc.wait_states`)
+control_flow        basic blocks of a listing
+pending             the hazards that are pending along its paths
+lint                every violation in a listing (public as `mmacalc.lint`)
+"""
