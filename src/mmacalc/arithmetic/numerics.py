@@ -1,7 +1,6 @@
 """How an instruction computes: its arithmetic model, how sure that is, and the same in words.
 
-`numerics` answers for one instruction, `overview` for all instructions of an architecture, format by format. The rows
-that decide are in `mmacalc.arithmetic.tables`; nothing here needs NumPy.
+The rows that decide are in `mmacalc.arithmetic.tables`; nothing here needs NumPy.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from .tables import ASSUMED, OWN_NAN, TABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
 
     from ..model import Instruction
     from .tables import Row
 
-__all__ = ["ALIASES", "MMA_SIM_NAMES", "Numerics", "Summary", "kind", "model_name", "numerics", "overview"]
+__all__ = ["ALIASES", "MMA_SIM_NAMES", "Numerics", "kind", "model_name", "numerics"]
 
 ALIASES = {
     "T": "aligned_truncated", "R": "two_stage_floored", "R8": "two_stage_floored_even_odd", "P": "pairwise_f32",
@@ -95,12 +94,13 @@ TOWARD_ZERO, NEAREST = "toward zero", "nearest even"
 ROUNDINGS = {"rn": NEAREST, "rz": TOWARD_ZERO, "rm": "down", "rp": "up"}
 
 
-class Numerics(namedtuple("Numerics", "model parameters provenance source explanation rounding subnormals nan")):
+class Numerics(namedtuple("Numerics", "model parameters provenance source explanation rounding subnormals nan step")):
     """How an instruction computes.
 
     model: the name of a function in `mmacalc.arithmetic.models`.MODELS; parameters: its keyword arguments;
     provenance: how sure that is; source: citation; explanation: the same in words. rounding: how a result is rounded
-    to D's format; subnormals: "kept", or what becomes zero; nan: the bits of a NaN result.
+    to D's format; subnormals: "kept", or what becomes zero; nan: the bits of a NaN result, "canonical" where they are
+    unpublished, "" for integers; step: how many products are added at once, where K has as many: a number, or "K".
     """
 
     __slots__ = ()
@@ -112,6 +112,7 @@ class Numerics(namedtuple("Numerics", "model parameters provenance source explan
     rounding: str
     subnormals: str
     nan: str
+    step: str
 
 
 def model_name(name: str) -> str:
@@ -163,7 +164,8 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     explanation = _explain(inst, row.model, parameters, formats, stored)
     rounding, subnormals = _rounding(row.model, parameters, formats["D"]), _subnormals(row.model, formats)
     nan = _nan(inst, row.model, formats)
-    return Numerics(row.model, parameters, provenance, source, explanation, rounding, subnormals, nan)
+    step = "1" if row.model == "fma_chain" else str(row.parameters.get("group") or "K")
+    return Numerics(row.model, parameters, provenance, source, explanation, rounding, subnormals, nan, step)
 
 
 def _row(inst: Instruction, formats: Mapping[str, str]) -> Row:
@@ -261,51 +263,3 @@ def _nan(inst: Instruction, model: str, formats: Mapping[str, str]) -> str:
     if inst.architecture.vendor == "nvidia" and out != "f64":
         return {"f32": "0x7FFFFFFF", "f16": "0x7FFF"}[out]
     return "canonical"
-
-
-# --- every instruction of an architecture -------------------------------------------------------------------------
-
-
-class Summary(namedtuple("Summary", "architecture inputs output kinds numerics instructions")):
-    """The instructions of an architecture that compute alike.
-
-    inputs: the formats of A and B, "f16" or "e4m3 e5m2"; output: D's; kinds: mma, wgmma ...; numerics: their
-    `Numerics`, the group as the first of them has it; instructions: their names.
-    """
-
-    __slots__ = ()
-    architecture: str
-    inputs: str
-    output: str
-    kinds: tuple[str, ...]
-    numerics: Numerics
-    instructions: tuple[str, ...]
-
-
-def overview(instructions: Sequence[Instruction]) -> tuple[Summary, ...]:
-    """The arithmetic of many instructions, one `Summary` for those that compute alike, in catalog order.
-
-    >>> import mmacalc
-    >>> [(one.inputs, one.numerics.model) for one in overview(mmacalc.instructions("cdna2"))][:3]
-    [('f32', 'fma_chain'), ('f16', 'pairwise_f32'), ('i8', 'integer')]
-    """
-    found: dict[tuple[Any, ...], list[Any]] = {}
-    for inst in instructions:
-        if not {"A", "B"} <= set(inst.operands):
-            continue
-        for formats, answer in _variants(inst):
-            shared = {name: value for name, value in answer.parameters.items() if name != "rounding"}
-            key = (formats, answer.model, tuple(sorted(shared.items(), key=str)), answer.provenance, answer.source)
-            entry = found.setdefault(key, [inst.arch, formats, {}, answer, {}])
-            entry[2][kind(inst)] = entry[4][inst.name] = None
-    return tuple(
-        Summary(arch, inputs, output, tuple(kinds), answer, tuple(names))
-        for arch, (inputs, output), kinds, answer, names in found.values()
-    )
-
-
-def _variants(inst: Instruction) -> list[tuple[tuple[str, str], Numerics]]:
-    """The formats of an instruction with their numerics: one pair, or one for each width that a field chooses."""
-    a, b, d = (inst.formats[operand] for operand in "ABD")
-    inputs = a if a == b else f"{a} {b}"
-    return [((inputs, d), numerics(inst))]

@@ -1,6 +1,8 @@
 """Explain how an instruction rounds: its arithmetic model in words, how sure that is, and an input that shows it.
 
     mmacalc numerics -a gfx942 -i v_mfma_f32_16x16x16_f16
+    mmacalc numerics -a gfx942                             a table of all its instructions
+    mmacalc numerics                                       the same of every architecture
 
 The input is one dot product on which the instruction differs from the exact sum rounded once, and from a chain of
 fused multiply-adds; it was found by trying, and the emulator computed all three answers.
@@ -9,6 +11,7 @@ fused multiply-adds; it was found by trying, and the emulator computed all three
 from __future__ import annotations
 
 from ..catalog import entry
+from ..errors import Error
 from ..present.arithmetic import numerics_data, numerics_text
 from ..present.text import heading
 from .parser import field_value
@@ -24,14 +27,41 @@ OWN = {"exact": "The model is the exact sum, so only the chain differs.", "fused
 
 
 def add_arguments(parser: Parser) -> None:
-    """The instruction."""
+    """Declare this command's arguments."""
     add = parser.add_argument
-    parser.add_common("architecture", "instruction", "wave", "json")
+    add("-a", "--architecture", metavar="NAME", help="one architecture only")
+    add("-i", "--instruction", metavar="NAME", help="one instruction (case-insensitive)")
+    parser.add_common("wave", "json")
+    add("--markdown", action="store_true", help="print the table as a page of Markdown")
     add("-m", "--modifier", metavar="NAME=VALUE", action="append", default=[], help="cbsz=fp4 ... (where formats vary)")
 
 
 def run(options: Namespace) -> str:
-    """The model, its provenance, and the input."""
+    """The model of an instruction, its provenance and the input; or a table of many."""
+    if not options.instruction:
+        return _overview(options)
+    if not options.architecture:
+        raise Error(f"-i {options.instruction[:60]} needs -a, the architecture of the instruction")
+    if options.markdown:
+        raise Error("--markdown prints a table of instructions; leave -i out")
+    return _instruction(options)
+
+
+def _overview(options: Namespace) -> str:
+    from ..answers.numerics import overview
+    from ..render import numerics
+
+    if options.modifier or options.wavefront:
+        raise Error("-m and --wavefront are for one instruction; give -i as well")
+    rows = overview(options.architecture)
+    if options.json:
+        from ..present.json_text import document
+
+        return document("numerics", **numerics.json_object(rows))
+    return numerics.page(rows) if options.markdown else numerics.text(rows)
+
+
+def _instruction(options: Namespace) -> str:
     from ..diagnosis.witness import rounding_example
     from ..emulator.execution import execution_of
 

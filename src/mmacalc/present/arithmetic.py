@@ -37,7 +37,7 @@ def numerics_data(numerics: Numerics) -> dict[str, Any]:
     return {
         "model": numerics.model, "parameters": dict(numerics.parameters), "provenance": numerics.provenance,
         "source": numerics.source, "explanation": numerics.explanation, "rounding": numerics.rounding,
-        "subnormals": numerics.subnormals, "nan": numerics.nan,
+        "subnormals": numerics.subnormals, "nan": numerics.nan, "step": numerics.step,
     }  # fmt: skip
 
 
