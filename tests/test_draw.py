@@ -316,7 +316,7 @@ def test_draw_writes_the_file_that_its_name_asks_for(tmp_path):
     ("argv", "says"),
     [
         (["-o", "x.gif"], r"\.svg, \.png, \.html or \.txt"),
-        (["-o", "/no/such/folder/x.svg"], "cannot write"),
+        (["-o", "/no/such/folder/x.svg"], "cannot be written"),
         (["-A", "-B"], "A and B were given together"),
         (["--registers"], "--registers goes with one matrix"),
         (["-A", "--mark", "B[0][0]"], "shows A, not B"),

@@ -49,11 +49,12 @@ FILES = [
 ]  # fmt: skip
 LINES = [
     "s_nop 15", "s_nop 0x7", "s_waitcnt vmcnt(0)", "v_mov_b32 v0, v1", "v_add_f32 v4, v0, v5", "loop:", "s_branch loop",
-    "s_cbranch_scc0 loop", "s_endpgm", ".set x, 3", ".set x, x*x", ".long 0x1234", ".text", "; a comment", "/* one",
-    "v[0:x]", ".long " + "(" * 300 + "1" + ")" * 300,
-    ".long " + "-" * 500 + "1", "1: v_nop", ".if 1", ".macro m", "\ufeff", "\udcff", "v_mfma",
-    "ds_read_b128 v[0:3], v4", "global_store_dwordx4 v[8:9], v[0:3], off", '.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"',
-    "  1c00: v_mov_b32_e32 v0, v1  // 000000001C00: 7E000301",
+    "s_cbranch_scc0 loop", "s_endpgm", ".set x, 3", ".set x, x*x", ".set x, ²0", ".set x, 1<<30000000000", "s_branch ²",
+    "v_mov_b32 v[²:3], v1", "v_mov_b32 v" + "9" * 5000 + ", v0", "v_mov_b32 v[0:1<<20000], v0", "v[1if]", "v[0:x]",
+    ".long 0x1234", ".long " + "(" * 300 + "1" + ")" * 300, ".long " + "-" * 500 + "1", ".text", "; a comment",
+    "/* one", "1: v_nop", ".if 1", ".macro m", "\ufeff", "\udcff", "v_mfma", "v_mfma_i32_16x16x4i8 v[54:69], v90, v1, "
+    + "9" * 30, "ds_read_b128 v[0:3], v4", "global_store_dwordx4 v[8:9], v[0:3], off", "v_mov_b32 v0, 0x1p999999999",
+    '.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"', "  1c00: v_mov_b32_e32 v0, v1  // 000000001C00: 7E000301",
 ]  # fmt: skip
 USUAL = ("architecture", "instruction", "random")
 SEED = st.integers(0, 1 << 30)
@@ -212,7 +213,7 @@ def listing(seed):
         line = asm_texts.random_text(rng.choice(known), rng, 0.05) if rng.random() < 0.6 else rng.choice(LINES)
         if rng.random() < 0.1:
             at = rng.randrange(len(line) + 1)
-            line = line[:at] + rng.choice(["\0", "\x1b[2J", "[", "(", "é", "/*", ":", "\r", "9" * 30]) + line[at:]
+            line = line[:at] + rng.choice(["\0", "\x1b[2J", "[", "(", "²", "é", "/*", ":", "\r", "9" * 30]) + line[at:]
         lines.append(line)
     return name, "\n".join(lines)
 

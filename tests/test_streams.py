@@ -14,6 +14,7 @@ import pytest
 
 import mmacalc
 from mmacalc.cli import answer, files, find, main, replies
+from mmacalc.files import write
 
 ROOT = Path(__file__).parents[1]
 MMACALC = [sys.executable, "-m", "mmacalc"]
@@ -130,16 +131,16 @@ def test_files_are_written_whole_or_not_at_all(tmp_path):
     one, other = tmp_path / "one", tmp_path / "none" / "other"
     one.write_text("before")
     with pytest.raises(mmacalc.Error, match="cannot be written: No such file or directory"):
-        files.write({str(one): b"after", str(other): b""})
+        write({str(one): b"after", str(other): b""})
     assert one.read_text() == "before"
     assert os.listdir(tmp_path) == ["one"]
     one.chmod(0o600)
     (tmp_path / "link").symlink_to(one)
-    files.write({str(tmp_path / "link"): b"after"})
+    write({str(tmp_path / "link"): b"after"})
     assert (one.read_text(), one.stat().st_mode & 0o777, (tmp_path / "link").is_symlink()) == ("after", 0o600, True)
     for name in ("", "\0", "\ud800", str(tmp_path)):
         with pytest.raises(mmacalc.Error, match="cannot be written"):
-            files.write({name: b""})
+            write({name: b""})
 
 
 def test_an_output_never_replaces_an_input(tmp_path):
@@ -147,7 +148,7 @@ def test_an_output_never_replaces_an_input(tmp_path):
     given.write_text("input")
     (tmp_path / "same").symlink_to(given)
     with pytest.raises(mmacalc.Error, match=r"would replace .* which is an input"):
-        files.write({str(tmp_path / "same"): b"output"}, [str(given)])
+        write({str(tmp_path / "same"): b"output"}, [str(given)])
     assert given.read_text() == "input"
 
 
@@ -156,11 +157,11 @@ def test_a_full_disk_is_noticed(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (600, limits[1]))
     try:
         with pytest.raises(mmacalc.Error, match="cannot be written: File too large"):
-            files.write({str(tmp_path / "d.npy"): bytes(1152)})
+            write({str(tmp_path / "d.npy"): bytes(1152)})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     with pytest.raises(mmacalc.Error, match="cannot be written: No space left"):
-        files.write({"/dev/full": b"x"})
+        write({"/dev/full": b"x"})
     assert os.listdir(tmp_path) == []
 
 

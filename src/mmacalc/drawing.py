@@ -9,10 +9,12 @@ The picture of an instruction has A at the left of D and B above it; that of an 
 from __future__ import annotations
 
 from functools import cached_property
+from os import fspath
 from typing import TYPE_CHECKING
 
 from .answers.picture import matrix
 from .errors import Error
+from .files import write
 from .render import svg, terminal
 from .render.palette import style as style_named
 from .render.picture import Look, instruction_scene, operand_scene, registers_scene
@@ -89,12 +91,7 @@ class Drawing:
         if end not in ("svg", "html", "txt", "png"):
             raise Error(f"'{path}' should end in .svg, .png, .html or .txt: its end says what to write")
         content: str | bytes = self.text() if end == "txt" else getattr(self, end)
-        data = content if isinstance(content, bytes) else content.encode()
-        try:
-            with open(path, "wb") as file:
-                file.write(data)
-        except OSError as problem:
-            raise Error(f"cannot write '{path}': {problem.strerror}") from None
+        write({fspath(path): content if isinstance(content, bytes) else content.encode()})
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return {"text/plain": self.text(), "image/svg+xml": self.svg}

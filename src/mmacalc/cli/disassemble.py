@@ -12,8 +12,6 @@ target, so -a is needed only where that stands for several GPUs (gfx9-4-generic)
 
 from __future__ import annotations
 
-import os
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -54,10 +52,10 @@ def run(options: Namespace) -> str:
 def _code(given: list[str], arch: str | None) -> tuple[CodeFile, str]:
     """What is to be decoded, and how messages call it."""
     from ..asm.objects import read, read_text
-    from .files import file_name, read_bytes
+    from .files import exists, read_bytes
 
     path = given[0]
-    if len(given) == 1 and (path == "-" or ("\0" not in path and os.path.exists(file_name(path)))):
+    if len(given) == 1 and (path == "-" or exists(path)):
         name = "<stdin>" if path == "-" else path
         return read(read_bytes(path), name, arch), f"'{name}'"
     return read_text(" ".join(given), f"'{path}' is no file, no hexadecimal and no assembly"), "the code"

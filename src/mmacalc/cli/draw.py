@@ -52,7 +52,7 @@ def add_arguments(parser: Parser) -> None:
 def run(options: Namespace) -> str:
     """Draw, into a file or as text."""
     drawing = _drawing(options)
-    if options.output:
+    if options.output is not None:
         drawing.save(options.output)
         return ""
     colour = options.color == "always" or (options.color == "auto" and _colourful())

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from ..catalog import entry
 from ..errors import Error
+from ..files import write
 from ..present.arithmetic import (
     comparison_data,
     comparison_text,
@@ -26,7 +27,6 @@ from ..present.arithmetic import (
 )
 from ..present.text import heading, is_ptx
 from . import Answer
-from .files import write
 from .parser import field_value, number, whole_number
 
 TYPE_CHECKING = False
