@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from mmacalc.present import formulas
+from mmacalc.render import formulas
 
 
 @cache

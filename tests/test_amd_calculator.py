@@ -14,10 +14,10 @@ import pytest
 import mmacalc
 import recorded
 from formula_reader import evaluate
+from mmacalc.answers.output_terms import holdings
 from mmacalc.cli import answer, parity
-from mmacalc.present import matrices
-from mmacalc.present.text import held_texts
-from mmacalc.query import holdings
+from mmacalc.render import layouts as matrices
+from mmacalc.render.spelling import held_texts
 
 SCRIPT = Path(__file__).parents[1] / "matrix_calculator.py"
 ANSWERS = recorded.json_lines("amd/outputs_v1.3.2.jsonl.gz")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .model import Location as Location
     from .model import Operand as Operand
     from .model import Product as Product
-    from .query import find as find
+    from .search import find as find
 
 __version__ = "0.1.0"
 __all__ = [
@@ -51,13 +51,14 @@ _HOMES = {
     "Architecture": "model", "Element": "model", "Error": "errors", "Finding": "hazards.lint", "Instruction": "model",
     "Layout": "layout", "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
     "WaitStates": "hazards.recognizer", "architecture": "catalog", "architectures": "catalog",
-    "assemble": "asm.assembler", "disassemble": "asm.disassembler", "estimate": "cost", "find": "query",
+    "assemble": "asm.assembler", "disassemble": "asm.disassembler", "estimate": "cost", "find": "search",
     "instruction": "catalog", "instructions": "catalog", "launch": "kernels", "lint": "hazards.lint",
     "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (
-    "arithmetic", "asm", "catalog", "cli", "cost", "diagnosis", "drawing", "emulator", "errors", "families", "formats",
-    "hazards", "intrinsics", "kernels", "layout", "loads", "model", "present", "query", "rocwmma",
+    "answers", "arithmetic", "asm", "catalog", "cli", "cost", "diagnosis", "drawing", "emulator", "errors",
+    "families", "formats", "hazards", "intrinsics", "kernels", "layout", "loads", "model", "render", "rocwmma",
+    "search",
 )  # fmt: skip
 
 # The methods of `mmacalc.model` whose code is in a higher layer.

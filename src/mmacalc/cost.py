@@ -17,7 +17,7 @@ from .catalog import entry
 from .catalog.grammar import sass
 from .checks import arguments_checked
 from .errors import Error
-from .query import formats_named
+from .formats import formats_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-__all__ = ["CHOICES", "FORMATS", "Format", "chosen", "named"]
+__all__ = ["CHOICES", "FORMATS", "Format", "chosen", "formats_named", "named"]
 
 
 class Format(namedtuple("Format", "name bits kind exponent mantissa bias specials title")):
@@ -159,3 +159,21 @@ def chosen(choice: str, name: str) -> int:
             return offered.index(candidate)
     spoken = ", ".join(f"{value} ({FORMATS[f].title.split()[0].lower()})" for value, f in enumerate(offered))
     raise Error(f"'{name}' is not a format of {choice}; it is one of {spoken}")
+
+
+# A format that people name by its width alone is found in both its encodings.
+_EITHER = {"fp8": {"e4m3", "e4m3fnuz"}, "bf8": {"e5m2", "e5m2fnuz"}}
+
+
+def formats_named(given: str) -> set[str]:
+    """The formats that a name means: one, or for a name by width alone (fp8, bf8) both encodings.
+
+    Raises:
+        Error: no format is called that.
+
+    >>> sorted(formats_named("fp8")), formats_named("half")
+    (['e4m3', 'e4m3fnuz'], {'f16'})
+    """
+    if given.lower() in CHOICES:
+        return {given.lower()}
+    return _EITHER.get(given.lower()) or {named(given).name}

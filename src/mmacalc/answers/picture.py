@@ -14,9 +14,9 @@ from functools import cached_property
 from itertools import accumulate, product
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..answers.output_terms import sign
 from ..errors import Error, did_you_mean
 from ..layout import Layout
-from ..query import sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ..answers.output_terms import NotInRegisters, calculation, holdings, scales
 from ..errors import Error
-from ..present.text import SOURCE_FIELDS, bits_text, element_text, heading, held_texts, place_text, run_text, signed
-from ..query import Elsewhere, calculation, holdings, scales
+from ..render.spelling import SOURCE_FIELDS, bits_text, element_text, heading, held_texts, place_text, run_text, signed
 from . import Answer, parity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..answers.output_terms import Term
     from ..model import Operand
-    from ..query import Term
     from .classic import Options
 
 
@@ -22,7 +22,7 @@ def get_register(operand: Operand, options: Options) -> str | Answer:
     i, j, block = options.I_coordinate, options.J_coordinate, options.block
     row, col = (coordinates[axis] for axis in operand.axes[1:])
     if options.json:
-        from ..present import json_text
+        from ..render import json as json_text
 
         return json_text.get_register(operand, (row, col, block), options.output_calculation)
     name = element_text(operand, row, col, block)
@@ -54,7 +54,7 @@ def matrix_entry(operand: Operand, options: Options) -> str | Answer:
     if not found:
         _refuse_unread(operand, lane)
     if options.json:
-        from ..present import json_text
+        from ..render import json as json_text
 
         return json_text.matrix_entry(operand, register, lane, options.output_calculation)
     lines = []
@@ -99,10 +99,10 @@ def unused(operand: Operand, lane: int) -> str:
 def register_layout(operand: Operand, options: Options) -> str | Answer:
     """-R: the registers of the whole matrix."""
     if options.json:
-        from ..present import json_text
+        from ..render import json as json_text
 
         return json_text.register_layout(operand)
-    from ..present import matrices
+    from ..render import layouts as matrices
 
     table = matrices.register_layout(operand, _style(options), options.transpose, parity.sign)
     return _layout_answer(operand, table, options)
@@ -111,10 +111,10 @@ def register_layout(operand: Operand, options: Options) -> str | Answer:
 def matrix_layout(operand: Operand, options: Options) -> str | Answer:
     """-M: the matrix elements of all registers and lanes."""
     if options.json:
-        from ..present import json_text
+        from ..render import json as json_text
 
         return json_text.matrix_layout(operand)
-    from ..present import matrices
+    from ..render import layouts as matrices
 
     table = matrices.matrix_layout(operand, _style(options), options.transpose, parity.sign)
     return _layout_answer(operand, table, options)
@@ -129,7 +129,7 @@ def _layout_answer(operand: Operand, table: str, options: Options) -> str | Answ
 def pattern(operand: Operand, options: Options) -> str:
     """--pattern: the layout in einops-like notation, with the digit sizes and plain einops beside it."""
     if options.json:
-        from ..present import json_text
+        from ..render import json as json_text
 
         return json_text.pattern(operand)
     sizes = ", ".join(f"{name}={size}" for name, size in operand.sizes.items())
@@ -159,7 +159,7 @@ def _sum(operand: Operand, i: int, j: int, block: int, write: Writer) -> str:
 
 
 def _sign(term: Term) -> str:
-    if isinstance(term.operand, Elsewhere) or not parity.has_own_signs(term.operand):
+    if isinstance(term.operand, NotInRegisters) or not parity.has_own_signs(term.operand):
         return term.sign
     return parity.sign(term.operand, term.location.lsb)
 
@@ -174,7 +174,7 @@ def _scale(term: Term, block: range, write: Writer) -> str:
 
 
 def _place(term: Term) -> str:
-    if isinstance(term.operand, Elsewhere):
+    if isinstance(term.operand, NotInRegisters):
         return _element(term)
     text = place_text(term.operand, term.location, f"{SOURCE_FIELDS[term.operand.name]}_v")
     return f"({text})" if " " in text else text

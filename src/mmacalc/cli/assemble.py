@@ -33,8 +33,8 @@ def run(options: Namespace) -> str:
     lines = assemble_lines(text, options.architecture, options.wavefront)
     if options.json:
         from ..asm.disassembler import disassemble
-        from ..present.encodings import fields
-        from ..present.json_text import document
+        from ..render.encodings import fields
+        from ..render.json import document
 
         answers = []
         for line in lines:
@@ -46,6 +46,6 @@ def run(options: Namespace) -> str:
         return document("assemble", architecture=options.architecture, instructions=answers)
     if not options.fields:
         return "".join(f"{line.code.hex(' ')}\n" for line in lines)
-    from ..present.encodings import figure
+    from ..render.encodings import figure
 
     return "\n".join(f"{line.code.hex(' ')}\n{figure(line) if line.form else ''}" for line in lines)

@@ -255,7 +255,7 @@ def concerns(instruction: Instruction, modifier: str) -> tuple[str, ...]:
 def _listing(options: Options) -> str:
     chosen = entry(options.architecture)
     if options.json:
-        from ..present import json_text
+        from ..render import json as json_text
 
         return json_text.listing(chosen.instructions())
     title = chosen.architecture.title
@@ -267,14 +267,14 @@ def _detail(instruction: Instruction, options: Options) -> str:
     chosen = {name: value for name in instruction.choices if (value := _fields(instruction, options).get(name))}
     instruction.check_modifiers(None, chosen)
     if options.json:
-        from ..present import json_text
+        from ..render import json as json_text
 
         return json_text.detail(instruction, chosen)
     if instruction.architecture.vendor == "nvidia":
-        from ..present import ptx_detail
+        from ..render import ptx_detail
 
         return ptx_detail.page(instruction)
-    from ..present import detail
+    from ..render import detail
     from .parity import KNOWN
 
     return detail.page(instruction, chosen, further=instruction.arch not in KNOWN)

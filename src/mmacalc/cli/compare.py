@@ -27,10 +27,10 @@ def run(options: Namespace) -> str:
     """Compare the two."""
     first = entry(options.first_architecture).instruction(options.first_instruction)
     second = entry(options.second_architecture).instruction(options.second_instruction)
-    from ..present import comparison
+    from ..render import compare as comparison
 
     if options.json:
-        from ..present import json_text
+        from ..render import json as json_text
 
         return json_text.document("compare", instructions=[comparison.data(first), comparison.data(second)])
     return comparison.text(first, second)

@@ -43,7 +43,7 @@ def run(options: Namespace) -> str:
             for part in file.sections
         ]
     if options.json:
-        from ..present.json_text import document
+        from ..render.json import document
 
         return document("disassemble", architecture=arch, instructions=disassembly.json_object(decoded))
     return disassembly.text(decoded)

@@ -46,7 +46,7 @@ def run(options: Namespace) -> str:
         out=options.out, units=options.units, clock_ghz=_clock(options.clock),
     )  # fmt: skip
     if options.json:
-        from ..present.json_text import document
+        from ..render.json import document
 
         return document("estimate", **render.json_object(answer))
     return render.text(answer)

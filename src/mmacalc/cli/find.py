@@ -10,7 +10,7 @@ All that is given must fit. For example:
 from __future__ import annotations
 
 from ..errors import Error
-from ..query import find
+from ..search import find
 from .parser import shape, whole_number
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ def run(options: Namespace) -> str:
     if not found:
         raise Error("no instruction fits all of that; leave something out")
     if options.json:
-        from ..present import json_text
+        from ..render import json as json_text
 
         return json_text.listing(found)
     widths = [max(len(_columns(inst)[column]) for inst in found) for column in range(4)]

@@ -35,7 +35,7 @@ def run(options: Namespace) -> str:
         inst = instruction(options.architecture, options.name)
         found = intrinsics(inst, options.wavefront)
     if options.json:
-        from ..present.json_text import document, intrinsic_data
+        from ..render.json import document, intrinsic_data
 
         answers = [intrinsic_data(one) for one in found]
         return document("intrinsic", architecture=inst.arch, instruction=inst.name, intrinsics=answers)

@@ -106,7 +106,7 @@ def _tile(load: TransposeLoad, as_json: bool) -> str:
     received, fetched = load.received, load.fetched
     if as_json:
         return _document("lds-transpose-tile", architecture=load.architecture.name, **_about(load))
-    from ..present import tables
+    from ..render import tables
 
     header = ["lane", f"fetches ({load.fetched_by})", *_slots(load)]
     rows = []
@@ -197,6 +197,6 @@ def _fed(operand: Operand) -> str:
 
 
 def _document(query: str, **content: object) -> str:
-    from ..present import json_text
+    from ..render import json as json_text
 
     return json_text.document(query, **content)

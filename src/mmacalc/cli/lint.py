@@ -46,7 +46,7 @@ def run(options: Namespace) -> tuple[str, int]:
     report = check(text, options.architecture)
     status = 1 if report.findings else 0
     if options.json:
-        from ..present.json_text import document
+        from ..render.json import document
 
         return document("lint", **lint.json_object(report)), status
     return lint.text(report, name), status

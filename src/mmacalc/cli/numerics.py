@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from ..catalog import entry
 from ..errors import Error
-from ..present.arithmetic import numerics_data, numerics_text
-from ..present.text import heading
+from ..render.arithmetic import numerics_data, numerics_text
+from ..render.spelling import heading
 from .parser import field_value
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ def _overview(options: Namespace) -> str:
         raise Error("-m and --wavefront are for one instruction; give -i as well")
     rows = overview(options.architecture)
     if options.json:
-        from ..present.json_text import document
+        from ..render.json import document
 
         return document("numerics", **numerics.json_object(rows))
     return numerics.page(rows) if options.markdown else numerics.text(rows)
@@ -70,7 +70,7 @@ def _instruction(options: Namespace) -> str:
     execution = execution_of(inst, options.wavefront or None, modifiers, False, False)
     found = rounding_example(execution)
     if options.json:
-        from ..present import json_text
+        from ..render import json as json_text
 
         example = dict(zip(found._fields, found)) if found else None
         return json_text.document(

@@ -6,7 +6,7 @@ answer says so on standard error, and --json and the Python API give what is so.
 
 from __future__ import annotations
 
-from ..query import sign as true_sign
+from ..answers.output_terms import sign as true_sign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

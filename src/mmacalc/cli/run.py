@@ -15,7 +15,7 @@ from __future__ import annotations
 from ..catalog import entry
 from ..errors import Error
 from ..files import write
-from ..present.arithmetic import (
+from ..render.arithmetic import (
     comparison_data,
     comparison_text,
     conversion_text,
@@ -25,7 +25,7 @@ from ..present.arithmetic import (
     plain,
     registers_text,
 )
-from ..present.text import heading, is_ptx
+from ..render.spelling import heading, is_ptx
 from . import Answer
 from .parser import field_value, number, whole_number
 
@@ -107,7 +107,7 @@ def run(options: Namespace) -> Answer:
 
 def _json(inst: Instruction, modifiers: dict[str, int | str], results: Mapping[str, Any]) -> str:
     from ..arithmetic import numerics
-    from ..present import json_text
+    from ..render import json as json_text
 
     d = results["d"]
     answer: dict[str, Any] = {**json_text.summary(inst), "numerics": numerics_data(numerics(inst, **modifiers))}

@@ -30,7 +30,7 @@ def run(options: Namespace) -> str:
 
     answer = wait_states(options.first, options.second, options.architecture)
     if options.json:
-        from ..present.json_text import document
+        from ..render.json import document
 
         return document("waits", architecture=options.architecture, **waits.json_object(answer))
     return waits.text(answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..formats import named
-from ..present import tables
+from . import tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..arithmetic.numerics import ALIASES, MMA_SIM_NAMES
-from ..present import tables
-from ..present.arithmetic import numerics_data
+from . import tables
+from .arithmetic import numerics_data
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from ..cost import dense_rate
 from ..families.shared_memory import FIELDS, SWIZZLES
 from . import formulas
 from .arithmetic import arithmetic_lines
-from .text import heading
+from .spelling import heading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _OPERANDS = {"A": "a", "B": "b", "C": "c", "D": "d", "K": "e", "P": "[p]"}
 def page(instruction: Instruction) -> str:
     """Everything about one PTX instruction on one target.
 
-    The formulas are derived from the layouts; see `mmacalc.present.formulas`.
+    The formulas are derived from the layouts; see `mmacalc.render.formulas`.
     """
     sections = (_identity, _work, _registers, _shared_memory, _sass, _arithmetic, _mappings, _provenance)
     lines = [line for section in sections for line in section(instruction)]

@@ -6,8 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..answers.output_terms import NotInRegisters
     from ..model import Element, Instruction, Location, Operand
-    from ..query import Elsewhere
 
 # The field of the encoding that names each operand's registers; sparse instructions hold K in Src2.
 # Scales are the sources of the prefix, the first half of a 16-byte encoding.
@@ -27,7 +27,7 @@ def heading(instruction: Instruction, operand: Operand | None = None) -> str:
 
 
 def is_ptx(instruction: Instruction) -> bool:
-    """Whether locations are spelt as in PTX (`mmacalc.present.ptx_text`)."""
+    """Whether locations are spelt as in PTX (`mmacalc.render.ptx_text`)."""
     return instruction.architecture.vendor == "nvidia"
 
 
@@ -84,7 +84,7 @@ def bits_text(operand: Operand, register: int, lane: int, element: Element) -> s
     return f"v{register}{{{lane}}}{bits}"
 
 
-def element_text(operand: Operand | Elsewhere, row: int, col: int, block: int) -> str:
+def element_text(operand: Operand | NotInRegisters, row: int, col: int, block: int) -> str:
     """An element as text; the block is named where the instruction has several.
 
     >>> import mmacalc
@@ -99,7 +99,7 @@ def held_texts(operand: Operand, found: Iterable[tuple[Element, str]]) -> list[t
     """Each element that a register holds, with its text; a scale is named once, with the run of k that it scales.
 
     >>> import mmacalc
-    >>> from mmacalc.query import holdings
+    >>> from mmacalc.answers.output_terms import holdings
     >>> scale = mmacalc.instruction("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4").operand("SA")
     >>> [text for element, text in held_texts(scale, holdings(scale, register=0, lane=19))]
     ['SA[3][32..63]']
@@ -115,7 +115,7 @@ def held_texts(operand: Operand, found: Iterable[tuple[Element, str]]) -> list[t
     ]
 
 
-def run_text(operand: Operand | Elsewhere, rows: range, columns: range) -> str:
+def run_text(operand: Operand | NotInRegisters, rows: range, columns: range) -> str:
     """A run of elements as text, such as `SA[3][32..63]`."""
     texts = [f"{run[0]}" if len(run) == 1 else f"{run[0]}..{run[-1]}" for run in (rows, columns)]
     return f"{operand.name}[{texts[0]}][{texts[1]}]"

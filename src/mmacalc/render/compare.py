@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import tables
-from .text import is_ptx
+from .spelling import is_ptx
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

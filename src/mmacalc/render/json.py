@@ -13,20 +13,20 @@ from __future__ import annotations
 
 import json
 
+from ..answers.output_terms import NotInRegisters, calculation, holdings, scales
+from ..answers.output_terms import sign as sign_at
 from ..formats import named
-from ..query import Elsewhere, calculation, holdings, scales
-from ..query import sign as sign_at
 from . import formulas
-from .text import SOURCE_FIELDS, bits_text, element_text, is_ptx, place_text
+from .spelling import SOURCE_FIELDS, bits_text, element_text, is_ptx, place_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from ..answers.output_terms import Term
     from ..compiler.builtins import Intrinsic
     from ..model import Element, Instruction, Location, Operand
-    from ..query import Term
 
 SCHEMA_VERSION = 1
 
@@ -243,7 +243,7 @@ def _term(term: Term) -> dict[str, Any]:
     return {
         "element": element_text(term.operand, *term.element),
         **_signs(term.sign),
-        "location": None if isinstance(term.operand, Elsewhere) else _place(term.operand, term.location, prefix),
+        "location": None if isinstance(term.operand, NotInRegisters) else _place(term.operand, term.location, prefix),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..formats import CHOICES, named
 from . import formulas, tables
-from .text import SOURCE_FIELDS, heading
+from .spelling import SOURCE_FIELDS, heading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def page(instruction: Instruction, fields: Mapping[str, int] = {}, further: bool
     """Everything about one instruction, line for line as AMD's tool prints it, and further lines for what that
     tool does not know: formats that a field chooses, scales, and how sure each part is.
 
-    The formulas are derived from the layouts; see `mmacalc.present.formulas`.
+    The formulas are derived from the layouts; see `mmacalc.render.formulas`.
 
     Args:
         instruction: which.

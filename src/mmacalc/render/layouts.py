@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import groupby
 
-from ..query import same_blocks
-from ..query import sign as true_sign
+from ..answers.output_terms import same_blocks
+from ..answers.output_terms import sign as true_sign
 from . import tables
-from .text import is_ptx, place_halves, signed
+from .spelling import is_ptx, place_halves, signed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,23 +1,21 @@
-"""Questions that take more than one operand, or a whole catalog: plain data out, no printing."""
+"""What an element of D is the sum of: the terms with their places, and the signs that modifiers put on them."""
 
 from __future__ import annotations
 
 from collections import namedtuple
 from functools import lru_cache
 
-from .catalog import entry, every_instruction
-from .checks import arguments_checked
-from .errors import Error
-from .model.modifiers import negated
+from ..errors import Error
+from ..model.modifiers import negated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from .model import Element, Instruction, Operand
+    from ..model import Element, Instruction, Operand
 
-__all__ = ["Term", "calculation", "find", "formats_named", "same_blocks", "scales", "sign"]
+__all__ = ["NotInRegisters", "Term", "calculation", "holdings", "same_blocks", "scales", "sign"]
 
 
 @lru_cache(maxsize=4096)
@@ -54,8 +52,8 @@ def _blgp_signs(operand: Operand) -> int:
     return operand.fields.get("blgp", 0) if operand.instruction.formats.get("A") == "f64" else 0
 
 
-class Elsewhere(namedtuple("Elsewhere", "name instruction")):
-    """An operand whose elements are in no register (B of wgmma)."""
+class NotInRegisters(namedtuple("NotInRegisters", "name instruction")):
+    """An operand whose elements are not held in registers (B of wgmma)."""
 
     __slots__ = ()
     name: str
@@ -65,12 +63,12 @@ class Elsewhere(namedtuple("Elsewhere", "name instruction")):
 class Term(namedtuple("Term", "operand location element sign")):
     """One factor or addend of an output calculation.
 
-    operand: which matrix; location: where it is read, None of an `Elsewhere`; element: the (row, column, block)
+    operand: which matrix; location: where it is read, None of an `NotInRegisters`; element: the (row, column, block)
     that this location holds when no modifier is set; sign: as `sign` gives it.
     """
 
     __slots__ = ()
-    operand: Operand | Elsewhere
+    operand: Operand | NotInRegisters
     location: Any  # a Location
     element: tuple[int, int, int]
     sign: str
@@ -88,10 +86,10 @@ def calculation(
     """
     if instruction.flops == 0:
         raise Error(f"{instruction.name} moves a matrix and calculates nothing")
-    operands: dict[str, Operand | Elsewhere] = {}
+    operands: dict[str, Operand | NotInRegisters] = {}
     for name in instruction.operands:
         here = name in instruction.register_operands
-        operands[name] = instruction.operand(name, wave, **fields) if here else Elsewhere(name, instruction)
+        operands[name] = instruction.operand(name, wave, **fields) if here else NotInRegisters(name, instruction)
     products = tuple(
         (_term(operands["A"], i=i, k=k, block=block), _term(operands["B"], k=k, j=j, block=block))
         for k in range(instruction.k)
@@ -119,8 +117,8 @@ def scales(
     return tuple((range(k, k + size), _term(a, i=i, k=k), _term(b, k=k, j=j)) for k in range(0, instruction.k, size))
 
 
-def _term(operand: Operand | Elsewhere, **coordinates: int) -> Term:
-    if isinstance(operand, Elsewhere):
+def _term(operand: Operand | NotInRegisters, **coordinates: int) -> Term:
+    if isinstance(operand, NotInRegisters):
         row, col = (("i", "k"), ("k", "j"), ("i", "j"))["ABC".index(operand.name)]
         return Term(operand, None, (coordinates[row], coordinates[col], coordinates["block"]), "")
     location = operand.locate(**coordinates)[0]
@@ -150,84 +148,3 @@ def holdings(operand: Operand, register: int, lane: int) -> Iterator[tuple[Eleme
     """What a register of a lane holds, with the sign under which the instruction reads it."""
     for element in operand.contents(register, lane):
         yield element, sign(operand, element.lsb)
-
-
-@arguments_checked
-def find(
-    arch: str | None = None,
-    m: int | None = None,
-    n: int | None = None,
-    k: int | None = None,
-    blocks: int | None = None,
-    a: str | None = None,
-    b: str | None = None,
-    c: str | None = None,
-    d: str | None = None,
-    sparse: bool | None = None,
-    opcode: int | None = None,
-    intrinsic: str | None = None,
-    name: str | None = None,
-) -> tuple[Instruction, ...]:
-    """Every instruction that fits all that is given, across architectures, in catalog order.
-
-    Args:
-        arch: an architecture by any of its names; all of them if left out.
-        m, n, k, blocks: the shape. a, b, c, d: formats by any of their names ("fp8" means OCP and FNUZ alike).
-        sparse: only sparse, or only dense instructions. opcode: the opcode field.
-        intrinsic: a part of the compiler builtin's or intrinsic's name. name: a part of the mnemonic.
-
-    Raises:
-        Error: an unknown architecture or format.
-
-    >>> import mmacalc
-    >>> [inst.name for inst in mmacalc.find(arch="gfx942", m=32, k=8, a="bf16")]
-    ['v_mfma_f32_32x32x8_bf16']
-    """
-    sizes = {"m": m, "n": n, "k": k, "blocks": blocks, "sparse": sparse, "opcode": opcode}
-    formats = {x: formats_named(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None}
-    pool = every_instruction() if arch is None else iter(entry(arch).instructions())
-    return tuple(
-        inst
-        for inst in pool
-        if all(value is None or getattr(inst, key) == value for key, value in sizes.items())
-        and all(inst.format_names(operand) & names for operand, names in formats.items())
-        and (name is None or any(name.lower() in known for known in (inst.name, *inst.aliases)))
-        and (intrinsic is None or _reached_by(inst, intrinsic))
-    )
-
-
-# A format that people name by its width alone is found in both its encodings.
-_EITHER = {"fp8": {"e4m3", "e4m3fnuz"}, "bf8": {"e5m2", "e5m2fnuz"}}
-
-
-def formats_named(given: str) -> set[str]:
-    """The formats that a name means: one, or for a name by width alone (fp8, bf8) both encodings.
-
-    Raises:
-        Error: no format is called that.
-
-    >>> sorted(formats_named("fp8")), formats_named("half")
-    (['e4m3', 'e4m3fnuz'], {'f16'})
-    """
-    from .formats import CHOICES, named
-
-    if given.lower() in CHOICES:
-        return {given.lower()}
-    return _EITHER.get(given.lower()) or {named(given).name}
-
-
-def _reached_by(inst: Instruction, part: str) -> bool:
-    from .compiler.builtins import names
-
-    return any(part.lower() in name for name in names(inst))
-
-
-def one(found: tuple[Instruction, ...]) -> Instruction:
-    """The only instruction of a search.
-
-    Raises:
-        Error: none or several fit.
-    """
-    if len(found) != 1:
-        raise Error(f"{len(found)} instructions fit; give more of the shape, formats or architecture")
-    return found[0]

@@ -1,0 +1,58 @@
+"""Search of the catalog: the instructions that match criteria, across architectures."""
+
+from __future__ import annotations
+
+from .catalog import entry, every_instruction
+from .checks import arguments_checked
+from .compiler import builtins
+from .formats import formats_named
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .model import Instruction
+
+__all__ = ["find"]
+
+
+@arguments_checked
+def find(
+    arch: str | None = None,
+    m: int | None = None,
+    n: int | None = None,
+    k: int | None = None,
+    blocks: int | None = None,
+    a: str | None = None,
+    b: str | None = None,
+    c: str | None = None,
+    d: str | None = None,
+    sparse: bool | None = None,
+    opcode: int | None = None,
+    intrinsic: str | None = None,
+    name: str | None = None,
+) -> tuple[Instruction, ...]:
+    """The instructions that match all criteria, across architectures, in catalog order.
+
+    Args:
+        arch: an architecture by any of its names; all of them if left out.
+        m, n, k, blocks: the shape. a, b, c, d: formats by any of their names ("fp8" means OCP and FNUZ alike).
+        sparse: only sparse, or only dense instructions. opcode: the opcode field.
+        intrinsic: a part of the compiler builtin's or intrinsic's name. name: a part of the mnemonic.
+
+    Raises:
+        Error: an unknown architecture or format.
+
+    >>> import mmacalc
+    >>> [inst.name for inst in mmacalc.find(arch="gfx942", m=32, k=8, a="bf16")]
+    ['v_mfma_f32_32x32x8_bf16']
+    """
+    sizes = {"m": m, "n": n, "k": k, "blocks": blocks, "sparse": sparse, "opcode": opcode}
+    formats = {x: formats_named(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None}
+    pool = every_instruction() if arch is None else iter(entry(arch).instructions())
+    return tuple(
+        inst
+        for inst in pool
+        if all(value is None or getattr(inst, key) == value for key, value in sizes.items())
+        and all(inst.format_names(operand) & wanted for operand, wanted in formats.items())
+        and (name is None or any(name.lower() in known for known in (inst.name, *inst.aliases)))
+        and (intrinsic is None or any(intrinsic.lower() in known for known in builtins.names(inst)))
+    )
