@@ -84,3 +84,16 @@ def test_the_lab_notes_kernels_are_right_on_every_architecture_that_has_their_bu
             z = np.full((4, 4, 4), np.nan)
             mmacalc.launch(notes.dgemm_4x4x4, 1, (4, 4, 4), w, x, y, z, arch=arch)
             assert np.array_equal(z, w @ x + y)
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx950", "gfx1100"])
+def test_macro_tiles_through_two_lds_buffers_give_the_product(arch):
+    """rocWMMA's perf_hgemm: of two workgroups, each of whose waves load a part for all."""
+    sample = example("perf_hgemm")
+    a, b, c, d, report = sample.gemm_test(256, 128, 64, 0.5, 2.0, arch)
+    exact = 0.5 * (a.astype(np.float64) @ b.astype(np.float64)) + 2 * c.astype(np.float64)
+    assert np.abs(d - exact).max() <= 2.0**-10 * np.abs(exact).max()  # one rounding to f16, but for the f32 sums
+    assert report.workgroups == 2
+    assert not report.warnings
+    assert report.flops == 2 * 256 * 128 * 64
+    assert report.traffic.loaded == 2 * (2 * (128 * 64 + 64 * 128) + 128 * 256)

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -68,9 +69,10 @@ def test_every_fragment_of_the_support_table_can_be_made_and_no_other(arch):
             else:
                 with pytest.raises(mmacalc.Error, match="Unsupported"):
                     rocwmma.fragment(context, size, size, block_k, TYPES[kind])
-        for m, n in ((16, 32), (32, 16)):
+        for context, m, n in (("matrix_a", 16, 32), ("matrix_b", 32, 16), ("accumulator", 32, 16), ("matrix_a", 48, 16),
+                              ("matrix_a", 512, 16)):  # fmt: skip
             with pytest.raises(mmacalc.Error, match=f"Unsupported block size {m} x {n}; f16 has 16 x 16"):
-                rocwmma.fragment(rocwmma.matrix_a, m, n, 32, "f16")
+                rocwmma.fragment(context, m, n, 32, "f16")
 
     one_wave(arch, every_fragment)
 
@@ -149,6 +151,8 @@ def test_every_row_block_size_and_layout_multiplies_small_integers_exactly(arch)
             assert sum(report.instructions.values()) == block_k // row.minimal_k
             expected = a.astype(np.float64) @ b.astype(np.float64) + c.astype(np.float64)
             found = loaded(memories[3], (size, size), layouts[3], lds[3], 9).astype(np.float64)
+            if record.name == "rdna3":  # which adds a product of the other sign one unit in the last place too low
+                found = np.rint(found)
             assert np.array_equal(found, expected), (arch, row, block_k, layouts)
             outside = stored(0 * c, layouts[3], lds[3], 9) == np.array(99).astype(types[1])
             assert (memories[3][outside] == np.array(99).astype(types[1])).all()
@@ -249,6 +253,112 @@ def test_every_element_of_a_block_is_in_one_place_and_accumulators_lie_as_d_does
                 table = inst.operand("D").table()
                 elements = row.block_m**2 // rocwmma.wave_size(arch)
                 assert np.array_equal(places, table["lane"] * elements + table["item"])
+
+
+# --- what kernels compute addresses with, and transforms ---------------------------------------------------------
+
+
+def test_mapping_util_gives_each_wave_a_block_and_its_address():
+    mapping = rocwmma.MappingUtil(16, 32, rocwmma.float16_t, COL)
+    seen = {}
+
+    def kernel(wave, a):
+        x, y = 2 * wave.blockIdx.x + wave.index % 2, 3 * wave.blockIdx.y + wave.index // 2
+        assert mapping.waveCoord() == (wave.index % 2, wave.index // 2)
+        assert mapping.workgroupDim() == (2, 3)
+        assert mapping.blockCoord() == (x, y)
+        assert mapping.matrixCoord() == mapping.matrixCoord(rocwmma.make_coord2d(x, y)) == (16 * x, 32 * y)
+        assert (mapping.blockCoordM(9), mapping.blockCoordN(9)) == ((9, y), (x, 9))
+        assert (mapping.matrixCoordM(9), mapping.matrixCoordN(9)) == ((9, 32 * y), (16 * x, 9))
+        assert mapping.dataOffset(rocwmma.make_coord2d(3, 5), 100) == 503
+        assert mapping.dataCoord(a, rocwmma.make_coord2d(3, 5), 100).offset == 503
+        assert mapping.laneId().tolist() == list(range(wave.size))
+        seen[x, y] = mapping.dataCoord(a, 100).offset
+        with pytest.raises(mmacalc.Error, match="dataCoord takes"):
+            mapping.dataCoord(a)
+
+    mmacalc.launch(kernel, (2, 2), (64, 3), np.zeros(1, np.float16), arch="gfx1100")
+    assert seen == {(x, y): 3200 * y + 16 * x for x in range(4) for y in range(6)}
+    with pytest.raises(mmacalc.Error, match="is for kernels"):
+        mapping.matrixCoord()
+    with pytest.raises(mmacalc.Error, match="the layout is 'rows'; it is row_major or col_major"):
+        rocwmma.MappingUtil(16, 16, "f16", "rows")
+
+
+def test_coordinates_are_added_and_multiplied_element_by_element():
+    one, two = rocwmma.make_coord2d(3, 4), rocwmma.make_coord2d(10, 20)
+    assert (one + two, two - one, one * two, one * 2) == ((13, 24), (7, 16), (30, 80), (6, 8))
+    assert (rocwmma.get(0, one), rocwmma.get(1, one)) == (3, 4)
+    row, column = (rocwmma.GetDataLayout_t(rocwmma.fragment_type("matrix_a", 16, 16, 16, "f16", x)) for x in (ROW, COL))
+    assert (row.fromMatrixCoord(one, 100), column.fromMatrixCoord(one, 100)) == (304, 403)
+    assert (row.leadingDim(two), column.leadingDim(two)) == (20, 10)
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx1100"])
+def test_a_transposed_fragment_is_the_block_of_the_transposed_matrix_and_lies_alike_in_memory(arch):
+    rng = np.random.default_rng(1)
+
+    def kernel(wave, a, same, turned):
+        tile = rocwmma.fragment_type(rocwmma.matrix_a, 128, 16, 32, "f16", COL)  # a macro tile: 128 x 32
+        frag = tile()
+        rocwmma.load_matrix_sync(frag, a, 128)
+        other = rocwmma.applyTranspose(frag)
+        assert repr(other) == "fragment<matrix_b, 16, 128, 32, float16_t, row_major>"
+        assert rocwmma.GetIOShape_t(other) == (32, 128, 128, 32)
+        assert rocwmma.GetDataType_t(other) == rocwmma.float16_t
+        assert rocwmma.ApplyTranspose_t(tile)[:4] == (rocwmma.matrix_b, 16, 128, 32)
+        rocwmma.store_matrix_sync(same, other, 128)
+        other = rocwmma.applyDataLayout(COL, other, 4)
+        rocwmma.store_matrix_sync(turned, other, 32)
+        assert repr(rocwmma.applyTranspose(other)) == "fragment<matrix_a, 128, 16, 32, float16_t, row_major>"
+        rocwmma.fill_fragment(other, 0)  # a copy: frag keeps its elements
+        rocwmma.store_matrix_sync(same, frag, 128)
+
+    a = rng.normal(size=(32, 128)).astype(np.float16)  # column-major 128 x 32
+    same, turned = np.zeros_like(a), np.zeros((128, 32), np.float16)
+    mmacalc.launch(kernel, 1, rocwmma.wave_size(arch), a, same, turned, arch=arch)
+    assert np.array_equal(same, a)
+    assert np.array_equal(turned, a.T)
+
+
+def test_what_no_transform_takes_is_refused():
+    acc = rocwmma.fragment_type(rocwmma.accumulator, 16, 16, 16, "f32")
+    for call, message in (
+        (lambda: rocwmma.ApplyTranspose_t(acc), "not for accumulators"),
+        (lambda: rocwmma.GetDataLayout_t(acc), "the fragment has no layout"),
+        (lambda: rocwmma.ApplyDataLayout_t(acc, "rows"), "it is row_major or col_major"),
+        (lambda: rocwmma.GetIOShape_t("x"), "a str is passed where a fragment or a fragment type belongs"),
+    ):
+        with pytest.raises(mmacalc.Error, match=message):
+            call()
+    assert rocwmma.GetIOShape_t(acc) == (16, 16, 16, 16)
+
+    def macro_tile_multiplied():
+        a = rocwmma.fragment(rocwmma.matrix_a, 64, 16, 16, "f16", ROW)
+        b, c = (rocwmma.fragment(x, 16, 16, 16, t, ROW) for x, t in ((CONTEXTS[1], "f16"), (CONTEXTS[2], "f32")))
+        rocwmma.mma_sync(c, a, b, c)
+
+    with pytest.raises(mmacalc.Error, match="mma_sync: the blocks differ"):
+        one_wave("gfx942", macro_tile_multiplied)
+
+
+def test_the_fnuz_types_are_those_of_gfx942_only():
+    def make():
+        frag = rocwmma.fragment(rocwmma.matrix_a, 16, 16, 32, rocwmma.float8_fnuz_t, ROW)
+        assert frag.dtype.name == "float8_e4m3fnuz"
+        assert rocwmma.fragment(rocwmma.matrix_a, 16, 16, 32, "bfloat8_fnuz_t", ROW).dtype.name == "float8_e5m2fnuz"
+
+    one_wave("gfx942", make)
+    for kind in ("float8_fnuz_t", rocwmma.float8_fnuz_t, ml_dtypes.float8_e4m3fnuz):
+        with pytest.raises(mmacalc.Error, match=r"is not a data type (of CDNA4|here)"):
+            one_wave("gfx950", lambda kind=kind: rocwmma.fragment(rocwmma.matrix_a, 16, 16, 32, kind, ROW))
+
+
+def test_the_wave_sizes_are_constants():
+    sizes = []
+    mmacalc.launch(lambda wave: sizes.append(rocwmma.Constants.AMDGCN_WAVE_SIZE), 1, 32, arch="gfx1200")
+    assert (sizes, rocwmma.Constants.AMDGCN_WAVE_SIZE) == ([32], 64)
+    assert (rocwmma.Constants.AMDGCN_WAVE_SIZE_32, rocwmma.Constants.AMDGCN_WAVE_SIZE_64) == (32, 64)
 
 
 # --- cooperation ------------------------------------------------------------------------------------------------

@@ -18,8 +18,9 @@ The names are rocWMMA's; template arguments come first in the parentheses. One w
 >>> bool((d == 1).all()), dict(report.instructions)
 (True, {'v_mfma_f32_16x16x16_f16': 1})
 
-`support` has the table of what is supported; `geometry` says which element is where. Outside a launch,
-AMDGCN_WAVE_SIZE is that of the default architecture, gfx942; inside, that of the wave (`wave_size(arch)` tells it on
+`supported(arch)` is the table of what is supported, that of rocWMMA 1.6, whose order of k the results follow. A C++
+type, `using F = fragment<...>`, is `F = rocwmma.fragment_type(...)`, and `F frag` is `frag = F()`. Outside a launch,
+AMDGCN_WAVE_SIZE is that of the default architecture, gfx942; inside, that of the wave (`wave_size(arch)` gives it on
 the host).
 """
 
@@ -28,6 +29,7 @@ from __future__ import annotations
 from .catalog import architecture as _architecture
 from .kernels.launching import DEFAULT_ARCHITECTURE as _DEFAULT
 from .kernels.rocwmma.fragments import Fragment
+from .kernels.rocwmma.mapping import Coord2d, DataLayout, MappingUtil, get, make_coord2d
 from .kernels.rocwmma.operations import (
     fill_fragment,
     fragment,
@@ -39,11 +41,25 @@ from .kernels.rocwmma.operations import (
     synchronize_workgroup,
 )
 from .kernels.rocwmma.support import supported
+from .kernels.rocwmma.transforms import (
+    ApplyDataLayout_t,
+    ApplyTranspose_t,
+    FragmentType,
+    GetDataLayout_t,
+    GetDataType_t,
+    GetIOShape_t,
+    IOShape,
+    applyDataLayout,
+    applyTranspose,
+    fragment_type,
+)
 from .kernels.rocwmma.types import (
     accumulator,
+    bfloat8_fnuz_t,
     bfloat8_t,
     bfloat16_t,
     col_major,
+    float8_fnuz_t,
     float8_t,
     float16_t,
     float32_t,
@@ -62,23 +78,41 @@ from .kernels.waves import running_wave as _running_wave
 
 __all__ = [
     "AMDGCN_WAVE_SIZE",
+    "ApplyDataLayout_t",
+    "ApplyTranspose_t",
+    "Constants",
+    "Coord2d",
+    "DataLayout",
     "Fragment",
+    "FragmentType",
+    "GetDataLayout_t",
+    "GetDataType_t",
+    "GetIOShape_t",
+    "IOShape",
+    "MappingUtil",
     "accumulator",
-    "bfloat8_t",
+    "applyDataLayout",
+    "applyTranspose",
     "bfloat16_t",
+    "bfloat8_fnuz_t",
+    "bfloat8_t",
     "ceilDiv",
     "col_major",
     "fill_fragment",
-    "float8_t",
     "float16_t",
     "float32_t",
     "float64_t",
+    "float8_fnuz_t",
+    "float8_t",
     "fragment",
+    "fragment_type",
+    "get",
     "hfloat16_t",
-    "int8_t",
     "int32_t",
+    "int8_t",
     "load_matrix_coop_sync",
     "load_matrix_sync",
+    "make_coord2d",
     "matrix_a",
     "matrix_b",
     "mem_col_major",
@@ -96,6 +130,26 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     AMDGCN_WAVE_SIZE: int
+
+
+class _Constants:
+    """`rocwmma::Constants`: the wave sizes."""
+
+    AMDGCN_WAVE_SIZE_32 = 32
+    AMDGCN_WAVE_SIZE_64 = 64
+
+    @property
+    def AMDGCN_WAVE_SIZE(self) -> int:
+        """The wave size of the calling wave, or of the default architecture."""
+        return _wave_size_here()
+
+
+Constants = _Constants()
+
+
+def _wave_size_here() -> int:
+    wave = _running_wave()
+    return wave.size if wave is not None else wave_size(_DEFAULT)
 
 
 def wave_size(arch: str) -> int:
@@ -118,6 +172,5 @@ def ceilDiv(dividend: int, divisor: int) -> int:
 
 def __getattr__(name: str) -> int:
     if name == "AMDGCN_WAVE_SIZE":
-        wave = _running_wave()
-        return wave.size if wave is not None else wave_size(_DEFAULT)
+        return _wave_size_here()
     raise AttributeError(f"module 'mmacalc.rocwmma' has no attribute '{name}'")

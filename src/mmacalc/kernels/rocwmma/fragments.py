@@ -196,7 +196,11 @@ class Fragment:
 
     def copy(self) -> Fragment:
         """Another fragment with the same elements, as `y = x` makes it in C++; `copy.copy` and `copy.deepcopy` too."""
-        other = Fragment(self.wave, self.context, self.blocks, self.type, self.layout)
+        return self.relabelled(self.context, self.blocks, self.layout)
+
+    def relabelled(self, context: str, blocks: Blocks, layout: str | None) -> Fragment:
+        """A copy that stands for a block of another matrix: the same elements in the same lanes."""
+        other = Fragment(self.wave, context, blocks, self.type, layout)
         other.data, other.product, other.cooperative = self.data.copy(), self.product, self.cooperative
         other.filled = None if self.filled is None else self.filled.copy()
         return other

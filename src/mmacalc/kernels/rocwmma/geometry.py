@@ -2,12 +2,14 @@
 
 Fragments are laid out as instructions are, in the notation of `mmacalc.layout`:
 
-    matrix_a      i (c g e) -> lane (g i), item (c e)
-    matrix_b      (c g e) j -> lane (g j), item (c e)
+    matrix_a      (v i) (c g e) -> lane (g i), item (v c e)
+    matrix_b      (c g e) (v j) -> lane (g j), item (v c e)
     accumulator   (v m h) j -> lane (m j), item (v h)
 
-e is the widest vector load, 16 bytes or all that a lane has (rocWMMA 1.6, MaxVectorWidth); the digits of an accumulator
-are those of D of the architecture's instructions. The instructions take a lane's elements in their order, so the k
+e is the widest vector load, 16 bytes or all that a lane has (rocWMMA 1.6, MaxVectorWidth). v is 1 but for macro tiles,
+which have more rows (columns) than the wave has lanes; only loads and stores take those, so that where their elements
+are cannot be observed, and is not rocWMMA's. The digits of an accumulator are those of D of the architecture's
+instructions. The instructions take a lane's elements in their order, so the k
 that one instruction adds up are not always neighbours: of f16 16x16 blocks with BlockK = 32 on gfx942, the first of two
 instructions takes k = 0..3, 8..11, 16..19 and 24..27. Since A and B agree, the product is right; since sums are
 rounded, it matters for the bits.
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["MemoryShape", "coordinates", "fragment_layout", "memory_shape", "multiplier", "operand_places"]
 
 VECTOR_BYTES = 16
-MATRIX_A = "i (c g e) -> lane (g i), item (c e)"
-MATRIX_B = "(c g e) j -> lane (g j), item (c e)"
+MATRIX_A = "(v i) (c g e) -> lane (g i), item (v c e)"
+MATRIX_B = "(c g e) (v j) -> lane (g j), item (v c e)"
 ACCUMULATOR = "(v m h) j -> lane (m j), item (v h)"
 
 
@@ -58,13 +60,14 @@ def fragment_layout(architecture: Architecture, context: str, blocks: Blocks, it
     block_m, block_n, block_k = blocks
     if context == "accumulator":
         return Layout(ACCUMULATOR, ("i", "j"), _result_sizes(architecture, block_m, itemsize))
-    rows = block_m if context == "matrix_a" else block_n
-    groups = architecture.waves[0] // rows
+    rows, lanes = block_m if context == "matrix_a" else block_n, architecture.waves[0]
+    in_lanes = min(rows, lanes)
+    groups = lanes // in_lanes
     vector = min(VECTOR_BYTES // itemsize, block_k // groups)
-    sizes = {"g": groups, "e": vector, "c": block_k // (groups * vector)}
+    sizes = {"v": rows // in_lanes, "g": groups, "e": vector, "c": block_k // (groups * vector)}
     if context == "matrix_a":
-        return Layout(MATRIX_A, ("i", "k"), {"i": rows, **sizes})
-    return Layout(MATRIX_B, ("k", "j"), {"j": rows, **sizes})
+        return Layout(MATRIX_A, ("i", "k"), {"i": in_lanes, **sizes})
+    return Layout(MATRIX_B, ("k", "j"), {"j": in_lanes, **sizes})
 
 
 def _result_sizes(architecture: Architecture, block: int, itemsize: int) -> dict[str, int]:

@@ -49,6 +49,8 @@ def fragment(context: str, BlockM: int, BlockN: int, BlockK: int, type: Any, lay
 
     Args:
         context: matrix_a (BlockM x BlockK), matrix_b (BlockK x BlockN) or accumulator (BlockM x BlockN).
+        BlockM, BlockN, BlockK: 16 or 32 for M and N; of a macro tile, M of matrix_a or N of matrix_b is several times
+            that. Macro tiles are loaded and stored, usually cooperatively, and not multiplied.
         type: a data type of `mmacalc.rocwmma` such as float16_t, its name, or a NumPy type.
         layout: row_major or col_major; None for an accumulator whose layout is given when it is loaded.
 

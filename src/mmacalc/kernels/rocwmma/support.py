@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Row", "can_multiply", "check_fragment", "check_multiply", "check_target", "minimal_k", "supported"]
 
 BLOCKS = (16, 32)
+MACRO_TILE = 256
+"""The most rows of a macro tile of matrix_a, and columns of one of matrix_b (rocWMMA 1.6's register transforms)."""
 SELECTABLE = {"i8": "iu8"}
 """Formats that an instruction can have instead of an input type's: its fields choose the sign."""
 ACCUMULATED_IN = {"f16": "f32", "bf16": "f32"}
@@ -115,13 +117,23 @@ def check_fragment(architecture: Architecture, context: str, blocks: tuple[int, 
         role = "an accumulator" if context == "accumulator" else "an input"
         known = dict.fromkeys(t for row in _rows(architecture) for t in _types(row, context))
         raise Error(f"{name}: Unsupported data type; {role} is one of {', '.join(known)} there")
-    fitting = [row for row in rows if (row.block_m, row.block_n) == (block_m, block_n)]
+    fitting = [row for row in rows if _takes(row, context, block_m, block_n)]
     if not fitting:
         sizes = dict.fromkeys(f"{row.block_m} x {row.block_n}" for row in rows)
         raise Error(f"{name}: Unsupported block size {block_m} x {block_n}; {kind.name} has {' and '.join(sizes)}")
     if not any(_legal(row, block_k) for row in fitting):
         least = _minimal_text(fitting, kind.name if context != "accumulator" else None)
         raise Error(f"{name}: Unsupported BlockK {block_k}; {block_m} x {block_n} blocks take {least}")
+
+
+def _takes(row: Row, context: str, block_m: int, block_n: int) -> bool:
+    """Whether a fragment is a block of a row of the table, or a macro tile: several such blocks of matrix_a one below
+    the other, or of matrix_b side by side, for loads and stores."""
+    if context == "matrix_b":
+        block_m, block_n = block_n, block_m
+    if context == "accumulator" or block_m <= row.block_m:
+        return block_m == block_n == row.block_m
+    return block_n == row.block_n and block_m <= MACRO_TILE and block_m & (block_m - 1) == 0
 
 
 def check_multiply(architecture: Architecture, blocks: tuple[int, int, int], kind: DataType, compute: DataType) -> None:

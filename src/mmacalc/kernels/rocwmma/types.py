@@ -53,15 +53,20 @@ class DataType(namedtuple("DataType", "name cpp")):
 
 int8_t = DataType("i8", "int8_t")
 int32_t = DataType("i32", "int32_t")
+# float8_t and bfloat8_t are the architecture's own 8-bit floats. (In rocWMMA 1.6 they are the OCP formats, which gfx942
+# cannot multiply; the FNUZ formats have names of their own.)
 float8_t = DataType("fp8", "float8_t")
 bfloat8_t = DataType("bf8", "bfloat8_t")
 float16_t = DataType("f16", "float16_t")
 hfloat16_t = DataType("half", "hfloat16_t")
 bfloat16_t = DataType("bf16", "bfloat16_t")
 float32_t = DataType("f32", "float32_t")
+float8_fnuz_t = DataType("fp8", "float8_fnuz_t")
+bfloat8_fnuz_t = DataType("bf8", "bfloat8_fnuz_t")
 xfloat32_t = DataType("xf32", "xfloat32_t")
 float64_t = DataType("f64", "float64_t")
 
+FNUZ = {kind.cpp: kind for kind in (float8_fnuz_t, bfloat8_fnuz_t)}
 TYPES = {
     kind.name: kind
     for kind in (
@@ -111,13 +116,19 @@ def data_type(given: Any, architecture: Architecture) -> DataType:
     (hfloat16_t, float32_t)
     """
     if isinstance(given, DataType):
-        return given
+        return _checked(given, architecture)
     try:
         name = given if isinstance(given, str) else np.dtype(given).name
     except TypeError:
         name = str(given)
-    found = _by_name(name)
+    found = FNUZ.get(name) or _by_name(name)
     if found is None or (name.lower().startswith("float8_e") and name.lower() != dtype_of(found, architecture).name):
         known = ", ".join(kind.cpp for kind in TYPES.values())
         raise Error(f"'{name}' is not a data type here.{did_you_mean(name, TYPES)} Known: {known}")
-    return found
+    return _checked(found, architecture)
+
+
+def _checked(kind: DataType, architecture: Architecture) -> DataType:
+    if kind.cpp in FNUZ and format_of(kind.name, architecture).specials != "fnuz":
+        raise Error(f"{kind.cpp} is not a data type of {architecture.title}, whose 8-bit floats are the OCP formats")
+    return kind
