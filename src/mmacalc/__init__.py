@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .hazards.recognizer import wait_states as wait_states
     from .kernels import launch as launch
     from .layout import Layout as Layout
+    from .memory_access.answer import memory as memory
     from .model import Architecture as Architecture
     from .model import Element as Element
     from .model import Instruction as Instruction
@@ -43,7 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Architecture", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport", "Location", "Operand",
     "Product", "WaitStates", "architecture", "architectures", "assemble", "disassemble", "estimate", "find",
-    "instruction", "instructions", "launch", "lint", "wait_states",
+    "instruction", "instructions", "launch", "lint", "memory", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
@@ -53,11 +54,11 @@ _HOMES = {
     "WaitStates": "hazards.recognizer", "architecture": "catalog", "architectures": "catalog",
     "assemble": "asm.assembler", "disassemble": "asm.disassembler", "estimate": "cost", "find": "search",
     "instruction": "catalog", "instructions": "catalog", "launch": "kernels", "lint": "hazards.lint",
-    "wait_states": "hazards.recognizer",
+    "memory": "memory_access.answer", "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (
     "answers", "arithmetic", "asm", "catalog", "cli", "cost", "diagnosis", "drawing", "emulator", "errors",
-    "families", "formats", "hazards", "intrinsics", "kernels", "layout", "loads", "model", "render", "rocwmma",
+    "families", "formats", "hazards", "intrinsics", "kernels", "layout", "loads", "memory_access", "model", "render", "rocwmma",
     "search",
 )  # fmt: skip
 

@@ -18,6 +18,16 @@ ARCHITECTURES = (
         "register_alignment": 4,
         "accumulators": "required",
         "unit": "CU",
+        # Which lanes LDS serves together: (access, bytes, banks, lanes, how sure, source). As CDNA3, by analogy.
+        "lds_phases": (
+            ("read", 4, 32, "0-31", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds"),
+            ("read", 8, 32, "0-15", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds"),
+            ("read", 16, 32, "0-3 20-23, 4-7 16-19, 8-11 28-31, 12-15 24-27", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds; triton PR 11365"),
+            ("write", 4, 32, "0-31", "unconfirmed", ""),
+            ("write", 8, 32, "0-15", "unconfirmed", ""),
+            ("write", 16, 32, "0-7", "one source", "amd-shark-ai, AMDGPU kernel optimization guide; Composable Kernel docs, LDS bank conflicts"),
+        ),
+        "assumed": ("lds_phases",),
         "lds_bytes": 65536,
         "rocwmma": ("gfx908",),
         # Compute units and peak engine clock in GHz: AMD's data sheet.

@@ -21,6 +21,15 @@ ARCHITECTURES = (
         "register_alignment": 8,
         "accumulators": "allowed",
         "unit": "CU",
+        # Which lanes LDS serves together: (access, bytes, banks, lanes, how sure, source). Measured on gfx942.
+        "lds_phases": (
+            ("read", 4, 32, "0-31", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds"),
+            ("read", 8, 32, "0-15", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds"),
+            ("read", 16, 32, "0-3 20-23, 4-7 16-19, 8-11 28-31, 12-15 24-27", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds; triton PR 11365"),
+            ("write", 4, 32, "0-31", "unconfirmed", ""),
+            ("write", 8, 32, "0-15", "unconfirmed", ""),
+            ("write", 16, 32, "0-7", "one source", "amd-shark-ai, AMDGPU kernel optimization guide; Composable Kernel docs, LDS bank conflicts"),
+        ),
         "lds_bytes": 65536,
         "rocwmma": ("gfx942",),
         # Compute units and peak engine clock in GHz: AMD's data sheets; of the MI308X the units are in IREE's table of

@@ -27,6 +27,16 @@ ARCHITECTURES = (
         "register_alignment": 8,
         "accumulators": "allowed",
         "unit": "CU",
+        # Which lanes LDS serves together: (access, bytes, banks, lanes, how sure, source). Measured on gfx950: reads have 64 banks, writes and b96 32.
+        "lds_phases": (
+            ("read", 4, 64, "0-63", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds"),
+            ("read", 8, 64, "0-31", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds; HipKittens f09e9685, analysis/paper_experiments/phases"),
+            ("read", 12, 32, "0-3 20-23, 4-7 16-19, 8-11 28-31, 12-15 24-27", "hardware-verified", "HipKittens f09e9685, analysis/paper_experiments/phases"),
+            ("read", 16, 64, "0-3 12-15 20-27, 4-11 16-19 28-31", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds; HipKittens f09e9685, analysis/paper_experiments/phases; triton PR 11365"),
+            ("write", 4, 32, "0-31", "unconfirmed", ""),
+            ("write", 8, 32, "0-15", "hardware-verified", "HipKittens f09e9685, analysis/paper_experiments/phases"),
+            ("write", 16, 32, "0-7", "one source", "Composable Kernel docs, LDS bank conflicts"),
+        ),
         "lds_bytes": 163840,
         "rocwmma": ("gfx950",),
         # Compute units and peak engine clock in GHz: AMD's data sheets; of the MI350P the units are in the ROCm

@@ -31,6 +31,11 @@ COMMON = {
     "register_alignment": 8,
     "accumulators": "none",
     "unit": "CU",
+    # Which lanes LDS serves together: (access, bytes, banks, lanes, how sure, source). One public note, fitted to AMD's simulator: two ports in a bank.
+    "lds_phases": (
+        ("read", 4, 64, "0-31", "unconfirmed", "lds_bank_conflict_analyzer, a public note", {"ports": 2}),
+        ("write", 4, 64, "0-31", "unconfirmed", "", {"ports": 2}),
+    ),
     "lds_bytes": 327680,
     "unconfirmed": ("cycles", "valu_cycles"),
     "format_fields": {

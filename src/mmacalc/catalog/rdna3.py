@@ -21,6 +21,15 @@ ARCHITECTURES = (
         "register_alignment": 4,
         "accumulators": "none",
         "unit": "WGP",
+        # Which lanes LDS serves together: (access, bytes, banks, lanes, how sure, source). Measured on a W7900.
+        "lds_phases": (
+            ("read", 4, 32, "0-31", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds (W7900)"),
+            ("read", 8, 32, "0-15", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds (W7900)"),
+            ("read", 16, 32, "0-3 20-23, 4-7 16-19, 8-11 28-31, 12-15 24-27", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds (W7900)"),
+            ("write", 4, 32, "0-31", "unconfirmed", ""),
+            ("write", 8, 32, "0-15", "unconfirmed", ""),
+            ("write", 16, 32, "0-7", "unconfirmed", ""),
+        ),
         "lds_bytes": 65536,
         "rocwmma": ("gfx1100", "gfx1101", "gfx1102"),
         # Compute units (two in a WGP) and boost clock in GHz: AMD's product pages, whose FP16 peaks (122.8 TFLOPS of the

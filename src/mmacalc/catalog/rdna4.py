@@ -19,6 +19,15 @@ ARCHITECTURES = (
         "register_alignment": 4,
         "accumulators": "none",
         "unit": "WGP",
+        # Which lanes LDS serves together: (access, bytes, banks, lanes, how sure, source). Measured on an RX 9070 XT.
+        "lds_phases": (
+            ("read", 4, 32, "0-31", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds (RX 9070 XT)"),
+            ("read", 8, 32, "0-15", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds (RX 9070 XT)"),
+            ("read", 16, 32, "0-7", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds (RX 9070 XT)"),
+            ("write", 4, 32, "0-31", "unconfirmed", ""),
+            ("write", 8, 32, "0-15", "unconfirmed", ""),
+            ("write", 16, 32, "0-7", "unconfirmed", ""),
+        ),
         "lds_bytes": 65536,
         "rocwmma": ("gfx1200", "gfx1201"),
         # Compute units (two in a WGP) and boost clock in GHz: AMD's product pages, whose FP16 peaks (195 TFLOPS of the

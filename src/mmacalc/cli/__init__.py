@@ -44,6 +44,7 @@ SUBCOMMANDS = {
     "intrinsic": "show the clang builtin and the LLVM intrinsic of an instruction",
     "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",
     "lint": "find where a listing touches a matrix instruction's registers too early",
+    "memory": "how an operand is loaded: access width, cache lines, LDS bank conflicts, padding and swizzles",
     "numerics": "explain how an instruction rounds, with an input on which it shows",
     "run": "run one instruction on the emulator, to the bit, and compare with a kernel's result",
     "waits": "how many wait states one instruction needs after another, and by which rule",

@@ -59,6 +59,7 @@ class Family(Record):
         ptx: whether its instructions are PTX instructions, which have qualifiers and no opcode.
         blocks: whether its instructions can multiply several blocks, so that every element names its block.
         accvgprs: whether C and D can be in accumulation registers (AccVGPRs).
+        mnemonics: how its loads and stores are called: a key of `mmacalc.memory_access.names.NAMES`.
         opcode_bits: the width of the opcode field; 0 where the instructions have none.
     """
 
@@ -68,6 +69,7 @@ class Family(Record):
     blocks: bool = False
     accvgprs: bool = False
     opcode_bits: int = 0
+    mnemonics: str = ""
 
     def operands(self, instruction: Instruction) -> tuple[str, ...]:
         """The names of an instruction's operands, in the order in which they are listed."""

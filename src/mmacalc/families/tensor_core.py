@@ -183,4 +183,4 @@ def _moved(instruction: Instruction, operand: str) -> Placement:
 
 
 FEATURES = ("sparse", "ordered", "scale", "satfinite", "wgmma", "wmma", "move", "trans")
-TENSOR_CORE = _TensorCore("tensor-core", FEATURES, ptx=True)
+TENSOR_CORE = _TensorCore("tensor-core", FEATURES, ptx=True, mnemonics="ptx")

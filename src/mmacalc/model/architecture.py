@@ -12,6 +12,7 @@ from ..records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from ..families.base import Family
 
@@ -65,6 +66,8 @@ class Architecture(Record):
         vector_flops: operations per clock and unit of the vector unit, by format.
         assumed, unconfirmed: parts of every instruction that follow by analogy, or that no second source confirms.
         lds_bytes: how many bytes of LDS a workgroup can have.
+        lds_phases: which lanes LDS (shared memory) serves together: (access, bytes, banks, lanes, provenance,
+            source[, {more}]), see `mmacalc.memory_access.banks.Rule`.
         rocwmma: the compiler targets that rocWMMA 1.6 supports.
         layouts_on_hardware: the formats of A whose layouts tests on silicon confirm, by kind: dense, sparse, scale.
         notes: remarks about instructions that have a feature or format.
@@ -95,6 +98,7 @@ class Architecture(Record):
     unconfirmed: tuple[str, ...] = ()
     notes: Mapping[str, str] = {}
     lds_bytes: int = 0
+    lds_phases: tuple[tuple[Any, ...], ...] = ()
     rocwmma: tuple[str, ...] = ()
     layouts_on_hardware: Mapping[str, tuple[str, ...]] = {}
     ptx: str = ""

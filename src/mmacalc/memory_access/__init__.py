@@ -1,0 +1,1 @@
+"""How an operand is loaded from memory or stored to it: accesses, cache lines, LDS banks, and their repair."""

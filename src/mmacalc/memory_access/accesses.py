@@ -1,0 +1,167 @@
+"""The loads (stores) of an operand: how wide, how many, which lines and banks.
+
+Every lane moves its elements in register order. The longest run that is contiguous both in the registers and in
+memory, for every lane, bounds the access: the largest power of two up to 16 bytes that divides the run and every
+address.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from math import gcd
+
+from ..errors import Error
+from .banks import BankAccess, bank_access, conflict_free, rule
+from .swizzles import RowSwizzle, Swizzle
+from .units import Tile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .banks import Phase, Rule
+
+__all__ = ["Accesses", "LdsCost", "Placing", "accesses", "fills", "lds_cost", "reads_without_conflict"]
+
+WIDEST = 16  # bytes of one lane's access
+
+
+class Placing(namedtuple("Placing", "pad swizzle", defaults=(0, Swizzle(0, 4, 3)))):
+    """How rows lie in LDS: bytes of padding behind each row, and a swizzle."""
+
+    __slots__ = ()
+    pad: int
+    swizzle: Swizzle | RowSwizzle
+
+
+class Accesses(namedtuple("Accesses", "run_bytes access_bytes addresses")):
+    """The accesses that move an operand.
+
+    run_bytes: the contiguous bytes of a lane; access_bytes: of one access of a lane.
+    addresses: for each access of the wave, (row, byte in the row) of each lane; None where a lane has nothing left.
+    """
+
+    __slots__ = ()
+    run_bytes: int
+    access_bytes: int
+    addresses: tuple[tuple[tuple[int, int] | None, ...], ...]
+
+    def linear(self, tile: Tile, placing: Placing) -> list[list[int | None]]:
+        """The byte address of each lane in each access."""
+        swizzle, stride, bits = placing.swizzle, tile.row_bytes + placing.pad, tile.operand.placement.bits
+        if not placing.pad and swizzle == Swizzle(0, 4, 3):
+            return [[None if at is None else at[0] * stride + at[1] for at in lanes] for lanes in self.addresses]
+        return [
+            [None if at is None else swizzle.address(at[0] * stride + swizzle.in_row(*at, bits)) for at in lanes]
+            for lanes in self.addresses
+        ]
+
+
+    @property
+    def bytes_used(self) -> int:
+        """The distinct bytes that the accesses move, counted for each access."""
+        return sum(len(set(lanes) - {None}) for lanes in self.addresses) * self.access_bytes
+
+    def lines(self, tile: Tile, size: int) -> int:
+        """The distinct lines of `size` bytes that the accesses touch in memory without padding, for each access."""
+        touched = [{address // size for address in lanes if address is not None} for lanes in self.linear(tile, Placing())]
+        return sum(map(len, touched))
+
+
+class LdsCost(namedtuple("LdsCost", "cycles ideal conflicts phases worst rule")):
+    """What all accesses cost in LDS: cycles, ideal, conflicts; phases of one access; the worst phase; the rule."""
+
+    __slots__ = ()
+    cycles: int
+    ideal: int
+    conflicts: int
+    phases: int
+    worst: Phase
+    rule: Rule
+
+
+def accesses(tile: Tile) -> Accesses:
+    """The widest accesses that move an operand.
+
+    Raises:
+        Error: elements narrower than a byte that do not lie side by side in memory.
+    """
+    run = _run(tile)
+    run_bits = run * tile.unit_bits
+    if run_bits % 8:
+        raise Error(_not_addressable(tile))
+    starts = [units[first] for units in tile.lanes for first in range(0, len(units), run)]
+    if any(bit % 8 for _, _, bit in starts):
+        raise Error(_not_addressable(tile))
+    shared = gcd(WIDEST, run_bits // 8, tile.row_bytes, *[bit // 8 for _, _, bit in starts])
+    width = shared & -shared
+    per_run = run_bits // 8 // width
+    runs = max([len(units) for units in tile.lanes]) // run
+    table: list[tuple[tuple[int, int] | None, ...]] = []
+    for number in range(runs * per_run):
+        which, part = divmod(number, per_run)
+        lanes = [units[which * run : which * run + 1] for units in tile.lanes]
+        table.append(tuple([(at[0][1], at[0][2] // 8 + part * width) if at else None for at in lanes]))
+    return Accesses(run_bits // 8, width, tuple(table))
+
+
+def _run(tile: Tile) -> int:
+    """The most units that are contiguous in registers and memory in every lane, in aligned runs of equal length."""
+    count = max([len(units) for units in tile.lanes])
+    for run in range(count, 1, -1):
+        if count % run == 0 and all(_contiguous(units, run, tile.unit_bits) for units in tile.lanes):
+            return run
+    return 1
+
+
+def _contiguous(units: tuple[tuple[int, int, int], ...], run: int, width: int) -> bool:
+    return all(
+        units[n][0] == units[n - 1][0] + width and units[n][1] == units[n - 1][1] and units[n][2] == units[n - 1][2] + width
+        for n in range(1, len(units))
+        if n % run
+    )
+
+
+def _not_addressable(tile: Tile) -> str:
+    where = f"{tile.operand.name} of {tile.operand.instruction.name}"
+    other = "col" if tile.order == "row" else "row"
+    return (
+        f"{where} has elements of {tile.unit_bits} bits that do not lie side by side in memory under order "
+        f"'{tile.order}', so no load reaches one of them: use order '{other}', or a load that transposes"
+    )
+
+
+def _waves(addresses: list[int | None], wave: int) -> list[list[int | None]]:
+    return [addresses[first : first + wave] for first in range(0, len(addresses), wave)]
+
+
+def lds_cost(found: Accesses, tile: Tile, placing: Placing, access: str) -> LdsCost:
+    """What the accesses cost in LDS."""
+    architecture, wave = tile.operand.instruction.architecture, tile.operand.wave
+    costs: list[BankAccess] = [
+        bank_access(architecture, part, found.access_bytes, access)
+        for addresses in found.linear(tile, placing)
+        for part in _waves(addresses, wave)
+    ]
+    cycles, ideal = sum(cost.cycles for cost in costs), sum(cost.ideal for cost in costs)
+    worst = max([cost.worst for cost in costs], key=lambda phase: phase.cycles)
+    return LdsCost(cycles, ideal, cycles - ideal, costs[0].ideal, worst, costs[0].rule)
+
+
+def reads_without_conflict(found: Accesses, tile: Tile, placing: Placing, access: str) -> bool:
+    """Whether no access of the operand has a conflict."""
+    architecture, wave = tile.operand.instruction.architecture, tile.operand.wave
+    served = rule(architecture, found.access_bytes, access)
+    return all(
+        conflict_free(served, part, found.access_bytes)
+        for addresses in found.linear(tile, placing)
+        for part in _waves(addresses, wave)
+    )
+
+
+def fills(tile: Tile, width: int) -> Accesses:
+    """The accesses of a wave that writes (for a store: reads) the whole tile row by row, `width` bytes a lane."""
+    width = min(width, tile.row_bytes & -tile.row_bytes)
+    places = [(row, byte) for row in range(tile.rows) for byte in range(0, tile.row_bytes, width)]
+    wave = tile.operand.wave
+    table = [[*places[first : first + wave]] for first in range(0, len(places), wave)]
+    return Accesses(width, width, tuple([tuple([*row, *[None] * (wave - len(row))]) for row in table]))
+

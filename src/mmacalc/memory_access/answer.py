@@ -1,0 +1,192 @@
+"""mmacalc.memory: how an operand is loaded from memory, or stored to it."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..checks import arguments_checked
+from ..errors import Error
+from .accesses import Accesses, LdsCost, Placing, accesses, lds_cost
+from .matrix_loads import MatrixLoad, matrix_loads
+from .names import access_name
+from .search import Repair, repair
+from .swizzles import RowSwizzle, Swizzle, swizzle_of
+from .units import tile as tile_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..model import Operand
+    from .units import Tile
+
+__all__ = ["AddressTerm", "Memory", "memory"]
+
+
+class AddressTerm(namedtuple("AddressTerm", "divisor size bytes")):
+    """One term of a lane's address: (lane / divisor % size) * bytes."""
+
+    __slots__ = ()
+    divisor: int
+    size: int
+    bytes: int
+
+
+class Memory(namedtuple("Memory", "tile kpack placing fill found lds matrix_loads")):
+    """How an operand is loaded (D: stored).
+
+    Attributes:
+        tile: the operand's elements and their places in memory; kpack: the instructions loaded together, or None.
+        placing: padding and swizzle in LDS; fill: the bytes of a lane's access that fills the tile.
+        found: the accesses of the wave; lds: their cost in LDS; matrix_loads: ldmatrix or stmatrix that do the same.
+    """
+
+    __slots__ = ()
+    tile: Tile
+    kpack: int | None
+    placing: Placing
+    fill: int
+    found: Accesses
+    lds: LdsCost
+    matrix_loads: tuple[MatrixLoad, ...]
+
+    @property
+    def operand(self) -> Operand:
+        """The operand."""
+        return self.tile.operand
+
+    @property
+    def run_bytes(self) -> int:
+        """The contiguous bytes of a lane."""
+        return self.found.run_bytes
+
+    @property
+    def access_bytes(self) -> int:
+        """The bytes of one access of a lane."""
+        return self.found.access_bytes
+
+    @property
+    def instructions(self) -> int:
+        """How many loads (stores) move the operand."""
+        return len(self.found.addresses)
+
+    @property
+    def global_instruction(self) -> str:
+        """The load or store between global memory and registers."""
+        return access_name(self.operand, "global", self.access_bytes)
+
+    @property
+    def lds_instruction(self) -> str:
+        """The load or store between LDS (shared memory) and registers."""
+        return access_name(self.operand, "lds", self.access_bytes)
+
+    @property
+    def lines64(self) -> int:
+        """The 64-byte lines that the accesses touch in global memory."""
+        return self.found.lines(self.tile, 64)
+
+    @property
+    def lines128(self) -> int:
+        """The 128-byte lines that the accesses touch in global memory."""
+        return self.found.lines(self.tile, 128)
+
+    @property
+    def bytes_used(self) -> int:
+        """The bytes of the operand that the accesses move."""
+        return self.found.bytes_used
+
+    @property
+    def bytes_fetched(self) -> int:
+        """The bytes of all 64-byte lines that the accesses touch."""
+        return 64 * self.lines64
+
+    @property
+    def terms(self) -> tuple[AddressTerm, ...] | None:
+        """A lane's byte address in the first access, without padding and swizzle; None if it is no sum of digits."""
+        first = self.found.linear(self.tile, Placing())[0]
+        names = self.operand.layout.places["lane"]
+        terms, divisor = [], 1
+        for name in reversed(names):
+            size = self.operand.layout.sizes[name.lstrip("*")]
+            if size > 1 and divisor < len(first) and first[divisor] is not None:
+                terms.append(AddressTerm(divisor, size, (first[divisor] or 0) - (first[0] or 0)))
+            divisor *= size
+        sums = [sum(lane // t.divisor % t.size * t.bytes for t in terms) + (first[0] or 0) for lane in range(len(first))]
+        moving = tuple([term for term in terms if term.bytes])
+        return moving if all(a in (None, b) for a, b in zip(first, sums)) else None
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The byte address of lane 0 in each access."""
+        return tuple([lanes[0] or 0 for lanes in self.found.linear(self.tile, Placing())])
+
+    def search(self) -> Repair:
+        """The smallest padding and the smallest XOR swizzle that free the operand's accesses and those that fill the
+        tile of bank conflicts. `pad_bytes` and `swizzle` (bits, base, shift) are None where there is none.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_bf16").operand("A")
+        >>> mmacalc.memory(a, ld=64).search()
+        Repair(pad_bytes=16, swizzle=Swizzle(bits=3, base=4, shift=4))
+        """
+        return repair(self.found, self.tile, self.fill, _access(self.operand))
+
+
+@arguments_checked
+def memory(
+    operand: Operand,
+    order: str = "row",
+    ld: int | None = None,
+    pad: int = 0,
+    swizzle: str | Sequence[int] | Swizzle | RowSwizzle | None = None,
+    kpack: int | None = None,
+    fill: int = 16,
+) -> Memory:
+    """How an operand is loaded from memory (D: stored to it).
+
+    Args:
+        operand: A, B, C or D, as `Instruction.operand` gives it.
+        order: "row": memory has the matrix row by row; "col": column by column.
+        ld: elements from one row (column) in memory to the next; those of the operand if left out.
+        pad: bytes of padding behind each row in LDS.
+        swizzle: of LDS: (bits, base, shift) as CuTe's Swizzle on byte addresses, "32B", "64B", "128B", or
+            "vec,perPhase,maxPhase=4,1,16" as Triton's.
+        kpack: load the operands of so many instructions at once, with k relabelled so that a lane's elements are
+            contiguous; A and B must be relabelled alike. None keeps the natural order of k.
+        fill: the bytes of a lane's access that fills the tile in LDS: 4, 8 or 16.
+
+    Returns:
+        A `Memory`: run_bytes, access_bytes, instructions, global_instruction, lds_instruction, lines64, lines128,
+        bytes_used, bytes_fetched, terms, offsets; lds with cycles, ideal, conflicts, phases; `search()`.
+
+    Raises:
+        Error: an argument out of range, or elements that no load can reach.
+
+    Sources: the bank phases are those of `Architecture.lds_phases`, each with its source and how sure it is.
+
+    >>> import mmacalc
+    >>> a = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16").operand("A")
+    >>> found = mmacalc.memory(a, ld=64)
+    >>> found.lds_instruction, found.instructions, found.lds.cycles, found.lds.ideal
+    ('ds_read_b64', 1, 64, 4)
+    """
+    if not hasattr(operand, "placement"):
+        raise Error(f"memory() takes an operand, such as instruction.operand('A'); got {operand!r}")
+    if pad < 0 or pad % 4:
+        raise Error(f"pad is a number of bytes, a multiple of 4; got {pad}")
+    if fill not in (4, 8, 16):
+        raise Error(f"fill is 4, 8 or 16 bytes; got {fill}")
+    tile = tile_of(operand, order, ld, kpack)
+    found, placing = accesses(tile), Placing(pad, swizzle_of(swizzle))
+    if (tile.row_bytes + pad) % found.access_bytes:
+        raise Error(
+            f"rows of {tile.row_bytes} bytes and {pad} of padding do not keep accesses of {found.access_bytes} bytes "
+            f"aligned; pad by a multiple of {found.access_bytes}"
+        )
+    cost = lds_cost(found, tile, placing, _access(operand))
+    loads = matrix_loads(tile) if kpack is None else ()
+    return Memory(tile, kpack, placing, fill, found, cost, loads)
+
+
+def _access(operand: Operand) -> str:
+    return "write" if operand.name == "D" else "read"

@@ -1,0 +1,60 @@
+"""Padding and swizzles that free an operand's LDS accesses, and those that fill the tile, of bank conflicts."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from .accesses import Placing, fills, reads_without_conflict
+from .swizzles import Swizzle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .accesses import Accesses
+    from .units import Tile
+
+__all__ = ["Repair", "repair"]
+
+MOST_PAD = 256  # bytes: addresses modulo all banks repeat beyond
+MOST_BITS = 5
+HIGHEST_BASE = 8
+
+
+class Repair(namedtuple("Repair", "pad_bytes swizzle")):
+    """The smallest padding, and the smallest (bits, base, shift), without a conflict; None where there is none."""
+
+    __slots__ = ()
+    pad_bytes: int | None
+    swizzle: Swizzle | None
+
+
+def repair(found: Accesses, tile: Tile, fill: int, access: str) -> Repair:
+    """The smallest padding and the smallest XOR swizzle under which no access conflicts.
+
+    Args:
+        fill: the bytes of a lane's access that fills the tile (for a store: empties it). Padding is a multiple of it,
+            and a swizzle leaves it and the operand's accesses in one piece.
+        access: "read" if the operand is loaded, "write" if it is stored.
+    """
+    filling = fills(tile, fill)
+    other = "write" if access == "read" else "read"
+
+    def free(placing: Placing) -> bool:
+        return reads_without_conflict(found, tile, placing, access) and reads_without_conflict(
+            filling, tile, placing, other
+        )
+
+    pad = next((pad for pad in range(0, MOST_PAD, max(fill, found.access_bytes)) if free(Placing(pad))), None)
+    base = max(found.access_bytes, fill).bit_length() - 1
+    last = (tile.rows * tile.row_bytes - 1).bit_length()
+    return Repair(pad, next((swizzle for swizzle in _swizzles(base, last) if free(Placing(0, swizzle))), None))
+
+
+def _swizzles(lowest: int, last: int) -> list[Swizzle]:
+    """Every swizzle that an address below 2**last can feel, the smallest first."""
+    none = Swizzle(0, lowest, 1)
+    return [none, *[
+        Swizzle(bits, base, shift)
+        for bits in range(1, MOST_BITS + 1)
+        for base in range(lowest, HIGHEST_BASE + 1)
+        for shift in range(bits, max(bits, last - base) + 1)
+    ]]  # fmt: skip
