@@ -10,6 +10,8 @@ Bank phases are data of each architecture, with their source; what nobody measur
 
 from __future__ import annotations
 
+from .parser import number_or_name, whole_number
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -21,19 +23,25 @@ MODIFIERS = ("cbsz", "abid", "blgp", "opsel", "matrix_a_fmt", "matrix_b_fmt")
 
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
-    parser.add_common("architecture", "instruction", "wavefront", "json")
+    parser.add_common("architecture", "instruction", "wave", "json")
     add = parser.add_argument
     for name in "ABCD":
         add(f"-{name}", f"--{name}-matrix", dest="matrix", action="store_const", const=name, help=f"the matrix {name}")
     add("--order", default="row", metavar="ORDER", help="row (default): row by row in memory; col: column by column")
-    add("--ld", type=int, metavar="N", help="elements from one row (column) in memory to the next")
-    add("--pad", type=int, default=0, metavar="BYTES", help="padding behind each row in LDS")
+    add("--ld", type=whole_number, metavar="N", help="elements from one row (column) in memory to the next")
+    add("--pad", type=whole_number, default=0, metavar="BYTES", help="padding behind each row in LDS")
     add("--swizzle", metavar="BITS,BASE,SHIFT", help="of LDS, also 32B, 64B, 128B or vec,perPhase,maxPhase=4,1,16")
-    add("--kpack", type=int, metavar="N", help="load N instructions' operands at once, k relabelled")
-    add("--fill", type=int, default=16, metavar="BYTES", help="the width of the accesses that fill LDS (default: 16)")
+    add("--kpack", type=whole_number, metavar="N", help="load N instructions' operands at once, k relabelled")
+    add(
+        "--fill",
+        type=whole_number,
+        default=16,
+        metavar="BYTES",
+        help="width of the accesses that fill LDS",
+    )
     add("--search", action="store_true", help="the smallest padding and swizzle without a conflict")
     for name in MODIFIERS:
-        add(f"--{name}", metavar="#", help="a number, or a format where the field chooses one")
+        add(f"--{name}", type=number_or_name, metavar="#", help="a number, or a format where the field chooses one")
 
 
 def run(options: Namespace) -> str:
@@ -45,8 +53,7 @@ def run(options: Namespace) -> str:
 
     if not options.matrix:
         raise Error("choose the matrix with -A, -B, -C or -D")
-    given = {name: value for name in MODIFIERS if (value := getattr(options, name)) is not None}
-    modifiers = {name: int(value) if value.isdecimal() else value for name, value in given.items()}
+    modifiers = {name: value for name in MODIFIERS if (value := getattr(options, name)) is not None}
     inst = entry(options.architecture).instruction(options.instruction)
     operand = inst.operand(options.matrix, wave=options.wavefront or None, **modifiers)
     answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)

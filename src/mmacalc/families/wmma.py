@@ -73,4 +73,12 @@ RDNA3 = _Rdna3("wmma-replicated", FEATURES, row_lanes=16, opcode_bits=7, mnemoni
 RDNA4 = _Rdna4("wmma-wave", FEATURES, row_lanes=16, chunk_bits=(64, 128), opcode_bits=7, mnemonics="gfx11")
 # On CDNA5 the index of a lane's c-th chunk of A is in the c-th half of the wave, g choosing its bits.
 # Source: AMD's hip-fpsan (amdgcn_swmmac_gfx1250.hpp), which was "pinned empirically" on gfx1250.
-CDNA5 = _Cdna5("wmma-wave32", FEATURES, row_lanes=16, chunk_bits=(128, 256), index_text=INDEX_BY_CHUNK, opcode_bits=8, mnemonics="gfx11")
+CDNA5 = _Cdna5(
+    "wmma-wave32",
+    FEATURES,
+    row_lanes=16,
+    chunk_bits=(128, 256),
+    index_text=INDEX_BY_CHUNK,
+    opcode_bits=8,
+    mnemonics="gfx11",
+)

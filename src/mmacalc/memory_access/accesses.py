@@ -32,6 +32,9 @@ class Placing(namedtuple("Placing", "pad swizzle", defaults=(0, Swizzle(0, 4, 3)
     swizzle: Swizzle | RowSwizzle
 
 
+PLAIN = Placing()
+
+
 class Accesses(namedtuple("Accesses", "run_bytes access_bytes addresses")):
     """The accesses that move an operand.
 
@@ -47,13 +50,12 @@ class Accesses(namedtuple("Accesses", "run_bytes access_bytes addresses")):
     def linear(self, tile: Tile, placing: Placing) -> list[list[int | None]]:
         """The byte address of each lane in each access."""
         swizzle, stride, bits = placing.swizzle, tile.row_bytes + placing.pad, tile.operand.placement.bits
-        if not placing.pad and swizzle == Swizzle(0, 4, 3):
+        if placing == PLAIN:
             return [[None if at is None else at[0] * stride + at[1] for at in lanes] for lanes in self.addresses]
         return [
             [None if at is None else swizzle.address(at[0] * stride + swizzle.in_row(*at, bits)) for at in lanes]
             for lanes in self.addresses
         ]
-
 
     @property
     def bytes_used(self) -> int:
@@ -62,8 +64,8 @@ class Accesses(namedtuple("Accesses", "run_bytes access_bytes addresses")):
 
     def lines(self, tile: Tile, size: int) -> int:
         """The distinct lines of `size` bytes that the accesses touch in memory without padding, for each access."""
-        touched = [{address // size for address in lanes if address is not None} for lanes in self.linear(tile, Placing())]
-        return sum(map(len, touched))
+        waves = self.linear(tile, PLAIN)
+        return sum(len({address // size for address in lanes if address is not None}) for lanes in waves)
 
 
 class LdsCost(namedtuple("LdsCost", "cycles ideal conflicts phases worst rule")):
@@ -113,11 +115,8 @@ def _run(tile: Tile) -> int:
 
 
 def _contiguous(units: tuple[tuple[int, int, int], ...], run: int, width: int) -> bool:
-    return all(
-        units[n][0] == units[n - 1][0] + width and units[n][1] == units[n - 1][1] and units[n][2] == units[n - 1][2] + width
-        for n in range(1, len(units))
-        if n % run
-    )
+    pairs = [(units[n - 1], units[n]) for n in range(1, len(units)) if n % run]
+    return all((bit + width, row, place + width) == after for (bit, row, place), after in pairs)
 
 
 def _not_addressable(tile: Tile) -> str:
@@ -163,5 +162,4 @@ def fills(tile: Tile, width: int) -> Accesses:
     places = [(row, byte) for row in range(tile.rows) for byte in range(0, tile.row_bytes, width)]
     wave = tile.operand.wave
     table = [[*places[first : first + wave]] for first in range(0, len(places), wave)]
-    return Accesses(width, width, tuple([tuple([*row, *[None] * (wave - len(row))]) for row in table]))
-
+    return Accesses(width, width, tuple([(*row, *[None] * (wave - len(row))) for row in table]))

@@ -6,7 +6,7 @@ from collections import namedtuple
 
 from ..checks import arguments_checked
 from ..errors import Error
-from .accesses import Accesses, LdsCost, Placing, accesses, lds_cost
+from .accesses import PLAIN, Accesses, LdsCost, Placing, accesses, lds_cost
 from .matrix_loads import MatrixLoad, matrix_loads
 from .names import access_name
 from .search import Repair, repair
@@ -103,7 +103,7 @@ class Memory(namedtuple("Memory", "tile kpack placing fill found lds matrix_load
     @property
     def terms(self) -> tuple[AddressTerm, ...] | None:
         """A lane's byte address in the first access, without padding and swizzle; None if it is no sum of digits."""
-        first = self.found.linear(self.tile, Placing())[0]
+        first = self.found.linear(self.tile, PLAIN)[0]
         names = self.operand.layout.places["lane"]
         terms, divisor = [], 1
         for name in reversed(names):
@@ -111,14 +111,15 @@ class Memory(namedtuple("Memory", "tile kpack placing fill found lds matrix_load
             if size > 1 and divisor < len(first) and first[divisor] is not None:
                 terms.append(AddressTerm(divisor, size, (first[divisor] or 0) - (first[0] or 0)))
             divisor *= size
-        sums = [sum(lane // t.divisor % t.size * t.bytes for t in terms) + (first[0] or 0) for lane in range(len(first))]
+        start = first[0] or 0
+        sums = [sum(lane // t.divisor % t.size * t.bytes for t in terms) + start for lane in range(len(first))]
         moving = tuple([term for term in terms if term.bytes])
         return moving if all(a in (None, b) for a, b in zip(first, sums)) else None
 
     @property
     def offsets(self) -> tuple[int, ...]:
         """The byte address of lane 0 in each access."""
-        return tuple([lanes[0] or 0 for lanes in self.found.linear(self.tile, Placing())])
+        return tuple([lanes[0] or 0 for lanes in self.found.linear(self.tile, PLAIN)])
 
     def search(self) -> Repair:
         """The smallest padding and the smallest XOR swizzle that free the operand's accesses and those that fill the
@@ -184,7 +185,7 @@ def memory(
             f"aligned; pad by a multiple of {found.access_bytes}"
         )
     cost = lds_cost(found, tile, placing, _access(operand))
-    loads = matrix_loads(tile) if kpack is None else ()
+    loads = matrix_loads(tile, placing) if kpack is None else ()
     return Memory(tile, kpack, placing, fill, found, cost, loads)
 
 

@@ -8,8 +8,11 @@ byte of them.
 from __future__ import annotations
 
 from collections import namedtuple
+from itertools import product
 
 from ..catalog import entry
+from .accesses import PLAIN, Accesses, Placing
+from .banks import BankAccess, bank_access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["MatrixLoad", "matrix_loads"]
 
+ROW_BYTES = 16  # of a matrix: eight elements of 16 bits, or sixteen of 8
 
-class MatrixLoad(namedtuple("MatrixLoad", "name first_register registers rows")):
+
+class MatrixLoad(namedtuple("MatrixLoad", "name first_register registers rows cost")):
     """One ldmatrix (for D: stmatrix).
 
     name: the PTX name; first_register, registers: those of the operand that it fills; rows: for each lane that gives an
-    address, (row in memory, byte in the row).
+    address, (row in memory, byte in the row); cost: what the access costs in shared memory.
     """
 
     __slots__ = ()
@@ -31,9 +36,10 @@ class MatrixLoad(namedtuple("MatrixLoad", "name first_register registers rows"))
     first_register: int
     registers: int
     rows: tuple[tuple[int, int], ...]
+    cost: BankAccess
 
 
-def matrix_loads(tile: Tile) -> tuple[MatrixLoad, ...]:
+def matrix_loads(tile: Tile, placing: Placing = PLAIN) -> tuple[MatrixLoad, ...]:
     """The fewest ldmatrix (stmatrix for D) that fill a warp's operand; empty if none does.
 
     >>> import mmacalc
@@ -46,16 +52,24 @@ def matrix_loads(tile: Tile) -> tuple[MatrixLoad, ...]:
     if not operand.instruction.architecture.family.ptx or "warp" in operand.layout.places:
         return ()
     moves = "stmatrix" if operand.name == "D" else "ldmatrix"
-    candidates = [inst for inst in _moving(operand.instruction.arch, moves)]
+    candidates = _moving(operand.instruction.arch, moves)
     want = _operand_bytes(tile)
     count = 1 + max([place // 4 for _, place in want])
     chosen: list[MatrixLoad] = []
     while (first := sum(load.registers for load in chosen)) < count:
-        fits = [load for inst in candidates if (load := _fit(inst, want, first, count))]
+        fits = [(inst, rows) for inst in candidates if (rows := _rows(inst, want, first, count))]
         if not fits:
             return ()
-        chosen.append(max(fits, key=lambda load: load.registers))
+        inst, rows = max(fits, key=lambda fit: len(fit[1]))
+        registers = inst.operand(inst.operands[0]).registers
+        chosen.append(MatrixLoad(inst.name, first, registers, rows, _cost(rows, tile, placing)))
     return tuple(chosen)
+
+
+def _cost(rows: tuple[tuple[int, int], ...], tile: Tile, placing: Placing) -> BankAccess:
+    """The cost of the row addresses: a phase for each matrix of eight rows of 16 bytes."""
+    ((addresses,)) = Accesses(ROW_BYTES, ROW_BYTES, (rows,)).linear(tile, placing)
+    return bank_access(tile.operand.instruction.architecture, addresses, ROW_BYTES, "ldmatrix")
 
 
 def _moving(arch: str, moves: str) -> list[Instruction]:
@@ -75,26 +89,21 @@ def _operand_bytes(tile: Tile) -> dict[tuple[int, int], tuple[int, int]]:
     }
 
 
-def _fit(
+def _rows(
     inst: Instruction, want: dict[tuple[int, int], tuple[int, int]], first: int, count: int
-) -> MatrixLoad | None:
-    """The load with the row addresses that fill registers from `first` on, if there are such."""
-    matrix = inst.operand("A" if inst.moves == "stmatrix" else "D")
-    registers = matrix.registers
-    if first + registers > count:
-        return None
-    rows: dict[int, tuple[int, int]] = {}
+) -> tuple[tuple[int, int], ...]:
+    """The row addresses under which a load fills registers from `first` on; empty if there are none."""
+    matrix = inst.operand(inst.operands[0])
+    if first + matrix.registers > count:
+        return ()
+    rows: dict[tuple[int, int], tuple[int, int]] = {}
     width = matrix.placement.bits // 8
     blocks, height, columns = matrix.shape
-    for block in range(blocks):
-        for i in range(height):
-            for j in range(columns):
-                (place,) = matrix.locate(block=block, i=i, j=j)
-                for byte in range(width):
-                    at = want.get((place.lane, 4 * (first + place.register) + place.lsb // 8 + byte))
-                    if at is None:
-                        return None
-                    start = (at[0], at[1] - j * width - byte)
-                    if rows.setdefault(block * height + i, start) != start:
-                        return None
-    return MatrixLoad(inst.name, first, registers, tuple(rows.values()))
+    for block, i, j in product(range(blocks), range(height), range(columns)):
+        (place,) = matrix.locate(block=block, i=i, j=j)
+        for byte in range(width):
+            at = want.get((place.lane, 4 * (first + place.register) + place.lsb // 8 + byte))
+            start = at and (at[0], at[1] - j * width - byte)
+            if start is None or rows.setdefault((block, i), start) != start:
+                return ()
+    return tuple(rows.values())

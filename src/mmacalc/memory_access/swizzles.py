@@ -101,7 +101,9 @@ def swizzle_of(value: str | Sequence[int] | None) -> Swizzle | RowSwizzle:
         return _row_swizzle(*three)
     bits, base, shift = three
     if shift < max(bits, 1) or bits + base + shift > 32:
-        raise Error(f"a swizzle's shift is at least its bits, so that it is a permutation; got bits {bits}, shift {shift}")
+        raise Error(
+            f"a swizzle's shift is at least its bits, else it is no permutation; got bits {bits}, shift {shift}"
+        )
     return Swizzle(bits, base, shift)
 
 

@@ -76,7 +76,9 @@ def tile(operand: Operand, order: str, ld: int | None, kpack: int | None) -> Til
             row = block * extents[across] + place[across]
             lanes[lane].add((pack * 32 * operand.registers + bit, row, place[along] * bits * merge))
     rows = blocks * extents[across]
-    return Tile(operand, order, ld, ld * bits // 8, rows, bits * merge, tuple([tuple(sorted(units)) for units in lanes]))
+    return Tile(
+        operand, order, ld, ld * bits // 8, rows, bits * merge, tuple([tuple(sorted(units)) for units in lanes])
+    )
 
 
 def _group(operand: Operand) -> int:

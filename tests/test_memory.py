@@ -1,0 +1,242 @@
+"""mmacalc.memory: loads of operands, LDS banks, padding and swizzles, against recorded and measured answers."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mmacalc
+from mmacalc import Error
+from mmacalc.cli import answer
+from mmacalc.memory_access.banks import bank_access, rule
+from mmacalc.memory_access.swizzles import Swizzle
+
+DATA = Path(__file__).parent / "data" / "chain"
+
+
+def table(name):
+    with gzip.open(DATA / f"{name}.tsv.gz", "rt") as stream:
+        return list(csv.DictReader(stream, delimiter="\t"))
+
+
+def operand(row):
+    modifiers = dict(word.split("=") for word in (row.get("modifiers") or "").split())
+    return mmacalc.instruction(row["arch"], row["instruction"]).operand(row.get("operand", "A"), **modifiers)
+
+
+def found(text):
+    return None if text == "none" else int(text)
+
+
+@pytest.mark.parametrize(
+    "row", table("memory_golden"), ids=lambda row: f"{row['arch']} {row['operand']} {row['order']}"
+)
+def test_a_load_has_the_width_lines_and_bank_cycles_that_are_recorded(row):
+    load = mmacalc.memory(operand(row), order=row["order"], ld=int(row["ld"]))
+    for field in ("run_bytes", "access_bytes", "instructions", "lines64", "bytes_used", "bytes_fetched"):
+        assert getattr(load, field) == int(row[field]), field
+    for field in ("cycles", "ideal", "conflicts"):
+        assert getattr(load.lds, field) == int(row[f"lds_{field}"]), field
+
+
+@pytest.mark.parametrize("name", ["swizzle_golden", "relaid_golden"])
+def test_the_search_finds_the_smallest_padding_and_swizzle_that_are_recorded(name):
+    for row in table(name):
+        which = operand(row)
+        load = mmacalc.memory(
+            which,
+            order=row.get("order", "row"),
+            ld=int(row["row_bytes"]) * 8 // which.format.bits,
+            kpack=int(row["kpack"]) if "kpack" in row else None,
+        )
+        repair = load.search()
+        wanted = row["xor_bits,base,shift"]
+        assert repair.pad_bytes == found(row["pad_bytes"]), row
+        assert repair.swizzle == (None if wanted == "none" else tuple(map(int, wanted.split(",")))), row
+        assert (load.access_bytes, load.instructions) == (int(row["access_bytes"]), int(row["instructions"])), row
+        assert (load.lds.cycles, load.lds.ideal) == (int(row["cycles"]), int(row["ideal"])), row
+
+
+@pytest.mark.parametrize(
+    ("arch", "name"),
+    [
+        ("gfx942", "v_mfma_f32_32x32x8_f16"),
+        ("gfx950", "v_mfma_f32_16x16x32_f16"),
+        ("gfx1100", "v_wmma_f32_16x16x16_f16"),
+        ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+    ],
+)
+def test_what_the_search_finds_has_no_conflict_when_it_is_asked_for(arch, name):
+    for matrix, order in (("A", "row"), ("B", "col"), ("A", "col")):
+        which = mmacalc.instruction(arch, name).operand(matrix)
+        repair = mmacalc.memory(which, order=order, ld=64).search()
+        if repair.pad_bytes is not None:
+            assert mmacalc.memory(which, order=order, ld=64, pad=repair.pad_bytes).lds.conflicts == 0
+        if repair.swizzle is not None:
+            assert mmacalc.memory(which, order=order, ld=64, swizzle=repair.swizzle).lds.conflicts == 0
+
+
+# Conflicts of 64 reads by the counter SQ_LDS_BANK_CONFLICT of an MI300X, by bytes of a lane's access and stride.
+# Source: nod-ai/amd-shark-ai efa471ae, docs/empirical-lds/cdna3info.md.
+MI300X = {(4, 16): 384, (4, 32): 896, (4, 512): 3968, (8, 16): 256, (8, 64): 1792, (8, 128): 3840}
+
+
+@pytest.mark.parametrize(("width", "stride"), MI300X)
+def test_strided_reads_conflict_as_counted_on_an_mi300x(width, stride):
+    access = bank_access(mmacalc.architecture("mi300x"), [stride * lane for lane in range(64)], width)
+    assert 64 * access.conflicts == MI300X[width, stride]
+
+
+@pytest.mark.parametrize("product", ["w7900", "rx 9070 xt"])
+@pytest.mark.parametrize("width", [4, 8])
+def test_the_latency_of_strided_reads_saturates_at_128_bytes_as_measured_on_rdna(product, width):
+    """Same source: empirical-lds, rdna3info.md and rdna4info.md."""
+    strides = [16, 32, 64, 128, 256, 512]
+    wave = [[stride * lane for lane in range(32)] for stride in strides]
+    cycles = [bank_access(mmacalc.architecture(product), addresses, width).cycles for addresses in wave]
+    assert cycles[:4] == sorted(set(cycles))
+    assert cycles[3:] == [cycles[3]] * 3
+
+
+def test_shared_memory_wavefronts_are_those_expected_of_each_pattern():
+    """Strides, lanes that share addresses, ldmatrix with and without swizzle."""
+    expected = (DATA / "bank_patterns_expected.tsv").read_text().split("\n")[1:-1]
+    patterns = (DATA / "bank_patterns.txt").read_text().split("\n")[:-1]
+    for line, wanted in zip(patterns, expected, strict=True):
+        width, _, *addresses = line.split()
+        matrix = width == "64"
+        access = bank_access(
+            mmacalc.architecture("h100"),
+            [*map(int, addresses)],
+            16 if matrix else int(width),
+            "ldmatrix" if matrix else "read",
+        )
+        assert [str(access.cycles), str(access.conflicts)] == wanted.split()[2:], line
+
+
+def test_two_lanes_of_16_bytes_that_share_an_address_pair_are_served_as_measured_on_an_a100():
+    """zhihu p/690052715: case 1 of LDS.64, cases 2 and 5 of LDS.128."""
+    a100 = mmacalc.architecture("a100")
+    assert bank_access(a100, [8 * lane for lane in range(32)], 8).cycles == 2
+    only = [0 if lane == 0 else 16 * 15 if lane == 15 else None for lane in range(32)]
+    assert bank_access(a100, only, 16).cycles == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "ld", "swizzle", "conflicts"),
+    [
+        # HipKittens f09e9685, include/types/shared/st_shape.cuh: what its tiles cost without their swizzles
+        ("gfx950 v_mfma_f32_16x16x32_bf16", 32, None, 4),
+        ("gfx950 v_mfma_f32_32x32x16_bf16", 32, None, 12),
+        ("gfx950 v_mfma_f32_16x16x128_f8f6f4", 128, None, 24),
+        # AMD-Ecosystem/flashinfer PR 207: a period of 8 rows leaves conflicts, one of 16 none
+        ("gfx942 v_mfma_f32_16x16x16_f16", 64, (3, 4, 3), 4),
+        ("gfx942 v_mfma_f32_16x16x16_f16", 64, (4, 3, 4), 0),
+        # Triton, TritonGPUAttrDefs.td, the branch of gfx908 and gfx90a
+        ("gfx942 v_mfma_f32_16x16x16_f16", 64, "vec,perPhase,maxPhase=4,1,16", 0),
+        ("gfx942 v_mfma_f32_16x16x16_f16", 128, "vec,perPhase,maxPhase=4,1,16", 0),
+        # docs.modular.com, make_mma_swizzle: Swizzle(2, 5, 4) does not clear this tile
+        ("gfx950 v_mfma_f32_32x32x64_f8f6f4", 64, (2, 5, 4), 8),
+    ],
+)
+def test_swizzles_of_known_kernels_cost_what_their_authors_say(name, ld, swizzle, conflicts):
+    assert (
+        mmacalc.memory(mmacalc.instruction(*name.split()).operand("A"), ld=ld, swizzle=swizzle).lds.conflicts
+        == conflicts
+    )
+
+
+def test_phases_serve_every_lane_of_a_wave_exactly_once():
+    for arch in mmacalc.architectures():
+        record = mmacalc.architecture(arch)
+        for row in record.lds_phases:
+            for wave in record.waves:
+                lanes = [lane for phase in rule(record, row[1], row[0]).lanes(wave) for lane in phase]
+                assert sorted(lanes) == list(range(wave)), (arch, row)
+
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+INT8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "matrix", "order", "loads"),
+    [
+        ("a100", MMA, "A", "row", ["x4"]), ("a100", MMA, "A", "col", ["x4.trans"]),
+        ("a100", MMA, "B", "col", ["x2"]), ("a100", MMA, "B", "row", ["x2.trans"]),
+        ("a100", INT8, "A", "row", ["x4"]), ("a100", INT8, "A", "col", []), ("a100", INT8, "B", "col", ["x2"]),
+        ("v100", "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16", "A", "row", []),
+        ("h100", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", "D", "row", ["x2"]),
+        ("a100", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", "D", "row", []),
+        ("b200", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "A", "col", ["x2.trans"]),
+    ],
+)  # fmt: skip
+def test_ldmatrix_and_stmatrix_are_named_where_they_fill_an_operand(arch, name, matrix, order, loads):
+    load = mmacalc.memory(mmacalc.instruction(arch, name).operand(matrix), order=order, ld=64)
+    kinds = [each.name.split(".m")[1].split(".", 1)[1].split(".shared")[0] for each in load.matrix_loads]
+    assert kinds == loads
+
+
+def test_the_row_addresses_of_ldmatrix_are_those_of_the_ptx_manual():
+    """PTX ISA 9.1, ldmatrix: threads 0-7, 8-15, 16-23 and 24-31 give the rows of the four matrices in turn."""
+    load = mmacalc.memory(mmacalc.instruction("a100", MMA).operand("A"), ld=64, swizzle="128B")
+    (ldmatrix,) = load.matrix_loads
+    assert ldmatrix.rows == tuple((8 * (lane // 8 % 2) + lane % 8, 16 * (lane // 16)) for lane in range(32))
+    assert (ldmatrix.cost.cycles, ldmatrix.cost.conflicts) == (4, 0)
+
+
+@given(bits=st.integers(0, 5), base=st.integers(0, 8), extra=st.integers(0, 5), address=st.integers(0, 1 << 16))
+def test_a_swizzle_is_its_own_inverse(bits, base, extra, address):
+    swizzle = Swizzle(bits, base, max(bits, 1) + extra)
+    assert swizzle.address(swizzle.address(address)) == address
+
+
+def test_kpack_gives_every_lane_what_it_had_in_another_order():
+    which = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x32_fp8_fp8").operand("B")
+    one, two = mmacalc.memory(which, order="col"), mmacalc.memory(which, order="col", kpack=2)
+    assert (one.access_bytes, two.access_bytes) == (8, 16)
+    assert sum(map(len, two.tile.lanes)) == 2 * sum(map(len, one.tile.lanes))
+    assert len({unit[1:] for lane in two.tile.lanes for unit in lane}) == 2 * 32 * 16
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"order": "diagonal"}, "the order is 'row' .* or 'col'"),
+        ({"ld": 4}, "ld is at least 16"),
+        ({"pad": 6}, "multiple of 4; got 6"),
+        ({"pad": 4}, "pad by a multiple of 8"),
+        ({"swizzle": (3, 4, 2)}, "shift is at least its bits"),
+        ({"swizzle": "256B"}, "a swizzle is bits,base,shift"),
+        ({"kpack": 0}, "kpack is a number of instructions"),
+        ({"fill": 3}, "fill is 4, 8 or 16"),
+    ],
+)
+def test_a_wrong_option_is_an_error_that_says_what_would_be_right(options, says):
+    with pytest.raises(Error, match=says):
+        mmacalc.memory(mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16").operand("A"), **options)
+
+
+def test_what_no_load_can_reach_is_refused_with_a_way_out():
+    fp4 = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x64_f8f6f4").operand("A", cbsz="fp4")
+    with pytest.raises(Error, match="use order 'row', or a load that transposes"):
+        mmacalc.memory(fp4, order="col")
+    sparse = mmacalc.instruction("gfx942", "v_smfmac_f32_16x16x32_f16")
+    with pytest.raises(Error, match="packed into whole registers"):
+        mmacalc.memory(sparse.operand("K"))
+    assert mmacalc.memory(sparse.operand("A")).access_bytes == 8
+
+
+def test_the_command_answers_as_the_function_in_text_and_json():
+    line = ["memory", "-a", "gfx950", "-i", "v_mfma_f32_32x32x16_bf16", "-A", "--ld", "64", "--search"]
+    text, data = answer(line).out, json.loads(answer([*line, "--json"]).out)
+    load = mmacalc.memory(mmacalc.instruction("gfx950", line[4]).operand("A"), ld=64)
+    assert data["lds"]["conflicts"] == load.lds.conflicts == 28
+    assert data["search"] == {"pad_bytes": 16, "swizzle": [3, 4, 4]}
+    assert "byte address of a lane: (lane % 32) * 128 + (lane / 32 % 2) * 16" in text
+    assert "address ^ ((address >> 4) & 0x70)" in text
+    assert answer(["memory", "-a", "gfx950", "-i", line[4]]).err == "mmacalc: choose the matrix with -A, -B, -C or -D\n"
