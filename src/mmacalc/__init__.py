@@ -58,8 +58,8 @@ _HOMES = {
 }  # fmt: skip
 _PACKAGES = (
     "answers", "arithmetic", "asm", "catalog", "cli", "cost", "diagnosis", "drawing", "emulator", "errors",
-    "families", "formats", "hazards", "intrinsics", "kernels", "layout", "loads", "memory_access", "model", "render", "rocwmma",
-    "search",
+    "families", "formats", "hazards", "intrinsics", "kernels", "layout", "loads", "memory_access", "model", "render",
+    "rocwmma", "search",
 )  # fmt: skip
 
 # The methods of `mmacalc.model` whose code is in a higher layer.

@@ -59,7 +59,7 @@ def run(options: Namespace) -> str:
     answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)
     repair = answer.search() if options.search else None
     if options.json:
-        from ..present.json_text import document
+        from ..render.json import document
 
         return document("memory", **render.json_object(answer, repair))
     return render.text(answer, repair)
