@@ -1,6 +1,7 @@
 """Costs from the catalog: AMD's own tables, published peaks, and estimates against launches."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -312,3 +313,19 @@ def test_instructions_without_a_published_layout_are_counted_with_their_register
     found = estimate(arch, 256, 256, 256, "f16").candidates
     [wmma] = [one for one in found if one.instruction.name == "wmma.mma.sync.aligned.row.row.m16n16k16.f16.f16"]
     assert (wmma.count, wmma.registers) == (4096, {"A": 8, "B": 8, "C": 4, "D": 4})
+
+
+def test_the_architectures_command_names_every_architecture_and_product():
+    listed = answer(["architectures"]).out.splitlines()
+    assert [line.split()[0] for line in listed] == list(mmacalc.architectures())
+    for line in listed:
+        assert all(product.name in line for product in architecture(line.split()[0]).products)
+    page = answer(["architectures", "W7900"]).out
+    assert "RDNA3 (-a rdna3)" in page
+    assert re.search(r"RX 7600 +32 CUs +2.655 GHz +gfx1102 +also navi33\n", page)
+    found = json.loads(answer(["architectures", "MI308X", "--json"]).out)["architectures"]
+    assert [one["architecture"] for one in found] == ["cdna3"]
+    assert found[0]["products"][3] == {
+        "name": "MI308X", "aliases": [], "target": None, "compute_units": 80, "clock_ghz": None,
+    }  # fmt: skip
+    assert len(json.loads(answer(["architectures", "--json"]).out)["architectures"]) == len(mmacalc.architectures())

@@ -285,7 +285,7 @@ def entry(name: str) -> Entry:
         _load(_unread_files()[0])
     if short not in _names:
         hint = did_you_mean(short, _spelled, shown=_spelled)
-        raise Error(f"unknown architecture '{name}'.{hint} Known: {', '.join(sorted(_entries))}.")
+        raise Error(f"unknown architecture '{name}'.{hint} Known: {', '.join(sorted(_entries))}; `architectures` lists products.")
     return _entries[_names[short]]
 
 

@@ -33,6 +33,7 @@ __all__ = ["Answer", "SUBCOMMANDS", "answer", "main", "replies"]
 INTERRUPTED = 130  # what a shell reports of a program that SIGINT ends
 
 SUBCOMMANDS = {
+    "architectures": "list the architectures, with the names and products that -a takes",
     "assemble": "encode matrix instructions; --fields draws the encoding with every field",
     "batch": "answer one command line per input line, a line of JSON each",
     "compare": "set two instructions side by side, of any architectures",

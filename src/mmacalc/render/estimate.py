@@ -40,9 +40,8 @@ def _device(estimate: Estimate) -> str:
     wanted = [option for option, value in (("--units", device.units), ("--clock", device.clock_ghz)) if not value]
     if not wanted or not any(candidate.cycles for candidate in estimate.candidates):
         return f"device: {': '.join([name, ' at '.join(known)] if known else [name])}"
-    unpublished = "the rest is not published; " if device.product else ""
     what = f"{name}: {' at '.join(known)}" if known else name
-    return f"device: {what}; {unpublished}{' and '.join(wanted)} would give times"
+    return f"device: {what}; with {' and '.join(wanted)} there would be times"
 
 
 def _rate(estimate: Estimate) -> str:
