@@ -28,6 +28,7 @@ ARCHITECTURES = (
             ("write", 16, 32, "0-7", "one source", "amd-shark-ai, AMDGPU kernel optimization guide; Composable Kernel docs, LDS bank conflicts"),
         ),
         "assumed": ("lds_phases",),
+        "builtins": "mfma",
         "lds_bytes": 65536,
         "rocwmma": ("gfx90a",),
         # Compute units (of both dies) and peak engine clock in GHz: AMD's data sheets.

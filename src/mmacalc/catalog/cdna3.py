@@ -30,6 +30,7 @@ ARCHITECTURES = (
             ("write", 8, 32, "0-15", "unconfirmed", ""),
             ("write", 16, 32, "0-7", "one source", "amd-shark-ai, AMDGPU kernel optimization guide; Composable Kernel docs, LDS bank conflicts"),
         ),
+        "builtins": "mfma",
         "lds_bytes": 65536,
         "rocwmma": ("gfx942",),
         # Compute units and peak engine clock in GHz: AMD's data sheets; of the MI308X the units are in IREE's table of

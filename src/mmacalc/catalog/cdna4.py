@@ -37,6 +37,7 @@ ARCHITECTURES = (
             ("write", 8, 32, "0-15", "hardware-verified", "HipKittens f09e9685, analysis/paper_experiments/phases"),
             ("write", 16, 32, "0-7", "one source", "Composable Kernel docs, LDS bank conflicts"),
         ),
+        "builtins": "mfma",
         "lds_bytes": 163840,
         "rocwmma": ("gfx950",),
         # Compute units and peak engine clock in GHz: AMD's data sheets; of the MI350P the units are in the ROCm

@@ -36,6 +36,7 @@ COMMON = {
         ("read", 4, 64, "0-31", "unconfirmed", "lds_bank_conflict_analyzer, a public note", {"ports": 2}),
         ("write", 4, 64, "0-31", "unconfirmed", "", {"ports": 2}),
     ),
+    "builtins": "gfx1250",
     "lds_bytes": 327680,
     "unconfirmed": ("cycles", "valu_cycles"),
     "format_fields": {

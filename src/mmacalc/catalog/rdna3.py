@@ -30,6 +30,7 @@ ARCHITECTURES = (
             ("write", 8, 32, "0-15", "unconfirmed", ""),
             ("write", 16, 32, "0-7", "unconfirmed", ""),
         ),
+        "builtins": "gfx11",
         "lds_bytes": 65536,
         "rocwmma": ("gfx1100", "gfx1101", "gfx1102"),
         # Compute units (two in a WGP) and boost clock in GHz: AMD's product pages, whose FP16 peaks (122.8 TFLOPS of the

@@ -28,6 +28,7 @@ ARCHITECTURES = (
             ("write", 8, 32, "0-15", "unconfirmed", ""),
             ("write", 16, 32, "0-7", "unconfirmed", ""),
         ),
+        "builtins": "gfx12",
         "lds_bytes": 65536,
         "rocwmma": ("gfx1200", "gfx1201"),
         # Compute units (two in a WGP) and boost clock in GHz: AMD's product pages, whose FP16 peaks (195 TFLOPS of the

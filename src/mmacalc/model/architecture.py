@@ -65,6 +65,7 @@ class Architecture(Record):
         products: what is sold with it, the one that stands for the architecture first.
         vector_flops: operations per clock and unit of the vector unit, by format.
         assumed, unconfirmed: parts of every instruction that follow by analogy, or that no second source confirms.
+        builtins: the name of clang's dialect of builtins in `mmacalc.compiler.dialects`; "" if there are none.
         lds_bytes: how many bytes of LDS a workgroup can have.
         lds_phases: which lanes LDS (shared memory) serves together: (access, bytes, banks, lanes, provenance,
             source[, {more}]), see `mmacalc.memory_access.banks.Rule`.
@@ -97,6 +98,7 @@ class Architecture(Record):
     assumed: tuple[str, ...] = ()
     unconfirmed: tuple[str, ...] = ()
     notes: Mapping[str, str] = {}
+    builtins: str = ""
     lds_bytes: int = 0
     lds_phases: tuple[tuple[Any, ...], ...] = ()
     rocwmma: tuple[str, ...] = ()
