@@ -7,22 +7,17 @@ from functools import cached_property
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from ..formats import CHOICES, named
-from ..later import higher_layer
 from ..records import Record
+from .actions import Actions
 from .architecture import PROVENANCES, Architecture
 from .modifiers import canonical_modifiers, check_modifiers, modifier_ranges
 from .operand import Operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    from ..arithmetic.numerics import Numerics
-    from ..drawing import Drawing
     from ..formats import Format
 
 __all__ = ["Instruction"]
@@ -31,7 +26,7 @@ MOST_OPERANDS = 64
 """Operands that an instruction keeps, one for each combination of modifiers that was asked for."""
 
 
-class Instruction(Record):
+class Instruction(Record, Actions):
     """One matrix instruction of one architecture.
 
     Attributes:
@@ -369,177 +364,7 @@ class Instruction(Record):
         """
         check_modifiers(self, wave, modifiers)
 
-    @arguments_checked
-    def draw(
-        self,
-        *,
-        wave: int | None = None,
-        style: str = "light",
-        color_by: str = "lane",
-        mark: Sequence[str] = (),
-        fold: bool = True,
-        **modifiers: int | str,
-    ) -> Drawing:
-        """A picture of the instruction: A at the left of D and B above it, as SVG, PNG, HTML or text.
-
-        Args:
-            wave, modifiers: as for `operand`.
-            style, color_by, mark, fold: as for `Operand.draw`; a marked element of D marks its row of A and its
-                column of B as well.
-
-        Raises:
-            Error: an option has no such value, or nobody specifies where the elements are (wmma.* of PTX).
-
-        >>> import mmacalc
-        >>> drawing = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").draw(style="dark", mark="D[3][9]")
-        >>> drawing.svg.startswith("<svg")
-        True
-        """
-        drawing: Drawing = higher_layer("draw_instruction")(
-            self, wave=wave, style=style, color_by=color_by, mark=mark, fold=fold, **modifiers
-        )
-        return drawing
-
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """What a notebook shows: the picture, where there is one."""
         plain = {"text/plain": repr(self)}
         return {**plain, "image/svg+xml": self.draw().svg} if self.register_operands else plain
-
-    @property
-    def numerics(self) -> Numerics:
-        """How the instruction computes: a `Numerics` with model, parameters, provenance, source and an explanation.
-
-        >>> import mmacalc
-        >>> mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").numerics.provenance
-        'two sources agree'
-        """
-        result: Numerics = higher_layer("numerics")(self)
-        return result
-
-    @arguments_checked
-    def multiply(
-        self,
-        a: ArrayLike,
-        b: ArrayLike,
-        c: ArrayLike = 0,
-        *,
-        index: ArrayLike | None = None,
-        scale_a: ArrayLike | None = None,
-        scale_b: ArrayLike | None = None,
-        clamp: bool = False,
-        satfinite: bool = False,
-        wave: int | None = None,
-        **modifiers: int | str,
-    ) -> NDArray[Any]:
-        """D = A B + C on values, rounded as the hardware rounds it.
-
-        Args:
-            a, b, c: A (..., M, K), B (..., K, N), C (..., M, N), floats or integers, rounded to the operand formats
-                to nearest even. The blocks come before M, K, N if the instruction has several; leading axes are
-                batches and broadcast. C may be a number.
-            index: of a sparse A (..., M, K/2): the positions 0..3 within each group of four, same shape as A.
-            scale_a, scale_b: codes of the block scales, (..., M, K/block_size) and (..., K/block_size, N).
-            clamp, satfinite: AMD's and NVIDIA's word for saturating integer results.
-            wave: the wave size; modifiers: cbsz, abid, blgp, neg ... as `modifier_limits` lists them.
-
-        Returns:
-            D (..., M, N): float64, float32 (also for f16 and bf16 results) or int32, by D's format.
-
-        Raises:
-            Error: a shape, dtype, value or modifier that does not fit.
-
-        >>> import mmacalc, numpy
-        >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
-        >>> float(inst.multiply(numpy.eye(16), numpy.arange(256).reshape(16, 16), 0.5)[1, 2])
-        18.5
-        """
-        result: NDArray[Any] = higher_layer("multiply")(
-            self, a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, clamp=clamp, satfinite=satfinite, wave=wave,
-            **modifiers,
-        )  # fmt: skip
-        return result
-
-    @arguments_checked
-    def multiply_bits(
-        self,
-        a: ArrayLike,
-        b: ArrayLike,
-        c: ArrayLike = 0,
-        *,
-        index: ArrayLike | None = None,
-        scale_a: ArrayLike | None = None,
-        scale_b: ArrayLike | None = None,
-        clamp: bool = False,
-        satfinite: bool = False,
-        wave: int | None = None,
-        **modifiers: int | str,
-    ) -> NDArray[Any]:
-        """D = A B + C on raw encodings, to the bit.
-
-        Args:
-            a, b, c: unsigned integers, shaped as for `multiply`; C may be a number, the code of all elements.
-            index, scale_a, scale_b, clamp, satfinite, wave, modifiers: as for `multiply`.
-
-        Returns:
-            The codes of D (..., M, N): unsigned integers of D's width.
-
-        Raises:
-            Error: a shape, dtype, value or modifier that does not fit.
-
-        >>> import mmacalc, numpy
-        >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
-        >>> one = numpy.full((16, 16), 0x3C00, numpy.uint16)  # 1.0 in f16
-        >>> hex(inst.multiply_bits(one, one)[0, 0])  # 16.0 in f32
-        '0x41800000'
-        """
-        result: NDArray[Any] = higher_layer("multiply_bits")(
-            self, a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, clamp=clamp, satfinite=satfinite, wave=wave,
-            **modifiers,
-        )  # fmt: skip
-        return result
-
-    @arguments_checked
-    def execute(
-        self,
-        a: ArrayLike,
-        b: ArrayLike,
-        c: ArrayLike = 0,
-        *,
-        index: ArrayLike | None = None,
-        scale_a: ArrayLike | None = None,
-        scale_b: ArrayLike | None = None,
-        d: ArrayLike | None = None,
-        clamp: bool = False,
-        satfinite: bool = False,
-        wave: int | None = None,
-        **modifiers: int | str,
-    ) -> NDArray[np.uint32]:
-        """D = A B + C on register files, to the bit.
-
-        Args:
-            a, b, c: the registers of A, B and C: uint32, (..., registers, lanes); leading axes are batches and
-                broadcast. C may be 0. For a sparse AMD instruction, c is the destination, which accumulates. B of
-                wgmma is a (..., K, N) matrix of encodings, since it lies in shared memory.
-            index, scale_a, scale_b: the registers of K, SA and SB. Without scales, all scales are 1.
-            d: what the destination contained before; C's registers if left out. Bits and lanes that the instruction
-                does not write keep it.
-            clamp, satfinite, wave, modifiers: as for `multiply`.
-
-        Returns:
-            The destination registers: uint32, (..., registers, lanes).
-
-        Raises:
-            Error: a register file of the wrong shape or dtype, a modifier that the instruction lacks.
-
-        >>> import mmacalc, numpy
-        >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
-        >>> ones = numpy.full((2, 64), 0x3C003C00, numpy.uint32)
-        >>> d = inst.execute(ones, ones)
-        >>> d.shape, hex(d[0, 0])
-        ((4, 64), '0x41800000')
-        """
-        result: NDArray[np.uint32] = higher_layer("execute")(
-            self, a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, d=d, clamp=clamp, satfinite=satfinite,
-            wave=wave, **modifiers,
-        )  # fmt: skip
-        return result
