@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ...model import Architecture, Instruction
-    from .geometry import Blocks
+    from .geometry import Blocks, MemoryShape
 
     Array = NDArray[Any]
 
@@ -170,8 +170,8 @@ class Fragment:
     """
 
     __slots__ = (
-        "BlockK", "BlockM", "BlockN", "context", "cooperative", "data", "dtype", "filled", "layout", "product", "type",
-        "wave", "x",
+        "BlockK", "BlockM", "BlockN", "context", "cooperative", "data", "dtype", "filled", "layout", "product",
+        "shapes", "type", "wave", "x",
     )  # fmt: skip
 
     def __init__(self, wave: Wave, context: str, blocks: Blocks, type: DataType, layout: str | None) -> None:
@@ -186,6 +186,7 @@ class Fragment:
         self.cooperative = False  # whether it holds this wave's part of a cooperative load
         self.product: Product | None = None
         self.x = Elements(self)
+        self.shapes: dict[tuple[str, int], MemoryShape] = {}  # its elements in memory, by layout and leading dimension
 
     @property
     def num_elements(self) -> int:

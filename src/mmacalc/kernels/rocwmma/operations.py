@@ -180,8 +180,11 @@ def _access(
     except TypeError:
         raise Error(f"{call}: the leading dimension is {ldm!r}; it takes a whole number of elements") from None
     chosen = _layout(call, frag, layout)
-    architecture, itemsize = frag.wave.architecture, frag.dtype.itemsize
-    return pointer, memory_shape(architecture, frag.context, frag.blocks, itemsize, chosen == "row_major", ldm)
+    if (chosen, ldm) not in frag.shapes:
+        architecture, itemsize = frag.wave.architecture, frag.dtype.itemsize
+        shape = memory_shape(architecture, frag.context, frag.blocks, itemsize, chosen == "row_major", ldm)
+        frag.shapes[chosen, ldm] = shape
+    return pointer, frag.shapes[chosen, ldm]
 
 
 def _part(
@@ -264,17 +267,17 @@ def mma_sync(d: Fragment, a: Fragment, b: Fragment, c: Fragment) -> None:
             filled.
     """
     call = "mma_sync"
+    wave = current_wave(call)
     for name, frag, context in (
         ("d", d, "accumulator"),
         ("a", a, "matrix_a"),
         ("b", b, "matrix_b"),
         ("c", c, "accumulator"),
     ):
-        _fragment(call, frag)
+        if not isinstance(frag, Fragment) or frag.wave is not wave:
+            _fragment(call, frag)
         if frag.context != context:
             raise Error(f"{call}: {name} is {frag!r}; it takes a fragment of {context}")
-        if frag.wave is not d.wave:
-            raise Error(f"{call}: {name} belongs to another wave ({frag.wave})")
     if not (d.blocks == a.blocks == b.blocks == c.blocks):
         raise Error(f"{call}: the blocks differ: d is {d!r}, a {a!r}, b {b!r}, c {c!r}")
     if a.type != b.type or c.type != d.type:
@@ -282,8 +285,8 @@ def mma_sync(d: Fragment, a: Fragment, b: Fragment, c: Fragment) -> None:
         raise Error(f"{call}: the types of {which} differ: d is {d!r}, a {a!r}, b {b!r}, c {c!r}")
     for frag in (a, b, c):
         frag.require(call)
-    plan = _plan(call, d.wave.architecture, a.type, d.type, d.blocks)
-    d.wave.issue(plan.inst, plan.steps, plan.fields)
+    plan = _plan(call, wave.architecture, a.type, d.type, d.blocks)
+    wave.issue(plan.inst, plan.steps, plan.fields)
     d.attach(Product(plan, a.codes(), b.codes(), c.addend()))
 
 
