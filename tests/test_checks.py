@@ -1,6 +1,7 @@
 """A wrong argument of the public API is an mmacalc.Error, whatever its type."""
 
 import contextlib
+import inspect
 
 import numpy as np
 import pytest
@@ -9,6 +10,9 @@ import mmacalc
 
 MFMA = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
 SQUARE = np.ones((16, 16))
+CODES = np.ones((16, 16), np.uint16)
+REGISTERS = np.ones((2, 64), np.uint32)
+LAYOUT = MFMA.operand("A").layout
 RIGHT = {  # for each function, arguments that it answers
     mmacalc.instruction: {"arch": "gfx942", "name": "v_mfma_f32_16x16x16_f16"},
     mmacalc.instructions: {"arch": "gfx942"},
@@ -18,6 +22,21 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.disassemble: {"code": bytes(4), "arch": "gfx942", "wave": 64},
     mmacalc.wait_states: {"first": "s_nop 0", "second": "s_nop 0", "arch": "gfx942"},
     mmacalc.Layout: {"text": "i -> lane (i)", "axes": ("i",), "sizes": {"i": 4}},
+    mmacalc.architecture: {"name": "gfx942"},
+    mmacalc.lint: {"text": "s_nop 0", "arch": "gfx942"},
+    mmacalc.estimate: {"architecture": "gfx942", "m": 64, "n": 64, "k": 64, "type": "f16", "out": "f32", "units": 3,
+                       "clock_ghz": 1.5},
+    mmacalc.launch: {"kernel": lambda wave: None, "grid": 1, "block": 64, "arch": "gfx942", "wave_size": 64,
+                     "progress": False},
+    mmacalc.memory: {"operand": MFMA.operand("A"), "order": "row", "ld": 64, "pad": 0, "swizzle": None, "kpack": None,
+                     "fill": 16},
+    LAYOUT.locate: {"coordinates": {"i": 3}, "fields": {}},
+    LAYOUT.contents: {"place": (3, 0), "fields": {}},
+    LAYOUT.compose: {"then": LAYOUT.inverse()},
+    LAYOUT.renamed: {"lane": "thread"},
+    MFMA.operand("A").draw: {"registers": False, "style": "light", "color_by": "lane", "mark": (), "fold": True},
+    MFMA.execute: {"a": REGISTERS, "b": REGISTERS, "c": 0, "d": np.zeros((4, 64), np.uint32), "wave": 64},
+    MFMA.multiply_bits: {"a": CODES, "b": CODES, "c": 0, "satfinite": False, "cbsz": 0},
     MFMA.operand: {"name": "A", "wave": 64, "cbsz": 0, "blgp": 0, "abid": 0, "neg": 0, "opsel": 0},
     MFMA.format: {"operand": "A", "fields": {}},
     MFMA.throughput: {"cbsz": 0},
@@ -31,9 +50,9 @@ RIGHT = {  # for each function, arguments that it answers
     MFMA.operand("A").contents: {"register": 0, "lane": 3},
     MFMA.multiply: {"a": SQUARE, "b": SQUARE, "c": SQUARE, "wave": 64, "clamp": False, "satfinite": False, "cbsz": 0},
 }  # fmt: skip
-ONLY_WORDS = {"arch", "name", "text", "first", "second", "part", "operand", "intrinsic", *"abcd"}
-JUNK = [None, 3, -1, 1 << 80, 1.5, "x", "9" * 5000, "\0\ud800", b"x", [64], {}, (), object(), np.array([1, 2]),
-        np.ones((2, 2)), np.float32(1.5), float("nan"), 1j, MFMA, mmacalc]  # fmt: skip
+ONLY_WORDS = {"arch", "name", "text", "first", "second", "part", "operand", "intrinsic", "type", *"abcd"}
+JUNK = [None, 3, -1, 1 << 80, 10**5000, [10**5000], 1.5, "x", "9" * 5000, "\0\ud800", b"x", [64], {}, (), object(),
+        np.array([1, 2]), np.ones((2, 2)), np.float32(1.5), float("nan"), 1j, MFMA, mmacalc]  # fmt: skip
 CASES = [(function, name) for function, given in RIGHT.items() for name in given]
 
 
@@ -49,7 +68,8 @@ def test_an_argument_of_any_type_is_answered_or_an_error(function, name):
             function(**{**RIGHT[function], name: junk})
 
 
-TEXTS = [(function, name) for function, name in CASES if name in ONLY_WORDS and function != MFMA.multiply]
+OTHERS = (MFMA.multiply, MFMA.multiply_bits, MFMA.execute, mmacalc.memory)  # whose a, b, c, operand are no texts
+TEXTS = [(function, name) for function, name in CASES if name in ONLY_WORDS and function not in OTHERS]
 
 
 @pytest.mark.parametrize(("function", "name"), TEXTS, ids=spoken)
@@ -57,6 +77,12 @@ TEXTS = [(function, name) for function, name in CASES if name in ONLY_WORDS and 
 def test_what_should_be_text_is_refused_by_name(function, name, junk):
     with pytest.raises(mmacalc.Error, match=f"{name} = .* should be text"):
         function(**{**RIGHT[function], name: junk})
+
+
+def test_every_public_function_with_arguments_is_among_these():
+    public = {getattr(mmacalc, name) for name in mmacalc.__all__}
+    functions = {each for each in public if inspect.isfunction(each) and inspect.signature(each).parameters}
+    assert functions <= set(RIGHT), "add the new function to RIGHT, with arguments that it answers"
 
 
 @pytest.mark.parametrize(

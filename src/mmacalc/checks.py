@@ -27,18 +27,33 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-__all__ = ["arguments_checked", "missing_package"]
+__all__ = ["arguments_checked", "missing_package", "require_int", "shown"]
 
 _REFUSED = object()
+LARGEST = 1 << 64  # Python refuses to print numbers of thousands of digits, and nothing here is as large as this
 PACKAGES = {"elftools": "pyelftools"}
 """How the registry calls a package, where an import calls it otherwise."""
 
 
 def _whole(value: Any) -> Any:
     try:
-        return index(value)
+        number = index(value)
     except TypeError:
         return _REFUSED
+    return number if -LARGEST < number < LARGEST else _REFUSED
+
+
+def require_int(name: str, value: Any) -> int:
+    """A number that a user gave, as an int; NumPy's integers are welcome.
+
+    Raises:
+        Error: it is no whole number, or one without any sense.
+    """
+    number = _whole(value)
+    if number is _REFUSED:
+        raise Error(f"{name} = {shown(value)} should be a whole number")
+    found: int = number
+    return found
 
 
 def _flag(value: Any) -> Any:
@@ -46,7 +61,9 @@ def _flag(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    return float(value) if isinstance(value, float) else _whole(value)
+    if isinstance(value, int) or not hasattr(type(value), "__float__"):
+        return _whole(value)
+    return float(value)
 
 
 def _bytes(value: Any) -> Any:
@@ -54,7 +71,8 @@ def _bytes(value: Any) -> Any:
 
 
 def _mapping(value: Any) -> Any:
-    return value if hasattr(value, "keys") and hasattr(value, "__getitem__") else _REFUSED
+    mapping = hasattr(value, "keys") and hasattr(value, "__getitem__")
+    return value if mapping and all(isinstance(name, str) for name in value) else _REFUSED
 
 
 def _names(value: Any) -> Any:
@@ -63,6 +81,15 @@ def _names(value: Any) -> Any:
 
 class _Looked:
     """The type of nothing, so that every value is looked at."""
+
+
+def _record(name: str) -> tuple[str, type, Callable[[Any], Any]]:
+    """What a class of this package's takes: its own objects, known by the name, for it may not be imported yet."""
+
+    def take(value: Any) -> Any:
+        return value if any(known.__name__ == name for known in type(value).__mro__) else _REFUSED
+
+    return f"an object of mmacalc.{name}", _Looked, take
 
 
 # What an annotation's word takes: its name in a message, the type that needs no further look, and what the value
@@ -74,7 +101,8 @@ WORDS: dict[str, tuple[str, type, Callable[[Any], Any]]] = {
     "bool": ("True or False", bool, _flag),
     "bytes": ("bytes, such as bytes.fromhex('0081ccd310250204')", bytes, _bytes),
     "None": ("None", type(None), lambda _: _REFUSED),
-    "Mapping": ("a dictionary", dict, _mapping),
+    "Mapping": ("a dictionary with names as keys", _Looked, _mapping),
+    **{name: _record(name) for name in ("Architecture", "Instruction", "Layout", "Operand")},
     "Sequence[str]": ("a list or tuple of names", _Looked, _names),
 }
 
@@ -100,16 +128,26 @@ class _Kind:
             if (found := take(value) if _single(value) else _REFUSED) is not _REFUSED:
                 return found
         spoken = " or ".join(text for text, known, _ in self.words if known is not type(None))
-        raise Error(f"{function}(): {name} = {_shown(value)} should be {spoken}")
+        raise Error(f"{function}(): {name} = {shown(value)} should be {spoken}")
 
 
 def _single(value: Any) -> bool:
     """Whether a value is no array (whose comparisons are arrays again), or one without axes."""
-    return not getattr(value, "shape", ())
+    return isinstance(value, memoryview) or not getattr(value, "ndim", 0)
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
+def _huge(value: Any) -> bool:
+    return type(value) is int and not -LARGEST < value < LARGEST
+
+
+def shown(value: Any) -> str:
+    """A value as a message repeats it."""
+    if _huge(value):
+        return f"a number of {value.bit_length()} bits (those here have at most 64)"
+    try:
+        text = repr(value)
+    except Exception:  # the repr of a user's class, or of a list with a number of thousands of digits
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
@@ -134,13 +172,13 @@ def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
             kinds.update({name: _Kind(text) for name, text in function.__annotations__.items()})
         for at, (name, value) in enumerate(zip(names, args)):
             kind = kinds.get(name)
-            if kind and kind.words and type(value) not in kind.types:
+            if kind and kind.words and (type(value) not in kind.types or _huge(value)):
                 args = (*args[:at], kind.taken(spoken, name, value), *args[at + 1 :])  # type: ignore[assignment]
         for name, value in given.items():
             if name not in names and name not in named_only and not rest:
                 raise refuse_name(name)
             kind = kinds.get(name) or kinds.get(rest)
-            if kind and kind.words and type(value) not in kind.types:
+            if kind and kind.words and (type(value) not in kind.types or _huge(value)):
                 given[name] = kind.taken(spoken, name, value)
         try:
             return function(*args, **given)

@@ -13,6 +13,7 @@ from os import fspath
 from typing import TYPE_CHECKING
 
 from .answers.picture import matrix
+from .checks import arguments_checked
 from .errors import Error
 from .files import write
 from .render import svg, terminal
@@ -70,6 +71,7 @@ class Drawing:
         """
         return svg.png(self.scene)
 
+    @arguments_checked
     def text(self, *, colour: bool = False, width: int = 100) -> str:
         """The picture for a terminal.
 

@@ -49,15 +49,17 @@ from __future__ import annotations
 from itertools import product
 from math import prod
 
-from .checks import arguments_checked
+from .checks import arguments_checked, require_int, shown
 from .errors import Error
 from .layout_text import checked_digits, parse, printed_names, trimmed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["Layout"]
+
+LARGEST = 1 << 24  # there is a table of every axis
 
 
 class Layout:
@@ -87,6 +89,7 @@ class Layout:
     @arguments_checked
     def __init__(self, text: str, axes: Sequence[str], sizes: Mapping[str, int]) -> None:
         left, right = parse(text)
+        sizes = {name: require_int(f"the size of {name}", size) for name, size in sizes.items()}
         digits = checked_digits(text, left, right, axes, sizes)
         self.text = text
         self.axes = tuple(axes)
@@ -109,6 +112,9 @@ class Layout:
         left, right = self.coordinates, self.places
         self.extents = tuple([prod([self.sizes[name] for name in group]) for group in left])
         self.spans = {place: prod([self.sizes[n.lstrip("*")] for n in names]) for place, names in right.items()}
+        largest = max((*self.extents, *self.spans.values()), default=1)
+        if largest > LARGEST:
+            raise Error(f"'{self.text}' has {largest} values on an axis or in a place; at most {LARGEST} are taken")
         self._strides = [_strides(names, self.sizes) for names in right.values()]
         self._offsets: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = {}
         self._forward = [[self._table(group, names) for names in right.values()] for group in left]
@@ -152,17 +158,26 @@ class Layout:
             fields: values of the selectors; those left out count as 0.
 
         Raises:
-            Error: a coordinate is outside its axis.
+            Error: a coordinate is outside its axis, or no whole number.
         """
+        try:
+            return self._places_of(coordinates, fields or {})
+        except Error:
+            raise
+        except (TypeError, AttributeError, ValueError):
+            raise Error(f"coordinates are whole numbers by axis, such as {self._example(self.axes)}") from None
+
+    def _places_of(self, coordinates: Mapping[str, int], fields: Mapping[str, int]) -> tuple[tuple[int, ...], ...]:
         values = [coordinates.get(axis, 0) for axis in self.axes]
         for axis, value, extent in zip(self.axes, values, self.extents):
             if not 0 <= value < extent:
                 raise Error(f"{axis} = {value} is outside this operand: {axis} is 0 to {extent - 1}")
         steps = [[table[value] for table in rows] for rows, value in zip(self._forward, values)]
         base = [sum(column) for column in zip(*steps)]
-        return tuple(
-            tuple(place + step for place, step in zip(base, offset)) for offset in self.copy_offsets(fields or {})
-        )
+        return tuple(tuple(place + step for place, step in zip(base, offset)) for offset in self.copy_offsets(fields))
+
+    def _example(self, names: Iterable[str]) -> str:
+        return "{" + ", ".join(f"'{name}': 0" for name in names) + "}"
 
     def copy_offsets(self, fields: Mapping[str, int]) -> tuple[tuple[int, ...], ...]:
         """What selectors and replication add to every place: one tuple of offsets for each copy."""
@@ -200,11 +215,22 @@ class Layout:
         """Every element at one place, ascending: a tuple of coordinates, one per axis, for each.
 
         A place outside the layout, or one whose selector digits are not those of `fields`, holds nothing.
+
+        Raises:
+            Error: the place is not as many whole numbers as there are names of places.
         """
+        try:
+            if len(place) == len(self.spans):
+                return self._contents(place, fields or {})
+        except (TypeError, AttributeError, ValueError):  # no numbers, no dictionary, arrays
+            pass
+        raise Error(f"a place is {len(self.spans)} whole numbers ({', '.join(self.spans)}); got {shown(place)}")
+
+    def _contents(self, place: Sequence[int], fields: Mapping[str, int]) -> tuple[tuple[int, ...], ...]:
         for value, span in zip(place, self.spans.values()):
             if not 0 <= value < span:
                 return ()
-        if self.selectors and not self._selected(place, fields or {}):
+        if self.selectors and not self._selected(place, fields):
             return ()
         steps = [[table[value] for table in rows] for rows, value in zip(self._backward, place)]
         base = [sum(column) for column in zip(*steps)]
@@ -246,6 +272,7 @@ class Layout:
         ]
         return Layout(f"{' '.join(groups)} -> {', '.join(targets)}", tuple(self.places), self.sizes)
 
+    @arguments_checked
     def compose(self, then: Layout) -> Layout:
         """First this layout, then another one whose axes are the places of this one.
 
@@ -267,6 +294,7 @@ class Layout:
             raise Error(f"a layout is followed by another Layout; got {then!r}")
         return Layout(*composed(self, then))
 
+    @arguments_checked
     def renamed(self, **names: str) -> Layout:
         """The same layout with other names of axes and places; those not named keep theirs.
 

@@ -113,6 +113,7 @@ def transpose_loads(arch: str) -> tuple[TransposeLoad, ...]:
     return tuple(TransposeLoad(known.architecture, *line) for line in known.transpose_loads)
 
 
+@arguments_checked
 def feeding(operand: Operand) -> tuple[Step, ...]:
     """The loads that fill an operand from LDS where its other coordinate is the contiguous one.
 

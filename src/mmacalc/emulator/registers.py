@@ -72,6 +72,8 @@ def execute(
     given = {"A": a, "B": b, "C": c, "K": index, "SA": scale_a, "SB": scale_b}
     if execution.sparsity and index is None:
         raise Error(f"{inst.name} is sparse: execute() needs index=, the registers of K")
+    if missing := [name.lower() for name in "ABC" if given[name] is None]:
+        raise Error(f"execute() on {inst.name} got None as {' and '.join(missing)}; it takes the registers")
     codes = {name: _read(execution, name, value) for name, value in given.items() if value is not None}
     for name in ("SA", "SB") if execution.block_size else ():
         codes.setdefault(name, _ones(execution, name))

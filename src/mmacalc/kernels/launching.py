@@ -11,6 +11,7 @@ from operator import index
 import numpy as np
 
 from ..catalog import architecture
+from ..checks import arguments_checked, shown
 from ..errors import Error
 from .memory import Memory
 from .report import Report
@@ -35,6 +36,7 @@ PROGRESS_DELAY = 2.0
 """Seconds before progress is shown."""
 
 
+@arguments_checked
 def launch(
     kernel: Callable[..., object],
     grid: Size,
@@ -85,6 +87,8 @@ def launch(
     if record.vendor != "amd":
         raise Error(f"launch runs waves of AMD architectures; {record.title} is not one")
     grid_size, block_size = _dim3("grid", grid), _dim3("block", block)
+    if not callable(kernel):
+        raise Error(f"launch: the kernel is {shown(kernel)}; it takes a function, called as kernel(wave, *args)")
     memory = Memory()
     state = Launch(record, "".join(filter(str.isalnum, arch.lower())), record.wave(wave_size), memory)
     waves = _waves_of(block_size, state)
@@ -123,8 +127,8 @@ def _dim3(name: str, given: Size) -> Dim3:
         whole = [index(size) for size in sizes]
     except TypeError:
         whole = []
-    if not 1 <= len(whole) <= 3 or min(whole) < 1:
-        raise Error(f"launch: {name} is {given!r}; it takes one to three whole numbers from 1 up")
+    if not 1 <= len(whole) <= 3 or min(whole) < 1 or max(whole) >> 31:
+        raise Error(f"launch: {name} is {shown(given)}; it takes one to three whole numbers from 1 up (below 2^31)")
     return Dim3(*whole, *(1,) * (3 - len(whole)))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ..checks import shown
 from ..errors import Error
 
 TYPE_CHECKING = False
@@ -87,15 +88,15 @@ def swizzle_of(value: str | Sequence[int] | None) -> Swizzle | RowSwizzle:
     if isinstance(value, str) and (mode := {name.lower(): name for name in MODES}.get(value.lower())):
         return MODES[mode]
     kind, _, text = value.rpartition("=") if isinstance(value, str) else ("", "", "")
-    numbers = text.split(",") if isinstance(value, str) else list(value)
     try:
+        numbers = text.split(",") if isinstance(value, str) else list(value)
         three = [int(number) for number in numbers]
     except (TypeError, ValueError):
         three = []
     if len(three) != 3 or min(three) < 0 or max(three) > 1 << 16:
         raise Error(
             f"a swizzle is bits,base,shift (such as 3,4,3), vec,perPhase,maxPhase=4,1,16, or one of "
-            f"{', '.join(MODES)}; got {value!r}"
+            f"{', '.join(MODES)}; got {shown(value)}"
         )
     if kind:
         return _row_swizzle(*three)

@@ -251,6 +251,7 @@ class Instruction(Record, Actions):
         narrow = max(self.format("A", fields).bits, self.format("B", fields).bits) <= widest
         return cycles if narrow else self.cycles
 
+    @arguments_checked
     def valu_cycles_for(self, **modifiers: int | str) -> int | None:
         """Of `cycles_for`, how many can run VALU instructions; None if none can."""
         cycles = self.cycles_for(**modifiers)
@@ -282,6 +283,7 @@ class Instruction(Record, Actions):
             return "hardware-verified"
         return "assumed" if part in self.architecture.assumed else self.stated_provenance
 
+    @arguments_checked
     def format_names(self, operand: str) -> set[str]:
         """The names of the formats that an operand can have: several where a field chooses, and the choice's own."""
         name = self.formats.get(operand, "")

@@ -6,19 +6,17 @@ is in `mmacalc.families`. Names are those of the encodings' fields.
 
 from __future__ import annotations
 
-from operator import index
-
+from ..checks import require_int
 from ..errors import Error, did_you_mean
 from ..formats import CHOICES, chosen, named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from .instruction import Instruction
 
-__all__ = ["canonical_modifiers", "check_modifiers", "modifier_ranges", "negated", "require_int"]
+__all__ = ["canonical_modifiers", "check_modifiers", "modifier_ranges", "negated"]
 
 # Other spellings of modifiers: those of assembly text.
 SYNONYMS = {"op_sel": "opsel", "opsel_hi": "op_sel_hi", "neg_lo": "neg", "index_key": "opsel"}
@@ -123,18 +121,6 @@ def negated(bits: int, operand: str) -> bool:
     (True, False)
     """
     return operand in "ABC" and bool(bits >> "ABC".index(operand) & 1)
-
-
-def require_int(name: str, value: Any) -> int:
-    """A number that a user gave, as an int; NumPy's integers are welcome.
-
-    Raises:
-        Error: it is no whole number.
-    """
-    try:
-        return index(value)
-    except TypeError:
-        raise Error(f"{name} = {value!r} should be a whole number") from None
 
 
 def _range_text(values: tuple[int, ...]) -> str:

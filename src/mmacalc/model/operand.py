@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from ..checks import arguments_checked
+from ..checks import arguments_checked, require_int
 from ..errors import Error
 from ..later import higher_layer
 from .location import Element, Location
-from .modifiers import require_int
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
