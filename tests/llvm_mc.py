@@ -69,3 +69,9 @@ def disassembled(codes, target, wave=None):
 def _encodings(text):
     for line, code in re.findall(r"^\t(.*?)\s*; encoding: \[(.*?)\]", text, re.M):
         yield line.strip(), bytes(int(byte, 16) for byte in code.split(","))
+
+
+def object_for(target, text="s_nop 0\n"):
+    """What llvm-mc makes of a text for a target: an ELF object."""
+    command = [tool("llvm-mc"), "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "-filetype=obj"]
+    return subprocess.run(command, input=text.encode(), check=True, capture_output=True).stdout

@@ -12,7 +12,7 @@ import mmacalc
 from asm_texts import TARGETS, all_forms, random_text
 from mmacalc.asm import encodings
 from mmacalc.asm.fields import Encoding, Field
-from mmacalc.asm.forms import UNENCODED, forms
+from mmacalc.asm.forms import forms
 from mmacalc.asm.operands import constant_code, constant_texts
 from mmacalc.asm.targets import target
 
@@ -58,7 +58,7 @@ def test_any_bytes_come_back_from_what_they_disassemble_to(where, data):
 
 def test_every_instruction_of_the_catalog_has_a_form_on_every_target_but_those_no_assembler_knows():
     for name, wave in TARGETS:
-        catalog = {inst.name for inst in mmacalc.instructions(name)} - set(UNENCODED)
+        catalog = {inst.name for inst in mmacalc.instructions(name)} - {"v_wmma_f64_16x16x4_f64"}
         helpers = forms(target(name, wave)).keys() - catalog
         assert catalog <= forms(target(name, wave)).keys()
         assert all("accvgpr" in helper or "ld_scale" in helper for helper in helpers)

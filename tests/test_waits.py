@@ -17,9 +17,9 @@ from mmacalc import lint as report_of
 from mmacalc.asm.reader import read_line, read_listing, vector_registers
 from mmacalc.cli import answer
 from mmacalc.hazards.dependencies import DEPENDENCIES
-from mmacalc.hazards.recognizer import recognizer_for
+from mmacalc.hazards.recognizer import HazardRecognizer, recognizer_for
 from mmacalc.hazards.register_use import entry_of, register_use
-from mmacalc.hazards.tables import ARCHITECTURES, TABLES
+from mmacalc.hazards.tables import RULES, TABLES
 
 
 def lint(text, arch):
@@ -139,6 +139,9 @@ def test_a_scale_prefix_only_reads_and_an_instruction_without_a_source_is_refuse
     prefix = "v_mfma_ld_scale_b32 v20, v21"
     assert mmacalc.wait_states("v_mov_b32 v20, 0", prefix, "gfx950").states == 2
     assert mmacalc.wait_states(prefix, "v_mov_b32 v20, 0", "gfx950").states == 0
+    assert [(one.line, one.missing) for one in lint(f"v_mov_b32 v20, 0\n{prefix}\nv_mov_b32 v20, 0", "gfx950")] == [
+        (2, 2)
+    ]
     unknown = "v_wmma_f64_16x16x4_f64 v[0:15], v[16:19], v[20:23], v[0:15]"
     with pytest.raises(mmacalc.Error, match="no source"):
         mmacalc.wait_states(unknown, "v_mov_b32 v40, v0", "gfx1251")
@@ -146,8 +149,8 @@ def test_a_scale_prefix_only_reads_and_an_instruction_without_a_source_is_refuse
 
 
 def test_every_row_is_well_formed():
-    for name in ARCHITECTURES:
-        assert recognizer_for(name).longest <= 20
+    for name in RULES:
+        assert HazardRecognizer(name).longest <= 20
     for table in TABLES.values():
         for row in table.rows:
             assert row[2] in DEPENDENCIES
@@ -162,9 +165,9 @@ def test_every_row_is_well_formed():
         ("v_mov_b32 v0, v1\ns_nop 0", "s_nop 0", "gfx942", "2 instructions"),
         ("v_mfma_f32_32x32x8_f61 v[0:15], v[16:17], v[18:19], v[0:15]", "s_nop 0", "gfx942", "Did you mean"),
         ("v_mfma_f32_32x32x8_f16 v[0:15], v[16:17]", "s_nop 0", "gfx942", "takes D, A, B and C"),
-        ("v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[16:23], v[24:31], v[0:15] cbsz:7", "s_nop 0", "gfx950", "got '7'"),
+        ("v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[16:23], v[24:31], v[0:15] cbsz:7", "s_nop 0", "gfx950", "got 7"),
         ("s_nop 0", "s_nop 0", "gfx9000", "unknown architecture"),
-        ("v_mov_b32 v[\u00b2:3], v1", "s_nop 0", "gfx942", "is no vector register"),
+        ("v_mov_b32 v[\u00b2:3], v1", "s_nop 0", "gfx942", "not ASCII"),
         ("v_mov_b32 v[x], v1", "s_nop 0", "gfx942", "'v[x]' in 'v_mov_b32 v[x], v1' is no vector register"),
         (f"v_mov_b32 v{'9' * 5000}, v0", "s_nop 0", "gfx942", "the last are v1023, a255"),
     ],
@@ -331,7 +334,7 @@ def branching_listings(draw):
 def missing_by_hand(target, text):
     """Line -> missing wait states, by walking every path from every instruction, with `register_use` and the rules."""
     lines = [line.split(": ")[1] for line in text.splitlines()]
-    rules = recognizer_for(mmacalc.instructions(target)[0].arch)
+    rules = recognizer_for(mmacalc.architecture(target))
     uses = [register_use(read_line(line), entry_of(target)) for line in lines]
 
     def following(at):

@@ -115,11 +115,15 @@ CHOICES = {
     "scale": ("e8m0", "ue5m3", "ue4m3"),
 }
 
+# The words of AMD's mnemonics and of LLVM for the formats of f8f6f4.
+SHORT_NAMES = {"e4m3": "fp8", "e5m2": "bf8", "e2m3": "fp6", "e3m2": "bf6", "e2m1": "fp4"}
+
 ALIASES = {
+    **{short: name for name, short in SHORT_NAMES.items()},
     "fp64": "f64", "double": "f64", "fp32": "f32", "float": "f32", "single": "f32", "fp16": "f16", "half": "f16",
-    "bfloat16": "bf16", "fp8": "e4m3", "bf8": "e5m2", "e4m3fn": "e4m3", "amd_fp8": "e4m3fnuz",
-    "amd_bf8": "e5m2fnuz", "fp8_fnuz": "e4m3fnuz", "bf8_fnuz": "e5m2fnuz", "fp6": "e2m3", "bf6": "e3m2",
-    "fp4": "e2m1", "ue8m0": "e8m0", "s32": "i32", "int32": "i32", "s8": "i8", "int8": "i8", "uint8": "u8",
+    "bfloat16": "bf16", "e4m3fn": "e4m3", "amd_fp8": "e4m3fnuz",
+    "amd_bf8": "e5m2fnuz", "fp8_fnuz": "e4m3fnuz", "bf8_fnuz": "e5m2fnuz",
+    "ue8m0": "e8m0", "s32": "i32", "int32": "i32", "s8": "i8", "int8": "i8", "uint8": "u8",
     "s4": "i4", "int4": "i4", "uint4": "u4",
 }  # fmt: skip
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
-from .forms import Form, chosen_formats, forms, spellings
+from .forms import InstructionForm, form_of, spellings
+from .generations import chosen_formats
 from .reader import Reader
 from .registers import RegisterRange
 from .targets import target
@@ -13,9 +14,12 @@ from .tokens import TokenStream
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypeAlias
 
     from .modifiers import Modifier
     from .operands import Constant, Symbol
+
+    AnyOperand: TypeAlias = RegisterRange | Constant | Symbol
     from .targets import Target
 
 __all__ = ["Assembled", "assemble", "assemble_lines", "statement"]
@@ -52,7 +56,7 @@ class Assembled:
 
     __slots__ = ("code", "form")
 
-    def __init__(self, form: Form | None, code: bytes) -> None:
+    def __init__(self, form: InstructionForm | None, code: bytes) -> None:
         self.form, self.code = form, code
 
     @property
@@ -101,13 +105,13 @@ def statement(line: TokenStream, where: Target) -> Assembled:
             code, bank = slot.encode(operand, slot.count(values), form.name)
         except Error as error:
             raise Error(f"{error}{_other_wave(form, slot.name, operand, where)}") from None
-        values[slot.field] = code - 256 if slot.field == "VDST" else code
+        values[slot.field] = code
         if slot.bank:
             field, bit = slot.bank
             values[field] = values.get(field, 0) | bank << bit
             if isinstance(operand, RegisterRange):
                 banks.setdefault(field, set()).add(operand.file)
-    _check_together(form, dict(zip((slot.name for slot in form.slots), given)), banks)
+    _check_together(form, dict(zip((slot.name for slot in form.slots), given)), banks, where)
     word = form.encoding.encode(values)
     return Assembled(form, word.to_bytes(form.encoding.size, "little"))
 
@@ -121,19 +125,19 @@ def _long(line: TokenStream) -> bytes:
     return b"".join((word & 0xFFFFFFFF).to_bytes(4, "little") for word in words)
 
 
-def _find(mnemonic: str, where: Target, text: str) -> Form:
-    known, lower = spellings(where), mnemonic.lower()
-    if lower in known:
-        return forms(where)[known[lower]]
+def _find(mnemonic: str, where: Target, text: str) -> InstructionForm:
+    form = form_of(mnemonic, where)
+    if form is not None:
+        return form
     title = f"{where.entry.architecture.title} ({where.name})"
     if not mnemonic:
         raise Error(f"'{text[:60]}' does not begin with an instruction")
-    hint = did_you_mean(lower, known)
+    hint = did_you_mean(mnemonic, spellings(where))
     raise Error(f"{title} has no matrix instruction '{mnemonic}'.{hint} `mmacalc -a {where.name} -L` lists them all.")
 
 
-def _operands(line: TokenStream, form: Form) -> list[RegisterRange | Constant | Symbol]:
-    given: list[RegisterRange | Constant | Symbol] = []
+def _operands(line: TokenStream, form: InstructionForm) -> list[AnyOperand]:
+    given: list[AnyOperand] = []
     titles = ", ".join(slot.name for slot in form.slots)
     for slot in form.slots:
         if given:
@@ -144,7 +148,7 @@ def _operands(line: TokenStream, form: Form) -> list[RegisterRange | Constant | 
     return given
 
 
-def _modifiers(line: TokenStream, form: Form) -> dict[str, int]:
+def _modifiers(line: TokenStream, form: InstructionForm) -> dict[str, int]:
     chosen: dict[str, int] = {}
     left = list(form.modifiers)
     names = [modifier.name for modifier in form.modifiers]
@@ -169,7 +173,7 @@ def _modifiers(line: TokenStream, form: Form) -> dict[str, int]:
         chosen[text] = 0 if negated else modifier.checked(_value(line, modifier, form), form.name)
 
 
-def _value(line: TokenStream, modifier: Modifier, form: Form) -> int:
+def _value(line: TokenStream, modifier: Modifier, form: InstructionForm) -> int:
     if modifier.kind == "flag":
         return 1
     where = f"{modifier.name} of {form.name}"
@@ -198,19 +202,19 @@ def _bits(line: TokenStream, where: str) -> int:
             return value
 
 
-def _other_wave(form: Form, name: str, operand: RegisterRange | Constant | Symbol, where: Target) -> str:
+def _other_wave(form: InstructionForm, name: str, operand: AnyOperand, where: Target) -> str:
     """What to add to a message when the operand has the size that the other wave size needs."""
     if not isinstance(operand, RegisterRange):
         return ""
     for wave in where.entry.architecture.waves:
-        other = forms(where._replace(wave=wave)).get(form.name) if wave != where.wave else None
+        other = form_of(form.name, where._replace(wave=wave)) if wave != where.wave else None
         slot = other.slot(name) if other else None
         if slot and slot.registers == operand.count != form.slot(name).registers:  # type: ignore[union-attr]
             return f". That is wave{where.wave}; in wave{wave} (-w {wave}, wave={wave}) it takes {slot.registers}"
     return ""
 
 
-def _check_count(form: Form, name: str, operand: RegisterRange | Constant | Symbol, values: Mapping[str, int]) -> None:
+def _check_count(form: InstructionForm, name: str, operand: AnyOperand, values: Mapping[str, int]) -> None:
     """Say of an operand whose count a field chooses which field it was."""
     slot = form.slot(name)
     if slot is None or isinstance(slot.registers, int) or not isinstance(operand, RegisterRange):
@@ -224,7 +228,7 @@ def _check_count(form: Form, name: str, operand: RegisterRange | Constant | Symb
 
 
 def _check_together(
-    form: Form, given: Mapping[str, RegisterRange | Constant | Symbol], banks: Mapping[str, set[str]]
+    form: InstructionForm, given: Mapping[str, AnyOperand], banks: Mapping[str, set[str]], where: Target
 ) -> None:
     """What LLVM asks of operands together: C and D in one file, not partly overlapping; few scalar registers."""
     d, c = given.get("D"), given.get("C")
@@ -232,7 +236,7 @@ def _check_together(
         raise Error(f"C and D of {form.name} are both VGPRs or both AccVGPRs; got D {d} and C {c}")
     # LLVM checks results of more than four registers, but not those of f8f6f4.
     inst = form.instruction
-    checked = inst is not None and inst.architecture.layout == "mfma" and not chosen_formats(inst)
+    checked = inst is not None and where.generation.overlap_checked and not chosen_formats(inst)
     overlaps = isinstance(c, RegisterRange) and isinstance(d, RegisterRange) and 0 < abs(c.first - d.first) < d.count
     if checked and overlaps and isinstance(d, RegisterRange) and d.count > 4:
         raise Error(f"C of {form.name} is D itself or shares no register with it; got D {d} and C {c}")

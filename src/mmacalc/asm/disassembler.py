@@ -11,7 +11,7 @@ from functools import cache
 from ..checks import arguments_checked
 from ..errors import Error
 from .assembler import statement
-from .forms import Form, forms, spellings
+from .forms import InstructionForm, forms
 from .lengths import words_of
 from .reader import MATRIX, Reader
 from .targets import target
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .operands import Slot
+    from .operands import OperandSlot
     from .targets import Target
 
 __all__ = ["disassemble", "instructions", "respelled"]
@@ -68,7 +68,7 @@ def instructions(code: bytes, arch: str, wave: int | None = None) -> list[tuple[
             found.append((at, text))
         else:
             # Bits that no form has are data to LLVM, which goes on at the next word.
-            length = length or (1 if key in decoders else words_of(where.generation.name, words, at, end))
+            length = length or (1 if key in decoders else words_of(where.generation.formats, words, at, end))
             found += [(at + i, f".long 0x{words[at + i]:08x}") for i in range(length)]
         at += length
     return found
@@ -86,11 +86,11 @@ def respelled(text: str, arch: str, wave: int | None = None) -> list[str]:
     ['loop:', 'v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], 0', 's_cbranch_scc0 loop']
     """
     where, reader = target(arch, wave), Reader(text)
-    known, lines = spellings(where), []
+    lines: list[str] = []
     for number, line in reader.statements(strict=True):
         lines += [f"{label}:" for label in reader.before]
         mnemonic = line.split(None, 1)[0].lower()
-        if mnemonic in known or mnemonic.startswith(MATRIX):
+        if mnemonic.startswith((*MATRIX, "v_accvgpr_")):
             try:
                 code = statement(TokenStream(line, reader.symbols), where).code
             except Error as error:
@@ -125,10 +125,10 @@ class FormDecoder:
         "mask", "value", "words",
     )  # fmt: skip
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: InstructionForm) -> None:
         self.form = form
         self.words = form.encoding.size // 4
-        self.mask, self.value = form.encoding.template(form.fixed, form.free)
+        self.mask, self.value = form.template
         self._loose, self._usual = form.encoding.ignored()
         self._specials = {word for slot in form.slots if slot.name == "C" for word in slot.specials} - {"null"}
         fields = form.encoding.fields
@@ -137,7 +137,7 @@ class FormDecoder:
         self._name = form.name
         self._suffixes: dict[int, str | None] = {}
         self._choices = {slot.registers[0] for slot in form.slots if not isinstance(slot.registers, int)}
-        self._plans: dict[tuple[int, ...], tuple[tuple[int, int, int, tuple[str | None, ...]], ...]] = {}
+        self._plans: dict[tuple[int, ...], tuple[tuple[int, int, int, int, tuple[str | None, ...]], ...]] = {}
 
     def read(self, words: Sequence[int], at: int, end: int) -> tuple[int, str | None]:
         """The instruction that begins at a word: its length in words, 0 if it is none of this form, and its text,
@@ -157,8 +157,8 @@ class FormDecoder:
         if suffix is None:
             return self.words, None
         operands = []
-        for shift, mask, bank, texts in self._plan(word):
-            text = texts[(word >> shift & mask) | (word >> bank & 1) << 9]
+        for shift, mask, bank, width, texts in self._plan(word):
+            text = texts[(word >> shift & mask) | (word >> bank & 1) << width]
             if text is None:
                 return self.words, None
             operands.append(text)
@@ -177,8 +177,8 @@ class FormDecoder:
             found += text
         return found
 
-    def _plan(self, word: int) -> tuple[tuple[int, int, int, tuple[str | None, ...]], ...]:
-        """How to read each operand: (shift, mask, the bank's bit, texts)."""
+    def _plan(self, word: int) -> tuple[tuple[int, int, int, int, tuple[str | None, ...]], ...]:
+        """How to read each operand: (shift, mask, the bank's bit, the field's width, texts)."""
         fields = self.form.encoding.fields
         values = {name: fields[name].gather(word) for name in self._choices}
         key = tuple(values.values())
@@ -186,22 +186,19 @@ class FormDecoder:
             self._plans[key] = tuple(self._slot_plan(slot, slot.count(values)) for slot in self.form.slots)
         return self._plans[key]
 
-    def _slot_plan(self, slot: Slot, count: int) -> tuple[int, int, int, tuple[str | None, ...]]:
+    def _slot_plan(self, slot: OperandSlot, count: int) -> tuple[int, int, int, int, tuple[str | None, ...]]:
         fields = self.form.encoding.fields
         low = fields[slot.field].pieces[0][1]
-        texts = _texts(slot, count)
         # Without a bank, a bit beyond the instruction is looked at, which is always 0.
         bank = fields[slot.bank[0]].pieces[0][1] + slot.bank[1] if slot.bank else 128
-        if slot.field == "VDST":  # eight bits: registers alone
-            return low, 0xFF, bank, (*texts[256:512], *[None] * 256, *texts[768:])
-        return low, 0x1FF, bank, texts
+        return low, (1 << slot.field_bits) - 1, bank, slot.field_bits, _texts(slot, count)
 
 
 _shared: dict[tuple[object, ...], tuple[str | None, ...]] = {}
 
 
-def _texts(slot: Slot, count: int) -> tuple[str | None, ...]:
-    """`Slot.texts`, one table for all slots that take the same."""
+def _texts(slot: OperandSlot, count: int) -> tuple[str | None, ...]:
+    """`OperandSlot.texts`, one table for all slots that take the same."""
     key = (
         count,
         slot.files,
@@ -209,6 +206,7 @@ def _texts(slot: Slot, count: int) -> tuple[str | None, ...]:
         slot.alignment,
         slot.constant,
         slot.vgprs,
+        slot.destination,
         tuple(slot.specials.items()),
     )
     if key not in _shared:

@@ -1,4 +1,4 @@
-"""How many 32-bit words an instruction has that is not decoded, so that its second word is not taken for a first.
+"""How many 32-bit words an instruction has that is not decoded: to resynchronise after it.
 
 Formats are told apart by the highest bits of the first word; a source operand that is a literal (or, in some
 formats, a DPP or SDWA control) adds words. Source: CDNA3, CDNA4, RDNA3, RDNA4 and CDNA5 ISA guides, "Microcode
@@ -11,9 +11,9 @@ from collections import namedtuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["words_of"]
+__all__ = ["CDNA", "CDNA5", "RDNA3", "RDNA4", "Format", "words_of"]
 
 
 class Format(namedtuple("Format", "bits words fields", defaults=((),))):
@@ -81,29 +81,25 @@ _RDNA4_MEMORY = (
     Format("111001", 3),  # VSAMPLE
     Format("111011", 3),  # VFLAT, VGLOBAL, VSCRATCH
 )
-_CDNA = (
+CDNA = (
     *_scalar(_LITERAL, 20),
     *_vector({249: 1, 250: 1, 255: 1}, {0x17: 1, 0x18: 1, 0x24: 1, 0x25: 1}),
     Format("110101", 1),  # VINTRP
     Format("11", 2),  # VOP3, SMEM, DS, FLAT, MUBUF, MTBUF, MIMG, EXP
 )
-_FORMATS = {
-    "cdna1": _CDNA,
-    "cdna": _CDNA,
-    "rdna3": (*_rdna(_LITERAL, _VOP2), *_RDNA3_MEMORY),
-    "rdna4": (*_rdna(_LITERAL, _VOP2), *_RDNA4_MEMORY),
-    "cdna5": (*_rdna(_LITERALS_64, {**_VOP2, 0x23: 2, 0x24: 2}), *_RDNA4_MEMORY),  # and fmamk, fmaak of f64
-}
+RDNA3 = (*_rdna(_LITERAL, _VOP2), *_RDNA3_MEMORY)
+RDNA4 = (*_rdna(_LITERAL, _VOP2), *_RDNA4_MEMORY)
+CDNA5 = (*_rdna(_LITERALS_64, {**_VOP2, 0x23: 2, 0x24: 2}), *_RDNA4_MEMORY)  # and fmamk, fmaak of f64
 
 
-def words_of(generation: str, words: Sequence[int], at: int, end: int) -> int:
-    """The length in words of the instruction that begins at a word; what no format has is one word.
+def words_of(formats: Iterable[Format], words: Sequence[int], at: int, end: int) -> int:
+    """The length in words of the instruction that begins at a word; unknown encodings count as one word.
 
-    >>> words_of("cdna", [0xBE8000FF, 0x12345678], 0, 2)  # s_mov_b32 s0, 0x12345678
+    >>> words_of(CDNA, [0xBE8000FF, 0x12345678], 0, 2)  # s_mov_b32 s0, 0x12345678
     2
     """
     first = words[at]
-    for form in _FORMATS[generation]:
+    for form in formats:
         if first >> 32 - len(form.bits) == int(form.bits, 2):
             whole = first | (words[at + 1] << 32 if at + 1 < end else 0)
             extra = [more.get(whole >> low & (1 << width) - 1, 0) for low, width, more in form.fields]

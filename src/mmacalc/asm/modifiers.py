@@ -7,11 +7,12 @@ number (matrix_a_fmt:MATRIX_FMT_FP4). Each instruction takes its modifiers in on
 from __future__ import annotations
 
 from ..errors import Error
+from ..records import Record
 
 __all__ = ["Modifier", "bits", "choice", "flag", "number"]
 
 
-class Modifier:
+class Modifier(Record):
     """One modifier of an instruction.
 
     Attributes:
@@ -22,23 +23,15 @@ class Modifier:
         dropped: bits that are accepted and not encoded.
     """
 
-    __slots__ = ("default", "dropped", "field", "hidden", "kind", "legal", "name", "names", "width")
-
-    def __init__(
-        self,
-        name: str,
-        kind: str,
-        field: str,
-        legal: int,
-        *,
-        names: tuple[str, ...] = (),
-        width: int = 3,
-        default: int = 0,
-        hidden: int | None = 0,
-        dropped: int = 0,
-    ) -> None:
-        self.name, self.kind, self.field, self.legal, self.names = name, kind, field, legal, names
-        self.width, self.default, self.hidden, self.dropped = width, default, hidden, dropped
+    name: str
+    kind: str
+    field: str
+    legal: int
+    names: tuple[str, ...] = ()
+    width: int = 3
+    default: int = 0
+    hidden: int | None = 0
+    dropped: int = 0
 
     def takes(self, value: int) -> bool:
         """Whether the field may have this value."""
@@ -57,7 +50,7 @@ class Modifier:
         return f" {self.name}:{self.names[value] if self.names else value}"
 
     def checked(self, given: int, whose: str) -> int:
-        """The value to encode for what was written.
+        """The value to encode for the value that was written.
 
         Raises:
             Error: the modifier does not take it.
@@ -70,7 +63,7 @@ class Modifier:
     def _limits(self) -> str:
         if self.kind == "bits":
             free = [name for bit, name in enumerate("ABC") if self.legal >> bit & 1]
-            return f"may be set for {' and '.join(free)} alone, as [{','.join('ABC'[: self.width])}]"
+            return f"can only be set for {' and '.join(free)}, as [{','.join('ABC'[: self.width])}]"
         if self.names:
             return f"is {', '.join(f'{name} ({value})' for value, name in enumerate(self.names))}"
         return f"is 0 to {self.legal}"

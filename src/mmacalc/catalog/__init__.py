@@ -89,16 +89,22 @@ class Entry:
         """The mnemonics, in catalog order."""
         return tuple(self._lines)
 
+    def canonical(self, name: str) -> str | None:
+        """The mnemonic that a name or alias means, case-insensitive; None if there is none."""
+        lower = name.strip().lower()
+        key = lower if lower in self._lines else self._aliases.get(lower, lower)
+        return key if key in self._lines else None
+
     def instruction(self, name: str) -> Instruction:
         """The instruction of that name or alias; case-insensitive.
 
         Raises:
             Error: the architecture has none; the message names the closest.
         """
-        lower = name.strip().lower()
-        key = lower if lower in self._lines else self._aliases.get(lower, lower)
-        if key not in self._instructions:
-            if key not in self._lines:
+        key = self.canonical(name)
+        if key is None or key not in self._instructions:
+            if key is None:
+                lower = name.strip().lower()
                 hint = did_you_mean(lower, (*self._lines, *self._aliases), shown=self._aliases)
                 title = self.architecture.title
                 raise Error(f"{title} has no instruction '{name}'.{hint} `-a {title.lower()} -L` lists them all.")

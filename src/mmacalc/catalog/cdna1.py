@@ -11,6 +11,7 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "mfma",
         "arithmetic": "cdna1",
+        "assembly": "cdna1", "hazards": "gfx908",
         "waves": (64,),
         "aliases": ("cdna", "gfx908", "arcturus"),
         "targets": ("gfx908",),

@@ -11,6 +11,7 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "mfma",
         "arithmetic": "cdna2",
+        "assembly": "cdna", "hazards": "gfx90a",
         "waves": (64,),
         "aliases": ("gfx90a", "aldebaran", "mi200"),
         "targets": ("gfx90a",),

@@ -13,6 +13,7 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "mfma",
         "arithmetic": "cdna3",
+        "assembly": "cdna", "hazards": "gfx942",
         "waves": (64,),
         "aliases": ("gfx940", "gfx941", "gfx942", "gfx9-4-generic", "aqua_vanjaram"),
         "targets": ("gfx942",),

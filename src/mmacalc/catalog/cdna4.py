@@ -20,6 +20,7 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "mfma",
         "arithmetic": "cdna4",
+        "assembly": "cdna", "hazards": "gfx950",
         "waves": (64,),
         "aliases": ("gfx950",),
         "targets": ("gfx950",),

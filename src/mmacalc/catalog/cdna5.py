@@ -26,6 +26,7 @@ COMMON = {
     "vendor": "amd",
     "layout": "wmma-wave32",
     "arithmetic": "cdna5",
+    "assembly": "cdna5", "hazards": "gfx1250",
     "waves": (32,),
     "encoding": "VOP3P",
     "register_alignment": 8,
@@ -64,7 +65,7 @@ ARCHITECTURES = (
 INSTRUCTIONS = (
     ("v_wmma_f32_16x16x128_f8f6f4", 0x33, (8, 32), None, "neg_c", {"narrow_cycles": ((4, 4), (4, 16)), "wait_cycles": (16, (6, 8))}),
     # On gfx1251 alone; LLVM 22.1.8 does not know it yet, so the layout is the rule's and nobody has confirmed it.
-    ("v_wmma_f64_16x16x4_f64", 0x5b, 16, None, {"on": ("gfx1251",), "unconfirmed": ("A", "B", "C", "D")}),
+    ("v_wmma_f64_16x16x4_f64", 0x5b, 16, None, {"on": ("gfx1251",), "unconfirmed": ("A", "B", "C", "D", "encoding")}),
     ("v_wmma_f32_16x16x4_f32", 0x5d, 16, None, "neg"),
     ("v_wmma_f32_16x16x32_f16", 0x60, (8, 16), None, "neg"),
     ("v_wmma_f16_16x16x32_f16", 0x61, (8, 16), None, "neg"),

@@ -11,6 +11,7 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "wmma-replicated",
         "arithmetic": "rdna3",
+        "assembly": "rdna3", "hazards": "gfx11",
         "waves": (32, 64),
         "aliases": (
             "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153",

@@ -12,6 +12,7 @@ ARCHITECTURES = (
         "vendor": "amd",
         "layout": "wmma-wave",
         "arithmetic": "rdna4",
+        "assembly": "rdna4", "hazards": "gfx12",
         "waves": (32, 64),
         "aliases": ("gfx1200", "gfx1201", "gfx12-generic"),
         "targets": ("gfx1200", "gfx1201"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ..asm.forms import UNENCODED
+from ..asm.forms import encoded
 from ..catalog import entry
 from ..errors import Error, did_you_mean
 from .dialects import dialect_of, fitting
@@ -77,7 +77,7 @@ def intrinsics(instruction: Instruction, wave: int | None = None) -> tuple[Intri
     keeps the other halves of D's registers as they were in C."""
     inst, size = instruction, instruction.architecture.wave(wave)
     dialect = dialect_of(inst)
-    if dialect is None or inst.name in UNENCODED:
+    if dialect is None or not encoded(inst):
         return ()
     arguments = fitting(inst, dialect.arguments)
     if arguments is None:

@@ -90,7 +90,7 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     uses, counts = _uses(listing, entry)
     if not counts[0]:
         raise Error("the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ...")
-    recognizer = recognizer_for(entry.architecture.name)
+    recognizer = recognizer_for(entry.architecture)
     pending = PendingHazards(uses, basic_blocks(listing), recognizer)
     ages = pending.ages({})
     violations = dict(pending.violations(ages))

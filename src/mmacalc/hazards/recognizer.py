@@ -17,10 +17,11 @@ from ..checks import arguments_checked
 from ..errors import Error
 from .dependencies import DEPENDENCIES, NO_REGISTERS
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
-from .tables import ARCHITECTURES, TABLES, HazardTable
+from .tables import RULES, TABLES, HazardTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..model import Architecture
     from .dependencies import Test
 
 __all__ = ["HazardRecognizer", "SourceAnswer", "WaitStates", "nop_instructions", "recognizer_for", "wait_states"]
@@ -176,31 +177,34 @@ class Reach(namedtuple("Reach", "roles between states")):
 
 
 class HazardRecognizer:
-    """The sources of one architecture. `mmacalc.hazards.lint` asks it about the pairs of a listing.
+    """The sources of one set of rules. `mmacalc.hazards.lint` asks it about the pairs of a listing.
 
     unit: "s_nop" or "v_nop", see `WaitStates`. longest: the most wait states that any pair needs.
     """
 
     def __init__(self, name: str) -> None:
-        llvm, guide, self.unit = ARCHITECTURES[name]
+        llvm, guide, self.unit = RULES[name]
         self.sources = [_Source(TABLES[table]) for table in (llvm, guide) if table]
         numbers = (row.states for source in self.sources for row in source.rows)
         self._rows: dict[tuple[object, ...], tuple[tuple[int, Test, frozenset[str]], ...]] = {}
-        self._reaches: dict[tuple[frozenset[str], int], tuple[Reach, ...]] = {}
+        self._reaches: dict[tuple[frozenset[str], int, frozenset[str]], tuple[Reach, ...]] = {}
         self.longest = max(max(states) if isinstance(states, tuple) else states for states in numbers)
 
     def reach(self, first: RegisterUse) -> tuple[Reach, ...]:
         """The hazards that an instruction can be the first of, by the sources that decide."""
-        kinds = first.kinds, first.passes
-        if kinds not in self._reaches:
-            self._reaches[kinds] = self._reach(first)
-        return self._reaches[kinds]
+        roles = {role for role, _ in first.reads}
+        roles |= {role for role, present in (("writes", first.writes), ("EXEC", first.execs)) if present}
+        key = first.kinds, first.passes, frozenset(roles)
+        if key not in self._reaches:
+            self._reaches[key] = self._reach(first, roles)
+        return self._reaches[key]
 
-    def _reach(self, first: RegisterUse) -> tuple[Reach, ...]:
+    def _reach(self, first: RegisterUse, roles: set[str]) -> tuple[Reach, ...]:
         longest: dict[tuple[tuple[str, ...], frozenset[str]], int] = {}
         for source in self.sources:
             for row in source.rows if source.trusted else ():
-                if _fits(row.first, first.kinds):
+                wanted = row.dependency.roles
+                if _fits(row.first, first.kinds) and (not wanted or not roles.isdisjoint(wanted)):
                     key = row.dependency.roles, row.between
                     longest[key] = max(longest.get(key, 0), source.states(row, first))
         return tuple(Reach(*key, states) for key, states in longest.items() if states)
@@ -251,14 +255,19 @@ class HazardRecognizer:
 _recognizers: dict[str, HazardRecognizer] = {}
 
 
-def recognizer_for(name: str) -> HazardRecognizer:
-    """The recognizer of a catalog architecture, made once.
+def recognizer_for(architecture: Architecture) -> HazardRecognizer:
+    """The recognizer of an architecture, made once.
 
     Raises:
-        Error: there are no rules for it.
+        Error: its catalog record names no rules, or none that there are.
     """
-    if name not in ARCHITECTURES:
-        raise Error(f"no wait-state rules for {name} (available: {', '.join(sorted(ARCHITECTURES))})")
+    name = architecture.hazards
+    if name not in RULES:
+        named = f"'{name}'" if name else "none"
+        raise Error(
+            f'no wait-state rules for {architecture.title}: its catalog record names {named} ("hazards"; '
+            f"available: {', '.join(RULES)})"
+        )
     if name not in _recognizers:
         _recognizers[name] = HazardRecognizer(name)
     return _recognizers[name]
@@ -286,4 +295,4 @@ def wait_states(first: str, second: str, arch: str) -> WaitStates:
     """
     entry = entry_of(arch)
     one, two = (register_use(read_line(line), entry, strict=True) for line in (first, second))
-    return recognizer_for(entry.architecture.name).answer(one, two)
+    return recognizer_for(entry.architecture).answer(one, two)

@@ -16,6 +16,7 @@ from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector
 from ..asm.registers import RegisterRange
 from ..asm.tokens import integer
 from ..errors import Error, did_you_mean
+from ..model.modifiers import FORMAT_SYNONYMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,8 +47,7 @@ TRANS = ("exp", "log", "rcp", "rsq", "sqrt", "sin", "cos", "tanh", "prng")
 PERMLANE_SWAPS = ("v_permlane16_swap", "v_permlane32_swap")
 MOST_NOP = 16  # s_nop 15 gives 16 wait states (CDNA4 ISA guide, S_NOP: SIMM16[3:0])
 FMA64 = ("v_fma_f64", "v_fmac_f64")
-# matrix_a_fmt and matrix_b_fmt by name; CBSZ and BLGP give them by number. The first two are 8 bits wide.
-FORMATS = ("fp8", "bf8", "fp6", "bf6", "fp4")
+MFMA = ("v_mfma_", "v_smfmac_")
 
 
 _REGISTER_LIKE = re.compile(r"[-|]*(?:v|a|acc)[\d\[]", re.IGNORECASE)
@@ -137,12 +137,14 @@ def register_use(statement: Statement, entry: Entry, strict: bool = False) -> Re
         raise Error(f"unknown AMD instruction '{statement.mnemonic}'.{hint} Mnemonics begin with v_, s_, "
                     "ds_, buffer_, global_, flat_, scratch_, image_ or exp")  # fmt: skip
     if strict:
-        _check_registers(statement)
+        _check_operands(statement)
     return _general(name, statement)
 
 
-def _check_registers(statement: Statement) -> None:
-    """Refuse operands that look like vector registers and name none."""
+def _check_operands(statement: Statement) -> None:
+    """Refuse what no assembler reads, and operands that look like vector registers and name none."""
+    if not statement.text.isascii():
+        raise Error(f"'{statement.text}' has characters that are not ASCII")
     for operand in statement.operands:
         if _REGISTER_LIKE.match(operand) and not vector_registers(operand):
             last = ", ".join(f"{file}{number}" for file, number in LAST_REGISTER.items())
@@ -177,9 +179,9 @@ def _length(instruction: Instruction, statement: Statement) -> tuple[frozenset[s
     """The kinds and the length of a matrix instruction."""
     inner = instruction.formats["A"]
     cycles, narrow = instruction.wait_cycles or (instruction.cycles or 0, instruction.narrow_cycles)
-    if narrow and not _has_wide_operand(instruction, statement):
+    if narrow and _widest(instruction, statement) <= narrow[0]:
         cycles = narrow[1]
-    if instruction.architecture.layout != "mfma":
+    if not instruction.name.startswith(MFMA):
         if inner in ("f32", "f64"):  # no XDL instruction: it runs as VALU instructions do, without co-execution
             return frozenset({f"WMMA_{inner.upper()}"}), 0
         return frozenset({"SWMMAC" if instruction.sparse else "WMMA"}), cycles
@@ -188,16 +190,18 @@ def _length(instruction: Instruction, statement: Statement) -> tuple[frozenset[s
     return frozenset({"MFMA", "SGEMM" if inner == "f32" else "XDL"}), cycles // 4
 
 
-def _has_wide_operand(instruction: Instruction, statement: Statement) -> bool:
-    """Whether A or B of an f8f6f4 instruction has an 8-bit format, which is also the default."""
-    for names in (("matrix_a_fmt", "cbsz"), ("matrix_b_fmt", "blgp")):
-        given = next((statement.modifiers[name] for name in names if name in statement.modifiers), "0")
-        code = given.lower().rsplit("_", 1)[-1]
-        if code not in FORMATS and code not in map(str, range(len(FORMATS))):
-            raise Error(f"{names[0]} and {names[1]} are 0 to {len(FORMATS) - 1} or {', '.join(FORMATS)}; got '{given}'")
-        if code in (*FORMATS[:2], "0", "1"):
-            return instruction.formats["A"] == "f8f6f4"
-    return False
+def _widest(instruction: Instruction, statement: Statement) -> int:
+    """The bits of the wider of A and B, whose formats fields may choose.
+
+    Raises:
+        Error: a field's value chooses no format.
+    """
+    fields = {
+        name: value.lower().removeprefix("matrix_fmt_")
+        for name, value in statement.modifiers.items()
+        if name in FORMAT_SYNONYMS["A"] + FORMAT_SYNONYMS["B"]
+    }
+    return max(instruction.format(operand, fields).bits for operand in "AB")
 
 
 def _dual(statement: Statement, entry: Entry) -> RegisterUse:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         tuple[str, str, str, int | tuple[int, ...], str] | tuple[str, str, str, int | tuple[int, ...], str, str]
     )
 
-__all__ = ["ARCHITECTURES", "TABLES", "HazardTable"]
+__all__ = ["RULES", "TABLES", "HazardTable"]
 
 
 class HazardTable(namedtuple("HazardTable", "source lengths rows provenance")):
@@ -241,28 +241,27 @@ _LLVM_GFX1250 = (
     ("SWMMAC", "VALU-TRANS", "write A/B/index", (2, 4), _COEXEC),
 )
 
-_OURS = "two sources agree"  # the rows, and LLVM's own answers to generated pairs
+_CONFIRMED = "two sources agree"  # the rows, and LLVM's own answers to generated pairs
 
 TABLES = {
-    "gfx908": HazardTable(LLVM, (2, 8, 16), _LLVM_GFX908, _OURS),
-    "gfx90a": HazardTable(LLVM, (2, 8, 16), _LLVM_GFX90A, _OURS),
-    "gfx942": HazardTable(LLVM, (2, 4, 8, 16), _LLVM_GFX942, _OURS),
-    "gfx950": HazardTable(LLVM, (2, 4, 8, 16), _LLVM_GFX950, _OURS),
-    "gfx11": HazardTable(LLVM, (8, 16), _LLVM_GFX11, _OURS),
-    "gfx12": HazardTable(LLVM, (8, 16), _LLVM_GFX12, _OURS),
-    "gfx1250": HazardTable(LLVM, (8, 16), _LLVM_GFX1250, _OURS),
+    "gfx908": HazardTable(LLVM, (2, 8, 16), _LLVM_GFX908, _CONFIRMED),
+    "gfx90a": HazardTable(LLVM, (2, 8, 16), _LLVM_GFX90A, _CONFIRMED),
+    "gfx942": HazardTable(LLVM, (2, 4, 8, 16), _LLVM_GFX942, _CONFIRMED),
+    "gfx950": HazardTable(LLVM, (2, 4, 8, 16), _LLVM_GFX950, _CONFIRMED),
+    "gfx11": HazardTable(LLVM, (8, 16), _LLVM_GFX11, _CONFIRMED),
+    "gfx12": HazardTable(LLVM, (8, 16), _LLVM_GFX12, _CONFIRMED),
+    "gfx1250": HazardTable(LLVM, (8, 16), _LLVM_GFX1250, _CONFIRMED),
     "CDNA3 guide": HazardTable("CDNA3 ISA guide, dependency table", (2, 4, 8, 16), _GUIDE_CDNA3, "unconfirmed"),
     "Table 38": HazardTable("CDNA4 ISA guide, Table 38", (2, 4, 8, 16), _GUIDE_CDNA4, "one source"),
 }
 
-# Catalog architecture -> LLVM's table, the guide's table or None, what a wait state is filled with.
-ARCHITECTURES = {
-    "cdna1": ("gfx908", None, "s_nop"),
-    "cdna2": ("gfx90a", None, "s_nop"),
-    "cdna3": ("gfx942", "CDNA3 guide", "s_nop"),
-    "cdna4": ("gfx950", "Table 38", "s_nop"),
-    "rdna3": ("gfx11", None, "v_nop"),
-    "rdna4": ("gfx12", None, "v_nop"),
-    "cdna5": ("gfx1250", None, "v_nop"),
-    "gfx1251": ("gfx1250", None, "v_nop"),
+# What catalog records name ("hazards") -> LLVM's table, the guide's table or None, what a wait state is filled with.
+RULES = {
+    "gfx908": ("gfx908", None, "s_nop"),
+    "gfx90a": ("gfx90a", None, "s_nop"),
+    "gfx942": ("gfx942", "CDNA3 guide", "s_nop"),
+    "gfx950": ("gfx950", "Table 38", "s_nop"),
+    "gfx11": ("gfx11", None, "v_nop"),
+    "gfx12": ("gfx12", None, "v_nop"),
+    "gfx1250": ("gfx1250", None, "v_nop"),
 }

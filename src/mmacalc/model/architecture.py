@@ -69,6 +69,8 @@ class Architecture(Record):
         lds_bytes: how many bytes of LDS a workgroup can have.
         lds_phases: which lanes LDS (shared memory) serves together: (access, bytes, banks, lanes, provenance,
             source[, {more}]), see `mmacalc.memory_access.banks.Rule`.
+        assembly: the generation of its encodings in `mmacalc.asm.generations`; hazards: its wait-state rules in
+            `mmacalc.hazards.tables`; "" is not known.
         rocwmma: the compiler targets that rocWMMA 1.6 supports.
         layouts_on_hardware: the formats of A whose layouts tests on silicon confirm, by kind: dense, sparse, scale.
         notes: remarks about instructions that have a feature or format.
@@ -101,6 +103,8 @@ class Architecture(Record):
     builtins: str = ""
     lds_bytes: int = 0
     lds_phases: tuple[tuple[Any, ...], ...] = ()
+    assembly: str = ""
+    hazards: str = ""
     rocwmma: tuple[str, ...] = ()
     layouts_on_hardware: Mapping[str, tuple[str, ...]] = {}
     ptx: str = ""

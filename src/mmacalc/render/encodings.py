@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..asm.assembler import Assembled
     from ..asm.fields import Field
-    from ..asm.forms import Form
+    from ..asm.forms import InstructionForm
 
 
 def figure(line: Assembled) -> str:
@@ -50,15 +50,11 @@ def fields(line: Assembled) -> list[dict[str, Any]]:
     ]
 
 
-def _meaning(form: Form, field: Field, values: Mapping[str, int]) -> str:
+def _meaning(form: InstructionForm, field: Field, values: Mapping[str, int]) -> str:
     notes = []
     if field.name in ("OP", "SCALE_OP"):
         notes.append(f"{values[field.name]:#x}: {form.name}" if field.name == "OP" else f"{values[field.name]:#x}")
-    for slot in form.slots:
-        if slot.field == field.name:
-            bank = values[slot.bank[0]] >> slot.bank[1] & 1 if slot.bank else 0
-            code = values[field.name] + (256 if field.name == "VDST" else 0)
-            notes.append(f"{slot.name} = {slot.texts(slot.count(values))[code | bank << 9]}")
+    notes += [f"{slot.name} = {slot.text(values)}" for slot in form.slots if slot.field == field.name]
     for modifier in form.modifiers:
         if modifier.field == field.name:
             shown = (modifier.text(values[field.name]) or "").strip()

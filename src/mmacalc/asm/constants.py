@@ -1,0 +1,85 @@
+"""Inline constants: numbers that an operand's code itself stands for, by the format in which they are read.
+
+Codes 128 to 208 are integers, 240 to 248 floating-point numbers. Source: CDNA4 ISA guide, table 88 (SRC0); RDNA3, RDNA4
+and CDNA5 ISA guides, "Scalar operands".
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+
+from ..formats import named
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..formats import Format
+
+__all__ = ["CONSTANTS", "constant_code", "constant_texts"]
+
+_FLOATS = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0}
+# 1/(2 pi): the codes of each format; bf16's is f32's cut off, not rounded.
+_INVERSE_2PI = {"f64": 0x3FC45F306DC9C882, "f32": 0x3E22F983, "f16": 0x3118, "bf16": 0x3E22}
+# Of bf16 LLVM prints f32's text, which its own assembler then refuses: the number nearest to it is 0x3e23.
+_INVERSE_2PI_TEXTS = {"f64": "0.15915494309189532", "bf16": "0x3e22"}
+CONSTANTS = "0 to 64, -1 to -16, 0.5, 1.0, 2.0, 4.0, their negatives, or 1/(2*pi)"
+
+
+@cache
+def constant_texts(kind: str) -> dict[int, str]:
+    """The inline constants of a format: code to text, which is LLVM's where its assembler takes it.
+
+    >>> constant_texts("f32")[248], constant_texts("bf16")[248], constant_texts("f16")[193]
+    ('0.15915494', '0x3e22', '-1')
+    """
+    texts = {128 + value: str(value) for value in range(65)}
+    texts |= {192 + value: str(-value) for value in range(1, 17)}
+    texts |= {code: str(value) for code, value in _FLOATS.items()}
+    return {**texts, 248: _INVERSE_2PI_TEXTS.get(kind, "0.15915494")}
+
+
+@cache
+def _patterns(kind: str) -> dict[int, int]:
+    """The code of every bit pattern that is an inline constant of a format."""
+    bits = named(kind).bits
+    patterns = {value & (1 << bits) - 1: 128 + value for value in range(65)}
+    patterns |= {-value & (1 << bits) - 1: 192 + value for value in range(1, 17)}
+    for code, value in _FLOATS.items():
+        pattern = rounded(value, named(kind))
+        assert pattern is not None
+        patterns[pattern] = code
+    return {**patterns, _INVERSE_2PI[kind]: 248}
+
+
+def rounded(value: float, to: Format) -> int | None:
+    """The bits of the format's number nearest to `value`; None where it overflows or loses bits to underflow."""
+    double: int = struct.unpack("<Q", struct.pack("<d", value))[0]
+    if to.bits == 64:
+        return double
+    sign, exponent, fraction = double >> 63, (double >> 52 & 0x7FF) - 1023 + to.bias, double & (1 << 52) - 1
+    if double << 1 & (1 << 64) - 1 == 0:
+        return sign << to.bits - 1
+    if exponent < 1:  # denormal: only a value that needs no rounding is taken
+        whole, shift = fraction | 1 << 52, 52 - to.mantissa + 1 - exponent
+        return None if whole & (1 << shift) - 1 else sign << to.bits - 1 | whole >> shift
+    shift = 52 - to.mantissa
+    half, rest = 1 << shift - 1, fraction & (1 << shift) - 1
+    number = (exponent << to.mantissa | fraction >> shift) + (rest > half or (rest == half and fraction >> shift & 1))
+    return None if number >> to.mantissa >= (1 << to.exponent) - 1 else sign << to.bits - 1 | number
+
+
+def constant_code(value: int | float, kind: str) -> int | None:
+    """The code of a number as an inline constant of a format; None if it is not one.
+
+    An integer may also be the bits of a floating point constant, as in LLVM's assembler.
+
+    >>> constant_code(1.0, "f32"), constant_code(1, "f32"), constant_code(0x3F800000, "f32"), constant_code(3.0, "f32")
+    (242, 129, 242, None)
+    """
+    form = named(kind)
+    if isinstance(value, float):
+        pattern = rounded(value, form)
+        return None if pattern is None else _patterns(kind).get(pattern)
+    if not -(1 << form.bits - 1) <= value < 1 << form.bits:
+        return None
+    return _patterns(kind).get(value & (1 << form.bits) - 1)

@@ -1,0 +1,275 @@
+"""What differs between generations in how instructions are written and encoded.
+
+A catalog record names its generation ("assembly"). A generation is one object: it knows the encoding, the modifiers and
+the operand words of an instruction; the rest of the package asks it and never compares its name.
+
+Source: the ISA guides; what LLVM 22.1.8 takes beyond AMD's documents (CBSZ and BLGP of instructions that ignore them)
+is taken here too.
+"""
+
+from __future__ import annotations
+
+from ..errors import Error, did_you_mean
+from ..formats import CHOICES, SHORT_NAMES, named
+from ..records import Record
+from . import encodings, lengths, scalars
+from .modifiers import Modifier, bits, choice, flag, number
+from .operands import OperandSlot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..model import Instruction
+    from .fields import Encoding
+
+__all__ = ["GENERATIONS", "TITLES", "Generation", "Helper", "chosen_formats", "generation"]
+
+MATRIX_FMT = tuple(f"MATRIX_FMT_{SHORT_NAMES[name].upper()}" for name in CHOICES["f8f6f4"])
+SCALE_ROW = ("MATRIX_SCALE_ROW0", "MATRIX_SCALE_ROW1")
+SCALE_FMT = tuple(f"MATRIX_SCALE_FMT_{name}" for name in ("E8", "E5M3", "E4M3"))
+TITLES = {"K": "The sparse index", "SA": "The scale of A", "SB": "The scale of B"}
+
+
+def chosen_formats(inst: Instruction) -> bool:
+    """Whether fields of the instruction choose the formats of A and B."""
+    return "A" in inst.choices.values()
+
+
+class Helper(Record):
+    """An instruction beside the matrix instructions (AccVGPR moves, scale loads): see `forms.InstructionForm`."""
+
+    name: str
+    encoding: Encoding
+    fixed: Mapping[str, int]
+    slots: tuple[OperandSlot, ...]
+    modifiers: tuple[Modifier, ...] = ()
+    scalar_limit: int | None = None
+
+
+class Generation(Record):
+    """A generation of encodings.
+
+    Attributes:
+        name: as catalog records name it.
+        c_words: the words that C takes; scalars, scalar_pairs: those of 32-bit and of 64-bit scalar operands.
+        c_constants: whether C may be an inline constant.
+        vgprs: how many registers a tuple may reach into (it begins at one of the first 256).
+        input_files: the register files of A and B.
+        overlap_checked: whether LLVM refuses a C that overlaps D in part.
+        formats: the formats of other instructions, for their lengths.
+    """
+
+    name: str
+    c_words: Mapping[str, int]
+    formats: tuple[lengths.Format, ...]
+    scalars: Mapping[str, int] = {}
+    scalar_pairs: Mapping[str, int] = {}
+    c_constants: bool = True
+    vgprs: int = 256
+    input_files: tuple[str, ...] = ("v",)
+    overlap_checked: bool = False
+
+    def encoding(self, inst: Instruction) -> Encoding:
+        """The instruction's format."""
+        raise NotImplementedError
+
+    def modifiers(self, inst: Instruction, wave: int) -> list[Modifier]:
+        """What follows the operands, in the order in which it is written."""
+        raise NotImplementedError
+
+    def fixed(self, inst: Instruction) -> dict[str, int]:
+        """Fields besides the opcodes that every instruction of this form has alike."""
+        return {}
+
+    def constant_kind(self, inst: Instruction, wave: int) -> str:
+        """The format in which an inline constant of C is read."""
+        kind = inst.formats["C"]
+        return kind if named(kind).is_float else "f32"
+
+    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool = False) -> OperandSlot:
+        """The operand of the scales of A or B, of a scaled instruction or (helper) of a scale load."""
+        raise NotImplementedError
+
+    def helpers(self, instructions: Iterable[Instruction], wave: int, alignment: int) -> Iterable[Helper]:
+        """The instructions beside the matrix instructions."""
+        return ()
+
+
+class _Cdna(Generation):
+    """MFMA and SMFMAC of CDNA1 to CDNA4."""
+
+    table: Encoding = encodings.VOP3P_MAI
+    input_files: tuple[str, ...] = ("v", "a")
+    overlap_checked: bool = True
+
+    def encoding(self, inst: Instruction) -> Encoding:
+        return encodings.VOP3PX_CDNA4 if inst.scaled else self.table
+
+    def modifiers(self, inst: Instruction, wave: int) -> list[Modifier]:
+        cbsz, abid, blgp = number("cbsz", "CBSZ", 7), number("abid", "ABID", 15), number("blgp", "BLGP", 7)
+        if inst.scaled:
+            op_sel = bits("op_sel", "SCALE_OPSEL", 3, dropped=4)
+            op_sel_hi = bits("op_sel_hi", "SCALE_OPSEL_HI", 3, dropped=4, hidden=None)
+            return [op_sel, op_sel_hi, cbsz, blgp]
+        if chosen_formats(inst):
+            return [cbsz, blgp]
+        if inst.sparse:
+            return [cbsz, abid]
+        if inst.formats["A"] == "f64" and "blgp" in inst.features:
+            return [cbsz, abid, bits("neg", "BLGP")]
+        return [cbsz, abid, blgp]
+
+    def fixed(self, inst: Instruction) -> dict[str, int]:
+        return {"ABID": 1} if inst.scaled else {}
+
+    def constant_kind(self, inst: Instruction, wave: int) -> str:
+        """32-bit constants, or 64-bit ones."""
+        return "f64" if inst.formats["C"] == "f64" else "f32"
+
+    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool = False) -> OperandSlot:
+        """LLVM takes only VGPRs; the ISA guide has inline constants too."""
+        return OperandSlot(name, TITLES[name], field, count)
+
+    def helpers(self, instructions: Iterable[Instruction], wave: int, alignment: int) -> Iterable[Helper]:
+        d = OperandSlot("D", "The destination", "VDST", 1, destination=True)
+        a = OperandSlot("A", "The source", "SRC0", 1, ("a",))
+        yield Helper("v_accvgpr_read_b32", encodings.VOP3P_ACCVGPR, {"OP": 0x58}, (d, a))
+        d = OperandSlot("D", "The destination", "VDST", 1, ("a",), destination=True)
+        a = OperandSlot("A", "The source", "SRC0", 1, constant="f32", specials=self.scalars)
+        yield Helper("v_accvgpr_write_b32", encodings.VOP3P_ACCVGPR, {"OP": 0x59}, (d, a))
+        for opcode in {inst.prefix_opcode for inst in instructions if inst.prefix_opcode is not None}:
+            op_sel = bits("op_sel", "OPSEL", 3, width=2)
+            op_sel_hi = bits("op_sel_hi", "OPSEL_HI", 3, width=2, default=3, hidden=3)
+            slots = [
+                OperandSlot(name, TITLES[name], field, 1, constant="f32", specials=self.scalars)
+                for name, field in (("SA", "SRC0"), ("SB", "SRC1"))
+            ]
+            encoding, fixed = encodings.VOP3P_LD_SCALE, {"OP": opcode}
+            yield Helper("v_mfma_ld_scale_b32", encoding, fixed, tuple(slots), (op_sel, op_sel_hi), 1)
+
+
+class _Wmma(Generation):
+    """What WMMA and SWMMAC of all generations share."""
+
+    integer_neg: tuple[int, int] = (3, 0)
+
+    def modifiers(self, inst: Instruction, wave: int) -> list[Modifier]:
+        """Those of the encoding, then the negations and clamp."""
+        modifiers = self.leading(inst, wave)
+        form = inst.format("A")
+        if not form.is_float:
+            (legal, legal_hi), dropped = self.integer_neg, 0
+        elif form.bits < 16:
+            legal, legal_hi, dropped = (0, 0, 0) if inst.sparse else (4, 4, 0)
+        else:
+            legal = 3 if inst.sparse else 7
+            # LLVM drops neg_hi of A and B where an element fills a register.
+            legal_hi, dropped = (4, 3) if form.bits == 32 else (legal, 0)
+        if legal:
+            modifiers.append(bits("neg_lo", "NEG", legal))
+        if legal_hi:
+            modifiers.append(bits("neg_hi", "NEG_HI", legal_hi, dropped=dropped))
+        if inst.integer:
+            modifiers.append(flag("clamp", "CLMP"))
+        return modifiers
+
+    def leading(self, inst: Instruction, wave: int) -> list[Modifier]:
+        """The modifiers that stand before the negations."""
+        raise NotImplementedError
+
+
+class _Rdna3(_Wmma):
+    integer_neg: tuple[int, int] = (7, 7)
+
+    def encoding(self, inst: Instruction) -> Encoding:
+        return encodings.VOP3P_RDNA3 if inst.format("D").bits == 32 else encodings.VOP3P_RDNA3_OPSEL
+
+    def leading(self, inst: Instruction, wave: int) -> list[Modifier]:
+        if inst.format("D").bits == 32:
+            return []
+        return [bits("op_sel", "OPSEL"), bits("op_sel_hi", "OPSEL_HI", default=7, hidden=7)]
+
+    def constant_kind(self, inst: Instruction, wave: int) -> str:
+        """LLVM reads a C in eight registers as f64."""
+        return "f64" if wave == 32 else "f32"
+
+
+class _Rdna4(_Wmma):
+    def encoding(self, inst: Instruction) -> Encoding:
+        return encodings.VOP3P_RDNA4
+
+    def leading(self, inst: Instruction, wave: int) -> list[Modifier]:
+        sets = inst.index_sets(wave)
+        return [number("index_key", "INDEX_KEY", sets - 1)] if sets > 1 else []
+
+
+class _Cdna5(_Wmma):
+    def encoding(self, inst: Instruction) -> Encoding:
+        if chosen_formats(inst):
+            return encodings.VOP3PX2_F8F6F4 if inst.scaled else encodings.VOP3P_CDNA5_F8F6F4
+        if inst.format("A").bits < 8:
+            return encodings.VOP3PX2_F4 if inst.scaled else encodings.VOP3P_CDNA5_F4
+        return encodings.VOP3P_CDNA5
+
+    def leading(self, inst: Instruction, wave: int) -> list[Modifier]:
+        modifiers = [number("index_key", "INDEX_KEY", 1)] if inst.sparse else []
+        if chosen_formats(inst):
+            modifiers += [choice(f"matrix_{x}_fmt", f"{x.upper()}_FMT", MATRIX_FMT) for x in "ab"]
+        if inst.scaled:
+            return [*modifiers, *self.scale_modifiers()]
+        if inst.format("A").bits >= 8 and not chosen_formats(inst):
+            modifiers += [flag("matrix_a_reuse", "A_REUSE"), flag("matrix_b_reuse", "B_REUSE")]
+        return modifiers
+
+    def scale_modifiers(self) -> list[Modifier]:
+        """Which half of the wave holds the scales, their format, and whether A and B are kept."""
+        return [
+            *(choice(f"matrix_{x}_scale", f"SCALE_{x.upper()}_ROW", SCALE_ROW) for x in "ab"),
+            *(choice(f"matrix_{x}_scale_fmt", f"SCALE_{x.upper()}_FMT", SCALE_FMT) for x in "ab"),
+            *(flag(f"matrix_{x}_reuse", f"SCALE_{x.upper()}_REUSE") for x in "ab"),
+        ]
+
+    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool = False) -> OperandSlot:
+        words, kind = self.scalar_pairs, "f64"
+        if count == 1:
+            words, kind = {**self.scalars, **({} if helper else scalars.LDS_DIRECT)}, "f32"
+        return OperandSlot(
+            name, TITLES[name], field, count, alignment=alignment, constant=kind, specials=words, vgprs=self.vgprs
+        )
+
+    def helpers(self, instructions: Iterable[Instruction], wave: int, alignment: int) -> Iterable[Helper]:
+        prefixes = {inst.prefix_opcode: inst for inst in instructions if inst.prefix_opcode is not None}
+        for opcode, inst in prefixes.items():
+            name = "v_wmma_ld_scale16_paired_b64" if inst.block_size == 16 else "v_wmma_ld_scale_paired_b32"
+            count = inst.operand("SA", wave).registers
+            fields = (("SA", "SCALE_SRC0"), ("SB", "SCALE_SRC1"))
+            slots = tuple(self.scale_slot(slot, field, count, alignment, helper=True) for slot, field in fields)
+            encoding, fixed = encodings.VOP3P_CDNA5_LD_SCALE, {"SCALE_OP": opcode}
+            yield Helper(name, encoding, fixed, slots, tuple(self.scale_modifiers()))
+
+
+GENERATIONS: dict[str, Generation] = {
+    each.name: each
+    for each in (
+        _Cdna("cdna1", scalars.CDNA_WORDS, lengths.CDNA, scalars.LDS_DIRECT, c_constants=False,
+              table=encodings.VOP3P_MAI_CDNA1),
+        _Cdna("cdna", scalars.CDNA_WORDS, lengths.CDNA, scalars.CDNA_SCALARS),
+        _Rdna3("rdna3", scalars.RDNA_WORDS, lengths.RDNA3),
+        _Rdna4("rdna4", scalars.RDNA_WORDS, lengths.RDNA4),
+        _Cdna5("cdna5", scalars.CDNA5_WORDS, lengths.CDNA5, scalars.CDNA5_SCALARS, scalars.CDNA5_SCALAR_PAIRS,
+               vgprs=1024),
+    )
+}  # fmt: skip
+
+
+def generation(name: str) -> Generation:
+    """The generation of a name.
+
+    Raises:
+        Error: there is none.
+    """
+    if name not in GENERATIONS:
+        hint = did_you_mean(name, GENERATIONS)
+        raise Error(f"there is no generation of encodings '{name}'.{hint} Known: {', '.join(GENERATIONS)}")
+    return GENERATIONS[name]
