@@ -143,7 +143,7 @@ def test_a_scale_prefix_only_reads_and_an_instruction_without_a_source_is_refuse
         (2, 2)
     ]
     unknown = "v_wmma_f64_16x16x4_f64 v[0:15], v[16:19], v[20:23], v[0:15]"
-    with pytest.raises(mmacalc.Error, match="no source"):
+    with pytest.raises(mmacalc.Error, match="no source has wait states"):
         mmacalc.wait_states(unknown, "v_mov_b32 v40, v0", "gfx1251")
     assert lint(f"{unknown}\nv_mov_b32 v40, v0", "gfx1251") == ()
 
@@ -168,7 +168,7 @@ def test_every_row_is_well_formed():
         ("v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[16:23], v[24:31], v[0:15] cbsz:7", "s_nop 0", "gfx950", "got 7"),
         ("s_nop 0", "s_nop 0", "gfx9000", "unknown architecture"),
         ("v_mov_b32 v[\u00b2:3], v1", "s_nop 0", "gfx942", "not ASCII"),
-        ("v_mov_b32 v[x], v1", "s_nop 0", "gfx942", "'v[x]' in 'v_mov_b32 v[x], v1' is no vector register"),
+        ("v_mov_b32 v[x], v1", "s_nop 0", "gfx942", "'v[x]' in 'v_mov_b32 v[x], v1' is not a vector register"),
         (f"v_mov_b32 v{'9' * 5000}, v0", "s_nop 0", "gfx942", "the last are v1023, a255"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from .forms import InstructionForm, form_of, spellings
@@ -40,7 +42,7 @@ def assemble(text: str, arch: str, wave: int | None = None) -> bytes:
 
     Raises:
         Error: unknown architecture or instruction, or an operand or modifier that it does not take; the message
-            names the operand, what was given and what it takes, and the line if there are several.
+            names the operand, what it got and what it takes, and the line if there are several.
 
     >>> assemble("v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1", "gfx942").hex()
     '0081ccd310250204'
@@ -51,13 +53,12 @@ def assemble(text: str, arch: str, wave: int | None = None) -> bytes:
     return b"".join(line.code for line in assemble_lines(text, arch, wave))
 
 
-class Assembled:
+class Assembled(namedtuple("Assembled", "form code")):
     """One assembled statement: its form (None for `.long`) and its bytes."""
 
-    __slots__ = ("code", "form")
-
-    def __init__(self, form: InstructionForm | None, code: bytes) -> None:
-        self.form, self.code = form, code
+    __slots__ = ()
+    form: InstructionForm | None
+    code: bytes
 
     @property
     def values(self) -> dict[str, int]:
@@ -66,7 +67,7 @@ class Assembled:
 
 
 def assemble_lines(text: str, arch: str, wave: int | None = None) -> list[Assembled]:
-    """Every statement of a text, assembled: as `assemble`, with what the bytes were made of."""
+    """Every statement of a text, assembled: as `assemble`, each with its form."""
     where, reader = target(arch, wave), Reader(text)
     result = []
     for number, line in reader.statements(strict=True):
@@ -93,13 +94,13 @@ def statement(line: TokenStream, where: Target) -> Assembled:
     if mnemonic.startswith("."):
         raise Error(f"the directive {mnemonic} is not taken; .long and .set are")
     form = _find(mnemonic, where, line.text)
-    given = _operands(line, form)
+    operands = _operands(line, form)
     chosen = _modifiers(line, form)
     values = dict(form.fixed)
     for modifier in form.modifiers:
         values[modifier.field] = chosen.get(modifier.name, modifier.default)
     banks: dict[str, set[str]] = {}
-    for slot, operand in zip(form.slots, given):
+    for slot, operand in zip(form.slots, operands):
         _check_count(form, slot.name, operand, values)
         try:
             code, bank = slot.encode(operand, slot.count(values), form.name)
@@ -111,7 +112,7 @@ def statement(line: TokenStream, where: Target) -> Assembled:
             values[field] = values.get(field, 0) | bank << bit
             if isinstance(operand, RegisterRange):
                 banks.setdefault(field, set()).add(operand.file)
-    _check_together(form, dict(zip((slot.name for slot in form.slots), given)), banks, where)
+    _check_together(form, dict(zip((slot.name for slot in form.slots), operands)), banks, where)
     word = form.encoding.encode(values)
     return Assembled(form, word.to_bytes(form.encoding.size, "little"))
 
@@ -137,15 +138,15 @@ def _find(mnemonic: str, where: Target, text: str) -> InstructionForm:
 
 
 def _operands(line: TokenStream, form: InstructionForm) -> list[AnyOperand]:
-    given: list[AnyOperand] = []
+    operands: list[AnyOperand] = []
     titles = ", ".join(slot.name for slot in form.slots)
     for slot in form.slots:
-        if given:
+        if operands:
             line.take(",")
         if line.peek()[0] == "end":
             raise Error(f"{form.name} takes {len(form.slots)} operands ({titles}); {slot.name} is missing")
-        given.append(line.operand(f"{slot.title} of {form.name}"))
-    return given
+        operands.append(line.operand(f"{slot.title} of {form.name}"))
+    return operands
 
 
 def _modifiers(line: TokenStream, form: InstructionForm) -> dict[str, int]:
@@ -164,7 +165,7 @@ def _modifiers(line: TokenStream, form: InstructionForm) -> dict[str, int]:
             what = f"no modifier '{text}'" if kind == "word" else f"nothing that '{text}' could be after its operands"
             raise Error(f"{form.name} has {what}; {has}")
         if text in chosen:
-            raise Error(f"{text} of {form.name} is given twice")
+            raise Error(f"{text} of {form.name} is written twice")
         line.word()
         modifier = next(one for one in form.modifiers if one.name == text)
         if modifier not in left:
@@ -215,7 +216,7 @@ def _other_wave(form: InstructionForm, name: str, operand: AnyOperand, where: Ta
 
 
 def _check_count(form: InstructionForm, name: str, operand: AnyOperand, values: Mapping[str, int]) -> None:
-    """Say of an operand whose count a field chooses which field it was."""
+    """Refuse a wrong count of an operand whose count a field chooses, and name that field."""
     slot = form.slot(name)
     if slot is None or isinstance(slot.registers, int) or not isinstance(operand, RegisterRange):
         return
@@ -228,10 +229,10 @@ def _check_count(form: InstructionForm, name: str, operand: AnyOperand, values: 
 
 
 def _check_together(
-    form: InstructionForm, given: Mapping[str, AnyOperand], banks: Mapping[str, set[str]], where: Target
+    form: InstructionForm, operands: Mapping[str, AnyOperand], banks: Mapping[str, set[str]], where: Target
 ) -> None:
-    """What LLVM asks of operands together: C and D in one file, not partly overlapping; few scalar registers."""
-    d, c = given.get("D"), given.get("C")
+    """LLVM's conditions on several operands: C and D in one file, no partial overlap; few scalar registers."""
+    d, c = operands.get("D"), operands.get("C")
     if len(banks.get("ACC_CD", ())) > 1:
         raise Error(f"C and D of {form.name} are both VGPRs or both AccVGPRs; got D {d} and C {c}")
     # LLVM checks results of more than four registers, but not those of f8f6f4.
@@ -242,7 +243,7 @@ def _check_together(
         raise Error(f"C of {form.name} is D itself or shares no register with it; got D {d} and C {c}")
     if form.scalar_limit is not None:
         words = {word for slot in form.slots for word in slot.specials}
-        scalars = words & {str(one) for one in given.values()}
+        scalars = words & {str(one) for one in operands.values()}
         if len(scalars) > form.scalar_limit:
             raise Error(
                 f"{form.name} reads at most {form.scalar_limit} scalar register; got {' and '.join(sorted(scalars))}"

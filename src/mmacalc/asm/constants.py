@@ -1,4 +1,4 @@
-"""Inline constants: numbers that an operand's code itself stands for, by the format in which they are read.
+"""Inline constants: the numbers that codes of an operand mean, by the format in which they are read.
 
 Codes 128 to 208 are integers, 240 to 248 floating-point numbers. Source: CDNA4 ISA guide, table 88 (SRC0); RDNA3, RDNA4
 and CDNA5 ISA guides, "Scalar operands".

@@ -57,7 +57,7 @@ def instructions(code: bytes, arch: str, wave: int | None = None) -> list[tuple[
     where = target(arch, wave)
     decoders = _decoders(where)
     words = memoryview(bytes(code)).cast("I") if _LITTLE else _swapped(code)
-    found, at, end = [], 0, len(words)
+    decoded, at, end = [], 0, len(words)
     while at < end:
         key, length, text = words[at] >> 16, 0, None
         for decoder in decoders.get(key, ()):
@@ -65,19 +65,19 @@ def instructions(code: bytes, arch: str, wave: int | None = None) -> list[tuple[
             if length:
                 break
         if text is not None:
-            found.append((at, text))
+            decoded.append((at, text))
         else:
             # Bits that no form has are data to LLVM, which goes on at the next word.
             length = length or (1 if key in decoders else words_of(where.generation.formats, words, at, end))
-            found += [(at + i, f".long 0x{words[at + i]:08x}") for i in range(length)]
+            decoded += [(at + i, f".long 0x{words[at + i]:08x}") for i in range(length)]
         at += length
-    return found
+    return decoded
 
 
 def respelled(text: str, arch: str, wave: int | None = None) -> list[str]:
     """The lines of assembly, with the instructions that the assembler takes as LLVM prints them, others as written.
 
-    Labels stand on lines of their own; comments are left out.
+    Labels get lines of their own; comments are left out.
 
     Raises:
         Error: a matrix instruction that the target lacks or that is malformed; the message has the line.
@@ -110,11 +110,11 @@ def _swapped(code: bytes) -> Sequence[int]:
 @cache
 def _decoders(where: Target) -> dict[int, tuple[FormDecoder, ...]]:
     """The decoders by the upper half of an instruction's first word, longer forms first."""
-    found: dict[int, list[FormDecoder]] = {}
+    by_key: dict[int, list[FormDecoder]] = {}
     for form in forms(where).values():
         decoder = FormDecoder(form)
-        found.setdefault(decoder.value >> 16 & 0xFFFF, []).append(decoder)
-    return {key: tuple(sorted(decoders, key=lambda one: -one.words)) for key, decoders in found.items()}
+        by_key.setdefault(decoder.value >> 16 & 0xFFFF, []).append(decoder)
+    return {key: tuple(sorted(decoders, key=lambda one: -one.words)) for key, decoders in by_key.items()}
 
 
 class FormDecoder:
@@ -162,20 +162,20 @@ class FormDecoder:
             if text is None:
                 return self.words, None
             operands.append(text)
-        # LLVM's assembler takes some words as C that its disassembler has no text for. They are given back in what
-        # the assembler emits, and not where bits that it never sets are set.
+        # LLVM's assembler takes some words as C that its disassembler has no text for. They are printed for the
+        # encodings that the assembler emits, not for those with bits that it never sets.
         if word & self._loose != self._usual and not self._specials.isdisjoint(operands):
             return self.words, None
         return self.words, f"{self._name} {', '.join(operands)}{suffix}"
 
     def _suffix(self, word: int) -> str | None:
-        found = ""
+        suffix = ""
         for modifier, field in self._modifiers:
             text = modifier.text(field.gather(word))
             if text is None:
                 return None
-            found += text
-        return found
+            suffix += text
+        return suffix
 
     def _plan(self, word: int) -> tuple[tuple[int, int, int, int, tuple[str | None, ...]], ...]:
         """How to read each operand: (shift, mask, the bank's bit, the field's width, texts)."""

@@ -1,4 +1,4 @@
-"""What an ELF object for AMD GPUs says of its target: the machine number in e_flags.
+"""The target of an ELF object for AMD GPUs: the machine number in e_flags.
 
 Source: LLVM 22.1.8, "User Guide for AMDGPU Backend", tables of EF_AMDGPU_MACH values and of generic processors.
 """
@@ -20,7 +20,7 @@ MACHINES = {
     0x59: "gfx12-generic", 0x5A: "gfx1251", 0x5F: "gfx9-4-generic",
 }  # fmt: skip
 
-# A generic target's code runs on several GPUs: generic target -> the targets that it stands for.
+# A generic target's code runs on several GPUs: generic target -> those GPUs' targets.
 GENERIC = {
     "gfx9-generic": ("gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"),
     "gfx9-4-generic": ("gfx942", "gfx950"),

@@ -1,7 +1,7 @@
 """The instruction formats as tables: one row per field, with the manuals' own bit numbers.
 
 Rows: (name, bits, meaning), then the value that the format itself writes, if it is not up to the instruction, and
-True if a decoder ignores what stands there. Bit 0 is the lowest of the first word. The rows of a 16-byte format
+True if a decoder ignores the field. Bit 0 is the lowest of the first word. The rows of a 16-byte format
 are those of its two halves, the second half's bits counted on from 64.
 
 Sources: CDNA3 and CDNA4 ISA guides, "VOP3P" and "VOP3P-MAI" (CDNA4: tables 88 and 89); RDNA3 and RDNA4 ISA guides,
@@ -37,7 +37,7 @@ _MAI: Any = (
     *_VDST,
     ("CBSZ", "10:8", "control broadcast size: 2^CBSZ blocks read one A; sparse: use of ABID; f8f6f4: A's format"),
     ("ABID", "14:11", "which block of A is broadcast; sparse: which set of indices"),
-    ("ACC_CD", "15", "C and D are AccVGPRs (sparse: D alone)"),
+    ("ACC_CD", "15", "C and D are AccVGPRs (sparse: only D)"),
     ("OP", "22:16", "opcode"),
     *_CDNA,
     *_SOURCES,

@@ -1,7 +1,7 @@
 """From the catalog to what can be encoded: the form of every instruction on a target.
 
-An `InstructionForm` says which encoding an instruction has, what its fixed fields are, which operands stand where, and
-which modifiers follow in which order. It is derived when it is first asked for: the opcode, the shape and the formats
+An `InstructionForm` says which encoding an instruction has, what its fixed fields are, its operands, and its
+modifiers in their order. It is derived when it is first asked for: the opcode, the shape and the formats
 are the catalog's, the register counts those of the operand layouts, encodings and modifiers those of the generation.
 """
 
@@ -119,10 +119,9 @@ def forms(target: Target) -> dict[str, InstructionForm]:
     Raises:
         Error: one encoding could be two instructions.
     """
-    found = {name: form_of(name, target) for name in names(target)}
-    made = {name: one for name, one in found.items() if one is not None}
-    _check_overlaps(made.values(), target)
-    return made
+    every = {name: one for name in names(target) if (one := form_of(name, target)) is not None}
+    _check_overlaps(every.values(), target)
+    return every
 
 
 def _check_overlaps(forms: Iterable[InstructionForm], target: Target) -> None:
@@ -139,7 +138,7 @@ def _check_overlaps(forms: Iterable[InstructionForm], target: Target) -> None:
 
 @cache
 def spellings(target: Target) -> dict[str, str]:
-    """Every spelling that the assembler takes, with the mnemonic that it stands for."""
+    """Every spelling that the assembler takes, with its mnemonic."""
     known = {name: name for name in names(target)}
     for one in forms(target).values():
         known |= dict.fromkeys(one.instruction.aliases if one.instruction else (), one.name)
@@ -180,7 +179,7 @@ def _registers(inst: Instruction, name: str, target: Target) -> int | tuple[str,
         return inst.operand(name, target.wave).registers
     formats = CHOICES[inst.formats[name]]
     counts = [inst.operand(name, target.wave, **{field: value}).registers for value in range(len(formats))]
-    # LLVM takes the three unused values of CBSZ and BLGP and lets them stand for the first format.
+    # LLVM takes the three unused values of CBSZ and BLGP as the first format.
     return _FORMAT_FIELDS[field], (*counts, *[counts[0]] * (8 - len(counts)))
 
 

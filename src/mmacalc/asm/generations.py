@@ -4,7 +4,7 @@ A catalog record names its generation ("assembly"). A generation is one object: 
 the operand words of an instruction; the rest of the package asks it and never compares its name.
 
 Source: the ISA guides; what LLVM 22.1.8 takes beyond AMD's documents (CBSZ and BLGP of instructions that ignore them)
-is taken here too.
+is accepted here too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def chosen_formats(inst: Instruction) -> bool:
 
 
 class Helper(Record):
-    """An instruction beside the matrix instructions (AccVGPR moves, scale loads): see `forms.InstructionForm`."""
+    """An auxiliary instruction (AccVGPR move, scale load): see `forms.InstructionForm`."""
 
     name: str
     encoding: Encoding
@@ -79,7 +79,7 @@ class Generation(Record):
         raise NotImplementedError
 
     def fixed(self, inst: Instruction) -> dict[str, int]:
-        """Fields besides the opcodes that every instruction of this form has alike."""
+        """Fields other than the opcodes that are the same in every instruction of this form."""
         return {}
 
     def constant_kind(self, inst: Instruction, wave: int) -> str:
@@ -92,7 +92,7 @@ class Generation(Record):
         raise NotImplementedError
 
     def helpers(self, instructions: Iterable[Instruction], wave: int, alignment: int) -> Iterable[Helper]:
-        """The instructions beside the matrix instructions."""
+        """Auxiliary instructions: AccVGPR moves, scale loads."""
         return ()
 
 
@@ -175,7 +175,7 @@ class _Wmma(Generation):
         return modifiers
 
     def leading(self, inst: Instruction, wave: int) -> list[Modifier]:
-        """The modifiers that stand before the negations."""
+        """The modifiers before the negations."""
         raise NotImplementedError
 
 
@@ -223,7 +223,7 @@ class _Cdna5(_Wmma):
         return modifiers
 
     def scale_modifiers(self) -> list[Modifier]:
-        """Which half of the wave holds the scales, their format, and whether A and B are kept."""
+        """Which half of the wave holds the scales, their format, and the reuse hints for A and B."""
         return [
             *(choice(f"matrix_{x}_scale", f"SCALE_{x.upper()}_ROW", SCALE_ROW) for x in "ab"),
             *(choice(f"matrix_{x}_scale_fmt", f"SCALE_{x.upper()}_FMT", SCALE_FMT) for x in "ab"),
@@ -271,5 +271,5 @@ def generation(name: str) -> Generation:
     """
     if name not in GENERATIONS:
         hint = did_you_mean(name, GENERATIONS)
-        raise Error(f"there is no generation of encodings '{name}'.{hint} Known: {', '.join(GENERATIONS)}")
+        raise Error(f"unknown generation of encodings '{name}'.{hint} Known: {', '.join(GENERATIONS)}")
     return GENERATIONS[name]

@@ -1,6 +1,6 @@
 """How many 32-bit words an instruction has that is not decoded: to resynchronise after it.
 
-Formats are told apart by the highest bits of the first word; a source operand that is a literal (or, in some
+Formats differ in the highest bits of the first word; a source operand that is a literal (or, in some
 formats, a DPP or SDWA control) adds words. Source: CDNA3, CDNA4, RDNA3, RDNA4 and CDNA5 ISA guides, "Microcode
 formats"; compared with LLVM 22.1.8 on random words.
 """

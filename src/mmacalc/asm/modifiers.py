@@ -49,15 +49,15 @@ class Modifier(Record):
             return f" {self.name}:[{','.join(str(value >> bit & 1) for bit in range(self.width))}]"
         return f" {self.name}:{self.names[value] if self.names else value}"
 
-    def checked(self, given: int, whose: str) -> int:
+    def checked(self, written: int, whose: str) -> int:
         """The value to encode for the value that was written.
 
         Raises:
             Error: the modifier does not take it.
         """
-        value = given & ~self.dropped & (1 << self.width) - 1 if self.kind == "bits" else given
+        value = written & ~self.dropped & (1 << self.width) - 1 if self.kind == "bits" else written
         if not self.takes(value):
-            raise Error(f"{self.name} of {whose} {self._limits()}; got {self._shown(given)}")
+            raise Error(f"{self.name} of {whose} {self._limits()}; got {self._shown(written)}")
         return value
 
     def _limits(self) -> str:
@@ -68,8 +68,8 @@ class Modifier(Record):
             return f"is {', '.join(f'{name} ({value})' for value, name in enumerate(self.names))}"
         return f"is 0 to {self.legal}"
 
-    def _shown(self, given: int) -> str:
-        return str([given >> bit & 1 for bit in range(self.width)]) if self.kind == "bits" else str(given)
+    def _shown(self, written: int) -> str:
+        return str([written >> bit & 1 for bit in range(self.width)]) if self.kind == "bits" else str(written)
 
 
 def number(name: str, field: str, most: int) -> Modifier:

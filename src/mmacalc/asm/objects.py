@@ -51,7 +51,7 @@ def read(content: bytes, name: str, arch: str | None = None) -> CodeFile:
             objects of a bundle. An object for another architecture is refused.
 
     Raises:
-        Error: there is no code in it, it is for something else, or pyelftools is needed and missing.
+        Error: it has no code, is for another target, or needs pyelftools, which is missing.
     """
     if content.startswith(_BUNDLE):
         content = _unbundled(content, name, arch)
@@ -92,7 +92,7 @@ def _text(content: bytes) -> str | None:
 def read_hexadecimal(text: str, nothing: str = "no hexadecimal", words: bool = False) -> bytes:
     """The code that hexadecimal text spells.
 
-    Bytes stand in memory order. Groups with 0x are words, and so are groups of eight digits when there are several
+    Bytes are in memory order. Groups with 0x are words, and so are groups of eight digits when there are several
     (in a file: always), as llvm-objdump prints them: the highest digit first.
 
     Raises:

@@ -106,7 +106,7 @@ class OperandSlot(Record):
         """The value of the field, and whether the bank bit is set.
 
         Raises:
-            Error: the operand does not belong here; the message says what does.
+            Error: the slot does not take the operand; the message says what it takes.
         """
         if isinstance(operand, RegisterRange) and operand.file in ("v", "a"):
             if operand.file in self.files and operand.count == count and self._fits(operand.first, count):
@@ -120,7 +120,7 @@ class OperandSlot(Record):
         raise Error(f"{self.title} of {whose} takes {self._wanted(operand, count)}; got {operand}")
 
     def _wanted(self, operand: RegisterRange | Constant | Symbol, count: int) -> str:
-        """What a message says that the slot takes, with an example as close as possible to the operand."""
+        """What the slot takes, for error messages, with an example close to the operand."""
         first, file = 0, self.files[0]
         if isinstance(operand, RegisterRange) and operand.file in ("v", "a"):
             file = operand.file if operand.file in self.files else file

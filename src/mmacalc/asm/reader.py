@@ -36,8 +36,8 @@ __all__ = [
 class Statement(namedtuple("Statement", "mnemonic operands modifiers number text second", defaults=(None,))):
     """One instruction: lower-case mnemonic, operand texts, {modifier: value}, line number from 1, and its text.
 
-    second: of a VOPD pair (`first :: second`) the second half. The values of symbols stand in place of their names in
-    the operands, not in the text.
+    second: of a VOPD pair (`first :: second`) the second half. In the operands, not in the text, symbols are
+    replaced by their values.
     """
 
     __slots__ = ()
@@ -107,8 +107,8 @@ class Reader:
         self.before: list[str] = []
 
     def statements(self, strict: bool = False) -> Iterator[tuple[int, str]]:
-        """The instructions, with their line numbers, without labels; when strict also what is no instruction:
-        directives (but for `.set`), and lines of other programs."""
+        """The instructions, with their line numbers, without labels; when strict also everything else: directives (but
+        for `.set`), and lines of other programs."""
         count = 0
         ends: tuple[str, ...] = ()
         labels: list[str] = []
@@ -146,7 +146,7 @@ class Reader:
         if "/*" in text:
             text = _TRUE_NAME.sub(r"\1", text)
             # A block comment becomes its newlines, so that the numbers stay right.
-            text = _BLOCK_COMMENT.sub(lambda found: found[1] or " " + "\n" * found[0].count("\n"), text)
+            text = _BLOCK_COMMENT.sub(lambda comment: comment[1] or " " + "\n" * comment[0].count("\n"), text)
         return text.split("\n")
 
     def _set(self, line: str) -> bool:
@@ -178,7 +178,7 @@ def read_line(text: str) -> Statement:
     """The one statement of a line of assembly.
 
     Raises:
-        Error: the line has no instruction, or more than one line was given.
+        Error: the text has no instruction, or several.
 
     >>> read_line("v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[0:3] cbsz:1 ; comment").operands
     ('v[0:3]', 'v4', 'v5', 'v[0:3]')
@@ -255,12 +255,12 @@ def vector_registers(operand: str) -> tuple[RegisterRange, ...]:
     >>> [str(registers) for registers in vector_registers("neg(v[4:7])")]
     ['v[4:7]']
     """
-    found = _ranges.get(operand)
-    if found is None:
+    ranges = _ranges.get(operand)
+    if ranges is None:
         if len(_ranges) > 100_000:
             _ranges.clear()
-        found = _ranges[operand] = tuple(_vector_registers(operand))
-    return found
+        ranges = _ranges[operand] = tuple(_vector_registers(operand))
+    return ranges
 
 
 def _vector_registers(operand: str) -> Iterator[RegisterRange]:

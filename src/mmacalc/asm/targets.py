@@ -1,14 +1,14 @@
 """Compiler targets: which architecture a name means, and what differs between the generations.
 
 A user may name an architecture (cdna3), a product (MI300X) or a target (gfx942, gfx1150); what is encoded depends on
-the target, so the one that was named is kept.
+the target, so a named target is kept.
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
 
-from ..catalog import entry
+from ..catalog import entry, normalised, product
 from ..errors import Error
 from .elf_machines import GENERIC
 from .generations import generation
@@ -53,9 +53,10 @@ def target(arch: str, wave: int | None = None) -> Target:
         raise Error(f"{architecture.title} has no public machine code; assembly is for AMD's architectures")
     if not architecture.assembly:
         raise Error(f'the catalog\'s record of {architecture.title} names no generation of encodings ("assembly")')
-    lower = arch.lower()
-    names = [lower, *architecture.targets, *architecture.aliases, architecture.name]
-    name = next((each for each in names if each.startswith("gfx")), architecture.name)
+    name = normalised(arch)
+    if not name.startswith("gfx") or name.endswith("generic"):
+        named = product(arch) if name != architecture.name else None
+        name = named.target if named and named.target else (*architecture.targets, architecture.name)[0]
     return Target(name, listed, architecture.wave(wave), generation(architecture.assembly))
 
 
@@ -73,12 +74,12 @@ def agreed(arch: str | None, named: tuple[str, ...], what: str) -> str:
     """The architecture that the caller and a file agree on.
 
     Args:
-        arch: what the caller says; None for what the file says.
+        arch: the caller's choice; None to take the file's.
         named: the compiler targets that the file names.
         what: how messages call the file.
 
     Raises:
-        Error: neither says, the file says several or only a generic target, or the two contradict each other.
+        Error: neither names one, the file names several or only a generic target, or the two contradict each other.
     """
     if arch is not None:
         for each in named:

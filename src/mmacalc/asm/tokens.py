@@ -126,7 +126,7 @@ class TokenStream:
     """One statement, read token by token. `symbols` are the values of words in expressions.
 
     Raises:
-        Error: when made, if a character begins no token.
+        Error: on creation, if a character begins no token.
     """
 
     def __init__(self, text: str, symbols: Mapping[str, int] = {}) -> None:

@@ -34,7 +34,7 @@ def basic_blocks(listing: Listing) -> list[Block]:
     """The basic blocks, in the order of the listing."""
     count = len(listing.statements)
     addresses = {place: address for address, place in listing.addresses.items()}
-    leaving: dict[int, tuple[int, ...]] = {}  # statement -> where it leads, if that is not the next one alone
+    leaving: dict[int, tuple[int, ...]] = {}  # statement -> its successors, where they are not just the next one
     for at, statement in enumerate(listing.statements):
         name = statement.mnemonic
         if name.startswith("s_") and name.startswith((*BRANCHES, *ENDS)):

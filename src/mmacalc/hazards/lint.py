@@ -55,8 +55,8 @@ class Finding(namedtuple("Finding", "line text first_line first_text elapsed mis
 
 
 class LintReport(namedtuple("LintReport", "findings architecture instructions matrix_instructions")):
-    """What was found in a listing: the findings, the canonical name of the architecture that was assumed, and how many
-    instructions, and matrix instructions, were read."""
+    """The result for a listing: the findings, the architecture's canonical name, and the numbers of instructions and of
+    matrix instructions."""
 
     __slots__ = ()
     findings: tuple[Finding, ...]
@@ -78,11 +78,11 @@ def lint(text: str, arch: str | None = None) -> LintReport:
         Error: the text has no AMD instruction; the architecture is unknown, missing, or not the one that the listing
             names; a matrix instruction that it lacks (the message has the line).
 
-    >>> [found] = lint('''
+    >>> [finding] = lint('''
     ... v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], v[0:3]
     ... s_nop 1
     ... global_store_dwordx4 v[8:9], v[0:3], off''', "gfx942").findings
-    >>> found.line, found.wait.states, found.missing, found.nops
+    >>> finding.line, finding.wait.states, finding.missing, finding.nops
     (4, 5, 3, ('s_nop 2',))
     """
     listing = read_listing(text)

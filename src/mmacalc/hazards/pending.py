@@ -26,7 +26,7 @@ __all__ = ["PendingHazards", "Violation"]
 
 
 class Violation(namedtuple("Violation", "first elapsed missing between")):
-    """An instruction that must wait longer: for which statement (-1 if it stands before the block), the wait states
+    """An instruction that must wait longer: for which statement (-1 if it is before the block), the wait states
     since that one, how many are missing, and the kinds that have passed between, of those that rules ask for."""
 
     __slots__ = ()
@@ -68,14 +68,14 @@ class PendingHazards:
         self._touching: dict[str, list[int]] = {"v": [0] * 1024, "a": [0] * 1024}
         self._everywhere = 0  # hazards without registers
         self._states: dict[tuple[int, int], int] = {}
-        made: dict[int, _Step] = {}
-        self._steps = [made.get(id(use)) or made.setdefault(id(use), self._step(use)) for use in uses]
+        steps: dict[int, _Step] = {}
+        self._steps = [steps.get(id(use)) or steps.setdefault(id(use), self._step(use)) for use in uses]
         self._alive = [
             sum(1 << hazard for hazard, limit in enumerate(self._limits) if limit > age)
             for age in range(recognizer.longest + 1)
         ]
         ranges: dict[RegisterRange, int] = {}
-        for step in made.values():
+        for step in steps.values():
             step.meets = tuple(self._met(step.use, ranges))
             for kinds, hazards in self._waiting.items():
                 if kinds & step.use.kinds:
@@ -241,15 +241,15 @@ class Ages:
         raise AssertionError(f"hazard {hazard} is not pending at the start of block {block}")
 
     def source(self, block: int, hazard: int) -> int:
-        """A statement that left a hazard pending at the start of a block, as long ago as its age says."""
+        """A statement that left a hazard pending at the start of a block, exactly its age ago."""
         work, seen = [(block, hazard)], {(block, hazard)}
         while work:
             block, hazard = work.pop()
             age = self.age(block, hazard)
             for before in self._pending._before[block]:
-                found = self.at_end[before].get(hazard)
-                if found and found[0] == age:
-                    return found[1]
+                at_end = self.at_end[before].get(hazard)
+                if at_end and at_end[0] == age:
+                    return at_end[1]
                 earlier = self._earlier(before, hazard, age - self.lengths[before])
                 new = {(before, each) for each in earlier} - seen
                 seen |= new

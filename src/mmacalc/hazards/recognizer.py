@@ -44,7 +44,7 @@ class SourceAnswer(namedtuple("SourceAnswer", "states rule place provenance regi
 class WaitStates(namedtuple("WaitStates", "states rule llvm guide unit registers sources")):
     """How many wait states are needed between two instructions; `int()` of it is `states`.
 
-    states: the larger of the two sources' numbers. rule: the rule that says so, and whose it is. llvm: what LLVM
+    states: the larger of the two sources' numbers. rule: the rule behind it, with its source. llvm: what LLVM
     inserts. guide: what the ISA guide asks for, None where no guide is at hand. unit: "s_nop" where any
     instruction between the two counts as one state and s_nop N as N + 1; "v_nop" where only VALU instructions do.
     registers: those that the rule is about. sources: every source's `SourceAnswer`; one whose provenance is
@@ -68,7 +68,7 @@ class WaitStates(namedtuple("WaitStates", "states rule llvm guide unit registers
 
     @property
     def nops(self) -> tuple[str, ...]:
-        """The instructions that give these states when nothing else stands between the two."""
+        """The instructions that give these states when nothing else is between the two."""
         return nop_instructions(self.states, self.unit)
 
 
@@ -214,7 +214,7 @@ class HazardRecognizer:
         return use.states if self.unit == "s_nop" else int(use.valu)
 
     def states(self, first: RegisterUse, second: RegisterUse, between: frozenset[str] = frozenset()) -> int:
-        """The wait states needed between two instructions; `between`: kinds that stand between them."""
+        """The wait states needed between two instructions; `between`: kinds of instructions between them."""
         kinds = first.kinds, first.passes, second.kinds
         rows = self._rows.get(kinds)
         if rows is None:
@@ -256,7 +256,7 @@ _recognizers: dict[str, HazardRecognizer] = {}
 
 
 def recognizer_for(architecture: Architecture) -> HazardRecognizer:
-    """The recognizer of an architecture, made once.
+    """The recognizer of an architecture; cached.
 
     Raises:
         Error: its catalog record names no rules, or none that there are.

@@ -38,7 +38,7 @@ STORES = ("_store", "ds_write", "_to_lds", "_load_lds", "tensor_", "_prefetch", 
 DS_RETURNS = ("_rtn", "ds_read", "ds_load", "permute", "ds_swizzle", "ds_append", "ds_consume", "ds_ordered", "ds_bvh",
               "_param_load", "_direct_load")  # fmt: skip
 RETURNS = ("glc", "sc0")
-# VALU instructions whose destination is also read: accumulation, or a part of the register that is kept.
+# VALU instructions whose destination is also read: accumulation, or part of the register is preserved.
 TIED = ("fmac", "v_mac_", "_dot2c", "_dot4c", "_dot8c", "v_writelane", "v_cvt_sr_", "_swap_", "v_movrel")
 SWAPS = ("v_swap_b", "v_permlane16_swap", "v_permlane32_swap", "v_swaprel")
 # The transcendental unit's instructions: LLVM's SIInstrFlags::TRANS.
@@ -59,8 +59,8 @@ class RegisterUse(namedtuple("RegisterUse", "kinds passes name writes reads exec
     kinds: the classes that rules name; passes: how long a matrix instruction takes, in the unit that the rules of
     its architecture count (passes of 4 cycles; on gfx1250, 8 or 16), else 0. name: the mnemonic, without suffix.
     writes: spans; reads: (role, span) pairs, role one of A, B, C, index, scale, other. execs: writes EXEC.
-    valu: issues as a VALU instruction. states: the wait states that it gives: 1, of s_nop N N + 1, and 0 of what is
-    no instruction (a macro, say).
+    valu: issues as a VALU instruction. states: the wait states that it provides: 1; for s_nop N, N + 1; for other words
+    (macros), 0.
     """
 
     __slots__ = ()
@@ -124,7 +124,7 @@ def register_use(statement: Statement, entry: Entry, strict: bool = False) -> Re
     if is_matrix(name):
         one = _matrix(entry.instruction(name), statement)
         if strict and "WMMA_F64" in one.kinds:
-            raise Error(f"no source says how many wait states {one.name} needs: LLVM 22.1.8 does not know it")
+            raise Error(f"no source has wait states for {one.name}: LLVM 22.1.8 does not know it")
         return one
     if SCALE_PREFIX in name:
         reads = tuple(("scale", span) for operand in statement.operands for span in vector_registers(operand))
@@ -148,7 +148,7 @@ def _check_operands(statement: Statement) -> None:
     for operand in statement.operands:
         if _REGISTER_LIKE.match(operand) and not vector_registers(operand):
             last = ", ".join(f"{file}{number}" for file, number in LAST_REGISTER.items())
-            raise Error(f"'{operand}' in '{statement.text}' is no vector register; the last are {last}")
+            raise Error(f"'{operand}' in '{statement.text}' is not a vector register; the last are {last}")
 
 
 @cache
@@ -166,9 +166,9 @@ def _matrix(instruction: Instruction, statement: Statement) -> RegisterUse:
             f"{instruction.name} takes D, A, B and {'the index' if instruction.sparse else 'C'}, D a vector register "
             f"tuple such as v[0:3]; got '{', '.join(statement.operands)}'"
         )
-    # The index of a sparse instruction stands where C stands; C is then D.
+    # A sparse instruction has the index in the place of C; C is then D.
     roles = ("A", "B", "index" if instruction.sparse else "C", "scale", "scale")
-    reads = [(role, span) for role, found in zip(roles, operands[1:]) for span in found]
+    reads = [(role, span) for role, ranges in zip(roles, operands[1:]) for span in ranges]
     if instruction.sparse:
         reads.append(("C", operands[0][0]))
     kinds, passes = _length(instruction, statement)
@@ -280,8 +280,8 @@ def _written(name: str, flags: Mapping[str, str]) -> tuple[int, bool]:
 
 @cache
 def _destination(name: str) -> tuple[str, bool]:
-    """What a mnemonic writes: "none", "one" or "two" operands, or as flags say, "atomic" and "load"; and whether what
-    is written is also read."""
+    """What a mnemonic writes: "none", "one" or "two" operands, or, depending on flags, "atomic" and "load"; and whether
+    the destination is also read."""
     if name.startswith(MEMORY):
         if name.startswith(("ds_", "lds_")) and any(word in name for word in DS_RETURNS):
             return "one", False

@@ -1,12 +1,12 @@
 """The wait states that AMD's matrix instructions need, as rows of data; `mmacalc.hazards.recognizer` reads them.
 
-A table is what one source says about one generation. Its rows:
+A table has the numbers of one source for one generation. Its rows:
 
     (first, second, dependency, states, the source's own place or words[, between])
 
 first and second: kinds of `register_use`, alternatives separated by spaces; `VALU-DOT` is VALU except DOT.
 dependency: a name of `dependencies.DEPENDENCIES`. states: one number, or one for each length in the table's `lengths`.
-between: the row holds only when an instruction of that kind stands between the two.
+between: the row holds only if an instruction of that kind is between the two.
 
 Kinds: XDL (every MFMA and SMFMAC but those of f64 and f32 inputs), SGEMM (f32 inputs), DGEMM4 and DGEMM16 (f64),
 MFMA (all of them); WMMA, SWMMAC, WMMA_F32 (16x16x4 f32); VALU, DOT, TRANS, FMA64, ACC_READ, ACC_WRITE, PERMLANE_SWAP
@@ -31,7 +31,7 @@ __all__ = ["RULES", "TABLES", "HazardTable"]
 
 
 class HazardTable(namedtuple("HazardTable", "source lengths rows provenance")):
-    """What one source says about one generation."""
+    """The numbers of one source for one generation."""
 
     __slots__ = ()
     source: str

@@ -71,7 +71,7 @@ def _word(fields: Iterable[Field], word: int, first: int) -> Iterator[str]:
         if first <= low < first + 32:
             numbers = "".join(f"{bit:{wide}}" for bit in range(high, low - 1, -1))
             bits = "".join(f"{word >> bit & 1:{wide}}" for bit in range(high, low - 1, -1))
-            # The frame says that it is the scales' word; names need not.
+            # The frame shows that it is the scales' word, so the names need no prefix.
             cells.append((numbers, bits, " " + name.removeprefix("SCALE_")))
     widths = [max(len(numbers), len(name)) + 1 for numbers, _, name in cells]
     rule = "+" + "+".join("-" * width for width in widths) + "+"
