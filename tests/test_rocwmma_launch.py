@@ -408,6 +408,14 @@ def endless_slice(wave, x, d):
     x[2:]
 
 
+def slice_of_halves(wave, x, d):
+    (x + wave.lane)[0:1.5]
+
+
+def index_of_another_shape(wave, x, d):
+    (x + wave.lane)[np.arange(3)]
+
+
 def store_of_another_shape(wave, x, d):
     d[wave.lane] = np.zeros(3)
 
@@ -438,7 +446,9 @@ def too_much_lds(wave, x, d):
          r"of the wave; what holds for the whole wave follows from wave.first_threadIdx"),
         (pointers_that_disagree, r"load_matrix_sync: x differs between the lanes of the wave"),
         (pointer_moved_by_half, r"x \+ float64 of shape \(64,\): a pointer moves by a whole number of elements"),
-        (endless_slice, r"load: a slice of x needs an end, as in x\[0:8\]"),
+        (endless_slice, r"load: a slice of x needs an end, and whole numbers, as in x\[0:8\]"),
+        (slice_of_halves, r"load: a slice of x needs an end, and whole numbers"),
+        (index_of_another_shape, r"load: x has a pointer for each of 64 lanes; the index has shape \(3,\)"),
         (store_of_another_shape, r"store: d takes float32 of shape \(64,\), or one number; got shape \(3,\)"),
         (too_much_lds, r"shared\('big'\): 40960 elements of float16 on top of 0 bytes.* 65536 bytes of LDS"),
     ],

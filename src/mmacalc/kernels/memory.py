@@ -17,6 +17,7 @@ element type, moves by whole elements, and can be dereferenced only inside the a
 from __future__ import annotations
 
 from collections import namedtuple
+from operator import index
 
 import numpy as np
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Buffer", "Memory", "Pointer", "Traffic"]
+__all__ = ["Buffer", "Memory", "Pointer", "Region", "Traffic"]
 
 
 class Traffic(namedtuple("Traffic", "loaded stored lds_loaded lds_stored")):
@@ -72,6 +73,21 @@ class Buffer:
             self.array.reshape(-1, order="A").view(np.uint8)[:] = self.data
 
 
+class Region(namedtuple("Region", "memory buffer dtype bounds name writeable")):
+    """The part of a buffer that pointers from one origin may access: an array, or an allocation in LDS.
+
+    dtype: the element type; bounds: the first element and the one after the last, counted from the buffer's start.
+    """
+
+    __slots__ = ()
+    memory: Memory
+    buffer: Buffer
+    dtype: np.dtype[Any]
+    bounds: tuple[int, int]
+    name: str
+    writeable: bool
+
+
 class Memory:
     """The memory that the kernels of one launch can access. Counts the bytes that they move."""
 
@@ -85,10 +101,10 @@ class Memory:
         """The bytes moved so far."""
         return Traffic(self.loaded, self.stored, self.lds_loaded, self.lds_stored)
 
-    def count(self, pointer: Pointer, elements: int, store: bool) -> None:
+    def count(self, region: Region, elements: int, store: bool) -> None:
         """Count `elements` elements as traffic."""
-        name = ("lds_" if pointer.buffer.local else "") + ("stored" if store else "loaded")
-        setattr(self, name, getattr(self, name) + elements * pointer.dtype.itemsize)
+        name = ("lds_" if region.buffer.local else "") + ("stored" if store else "loaded")
+        setattr(self, name, getattr(self, name) + elements * region.dtype.itemsize)
 
     def pointer(self, array: Array, name: str = "array") -> Pointer:
         """A pointer to the first element of an array, which reaches as far as the array does.
@@ -115,13 +131,12 @@ class Memory:
         size = array.itemsize
         if not array.size:
             high = low
-        return Pointer(
-            self, buffer, array.dtype, first // size, (low // size, high // size), name, array.flags.writeable
-        )
+        bounds = low // size, high // size
+        return Pointer(Region(self, buffer, array.dtype, bounds, name, array.flags.writeable), first // size)
 
     def local(self, size: int, dtype: np.dtype[Any], name: str) -> Pointer:
         """A pointer to `size` new elements in LDS."""
-        return Pointer(self, Buffer(None, size * dtype.itemsize), dtype, 0, (0, size), name, True)
+        return Pointer(Region(self, Buffer(None, size * dtype.itemsize), dtype, (0, size), name, True), 0)
 
     def commit(self) -> None:
         """Write everything that was stored into the arrays."""
@@ -141,33 +156,32 @@ class Pointer:
         name: the array's, as messages say it; dtype: the element type; offset: in elements, from the array's start.
     """
 
-    __slots__ = ("bounds", "buffer", "dtype", "lanes", "memory", "name", "place", "writeable")
+    __slots__ = ("lanes", "place", "region")
     __array_ufunc__ = None  # so that `threadIdx.x * k + p` asks the pointer
 
-    def __init__(
-        self,
-        memory: Memory,
-        buffer: Buffer,
-        dtype: np.dtype[Any],
-        place: int,
-        bounds: tuple[int, int],
-        name: str,
-        writeable: bool,
-        lanes: Array | None = None,
-    ) -> None:
-        self.memory, self.buffer, self.dtype, self.place = memory, buffer, dtype, place
-        self.bounds, self.name, self.writeable = bounds, name, writeable
+    def __init__(self, region: Region, place: int, lanes: Array | None = None) -> None:
+        self.region = region
+        self.place = place  # in elements from the buffer's start
         self.lanes = lanes  # what each lane's own pointer adds to `place`
+
+    @property
+    def name(self) -> str:
+        """The array's name."""
+        return self.region.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The element type."""
+        return self.region.dtype
 
     @property
     def offset(self) -> int | Array:
         """Elements from the start of the array: a number, or one for each lane."""
-        start = self.place - self.bounds[0]
+        start = self.place - self.region.bounds[0]
         return start if self.lanes is None else start + self.lanes
 
     def _moved(self, elements: int, lanes: Array | None) -> Pointer:
-        place = self.place + elements
-        return Pointer(self.memory, self.buffer, self.dtype, place, self.bounds, self.name, self.writeable, lanes)
+        return Pointer(self.region, self.place + elements, lanes)
 
     def __add__(self, elements: int | Array) -> Pointer:
         if type(elements) is int:
@@ -187,7 +201,13 @@ class Pointer:
         return self + (-many.astype(np.intp) if many.dtype.kind in "iu" else many)
 
     def __repr__(self) -> str:
-        return f"<{self.dtype}* {self.name} + {self.offset} of {self.bounds[1] - self.bounds[0]}>"
+        return f"<{self.dtype}* {self.name} + {self.offset} of {self.size}>"
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the array."""
+        first, end = self.region.bounds
+        return end - first
 
     def same_in_all_lanes(self, call: str) -> Pointer:
         """This pointer as one for the whole wave.
@@ -215,17 +235,29 @@ class Pointer:
     def _places(self, call: str, where: ArrayLike | slice) -> Array:
         """The checked places that an index means, from `place`."""
         if isinstance(where, slice):
-            if where.stop is None:
-                raise Error(f"{call}: a slice of {self.name} needs an end, as in {self.name}[0:8]")
-            places = np.arange(where.start or 0, where.stop, where.step or 1)
-            places = places if self.lanes is None else places[:, None] + self.lanes
+            places = self._vector(call, where)
         else:
             places = np.asarray(where)
-            if self.lanes is not None and places.dtype.kind in "iu":
+        if self.lanes is not None and places.dtype.kind in "iu":
+            try:
                 places = places + self.lanes
+            except ValueError:
+                raise Error(
+                    f"{call}: {self.name} has a pointer for each of {len(self.lanes)} lanes; the index has shape "
+                    f"{places.shape}, whose last axis should be that of the lanes"
+                ) from None
         if places.size:
             self.check(call, places, places.min(), places.max())
         return places
+
+    def _vector(self, call: str, where: slice) -> Array:
+        """The places that a slice means, before those of the lanes are added."""
+        try:
+            places = np.arange(index(where.start or 0), index(where.stop), index(where.step or 1))
+        except TypeError:
+            example = f"{self.name}[0:8]"
+            raise Error(f"{call}: a slice of {self.name} needs an end, and whole numbers, as in {example}") from None
+        return places if self.lanes is None else places[:, None]
 
     def check(self, call: str, places: Array, least: int, most: int, store: bool | None = None) -> None:
         """Refuse places outside the array, and stores to one that is read-only.
@@ -237,7 +269,7 @@ class Pointer:
         Raises:
             Error: names the call, the array, the element and its byte address.
         """
-        low, high = self.bounds
+        low, high = self.region.bounds
         if places.dtype.kind not in "iu":
             raise Error(f"{call}: {self.name} is indexed by {places.dtype}; an index is a whole number for each lane")
         if self.place + least < low or self.place + most >= high:
@@ -248,22 +280,24 @@ class Pointer:
                 f"{call}: {self.name}[{bad}]{lane} is out of bounds: {self.name} has {high - low} elements of "
                 f"{self.dtype}, 0 to {high - low - 1}; the address is {address} of {size} bytes"
             )
-        if (call == "store" if store is None else store) and not self.writeable:
+        if (call == "store" if store is None else store) and not self.region.writeable:
             raise Error(f"{call}: {self.name} is read-only")
 
     def read(self, places: Array, elements: int) -> Array:
         """The elements at checked places; `elements` of them are counted as traffic."""
-        self.memory.count(self, elements, store=False)
-        found: Array = self.buffer.view(self.dtype)[places + self.place]
+        region = self.region
+        region.memory.count(region, elements, store=False)
+        found: Array = region.buffer.view(region.dtype)[places + self.place]
         return found
 
     def write(self, places: Array, values: ArrayLike, elements: int) -> None:
         """Store values at checked places."""
-        self.memory.count(self, elements, store=True)
-        self.buffer.written = True
+        region = self.region
+        region.memory.count(region, elements, store=True)
+        region.buffer.written = True
         try:
             with np.errstate(all="ignore"):  # as a conversion in C++
-                self.buffer.view(self.dtype)[places + self.place] = values
+                region.buffer.view(region.dtype)[places + self.place] = values
         except (TypeError, ValueError):
             raise Error(
                 f"store: {self.name} takes {self.dtype} of shape {places.shape}, or one number; "

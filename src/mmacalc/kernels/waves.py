@@ -107,7 +107,7 @@ class Wave:
         kind, shared = np.dtype(dtype), self.group.shared
         if name not in shared:
             limit = self.architecture.lds_bytes
-            used = sum(pointer.buffer.data.nbytes for pointer in shared.values())
+            used = sum(pointer.region.buffer.data.nbytes for pointer in shared.values())
             if size < 0 or used + size * kind.itemsize > limit:
                 raise Error(
                     f"shared('{name}'): {size} elements of {kind} on top of {used} bytes; a workgroup of "
@@ -115,8 +115,8 @@ class Wave:
                 )
             shared[name] = self.launch.memory.local(size, kind, name)
         pointer = shared[name]
-        if pointer.bounds != (0, size) or pointer.dtype != kind:
-            other = f"{pointer.bounds[1]} of {pointer.dtype}"
+        if pointer.size != size or pointer.dtype != kind:
+            other = f"{pointer.size} of {pointer.dtype}"
             raise Error(f"shared('{name}'): {size} elements of {kind}, but another wave has {other}")
         return pointer
 
