@@ -103,11 +103,11 @@ def _refusal(problem: Exception) -> Answer:
     if isinstance(problem, (MemoryError, RecursionError)):
         what = "takes more memory than there is" if isinstance(problem, MemoryError) else "is nested too deeply"
         return Answer(2, "", f"mmacalc: what was given {what}\n")
-    place, trace = "", problem.__traceback__
+    place, trace, package = "", problem.__traceback__, __file__.removesuffix("cli/__init__.py")
     while trace:
-        file = trace.tb_frame.f_code.co_filename.replace("\\", "/")
-        if "/mmacalc/" in file:
-            place = f" at {file.rpartition('/mmacalc/')[2]}:{trace.tb_lineno}"
+        file = trace.tb_frame.f_code.co_filename
+        if file.startswith(package):  # the last place in our code: a clone may be in a folder called mmacalc as well
+            place = f" at {file.removeprefix(package)}:{trace.tb_lineno}"
         trace = trace.tb_next
     text = printable(f"{type(problem).__name__}: {problem}")
     report = "this is a fault of mmacalc, not yours; please report it with the command line"

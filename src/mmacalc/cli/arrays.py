@@ -83,10 +83,11 @@ def _member(data: bytes, name: str) -> Array:
 def _npy(data: bytes) -> Array:
     """An array in .npy's format, its size checked before memory is asked for."""
     stream = BytesIO(data)
-    version = np.lib.format.read_magic(stream)
+    npy_format: Any = np.lib.format  # which is untyped before NumPy 2.3
+    version = npy_format.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"it has version {version[0]}.{version[1]} of the .npy format, that of named fields")
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
     try:
         shape, fortran, kind = read(stream)
     except Exception as problem:  # the tokenizer's and the parser's errors, of which there are many

@@ -135,7 +135,11 @@ def _from_copies(execution: Execution, given: Mapping[str, ArrayLike | None], co
     result = compute(execution, codes, rearrange=False)
     copied = [name for name in "AB" if execution.in_registers(name) and execution.places(name).copies > 1]
     for copy in range(1, max((execution.places(name).copies for name in copied), default=1)):
-        other = {name: _read(execution, name, given[name], copy) for name in copied}  # type: ignore[arg-type]
+        other = {}
+        for name in copied:
+            registers = given[name]
+            assert registers is not None  # A and B are never left out
+            other[name] = _read(execution, name, registers, copy)
         if not all(np.array_equal(other[name], codes[name]) for name in copied):
             own = execution.places("D").lane[..., 0] // (execution.wave // execution.places(copied[0]).copies)
             result = np.where(own == copy, compute(execution, {**codes, **other}, rearrange=False), result)

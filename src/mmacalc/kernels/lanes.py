@@ -12,10 +12,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    _Array = np.ndarray[Any, np.dtype[Any]]
+else:
+    _Array = np.ndarray
+
 __all__ = ["PerLane"]
 
 
-class PerLane(np.ndarray):
+class PerLane(_Array):
     """One number for each lane, such as threadIdx.x: an array, which also serves as a plain number while all lanes
     hold the same one. So `if row < m:`, `range(first, k)` and `names[threadIdx.y]` read as in HIP.
 

@@ -247,7 +247,7 @@ class Pointer:
                     f"{places.shape}, whose last axis should be that of the lanes"
                 ) from None
         if places.size:
-            self.check(call, places, places.min(), places.max())
+            self.check(call, places, np.min(places), np.max(places))
         return places
 
     def _vector(self, call: str, where: slice) -> Array:
