@@ -14,10 +14,12 @@ import pytest
 import mmacalc
 import recorded
 from formula_reader import evaluate
-from mmacalc.answers.output_terms import holdings
-from mmacalc.cli import answer, parity
-from mmacalc.render import layouts as matrices
-from mmacalc.render.spelling import held_texts
+from mmacalc.answers import layouts
+from mmacalc.answers.lookup import matrix_entry
+from mmacalc.cli import answer
+from mmacalc.render import matrix_layout as matrix_table
+from mmacalc.render import register_layout as register_table
+from mmacalc.render.matrix_entry import held_texts
 
 SCRIPT = Path(__file__).parents[1] / "matrix_calculator.py"
 ANSWERS = recorded.json_lines("amd/outputs_v1.3.2.jsonl.gz")
@@ -89,10 +91,9 @@ def test_the_registers_and_the_matrix_show_the_same_signs():
                 values = {name: rng.choice(inst.modifier_limits()[name]) for name in fields}
                 for name in set("ABC") & set(inst.operands):
                     operand = inst.operand(name, **values)
-                    elements = "".join(
-                        text for _, cells in matrices.register_columns(operand, parity.sign) for text in cells
-                    )
-                    places = "".join(map("".join, matrices.block_cells(operand, 0, parity.sign)))
+                    columns = matrix_table.register_columns(layouts.matrix_layout(operand))
+                    elements = "".join(text for _, cells in columns for text in cells)
+                    places = "".join(map("".join, register_table.block_cells(layouts.register_layout(operand), 0)))
                     for mark in ("-", "|"):
                         assert (mark in elements) == (mark in places), (arch, inst.name, name, values)
 
@@ -105,10 +106,10 @@ def test_the_matrix_table_shows_what_each_register_of_each_lane_holds(arch):
         chosen = {field: rng.choice(values) for field, values in inst.modifier_limits().items() if field != "abid"}
         for name in inst.register_operands:
             operand = inst.operand(name, **chosen)
-            columns = [cells for _, cells in matrices.register_columns(operand, parity.true_sign)]
+            columns = [cells for _, cells in matrix_table.register_columns(layouts.matrix_layout(operand))]
             for lane in rng.sample(range(operand.lanes), 4):
                 shown = [line for cells in columns for line in cells[lane].split("\n") if line]
-                held = [held_texts(operand, holdings(operand, r, lane)) for r in range(operand.registers)]
+                held = [held_texts(operand, matrix_entry(operand, r, lane).elements) for r in range(operand.registers)]
                 assert sorted(set(shown)) == sorted({text for texts in held for _, text in texts}), operand
 
 

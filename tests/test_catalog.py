@@ -90,7 +90,7 @@ def test_an_architecture_is_one_file_and_no_code(tmp_path):
     )
     answers = done.stdout.splitlines()
     assert len(answers) == len(lines)
-    assert all(found.startswith("Answer(status=0") for found in answers), answers
+    assert all(found.startswith("Reply(status=0") for found in answers), answers
     assert "A[3][63] = v7{51}.[31:16]" in answers[2]  # two chunks of 8 (128 bits): k = 32 * c + 8 * g + e
     assert "(c g e) j -> lane (g j), item (c e)" in answers[7]
 

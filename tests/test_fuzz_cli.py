@@ -56,7 +56,7 @@ LINES = [
     + "9" * 30, "ds_read_b128 v[0:3], v4", "global_store_dwordx4 v[8:9], v[0:3], off", "v_mov_b32 v0, 0x1p999999999",
     '.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"', "  1c00: v_mov_b32_e32 v0, v1  // 000000001C00: 7E000301",
 ]  # fmt: skip
-USUAL = ("architecture", "instruction", "random", "matrix")
+USUAL = ("architecture", "instruction", "random")
 SEED = st.integers(0, 1 << 30)
 
 
@@ -184,7 +184,7 @@ def test_every_classic_command_line_is_answered_or_refused(folder, argv):
 
 @pytest.mark.parametrize("command", BATCHABLE)
 def test_every_command_answers_or_refuses(folder, monkeypatch, command):
-    @tried(30 if command in ("numerics", "find") else 120)
+    @tried(60 if command in ("run", "numerics", "find") else 120)
     @given(command_lines(command))
     def every(argv):
         monkeypatch.setattr("sys.stdin", Stdin(b"s_nop 0\n"))

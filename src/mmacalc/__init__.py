@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .answers.compare import compare as compare
+    from .answers.intrinsic import intrinsic as intrinsic
     from .asm.assembler import assemble as assemble
     from .asm.disassembler import disassemble as disassemble
     from .catalog import architecture as architecture
@@ -43,17 +45,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Architecture", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport", "Location", "Operand",
-    "Product", "WaitStates", "architecture", "architectures", "assemble", "disassemble", "estimate", "find",
-    "instruction", "instructions", "launch", "lint", "memory", "wait_states",
+    "Product", "WaitStates", "architecture", "architectures", "assemble", "compare", "disassemble", "estimate",
+    "find", "instruction", "instructions", "intrinsic", "launch", "lint", "memory", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
 _HOMES = {
-    "Architecture": "model", "Element": "model", "Error": "errors", "Finding": "hazards.lint", "Instruction": "model",
-    "Layout": "layout", "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
-    "WaitStates": "hazards.recognizer", "architecture": "catalog", "architectures": "catalog",
-    "assemble": "asm.assembler", "disassemble": "asm.disassembler", "estimate": "cost", "find": "search",
-    "instruction": "catalog", "instructions": "catalog", "launch": "kernels", "lint": "hazards.lint",
+    "Architecture": "model", "Element": "model", "Error": "errors", "Finding": "hazards.lint",
+    "Instruction": "model", "Layout": "layout", "LintReport": "hazards.lint", "Location": "model",
+    "Operand": "model", "Product": "model", "WaitStates": "hazards.recognizer", "architecture": "catalog",
+    "architectures": "catalog", "assemble": "asm.assembler", "compare": "answers.compare",
+    "disassemble": "asm.disassembler", "estimate": "cost", "find": "search", "instruction": "catalog",
+    "instructions": "catalog", "intrinsic": "answers.intrinsic", "launch": "kernels", "lint": "hazards.lint",
     "memory": "memory_access.answer", "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (

@@ -7,15 +7,15 @@ from functools import lru_cache
 
 from ..errors import Error
 from ..model.modifiers import negated
+from ..records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from ..model import Element, Instruction, Operand
+    from ..model import Instruction, Operand
 
-__all__ = ["NotInRegisters", "Term", "calculation", "holdings", "same_blocks", "scales", "sign"]
+__all__ = ["Calculation", "NotInRegisters", "Term", "calculation", "sign"]
 
 
 @lru_cache(maxsize=4096)
@@ -52,10 +52,9 @@ def _blgp_signs(operand: Operand) -> int:
     return operand.fields.get("blgp", 0) if operand.instruction.formats.get("A") == "f64" else 0
 
 
-class NotInRegisters(namedtuple("NotInRegisters", "name instruction")):
+class NotInRegisters(Record):
     """An operand whose elements are not held in registers (B of wgmma)."""
 
-    __slots__ = ()
     name: str
     instruction: Instruction
 
@@ -63,7 +62,7 @@ class NotInRegisters(namedtuple("NotInRegisters", "name instruction")):
 class Term(namedtuple("Term", "operand location element sign")):
     """One factor or addend of an output calculation.
 
-    operand: which matrix; location: where it is read, None of an `NotInRegisters`; element: the (row, column, block)
+    operand: which matrix; location: where it is read, None of a `NotInRegisters`; element: the (row, column, block)
     that this location holds when no modifier is set; sign: as `sign` gives it.
     """
 
@@ -74,47 +73,57 @@ class Term(namedtuple("Term", "operand location element sign")):
     sign: str
 
 
-def calculation(
-    instruction: Instruction, i: int, j: int, block: int, wave: int, fields: Mapping[str, int]
-) -> tuple[tuple[tuple[Term, Term], ...], Term | None]:
-    """What one element of D is the sum of: the (A, B) factors in ascending k, and the C term (None if sparse).
+class Calculation(namedtuple("Calculation", "products addend scales")):
+    """What one element of D is the sum of.
 
-    For a replicated operand, the first copy is named.
+    products: the (A, B) factors in ascending k; addend: the C term, None if sparse; scales: for each block of k, the
+    (range of k, scale of A, scale of B) that multiply its products, empty for an instruction without scales.
+    """
+
+    __slots__ = ()
+    products: tuple[tuple[Term, Term], ...]
+    addend: Term | None
+    scales: tuple[tuple[range, Term, Term], ...]
+
+
+def calculation(operand: Operand, i: int, j: int, block: int) -> Calculation:
+    """What an element of D is the sum of. For a replicated operand, the first copy is named.
+
+    Args:
+        operand: D under its modifiers; i, j, block: the element.
 
     Raises:
         Error: the instruction only moves a matrix, or the places of its elements are not known.
-    """
-    if instruction.flops == 0:
-        raise Error(f"{instruction.name} moves a matrix and calculates nothing")
-    operands: dict[str, Operand | NotInRegisters] = {}
-    for name in instruction.operands:
-        here = name in instruction.register_operands
-        operands[name] = instruction.operand(name, wave, **fields) if here else NotInRegisters(name, instruction)
-    products = tuple(
-        (_term(operands["A"], i=i, k=k, block=block), _term(operands["B"], k=k, j=j, block=block))
-        for k in range(instruction.k)
-    )
-    addend = _term(operands["C"], i=i, j=j, block=block) if "C" in operands else None
-    return products, addend
-
-
-def scales(
-    instruction: Instruction, i: int, j: int, wave: int, fields: Mapping[str, int]
-) -> tuple[tuple[range, Term, Term], ...]:
-    """For each block of k, the scales of A and B that multiply its products in one element of D.
-
-    Empty for an instruction without scales.
 
     >>> import mmacalc
     >>> scaled = mmacalc.instruction("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4")
-    >>> [(k, a.location.lane, b.location.lane) for k, a, b in scales(scaled, 3, 5, 64, {})][1]
+    >>> k, a, b = calculation(scaled.operand("D"), 3, 5, 0).scales[1]
+    >>> k, a.location.lane, b.location.lane
     (range(32, 64), 19, 21)
     """
+    instruction = operand.instruction
+    if instruction.flops == 0:
+        raise Error(f"{instruction.name} moves a matrix and calculates nothing")
+    a, b = _source(operand, "A"), _source(operand, "B")
+    products = tuple([(_term(a, i=i, k=k, block=block), _term(b, k=k, j=j, block=block)) for k in range(instruction.k)])
+    addend = _term(_source(operand, "C"), i=i, j=j, block=block) if "C" in instruction.operands else None
+    return Calculation(products, addend, _scales(operand, i, j))
+
+
+def _scales(operand: Operand, i: int, j: int) -> tuple[tuple[range, Term, Term], ...]:
+    instruction = operand.instruction
     if not instruction.scaled:
         return ()
-    a, b = (instruction.operand(name, wave, **fields) for name in ("SA", "SB"))
-    size = instruction.block_size
+    a, b, size = _source(operand, "SA"), _source(operand, "SB"), instruction.block_size
     return tuple((range(k, k + size), _term(a, i=i, k=k), _term(b, k=k, j=j)) for k in range(0, instruction.k, size))
+
+
+def _source(operand: Operand, name: str) -> Operand | NotInRegisters:
+    """Another operand of the same instruction under the same modifiers."""
+    instruction = operand.instruction
+    if name not in instruction.register_operands:
+        return NotInRegisters(name, instruction)
+    return instruction.operand(name, operand.wave, **operand.fields)
 
 
 def _term(operand: Operand | NotInRegisters, **coordinates: int) -> Term:
@@ -132,19 +141,5 @@ def _term(operand: Operand | NotInRegisters, **coordinates: int) -> Term:
     return Term(operand, location, element, sign(operand, location.lsb))
 
 
-# Fields that make an operand be read from other lanes or blocks than those that its layout says.
+# Fields that make an operand be read from other lanes or blocks than its layout has.
 MOVING = frozenset({"cbsz", "abid", "blgp"})
-
-
-def same_blocks(operand: Operand) -> list[list[int]]:
-    """The blocks of an operand, grouped where CBSZ makes several read the same registers."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    for block, step in enumerate(operand.steps("block")):
-        groups.setdefault(step, []).append(block)
-    return list(groups.values())
-
-
-def holdings(operand: Operand, register: int, lane: int) -> Iterator[tuple[Element, str]]:
-    """What a register of a lane holds, with the sign under which the instruction reads it."""
-    for element in operand.contents(register, lane):
-        yield element, sign(operand, element.lsb)

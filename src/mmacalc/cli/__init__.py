@@ -1,9 +1,10 @@
-"""The command line: arguments in, query, present, out.
+"""The command line: options in, an answer object, rendered, out.
 
 `replies` does everything but print: it turns one command line into a status and two texts, so that
-`mmacalc batch`, the tests and `main` share one path. A subcommand is a module of this room with two functions,
-`add_arguments(parser)` and `run(options) -> str | (str, status) | Answer | Iterator[Answer]`, and a row in
-SUBCOMMANDS; every other command line is the classic one of AMD's Matrix Instruction Calculator.
+`mmacalc batch`, the tests and `main` share one path. A subcommand is a module of this package with two functions,
+`add_arguments(parser)` and `run(options) -> str | Reply | Iterator[Reply]`, and a row in SUBCOMMANDS; every other
+command line is the classic one of AMD's Matrix Instruction Calculator. `run` reads the options, calls the function
+that answers, and has `show` render the answer; nothing below this package sees the options.
 
 Status 0 is an answer, 1 a finding (of `lint` and `run --compare`), 2 a refusal, 3 a fault of mmacalc, 130 Ctrl-C.
 """
@@ -13,7 +14,6 @@ from __future__ import annotations
 import sys
 from collections import namedtuple
 from functools import cache
-from importlib import import_module
 
 from ..checks import missing_package
 from ..errors import Error, did_you_mean, printable
@@ -21,14 +21,24 @@ from ..errors import Error, did_you_mean, printable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import TextIO, TypeAlias
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, Protocol, TextIO, TypeAlias
 
     from .parser import Parser
 
-    Result: TypeAlias = "str | tuple[str, int] | Answer | Iterator[Answer]"
+    Result: TypeAlias = "str | Reply | Iterator[Reply]"
 
-__all__ = ["Answer", "SUBCOMMANDS", "answer", "main", "replies"]
+    class Renderer(Protocol):
+        """A module of `mmacalc.render`."""
+
+        @property
+        def text(self) -> Callable[..., str]: ...
+
+        @property
+        def json_object(self) -> Callable[..., dict[str, Any]]: ...
+
+
+__all__ = ["Reply", "SUBCOMMANDS", "answer", "main", "replies", "show"]
 
 INTERRUPTED = 130  # what a shell reports of a program that SIGINT ends
 
@@ -52,8 +62,8 @@ SUBCOMMANDS = {
 }
 
 
-class Answer(namedtuple("Answer", "status out err")):
-    """What a command line comes to: the exit status, standard output, standard error."""
+class Reply(namedtuple("Reply", "status out err")):
+    """Result of a command line: exit status, standard output, standard error."""
 
     __slots__ = ()
     status: int
@@ -61,48 +71,64 @@ class Answer(namedtuple("Answer", "status out err")):
     err: str
 
 
-class Shown(Exception):  # noqa: N818 (it is no error)
+def show(
+    as_json: bool, query: str, found: object, render: Renderer, *how: object, status: int = 0, notes: Iterable[str] = ()
+) -> Reply:
+    """The one place where an answer becomes output: JSON if that is asked for, else text.
+
+    Args:
+        as_json: whether --json was given. query: the answer's name in JSON.
+        found: the answer object; render: the module of `mmacalc.render` that writes it; how: what its `text` takes
+            besides the answer.
+        status: the exit status. notes: sentences about the text, for standard error.
+    """
+    if as_json:
+        from ..render.json import document
+
+        return Reply(status, document(query, render.json_object(found)), "")
+    return Reply(status, render.text(found, *how), "".join([f"mmacalc: {note}\n" for note in notes]))
+
+
+class HelpRequested(Exception):  # noqa: N818 (not an error)
     """A text was asked for (help, version); showing it is the whole answer."""
 
 
-def answer(argv: Sequence[str]) -> Answer:
+def answer(argv: Sequence[str]) -> Reply:
     """Carry out one command line without printing.
 
     >>> answer(["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A", "-g", "-I", "3", "-K", "9"]).out
     'Architecture: CDNA3\\nInstruction: V_MFMA_F32_16X16X16_F16\\nA[3][9] = v0{35}.[31:16]\\n'
     """
     statuses, outs, errs = zip(*replies(argv))
-    return Answer(max(statuses), "".join(outs), "".join(errs))
+    return Reply(max(statuses), "".join(outs), "".join(errs))
 
 
-def replies(argv: Sequence[str]) -> Iterator[Answer]:
+def replies(argv: Sequence[str]) -> Iterator[Reply]:
     """The answer in the pieces in which it comes, at least one; the largest status counts."""
     try:
         result = _result(argv)
         if isinstance(result, str):
-            yield Answer(0, result, "")
-        elif isinstance(result, Answer):
+            yield Reply(0, result, "")
+        elif isinstance(result, Reply):
             yield result
-        elif isinstance(result, tuple):
-            yield Answer(result[1], result[0], "")
         else:
-            yield Answer(0, "", "")
+            yield Reply(0, "", "")
             yield from result
-    except Shown as shown:
-        yield Answer(0, str(shown), "")
+    except HelpRequested as shown:
+        yield Reply(0, str(shown), "")
     except Exception as problem:
         yield _refusal(problem)
 
 
-def _refusal(problem: Exception) -> Answer:
+def _refusal(problem: Exception) -> Reply:
     """What an exception comes to: a refusal in one line, or the report of a fault of ours."""
     if isinstance(problem, ModuleNotFoundError):
         problem = missing_package(problem)
     if isinstance(problem, Error):
-        return Answer(2, "", f"mmacalc: {problem}\n")
+        return Reply(2, "", f"mmacalc: {problem}\n")
     if isinstance(problem, (MemoryError, RecursionError)):
         what = "takes more memory than there is" if isinstance(problem, MemoryError) else "is nested too deeply"
-        return Answer(2, "", f"mmacalc: what was given {what}\n")
+        return Reply(2, "", f"mmacalc: what was given {what}\n")
     place, trace, package = "", problem.__traceback__, __file__.removesuffix("cli/__init__.py")
     while trace:
         file = trace.tb_frame.f_code.co_filename
@@ -111,7 +137,7 @@ def _refusal(problem: Exception) -> Answer:
         trace = trace.tb_next
     text = printable(f"{type(problem).__name__}: {problem}")
     report = "this is a fault of mmacalc, not yours; please report it with the command line"
-    return Answer(3, "", f"mmacalc: internal error{place}: {text}: {report}\n")
+    return Reply(3, "", f"mmacalc: internal error{place}: {text}: {report}\n")
 
 
 def _result(argv: Sequence[str]) -> Result:
@@ -124,14 +150,16 @@ def _result(argv: Sequence[str]) -> Result:
     if first and first[0] != "-":
         hint = did_you_mean(first, SUBCOMMANDS)
         raise Error(f"there is no command '{first}'.{hint} They are: {', '.join(SUBCOMMANDS)}; `mmacalc -h` has more")
-    from . import classic
+    from . import classic, options
 
-    return classic.run(classic.scan(argv) or command_parser("classic").parse_args(argv))
+    return classic.run(options.scan(argv) or command_parser("classic").parse_args(argv))
 
 
 @cache
 def _command(name: str) -> tuple[Parser, Callable[[Namespace], Result]]:
     """A command's argument parser and its function; made once, for building a parser takes a millisecond."""
+    from importlib import import_module
+
     from .parser import Parser
 
     module = import_module(f".{name.replace('-', '_')}", __name__)
@@ -146,7 +174,7 @@ def command_parser(name: str) -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Answer `argv` (by default the process's arguments) on standard output and error; give the exit status.
+    """Reply `argv` (by default the process's arguments) on standard output and error; give the exit status.
 
     Never raises for bad input: the status is then 2, the message is on standard error, and standard output is
     empty. A reader that closes the pipe early is not an error.

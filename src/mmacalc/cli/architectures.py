@@ -6,6 +6,8 @@ mmacalc architectures MI300A     all about one: other names, targets, products w
 
 from __future__ import annotations
 
+from . import Reply, show
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -19,14 +21,10 @@ def add_arguments(parser: Parser) -> None:
     parser.add_common("json")
 
 
-def run(options: Namespace) -> str:
+def run(options: Namespace) -> Reply:
     """The list, or one architecture's page."""
-    from ..catalog import architecture, architectures, entry
+    from ..catalog import architectures, entry
     from ..render import architectures as render
 
-    records = [architecture(name) for name in ([options.name] if options.name else architectures())]
-    if options.json:
-        from ..render.json import document
-
-        return document("architectures", architectures=[render.json_object(one) for one in records])
-    return render.page(records[0], len(entry(options.name).names)) if options.name else render.text(records)
+    names = [options.name] if options.name else architectures()
+    return show(options.json, "architectures", [entry(name) for name in names], render, bool(options.name))

@@ -9,6 +9,7 @@ bits (numbered as in AMD's ISA guides) and its meaning. The text may have severa
 
 from __future__ import annotations
 
+from . import Reply, show
 from .files import read_text
 
 TYPE_CHECKING = False
@@ -19,33 +20,17 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: Parser) -> None:
-    """The architecture, the text, and what to print."""
+    """Declare this command's arguments."""
     parser.add_common("architecture", "wave", "json")
     parser.add_argument("text", help="the instruction, or several on lines of their own; - reads standard input")
     parser.add_argument("--fields", action="store_true", help="draw the encoding with every field")
 
 
-def run(options: Namespace) -> str:
+def run(options: Namespace) -> Reply:
     """The bytes of every statement."""
-    from ..asm.assembler import assemble_lines
+    from ..answers.assembly import assembly
+    from ..render import assembly as render
 
     text = read_text("-") if options.text == "-" else options.text
-    lines = assemble_lines(text, options.architecture, options.wavefront)
-    if options.json:
-        from ..asm.disassembler import disassemble
-        from ..render.encodings import fields
-        from ..render.json import document
-
-        answers = []
-        for line in lines:
-            shown = disassemble(line.code, options.architecture, options.wavefront)
-            answer = {"text": shown, "bytes": line.code.hex(), "size": len(line.code)}
-            if options.fields and line.form:
-                answer |= {"encoding": line.form.encoding.name, "fields": fields(line)}
-            answers.append(answer)
-        return document("assemble", architecture=options.architecture, instructions=answers)
-    if not options.fields:
-        return "".join(f"{line.code.hex(' ')}\n" for line in lines)
-    from ..render.encodings import figure
-
-    return "\n".join(f"{line.code.hex(' ')}\n{figure(line) if line.form else ''}" for line in lines)
+    answer = assembly(text, options.architecture, options.wavefront, fields=options.fields)
+    return show(options.json, "assemble", answer, render)

@@ -1,4 +1,4 @@
-"""Answer one command line per input line, a line of JSON each.
+"""Reply one command line per input line, a line of JSON each.
 
 Each line of standard input (or of the files) is a command line as a shell would split it, with or without
 `mmacalc` in front; blank lines and lines that begin with # are passed over. Each is answered as it comes, with one
@@ -15,7 +15,7 @@ import json
 import shlex
 
 from ..errors import Error
-from . import Answer, answer
+from . import Reply, answer
 from .files import lines
 
 TYPE_CHECKING = False
@@ -33,29 +33,29 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="files of command lines; standard input if none")
 
 
-def run(options: Namespace) -> Iterator[Answer]:
-    """Answer every line."""
+def run(options: Namespace) -> Iterator[Reply]:
+    """Reply every line."""
     for line in lines(options.files, "batch"):
         if isinstance(line, Error):
-            yield _written([], Answer(2, "", f"mmacalc: {line}\n"))
+            yield _written([], Reply(2, "", f"mmacalc: {line}\n"))
         elif (text := line.strip()) and not text.startswith("#"):
             yield _answered(text)
 
 
-def _answered(line: str) -> Answer:
+def _answered(line: str) -> Reply:
     try:
         argv = shlex.split(line)
     except ValueError as problem:
         error = Error(f"'{line}' cannot be split: {problem}")
-        return _written([line], Answer(2, "", f"mmacalc: {error}\n"))
+        return _written([line], Reply(2, "", f"mmacalc: {error}\n"))
     if argv[:1] in PROGRAMS:
         del argv[0]
     if argv[:1] == ["batch"]:
-        return _written(argv, Answer(2, "", "mmacalc: a batch cannot hold another batch\n"))
+        return _written(argv, Reply(2, "", "mmacalc: a batch cannot hold another batch\n"))
     return _written(argv, answer(argv))
 
 
-def _written(argv: list[str], reply: Answer) -> Answer:
+def _written(argv: list[str], reply: Reply) -> Reply:
     """One line of JSON."""
     # Help and version are texts, whatever else the line asks for.
     structured = "--json" in argv and reply.out.startswith("{")
@@ -66,4 +66,4 @@ def _written(argv: list[str], reply: Answer) -> Answer:
         "stdout": "" if structured else reply.out,
         "stderr": reply.err,
     }
-    return Answer(reply.status, json.dumps(found) + "\n", "")
+    return Reply(reply.status, json.dumps(found) + "\n", "")

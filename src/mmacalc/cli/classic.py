@@ -13,95 +13,30 @@ a matrix (-A -B -C -D -k) and one of the actions -d -g -m -R -M; or list the ins
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 from .. import __version__
 from ..catalog import entry
 from ..errors import Error
-from . import SUBCOMMANDS, Answer
+from . import SUBCOMMANDS, Reply, show
+from .options import (
+    ACTIONS,
+    FLAGS,
+    FORMAT_FIELDS,
+    MATRICES,
+    MATRIX_NAMES,
+    MODIFIERS,
+    NAMES,
+    NUMBERS,
+    STYLES,
+    spellings,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from ..model import Instruction, Operand
+    from .options import Options
     from .parser import Parser
-
-    Options = Namespace | SimpleNamespace
-
-ACTIONS = {
-    "get_register": ("-g", "print the register and lane of one element"),
-    "matrix_entry": ("-m", "print the elements in one register and lane"),
-    "register_layout": ("-R", "print the registers and lanes of every element"),
-    "matrix_layout": ("-M", "print the elements in every register and lane"),
-    "pattern": (None, "print the operand's layout as an einops-like pattern, with its digit sizes"),
-}
-MATRICES = {
-    "A_matrix": ("-A", "query the A input matrix"),
-    "B_matrix": ("-B", "query the B input matrix"),
-    "C_matrix": ("-C", "query the C input matrix"),
-    "D_matrix": ("-D", "query the D output matrix"),
-    "compression": ("-k", "query K, the compression indices of a sparse A"),
-    "scale_a": (None, "query SA, the block scales of A"),
-    "scale_b": (None, "query SB, the block scales of B"),
-    "addresses": (None, "query P, the row addresses of NVIDIA's ldmatrix and stmatrix"),
-}
-MATRIX_NAMES = dict(zip(MATRICES, ("A", "B", "C", "D", "K", "SA", "SB", "P")))
-# Modifiers that take a number, and those that take the name of a format as well.
-FIELDS = {
-    "abid": (None, "A-matrix Broadcast Identifier: which block they read, or which set of compression indices"),
-    "opsel": (None, "OPSEL: the half of each C and D register, the set of indices, or the low bit of the scale bytes"),
-    "op_sel_hi": (None, "OP_SEL_HI: the high bit of the byte that holds the scales: bit 0 of A, bit 1 of B (CDNA4)"),
-    "neg": (None, "NEG: bit 0 negates A, bit 1 B (low halves), bit 2 C; of integers, which are signed"),
-    "neg_hi": (None, "NEG_HI: the same for high halves; bit 2 takes the absolute value of C"),
-    "matrix_a_scale": (None, "the half of the wave that holds the scales of A on CDNA5"),
-    "matrix_b_scale": (None, "the half of the wave that holds the scales of B on CDNA5"),
-    "selector": (None, "NVIDIA's sparsity selector: which lanes of each four hold the metadata K"),
-    "byte_id_a": (None, "NVIDIA's byte-id-a: the first byte of the scales of A"),
-    "thread_id_a": (None, "NVIDIA's thread-id-a: which lanes hold the scales of A"),
-    "byte_id_b": (None, "NVIDIA's byte-id-b: the first byte of the scales of B"),
-    "thread_id_b": (None, "NVIDIA's thread-id-b: which lane of each four holds the scales of B"),
-}
-FORMAT_FIELDS = {
-    "cbsz": (None, "Control Broadcast Size: 2^CBSZ blocks of A read one block; of f8f6f4, the format of A (fp8 ...)"),
-    "blgp": (None, "B-matrix Lane Group Pattern; of FP64, which of A, B, C are negated; of f8f6f4, the format of B"),
-    "matrix_a_fmt": (None, "the format of A of f8f6f4 on CDNA5, by number or name; --cbsz means the same"),
-    "matrix_b_fmt": (None, "the format of B of f8f6f4 on CDNA5, by number or name; --blgp means the same"),
-    "matrix_a_scale_fmt": (None, "the format of the scales of A on CDNA5: e8m0, e5m3 or e4m3"),
-    "matrix_b_scale_fmt": (None, "the format of the scales of B on CDNA5: e8m0, e5m3 or e4m3"),
-}
-MODIFIERS = (*FIELDS, *FORMAT_FIELDS)
-STYLES = {
-    "csv": ("-c", "print tables as comma-separated values"),
-    "markdown": (None, "print tables as Markdown"),
-    "asciidoc": (None, "print tables as AsciiDoc"),
-    "json": (None, "answer with JSON"),
-}
-# Every option by what follows it: nothing, a whole number, a number or a format's name, or a name.
-FLAGS = {
-    "list_instructions": ("-L", "list the architecture's instructions"),
-    "detail_instruction": ("-d", "print all about the instruction"),
-    **ACTIONS,
-    **MATRICES,
-    "output_calculation": ("-o", "with -D and -g or -m: show what the element is the sum of"),
-    "transpose": (None, "swap the rows and columns of a table"),
-    **STYLES,
-}
-NUMBERS = {
-    "I_coordinate": ("-I", "the row of A, C, D or K"),
-    "J_coordinate": ("-J", "the column of B, C or D"),
-    "K_coordinate": ("-K", "the column of A or K, the row of B"),
-    "block": ("-b", "the block, of an instruction that has several"),
-    "register": ("-r", "the register, counted from the operand's first"),
-    "lane": ("-l", "the lane of the wave"),
-    "wavefront": ("-w", "the wave size: 32 or 64 on RDNA"),
-    **FIELDS,
-}
-NAMES = {
-    "architecture": ("-a", "the GPU architecture, by any of its names"),
-    "instruction": ("-i", "the instruction, in either case"),
-}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -110,8 +45,8 @@ def add_arguments(parser: Parser) -> None:
 
     parser.epilog = "further commands:\n" + "\n".join(f"    {name:12} {text}" for name, text in SUBCOMMANDS.items())
     parser.add_text("-v", "--version", text=f"mmacalc {__version__}\n", help="show the version")
-    # What abbreviates an option of AMD's tool there must do so here, whatever options we add. Its options are those
-    # with a short spelling, and these.
+    # Abbreviations that AMD's tool accepts must stay unambiguous here. Its options are those with a short spelling,
+    # and these.
     spelt_out = ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi", "markdown", "asciidoc", "transpose")
     short = (name for options in (NAMES, FLAGS, NUMBERS) for name, option in options.items() if option[0])
     parser.abbreviated = frozenset((*short, *spelt_out))
@@ -124,41 +59,7 @@ def add_arguments(parser: Parser) -> None:
             parser.add_argument(*spellings(name, number[0]), type=kind, metavar="#", default=0, help=number[1])
 
 
-def spellings(name: str, short: str | None) -> tuple[str, ...]:
-    """The ways to write an option: short if it has one, with hyphens, with underscores."""
-    long = dict.fromkeys(("--" + name.replace("_", "-"), "--" + name))
-    return (short, *long) if short else tuple(long)
-
-
-_MEANINGS = {
-    spelling: (name, what)
-    for what, options in (("flag", FLAGS), ("number", NUMBERS), ("format", FORMAT_FIELDS), ("name", NAMES))
-    for name, (short, _) in options.items()
-    for spelling in spellings(name, short)
-}
-_DEFAULTS = dict.fromkeys(NAMES) | dict.fromkeys(FLAGS, False) | dict.fromkeys((*NUMBERS, *FORMAT_FIELDS), 0)
-
-
-def scan(argv: Sequence[str]) -> SimpleNamespace | None:
-    """Read a command line in which every option is spelt in full and apart from its value.
-
-    argparse takes longer to import than a query takes to answer, so it is called only for what this declines
-    with None: abbreviations, `--lane=3`, `-gA`, help, and everything wrong. `add_arguments` is the authority.
-    """
-    values: dict[str, object] = {**_DEFAULTS}
-    words = iter(argv)
-    for word in words:
-        name, what = _MEANINGS.get(word, ("", ""))
-        value = "" if what == "flag" else next(words, "-")
-        digits = value.isascii() and value.isdecimal() and len(value) < 10
-        if not what or value.startswith("-") or (what == "number" and not digits):
-            return None
-        number = digits and what in ("number", "format")
-        values[name] = True if what == "flag" else int(value) if number else value
-    return SimpleNamespace(**values)
-
-
-def run(options: Options) -> str | Answer:
+def run(options: Options) -> Reply:
     """Answer one classic command line."""
     if not options.architecture:
         raise Error("no architecture was given; choose one with -a, such as `-a cdna3` or `-a MI300X`")
@@ -173,10 +74,7 @@ def run(options: Options) -> str | Answer:
     matrix = MATRIX_NAMES[_only(options, MATRICES, "matrix", "-A, -B, -C, -D, -k, --scale-a, --scale-b or --addresses")]
     _check_output_calculation(options, action, matrix)
     _check_style(options)
-    operand = _operand(instruction, matrix, options)
-    from . import answers
-
-    return answers.ANSWERS[action](operand, options)
+    return _ANSWERS[action](_operand(instruction, matrix, options), options)
 
 
 def _only(options: Options, choices: Mapping[str, tuple[str | None, str]], what: str, flags: str) -> str:
@@ -231,9 +129,9 @@ def _fields(instruction: Instruction, options: Options) -> dict[str, int]:
 
 
 def concerns(instruction: Instruction, modifier: str) -> tuple[str, ...]:
-    """The operands that a modifier may be given with: those whose reading it changes, and K with NEG and NEG_HI.
+    """Operands affected by a modifier, and K with NEG and NEG_HI.
 
-    AMD's tool takes NEG with K, which it does not change; whoever asks for all operands in turn may rely on it.
+    AMD's tool takes NEG with K, which it does not change; a script that asks for all operands in turn may rely on it.
     """
     if modifier in instruction.choices:
         return (instruction.choices[modifier],)
@@ -252,29 +150,104 @@ def concerns(instruction: Instruction, modifier: str) -> tuple[str, ...]:
     return ("A", "B", "K") if instruction.sparse else ("A", "B", "C")
 
 
-def _listing(options: Options) -> str:
-    chosen = entry(options.architecture)
-    if options.json:
-        from ..render import json as json_text
+def _listing(options: Options) -> Reply:
+    from ..render import listing
 
-        return json_text.listing(chosen.instructions())
-    title = chosen.architecture.title
-    return f"Available instructions in the {title} architecture:\n" + "".join(f"    {n}\n" for n in chosen.names)
+    return show(options.json, "list-instructions", entry(options.architecture), listing)
 
 
-def _detail(instruction: Instruction, options: Options) -> str:
+def _detail(instruction: Instruction, options: Options) -> Reply:
+    from ..answers.detail import detail
+    from ..render import detail as render
+
     instruction.architecture.wave(options.wavefront)
-    chosen = {name: value for name in instruction.choices if (value := _fields(instruction, options).get(name))}
-    instruction.check_modifiers(None, chosen)
-    if options.json:
-        from ..render import json as json_text
+    return show(options.json, "detail-instruction", detail(instruction, **_fields(instruction, options)), render)
 
-        return json_text.detail(instruction, chosen)
-    if instruction.architecture.vendor == "nvidia":
-        from ..render import ptx_detail
 
-        return ptx_detail.page(instruction)
-    from ..render import detail
-    from .parity import KNOWN
+def _get_register(operand: Operand, options: Options) -> Reply:
+    from ..answers.lookup import get_register
+    from ..render import get_register as render
 
-    return detail.page(instruction, chosen, further=instruction.arch not in KNOWN)
+    coordinates = {"i": options.I_coordinate, "j": options.J_coordinate, "k": options.K_coordinate}
+    _refuse_outside(operand, coordinates)
+    answer = get_register(operand, **coordinates, block=options.block, calculated=options.output_calculation)
+    return show(options.json, "get-register", answer, render, notes=render.notes(answer))
+
+
+def _refuse_outside(operand: Operand, coordinates: Mapping[str, int]) -> None:
+    """Refuse a coordinate beyond the instruction, even one that the operand lacks, as AMD's tool does."""
+    instruction = operand.instruction
+    for axis, extent in zip("ijk", (instruction.m, instruction.n, instruction.k)):
+        if axis not in operand.axes and coordinates[axis] >= extent:
+            raise Error(
+                f"{axis} = {coordinates[axis]} is outside {instruction.name}: {axis} is 0 to {extent - 1} "
+                f"({operand.name} does not use it)"
+            )
+
+
+def _matrix_entry(operand: Operand, options: Options) -> Reply:
+    from ..answers.lookup import matrix_entry
+    from ..render import matrix_entry as render
+
+    answer = matrix_entry(operand, options.register, options.lane, calculated=options.output_calculation)
+    if not answer.elements:
+        _refuse_unread(operand, options.lane)
+    return show(options.json, "matrix-entry", answer, render, notes=render.notes(answer))
+
+
+def _refuse_unread(operand: Operand, lane: int) -> None:
+    """Refuse a lane that the BLGP pattern never reads, or that lies beyond the operand, as AMD's tool does.
+
+    The second is the case of RDNA4's 4-bit operands in wave64, which 32 lanes hold.
+    """
+    if operand.placement.lanes:
+        read = sorted({operand.placement.lanes(source) for source in range(operand.wave)})
+        blgp = operand.fields["blgp"]
+        raise Error(f"with BLGP {blgp}, lane {lane} is never read: B comes from lanes {read[0]} to {read[-1]}")
+    used = operand.layout.spans["lane"]
+    if used < operand.wave <= operand.lanes and lane % operand.wave >= used:
+        name = operand.instruction.name
+        raise Error(f"{operand.name} of {name} uses lanes 0 to {used - 1} of the wave only; lane {lane} holds nothing")
+
+
+def _register_layout(operand: Operand, options: Options) -> Reply:
+    from ..answers.layouts import register_layout
+    from ..render import register_layout as render
+
+    layout = register_layout(operand)
+    notes = (*render.notes(layout), *_without_calculation(options))
+    return show(options.json, "register-layout", layout, render, _style(options), options.transpose, notes=notes)
+
+
+def _matrix_layout(operand: Operand, options: Options) -> Reply:
+    from ..answers.layouts import matrix_layout
+    from ..render import matrix_layout as render
+
+    layout = matrix_layout(operand)
+    notes = (*render.notes(layout), *_without_calculation(options))
+    return show(options.json, "matrix-layout", layout, render, _style(options), options.transpose, notes=notes)
+
+
+def _without_calculation(options: Options) -> tuple[str, ...]:
+    """AMD's tool takes -o with a layout, where it changes nothing."""
+    note = "-o explains one element of D, so it goes with -g or -m; the layout is that without it"
+    return (note,) if options.output_calculation else ()
+
+
+def _style(options: Options) -> str:
+    return next((style for style in ("csv", "markdown", "asciidoc") if getattr(options, style)), "grid")
+
+
+def _pattern(operand: Operand, options: Options) -> Reply:
+    from ..render import pattern
+
+    return show(options.json, "pattern", operand, pattern)
+
+
+_ANSWERS = {
+    "get_register": _get_register,
+    "matrix_entry": _matrix_entry,
+    "register_layout": _register_layout,
+    "matrix_layout": _matrix_layout,
+    "pattern": _pattern,
+}

@@ -6,6 +6,7 @@ mmacalc compare gfx942 v_mfma_f32_16x16x16_f16 sm_80 mma.sync.aligned.m16n8k16.r
 from __future__ import annotations
 
 from ..catalog import entry
+from . import Reply, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: Parser) -> None:
-    """The two instructions."""
+    """Declare this command's arguments."""
     add = parser.add_argument
     for which in ("first", "second"):
         add(f"{which}_architecture", metavar="ARCH", help=f"the architecture of the {which} instruction")
@@ -23,14 +24,11 @@ def add_arguments(parser: Parser) -> None:
     parser.add_common("json")
 
 
-def run(options: Namespace) -> str:
+def run(options: Namespace) -> Reply:
     """Compare the two."""
+    from ..answers.compare import compare
+    from ..render import compare as render
+
     first = entry(options.first_architecture).instruction(options.first_instruction)
     second = entry(options.second_architecture).instruction(options.second_instruction)
-    from ..render import compare as comparison
-
-    if options.json:
-        from ..render import json as json_text
-
-        return json_text.document("compare", instructions=[comparison.data(first), comparison.data(second)])
-    return comparison.text(first, second)
+    return show(options.json, "compare", compare(first, second), render)

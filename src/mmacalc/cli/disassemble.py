@@ -12,6 +12,8 @@ target, so -a is needed only where that stands for several GPUs (gfx9-4-generic)
 
 from __future__ import annotations
 
+from . import Reply, show
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,27 +28,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("code", nargs="+", help="hexadecimal or assembly, or the path of a file")
 
 
-def run(options: Namespace) -> str:
+def run(options: Namespace) -> Reply:
     """The text of the code."""
-    from ..asm.disassembler import instructions, respelled
-    from ..asm.targets import agreed
-    from ..render import disassembly
+    from ..answers.disassembly import disassembly
+    from ..render import disassembly as render
 
     file, name = _code(options.code, options.architecture)
-    arch = agreed(options.architecture and options.architecture.partition(":")[0], file.targets, name)
-    if file.assembly:
-        lines = respelled(file.assembly, arch, options.wavefront)
-        decoded = [disassembly.DecodedSection("", tuple((None, line) for line in lines))]
-    else:
-        decoded = [
-            disassembly.DecodedSection(part.name, tuple(instructions(part.code, arch, options.wavefront)))
-            for part in file.sections
-        ]
-    if options.json:
-        from ..render.json import document
-
-        return document("disassemble", architecture=arch, instructions=disassembly.json_object(decoded))
-    return disassembly.text(decoded)
+    answer = disassembly(file, name, options.architecture, options.wavefront)
+    return show(options.json, "disassemble", answer, render)
 
 
 def _code(given: list[str], arch: str | None) -> tuple[CodeFile, str]:

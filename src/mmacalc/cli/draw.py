@@ -16,7 +16,7 @@ import sys
 from ..catalog import entry
 from ..errors import Error
 from . import command_parser
-from .classic import FIELDS, FORMAT_FIELDS, MATRICES, MATRIX_NAMES, spellings
+from .options import FIELDS, FORMAT_FIELDS, MATRICES, MATRIX_NAMES, spellings
 from .parser import number_or_name, whole_number
 
 TYPE_CHECKING = False

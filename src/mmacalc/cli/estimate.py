@@ -16,6 +16,7 @@ A and B from memory.
 from __future__ import annotations
 
 from ..errors import Error
+from . import Reply, show
 from .parser import shape, whole_number
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ def add_arguments(parser: Parser) -> None:
     add("--clock", metavar="GHZ", help="the clock in GHz, instead of the product's")
 
 
-def run(options: Namespace) -> str:
+def run(options: Namespace) -> Reply:
     """The table, or JSON."""
     from ..cost import estimate
     from ..render import estimate as render
@@ -45,11 +46,7 @@ def run(options: Namespace) -> str:
         options.architecture, *shape("--gemm", options.gemm), options.type,
         out=options.out, units=options.units, clock_ghz=_clock(options.clock),
     )  # fmt: skip
-    if options.json:
-        from ..render.json import document
-
-        return document("estimate", **render.json_object(answer))
-    return render.text(answer)
+    return show(options.json, "estimate", answer, render)
 
 
 def _clock(text: str | None) -> float | None:

@@ -1,6 +1,6 @@
 """Find instructions by shape, format, architecture, intrinsic or opcode, across architectures.
 
-All that is given must fit. For example:
+All given criteria must match. For example:
 
     mmacalc find --shape 32x32x8 --a bf16          every 32x32x8 instruction with bf16 inputs
     mmacalc find -a gfx950 --a fp8 --sparse        the sparse FP8 instructions of CDNA4
@@ -10,19 +10,20 @@ All that is given must fit. For example:
 from __future__ import annotations
 
 from ..errors import Error
+from ..render import matches
 from ..search import find
+from . import Reply, show
 from .parser import shape, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from ..model import Instruction
     from .parser import Parser
 
 
 def add_arguments(parser: Parser) -> None:
-    """What to look for."""
+    """Declare this command's arguments."""
     add = parser.add_argument
     add("name", nargs="?", help="a part of the mnemonic")
     add("-a", "--architecture", metavar="NAME", help="one architecture only")
@@ -40,29 +41,16 @@ def add_arguments(parser: Parser) -> None:
     parser.add_common("json")
 
 
-def run(options: Namespace) -> str:
-    """List what fits, a line each."""
+def run(options: Namespace) -> Reply:
+    """List the matches."""
     m, n, k = _shape(options)
     found = find(
         arch=options.architecture, m=m, n=n, k=k, blocks=options.blocks, a=options.a, b=options.b, c=options.c,
         d=options.d, sparse=options.sparse, opcode=options.opcode, intrinsic=options.intrinsic, name=options.name,
     )  # fmt: skip
     if not found:
-        raise Error("no instruction fits all of that; leave something out")
-    if options.json:
-        from ..render import json as json_text
-
-        return json_text.listing(found)
-    widths = [max(len(_columns(inst)[column]) for inst in found) for column in range(4)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(_columns(inst), widths)) for inst in found)
-    return "".join(line.rstrip() + "\n" for line in lines)
-
-
-def _columns(inst: Instruction) -> tuple[str, str, str, str]:
-    blocks = f" x {inst.blocks}" if inst.blocks > 1 else ""
-    held = inst.formats
-    formats = f"{held['A']} {held['B']} -> {held['D']}" if {"A", "B", "D"} <= set(held) else next(iter(held.values()))
-    return inst.arch, inst.name, f"{inst.m}x{inst.n}x{inst.k}{blocks}", formats
+        raise Error("no instruction matches all criteria; leave one out")
+    return show(options.json, "list-instructions", found, matches)
 
 
 def _shape(options: Namespace) -> tuple[int | None, int | None, int | None]:

@@ -199,4 +199,4 @@ def _fed(operand: Operand) -> str:
 def _document(query: str, **content: object) -> str:
     from ..render import json as json_text
 
-    return json_text.document(query, **content)
+    return json_text.document(query, content)

@@ -16,6 +16,7 @@ RDNA4's WMMA on gfx1250.
 from __future__ import annotations
 
 from ..errors import Error
+from . import Reply, show
 from .files import read_text
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("file", help="the listing; - for standard input")
 
 
-def run(options: Namespace) -> tuple[str, int]:
+def run(options: Namespace) -> Reply:
     """The findings, and 1 if there are any."""
     from ..hazards.lint import lint as check
     from ..render import lint
@@ -44,9 +45,4 @@ def run(options: Namespace) -> tuple[str, int]:
     if not text.strip():
         raise Error(f"'{name}' is empty; give a listing")
     report = check(text, options.architecture)
-    status = 1 if report.findings else 0
-    if options.json:
-        from ..render.json import document
-
-        return document("lint", **lint.json_object(report)), status
-    return lint.text(report, name), status
+    return show(options.json, "lint", report, lint, name, status=1 if report.findings else 0)

@@ -61,5 +61,5 @@ def run(options: Namespace) -> str:
     if options.json:
         from ..render.json import document
 
-        return document("memory", **render.json_object(answer, repair))
+        return document("memory", render.json_object(answer, repair))
     return render.text(answer, repair)

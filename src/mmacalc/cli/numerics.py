@@ -57,7 +57,7 @@ def _overview(options: Namespace) -> str:
     if options.json:
         from ..render.json import document
 
-        return document("numerics", **numerics.json_object(rows))
+        return document("numerics", numerics.json_object(rows))
     return numerics.page(rows) if options.markdown else numerics.text(rows)
 
 
@@ -74,7 +74,8 @@ def _instruction(options: Namespace) -> str:
 
         example = dict(zip(found._fields, found)) if found else None
         return json_text.document(
-            "numerics", **json_text.summary(inst), numerics=numerics_data(execution.numerics), example=example
+            "numerics",
+            {**json_text.instruction_object(inst), "numerics": numerics_data(execution.numerics), "example": example},
         )
     return heading(inst) + numerics_text(execution.numerics) + (_example(found) if found else "")
 

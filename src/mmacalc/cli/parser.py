@@ -1,11 +1,11 @@
-"""argparse, answering through exceptions instead of printing and leaving."""
+"""argparse that raises instead of printing and exiting."""
 
 from __future__ import annotations
 
 import argparse
 
 from ..errors import Error, did_you_mean
-from . import Shown
+from . import HelpRequested
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class _Show(argparse.Action):
         self.text = text
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        raise Shown(self.text if self.text is not None else parser.format_help())
+        raise HelpRequested(self.text if self.text is not None else parser.format_help())
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
@@ -28,7 +28,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises `Error` for bad arguments and `Shown` for -h."""
+    """An argument parser that raises `Error` for bad arguments and `HelpRequested` for -h."""
 
     def __init__(self, prog: str, description: str | None) -> None:
         super().__init__(prog=prog, description=description, add_help=False, formatter_class=_formatter)
@@ -142,7 +142,7 @@ COMMON: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "instruction": (
         ("-i", "--instruction"),
-        {"metavar": "NAME", "required": True, "help": "the instruction, in either case"},
+        {"metavar": "NAME", "required": True, "help": "instruction name (case-insensitive)"},
     ),
     "wave": (
         ("-w", "--wavefront", "--wave"),

@@ -25,8 +25,8 @@ from ..render.arithmetic import (
     plain,
     registers_text,
 )
-from ..render.spelling import heading, is_ptx
-from . import Answer
+from ..render.spelling import heading
+from . import Reply
 from .parser import field_value, number, whole_number
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ def add_arguments(parser: Parser) -> None:
     add("--satfinite", action="store_true", help="saturate integer results (NVIDIA)")
 
 
-def run(options: Namespace) -> Answer:
+def run(options: Namespace) -> Reply:
     """Compute D, show it, compare it; write files last, when nothing can go wrong any more."""
     inst = entry(options.architecture).instruction(options.instruction)
     modifiers = _modifiers(options)
@@ -102,7 +102,7 @@ def run(options: Namespace) -> Answer:
     status = 1 if comparison and (comparison.different or comparison.explanations) else 0
     text = _json(inst, modifiers, results) if options.json else _text(inst, modifiers, options, results)
     notes = "" if options.json else "".join(f"mmacalc: {conversion_text(one)}\n" for one in results["conversions"])
-    return Answer(status, text, notes)
+    return Reply(status, text, notes)
 
 
 def _json(inst: Instruction, modifiers: dict[str, int | str], results: Mapping[str, Any]) -> str:
@@ -110,14 +110,17 @@ def _json(inst: Instruction, modifiers: dict[str, int | str], results: Mapping[s
     from ..render import json as json_text
 
     d = results["d"]
-    answer: dict[str, Any] = {**json_text.summary(inst), "numerics": numerics_data(numerics(inst, **modifiers))}
+    answer: dict[str, Any] = {
+        **json_text.instruction_object(inst),
+        "numerics": numerics_data(numerics(inst, **modifiers)),
+    }
     answer |= {"modifiers": modifiers, "d": plain(d.tolist()), "d_dtype": str(d.dtype)}
     answer["conversions"] = [one._asdict() for one in results["conversions"]]
     if "comparison" in results:
         answer["comparison"] = comparison_data(results["comparison"])
     if "registers" in results:
         answer["registers"] = {name: file.tolist() for name, file in results["registers"].items()}
-    return json_text.document("run", **answer)
+    return json_text.document("run", answer)
 
 
 def _text(inst: Instruction, modifiers: dict[str, int | str], options: Namespace, results: Mapping[str, Any]) -> str:
@@ -126,7 +129,7 @@ def _text(inst: Instruction, modifiers: dict[str, int | str], options: Namespace
     d, comparison = results["d"], results.get("comparison")
     text = "" if options.quiet else heading(inst) + numerics_text(numerics(inst, **modifiers))
     for name, file in results.get("registers", {}).items():
-        text += registers_text(name, file, "%r" if is_ptx(inst) else "v")
+        text += registers_text(name, file, "%r" if inst.architecture.family.ptx else "v")
     if options.output:
         text += f"D: {'x'.join(map(str, d.shape))} {d.dtype}, written to {options.output}\n"
     elif comparison is None and d.size > LARGEST_SHOWN:

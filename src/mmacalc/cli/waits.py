@@ -9,6 +9,8 @@ A source marked unconfirmed is shown but does not count.
 
 from __future__ import annotations
 
+from . import Reply, show
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -23,14 +25,10 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("second", help="the line that follows it")
 
 
-def run(options: Namespace) -> str:
+def run(options: Namespace) -> Reply:
     """The wait states of a pair."""
     from ..hazards.recognizer import wait_states
     from ..render import waits
 
     answer = wait_states(options.first, options.second, options.architecture)
-    if options.json:
-        from ..render.json import document
-
-        return document("waits", architecture=options.architecture, **waits.json_object(answer))
-    return waits.text(answer)
+    return show(options.json, "waits", answer, waits)

@@ -58,6 +58,7 @@ class Family(Record):
         features: the words that a catalog line may have among its features.
         ptx: whether its instructions are PTX instructions, which have qualifiers and no opcode.
         blocks: whether its instructions can multiply several blocks, so that every element names its block.
+        half_results: whether 16-bit results fill half of a register, which OPSEL[2] chooses.
         accvgprs: whether C and D can be in accumulation registers (AccVGPRs).
         mnemonics: how its loads and stores are called: a key of `mmacalc.memory_access.names.NAMES`.
         opcode_bits: the width of the opcode field; 0 where the instructions have none.
@@ -67,6 +68,7 @@ class Family(Record):
     features: tuple[str, ...]
     ptx: bool = False
     blocks: bool = False
+    half_results: bool = False
     accvgprs: bool = False
     opcode_bits: int = 0
     mnemonics: str = ""

@@ -41,14 +41,17 @@ class SourceAnswer(namedtuple("SourceAnswer", "states rule place provenance regi
     registers: RegisterRange | None
 
 
-class WaitStates(namedtuple("WaitStates", "states rule llvm guide unit registers sources")):
+class WaitStates(
+    namedtuple("WaitStates", "states rule llvm guide unit registers sources architecture", defaults=("",))
+):
     """How many wait states are needed between two instructions; `int()` of it is `states`.
 
     states: the larger of the two sources' numbers. rule: the rule behind it, with its source. llvm: what LLVM
     inserts. guide: what the ISA guide asks for, None where no guide is at hand. unit: "s_nop" where any
     instruction between the two counts as one state and s_nop N as N + 1; "v_nop" where only VALU instructions do.
     registers: those that the rule is about. sources: every source's `SourceAnswer`; one whose provenance is
-    "unconfirmed" does not decide.
+    "unconfirmed" does not decide. architecture: the canonical name of the one asked about; "" within a `LintReport`,
+    which has it.
     """
 
     __slots__ = ()
@@ -59,6 +62,7 @@ class WaitStates(namedtuple("WaitStates", "states rule llvm guide unit registers
     unit: str
     registers: str
     sources: tuple[SourceAnswer, ...]
+    architecture: str
 
     def __int__(self) -> int:
         return self.states
@@ -295,4 +299,4 @@ def wait_states(first: str, second: str, arch: str) -> WaitStates:
     """
     entry = entry_of(arch)
     one, two = (register_use(read_line(line), entry, strict=True) for line in (first, second))
-    return recognizer_for(entry.architecture).answer(one, two)
+    return recognizer_for(entry.architecture).answer(one, two)._replace(architecture=entry.architecture.name)

@@ -7,13 +7,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from ..catalog import Entry
     from ..model import Architecture, Product
 
-__all__ = ["json_object", "page", "text"]
+__all__ = ["json_object", "text"]
 
 
-def text(architectures: Sequence[Architecture]) -> str:
-    """A line for each: its name, what it is, and the products that have it."""
+def text(entries: Sequence[Entry], whole: bool = False) -> str:
+    """A line for each: its name, what it is, and the products that have it; or all about the first."""
+    if whole:
+        return _page(entries[0])
+    architectures = [entry.architecture for entry in entries]
     width = max(len(one.name) for one in architectures)
     lines = []
     for one in architectures:
@@ -23,8 +27,8 @@ def text(architectures: Sequence[Architecture]) -> str:
     return "".join(lines)
 
 
-def page(one: Architecture, instructions: int) -> str:
-    """All about one architecture; `instructions` is how many it has."""
+def _page(entry: Entry) -> str:
+    one = entry.architecture
     of_products = {name for product in one.products for name in (product.name.lower(), *product.aliases)}
     lines = [
         f"{one.title} (-a {one.name})",
@@ -32,7 +36,7 @@ def page(one: Architecture, instructions: int) -> str:
         f"    compiler targets: {', '.join(one.targets)}",
         f"    other names: {', '.join(name for name in one.aliases if name not in of_products) or 'none'}",
         f"    wave sizes: {' and '.join(map(str, one.waves))}",
-        f"    instructions: {instructions} (-L lists them)",
+        f"    instructions: {len(entry.names)} (-L lists them)",
     ]
     if one.unconfirmed:
         lines.append(f"    unconfirmed: {', '.join(one.unconfirmed)}")
@@ -51,8 +55,12 @@ def _figures(one: Architecture, product: Product) -> str:
     return f"{count:8} {clock:9} {product.target:7} {also}"
 
 
-def json_object(one: Architecture) -> dict[str, Any]:
-    """One architecture as plain data."""
+def json_object(entries: Sequence[Entry]) -> dict[str, Any]:
+    """The same as plain data."""
+    return {"architectures": [_architecture(entry.architecture) for entry in entries]}
+
+
+def _architecture(one: Architecture) -> dict[str, Any]:
     return {
         "architecture": one.name,
         "title": one.title,

@@ -41,12 +41,9 @@ def numerics_data(numerics: Numerics) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def arithmetic_lines(instruction: Instruction, fields: Mapping[str, int] = {}) -> tuple[str, str, str]:
-    """The model of an instruction, under fields that choose formats, as the lines of a detail page."""
-    from ..arithmetic import numerics
-
-    found = numerics(instruction, **fields)
-    return ("Arithmetic:", f"    {found.explanation}", f"    Provenance: {found.provenance} ({found.source})")
+def numerics_lines(numerics: Numerics) -> tuple[str, str, str]:
+    """A model as the lines of a detail page."""
+    return ("Arithmetic:", f"    {numerics.explanation}", f"    Provenance: {numerics.provenance} ({numerics.source})")
 
 
 def numerics_text(numerics: Numerics) -> str:

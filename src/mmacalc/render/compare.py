@@ -1,38 +1,70 @@
-"""Two instructions side by side, of any architectures."""
+"""Two instructions side by side, as text and as JSON."""
 
 from __future__ import annotations
 
 from . import tables
-from .spelling import is_ptx
+from .spelling import instruction_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
-    from ..model import Instruction
+    from ..answers.compare import ComparedInstruction, ComparedOperand, InstructionComparison
 
-_ORDER = ("A", "B", "C", "D", "K", "SA", "SB", "P")
+__all__ = ["json_object", "text"]
 
 
-def data(inst: Instruction) -> dict[str, Any]:
-    """What is compared of one instruction: shape, work, and each operand's format, registers and layout."""
-    operands = {}
-    for name in sorted(inst.operands, key=_ORDER.index):
-        about: dict[str, Any] = {"format": inst.format(name).name, "bits": inst.format(name).bits}
-        if name in inst.register_operands:
-            operand = inst.operand(name)
-            about |= {
-                "registers": operand.registers,
-                "elements_per_lane": operand.layout.spans["item"],
-                "pattern": operand.pattern,
-                "sizes": operand.sizes,
-            }
-        else:
-            about |= {
-                "registers": inst.fragment_registers.get(name, 0),
-                "elsewhere": inst.elsewhere[name],
-            }
-        operands[name] = about
+def text(comparison: InstructionComparison) -> str:
+    """A table of both, and the patterns below it."""
+    sides = comparison.first, comparison.second
+    rows = [
+        ("architecture", *(side.instruction.architecture.title for side in sides)),
+        ("shape", *(_shape(side) for side in sides)),
+        ("lanes", *(str(side.lanes) for side in sides)),
+        ("operations", *(str(side.instruction.flops) for side in sides)),
+        ("operations per lane", *(str(side.operations_per_lane) for side in sides)),
+        ("cycles", *(str(side.instruction.cycles or "not published") for side in sides)),
+    ]
+    operands = [(name, [side.operands.get(name) for side in sides]) for name in comparison.operands]
+    rows += [(f"{name} format", *("-" if one is None else one.format.name for one in pair)) for name, pair in operands]
+    rows += [
+        (f"{name} registers", *("-" if one is None else str(one.registers) for one in pair)) for name, pair in operands
+    ]
+    header = ["", *(instruction_name(side.instruction) for side in sides)]
+    return tables.write(header, rows, "grid") + "".join(_patterns(comparison))
+
+
+def _shape(side: ComparedInstruction) -> str:
+    inst = side.instruction
+    blocks = f" x {inst.blocks}" if inst.blocks > 1 else ""
+    return f"{inst.m}x{inst.n}x{inst.k}{blocks}"
+
+
+def _patterns(comparison: InstructionComparison) -> Iterator[str]:
+    sides = comparison.first, comparison.second
+    width = max(len(side.instruction.arch) for side in sides)
+    for name in comparison.operands:
+        yield f"{name}\n"
+        for side in sides:
+            if name in side.operands:
+                yield f"    {side.instruction.arch:{width}}  {_layout(side.operands[name])}\n"
+
+
+def _layout(compared: ComparedOperand) -> str:
+    operand = compared.operand
+    if operand is None:
+        return compared.elsewhere
+    return f"{operand.pattern}   {', '.join(f'{digit}={size}' for digit, size in operand.sizes.items())}"
+
+
+def json_object(comparison: InstructionComparison) -> dict[str, Any]:
+    """The same as plain data."""
+    return {"instructions": [_instruction(side) for side in (comparison.first, comparison.second)]}
+
+
+def _instruction(side: ComparedInstruction) -> dict[str, Any]:
+    inst = side.instruction
     return {
         "architecture": inst.arch,
         "instruction": inst.name,
@@ -40,58 +72,24 @@ def data(inst: Instruction) -> dict[str, Any]:
         "n": inst.n,
         "k": inst.k,
         "blocks": inst.blocks,
-        "lanes": lanes(inst),
+        "lanes": side.lanes,
         "operations": inst.flops,
-        "operations_per_lane": inst.flops // lanes(inst),
+        "operations_per_lane": side.operations_per_lane,
         "cycles": inst.cycles,
         "sparse": inst.sparse,
-        "operands": operands,
+        "provenance": inst.provenance,
+        "operands": {name: _operand(compared) for name, compared in side.operands.items()},
     }
 
 
-def lanes(inst: Instruction) -> int:
-    """How many lanes carry out one instruction together: a wave, a warp, or the 128 of a warpgroup."""
-    return 128 if "wgmma" in inst.features else inst.architecture.waves[0]
-
-
-def text(first: Instruction, second: Instruction) -> str:
-    """A table of both, and the patterns below it, where they have room."""
-    sides = data(first), data(second)
-    rows = [
-        ("architecture", first.architecture.title, second.architecture.title),
-        ("shape", *(_shape(side) for side in sides)),
-        ("lanes", *(str(side["lanes"]) for side in sides)),
-        ("operations", *(str(side["operations"]) for side in sides)),
-        ("operations per lane", *(str(side["operations_per_lane"]) for side in sides)),
-        ("cycles", *(str(side["cycles"] or "not published") for side in sides)),
-    ]
-    shared = [name for name in _ORDER if any(name in side["operands"] for side in sides)]
-    rows += [(f"{name} format", *(_cell(side, name, "format") for side in sides)) for name in shared]
-    rows += [(f"{name} registers", *(_cell(side, name, "registers") for side in sides)) for name in shared]
-    header = ["", *(inst.name if is_ptx(inst) else inst.name.upper() for inst in (first, second))]
-    return tables.write(header, rows, "grid") + _patterns(sides, shared)
-
-
-def _shape(side: dict[str, Any]) -> str:
-    blocks = f" x {side['blocks']}" if side["blocks"] > 1 else ""
-    return f"{side['m']}x{side['n']}x{side['k']}{blocks}"
-
-
-def _cell(side: dict[str, Any], name: str, key: str) -> str:
-    operand = side["operands"].get(name)
-    return "-" if operand is None else str(operand[key])
-
-
-def _patterns(sides: tuple[dict[str, Any], ...], shared: list[str]) -> str:
-    width = max(len(side["architecture"]) for side in sides)
-    lines = []
-    for name in shared:
-        lines.append(f"{name}\n")
-        for side in sides:
-            operand = side["operands"].get(name)
-            if operand is None:
-                continue
-            sizes = ", ".join(f"{digit}={size}" for digit, size in operand.get("sizes", {}).items())
-            shown = f"{operand['pattern']}   {sizes}" if "pattern" in operand else operand["elsewhere"]
-            lines.append(f"    {side['architecture']:{width}}  {shown}\n")
-    return "".join(lines)
+def _operand(compared: ComparedOperand) -> dict[str, Any]:
+    about = {"format": compared.format.name, "bits": compared.format.bits, "registers": compared.registers}
+    operand = compared.operand
+    if operand is None:
+        return {**about, "elsewhere": compared.elsewhere}
+    return {
+        **about,
+        "elements_per_lane": operand.layout.spans["item"],
+        "pattern": operand.pattern,
+        "sizes": operand.sizes,
+    }

@@ -1,224 +1,111 @@
-"""The detail page of an AMD instruction."""
+"""All about one instruction (-d), as the vendor's page and as JSON."""
 
 from __future__ import annotations
 
-from ..formats import CHOICES, named
-from . import formulas, tables
-from .spelling import SOURCE_FIELDS, heading
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from typing import Any
 
-    from ..model import Instruction
+    from ..answers.detail import Detail, FormatChoice
+    from ..model import Operand
 
-_COORDINATES = {
-    "A": "[i][k]", "B": "[k][j]", "C": "[i][j]", "D": "[i][j]", "K": "[i][k]", "SA": "[i][k]", "SB": "[k][j]",
-}  # fmt: skip
+__all__ = ["json_object", "text"]
 
 
-def page(instruction: Instruction, fields: Mapping[str, int] = {}, further: bool = True) -> str:
-    """Everything about one instruction, line for line as AMD's tool prints it, and further lines for what that
-    tool does not know: formats that a field chooses, scales, and how sure each part is.
+def text(detail: Detail) -> str:
+    """The page of an AMD or of a PTX instruction."""
+    if detail.instruction.architecture.family.ptx:
+        from . import ptx_detail
 
-    The formulas are derived from the layouts; see `mmacalc.render.formulas`.
+        return ptx_detail.text(detail)
+    from . import amd_detail
 
-    Args:
-        instruction: which.
-        fields: the values of fields that choose formats. With none, the page has a table of all formats.
-        further: whether to add the compiler's intrinsics and the arithmetic, which AMD's pages do not have.
-    """
-    lines = [
-        *_encoding(instruction),
-        *_execution(instruction, fields),
-        *_registers(instruction, fields),
-        *(() if fields else _choices(instruction)),
-        *_capabilities(instruction),
-        *_modifiers(instruction),
-        *_mappings(instruction, fields),
-        *_provenance(instruction),
-        *(_further(instruction, fields) if further else ()),
+    return amd_detail.text(detail)
+
+
+def json_object(detail: Detail) -> dict[str, Any]:
+    """The same as plain data, the formulas by wave size, operand and direction."""
+    from .arithmetic import numerics_data
+    from .json import instruction_object
+
+    instruction, architecture = detail.instruction, detail.instruction.architecture
+    return {
+        **instruction_object(instruction),
+        "cycles": detail.cycles,
+        "chosen": dict(detail.fields),
+        "format_choices": [_choice(choice) for choice in detail.choices],
+        "cycles_provenance": instruction.provenance_of("cycles"),
+        "valu_cycles_provenance": instruction.provenance_of("valu_cycles"),
+        "notes": list(instruction.notes),
+        "encoding": architecture.encoding or None,
+        "valu_cycles": detail.valu_cycles,
+        "register_alignment_bytes": architecture.register_alignment if architecture.encoding else None,
+        "accumulator_registers": architecture.accumulators,
+        "operations_per_unit_and_cycle": detail.operations_per_cycle,
+        "unit": architecture.unit,
+        "prefix_opcode": instruction.prefix_opcode,
+        "modifiers": {name: list(values) for name, values in detail.modifiers.items()},
+        "numerics": None if detail.numerics is None else numerics_data(detail.numerics),
+        "waves": {str(wave): _operands(operands) for wave, operands in detail.operands.items()},
+        **(_ptx_object(detail) if architecture.family.ptx else _amd_object(detail)),
+    }
+
+
+def _choice(choice: FormatChoice) -> dict[str, Any]:
+    values = [
+        {
+            "value": value,
+            "format": operand.format.name,
+            "format_title": operand.format.title,
+            "bits": operand.format.bits,
+            "registers": operand.registers,
+            "pattern": operand.pattern,
+        }
+        for value, operand in choice.values.items()
     ]
-    return heading(instruction) + "".join(f"    {line}\n" for line in lines)
+    return {"field": choice.field, "operand": choice.operand, "values": values}
 
 
-def has_blocks(instruction: Instruction) -> bool:
-    """Whether the family has multi-block instructions, so that its pages and tables always name the block."""
-    return instruction.architecture.layout == "mfma"
+def _operands(operands: Mapping[str, Operand]) -> dict[str, Any]:
+    return {name: _operand(operand) for name, operand in operands.items()}
 
 
-def _encoding(instruction: Instruction) -> Iterator[str]:
-    encoding = instruction.architecture.encoding
-    yield f"Encoding: {encoding}"
-    if instruction.opcode is not None:
-        yield f"VOP3P Opcode: {instruction.opcode:#x}"
-        if encoding == "VOP3P-MAI":
-            yield f"VOP3P-MAI Opcode: {instruction.opcode & 0x3F:#x}"
-    if instruction.prefix_opcode is not None:
-        yield f"VOP3P Opcode of the scale prefix: {instruction.prefix_opcode:#x}"
-    yield "Matrix Dimensions:"
-    yield f"    M: {instruction.m}"
-    yield f"    N: {instruction.n}"
-    yield f"    K: {instruction.k}"
-    if has_blocks(instruction):
-        yield f"    blocks: {instruction.blocks}"
+def _operand(operand: Operand) -> dict[str, Any]:
+    from . import formulas
+    from .amd_text import SOURCE_FIELDS
+
+    ptx = operand.instruction.architecture.family.ptx
+    return {
+        "field": None if ptx else SOURCE_FIELDS.get(operand.name),
+        "format": operand.format.name,
+        "format_title": operand.format.title,
+        "registers": operand.registers,
+        "provenance": operand.provenance,
+        "pattern": operand.pattern,
+        "sizes": operand.sizes,
+        "einops": operand.einops,
+        "element_to_register": formulas.forward(operand),
+        "register_to_element": formulas.backward(operand),
+    }
 
 
-def _execution(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[str]:
-    count = "Ops" if instruction.integer else "FLOPs"
-    yield "Execution statistics:"
-    yield f"    {count}: {instruction.flops}"
-    unit = instruction.architecture.unit
-    cycles, valu_cycles = instruction.cycles_for(**fields), instruction.valu_cycles_for(**fields)
-    if cycles is not None:
-        yield f"    Execution cycles: {cycles}"
-        yield f"    {count}/{unit}/cycle: {instruction.throughput(**fields)}"
-    unknown = valu_cycles is None and instruction.provenance_of("valu_cycles") == "unconfirmed"
-    yield f"    Can co-execute with VALU: {'not known' if unknown else valu_cycles is not None}"
-    if valu_cycles is not None:
-        yield f"    VALU co-execution cycles possible: {valu_cycles}"
-    if instruction.narrow_cycles and not fields:
-        bits, narrow = instruction.narrow_cycles
-        yield f"    Execution cycles where A and B have at most {bits} bits: {narrow}"
-        yield f"    {count}/{unit}/cycle where A and B have at most {bits} bits: {4 * instruction.flops // narrow}"
+def _amd_object(detail: Detail) -> dict[str, Any]:
+    from .intrinsic import intrinsic_object
+
+    intrinsics = detail.intrinsics.items()
+    return {"intrinsics": {str(wave): [intrinsic_object(one) for one in found] for wave, found in intrinsics}}
 
 
-def _choices(instruction: Instruction) -> Iterator[str]:
-    """The table of the formats that fields choose: their values, widths, registers and layouts."""
-    for field, operand in instruction.choices.items():
-        yield f"Formats of {operand}, by {field.upper()}:"
-        rows = []
-        for value, name in enumerate(CHOICES[instruction.formats[operand]]):
-            chosen = instruction.operand(operand, **{field: value})
-            short, width = named(name).title.partition(" ")[0], str(chosen.format.bits)
-            rows.append((str(value), short, named(name).name, width, str(chosen.registers), chosen.pattern))
-        text = tables.write(("value", "format", "encoding", "bits", "GPRs", "layout"), rows)
-        yield from (f"    {line}" for line in text.splitlines())
+def _ptx_object(detail: Detail) -> dict[str, Any]:
+    from .ptx_detail import syntax
 
-
-def _registers(instruction: Instruction, chosen: Mapping[str, int]) -> Iterator[str]:
-    architecture = instruction.architecture
-    for wave in sorted(architecture.waves):
-        prefix = f"Wave{wave} register usage" if len(architecture.waves) > 1 else "Register usage"
-        yield f"{prefix}:"
-        for name in instruction.operands:
-            if name != "K":
-                yield f"    GPRs required for {name}: {instruction.operand(name, wave, **chosen).registers}"
-        yield f"    GPR alignment requirement: {architecture.register_alignment} bytes"
-    yield f"{architecture.encoding} register encoding:"
-    fields = sorted((SOURCE_FIELDS[name], name) for name in instruction.operands)
-    for field, name in fields:
-        yield "    Compression index field: Src2" if name == "K" else f"    {name} matrix source field: {field}"
-    yield "Register data types:"
-    for field, name in fields:
-        yield f"    {field}: {instruction.format(name, chosen).title}"
-
-
-def _capabilities(instruction: Instruction) -> Iterator[str]:
-    accumulators = instruction.architecture.accumulators
-    if accumulators == "none":
-        return
-    yield "Register capabilities:"
-    results = "D" if instruction.sparse else "C and D"
-    for operand, architected in (("A", True), ("B", True), (results, accumulators != "required")):
-        yield f"    {operand} matrix can use ArchVGPRs: {architected}"
-        yield f"    {operand} matrix can use AccVGPRs: True"
-    if instruction.scaled:
-        # CDNA4 ISA guide, section 7.2.1.
-        yield "    SA and SB can use ArchVGPRs: True"
-        yield "    SA and SB can use inline constants: True"
-
-
-def _modifiers(instruction: Instruction) -> Iterator[str]:
-    has = instruction.features
-    if instruction.sparse and all(instruction.index_sets(wave) == 1 for wave in instruction.architecture.waves):
-        # One set of indices fills the register: CBSZ and ABID, or OPSEL, have nothing to choose.
-        has = tuple(word for word in has if word not in ("cbsz", "opsel"))
-    yield "Register modifiers:"
-    for field, operand in instruction.choices.items():
-        yield f"    {field.upper()} chooses the format of {operand}: True"
-    if instruction.scaled:
-        fields = " and ".join(field.upper() for field in instruction.architecture.scale_fields)
-        yield f"    {fields} choose where the scales are: True"
-    if has_blocks(instruction):
-        yield f"    Sparse A matrix: {instruction.sparse}"
-        yield f"    CBSZ and ABID bits supported: {'cbsz' in has}"
-        yield f"    BLGP bits supported: {'blgp' in has}"
-        return
-    if instruction.architecture.layout == "wmma-replicated":
-        yield "    OPSEL[1:0] supported: False"
-        yield f"    OPSEL[2] supported: {'opsel' in has}"
-    else:
-        yield f"    OPSEL supported: {'opsel' in has}"
-    yield f"    NEG bits supported: {'neg' in has}"
-    if "neg_c" in has:
-        yield "    NEG bits supported for C alone: True"
-
-
-def _mappings(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[str]:
-    waves = sorted(instruction.architecture.waves)
-    for title, direction in (("matrix element to register", _forward), ("register to matrix element", _backward)):
-        for wave in waves:
-            start = f"Wave{wave} {title}" if len(waves) > 1 else title.capitalize()
-            given = ", ".join(f"{name.upper()} {value}" for name, value in fields.items()) or "no modifiers"
-            yield f"{start} mapping with {given}:"
-            yield from direction(instruction, wave, fields)
-
-
-def _shown(instruction: Instruction) -> Iterator[tuple[str, str]]:
-    """The operands that have formulas of their own, with their names on the page."""
-    order = ("A", "K", "B", "C", "D") if instruction.sparse else ("A", "B", "D", "SA", "SB")
-    for name in order:
-        if name in instruction.operands:
-            label = {"K": "compression", "D": "D" if instruction.sparse else "C or D"}.get(name, name)
-            yield name, label
-
-
-def _names_block(instruction: Instruction, name: str) -> bool:
-    return has_blocks(instruction) and name not in ("K", "SA", "SB")
-
-
-def _forward(instruction: Instruction, wave: int, fields: Mapping[str, int]) -> Iterator[str]:
-    for name, label in _shown(instruction):
-        suffix = ".block" if _names_block(instruction, name) else ""
-        for quantity, formula in formulas.forward(instruction.operand(name, wave, **fields)).items():
-            yield f"    {label}{_COORDINATES[name]}{suffix} {quantity}: {formula}"
-
-
-def _backward(instruction: Instruction, wave: int, fields: Mapping[str, int]) -> Iterator[str]:
-    for name, label in _shown(instruction):
-        formula = formulas.backward(instruction.operand(name, wave, **fields))
-        axes = [axis for axis in formula if axis != "block"]
-        if name in ("B", "SB"):
-            axes.reverse()
-        if _names_block(instruction, name):
-            axes.append("block")
-        for axis in axes:
-            yield f"    {label} {axis}: {formula[axis]}"
-
-
-def _provenance(instruction: Instruction) -> Iterator[str]:
-    """What about the page is not confirmed; nothing where all of it is."""
-    parts = {"cycles": "Execution cycles", "valu_cycles": "VALU co-execution cycles", "arithmetic": "Order of rounding"}
-    for part in ("cycles", "valu_cycles"):
-        if getattr(instruction, part) is None:
-            del parts[part]
-    parts |= {name: f"Layout of {name}" for name in instruction.operands}
-    doubtful = {text: instruction.provenance_of(part) for part, text in parts.items()}
-    doubtful = {text: word for text, word in doubtful.items() if word in ("unconfirmed", "assumed")}
-    if doubtful or instruction.notes:
-        yield "Provenance:"
-        yield from (f"    {text}: {word}" for text, word in doubtful.items())
-        yield from (f"    Note: {note}" for note in instruction.notes)
-
-
-def _further(instruction: Instruction, fields: Mapping[str, int]) -> Iterator[str]:
-    from ..compiler.builtins import intrinsics
-    from .arithmetic import arithmetic_lines
-
-    for wave in sorted(instruction.architecture.waves):
-        for intrinsic in intrinsics(instruction, wave):
-            yield "Compiler intrinsic:"
-            yield f"    {intrinsic.prototype}"
-            yield f"    {intrinsic.declaration}"
-    yield from arithmetic_lines(instruction, fields)
+    instruction = detail.instruction
+    return {
+        "ptx_syntax": syntax(instruction),
+        "ptx_version": instruction.ptx,
+        "targets": list(instruction.targets),
+        "sass": {target: {"opcodes": text, "status": status} for target, (text, status) in detail.sass.items()},
+        "elsewhere": dict(instruction.elsewhere),
+        "fragment_registers": dict(instruction.fragment_registers) or None,
+    }

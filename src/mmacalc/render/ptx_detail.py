@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 from ..catalog.grammar.ptx import targets_text
-from ..catalog.grammar.sass import becomes
 from ..cost import dense_rate
 from ..families.shared_memory import FIELDS, SWIZZLES
 from . import formulas
-from .arithmetic import arithmetic_lines
+from .arithmetic import numerics_lines
 from .spelling import heading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
+    from ..answers.detail import Detail
     from ..model import Instruction, Operand
+
+__all__ = ["syntax", "text"]
 
 _COORDINATES = {"A": "[i][k]", "B": "[k][j]", "K": "[i][k]", "SA": "[i][k]", "SB": "[k][j]"}
 _ROLES = {"K": "metadata e", "SA": "scales of A", "SB": "scales of B", "P": "row addresses"}
-_OPERANDS = {"A": "a", "B": "b", "C": "c", "D": "d", "K": "e", "P": "[p]"}
 
 
-def page(instruction: Instruction) -> str:
+def text(detail: Detail) -> str:
     """Everything about one PTX instruction on one target.
 
     The formulas are derived from the layouts; see `mmacalc.render.formulas`.
     """
-    sections = (_identity, _work, _registers, _shared_memory, _sass, _arithmetic, _mappings, _provenance)
-    lines = [line for section in sections for line in section(instruction)]
-    return heading(instruction) + "".join(f"    {line}\n" for line in lines)
-
-
-def facts(inst: Instruction) -> dict[str, Any]:
-    """What the page says and other vendors' instructions lack, as data for JSON."""
-    sass = {target: becomes(inst, target) for target in inst.targets}
-    found: dict[str, Any] = {
-        "ptx_syntax": syntax(inst),
-        "ptx_version": inst.ptx,
-        "targets": list(inst.targets),
-        "sass": {target: {"opcodes": text, "status": status} for target, (text, status) in sass.items() if text},
-        "elsewhere": dict(inst.elsewhere),
-        "fragment_registers": dict(inst.fragment_registers) or None,
-    }
-    return found
+    inst = detail.instruction
+    lines = [
+        *_identity(inst), *_work(inst), *_registers(inst), *_shared_memory(inst), *_sass(detail), *_arithmetic(detail),
+        *_mappings(inst), *_provenance(inst),
+    ]  # fmt: skip
+    return heading(inst) + "".join([f"    {line}\n" for line in lines])
 
 
 def _identity(inst: Instruction) -> Iterator[str]:
@@ -148,16 +137,15 @@ def _shared_memory(inst: Instruction) -> Iterator[str]:
         yield f"    descriptor bits {low + bits - 1}:{low}: {name}{f' >> {shift}' if shift else ''}"
 
 
-def _sass(inst: Instruction) -> Iterator[str]:
-    groups: dict[tuple[str, str], list[str]] = {}
-    for target in inst.targets:
-        groups.setdefault(becomes(inst, target), []).append(target)
-    groups.pop(("", ""), None)
+def _sass(detail: Detail) -> Iterator[str]:
+    inst, groups = detail.instruction, dict[tuple[str, str], list[str]]()
+    for target, known in detail.sass.items():
+        groups.setdefault(known, []).append(target)
     if not groups:
         return
-    here = next((known for known, targets in groups.items() if inst.arch in targets), None)
-    if here:
-        yield f"SASS on {inst.arch}: {here[0]} ({here[1]})"
+    own = detail.sass.get(inst.arch)
+    if own:
+        yield f"SASS on {inst.arch}: {own[0]} ({own[1]})"
     yield "SASS on each target:"
     for (opcodes, status), targets in groups.items():
         yield f"    {_runs(targets, inst.targets)}: {opcodes} ({status})"
@@ -174,10 +162,9 @@ def _runs(targets: list[str], every: tuple[str, ...]) -> str:
     return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
-def _arithmetic(inst: Instruction) -> Iterator[str]:
-    if not inst.flops or "move" in inst.features:
-        return
-    yield from arithmetic_lines(inst)
+def _arithmetic(detail: Detail) -> Iterator[str]:
+    if detail.numerics is not None and detail.instruction.flops:
+        yield from numerics_lines(detail.numerics)
 
 
 def _mappings(inst: Instruction) -> Iterator[str]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..answers.layouts import RegisterColumn
     from ..model import Element, Location, Operand
+
+__all__ = ["column_title", "element_name", "halves", "held_place", "register_text"]
 
 # What the PTX ISA calls the elements of each operand; K is its metadata operand e, P the address operand p.
 LETTERS = {"A": "a", "B": "b", "C": "c", "D": "d"}
@@ -37,8 +40,8 @@ def register_text(register: int, lsb: int, width: int) -> str:
     return f"%r{register}" if width == 32 else f"%r{register}[{lsb + width - 1}:{lsb}]"
 
 
-def halves(operand: Operand, location: Location) -> tuple[tuple[str, str], ...]:
-    """The text of a location before and after the lane."""
+def halves(operand: Operand, location: Location, prefix: str = "") -> tuple[tuple[str, str], ...]:
+    """The text of a location before and after the lane; `prefix` is for AMD's registers."""
     _, item, register, lsb, width = location
     return ((f"{element_name(operand, item)} @ lane ", f" ({register_text(register, lsb, width)})"),)
 
@@ -51,7 +54,7 @@ def held_place(operand: Operand, register: int, lane: int, element: Element) -> 
     return f"{before}{lane}{after}"
 
 
-def column_title(operand: Operand, item: int) -> str:
-    """The heading of an item's column in a table of registers."""
-    _, item, register, lsb, width = operand.slot(0, item)
+def column_title(operand: Operand, column: RegisterColumn) -> str:
+    """The heading of a column in a table of registers."""
+    _, item, register, lsb, width = operand.slot(0, column.item)
     return f"{element_name(operand, item)} {register_text(register, lsb, width)}"

@@ -26,6 +26,7 @@ def text(wait: WaitStates) -> str:
 def json_object(wait: WaitStates) -> dict[str, Any]:
     """The same as plain data."""
     return {
+        **({"architecture": wait.architecture} if wait.architecture else {}),
         "states": wait.states,
         "unit": wait.unit,
         "nops": list(wait.nops),

@@ -1,0 +1,97 @@
+"""Assembled text: the bytes of every statement, and what each field of its encoding means."""
+
+from __future__ import annotations
+
+from ..asm.assembler import assemble_lines
+from ..asm.disassembler import disassemble
+from ..catalog import entry
+from ..records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..asm.fields import Encoding, Field
+    from ..asm.forms import InstructionForm
+
+__all__ = ["Assembly", "EncodedField", "Statement", "assembly"]
+
+
+class EncodedField(Record):
+    """One field of an encoded instruction: its bits as the ISA guides number them, its value, and what that means."""
+
+    name: str
+    bits: str
+    value: int
+    meaning: str
+
+
+class Statement(Record):
+    """One statement of a text.
+
+    Attributes:
+        target, wave: what it was assembled for. code: its bytes in memory order.
+        encoding: how its bits are divided; None for data (.long), and where the fields were not asked for.
+        fields: of the encoding, the lowest bits first.
+    """
+
+    target: str
+    wave: int | None
+    code: bytes
+    encoding: Encoding | None = None
+    fields: tuple[EncodedField, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The statement as LLVM disassembles it."""
+        return disassemble(self.code, self.target, self.wave)
+
+
+class Assembly(Record):
+    """The statements of a text; architecture: the canonical name, target: the name that was asked for."""
+
+    architecture: str
+    target: str
+    statements: tuple[Statement, ...]
+
+
+def assembly(text: str, arch: str, wave: int | None = None, *, fields: bool = False) -> Assembly:
+    """Assemble a text with matrix instructions, as LLVM does.
+
+    Args:
+        text: lines of assembly. arch: the architecture or target. wave: the wave size; the default if left out.
+        fields: whether to explain the fields of every encoding.
+
+    Raises:
+        Error: a line is wrong; says where and what would be right.
+
+    >>> found = assembly("v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15]", "gfx942", fields=True)
+    >>> found.statements[0].code.hex(), found.statements[0].fields[0].meaning
+    ('0080ccd31025021c', 'D: the first register; D = a[0:15]')
+    """
+    lines = assemble_lines(text, arch, wave)
+    statements = [
+        Statement(arch, wave, line.code, *(_explained(line.form, line.values) if fields and line.form else ()))
+        for line in lines
+    ]
+    return Assembly(entry(arch).architecture.name, arch, tuple(statements))
+
+
+def _explained(form: InstructionForm, values: Mapping[str, int]) -> tuple[Encoding, tuple[EncodedField, ...]]:
+    encoding = form.encoding
+    found = sorted(encoding.fields.values(), key=lambda field: min(low for _, low in field.pieces))
+    return encoding, tuple(
+        EncodedField(field.name, field.bits, values[field.name], _meaning(form, field, values)) for field in found
+    )
+
+
+def _meaning(form: InstructionForm, field: Field, values: Mapping[str, int]) -> str:
+    notes = []
+    if field.name in ("OP", "SCALE_OP"):
+        notes.append(f"{values[field.name]:#x}: {form.name}" if field.name == "OP" else f"{values[field.name]:#x}")
+    notes += [f"{slot.name} = {slot.text(values)}" for slot in form.slots if slot.field == field.name]
+    for modifier in form.modifiers:
+        if modifier.field == field.name:
+            shown = (modifier.text(values[field.name]) or "").strip()
+            notes.append(shown or f"{modifier.name} at its default")
+    return f"{field.meaning}; {', '.join(notes)}" if notes else field.meaning

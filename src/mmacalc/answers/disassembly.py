@@ -1,0 +1,52 @@
+"""Decoded machine code, section by section."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..asm.disassembler import instructions, respelled
+from ..asm.targets import agreed
+from ..catalog import entry
+from ..records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..asm.objects import CodeFile
+
+__all__ = ["DecodedSection", "Disassembly", "disassembly"]
+
+
+class DecodedSection(namedtuple("DecodedSection", "name instructions")):
+    """The name of an ELF section, empty where there is none, and its instructions: (number of the 32-bit word, None
+    where it came as text; the text)."""
+
+    __slots__ = ()
+    name: str
+    instructions: tuple[tuple[int | None, str], ...]
+
+
+class Disassembly(Record):
+    """Decoded machine code; architecture: the canonical name, target: the name that was asked for or found."""
+
+    architecture: str
+    target: str
+    sections: tuple[DecodedSection, ...]
+
+
+def disassembly(file: CodeFile, name: str, target: str | None, wave: int | None = None) -> Disassembly:
+    """Decode the code of a file: machine code as LLVM prints it, assembly with its matrix instructions respelled.
+
+    Args:
+        file: what was read. name: how messages call it. target: the architecture or target; may be left out where the
+            file names it. wave: the wave size; the default if left out.
+
+    Raises:
+        Error: the target is unknown, missing, or not the file's.
+    """
+    arch = agreed(target and target.partition(":")[0], file.targets, name)
+    if file.assembly:
+        lines = respelled(file.assembly, arch, wave)
+        sections = [DecodedSection("", tuple((None, line) for line in lines))]
+    else:
+        sections = [DecodedSection(part.name, tuple(instructions(part.code, arch, wave))) for part in file.sections]
+    return Disassembly(entry(arch).architecture.name, arch, tuple(sections))

@@ -1,0 +1,124 @@
+"""The options of the classic command line as tables, and a fast reader of them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    Options = Namespace | SimpleNamespace
+
+__all__ = [
+    "ACTIONS", "FIELDS", "FLAGS", "FORMAT_FIELDS", "MATRICES", "MATRIX_NAMES", "MODIFIERS", "NAMES", "NUMBERS",
+    "STYLES", "scan", "spellings",
+]  # fmt: skip
+
+ACTIONS = {
+    "get_register": ("-g", "print the register and lane of one element"),
+    "matrix_entry": ("-m", "print the elements in one register and lane"),
+    "register_layout": ("-R", "print the registers and lanes of every element"),
+    "matrix_layout": ("-M", "print the elements in every register and lane"),
+    "pattern": (None, "print the operand's layout as an einops-like pattern, with its digit sizes"),
+}
+MATRICES = {
+    "A_matrix": ("-A", "query the A input matrix"),
+    "B_matrix": ("-B", "query the B input matrix"),
+    "C_matrix": ("-C", "query the C input matrix"),
+    "D_matrix": ("-D", "query the D output matrix"),
+    "compression": ("-k", "query K, the compression indices of a sparse A"),
+    "scale_a": (None, "query SA, the block scales of A"),
+    "scale_b": (None, "query SB, the block scales of B"),
+    "addresses": (None, "query P, the row addresses of NVIDIA's ldmatrix and stmatrix"),
+}
+MATRIX_NAMES = dict(zip(MATRICES, ("A", "B", "C", "D", "K", "SA", "SB", "P")))
+# Modifiers that take a number, and those that take the name of a format as well.
+FIELDS = {
+    "abid": (None, "A-matrix Broadcast Identifier: which block they read, or which set of compression indices"),
+    "opsel": (None, "OPSEL: the half of each C and D register, the set of indices, or the low bit of the scale bytes"),
+    "op_sel_hi": (None, "OP_SEL_HI: the high bit of the byte that holds the scales: bit 0 of A, bit 1 of B (CDNA4)"),
+    "neg": (None, "NEG: bit 0 negates A, bit 1 B (low halves), bit 2 C; of integers, which are signed"),
+    "neg_hi": (None, "NEG_HI: the same for high halves; bit 2 takes the absolute value of C"),
+    "matrix_a_scale": (None, "the half of the wave that holds the scales of A on CDNA5"),
+    "matrix_b_scale": (None, "the half of the wave that holds the scales of B on CDNA5"),
+    "selector": (None, "NVIDIA's sparsity selector: which lanes of each four hold the metadata K"),
+    "byte_id_a": (None, "NVIDIA's byte-id-a: the first byte of the scales of A"),
+    "thread_id_a": (None, "NVIDIA's thread-id-a: which lanes hold the scales of A"),
+    "byte_id_b": (None, "NVIDIA's byte-id-b: the first byte of the scales of B"),
+    "thread_id_b": (None, "NVIDIA's thread-id-b: which lane of each four holds the scales of B"),
+}
+FORMAT_FIELDS = {
+    "cbsz": (None, "Control Broadcast Size: 2^CBSZ blocks of A read one block; of f8f6f4, the format of A (fp8 ...)"),
+    "blgp": (None, "B-matrix Lane Group Pattern; of FP64, which of A, B, C are negated; of f8f6f4, the format of B"),
+    "matrix_a_fmt": (None, "the format of A of f8f6f4 on CDNA5, by number or name; --cbsz means the same"),
+    "matrix_b_fmt": (None, "the format of B of f8f6f4 on CDNA5, by number or name; --blgp means the same"),
+    "matrix_a_scale_fmt": (None, "the format of the scales of A on CDNA5: e8m0, e5m3 or e4m3"),
+    "matrix_b_scale_fmt": (None, "the format of the scales of B on CDNA5: e8m0, e5m3 or e4m3"),
+}
+MODIFIERS = (*FIELDS, *FORMAT_FIELDS)
+STYLES = {
+    "csv": ("-c", "print tables as comma-separated values"),
+    "markdown": (None, "print tables as Markdown"),
+    "asciidoc": (None, "print tables as AsciiDoc"),
+    "json": (None, "answer with JSON"),
+}
+# Every option by what follows it: nothing, a whole number, a number or a format's name, or a name.
+FLAGS = {
+    "list_instructions": ("-L", "list the architecture's instructions"),
+    "detail_instruction": ("-d", "print all about the instruction"),
+    **ACTIONS,
+    **MATRICES,
+    "output_calculation": ("-o", "with -D and -g or -m: show what the element is the sum of"),
+    "transpose": (None, "swap the rows and columns of a table"),
+    **STYLES,
+}
+NUMBERS = {
+    "I_coordinate": ("-I", "the row of A, C, D or K"),
+    "J_coordinate": ("-J", "the column of B, C or D"),
+    "K_coordinate": ("-K", "the column of A or K, the row of B"),
+    "block": ("-b", "the block, of an instruction that has several"),
+    "register": ("-r", "the register, counted from the operand's first"),
+    "lane": ("-l", "the lane of the wave"),
+    "wavefront": ("-w", "the wave size: 32 or 64 on RDNA"),
+    **FIELDS,
+}
+NAMES = {
+    "architecture": ("-a", "the GPU architecture, by any of its names"),
+    "instruction": ("-i", "instruction name (case-insensitive)"),
+}
+
+
+def spellings(name: str, short: str | None) -> tuple[str, ...]:
+    """The ways to write an option: short if it has one, with hyphens, with underscores."""
+    long = dict.fromkeys(("--" + name.replace("_", "-"), "--" + name))
+    return (short, *long) if short else tuple(long)
+
+
+_MEANINGS = {
+    spelling: (name, what)
+    for what, options in (("flag", FLAGS), ("number", NUMBERS), ("format", FORMAT_FIELDS), ("name", NAMES))
+    for name, (short, _) in options.items()
+    for spelling in spellings(name, short)
+}
+_DEFAULTS = dict.fromkeys(NAMES) | dict.fromkeys(FLAGS, False) | dict.fromkeys((*NUMBERS, *FORMAT_FIELDS), 0)
+
+
+def scan(argv: Sequence[str]) -> SimpleNamespace | None:
+    """Read a command line whose options are unabbreviated and separate from their values.
+
+    argparse takes longer to import than a query takes to answer, so it is called only where this returns None: for
+    abbreviations, `--lane=3`, `-gA`, help, and errors. `classic.add_arguments` is the authority.
+    """
+    values: dict[str, object] = {**_DEFAULTS}
+    words = iter(argv)
+    for word in words:
+        name, what = _MEANINGS.get(word, ("", ""))
+        value = "" if what == "flag" else next(words, "-")
+        digits = value.isascii() and value.isdecimal() and len(value) < 10
+        if not what or value.startswith("-") or (what == "number" and not digits):
+            return None
+        number = digits and what in ("number", "format")
+        values[name] = True if what == "flag" else int(value) if number else value
+    return SimpleNamespace(**values)

@@ -1,0 +1,46 @@
+"""How a compiler reaches an instruction, as text and as JSON."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..answers.intrinsic import InstructionIntrinsics
+    from ..compiler.builtins import Intrinsic
+
+__all__ = ["intrinsic_object", "json_object", "text"]
+
+
+def text(answer: InstructionIntrinsics) -> str:
+    """Each builtin with its arguments, and the LLVM intrinsic."""
+    name = answer.instruction.name
+    if answer.intrinsics:
+        return f"{name}\n" + "\n".join(_builtin(one) for one in answer.intrinsics)
+    through = answer.through
+    note = f"; that of {through.name} with both scales the constant 0 becomes it" if through else ""
+    return f"{name}\n  no builtin of its own{note}\n"
+
+
+def _builtin(one: Intrinsic) -> str:
+    arguments = [
+        f"    {name:12} {kind}{', an immediate' if at in one.immediates else ''}\n"
+        for at, (name, kind) in enumerate(zip(one.arg_names, one.arg_types))
+    ]
+    return f"  {one.prototype}\n{''.join(arguments)}  {one.llvm_intrinsic}\n    {one.declaration}\n"
+
+
+def json_object(answer: InstructionIntrinsics) -> dict[str, Any]:
+    """The same as plain data."""
+    return {
+        "architecture": answer.instruction.arch,
+        "instruction": answer.instruction.name,
+        "provenance": answer.instruction.provenance,
+        "intrinsics": [intrinsic_object(one) for one in answer.intrinsics],
+        "through": answer.through and answer.through.name,
+    }
+
+
+def intrinsic_object(intrinsic: Intrinsic) -> dict[str, Any]:
+    """A compiler's builtin as plain data."""
+    return {**intrinsic._asdict(), "prototype": intrinsic.prototype}

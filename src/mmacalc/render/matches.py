@@ -1,0 +1,34 @@
+"""The instructions that a search found, as text and as JSON."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ..model import Instruction
+
+__all__ = ["json_object", "text"]
+
+
+def text(matches: Sequence[Instruction]) -> str:
+    """One match per line: architecture, name, shape, formats."""
+    rows = [_columns(inst) for inst in matches]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows)
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def _columns(inst: Instruction) -> tuple[str, str, str, str]:
+    blocks = f" x {inst.blocks}" if inst.blocks > 1 else ""
+    own = inst.formats
+    formats = f"{own['A']} {own['B']} -> {own['D']}" if {"A", "B", "D"} <= set(own) else next(iter(own.values()))
+    return inst.arch, inst.name, f"{inst.m}x{inst.n}x{inst.k}{blocks}", formats
+
+
+def json_object(matches: Sequence[Instruction]) -> dict[str, Any]:
+    """Every match with its shape, formats and cost."""
+    from . import json
+
+    return {"instructions": [json.instruction_object(instruction) for instruction in matches]}

@@ -1,0 +1,31 @@
+"""An operand's layout as a pattern (--pattern), as text and as JSON."""
+
+from __future__ import annotations
+
+from .spelling import heading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..model import Operand
+
+__all__ = ["json_object", "text"]
+
+
+def text(operand: Operand) -> str:
+    """The layout in einops-like notation, with the digit sizes and plain einops below it."""
+    sizes = ", ".join(f"{name}={size}" for name, size in operand.sizes.items())
+    return (
+        f"{heading(operand.instruction, operand)}{operand.name}: {operand.pattern}\n"
+        f"    sizes: {sizes}\n    einops: {operand.einops}\n"
+    )
+
+
+def json_object(operand: Operand) -> dict[str, Any]:
+    """The same as plain data."""
+    from . import json
+
+    return {
+        **json.operand_object(operand), "pattern": operand.pattern, "sizes": operand.sizes, "einops": operand.einops
+    }  # fmt: skip

@@ -1,0 +1,93 @@
+"""The places of every element of an operand (-R), as tables and as JSON."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from . import amd_tool_quirks, tables
+from .spelling import heading, signed, vendor_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..answers.layouts import RegisterLayout
+    from ..model import Operand
+
+    # The signs to print before what an operand's items hold, by the item's lowest bit.
+    Signs = Callable[[Operand, int], str]
+
+__all__ = ["block_cells", "json_object", "notes", "text"]
+
+# What the two printed coordinates of each operand run over, as AMD's tool heads its tables.
+_EXTENTS = {"i": "M", "j": "N", "k": "K"}
+
+
+def text(layout: RegisterLayout, style: str = "grid", transpose: bool = False) -> str:
+    """For every element its registers and lanes, a table for each block."""
+    operand = layout.operand
+    parts = [heading(operand.instruction, operand)]
+    for number, group in enumerate(layout.blocks):
+        rows = block_cells(layout, number)
+        names = [_EXTENTS[axis] for axis in operand.axes[1:]]
+        if transpose:
+            rows, names = tuple(zip(*rows)), names[::-1]
+        header = [f"{operand.name}[{names[0]}][{names[1]}]", *map(str, range(len(rows[0])))]
+        if operand.instruction.architecture.family.blocks or operand.shape[0] > 1:
+            parts.append(f"Block{'s' * (len(group.blocks) > 1)} {', '.join(map(str, group.blocks))}\n")
+        parts.append(tables.write(header, [(str(n), *row) for n, row in enumerate(rows)], style))
+    return "".join(parts)
+
+
+@lru_cache(maxsize=256)
+def block_cells(layout: RegisterLayout, group: int, sign: Signs = amd_tool_quirks.sign) -> tuple[tuple[str, ...], ...]:
+    """The locations of every element of a group of blocks as text, by row and column, a line for each copy."""
+    texts = _place_texts(layout, sign)
+    by_copy = [[[texts[place] for place in row] for row in copy] for copy in layout.blocks[group].copies]
+    if len(by_copy) == 1:
+        return tuple(map(tuple, by_copy[0]))
+    return tuple(tuple(map("\n".join, zip(*rows))) for rows in zip(*by_copy))
+
+
+@lru_cache(maxsize=256)
+def _place_texts(layout: RegisterLayout, sign: Signs) -> list[str]:
+    """The text of every place, by its number; a line for each register that it straddles."""
+    operand = layout.operand
+    halves, templates = vendor_text(operand).halves, []
+    for location in layout.slots:
+        signs = sign(operand, location.lsb)
+        # A NUL stands for the lane: twice, if the slot straddles two registers.
+        templates.append("\n".join([signed("\0".join(half), signs) for half in halves(operand, location)]))
+    lanes = [str(lane) for lane in range(operand.lanes)]
+    return [template.replace("\0", lane) for lane in lanes for template in templates]
+
+
+def notes(layout: RegisterLayout) -> tuple[str, ...]:
+    """What a reader of the text should know besides."""
+    return amd_tool_quirks.sign_notes(layout.operand) if layout.operand.name == "A" else ()
+
+
+def json_object(layout: RegisterLayout) -> dict[str, Any]:
+    """The locations as nested lists [block][row][column][copy]."""
+    from . import json
+
+    operand = layout.operand
+    slots = [
+        {**location._asdict(), **json.sign_object(sign)} for location, sign in zip(layout.slots, layout.signs)
+    ]  # fmt: skip
+    blocks: dict[int, list[Any]] = {}
+    for group in layout.blocks:
+        rows = [
+            [[_location(place, slots) for place in sorted(set(places))] for places in zip(*row)]
+            for row in zip(*group.copies)
+        ]
+        blocks |= dict.fromkeys(group.blocks, rows)
+    return {
+        **json.operand_object(operand), "axes": list(operand.axes), "locations": [blocks[n] for n in sorted(blocks)]
+    }  # fmt: skip
+
+
+def _location(place: int, slots: list[dict[str, Any]]) -> dict[str, Any]:
+    lane, item = divmod(place, len(slots))
+    return {**slots[item], "lane": lane}
