@@ -23,9 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    Row: TypeAlias = (
-        tuple[str, str, str, int | tuple[int, ...], str] | tuple[str, str, str, int | tuple[int, ...], str, str]
-    )
+    Lengths: TypeAlias = tuple[int, ...]
+    Row: TypeAlias = tuple[str, str, str, int | Lengths, str] | tuple[str, str, str, int | Lengths, str, str]
 
 __all__ = ["RULES", "TABLES", "HazardTable"]
 
@@ -127,29 +126,33 @@ _LLVM_GFX940 = (
     ("DGEMM16", "VALU MEM", "write", 11, _VALU),
 )
 
-_LLVM_GFX942 = (
-    *_LLVM_GFX940,
-    ("XDL", "MFMA", "C overlap", (3, 5, 9, 17), _90A),
-    ("XDL", "MFMA", "A/B", (5, 7, 11, 19), _90A),
-    ("XDL", "VALU MEM EXP", "read", (5, 7, 11, 19), _VALU),
-    ("XDL", "VALU MEM", "write", (5, 7, 11, 19), _VALU),
-    ("DGEMM16", "SGEMM DGEMM", "C overlap", 9, _90A),
-    ("DGEMM16", "MFMA", "A/B", 11, _90A),
-    ("DGEMM16", "VALU", "read", 11, _VALU),
-)
 
+def _llvm_gfx940(xdl: Lengths, xdl_xdl_c: Lengths, xdl_other_c: Lengths, dgemm: int, dgemm_c: int) -> tuple[Row, ...]:
+    """The rows of gfx942 and gfx950, whose XDL and 16x16x4 f64 instructions take different times.
+
+    Args:
+        xdl: after XDL, to read its result as A or B, by VALU or memory, or to write it.
+        xdl_xdl_c, xdl_other_c: to read it in part as C: by XDL, and by SGEMM or DGEMM.
+        dgemm, dgemm_c: likewise after a 16x16x4 f64.
+    """
+    return (
+        *_LLVM_GFX940,
+        ("XDL", "XDL", "C overlap", xdl_xdl_c, _90A),
+        ("XDL", "SGEMM DGEMM", "C overlap", xdl_other_c, _90A),
+        ("XDL", "MFMA", "A/B", xdl, _90A),
+        ("XDL", "VALU MEM EXP", "read", xdl, _VALU),
+        ("XDL", "VALU MEM", "write", xdl, _VALU),
+        ("DGEMM16", "SGEMM DGEMM", "C overlap", dgemm_c, _90A),
+        ("DGEMM16", "MFMA", "A/B", dgemm, _90A),
+        ("DGEMM16", "VALU", "read", dgemm, _VALU),
+    )
+
+
+_LLVM_GFX942 = _llvm_gfx940((5, 7, 11, 19), (3, 5, 9, 17), (3, 5, 9, 17), 11, 9)
 _LLVM_GFX950 = (
-    *_LLVM_GFX940,
+    *_llvm_gfx940((5, 8, 12, 20), (4, 6, 10, 18), (3, 6, 10, 18), 19, 17),
     ("VALU", "PERMLANE_SWAP", "read", 2, _PERMLANE),
     ("VALU", "PERMLANE_SWAP", "EXEC", 4, _PERMLANE),
-    ("XDL", "XDL", "C overlap", (4, 6, 10, 18), _90A),
-    ("XDL", "SGEMM DGEMM", "C overlap", (3, 6, 10, 18), _90A),
-    ("XDL", "MFMA", "A/B", (5, 8, 12, 20), _90A),
-    ("XDL", "VALU MEM EXP", "read", (5, 8, 12, 20), _VALU),
-    ("XDL", "VALU MEM", "write", (5, 8, 12, 20), _VALU),
-    ("DGEMM16", "SGEMM DGEMM", "C overlap", 17, _90A),
-    ("DGEMM16", "MFMA", "A/B", 19, _90A),
-    ("DGEMM16", "VALU", "read", 19, _VALU),
 )
 
 # --- CDNA4 ISA guide, section 7.6, Table 38: the words are the table's first and second column, shortened ---
@@ -183,35 +186,28 @@ _GUIDE_COMMON = (
     ("VALU", "MFMA", "EXEC", 4, "V_CMPX* write EXEC MASK | V_MFMA*"),
 )
 
-_GUIDE_CDNA4 = (
-    *_GUIDE_COMMON,
-    ("XDL", "XDL", "C not forwarded", (4, 6, 10, 18), f"{_XDL} | XDL reads SrcC overlapped"),
-    ("XDL", "SGEMM DGEMM", "C", (3, 6, 10, 18), f"{_XDL} | S/DGEMM read SrcC"),
-    ("XDL", "MFMA", "A/B", (5, 8, 12, 20), f"{_XDL} | MFMA reads SrcA, SrcB or index"),
-    ("XDL", "MEM EXP", "read", (5, 8, 12, 20), f"{_XDL} | VM, LDS, FLAT, Export read VGPR"),
-    ("XDL", "VALU", "read", (5, 8, 12, 20), f"{_XDL} | VALU read VGPR (RAW)"),
-    ("XDL", "VALU", "write", (5, 8, 12, 20), f"{_XDL} | VALU write VGPR (WAW)"),
-    ("DGEMM16", "SGEMM DGEMM", "C overlap", 17, f"{_D16} | S/DGEMM read SrcC overlapped"),
-    ("DGEMM16", "MFMA", "A/B", 19, f"{_D16} | MFMA reads SrcA, SrcB or index"),
-    ("DGEMM16", "VALU", "read", 19, f"{_D16} | VALU read VGPR (RAW)"),
-    ("DGEMM16", "VALU", "write", 19, f"{_D16} | VALU write VGPR (WAW)"),
-)
 
+def _guide(xdl: Lengths, xdl_xdl_c: Lengths, xdl_other_c: Lengths, dgemm: int, dgemm_c: int) -> tuple[Row, ...]:
+    """The rows in which the guides of CDNA3 and CDNA4 differ; arguments as for `_llvm_gfx940`."""
+    return (
+        *_GUIDE_COMMON,
+        ("XDL", "XDL", "C not forwarded", xdl_xdl_c, f"{_XDL} | XDL reads SrcC overlapped"),
+        ("XDL", "SGEMM DGEMM", "C", xdl_other_c, f"{_XDL} | S/DGEMM read SrcC"),
+        ("XDL", "MFMA", "A/B", xdl, f"{_XDL} | MFMA reads SrcA, SrcB or index"),
+        ("XDL", "MEM EXP", "read", xdl, f"{_XDL} | VM, LDS, FLAT, Export read VGPR"),
+        ("XDL", "VALU", "read", xdl, f"{_XDL} | VALU read VGPR (RAW)"),
+        ("XDL", "VALU", "write", xdl, f"{_XDL} | VALU write VGPR (WAW)"),
+        ("DGEMM16", "SGEMM DGEMM", "C overlap", dgemm_c, f"{_D16} | S/DGEMM read SrcC overlapped"),
+        ("DGEMM16", "MFMA", "A/B", dgemm, f"{_D16} | MFMA reads SrcA, SrcB or index"),
+        ("DGEMM16", "VALU", "read", dgemm, f"{_D16} | VALU read VGPR (RAW)"),
+        ("DGEMM16", "VALU", "write", dgemm, f"{_D16} | VALU write VGPR (WAW)"),
+    )
+
+
+_GUIDE_CDNA4 = _guide((5, 8, 12, 20), (4, 6, 10, 18), (3, 6, 10, 18), 19, 17)
 # CDNA3's guide has the table without CDNA4's extra state. It is not among the project's sources, so it is
 # unconfirmed: shown, but not counted.
-_GUIDE_CDNA3 = (
-    *_GUIDE_COMMON,
-    ("XDL", "XDL", "C not forwarded", (3, 5, 9, 17), f"{_XDL} | XDL reads SrcC overlapped"),
-    ("XDL", "SGEMM DGEMM", "C", (3, 5, 9, 17), f"{_XDL} | S/DGEMM read SrcC"),
-    ("XDL", "MFMA", "A/B", (5, 7, 11, 19), f"{_XDL} | MFMA reads SrcA, SrcB or index"),
-    ("XDL", "MEM EXP", "read", (5, 7, 11, 19), f"{_XDL} | VM, LDS, FLAT, Export read VGPR"),
-    ("XDL", "VALU", "read", (5, 7, 11, 19), f"{_XDL} | VALU read VGPR (RAW)"),
-    ("XDL", "VALU", "write", (5, 7, 11, 19), f"{_XDL} | VALU write VGPR (WAW)"),
-    ("DGEMM16", "SGEMM DGEMM", "C overlap", 9, f"{_D16} | S/DGEMM read SrcC overlapped"),
-    ("DGEMM16", "MFMA", "A/B", 11, f"{_D16} | MFMA reads SrcA, SrcB or index"),
-    ("DGEMM16", "VALU", "read", 11, f"{_D16} | VALU read VGPR (RAW)"),
-    ("DGEMM16", "VALU", "write", 11, f"{_D16} | VALU write VGPR (WAW)"),
-)
+_GUIDE_CDNA3 = _guide((5, 7, 11, 19), (3, 5, 9, 17), (3, 5, 9, 17), 11, 9)
 
 # --- WMMA: V_NOPs or independent VALU instructions ---
 
