@@ -44,6 +44,13 @@ def test_assemble_prints_the_bytes_in_memory_order_and_draws_every_field():
     assert (fields["CBSZ"], fields["ACC_CD"], fields["OP"], data["instructions"][0]["text"]) == (1, 1, 0x4C, TEXT)
 
 
+def test_assemble_reads_a_file_with_symbols(tmp_path):
+    (tmp_path / "kernel.s").write_text(f".set c, 1\nloop: // x\n{TEXT[:-1]}c\n.long c + 1\n")
+    shown = answer(["assemble", "-a", "gfx942", str(tmp_path / "kernel.s")]).out
+    assert shown == "00 81 cc d3 10 25 02 04\n02 00 00 00\n"
+    assert "the directive .macro is not taken" in answer(["assemble", "-a", "gfx942", ".macro x"]).err
+
+
 def test_the_drawn_bits_are_those_of_the_code_for_every_format():
     for arch, text in (
         ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:31], v[40:47], s1, v2 matrix_b_fmt:4"),

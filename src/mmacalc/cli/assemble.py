@@ -3,14 +3,14 @@
     mmacalc assemble -a gfx942 "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1" --fields
 
 Prints one line of bytes per instruction, in memory order. With --fields, the encoding is drawn with every field, its
-bits (numbered as in AMD's ISA guides) and its meaning. The text may have several lines, labels, comments and .long;
-"-" reads it from standard input.
+bits (numbered as in AMD's ISA guides) and its meaning. The text may have several lines, labels, comments, .set and
+.long. It is the argument itself, or in a file (- for standard input).
 """
 
 from __future__ import annotations
 
 from . import Reply, show
-from .files import read_text
+from .files import exists, read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     parser.add_common("architecture", "wave", "json")
-    parser.add_argument("text", help="the instruction, or several on lines of their own; - reads standard input")
+    parser.add_argument(
+        "text", help="the instruction, or several on lines of their own; or the path of a file, - for standard input"
+    )
     parser.add_argument("--fields", action="store_true", help="draw the encoding with every field")
 
 
@@ -31,6 +33,7 @@ def run(options: Namespace) -> Reply:
     from ..answers.assembly import assembly
     from ..render import assembly as render
 
-    text = read_text("-") if options.text == "-" else options.text
+    from_file = options.text == "-" or exists(options.text)
+    text = read_text(options.text) if from_file else options.text
     answer = assembly(text, options.architecture, options.wavefront, fields=options.fields)
     return show(options.json, "assemble", answer, render)
