@@ -5,14 +5,11 @@ import os
 import sys
 
 if sys.version_info < (3, 10):  # noqa: UP036 (this file is the one that an older Python can still read)
-    sys.exit("mmacalc needs Python 3.10 or newer; this is Python " + sys.version.split()[0])
+    sys.stderr.write("mmacalc needs Python 3.10 or later; this is %d.%d\n" % sys.version_info[:2])  # noqa: UP031
+    sys.exit(2)
 
 # The real path: this script may be reached through a symbolic link, say from ~/bin.
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "src"))
-
-if sys.version_info < (3, 10):  # noqa: UP036 (older ones stop at the package's syntax)
-    sys.stderr.write("mmacalc needs Python 3.10 or later; this is %d.%d\n" % sys.version_info[:2])  # noqa: UP031
-    sys.exit(2)
 
 if __name__ == "__main__":
     import mmacalc.__main__  # noqa: F401 (it answers)
