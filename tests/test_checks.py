@@ -28,6 +28,8 @@ RIGHT = {  # for each function, arguments that it answers
                        "clock_ghz": 1.5},
     mmacalc.launch: {"kernel": lambda wave: None, "grid": 1, "block": 64, "arch": "gfx942", "wave_size": 64,
                      "progress": False},
+    mmacalc.compare: {"first": MFMA, "second": MFMA},
+    mmacalc.intrinsic: {"instruction": MFMA, "wave": 64},
     mmacalc.memory: {"operand": MFMA.operand("A"), "order": "row", "ld": 64, "pad": 0, "swizzle": None, "kpack": None,
                      "fill": 16},
     LAYOUT.locate: {"coordinates": {"i": 3}, "fields": {}},
@@ -68,7 +70,13 @@ def test_an_argument_of_any_type_is_answered_or_an_error(function, name):
             function(**{**RIGHT[function], name: junk})
 
 
-OTHERS = (MFMA.multiply, MFMA.multiply_bits, MFMA.execute, mmacalc.memory)  # whose a, b, c, operand are no texts
+OTHERS = (
+    MFMA.multiply,
+    MFMA.multiply_bits,
+    MFMA.execute,
+    mmacalc.compare,
+    mmacalc.memory,
+)  # whose a, first ... are no texts
 TEXTS = [(function, name) for function, name in CASES if name in ONLY_WORDS and function not in OTHERS]
 
 

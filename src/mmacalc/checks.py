@@ -71,6 +71,8 @@ def _bytes(value: Any) -> Any:
 
 
 def _mapping(value: Any) -> Any:
+    if type(value) is dict and not value:
+        return value
     mapping = hasattr(value, "keys") and hasattr(value, "__getitem__")
     return value if mapping and all(isinstance(name, str) for name in value) else _REFUSED
 
@@ -153,10 +155,13 @@ def shown(value: Any) -> str:
 
 def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
     """A function that refuses arguments of a wrong type, and names that it has no parameter for, with an `Error`."""
-    kinds: dict[str, _Kind] = {}
+    kinds: dict[str, _Kind] = {}  # of the parameters that are checked
+    positional: list[tuple[int, str, _Kind]] = []  # those of them that have a position
+    seen: list[bool] = []
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     named_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    accepted = frozenset((*names, *named_only))
     behind = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4)
     rest = code.co_varnames[behind] if code.co_flags & 8 else ""
     qualified = function.__qualname__
@@ -168,18 +173,23 @@ def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def called(*args: P.args, **given: P.kwargs) -> R:
-        if not kinds:
-            kinds.update({name: _Kind(text) for name, text in function.__annotations__.items()})
-        for at, (name, value) in enumerate(zip(names, args)):
-            kind = kinds.get(name)
-            if kind and kind.words and (type(value) not in kind.types or _huge(value)):
+        if not seen:  # on the first call, for most functions are never called
+            seen.append(True)
+            read = {name: _Kind(text) for name, text in function.__annotations__.items()}
+            kinds.update({name: kind for name, kind in read.items() if kind.words})
+            positional.extend((at, name, kinds[name]) for at, name in enumerate(names) if name in kinds)
+        for at, name, kind in positional:
+            if at >= len(args):
+                break
+            value = args[at]
+            if type(value) not in kind.types or (type(value) is int and not -LARGEST < value < LARGEST):
                 args = (*args[:at], kind.taken(spoken, name, value), *args[at + 1 :])  # type: ignore[assignment]
         for name, value in given.items():
-            if name not in names and name not in named_only and not rest:
+            if name not in accepted and not rest:
                 raise refuse_name(name)
-            kind = kinds.get(name) or kinds.get(rest)
-            if kind and kind.words and (type(value) not in kind.types or _huge(value)):
-                given[name] = kind.taken(spoken, name, value)
+            other = kinds.get(name if name in accepted else rest)
+            if other and (type(value) not in other.types or _huge(value)):
+                given[name] = other.taken(spoken, name, value)
         try:
             return function(*args, **given)
         except ModuleNotFoundError as missing:

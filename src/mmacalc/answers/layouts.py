@@ -1,12 +1,13 @@
 """A whole operand: the places of every element (-R), and the elements in every register of every lane (-M).
 
-A place is a sum of one-dimensional tables (see `mmacalc.layout`), so both directions add integers for each element
-instead of asking `Operand.locate` or `Operand.contents`: whole tables are what users print most of. Places and
-elements are numbers here, `lane * items + item` and `(block * rows + row) * columns + col`.
+A place is a sum of one-dimensional tables (see `mmacalc.layout`), and that sum is the answer: the slots of all lanes
+are numbered through, lane by lane, and the slot of an element is a start plus what its row and its column add. So a
+reader adds two numbers for each element instead of asking `Operand.locate`: whole tables are what users print most of.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from functools import lru_cache
 
 from ..records import Record
@@ -14,42 +15,46 @@ from .output_terms import sign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..model import Location, Operand
+    from collections.abc import Sequence
 
-    Rows = tuple[tuple[int, ...], ...]
+    from ..model import Location, Operand
 
 __all__ = ["BlockPlaces", "MatrixLayout", "RegisterColumn", "RegisterLayout", "matrix_layout", "register_layout"]
 
 
 class BlockPlaces(Record):
-    """The places of the elements of one block, or of several that CBSZ makes read the same registers.
+    """Where one block begins, or several that CBSZ makes read the same registers.
 
     Attributes:
-        blocks: their numbers. copies: for each copy of the elements (one, unless they are replicated), the places by
-            row and column.
+        blocks: their numbers. starts: for each copy of the elements (one, unless they are replicated), its first slot.
     """
 
     blocks: tuple[int, ...]
-    copies: tuple[Rows, ...]
+    starts: tuple[int, ...]
 
 
 class RegisterLayout(Record):
-    """The places of every element of an operand.
+    """The places of every element of an operand: in slot `start + rows[row] + columns[col]` of `places`.
 
     Attributes:
-        operand: which, under its modifiers. blocks: the places, block by block.
-        slots: the Location of each item in lane 0. signs: what the instruction does to the sign of each item.
+        operand: which, under its modifiers. blocks: their starts. rows, columns: what each row and column adds.
+        places: by slot, the lane and the item as one number, lane * items + item.
+        locations: by item, its Location in lane 0. signs: by item, what the instruction does to its sign.
     """
 
     operand: Operand
     blocks: tuple[BlockPlaces, ...]
-    slots: tuple[Location, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    places: Sequence[int]
+    locations: tuple[Location, ...]
     signs: tuple[str, ...]
 
 
-class RegisterColumn(Record):
+class RegisterColumn(namedtuple("RegisterColumn", "register item lsb width sign")):
     """The bits that one item has in one register: lsb and width, 0 and 64 in both registers of a pair."""
 
+    __slots__ = ()
     register: int
     item: int
     lsb: int
@@ -62,7 +67,8 @@ class MatrixLayout(Record):
 
     Attributes:
         operand: which, under its modifiers. columns: the items of each register, lowest bits first.
-        held: by item and lane, the numbers of the elements there: by block, then by row (of B by column), then by k.
+        held: by item and lane, the numbers of the elements there, (block * rows + row) * columns + col: by block, then
+            by row (of B by column), then by k.
     """
 
     operand: Operand
@@ -81,36 +87,29 @@ def register_layout(operand: Operand) -> RegisterLayout:
 
     >>> import mmacalc
     >>> layout = register_layout(mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A"))
-    >>> place = layout.blocks[0].copies[0][3][9]
+    >>> place = layout.places[layout.blocks[0].starts[0] + layout.rows[3] + layout.columns[9]]
     >>> divmod(place, layout.operand.items)
     (35, 1)
     """
+    placement, items = operand.placement, operand.items
+    merge = placement.merge
+    per_lane = items * merge
     groups: dict[tuple[int, int], list[int]] = {}
     for block, step in enumerate(operand.steps("block")):
         groups.setdefault(step, []).append(block)
-    slots = tuple([operand.slot(0, item) for item in range(operand.items)])
-    return RegisterLayout(
-        operand,
-        tuple([BlockPlaces(tuple(blocks), _copies(operand, step)) for step, blocks in groups.items()]),
-        slots,
-        tuple([sign(operand, slot.lsb) for slot in slots]),
-    )
-
-
-def _copies(operand: Operand, block: tuple[int, int]) -> tuple[Rows, ...]:
-    merge, items, read = operand.placement.merge, operand.items, operand.placement.lanes
-    per_lane = items * merge  # a place in unmerged slots, which are what adds up
-    rows, columns = ([lane * per_lane + slot for lane, slot in operand.steps(axis)] for axis in operand.axes[1:])
-    copies = []
-    for lane, slot in operand.copies():
-        start = (block[0] + lane) * per_lane + block[1] + slot
-        places = [[start + row + column for column in columns] for row in rows]
-        if merge > 1:
-            places = [[place // merge for place in row] for row in places]
-        if read:
-            places = [[read(place // items) * items + place % items for place in row] for row in places]
-        copies.append(tuple(map(tuple, places)))
-    return tuple(copies)
+    copies = operand.copies()
+    blocks = [
+        BlockPlaces(tuple(numbers), tuple([(lane + x) * per_lane + slot + y for x, y in copies]))
+        for (lane, slot), numbers in groups.items()
+    ]
+    rows, columns = [tuple([lane * per_lane + slot for lane, slot in operand.steps(axis)]) for axis in operand.axes[1:]]
+    places: Sequence[int] = range(operand.lanes * items)
+    if merge > 1 or placement.lanes:
+        read = placement.lanes or int
+        places = [read(slot // per_lane) * items + slot % per_lane // merge for slot in range(operand.lanes * per_lane)]
+    locations = tuple([operand.slot(0, item) for item in range(items)])
+    signs = tuple([sign(operand, location.lsb) for location in locations])
+    return RegisterLayout(operand, tuple(blocks), rows, columns, places, locations, signs)
 
 
 @lru_cache(maxsize=256)
@@ -131,16 +130,33 @@ def matrix_layout(operand: Operand) -> MatrixLayout:
 
 
 def _held(operand: Operand) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    by_column = operand.axes[1] == "k"
-    _, row_count, column_count = operand.shape
-    cells: list[tuple[int, ...]] = [()] * (operand.lanes * operand.items)
-    for group in register_layout(operand).blocks:
+    layout, items, (_, row_count, column_count) = register_layout(operand), operand.items, operand.shape
+    outer, inner, outer_step, step = layout.rows, layout.columns, column_count, 1
+    if operand.axes[1] == "k":
+        outer, inner, outer_step, step = inner, outer, step, outer_step
+    cells: list[tuple[int, ...]] = [()] * (operand.lanes * items)
+    lists: dict[int, list[int]] = {}
+    singles = _singles(operand.shape[0] * row_count * column_count)
+    several = operand.placement.merge > 1 or operand.placement.lanes or operand.layout.shared  # elements in one place
+    for group in layout.blocks:
         for block in group.blocks:
-            first = block * row_count * column_count
-            numbers = [range(first + row * column_count, first + (row + 1) * column_count) for row in range(row_count)]
-            for copy in group.copies:
-                pairs = zip(zip(*numbers), zip(*copy)) if by_column else zip(numbers, copy)
-                for line, places in pairs:
-                    for number, place in zip(line, places):
-                        cells[place] += (number,)
-    return tuple([tuple(cells[item :: operand.items]) for item in range(operand.items)])
+            for line, base in enumerate(outer):
+                first = block * row_count * column_count + line * outer_step
+                numbers = slice(first, first + step * len(inner), step)
+                for start in group.starts:
+                    at = start + base
+                    if several:
+                        for (number,), more in zip(singles[numbers], inner):
+                            lists.setdefault(layout.places[at + more], []).append(number)
+                    else:
+                        for cell, more in zip(singles[numbers], inner):
+                            cells[at + more] = cell
+    for place, found in lists.items():
+        cells[place] = tuple(found)
+    return tuple([tuple(cells[item::items]) for item in range(items)])
+
+
+@lru_cache(maxsize=64)
+def _singles(count: int) -> list[tuple[int, ...]]:
+    """The numbers below `count`, each as a tuple of its own: shared, since most places have one element."""
+    return [(number,) for number in range(count)]

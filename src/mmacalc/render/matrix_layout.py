@@ -59,10 +59,10 @@ def _cell_texts(layout: MatrixLayout) -> list[list[str]]:
     if operand.name in ("SA", "SB"):
         return [[_scale_text(layout, cell) for cell in cells] for cells in layout.held]
     names = _names(layout)
-    return [
-        [names[cell[0]] if len(cell) == 1 else "\n".join([names[number] for number in cell]) for cell in cells]
-        for cells in layout.held
-    ]
+    try:
+        return [[names[number] for (number,) in cells] for cells in layout.held]
+    except ValueError:  # not one element in every cell
+        return [["\n".join([names[number] for number in cell]) for cell in cells] for cells in layout.held]
 
 
 def _names(layout: MatrixLayout) -> list[str]:

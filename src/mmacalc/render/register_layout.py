@@ -43,24 +43,27 @@ def text(layout: RegisterLayout, style: str = "grid", transpose: bool = False) -
 @lru_cache(maxsize=256)
 def block_cells(layout: RegisterLayout, group: int, sign: Signs = amd_tool_quirks.sign) -> tuple[tuple[str, ...], ...]:
     """The locations of every element of a group of blocks as text, by row and column, a line for each copy."""
-    texts = _place_texts(layout, sign)
-    by_copy = [[[texts[place] for place in row] for row in copy] for copy in layout.blocks[group].copies]
+    texts, columns, by_copy = _slot_texts(layout, sign), layout.columns, []
+    for start in layout.blocks[group].starts:
+        bases = [start + row for row in layout.rows]
+        by_copy.append([tuple([texts[base + column] for column in columns]) for base in bases])
     if len(by_copy) == 1:
-        return tuple(map(tuple, by_copy[0]))
+        return tuple(by_copy[0])
     return tuple(tuple(map("\n".join, zip(*rows))) for rows in zip(*by_copy))
 
 
 @lru_cache(maxsize=256)
-def _place_texts(layout: RegisterLayout, sign: Signs) -> list[str]:
-    """The text of every place, by its number; a line for each register that it straddles."""
+def _slot_texts(layout: RegisterLayout, sign: Signs) -> list[str]:
+    """The text of every slot's place; a line for each register that it straddles."""
     operand = layout.operand
     halves, templates = vendor_text(operand).halves, []
-    for location in layout.slots:
+    for location in layout.locations:
         signs = sign(operand, location.lsb)
         # A NUL stands for the lane: twice, if the slot straddles two registers.
         templates.append("\n".join([signed("\0".join(half), signs) for half in halves(operand, location)]))
     lanes = [str(lane) for lane in range(operand.lanes)]
-    return [template.replace("\0", lane) for lane in lanes for template in templates]
+    texts = [template.replace("\0", lane) for lane in lanes for template in templates]
+    return [texts[place] for place in layout.places]
 
 
 def notes(layout: RegisterLayout) -> tuple[str, ...]:
@@ -73,21 +76,22 @@ def json_object(layout: RegisterLayout) -> dict[str, Any]:
     from . import json
 
     operand = layout.operand
-    slots = [
-        {**location._asdict(), **json.sign_object(sign)} for location, sign in zip(layout.slots, layout.signs)
-    ]  # fmt: skip
+    items = [{**place._asdict(), **json.sign_object(sign)} for place, sign in zip(layout.locations, layout.signs)]
     blocks: dict[int, list[Any]] = {}
     for group in layout.blocks:
-        rows = [
-            [[_location(place, slots) for place in sorted(set(places))] for places in zip(*row)]
-            for row in zip(*group.copies)
-        ]
+        rows = []
+        for row in layout.rows:
+            slots = ([start + row + column for start in group.starts] for column in layout.columns)
+            places = (sorted({layout.places[slot] for slot in copies}) for copies in slots)
+            rows.append(
+                [[{**items[place % len(items)], "lane": place // len(items)} for place in copies] for copies in places]
+            )
         blocks |= dict.fromkeys(group.blocks, rows)
     return {
         **json.operand_object(operand), "axes": list(operand.axes), "locations": [blocks[n] for n in sorted(blocks)]
     }  # fmt: skip
 
 
-def _location(place: int, slots: list[dict[str, Any]]) -> dict[str, Any]:
-    lane, item = divmod(place, len(slots))
-    return {**slots[item], "lane": lane}
+def _location(place: int, items: list[dict[str, Any]]) -> dict[str, Any]:
+    lane, item = divmod(place, len(items))
+    return {**items[item], "lane": lane}
