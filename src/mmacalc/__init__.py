@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .catalog import architectures as architectures
     from .catalog import instruction as instruction
     from .catalog import instructions as instructions
+    from .chains import Chain as Chain
+    from .chains import chain as chain
+    from .chains import feeds as feeds
     from .cost import estimate as estimate
     from .errors import Error as Error
     from .hazards.lint import Finding as Finding
@@ -44,23 +47,24 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Architecture", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport", "Location", "Operand",
-    "Product", "WaitStates", "architecture", "architectures", "assemble", "compare", "disassemble", "estimate",
-    "find", "instruction", "instructions", "intrinsic", "launch", "lint", "memory", "wait_states",
+    "Architecture", "Chain", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport", "Location",
+    "Operand", "Product", "WaitStates", "architecture", "architectures", "assemble", "chain", "compare",
+    "disassemble", "estimate", "feeds", "find", "instruction", "instructions", "intrinsic", "launch", "lint",
+    "memory", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
 _HOMES = {
-    "Architecture": "model", "Element": "model", "Error": "errors", "Finding": "hazards.lint",
+    "Architecture": "model", "Chain": "chains", "Element": "model", "Error": "errors", "Finding": "hazards.lint",
     "Instruction": "model", "Layout": "layout", "LintReport": "hazards.lint", "Location": "model",
     "Operand": "model", "Product": "model", "WaitStates": "hazards.recognizer", "architecture": "catalog",
-    "architectures": "catalog", "assemble": "asm.assembler", "compare": "answers.compare",
-    "disassemble": "asm.disassembler", "estimate": "cost", "find": "search", "instruction": "catalog",
-    "instructions": "catalog", "intrinsic": "answers.intrinsic", "launch": "kernels", "lint": "hazards.lint",
-    "memory": "memory_access.answer", "wait_states": "hazards.recognizer",
+    "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
+    "disassemble": "asm.disassembler", "estimate": "cost", "feeds": "chains", "find": "search",
+    "instruction": "catalog", "instructions": "catalog", "intrinsic": "answers.intrinsic", "launch": "kernels",
+    "lint": "hazards.lint", "memory": "memory_access.answer", "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (
-    "answers", "arithmetic", "asm", "catalog", "cli", "cost", "diagnosis", "drawing", "emulator", "errors",
+    "answers", "arithmetic", "asm", "catalog", "chains", "cli", "cost", "diagnosis", "drawing", "emulator", "errors",
     "families", "formats", "hazards", "intrinsics", "kernels", "layout", "loads", "memory_access", "model", "render",
     "rocwmma", "search",
 )  # fmt: skip

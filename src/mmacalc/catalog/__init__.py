@@ -7,6 +7,8 @@ Every other Python file of this folder is data: literals only, assigned to these
     COMMON            fields that all records of ARCHITECTURES share; may be left out
     ALIASES           other spellings of mnemonics, with the name of the line; may be left out
     TRANSPOSE_LOADS   lines of `mmacalc.loads.TransposeLoad` without the architecture; may be left out
+    VECTOR_INSTRUCTIONS   those of `mmacalc.chains.vector_instructions` that not every target has, each with the lanes
+                      within which it moves data (1: it moves none); may be left out
 
 A line of an AMD file is
 
@@ -45,7 +47,7 @@ __all__ = [
 ]  # fmt: skip
 
 MORE = ("on", "formats", "narrow_cycles", "wait_cycles", "prefix_opcode", "scale_format", "unconfirmed", "provenance")
-FILE_NAMES = ("ARCHITECTURES", "INSTRUCTIONS", "COMMON", "ALIASES", "TRANSPOSE_LOADS", "OUTSIDE")
+FILE_NAMES = ("ARCHITECTURES", "INSTRUCTIONS", "COMMON", "ALIASES", "TRANSPOSE_LOADS", "VECTOR_INSTRUCTIONS", "OUTSIDE")
 # What drivers and shops print before a chip's name, in their order.
 BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon", "rtx", "rx", "ai", "pro")
 
@@ -65,11 +67,15 @@ class Entry:
         aliases = dict.fromkeys([*record.get("aliases", ()), *(name for one in products for name in _names_of(one))])
         self.architecture = Architecture(**{**record, "aliases": tuple(aliases), "products": products})
         self.transpose_loads: tuple[tuple[Any, ...], ...] = getattr(file, "TRANSPOSE_LOADS", ())
+        self.vector_instructions: dict[str, int] = self._vector_instructions(file)
         self._aliases: dict[str, str] = getattr(file, "ALIASES", {})
         self._instructions: dict[str, Instruction] = {}
         self._lines: dict[str, Line] = {}
         self._place = [other["name"] for other in getattr(file, "ARCHITECTURES", (record,))].index(record["name"])
         self._read_lines(file.INSTRUCTIONS)
+
+    def _vector_instructions(self, file: Any) -> dict[str, int]:
+        return dict(getattr(file, "VECTOR_INSTRUCTIONS", {}))
 
     def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
         opcodes: dict[tuple[int, int | None], str] = {}

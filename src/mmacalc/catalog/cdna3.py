@@ -126,3 +126,8 @@ ALIASES = {
     "v_mfma_i32_32x32x4i8": "v_mfma_i32_32x32x4_2b_i8",
     "v_mfma_i32_4x4x4i8": "v_mfma_i32_4x4x4_16b_i8",
 }
+
+# See `mmacalc.chains.vector_instructions`. Source: LLVM 22.1.8.
+VECTOR_INSTRUCTIONS = {
+    "ds_bpermute_b32": 64, "ds_write_b32": 1, "v_cvt_pk_fp8_f32": 1, "v_cvt_pk_bf8_f32": 1,
+}

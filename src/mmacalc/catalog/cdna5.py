@@ -109,3 +109,12 @@ INSTRUCTIONS = (
     ("v_wmma_scale_f32_32x16x128_f4", 0x88, (8, 32), None, "neg_c", {"scale_format": "scale", "prefix_opcode": 0x35}),
     ("v_wmma_scale16_f32_32x16x128_f4", 0x88, (8, 32), None, "neg_c", {"scale_format": "scale", "prefix_opcode": 0x3a}),
 )
+
+# See `mmacalc.chains.vector_instructions`. Source: LLVM 22.1.8.
+VECTOR_INSTRUCTIONS = {
+    "v_mov_b32_dpp row_xmask": 16, "v_permlane16_b32": 16, "v_permlanex16_b32": 32, "v_permlane64_b32": 64,
+    "v_permlane16_swap_b32": 32, "ds_bpermute_b32": 32, "ds_store_b32": 1,
+    "v_cvt_pk_f16_f32": 1, "v_cvt_pk_bf16_f32": 1, "v_cvt_pk_fp8_f32": 1, "v_cvt_pk_bf8_f32": 1, "v_cvt_pk_fp8_f16": 1,
+    "v_cvt_pk_bf8_f16": 1, "v_cvt_scalef32_pk8_fp4_f32": 1, "v_cvt_scalef32_pk16_fp6_f32": 1,
+    "v_cvt_scalef32_pk16_bf6_f32": 1,
+}

@@ -219,3 +219,27 @@ INSTRUCTIONS = (
     ("wmma.store.d.sync.aligned.{row,col}.m16n16k8.shared.f32", "7.0", "80+"),
     ("wmma.store.d.sync.aligned.{row,col}.m8n8k4.shared.f64", "7.0", "80+"),
 )
+
+# Instructions beside the matrix unit: (name, the lanes within which it moves data, targets); see
+# `mmacalc.chains.vector_instructions`. Source: ptxas 13.0.88.
+VECTOR_INSTRUCTIONS = (
+    ("movmatrix.sync.aligned.m8n8.trans.b16", 32, "75+"),
+    ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", 32, "75+"),
+    ("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", 32, "75+"),
+    ("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16", 32, "90+"),
+    ("cvt.rn.f16x2.f32", 1, "80+"),
+    ("cvt.rn.bf16x2.f32", 1, "80+"),
+    ("cvt.f32.bf16", 1, "80+"),
+    ("cvt.rna.tf32.f32", 1, "80+"),
+    ("cvt.rn.satfinite.e4m3x2.f32", 1, "89+"),
+    ("cvt.rn.satfinite.e5m2x2.f32", 1, "89+"),
+    ("cvt.rn.satfinite.e4m3x2.f16x2", 1, "89+"),
+    ("cvt.rn.satfinite.e5m2x2.f16x2", 1, "89+"),
+    ("cvt.rn.satfinite.e2m3x2.f32", 1, FP8),
+    ("cvt.rn.satfinite.e3m2x2.f32", 1, FP8),
+    ("cvt.rn.satfinite.e2m1x2.f32", 1, FP8),
+    ("cvt.pack.sat.s8.s32.b32", 1, "75+"),
+    ("cvt.pack.sat.u8.s32.b32", 1, "75+"),
+    ("cvt.pack.sat.s4.s32.b32", 1, "75+"),
+    ("cvt.pack.sat.u4.s32.b32", 1, "75+"),
+)

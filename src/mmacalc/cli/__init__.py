@@ -46,6 +46,7 @@ SUBCOMMANDS = {
     "architectures": "list the architectures, with the names and products that -a takes",
     "assemble": "encode matrix instructions; --fields draws the encoding with every field",
     "batch": "answer one command line per input line, a line of JSON each",
+    "chain": "say whether the result of one instruction can feed the next, and how",
     "compare": "set two instructions side by side, of any architectures",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "disassemble": "decode machine code: hexadecimal, raw bytes, or an ELF code object",

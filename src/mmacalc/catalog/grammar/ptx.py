@@ -210,6 +210,10 @@ class Entry(PlainEntry):
     def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
         """Nothing is read ahead: see `_find`."""
 
+    def _vector_instructions(self, file: Any) -> dict[str, int]:
+        lines = getattr(file, "VECTOR_INSTRUCTIONS", ())
+        return {line[0]: line[1] for line in lines if self.architecture.name in targets(line, file)}
+
     @property
     def names(self) -> tuple[str, ...]:
         """The mnemonics of this target, in catalog order."""

@@ -1,0 +1,59 @@
+"""Say whether the result of one instruction can be an operand of the next, and how.
+
+    mmacalc chain -a gfx942 v_mfma_f32_32x32x8_f16 v_mfma_f32_32x32x8_f16          D of the first into the second
+    mmacalc chain -a gfx950 v_mfma_f32_32x32x16_f16 v_mfma_f32_32x32x16_f16 --use B --keep-k
+    mmacalc chain -a sm_80 --list mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+
+The result D can become A or B of the next instruction, as it is or transposed (At, Bt): f is the index that
+survives, k the one that is added up. Without --use all four are answered, the cheapest first. Where k may be
+relabelled, elements often stay in their lanes; --keep-k asks without that.
+"""
+
+from __future__ import annotations
+
+from ..catalog import entry
+from ..chains import Feeds, chain, feeds
+from ..errors import Error
+from ..render import chain as render
+from ..render import chain_list
+from . import show
+from .options import FIELDS, FORMAT_FIELDS, spellings
+from .parser import number_or_name, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from . import Reply
+    from .parser import Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """The two instructions, the use, and the modifiers of either."""
+    add = parser.add_argument
+    parser.add_common("architecture", "wave", "json")
+    add("x", metavar="X", help="the instruction whose result D is used")
+    add("y", metavar="Y", nargs="?", help="the instruction that uses it")
+    add("--use", metavar="OPERAND", help="A, At, B or Bt: what D becomes (At and Bt: its transpose)")
+    add("--keep-k", action="store_true", help="do not relabel the contracted index")
+    add("--list", action="store_true", help="list every instruction that D of X can feed without moves between lanes")
+    for kind, fields in ((whole_number, FIELDS), (number_or_name, FORMAT_FIELDS)):
+        for name, (_, text) in fields.items():
+            add(*spellings(name, None), type=kind, metavar="#", default=0, help=text)
+
+
+def run(options: Namespace) -> Reply:
+    """One chain, the four, or the list."""
+    known = entry(options.architecture)
+    x = known.instruction(options.x)
+    modifiers = {name: value for name in (*FIELDS, *FORMAT_FIELDS) if (value := getattr(options, name))}
+    if options.list:
+        if options.y is not None:
+            raise Error(f"--list takes one instruction, the one whose result is used; got {options.x} and {options.y}")
+        found = Feeds(x, feeds(x, options.use, options.wavefront, **modifiers))
+        return show(options.json, "chain list", found, chain_list)
+    if options.y is None:
+        raise Error("chain takes two instructions, the one that computes D and the one that uses it; or --list and one")
+    y, how = known.instruction(options.y), (options.keep_k, options.wavefront)
+    one = (chain(x, y, options.use, *how, **modifiers),) if options.use else chain(x, y, None, *how, **modifiers)
+    return show(options.json, "chain", one, render)
