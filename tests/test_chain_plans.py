@@ -178,13 +178,10 @@ def test_what_does_not_fit_is_refused_with_what_would(arguments, message):
 
 
 def test_two_architectures_are_refused_and_so_are_names():
-    x, y = (
-        mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16"),
-        mmacalc.instruction("gfx950", "v_mfma_f32_32x32x8_f16"),
-    )
+    x, y = (mmacalc.instruction(arch, "v_mfma_f32_32x32x8_f16") for arch in ("gfx942", "gfx950"))
     with pytest.raises(Error, match="is an instruction of CDNA3, v_mfma_f32_32x32x8_f16 of CDNA4; a chain runs on one"):
         mmacalc.chain(x, y)
-    with pytest.raises(Error, match="y = 'v_mfma_f32_32x32x8_f16' should be an instruction"):
+    with pytest.raises(Error, match=r"y = 'v_mfma_f32_32x32x8_f16' should be an object of mmacalc\.Instruction"):
         mmacalc.chain(x, "v_mfma_f32_32x32x8_f16")
 
 

@@ -273,6 +273,7 @@ class Layout:
         return Layout(f"{' '.join(groups)} -> {', '.join(targets)}", tuple(self.places), self.sizes)
 
     @arguments_checked
+    @arguments_checked
     def compose(self, then: Layout) -> Layout:
         """First this layout, then another one whose axes are the places of this one.
 
@@ -290,8 +291,6 @@ class Layout:
         """
         from .layout_algebra import composed
 
-        if not isinstance(then, Layout):
-            raise Error(f"a layout is followed by another Layout; got {then!r}")
         return Layout(*composed(self, then))
 
     @arguments_checked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ..checks import arguments_checked
 from ..errors import Error
 
 TYPE_CHECKING = False
@@ -149,6 +150,7 @@ class Chain(
             order[lands] = k
         return tuple(order)
 
+    @arguments_checked
     def apply(self, d: ArrayLike, way: str | None = None) -> NDArray[np.uint32]:
         """Carry the chain out: the registers of D of every X become the operand registers of every Y.
 

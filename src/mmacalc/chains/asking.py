@@ -71,9 +71,6 @@ def chain(
     >>> mmacalc.chain(x, x, "B", keep_k=True).ways[0].instructions
     (('v_permlane32_swap_b32', 4),)
     """
-    for name, inst in (("x", x), ("y", y)):
-        if not isinstance(inst, Instruction):
-            raise Error(f"{name} = {inst!r} should be an instruction: mmacalc.instruction(architecture, name)")
     if use is not None:
         return _chain(x, y, use_named(use), keep_k, wave, modifiers)
     possible = [each for each in USES.values() if not refusal(x, y, each, modifiers)]
