@@ -13,6 +13,7 @@ SQUARE = np.ones((16, 16))
 CODES = np.ones((16, 16), np.uint16)
 REGISTERS = np.ones((2, 64), np.uint32)
 LAYOUT = MFMA.operand("A").layout
+CHAIN = mmacalc.chain(MFMA, MFMA, "A")
 RIGHT = {  # for each function, arguments that it answers
     mmacalc.instruction: {"arch": "gfx942", "name": "v_mfma_f32_16x16x16_f16"},
     mmacalc.instructions: {"arch": "gfx942"},
@@ -32,6 +33,9 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.intrinsic: {"instruction": MFMA, "wave": 64},
     mmacalc.memory: {"operand": MFMA.operand("A"), "order": "row", "ld": 64, "pad": 0, "swizzle": None, "kpack": None,
                      "fill": 16},
+    mmacalc.chain: {"x": MFMA, "y": MFMA, "use": "B", "keep_k": False, "wave": 64},
+    mmacalc.feeds: {"x": MFMA, "use": "B", "wave": 64},
+    CHAIN.apply: {"d": np.zeros((1, 4, 64), np.uint32), "way": None},
     LAYOUT.locate: {"coordinates": {"i": 3}, "fields": {}},
     LAYOUT.contents: {"place": (3, 0), "fields": {}},
     LAYOUT.compose: {"then": LAYOUT.inverse()},
@@ -76,6 +80,7 @@ OTHERS = (
     MFMA.execute,
     mmacalc.compare,
     mmacalc.memory,
+    CHAIN.apply,
 )  # whose a, first ... are no texts
 TEXTS = [(function, name) for function, name in CASES if name in ONLY_WORDS and function not in OTHERS]
 
