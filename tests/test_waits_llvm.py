@@ -401,12 +401,25 @@ def random_listing(target, chance):
     return lines
 
 
+# Hazards that there are only with a third instruction between.
+_STORE, _MOVE, _OTHER = "global_store_dword v[252:253], v0, off", "v_mov_b32 v0, v250", "v_mov_b32 v9, v8"
+BETWEEN = {
+    "gfx908": [
+        [_MOVE, acc, *more, _STORE]
+        for acc in ("v_accvgpr_read_b32 v7, a3", "v_accvgpr_write_b32 a3, v9")
+        for more in ((), (_OTHER,))
+    ] + [[_MOVE, _OTHER, "v_accvgpr_read_b32 v7, a3", _STORE], [_MOVE, _STORE]],
+    "gfx90a": [[_MOVE, "v_mfma_f64_4x4x4f64 v[64:65], v[66:67], v[68:69], v[64:65]", *more, _STORE]
+               for more in ((), (_OTHER,))],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("target", ["gfx908", "gfx90a", "gfx942", "gfx1100", "gfx1250"])
 def test_lint_asks_for_the_nops_that_llc_inserts_into_a_listing(target):
     from mmacalc.hazards.lint import lint
 
     chance = random.Random(target)
-    listings = [random_listing(target, chance) for _ in range(100)]
+    listings = [random_listing(target, chance) for _ in range(100)] + BETWEEN.get(target, [])
     wrong = []
     for lines, inserted in zip(listings, llc(target, listings)):
         findings = lint("\n".join(lines), target).findings

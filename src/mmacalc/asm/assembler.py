@@ -7,7 +7,6 @@ from collections import namedtuple
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from .forms import InstructionForm, form_of, spellings
-from .generations import chosen_formats
 from .reader import Reader
 from .registers import RegisterRange
 from .targets import target
@@ -112,7 +111,7 @@ def statement(line: TokenStream, where: Target) -> Assembled:
             values[field] = values.get(field, 0) | bank << bit
             if isinstance(operand, RegisterRange):
                 banks.setdefault(field, set()).add(operand.file)
-    _check_together(form, dict(zip((slot.name for slot in form.slots), operands)), banks, where)
+    _check_together(form, dict(zip((slot.name for slot in form.slots), operands)), banks)
     word = form.encoding.encode(values)
     return Assembled(form, word.to_bytes(form.encoding.size, "little"))
 
@@ -228,18 +227,13 @@ def _check_count(form: InstructionForm, name: str, operand: AnyOperand, values: 
         raise Error(f"{name} of {form.name} takes {needed} registers under {chosen}: {example}; got {operand}")
 
 
-def _check_together(
-    form: InstructionForm, operands: Mapping[str, AnyOperand], banks: Mapping[str, set[str]], where: Target
-) -> None:
+def _check_together(form: InstructionForm, operands: Mapping[str, AnyOperand], banks: Mapping[str, set[str]]) -> None:
     """LLVM's conditions on several operands: C and D in one file, no partial overlap; few scalar registers."""
     d, c = operands.get("D"), operands.get("C")
     if len(banks.get("ACC_CD", ())) > 1:
         raise Error(f"C and D of {form.name} are both VGPRs or both AccVGPRs; got D {d} and C {c}")
-    # LLVM checks results of more than four registers, but not those of f8f6f4.
-    inst = form.instruction
-    checked = inst is not None and where.generation.overlap_checked and not chosen_formats(inst)
     overlaps = isinstance(c, RegisterRange) and isinstance(d, RegisterRange) and 0 < abs(c.first - d.first) < d.count
-    if checked and overlaps and isinstance(d, RegisterRange) and d.count > 4:
+    if form.overlap_checked and overlaps:
         raise Error(f"C of {form.name} is D itself or shares no register with it; got D {d} and C {c}")
     if form.scalar_limit is not None:
         words = {word for slot in form.slots for word in slot.specials}

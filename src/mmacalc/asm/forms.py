@@ -36,6 +36,7 @@ class InstructionForm(Record):
         encoding, fixed: the format, and the fields that every instruction of this form has alike.
         slots, modifiers: operands and modifiers in the order in which they are written.
         scalar_limit: how many different scalar registers it may read, None if that does not matter.
+        overlap_checked: whether LLVM refuses a C that overlaps D in part.
     """
 
     name: str
@@ -45,6 +46,7 @@ class InstructionForm(Record):
     modifiers: tuple[Modifier, ...]
     scalar_limit: int | None = None
     instruction: Instruction | None = None
+    overlap_checked: bool = False
 
     def __repr__(self) -> str:
         return f"InstructionForm({self.name!r}, {self.encoding.name})"
@@ -93,8 +95,15 @@ def _form(name: str, target: Target) -> InstructionForm | None:
     fixed = {"OP": inst.opcode or 0, **generation.fixed(inst)}
     if inst.prefix_opcode is not None:
         fixed["SCALE_OP"] = inst.prefix_opcode
-    modifiers = tuple(generation.modifiers(inst, target.wave))
-    return InstructionForm(name, generation.encoding(inst), fixed, tuple(_slots(inst, target)), modifiers, None, inst)
+    return InstructionForm(
+        name,
+        generation.encoding(inst),
+        fixed,
+        tuple(_slots(inst, target)),
+        tuple(generation.modifiers(inst, target.wave)),
+        instruction=inst,
+        overlap_checked=generation.overlap_checked(inst),
+    )
 
 
 @cache

@@ -56,7 +56,6 @@ class Generation(Record):
         c_constants: whether C may be an inline constant.
         vgprs: how many registers a tuple may reach into (it begins at one of the first 256).
         input_files: the register files of A and B.
-        overlap_checked: whether LLVM refuses a C that overlaps D in part.
         formats: the formats of other instructions, for their lengths.
     """
 
@@ -68,7 +67,6 @@ class Generation(Record):
     c_constants: bool = True
     vgprs: int = 256
     input_files: tuple[str, ...] = ("v",)
-    overlap_checked: bool = False
 
     def encoding(self, inst: Instruction) -> Encoding:
         """The instruction's format."""
@@ -81,6 +79,10 @@ class Generation(Record):
     def fixed(self, inst: Instruction) -> dict[str, int]:
         """Fields other than the opcodes that are the same in every instruction of this form."""
         return {}
+
+    def overlap_checked(self, inst: Instruction) -> bool:
+        """Whether LLVM refuses a C that overlaps D in part."""
+        return False
 
     def constant_kind(self, inst: Instruction, wave: int) -> str:
         """The format in which an inline constant of C is read."""
@@ -101,7 +103,6 @@ class _Cdna(Generation):
 
     table: Encoding = encodings.VOP3P_MAI
     input_files: tuple[str, ...] = ("v", "a")
-    overlap_checked: bool = True
 
     def encoding(self, inst: Instruction) -> Encoding:
         return encodings.VOP3PX_CDNA4 if inst.scaled else self.table
@@ -122,6 +123,10 @@ class _Cdna(Generation):
 
     def fixed(self, inst: Instruction) -> dict[str, int]:
         return {"ABID": 1} if inst.scaled else {}
+
+    def overlap_checked(self, inst: Instruction) -> bool:
+        """Of results of more than four registers, but not of those of f8f6f4."""
+        return inst.operand("D").registers > 4 and not chosen_formats(inst)
 
     def constant_kind(self, inst: Instruction, wave: int) -> str:
         """32-bit constants, or 64-bit ones."""

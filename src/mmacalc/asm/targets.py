@@ -7,6 +7,7 @@ the target, so a named target is kept.
 from __future__ import annotations
 
 from collections import namedtuple
+from functools import cache
 
 from ..catalog import entry, normalised, product
 from ..errors import Error
@@ -36,6 +37,7 @@ class Target(namedtuple("Target", "name entry wave generation")):
         return 1 if self.entry.architecture.register_alignment == 4 else 2
 
 
+@cache
 def target(arch: str, wave: int | None = None) -> Target:
     """The target that a name means; the architecture's first if the name is not a target's own.
 

@@ -174,6 +174,10 @@ class TokenStream:
         Raises:
             Error: there is none, or it has no value.
         """
+        kind, text = self.peek()
+        if kind == "int" and self.peek(1)[1] not in _BINARY:
+            self._at += 1
+            return _number(text, where)
         self._depth = 0
         return self._binary(where, 1)
 

@@ -60,7 +60,8 @@ _LLVM_GFX908 = (
     ("ACC_WRITE", "ACC_READ", "read", 3, _908),
     ("ACC_WRITE", "ACC_WRITE", "write", 3, _908),
     ("ACC_READ", "MEM", "read", 2, _LDST),
-    ("VALU-ACC_READ-ACC_WRITE", "MEM", "read", 1, _LDST, "ACC_READ ACC_WRITE"),
+    # One state after the AccVGPR move, which has given one itself.
+    ("VALU-ACC_READ-ACC_WRITE", "MEM", "read", 2, _LDST, "ACC_READ ACC_WRITE"),
     ("VALU-ACC_WRITE", "MFMA ACC_WRITE", "read", 2, _908),
     ("VALU", "MFMA ACC_WRITE", "EXEC", 4, _908),
 )
