@@ -220,6 +220,12 @@ def test_a_finding_has_its_line_the_rule_and_what_mends_it_and_mends_what_follow
     assert lint(mended, "gfx942") == ()
 
 
+def test_the_last_of_20_states_counts_though_llvm_overlooks_it():
+    first, second = FIRST["XDL", 16], "global_store_dword v[200:201], v1, off"
+    for states, missing in ((18, [(20, 2)]), (19, [(21, 1)]), (20, [])):
+        assert lines_of("\n".join([first, *["s_mov_b32 s8, 0"] * states, second]), "gfx950") == missing
+
+
 def test_sources_and_exec_are_watched_too():
     assert lines_of(f"v_mov_b32 v17, 0\n{MFMA}") == [(2, 2)]
     assert lines_of(f"v_cmpx_eq_u32_e32 v30, v31\ns_nop 1\n{MFMA}") == [(3, 2)]
