@@ -9,10 +9,10 @@ INSTRUCTIONS holds families, one line each, which `mmacalc.catalog.grammar.ptx` 
 
 Targets: "80+" is sm_80 and every later target; otherwise a list. Shape, formats and whatever else the name says
 are read from the name. The name is PTX's, qualifiers in documented order; `mmacalc.catalog.grammar.ptx.key` tells which
-other orders mean the same. A family that PTX gained after 9.1 is refused.
+other orders mean the same. A family that PTX gained after 9.5 is refused.
 
-Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15), CUTLASS 7107b055, ptxas 13.0.88 for what each
-target takes (12.9.86 for sm_70 and sm_72; 13.1.80 for what PTX 9.1 added).
+Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15) and 9.4, CUTLASS 7107b055, ptxas 13.5.37 for what each target takes
+(12.9.86 for sm_70 and sm_72). ptxas 13.0 lacks sm_107 and what has a PTX version above 9.0.
 `unconfirmed` names the operand whose layout no second source confirms, and what about it.
 """
 
@@ -69,6 +69,9 @@ ARCHITECTURES = (
     {"name": "sm_103a", "title": "sm_103a (Blackwell Ultra)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("blackwell ultra",),
      "products": (("B300", 148, None, {"aliases": ("gb300",)}),)},
     {"name": "sm_103f", "title": "sm_103f (Blackwell Ultra family)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ()},
+    {"name": "sm_107", "title": "sm_107 (Rubin)", "ptx": "9.4", "assumed": ("lds_phases",), "aliases": ()},
+    {"name": "sm_107a", "title": "sm_107a (Rubin)", "ptx": "9.4", "assumed": ("lds_phases",), "aliases": ("rubin",)},
+    {"name": "sm_107f", "title": "sm_107f (Rubin family)", "ptx": "9.4", "assumed": ("lds_phases",), "aliases": ()},
     {"name": "sm_110", "title": "sm_110 (Blackwell, Thor)", "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101",)},
     {"name": "sm_110a", "title": "sm_110a (Blackwell, Thor)", "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101a",),
      "products": (("Jetson AGX Thor", 20, None, {"aliases": ("thor", "jetson thor", "agx thor")}),)},
@@ -98,12 +101,12 @@ COMMON = {
     ),
 }
 
-FP8 = "100a 100f 103a 103f 110a 110f 120a 120f 121a 121f"
+FP8 = "100a 100f 103a 103f 107a 107f 110a 110f 120a 120f 121a 121f"
 FP4 = "120a 120f 121a 121f"
 K_ONE_LANE = {"unconfirmed": {"K": "which lane of a quad the selector names: two sources, no measurement"}}
 K_TWO_ROWS = {"unconfirmed": {"K": "which lane of the pair holds row r + 8: two sources, no measurement"}}
 B_TF32 = {"unconfirmed": {"B": "the registers 2 and 3, by analogy with the 16-bit types"}}
-PTXAS_ONLY = {"provenance": "one source"}  # not in the PTX ISA; ptxas 13.0 takes it, as the same without .kind
+PTXAS_ONLY = {"provenance": "one source"}  # not in the PTX ISA, or not as this type: ptxas takes it
 WGMMA_SP = {"unconfirmed": {"K": "as in mma.sp, for each of the four warps"}}
 
 INSTRUCTIONS = (
@@ -174,6 +177,7 @@ INSTRUCTIONS = (
     ("ldmatrix.sync.aligned.m16n16.{x1,x2}.trans.shared.b8", "8.6", FP8),
     ("ldmatrix.sync.aligned.m8n16.{x1,x2,x4}.shared.b8x16.{b6x16_p32,b4x16_p64}", "8.6", FP8),
     ("ldmatrix.sync.aligned.m16n16.{x1,x2}.trans.shared.b8x16.{b6x16_p32,b4x16_p64}", "8.6", FP8),
+    ("ldmatrix.sync.aligned.m8n16.{x1,x2,x4}.shared.s8.s4", "9.4", f"90a {FP8}", PTXAS_ONLY),
     ("stmatrix.sync.aligned.m8n8.{x1,x2,x4}{,.trans}.shared.b16", "7.8", "90+"),
     ("stmatrix.sync.aligned.m16n8.{x1,x2,x4}.trans.shared.b8", "8.6", FP8),
     ("movmatrix.sync.aligned.m8n8.trans.b16", "7.8", "75+"),
@@ -196,6 +200,7 @@ INSTRUCTIONS = (
     ("wmma.mma.sync.aligned.{row,col}.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.f32.bf16.bf16.f32", "7.0", "80+"),
     ("wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k8.f32.tf32.tf32.f32", "7.0", "80+"),
     ("wmma.mma.sync.aligned.{row,col}.{row,col}.m8n8k4{,.rn,.rz,.rm,.rp}.f64.f64.f64.f64", "7.0", "80+"),
+    ("wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k{8,16}{,.rn,.rz,.rm,.rp}.f64.f64.f64.f64", "7.0", "80+", PTXAS_ONLY),
     ("wmma.mma.sync.aligned.row.col.m8n8k32.s32.{t=s4,u4}.{t}.s32{,.satfinite}", "6.3", "75+"),
     ("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "6.3", "75+"),
     ("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "7.1", "80+"),
@@ -211,11 +216,13 @@ INSTRUCTIONS = (
     ("wmma.load.c.sync.aligned.{row,col}.{m8n32k16,m32n8k16}.shared.{f16,f32}", "6.1", "70+"),
     ("wmma.load.c.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.shared.s32", "6.3", "72+"),
     ("wmma.load.c.sync.aligned.{row,col}.{m8n8k32,m8n8k128}.shared.s32", "6.3", "75+"),
+    ("wmma.load.c.sync.aligned.{row,col}.{m8n8k32,m8n8k128}.shared.f32", "6.3", "75+", PTXAS_ONLY),
     ("wmma.load.c.sync.aligned.{row,col}.m16n16k8.shared.f32", "7.0", "80+"),
     ("wmma.store.d.sync.aligned.{row,col}.m16n16k16.shared.{f16,f32}", "6.0", "70+"),
     ("wmma.store.d.sync.aligned.{row,col}.{m8n32k16,m32n8k16}.shared.{f16,f32}", "6.1", "70+"),
     ("wmma.store.d.sync.aligned.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.shared.s32", "6.3", "72+"),
     ("wmma.store.d.sync.aligned.{row,col}.{m8n8k32,m8n8k128}.shared.s32", "6.3", "75+"),
+    ("wmma.store.d.sync.aligned.{row,col}.{m8n8k32,m8n8k128}.shared.f32", "6.3", "75+", PTXAS_ONLY),
     ("wmma.store.d.sync.aligned.{row,col}.m16n16k8.shared.f32", "7.0", "80+"),
     ("wmma.store.d.sync.aligned.{row,col}.m8n8k4.shared.f64", "7.0", "80+"),
 )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "expand", "key"]
 
-REFERENCE = (9, 1)  # the PTX version of ptxas 13.1, the newest whose verdicts were recorded
+REFERENCE = (9, 5)  # the PTX version of ptxas 13.5, the newest whose verdicts were recorded
 TYPES = (
     "f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "s32", "b1",
     "b16", "b8", "b8x16", "b6x16_p32", "b4x16_p64", "ue8m0", "ue4m3",
@@ -180,7 +180,8 @@ def _move(parts: list[str], shape: tuple[int, ...], types: list[str]) -> dict[st
     """ldmatrix, stmatrix and movmatrix: each of their matrices is a block; P holds the row addresses."""
     count = next((int(part[1:]) for part in parts if part in ("x1", "x2", "x4")), 1)
     operands = {"ldmatrix": ("D", "P"), "stmatrix": ("A", "P"), "movmatrix": ("A", "D")}[parts[0]]
-    formats = {operand: "address" if operand == "P" else types[-1] for operand in operands}
+    held = types[-1] if types[0] == "b8x16" else types[0]  # b8x16 is a container; .s8.s4 extends 4 bits to 8
+    formats = {operand: "address" if operand == "P" else held for operand in operands}
     return {
         "m": shape[0], "n": shape[1], "k": 1, "blocks": count, "formats": formats, "moves": parts[0],
         "features": ("move", "trans") if "trans" in parts else ("move",), "given_operands": operands,
@@ -271,7 +272,7 @@ class Entry(PlainEntry):
         here, having = self.architecture, targets(family, self._module)
         if _version(family[1]) > REFERENCE:
             latest = ".".join(map(str, REFERENCE))
-            raise Error(f"{full} needs PTX {family[1]}, for {', '.join(having)}; ptxas 13.1 has PTX {latest}")
+            raise Error(f"{full} needs PTX {family[1]}, for {', '.join(having)}; ptxas 13.5 has PTX {latest}")
         if here.name not in having:
             raise Error(f"{here.name} does not have {full}: it needs {targets_text(having)} (PTX {family[1]})")
 

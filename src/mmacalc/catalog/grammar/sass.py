@@ -11,8 +11,8 @@ Targets are numbers of the sm: "75-89", "90+" (the letter after the number makes
 and have in braces: {shape} 16816, {half} the same with half the k, {mnk} 16x8x16, {D} {A} {B} {C} the formats,
 {A8} {B8} the 8-bit types of the same sign, {SP} .SP when sparse, {SAT}, {RND}, {OP}, {N} the number of matrices.
 
-Sources: ptxas 13.0.88 for every instruction and target, read with nvdisasm 13.1.80; sm_70 is what Turing's
-compiler does for the same instruction, since no current disassembler reads it (one source).
+Sources: ptxas 13.0.88 for every instruction and target, read with nvdisasm 13.1.80, and ptxas 13.5.37 (the
+same); sm_70 is what Turing's compiler does for the same instruction, since no current disassembler reads it (one source).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROWS = (
     ("wmma mma A:f16", {"75": "=4xHMMA.1688.F32", "80+": "=2xHMMA.16816.F32"}),
     ("wmma mma A:bf16", {"80+": "=2xHMMA.16816.F32.BF16"}),
     ("wmma mma A:tf32", {"80+": "=4xHMMA.1684.F32.TF32"}),
-    ("wmma mma A:f64", {"80-89": "DMMA.884{RND}", "90+": "DMMA.8x8x4{RND}"}),
+    ("wmma mma m8n8k4 A:f64", {"80-89": "DMMA.884{RND}", "90+": "DMMA.8x8x4{RND}"}),
     ("wmma mma int8", {"75": "=4xIMMA.8816.{A}.{B}{SAT}", "80+": "=2xIMMA.16816.{A}.{B}{SAT}"}),
     ("wmma mma int4", {"75-89": "IMMA.8832.{A}.{B}{SAT}", "90": "~2xIMMA.8816.{A8}.{B8}", "100+": "~2xIMMA.16816.{A8}.{B8}"}),
     ("wmma mma and", {**BITS, "90": "BMMA.{shape}.AND.POPC", "100+": f"~8{UNPACK}4xIMMA.16832.U8.U8"}),
@@ -55,6 +55,7 @@ ROWS = (
     ("mma m16n8k128 xor", {**BITS, "90": "~2xBMMA.{shape}.AND.POPC", "100+": f"~12{UNPACK}4xIMMA.16832.U8.U8"}),
     ("mma m16n8k256 xor", {**BITS, "90": "~2xBMMA.{shape}.AND.POPC", "100+": f"~24{UNPACK}8xIMMA.16832.U8.U8"}),
     ("mma scale_vec::4x ue4m3", {"120+": "OMMA.SF{SP}.{shape}.{D}.{A}.{B}.UE4M3.4X"}),
+    ("mma scale_vec::4x ue8m0", {"120+": "OMMA.SF{SP}.{shape}.{D}.{A}.{B}.E8.4X"}),
     ("mma kind::mxf4nvf4", {"120+": "OMMA.SF{SP}.{shape}.{D}.{A}.{B}.E8"}),
     ("mma kind::mxf4", {"120+": "OMMA.SF{SP}.{shape}.{D}.{A}.{B}.E8"}),
     ("mma kind::mxf8f6f4", {"120+": "QMMA.SF{SP}.{shape}.{D}.{A}.{B}.E8"}),
