@@ -11,6 +11,7 @@ import mmacalc
 from llvm_mc import assembled
 from mmacalc.catalog import entry
 from mmacalc.chains.matching import KINDS, item_sources, match
+from mmacalc.chains.shuffles import MIRRORS
 from mmacalc.chains.tiles import USES, tiles
 from mmacalc.chains.vector_instructions import AMD, of_target
 from recorded import table
@@ -129,6 +130,19 @@ def test_all_classes_of_all_pairs_are_as_many_as_recorded(case):
         every += Counter({"identical": 205, "k-relabel": -205})
     assert {kind: different[kind] for kind in KINDS} == {kind: int(row[kind]) for kind in KINDS}
     assert {kind: every[kind] for kind in KINDS} == {kind: int(row[f"all_{kind}"]) for kind in KINDS}
+
+
+@pytest.mark.whole
+def test_as_many_relabellings_into_sparse_operands_mix_their_groups_as_recorded():
+    """179 of 381; 24 of gfx1250's were identical before SWMMAC lay as on silicon, and keep their groups."""
+    mixing = Counter()
+    for arch, wave in COUNTS:
+        for x, y, modifiers, _ in different_pairs(arch, wave):
+            for use in ("B", "Bt") if y.sparse and "B" in y.register_operands else ():
+                found = mmacalc.chain(x, y, use, wave=wave, **modifiers)
+                if found.kind == "k-relabel":
+                    mixing["sparse groups" in [condition.name for condition in found.conditions]] += 1
+    assert mixing == {True: 179, False: 381 + 24 - 179}
 
 
 def test_on_amd_b_and_at_are_free_exactly_if_as_many_columns_lie_in_lanes():
@@ -264,6 +278,15 @@ def test_rdna3_gathers_its_copies():
 
 
 # --- targets ---
+
+
+def test_two_dpp_controls_reach_every_lane_of_a_row_by_exclusive_or():
+    controls = {0, 1, 2, 3, *MIRRORS}  # quad_perm; row_half_mirror, row_ror:8, row_mirror
+    row = range(16)
+    assert [[lane ^ mask for lane in row] for mask in MIRRORS] == [
+        [*reversed(range(8)), *reversed(range(8, 16))], [(lane + 8) % 16 for lane in row], [*reversed(row)],
+    ]  # fmt: skip
+    assert {one ^ other for one in controls for other in controls} == set(row)
 
 
 def test_the_lane_instructions_of_every_amd_target_are_those_that_llvm_assembles():

@@ -45,6 +45,18 @@ def test_scale_blocks_stay_together_only_for_8_bits_of_32x32x64():
     assert [key for key, mixes in mixed.items() if not mixes] == [(x.name, "fp8")]
 
 
+def test_scale_blocks_of_gfx1250_stay_together_for_8_bits_and_32_k():
+    x = mmacalc.instruction("gfx1250", "v_wmma_f32_16x16x32_f16")
+    kept = set()
+    for size in ("", "16"):
+        y = mmacalc.instruction("gfx1250", f"v_wmma_scale{size}_f32_16x16x128_f8f6f4")
+        for chosen in ("fp8", "fp6", "fp4"):
+            found = mmacalc.chain(x, y, "B", matrix_a_fmt=chosen, matrix_b_fmt=chosen)
+            if "scale blocks" not in [condition.name for condition in found.conditions]:
+                kept.add((y.block_size, chosen))
+    assert kept == {(32, "fp8")}
+
+
 @pytest.mark.parametrize(
     ("arch", "name", "changes"),
     [
@@ -130,6 +142,16 @@ def test_every_way_gives_the_same_registers_with_the_fetches_it_promises(arch, x
         run(found, d, way, fetched)
         if way.name in ("ds_bpermute_b32", "ds_swizzle_b32", "shfl.sync.idx.b32", "shfl.sync.bfly.b32"):
             assert sum(fetched) == dict(way.instructions)[way.name], way
+
+
+def test_sizes_that_are_no_powers_of_two_chain_too():
+    x = mmacalc.instruction("sm_90a", "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16")
+    free, moved = mmacalc.chain(x, x)
+    assert (free.use, free.kind, free.x_count, free.y_count) == ("A", "identical", 2, 3)
+    assert (moved.use, [way.name for way in moved.ways]) == ("At", ["shared memory"])
+    for found in (free, moved):
+        got, expected = products(found, np.random.default_rng(1), 32, {})
+        assert np.array_equal(got, expected)
 
 
 def test_apply_names_what_is_wrong_with_its_registers():

@@ -36,7 +36,11 @@ def add_arguments(parser: Parser) -> None:
     add("y", metavar="Y", nargs="?", help="the instruction that uses it")
     add("--use", metavar="OPERAND", help="A, At, B or Bt: what D becomes (At and Bt: its transpose)")
     add("--keep-k", action="store_true", help="do not relabel the contracted index")
-    add("--list", action="store_true", help="list every instruction that D of X can feed without moves between lanes")
+    add(
+        "--list",
+        action="store_true",
+        help="list all that D of X feeds without moves between lanes (f8f6f4: as 8 bits, or as --cbsz ... say)",
+    )
     for kind, fields in ((whole_number, FIELDS), (number_or_name, FORMAT_FIELDS)):
         for name, (_, text) in fields.items():
             add(*spellings(name, None), type=kind, metavar="#", default=0, help=text)
