@@ -31,6 +31,7 @@ RIGHT = {  # for each function, arguments that it answers
                      "progress": False},
     mmacalc.compare: {"first": MFMA, "second": MFMA},
     mmacalc.intrinsic: {"instruction": MFMA, "wave": 64},
+    mmacalc.numerics: {"instruction": MFMA, "wave": 64, "cbsz": 0},
     mmacalc.memory: {"operand": MFMA.operand("A"), "order": "row", "ld": 64, "pad": 0, "swizzle": None, "kpack": None,
                      "fill": 16},
     mmacalc.chain: {"x": MFMA, "y": MFMA, "use": "B", "keep_k": False, "wave": 64},

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .answers.compare import compare as compare
     from .answers.intrinsic import intrinsic as intrinsic
+    from .answers.numerics import numerics as numerics
     from .asm.assembler import assemble as assemble
     from .asm.disassembler import disassemble as disassemble
     from .catalog import architecture as architecture
@@ -50,7 +51,7 @@ __all__ = [
     "Architecture", "Chain", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport", "Location",
     "Operand", "Product", "WaitStates", "architecture", "architectures", "assemble", "chain", "compare",
     "disassemble", "estimate", "feeds", "find", "instruction", "instructions", "intrinsic", "launch", "lint",
-    "memory", "wait_states",
+    "memory", "numerics", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
@@ -61,7 +62,8 @@ _HOMES = {
     "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
     "disassemble": "asm.disassembler", "estimate": "cost", "feeds": "chains", "find": "search",
     "instruction": "catalog", "instructions": "catalog", "intrinsic": "answers.intrinsic", "launch": "kernels",
-    "lint": "hazards.lint", "memory": "memory_access.answer", "wait_states": "hazards.recognizer",
+    "lint": "hazards.lint", "memory": "memory_access.answer", "numerics": "answers.numerics",
+    "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (
     "answers", "arithmetic", "asm", "catalog", "chains", "cli", "cost", "diagnosis", "drawing", "emulator", "errors",

@@ -67,7 +67,7 @@ def assembly(text: str, arch: str, wave: int | None = None, *, fields: bool = Fa
 
     >>> found = assembly("v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15]", "gfx942", fields=True)
     >>> found.statements[0].code.hex(), found.statements[0].fields[0].meaning
-    ('0080ccd31025021c', 'D: the first register; D = a[0:15]')
+    ('0080ccd310250204', 'D: the first register; D = a[0:15]')
     """
     lines = assemble_lines(text, arch, wave)
     statements = [

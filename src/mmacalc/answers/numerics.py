@@ -1,21 +1,70 @@
-"""The arithmetic of every instruction of an architecture, or of all: which formats round how."""
+"""How instructions round: one with an input that shows it, or every one of an architecture, format by format."""
 
 from __future__ import annotations
 
 from collections import namedtuple
+from functools import cached_property
 
-from ..arithmetic.numerics import kind, numerics
+from ..arithmetic.numerics import kind
+from ..arithmetic.numerics import numerics as model_of
 from ..catalog import architectures, entry
+from ..checks import arguments_checked
+from ..records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from ..arithmetic.numerics import Numerics
+    from ..diagnosis.witness import RoundingExample
     from ..model import Instruction
 
-__all__ = ["Arithmetic", "overview"]
+__all__ = ["Arithmetic", "InstructionNumerics", "numerics", "overview"]
+
+
+class InstructionNumerics(Record):
+    """How one instruction rounds.
+
+    Attributes:
+        instruction: which. wave: the wave size. modifiers: as they were given. numerics: its arithmetic model, how sure
+            that is, and the same in words.
+    """
+
+    instruction: Instruction
+    wave: int
+    modifiers: Mapping[str, int | str]
+    numerics: Numerics
+
+    @cached_property
+    def example(self) -> RoundingExample | None:
+        """A dot product on which the instruction differs from the exact sum rounded once, and from a chain of fused
+        multiply-adds; None where there is none, as for integers. It is looked for with the emulator (NumPy)."""
+        from ..diagnosis.witness import rounding_example
+        from ..emulator.execution import execution_of
+
+        return rounding_example(execution_of(self.instruction, self.wave, self.modifiers, False, False))
+
+
+@arguments_checked
+def numerics(instruction: Instruction, wave: int | None = None, **modifiers: int | str) -> InstructionNumerics:
+    """How an instruction rounds.
+
+    Args:
+        instruction: which. wave: the wave size; the architecture's default if left out.
+        modifiers: those that choose formats, such as cbsz="fp4"; others make no difference.
+
+    Raises:
+        Error: a modifier that the instruction lacks, or a value that it does not take; it only moves a matrix.
+
+    >>> import mmacalc
+    >>> found = mmacalc.numerics(mmacalc.instruction("gfx90a", "v_mfma_f32_32x32x8f16"))
+    >>> found.numerics.model, found.numerics.provenance, found.example.instruction != found.example.exact
+    ('pairwise_f32', 'two sources agree', True)
+    """
+    size, fields = instruction.architecture.wave(wave), instruction.resolved(modifiers)
+    instruction.check_modifiers(size, fields)
+    return InstructionNumerics(instruction, size, modifiers, model_of(instruction, **modifiers))
 
 
 class Arithmetic(namedtuple("Arithmetic", "architectures inputs outputs kinds shapes numerics roundings instructions")):
@@ -66,7 +115,7 @@ def _of(instructions: Iterable[Instruction]) -> tuple[Arithmetic, ...]:
     for inst in instructions:
         if not {"A", "B"} <= set(inst.operands):
             continue
-        found = numerics(inst)
+        found = model_of(inst)
         key = (
             found.model, found.step, found.subnormals, found.nan, found.provenance, found.source,
             inst.formats["D"],

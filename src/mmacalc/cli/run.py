@@ -15,18 +15,7 @@ from __future__ import annotations
 from ..catalog import entry
 from ..errors import Error
 from ..files import write
-from ..render.arithmetic import (
-    comparison_data,
-    comparison_text,
-    conversion_text,
-    matrix_text,
-    numerics_data,
-    numerics_text,
-    plain,
-    registers_text,
-)
-from ..render.spelling import heading
-from . import Reply
+from . import Reply, show
 from .parser import field_value, number, whole_number
 
 TYPE_CHECKING = False
@@ -37,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..emulator.arrays import Conversion
     from ..emulator.execution import Execution
     from ..model import Instruction
     from .parser import Parser
@@ -49,7 +37,6 @@ FILES = {
     "scale_a": "the scale codes of A (default: scales of 1)", "scale_b": "the scale codes of B",
 }  # fmt: skip
 OPERANDS = {"a": "A", "b": "B", "c": "C", "index": "K", "scale_a": "SA", "scale_b": "SB"}
-LARGEST_SHOWN = 4096
 
 
 def add_arguments(parser: Parser) -> None:
@@ -82,64 +69,24 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> Reply:
     """Compute D, show it, compare it; write files last, when nothing can go wrong any more."""
+    from ..answers.run import run as compute
+    from ..render import run as render
+
     inst = entry(options.architecture).instruction(options.instruction)
     modifiers = _modifiers(options)
     execution, inputs = _inputs(inst, options, modifiers)
-    flags: dict[str, Any] = {"clamp": options.clamp, "satfinite": options.satfinite, "wave": options.wavefront or None}
-    compute = inst.multiply_bits if options.bits else inst.multiply
-    d = compute(**{**inputs, **flags, **modifiers})
-    results: dict[str, Any] = {"d": d, "conversions": _conversions(execution, inputs, options)}
-    if options.compare is not None:
-        from ..diagnosis.compare import compare
-
-        given = _load(options, execution, "compare", "D")
-        results["comparison"] = compare(inst, given, bits=options.bits, **inputs, **flags, **modifiers)
-        results["conversions"] += _conversions(execution, {"compare": given}, options)
-    if options.registers:
-        results["registers"] = _register_files(inst, inputs, options.bits, {**flags, **modifiers})
-    write(_written(options, inputs, d), _read(options))
-    comparison = results.get("comparison")
-    status = 1 if comparison and (comparison.different or comparison.explanations) else 0
-    text = _json(inst, modifiers, results) if options.json else _text(inst, modifiers, options, results)
-    notes = "" if options.json else "".join(f"mmacalc: {conversion_text(one)}\n" for one in results["conversions"])
-    return Reply(status, text, notes)
-
-
-def _json(inst: Instruction, modifiers: dict[str, int | str], results: Mapping[str, Any]) -> str:
-    from ..arithmetic import numerics
-    from ..render import json as json_text
-
-    d = results["d"]
-    answer: dict[str, Any] = {
-        **json_text.instruction_object(inst),
-        "numerics": numerics_data(numerics(inst, **modifiers)),
-    }
-    answer |= {"modifiers": modifiers, "d": plain(d.tolist()), "d_dtype": str(d.dtype)}
-    answer["conversions"] = [one._asdict() for one in results["conversions"]]
-    if "comparison" in results:
-        answer["comparison"] = comparison_data(results["comparison"])
-    if "registers" in results:
-        answer["registers"] = {name: file.tolist() for name, file in results["registers"].items()}
-    return json_text.document("run", answer)
-
-
-def _text(inst: Instruction, modifiers: dict[str, int | str], options: Namespace, results: Mapping[str, Any]) -> str:
-    from ..arithmetic import numerics
-
-    d, comparison = results["d"], results.get("comparison")
-    text = "" if options.quiet else heading(inst) + numerics_text(numerics(inst, **modifiers))
-    for name, file in results.get("registers", {}).items():
-        text += registers_text(name, file, "%r" if inst.architecture.family.ptx else "v")
-    if options.output:
-        text += f"D: {'x'.join(map(str, d.shape))} {d.dtype}, written to {options.output}\n"
-    elif comparison is None and d.size > LARGEST_SHOWN:
-        text += f"D: {'x'.join(map(str, d.shape))} {d.dtype}; -o writes it to a file\n"
-    elif comparison is None:
-        text += matrix_text("D", d, inst.format("D").bits if options.bits else 0)
-    return text + (comparison_text(comparison, inst) if comparison else "")
-
-
-# --- what goes in -------------------------------------------------------------------------------------------------
+    answer = compute(
+        inst,
+        inputs,
+        modifiers,
+        flags={"clamp": options.clamp, "satfinite": options.satfinite, "wave": options.wavefront or None},
+        bits=options.bits,
+        given=None if options.compare is None else _load(options, execution, "compare", "D"),
+        registers=options.registers,
+    )
+    write(_written(options, inputs, answer.d), _read(options))
+    how, status = (options.quiet, options.output), 1 if answer.differs else 0
+    return show(options.json, "run", answer, render, *how, status=status, notes=render.notes(answer))
 
 
 def _modifiers(options: Namespace) -> dict[str, int | str]:
@@ -155,7 +102,7 @@ def _modifiers(options: Namespace) -> dict[str, int | str]:
 def _inputs(
     inst: Instruction, options: Namespace, modifiers: dict[str, int | str]
 ) -> tuple[Execution, dict[str, Array]]:
-    """The instruction ready to run; A, B, C and whatever else it takes, from files or made up."""
+    """The instruction ready to run, and its inputs, loaded from files or generated."""
     from ..emulator.execution import execution_of
 
     execution = execution_of(inst, options.wavefront or None, modifiers, options.clamp, options.satfinite)
@@ -205,20 +152,6 @@ def _load(options: Namespace, execution: Execution, name: str, operand: str) -> 
     return array
 
 
-def _conversions(execution: Execution, inputs: Mapping[str, Array], options: Namespace) -> list[Conversion]:
-    """What rounding does to the values given, where it changes any."""
-    from ..emulator.arrays import conversion
-
-    if options.bits:
-        return []
-    operands = {"a": "A", "b": "B", "c": "C", "compare": "D"}
-    found = [conversion(execution, operand, inputs[name]) for name, operand in operands.items() if name in inputs]
-    return [one for one in found if one.changed or one.given.startswith("|V")]
-
-
-# --- what goes out ------------------------------------------------------------------------------------------------
-
-
 def _written(options: Namespace, inputs: Mapping[str, Array], d: Array) -> dict[str, bytes]:
     """The files to write."""
     from .arrays import content
@@ -241,11 +174,3 @@ def _read(options: Namespace) -> list[str]:
     from .arrays import file_of
 
     return [file_of(path) for name in (*OPERANDS, "compare") if (path := getattr(options, name))]
-
-
-def _register_files(inst: Instruction, inputs: dict[str, Array], bits: bool, rest: dict[str, Any]) -> dict[str, Array]:
-    from ..emulator.registers import files
-
-    before, after = files(inst, bits=bits, **inputs, **rest)
-    shown = {f"{name} before" if name in ("C", "D") else name: file for name, file in before.items()}
-    return {**shown, "D after": after}

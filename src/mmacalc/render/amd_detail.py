@@ -207,7 +207,7 @@ def _provenance(instruction: Instruction) -> Iterator[str]:
 
 
 def _further(detail: Detail) -> Iterator[str]:
-    from .arithmetic import numerics_lines
+    from .instruction_numerics import numerics_lines
 
     for found in detail.intrinsics.values():
         for intrinsic in found:

@@ -26,7 +26,7 @@ def text(detail: Detail) -> str:
 
 def json_object(detail: Detail) -> dict[str, Any]:
     """The same as plain data, the formulas by wave size, operand and direction."""
-    from .arithmetic import numerics_data
+    from .instruction_numerics import numerics_object
     from .json import instruction_object
 
     instruction, architecture = detail.instruction, detail.instruction.architecture
@@ -46,7 +46,7 @@ def json_object(detail: Detail) -> dict[str, Any]:
         "unit": architecture.unit,
         "prefix_opcode": instruction.prefix_opcode,
         "modifiers": {name: list(values) for name, values in detail.modifiers.items()},
-        "numerics": None if detail.numerics is None else numerics_data(detail.numerics),
+        "numerics": None if detail.numerics is None else numerics_object(detail.numerics),
         "waves": {str(wave): _operands(operands) for wave, operands in detail.operands.items()},
         **(_ptx_object(detail) if architecture.family.ptx else _amd_object(detail)),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..arithmetic.numerics import ALIASES, MMA_SIM_NAMES
 from . import tables
-from .arithmetic import numerics_data
+from .instruction_numerics import numerics_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..answers.numerics import Arithmetic
 
-__all__ = ["json_object", "page", "text"]
+__all__ = ["json_object", "text"]
 
 COLUMNS = (
     "A, B", "D", "instructions", "model", "group", "fraction bits", "rounding", "subnormals", "NaN", "provenance",
@@ -21,12 +21,14 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def text(rows: Sequence[Arithmetic]) -> str:
-    """A table for each set of architectures that compute alike, and the sources."""
+def text(rows: Sequence[Arithmetic], markdown: bool = False) -> str:
+    """A table for each set of architectures that compute alike, and the sources; or a page of Markdown."""
+    if markdown:
+        return _page(rows)
     return _tables(rows, "{}:\n", "grid") + "Sources:\n" + "".join(f"  {line}\n" for line in _sources(rows))
 
 
-def page(rows: Sequence[Arithmetic]) -> str:
+def _page(rows: Sequence[Arithmetic]) -> str:
     """The same as a page of Markdown with an introduction."""
     names = [
         (model, MMA_SIM_NAMES.get(model, ""), letter) for letter, model in ALIASES.items()
@@ -69,7 +71,7 @@ def json_object(rows: Sequence[Arithmetic]) -> dict[str, Any]:
                 "shapes": [list(shape) for shape in row.shapes],
                 "roundings": list(row.roundings),
                 "instructions": row.instructions,
-                "numerics": numerics_data(row.numerics),
+                "numerics": numerics_object(row.numerics),
             }
             for row in rows
         ]

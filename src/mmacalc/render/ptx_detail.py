@@ -6,7 +6,7 @@ from ..catalog.grammar.ptx import targets_text
 from ..cost import dense_rate
 from ..families.shared_memory import FIELDS, SWIZZLES
 from . import formulas
-from .arithmetic import numerics_lines
+from .instruction_numerics import numerics_lines
 from .spelling import heading
 
 TYPE_CHECKING = False
