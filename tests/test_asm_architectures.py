@@ -88,6 +88,13 @@ def test_the_imaginary_architecture_is_assembled_disassembled_and_waited_on(tmp_
     assert "__builtin_amdgcn_mfma_f32_16x16x64_f16" in builtin[1]
 
 
+def test_two_instructions_with_one_encoding_are_refused(tmp_path):
+    (tmp_path / "dna9.py").write_text(IMAGINARY.replace("0x7E", "0x58"))  # v_accvgpr_read_b32's
+    program = "from mmacalc.cli import answer; print(answer(['disassemble', '-a', 'dna9', '00000000']).err)"
+    says = run(program, catalog=tmp_path / "dna9.py")
+    assert says.startswith("mmacalc: v_accvgpr_read_b32 and v_mfma_f32_8x8x4_8b_f16 of dna9 have one encoding")
+
+
 def test_what_an_architecture_does_not_name_is_said(tmp_path):
     record = IMAGINARY.replace('"assembly": "cdna",', "").replace('"hazards": "gfx950",', "")
     assert record != IMAGINARY

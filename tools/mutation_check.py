@@ -31,7 +31,7 @@ COPIED = (
 )  # fmt: skip
 
 # The data files, and for each the tests that are likeliest to notice (a prefix of their names is enough).
-AMD_TESTS = ("catalog", "cycles_llvm", "isa_goldens", "amd_calculator", "cdna4", "cdna5", "estimate", "waits")
+AMD_TESTS = ("catalog", "cycles_llvm", "asm_goldens", "amd_calculator", "cdna4", "cdna5", "estimate", "waits")
 FILES = {
     "catalog/cdna*.py": AMD_TESTS,
     "catalog/rdna*.py": AMD_TESTS,
@@ -39,7 +39,8 @@ FILES = {
     "families/*.py": ("layout", "amd_calculator", "cdna4", "cdna5", "nvidia_layouts", "shared_memory", "triton"),
     "arithmetic/numerics.py": ("arithmetic", "emulator"),
     "arithmetic/models.py": ("arithmetic", "emulator"),
-    "hazards/tables.py": ("waits", "waits_llvm", "isa_goldens"),
+    "asm/[cegls]*s.py": ("asm_", "cdna4"),
+    "hazards/tables.py": ("waits", "waits_llvm", "asm_goldens"),
 }
 WORDS = (
     ("e4m3", "e5m2"), ("e4m3fnuz", "e5m2fnuz"), ("f16", "bf16"), ("e8m0", "ue4m3"), ("required", "allowed", "none"),
