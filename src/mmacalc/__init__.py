@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from .chains import Chain as Chain
     from .chains import chain as chain
     from .chains import feeds as feeds
-    from .cost import estimate as estimate
     from .errors import Error as Error
+    from .estimates import estimate as estimate
     from .hazards.lint import Finding as Finding
     from .hazards.lint import LintReport as LintReport
     from .hazards.lint import lint as lint
@@ -60,15 +60,15 @@ _HOMES = {
     "Instruction": "model", "Layout": "layout", "LintReport": "hazards.lint", "Location": "model",
     "Operand": "model", "Product": "model", "WaitStates": "hazards.recognizer", "architecture": "catalog",
     "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
-    "disassemble": "asm.disassembler", "estimate": "cost", "feeds": "chains", "find": "search",
+    "disassemble": "asm.disassembler", "estimate": "estimates", "feeds": "chains", "find": "search",
     "instruction": "catalog", "instructions": "catalog", "intrinsic": "answers.intrinsic", "launch": "kernels",
     "lint": "hazards.lint", "memory": "memory_access.answer", "numerics": "answers.numerics",
     "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (
-    "answers", "arithmetic", "asm", "catalog", "chains", "cli", "cost", "diagnosis", "drawing", "emulator", "errors",
-    "families", "formats", "hazards", "intrinsics", "kernels", "layout", "loads", "memory_access", "model", "render",
-    "rocwmma", "search",
+    "answers", "arithmetic", "asm", "catalog", "chains", "cli", "diagnosis", "drawing", "emulator", "errors",
+    "estimates", "families", "formats", "hazards", "intrinsics", "kernels", "layout", "memory_access", "model",
+    "render", "rocwmma", "search",
 )  # fmt: skip
 
 # The methods of `mmacalc.model` whose code is in a higher layer.

@@ -169,7 +169,7 @@ ALIASES = {
 }
 
 # Loads that transpose a tile between LDS and the registers: (name, opcode, bits of an element, registers, how sure
-# it is which element a lane receives, and which its address fetches). See `mmacalc.loads`.
+# it is which element a lane receives, and which its address fetches). See `mmacalc.memory_access.transpose_loads`.
 # Source: CDNA4 ISA guide, section 11.4 and the DS opcodes of chapter 12; the addresses that Triton 3.9.0 generates.
 TRANSPOSE_LOADS = (
     ("ds_read_b64_tr_b4", 0xe0, 4, 2, "two sources agree", "one source"),

@@ -55,7 +55,7 @@ def run(options: Namespace) -> Reply:
         if options.y is not None:
             raise Error(f"--list takes one instruction, the one whose result is used; got {options.x} and {options.y}")
         found = Feeds(x, feeds(x, options.use, options.wavefront, **modifiers))
-        return show(options.json, "chain list", found, chain_list)
+        return show(options.json, "chain-list", found, chain_list)
     if options.y is None:
         raise Error("chain takes two instructions, the one that computes D and the one that uses it; or --list and one")
     y, how = known.instruction(options.y), (options.keep_k, options.wavefront)

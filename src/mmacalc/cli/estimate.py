@@ -39,7 +39,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> Reply:
     """The table, or JSON."""
-    from ..cost import estimate
+    from ..estimates import estimate
     from ..render import estimate as render
 
     answer = estimate(

@@ -10,6 +10,7 @@ Bank phases are data of each architecture, with their source; what nobody measur
 
 from __future__ import annotations
 
+from . import Reply, show
 from .parser import number_or_name, whole_number
 
 TYPE_CHECKING = False
@@ -44,11 +45,11 @@ def add_arguments(parser: Parser) -> None:
         add(f"--{name}", type=number_or_name, metavar="#", help="a number, or a format where the field chooses one")
 
 
-def run(options: Namespace) -> str:
+def run(options: Namespace) -> Reply:
     """The accesses of an operand."""
     from ..catalog import entry
     from ..errors import Error
-    from ..memory_access.answer import memory
+    from ..memory_access.answer import MemoryAndRepair, memory
     from ..render import memory as render
 
     if not options.matrix:
@@ -57,9 +58,5 @@ def run(options: Namespace) -> str:
     inst = entry(options.architecture).instruction(options.instruction)
     operand = inst.operand(options.matrix, wave=options.wavefront or None, **modifiers)
     answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)
-    repair = answer.search() if options.search else None
-    if options.json:
-        from ..render.json import document
-
-        return document("memory", render.json_object(answer, repair))
-    return render.text(answer, repair)
+    found = MemoryAndRepair(answer, answer.search() if options.search else None)
+    return show(options.json, "memory", found, render)

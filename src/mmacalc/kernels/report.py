@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..cost import MATRIX_UNITS, peak
+from ..estimates import MATRIX_UNITS, peak
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

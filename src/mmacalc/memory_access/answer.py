@@ -133,6 +133,14 @@ class Memory(namedtuple("Memory", "tile kpack placing fill found lds matrix_load
         return repair(self.found, self.tile, self.fill, _access(self.operand))
 
 
+class MemoryAndRepair(namedtuple("MemoryAndRepair", "memory repair")):
+    """How an operand is loaded, and the repair of its bank conflicts if that was searched for."""
+
+    __slots__ = ()
+    memory: Memory
+    repair: Repair | None
+
+
 @arguments_checked
 def memory(
     operand: Operand,

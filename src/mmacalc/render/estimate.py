@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from ..cost import Candidate, Estimate
+    from ..estimates import Candidate, Estimate
 
 __all__ = ["json_object", "text"]
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from .spelling import instruction_name
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from ..memory_access.accesses import LdsCost
-    from ..memory_access.answer import Memory
+    from ..memory_access.answer import Memory, MemoryAndRepair
     from ..memory_access.matrix_loads import MatrixLoad
     from ..memory_access.search import Repair
 
 __all__ = ["json_object", "text"]
 
 
-def text(answer: Memory, repair: Repair | None = None) -> str:
+def text(found: MemoryAndRepair) -> str:
     """The answer for a terminal."""
+    answer, repair = found.memory, found.repair
     return "\n".join([*_head(answer), *_accesses(answer), *_lds(answer.lds), *_matrix(answer), *_repair(repair)]) + "\n"
 
 
@@ -24,7 +27,7 @@ def _head(answer: Memory) -> Iterator[str]:
     operand, tile = answer.operand, answer.tile
     inst = operand.instruction
     yield f"Architecture: {inst.architecture.title}"
-    yield f"Instruction: {inst.name if inst.architecture.family.ptx else inst.name.upper()}"
+    yield f"Instruction: {instruction_name(inst)}"
     along = "row by row" if tile.order == "row" else "column by column"
     yield f"{operand.name} ({operand.format.title}), {along}: {tile.rows} rows of {tile.row_bytes} bytes (ld {tile.ld})"
     if answer.kpack:
@@ -108,8 +111,9 @@ def _runs(lanes: tuple[int, ...]) -> str:
     return " ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
-def json_object(answer: Memory, repair: Repair | None = None) -> dict[str, Any]:
+def json_object(found: MemoryAndRepair) -> dict[str, Any]:
     """The answer as plain data."""
+    answer, repair = found.memory, found.repair
     operand, tile, cost = answer.operand, answer.tile, answer.lds
     pad, swizzle = answer.placing
     terms = answer.terms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..catalog.grammar.ptx import targets_text
-from ..cost import dense_rate
+from ..estimates import dense_rate
 from ..families.shared_memory import FIELDS, SWIZZLES
 from . import formulas
 from .instruction_numerics import numerics_lines

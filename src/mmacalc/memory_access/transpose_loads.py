@@ -8,7 +8,7 @@ A column by column or B row by row, these loads transpose it: each row of 16 lan
 
 That is the layout of the operands themselves, a piece at a time: load number x fills the slots from
 `elements` * x on. So which k a load must take, and for which lanes, follows from the operand's layout, and
-`feeding` derives it. The result is what the CDNA4 ISA guide says (section 11.4): for DS_READ_B64_TR_B16, "the
+`loads_for` derives it. The result is what the CDNA4 ISA guide says (section 11.4): for DS_READ_B64_TR_B16, "the
 first loads K=0..3 and K=8..11 into two VGPRs, and the next loads K=4..7 and 12..15", which is the case of
 32x32x16; its other three sentences are 16x16x64 of 8 bits, and 32x32x64 of 4 and of 6 bits.
 
@@ -18,23 +18,23 @@ rows i at a time,
 
     k (ih il) -> lane (k ih), item (il)
 
-For 6 bits the pattern is carried over; nobody has confirmed it. Each load's `provenance` says which it is.
+For 6 bits the pattern is carried over, unconfirmed. Each load's `fetched_by` says which it is.
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
 
-from .catalog import entry
-from .checks import arguments_checked
-from .errors import Error
-from .layout import Layout
+from ..catalog import entry
+from ..checks import arguments_checked
+from ..errors import Error
+from ..layout import Layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .model import Architecture, Operand
+    from ..model import Architecture, Operand
 
-__all__ = ["Step", "TransposeLoad", "feeding", "transpose_loads"]
+__all__ = ["LoadStep", "TransposeLoad", "loads_for", "transpose_loads"]
 
 LANES = 16  # of a row, the group of lanes that transposes a tile
 
@@ -42,7 +42,8 @@ LANES = 16  # of a row, the group of lanes that transposes a tile
 class TransposeLoad(namedtuple("TransposeLoad", "architecture name opcode bits registers received_by fetched_by")):
     """One such load: its mnemonic and opcode, the bits of an element, and the registers it fills in each lane.
 
-    received_by, fetched_by: how sure `received` and `fetched` are, in the words of `Instruction.provenance_of`.
+    received_by, fetched_by: how sure `lane_receives` and `lane_fetches` are, in the words of
+    `Instruction.provenance_of`.
     """
 
     __slots__ = ()
@@ -55,11 +56,11 @@ class TransposeLoad(namedtuple("TransposeLoad", "architecture name opcode bits r
     fetched_by: str
 
     @property
-    def open(self) -> str:
-        """What public sources leave open about this load."""
+    def caveats(self) -> str:
+        """Undocumented aspects of this load."""
         text = "the CDNA4 ISA guide does not say which lane's address fetches which part of the tile"
         if self.fetched_by == "unconfirmed":
-            return f"{text}; it is taken to be as in the other widths, which nobody has confirmed"
+            return f"{text}; it is assumed to match the other widths; unconfirmed"
         return f"{text}; the pattern is that of the addresses that Triton 3.9.0 generates"
 
     @property
@@ -68,18 +69,18 @@ class TransposeLoad(namedtuple("TransposeLoad", "architecture name opcode bits r
         return 32 * self.registers // self.bits
 
     @property
-    def received(self) -> Layout:
+    def lane_receives(self) -> Layout:
         """Which lane of a row, and which slot of its registers, receives element [k][i] of the tile."""
         return Layout("k i -> lane (i), item (k)", ("k", "i"), {"k": self.elements, "i": LANES})
 
     @property
-    def fetched(self) -> Layout:
+    def lane_fetches(self) -> Layout:
         """Which lane of a row, and where in the bits at its address, fetches element [k][i]."""
         sizes = {"k": self.elements, "ih": LANES // self.elements, "il": self.elements}
         return Layout("k (ih il) -> lane (k ih), item (il)", ("k", "i"), sizes)
 
 
-class Step(namedtuple("Step", "load number first_register groups")):
+class LoadStep(namedtuple("LoadStep", "load number first_register groups")):
     """One load of those that fill an operand.
 
     load: which instruction; number: counting from 0; first_register: of the operand, the first it fills;
@@ -114,7 +115,7 @@ def transpose_loads(arch: str) -> tuple[TransposeLoad, ...]:
 
 
 @arguments_checked
-def feeding(operand: Operand) -> tuple[Step, ...]:
+def loads_for(operand: Operand) -> tuple[LoadStep, ...]:
     """The loads that fill an operand from LDS where its other coordinate is the contiguous one.
 
     Args:
@@ -124,7 +125,7 @@ def feeding(operand: Operand) -> tuple[Step, ...]:
         Error: no load fits the operand, and why.
 
     >>> import mmacalc
-    >>> steps = feeding(mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_f16").operand("A"))
+    >>> steps = loads_for(mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_f16").operand("A"))
     >>> [(step.load.name, step.first_register, step.k) for step in steps][0]
     ('ds_read_b64_tr_b16', 0, (range(0, 4), range(8, 12)))
     """
@@ -146,7 +147,7 @@ def feeding(operand: Operand) -> tuple[Step, ...]:
             f"a lane {load.elements} consecutive k; it holds {min(rows, LANES)} and {sizes['e']}"
         )
     return tuple(
-        Step(load, number, number * load.registers, _groups(operand, number * load.elements))
+        LoadStep(load, number, number * load.registers, _groups(operand, number * load.elements))
         for number in range(operand.items // load.elements)
     )
 

@@ -6,8 +6,8 @@ import pytest
 
 import mmacalc
 from closed_forms import distinct
-from mmacalc import loads
 from mmacalc.cli import answer
+from mmacalc.memory_access.transpose_loads import loads_for, transpose_loads
 
 
 def k_of(step):
@@ -27,7 +27,7 @@ def k_of(step):
     ],
 )  # fmt: skip
 def test_two_loads_take_the_k_that_the_guide_says(name, modifiers, load, first, second):
-    steps = loads.feeding(mmacalc.instruction("cdna4", name).operand("A", **modifiers))
+    steps = loads_for(mmacalc.instruction("cdna4", name).operand("A", **modifiers))
     assert [step.load.name for step in steps] == [load, load]
     assert [k_of(step) for step in steps] == [first, second]
     assert [step.first_register for step in steps] == [0, steps[0].load.registers]
@@ -37,7 +37,7 @@ def test_what_the_loads_put_in_each_lane_is_what_the_operand_says():
     fed = 0
     for operand in distinct(inst.operand(name) for inst in mmacalc.instructions("cdna4") for name in "AB"):
         try:
-            steps = loads.feeding(operand)
+            steps = loads_for(operand)
         except mmacalc.Error:
             continue
         fed += 1
@@ -46,7 +46,7 @@ def test_what_the_loads_put_in_each_lane_is_what_the_operand_says():
             for first_lane, first_row, first_k in step.groups:
                 for lane in range(16):
                     for slot in range(step.load.elements):
-                        ((k, row),) = step.load.received.contents((lane, slot))
+                        ((k, row),) = step.load.lane_receives.contents((lane, slot))
                         held = list(operand.elements(first_lane + lane, step.number * step.load.elements + slot))
                         one, two = first_row + row, first_k + k
                         assert [found[:2] for found in held] == [(one, two) if operand.name == "A" else (two, one)]
@@ -54,20 +54,20 @@ def test_what_the_loads_put_in_each_lane_is_what_the_operand_says():
 
 
 def test_a_tile_is_fetched_and_received_whole():
-    for load in loads.transpose_loads("mi355x"):
-        for layout in (load.received, load.fetched):
+    for load in transpose_loads("mi355x"):
+        for layout in (load.lane_receives, load.lane_fetches):
             places = {layout.locate({"k": k, "i": i}) for k in range(load.elements) for i in range(16)}
             assert len(places) == 16 * load.elements
             assert layout.spans == {"lane": 16, "item": load.elements}
 
 
-def test_the_command_names_what_is_open():
+def test_the_command_names_what_is_undocumented():
     text = answer(["lds-transpose", "-i", "v_mfma_f32_16x16x128_f8f6f4", "-A", "--cbsz", "fp6"]).out
     assert "ds_read_b96_tr_b6 fills v[5:3]" in text
     assert "lanes 16..31: i = 0..15, k = 48..63" in text
-    assert "nobody has confirmed" in text
+    assert "unconfirmed" in text
     for argv in (["-l", "ds_read_b64_tr_b8"], [], ["-i", "v_mfma_f32_16x16x32_f16", "-B"]):
-        assert "Open: the CDNA4 ISA guide does not say" in answer(["lds-transpose", *argv]).out
+        assert "Caveat: the CDNA4 ISA guide does not say" in answer(["lds-transpose", *argv]).out
         assert json.loads(answer(["lds-transpose", *argv, "--json"]).out)["architecture"] == "cdna4"
 
 
