@@ -132,7 +132,8 @@ def _find(mnemonic: str, where: Target, text: str) -> InstructionForm:
     title = f"{where.entry.architecture.title} ({where.name})"
     if not mnemonic:
         raise Error(f"'{text[:60]}' does not begin with an instruction")
-    hint = did_you_mean(mnemonic, spellings(where))
+    known = {spelling: name for spelling, name in spellings(where).items() if not spelling.endswith("_e64")}
+    hint = did_you_mean(mnemonic, known, shown=known)
     raise Error(f"{title} has no matrix instruction '{mnemonic}'.{hint} `mmacalc -a {where.name} -L` lists them all.")
 
 
