@@ -300,9 +300,3 @@ def test_cells_of_several_lines_are_tabulates(style, first):
     rows = [[first[0], "v0{0}\nv0{16}", "x"], [first[1], "v0{1}\nv0{17}", "y"]]
     expected = tabulate(rows, ["lane", "0", "1"], tablefmt=style) + "\n"
     assert tables.write(["lane", "0", "1"], rows, style) == expected
-
-
-def test_the_rooms_import_in_one_direction_only():
-    program = "from importlinter.cli import lint_imports; import sys; sys.exit(lint_imports())"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout

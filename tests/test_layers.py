@@ -1,0 +1,133 @@
+"""The layers of pyproject.toml's import contract hold for what is imported by name as well as by statement."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
+LAYERS = ast.literal_eval(re.search(r"^layers = (\[.*?^\])", (ROOT / "pyproject.toml").read_text(), re.M | re.S)[1])
+RANK = {name: (rank, name) for rank, row in enumerate(LAYERS) for name in row.split(" | ")}
+# The root sees every layer: it names where its functions are (_HOMES), and enters in `mmacalc.later` the code of
+# methods that lower layers call. `mmacalc.later` imports what the root has entered.
+# The parts of `mmacalc.compiler` are in three layers, and it itself is a docstring.
+EXEMPT = {"mmacalc", "mmacalc.__main__", "mmacalc.later", "mmacalc.compiler"}
+
+
+def modules():
+    for path in sorted((SOURCE / "mmacalc").rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def layer(module):
+    """The layer of a module: its number from the top, and its entry there."""
+    while module not in RANK:
+        module, dot, _ = module.rpartition(".")
+        if not dot:
+            return None
+    return RANK[module]
+
+
+def docstrings(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.value
+
+
+def named_imports(module, is_package, text):
+    """What a module imports by name: the targets, absolute; what cannot be read is "?"."""
+    tree = ast.parse(text)
+    package = module if is_package else module.rpartition(".")[0]
+    skipped = {id(node) for node in docstrings(tree)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in (
+            "import_module", "__import__",
+        ):  # fmt: skip
+            name = node.args[0]
+            if isinstance(name, ast.Constant):
+                target = name.value
+                skipped.add(id(name))
+                yield f"{package}{target}" if re.match(r"\.\w", target) else "?" if target[0] == "." else target
+            elif isinstance(name, ast.JoinedStr):
+                start = ast.unparse(name)[2:]
+                inside = start.startswith("{__name__}.") or (re.match(r"\.\{|\.\w", start) and len(node.args) == 2)
+                yield f"{module}.x" if is_package and inside else "?"
+            else:
+                yield "?"
+        elif (
+            isinstance(node, ast.Constant)
+            and id(node) not in skipped
+            and re.fullmatch(r"mmacalc(\.\w+)+(:\w+)?", str(node.value))
+        ):
+            yield node.value.partition(":")[0]
+
+
+def upward(module, is_package, text):
+    """The imports by name of a module that are not of its own layer or of one below."""
+    (rank, own) = layer(module)
+    for target in named_imports(module, is_package, text):
+        there = layer(target)
+        if target == "?" or (there and (there[0] < rank or (there[0] == rank and there[1] != own))):
+            yield target
+
+
+def test_the_layers_import_in_one_direction_only():
+    program = "from importlinter.cli import lint_imports; import sys; sys.exit(lint_imports())"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_module_has_a_layer():
+    assert [module for module, _ in modules() if module not in EXEMPT and layer(module) is None] == []
+
+
+def test_imports_by_name_obey_the_layers_too():
+    found = {
+        module: list(upward(module, path.name == "__init__.py", path.read_text(encoding="utf-8")))
+        for module, path in modules()
+        if module not in EXEMPT
+    }
+    assert {module: targets for module, targets in found.items() if targets} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import importlib; importlib.import_module('mmacalc.cli.find')",
+        "from importlib import import_module as im\nimport_module('..render.json', __name__)",
+        "import_module(name)",
+        "import_module(f'mmacalc.{name}')",
+        "LATE = 'mmacalc.emulator:multiply'",
+        "__import__('mmacalc.answers.lookup')",
+    ],
+)
+def test_an_import_by_name_of_a_higher_layer_is_found(text):
+    assert list(upward("mmacalc.model.operand", False, text))
+
+
+@pytest.mark.parametrize(
+    ("module", "is_package", "text"),
+    [
+        ("mmacalc.model.operand", False, "import_module('numpy')"),
+        ("mmacalc.model.operand", False, "import_module('mmacalc.formats')"),
+        ("mmacalc.families", True, "import_module(f'.{name}', __name__)"),
+        ("mmacalc.catalog", True, "import_module(f'{__name__}.{name}')"),
+        ("mmacalc.render.json", False, "'mmacalc.catalog'"),
+    ],
+)
+def test_an_import_by_name_of_the_own_layer_or_a_lower_one_is_fine(module, is_package, text):
+    assert list(upward(module, is_package, text)) == []
+
+
+def test_lazy_names_are_in_modules_that_there_are():
+    for module, path in modules():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
+                for home in ast.literal_eval(node.value).values():
+                    place = path.parent / home.replace(".", "/")
+                    assert place.is_dir() or place.with_suffix(".py").is_file(), (module, home)
