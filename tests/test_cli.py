@@ -193,7 +193,7 @@ def test_help_and_version_speak_for_this_program():
 def test_json_has_stable_keys_and_a_schema_version(action):
     matrix = [] if "-D" in action or "-d" in action else ["-A"]
     found = json.loads(answer([*QUERY[:4], *matrix, *action, "--json"]).out)
-    assert found["schema_version"] == 1
+    assert found["schema_version"] == 2
     assert found["architecture"] == "cdna3"
     assert found["instruction"] == "v_mfma_f32_16x16x16_f16"
     assert found["provenance"]

@@ -27,7 +27,7 @@ __all__ = [
     "place_object", "sign_object",
 ]  # fmt: skip
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def document(query: str, content: Mapping[str, Any]) -> str:

@@ -1,0 +1,123 @@
+"""Every kind of answer in JSON is as src/mmacalc/schema.json describes it, and nothing more."""
+
+import ast
+import json
+import random
+import shlex
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import mmacalc
+from mmacalc.cli import answer
+from mmacalc.cli.options import MATRICES, MATRIX_NAMES
+
+SOURCE = Path(mmacalc.__file__).parent
+SCHEMA = json.loads((SOURCE / "schema.json").read_text(encoding="utf-8"))
+F16 = "v_mfma_f32_16x16x16_f16"
+F8F6F4 = "v_mfma_scale_f32_16x16x128_f8f6f4"
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+LISTING = "v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[0:3]\nv_add_f32 v6, v0, v1\n"
+SAMPLES = {
+    "list-instructions": ["-a cdna3 -L", "find --shape 32x32x8 --a bf16"],
+    "detail-instruction": [f"-a cdna3 -i {F16} -d", f"-a gfx950 -i {F8F6F4} -d --cbsz fp4", f"-a sm_80 -i {MMA} -d"],
+    "get-register": [f"-a cdna3 -i {F16} -A -g -I 3 -K 9", f"-a gfx950 -i {F8F6F4} -D -g -o --cbsz fp6"],
+    "matrix-entry": [f"-a cdna3 -i {F16} -D -m -l 3 -o", f"-a gfx950 -i {F8F6F4} --scale-a -m -l 3"],
+    "register-layout": [f"-a cdna3 -i {F16} -A -R", f"-a sm_80 -i {MMA} -D -R"],
+    "matrix-layout": [f"-a cdna3 -i {F16} -A -M", f"-a sm_80 -i {MMA} -D -M"],
+    "pattern": [f"-a cdna3 -i {F16} -A --pattern"],
+    "architectures": ["architectures"],
+    "assemble": ["assemble -a gfx942 'v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[0:3]' --fields",
+                 "assemble -a gfx942 '.long 1'"],
+    "disassemble": ["disassemble -a gfx942 '00 81 cc d3 10 25 02 04'"],
+    "intrinsic": [f"intrinsic -a gfx942 {F16}", "intrinsic -a gfx950 v_mfma_f32_16x16x128_f8f6f4"],
+    "compare": [f"compare gfx942 {F16} sm_90a wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"],
+    "waits": ["waits -a gfx950 'v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], v[0:7]' 'v_mov_b32 v0, 0'"],
+    "lint": ["lint -a gfx942 {listing}"],
+    "estimate": ["estimate -a MI300X --gemm 256x256x256 --type f16", "estimate -a sm_70 --gemm 64x64x64 --type f16"],
+    "numerics": [f"numerics -a gfx942 -i {F16}", "numerics -a gfx942 -i v_mfma_i32_16x16x32_i8"],
+    "numerics-overview": ["numerics -a cdna3"],
+    "run": [f"run -a gfx942 -i {F16} --random 1 --registers", f"run -a gfx942 -i {F16} --random 1 --compare {{zeros}}"],
+    "lds-transpose": ["lds-transpose -i v_mfma_f32_32x32x16_f16 -A"],
+    "lds-transpose-tile": ["lds-transpose -l ds_read_b96_tr_b6"],
+    "lds-transpose-loads": ["lds-transpose"],
+    "memory": [f"memory -a gfx942 -i {F16} -A --ld 64 --search", f"memory -a sm_80 -i {MMA} -B --order col"],
+    "chain": [f"chain -a gfx942 {F16} {F16}", f"chain -a gfx942 {F16} v_mfma_f32_16x16x32_fp8_fp8 --use A"],
+    "chain-list": [f"chain -a gfx942 {F16} --list"],
+}  # fmt: skip
+
+
+def strict(part):
+    """A schema under which an object has no keys but those described."""
+    if isinstance(part, list):
+        return [strict(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    found = {key: strict(value) for key, value in part.items()}
+    return {"additionalProperties": False, **found} if "properties" in part else found
+
+
+STRICT = strict(SCHEMA["$defs"])
+
+
+def problems(query, content):
+    schema = {"$ref": f"#/$defs/{query.replace(' ', '%20')}", "$defs": STRICT}
+    return [f"{error.json_path}: {error.message[:200]}" for error in Draft202012Validator(schema).iter_errors(content)]
+
+
+def checked(argv):
+    """The query that a command line answers, its JSON validated."""
+    reply = answer([*argv, "--json"])
+    assert reply.status < 2, reply.err
+    found = json.loads(reply.out)
+    assert Draft202012Validator(SCHEMA).is_valid(found)
+    assert found.pop("schema_version") == 2
+    query = found.pop("query")
+    assert problems(f"answer {query}", found) == [], argv
+    return query
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "kernel.s").write_text(LISTING)
+    (tmp_path / "zeros.csv").write_text("\n".join([",".join(["0"] * 16)] * 16))
+    return {"listing": str(tmp_path / "kernel.s"), "zeros": str(tmp_path / "zeros.csv")}
+
+
+def test_the_schema_is_one():
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_every_kind_of_answer_has_a_schema_and_a_sample():
+    shown = {
+        node.args[1].value
+        for path in (SOURCE / "cli").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "show"
+    }
+    assert shown == set(SCHEMA["properties"]["query"]["enum"]) == set(SAMPLES)
+
+
+@pytest.mark.parametrize(("query", "line"), [(query, line) for query, lines in SAMPLES.items() for line in lines])
+def test_a_sample_of_every_kind_of_answer_fits_its_schema(query, line, files):
+    assert checked(shlex.split(line.format(**files))) == query
+
+
+@pytest.mark.parametrize("arch", mmacalc.architectures())
+def test_answers_about_every_architecture_fit_the_schema(arch):
+    rng = random.Random(arch)
+    for inst in rng.sample(mmacalc.instructions(arch), 3):
+        base = ["-a", arch, "-i", inst.name]
+        checked([*base, "-d"])
+        for option, name in zip(MATRICES, (MATRIX_NAMES[option] for option in MATRICES)):
+            if name in inst.register_operands:
+                for action in ("-g", "-m", "--pattern"):
+                    checked([*base, f"--{option.replace('_', '-')}", action])
+
+
+def test_a_line_of_a_batch_fits_the_schema(tmp_path):
+    lines = tmp_path / "lines"
+    lines.write_text("-a cdna3 -L --json\n-a nonsense -L\n-v\n")
+    for line in answer(["batch", str(lines)]).out.splitlines():
+        assert problems("batch", json.loads(line)) == []
