@@ -1,0 +1,68 @@
+"""The source of a kernel around one instruction: loads by its layouts, the builtin or inline PTX, the store.
+
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 -o kernel.hip        HIP, for hipcc and for plain clang
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --check              compile it, look at what came out
+    mmacalc generate -a a100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32      CUDA, with inline PTX
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --formula D          the index expressions alone
+
+One wave computes one tile: D = A B + C. --check needs clang-22, lld-22 and pyelftools for HIP, nvcc for CUDA; its status
+is 1 if the kernel has other matrix instructions than the wanted one, or misses wait states.
+"""
+
+from __future__ import annotations
+
+from .parser import number_or_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from . import Answer
+    from .parser import Parser
+
+MODIFIERS = ("cbsz", "blgp", "matrix_a_fmt", "matrix_b_fmt")
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare this command's arguments."""
+    parser.add_common("architecture", "instruction", "wave", "json")
+    add = parser.add_argument
+    add("--lang", default="", metavar="LANGUAGE", help="hip or cuda (default: the vendor's)")
+    add("--order-a", default="row", metavar="ORDER", help="row (default) or col: how A lies in memory")
+    add("--order-b", default="col", metavar="ORDER", help="row or col (default): how B lies in memory")
+    add("--ld", default="arguments", metavar="KIND", help="leading dimensions: arguments (default) or constants")
+    add("--formula", metavar="MATRIX", help="only the index expressions of A, B, C or D")
+    add("--check", action="store_true", help="compile, and look for the wanted instruction and missing wait states")
+    add("-o", "--output", metavar="FILE", help="write the source there")
+    for name in MODIFIERS:
+        add(f"--{name}", type=number_or_name, metavar="#", help="a format, where the field chooses one")
+
+
+def run(options: Namespace) -> str | tuple[str, int] | Answer:
+    """The source, the expressions, or the result of the check."""
+    from ..catalog import entry
+    from ..codegen.generate import formulas, generate
+    from ..render import generate as render
+    from ..render.json import document
+
+    inst = entry(options.architecture).instruction(options.instruction)
+    modifiers = {name: value for name in MODIFIERS if (value := getattr(options, name)) is not None}
+    if options.formula:
+        found = formulas(inst.operand(options.formula, wave=options.wavefront, **modifiers))
+        return document("formula", **render.formulas_object(found)) if options.json else render.formulas_text(found)
+    source = generate(
+        inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, **modifiers
+    )
+    if options.output:
+        from ..files import write_text
+
+        write_text(options.output, source)
+    if options.check:
+        from ..codegen.check import check
+
+        checked = check(source, inst, inst.architecture.wave(options.wavefront))
+        text = document("generate", **render.check_object(checked, inst)) if options.json else render.check_text(checked, inst)
+        return text, int(not checked.wanted(inst))
+    if options.json:
+        return document("generate", architecture=inst.arch, instruction=inst.name, source=source)
+    return f"written to {options.output}\n" if options.output else source

@@ -1,0 +1,152 @@
+"""An operand as generated code sees it: which digits of the lane number, and which items, make up its coordinates.
+
+A coordinate is a sum: each digit of the lane contributes its value times a weight, each item a constant. So the code
+computes the digits once and adds constants per access:
+
+    A of v_mfma_f32_16x16x16_f16    i (g e) -> lane (g i), item (e)
+    digits                          a_g = lane / 16 % 4,  a_i = lane % 16
+    element of item e               row a_i, column 4 * a_g + e
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from itertools import product
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..model import Operand
+
+__all__ = ["Digit", "Fragment", "Item", "Run", "fragment", "runs", "total"]
+
+
+class Digit(namedtuple("Digit", "name divisor size block row column")):
+    """A digit of the lane number, lane / divisor % size, and its weight in each coordinate."""
+
+    __slots__ = ()
+    name: str
+    divisor: int
+    size: int
+    block: int
+    row: int
+    column: int
+
+
+class Item(namedtuple("Item", "slot block row column")):
+    """A slot of the lane's registers, and what it adds to each coordinate."""
+
+    __slots__ = ()
+    slot: int
+    block: int
+    row: int
+    column: int
+
+
+class Run(namedtuple("Run", "first count")):
+    """Items that are neighbours in the registers and in memory: the first, and how many."""
+
+    __slots__ = ()
+    first: Item
+    count: int
+
+
+class Fragment(namedtuple("Fragment", "operand digits items rows columns")):
+    """An operand's digits and items. Of a 2:4 sparse A, the columns are those of the compressed matrix."""
+
+    __slots__ = ()
+    operand: Operand
+    digits: tuple[Digit, ...]
+    items: tuple[Item, ...]
+    rows: int
+    columns: int
+
+
+def fragment(operand: Operand) -> Fragment:
+    """The digits and items of an operand.
+
+    >>> import mmacalc
+    >>> found = fragment(mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16").operand("A"))
+    >>> found.digits[0], found.items[3]
+    (Digit(name='g', divisor=16, size=4, block=0, row=0, column=4), Item(slot=3, block=0, row=0, column=3))
+    """
+    layout, merge = operand.layout, operand.placement.merge
+    weights = _weights(operand)
+    strides = _strides(layout.places["lane"], layout.sizes)
+    lane = [name for name in layout.places["lane"] if name[0] != "*" and layout.sizes[name] > 1]
+    if "warp" in layout.places:
+        warps = [name for name in layout.places["warp"] if layout.sizes[name] > 1]
+        strides |= dict.fromkeys(warps, operand.wave)
+        lane = warps + lane
+    digits = [Digit(name, strides[name], layout.sizes[name], *weights[name]) for name in lane if name in weights]
+    names = [name.lstrip("*") for name in layout.places["item"]]
+    slots = _strides(layout.places["item"], layout.sizes)
+    values = [
+        range(layout.sizes[name]) if name in weights else [operand.placement.fields.get(name, 0)] for name in names
+    ]
+    items = []
+    for chosen in product(*values):
+        slot = sum(value * slots[name] for name, value in zip(names, chosen))
+        place = [
+            sum(weights.get(name, (0, 0, 0))[axis] * value for name, value in zip(names, chosen)) for axis in range(3)
+        ]
+        items.append(Item(slot, *place))
+    _, rows, columns = operand.shape
+    compressed = columns * merge // layout.sizes["p"] if merge > 1 else columns
+    return Fragment(operand, tuple(digits), tuple(sorted(items)), rows, compressed)
+
+
+def _weights(operand: Operand) -> dict[str, tuple[int, int, int]]:
+    """What each digit adds to (block, row, column). Stored values of a 2:4 group are neighbouring columns."""
+    layout, merge = operand.layout, operand.placement.merge
+    weights: dict[str, tuple[int, int, int]] = {}
+    for axis, group in enumerate(layout.coordinates):
+        for name, weight in _strides(group, layout.sizes).items():
+            if merge > 1 and "p" in group:
+                weight = weight * merge // layout.sizes["p"]
+            weights[name] = tuple([weight if axis == where else 0 for where in range(3)])  # type: ignore[assignment]
+    if merge > 1:
+        del weights["p"]
+        weights["s"] = (0, 0, 1)
+    return weights
+
+
+def _strides(names: Iterable[str], sizes: Mapping[str, int]) -> dict[str, int]:
+    strides, stride = {}, 1
+    for name in reversed(list(names)):
+        strides[name.lstrip("*")] = stride
+        stride *= sizes[name.lstrip("*")]
+    return strides
+
+
+def runs(found: Fragment, order: str) -> tuple[Run, ...]:
+    """The items in aligned runs of equal length, as long as memory of that order allows.
+
+    Args:
+        order: "row" if the columns of a row are neighbours in memory, "col" if the rows of a column are.
+    """
+    items, along = found.items, 3 if order == "row" else 2
+    step = Item(1, 0, int(order == "col"), int(order == "row"))
+
+    def contiguous(length: int) -> bool:
+        neighbours = [(items[n - 1], items[n]) for n in range(1, len(items)) if n % length]
+        return all(tuple(map(sum, zip(before, step))) == after for before, after in neighbours)
+
+    # Two digits of the lane could interleave with a run; then its first element is not a multiple of its length.
+    length = max(n for n in range(1, len(items) + 1) if len(items) % n == 0 and contiguous(n))
+    while length > 1 and any(digit[along + 2] % length for digit in found.digits):
+        length = max(n for n in range(1, length) if length % n == 0)
+    return tuple([Run(items[first], length) for first in range(0, len(items), length)])
+
+
+def total(terms: Iterable[tuple[int, str]], constant: int = 0) -> str:
+    """A sum as C and Python write it: 4 * a_g + 1.
+
+    >>> total([(4, "a_g"), (1, "a_i"), (0, "a_b")], 1), total([])
+    ('4 * a_g + a_i + 1', '0')
+    """
+    parts = [name if weight == 1 else f"{weight} * {name}" for weight, name in terms if weight]
+    if constant or not parts:
+        parts.append(str(constant))
+    return " + ".join(parts)

@@ -1,0 +1,105 @@
+"""mmacalc.generate: a kernel around one instruction, as source code that compiles; and index expressions."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..checks import arguments_checked
+from ..errors import Error, did_you_mean
+from . import cuda, hip
+from .fragments import fragment, total
+from .source import Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..model import Instruction, Operand
+
+__all__ = ["Formulas", "formulas", "generate"]
+
+LANGUAGES = {"hip": hip.kernel, "cuda": cuda.kernel}
+
+
+class Formulas(namedtuple("Formulas", "operand digits row column block items")):
+    """Index expressions of an operand, valid in C and (with // for /) in Python.
+
+    digits: (name, expression of `lane`) of each digit; row, column, block: sums of the digits; items: for each slot
+    what it adds to row, column and block.
+    """
+
+    __slots__ = ()
+    operand: Operand
+    digits: tuple[tuple[str, str], ...]
+    row: str
+    column: str
+    block: str
+    items: tuple[tuple[int, int, int, int], ...]
+
+
+@arguments_checked
+def generate(
+    instruction: Instruction,
+    language: str = "",
+    order_a: str = "row",
+    order_b: str = "col",
+    ld: str = "arguments",
+    wave: int | None = None,
+    **modifiers: int | str,
+) -> str:
+    """The source of a kernel in which one wave (warp) computes D = A B + C with one instruction.
+
+    The operands are loaded by the instruction's layouts, one vector access for each contiguous run; the layout's
+    pattern is a comment above each operand's indices. C and D lie row by row.
+
+    Args:
+        instruction: an AMD instruction that a builtin reaches, or a warp-level mma of NVIDIA.
+        language: "hip" or "cuda"; the vendor's if left out.
+        order_a, order_b: "row" or "col": how A and B lie in memory.
+        ld: "arguments": leading dimensions, in elements, are arguments of the kernel, and multiples of the widest access;
+            "constants": those of one tile.
+        wave, modifiers: as for `Instruction.operand`; formats of f8f6f4, for example.
+
+    Raises:
+        Error: an option out of range, an instruction that cannot be reached, elements that no load can reach.
+
+    >>> import mmacalc
+    >>> source = mmacalc.generate(mmacalc.instruction("mi300x", "v_mfma_f32_16x16x16_f16"), ld="constants")
+    >>> [line.strip() for line in source.splitlines() if "lane %" in line][0]
+    'const int a_i = lane % 16;'
+    """
+    if not hasattr(instruction, "architecture"):
+        raise Error(f"generate() takes an instruction, such as mmacalc.instruction(...); got {instruction!r}")
+    native = "cuda" if instruction.architecture.family.ptx else "hip"
+    language = language or native
+    for name, value, known in (
+        ("language", language, tuple(LANGUAGES)),
+        ("order_a", order_a, ("row", "col")),
+        ("order_b", order_b, ("row", "col")),
+        ("ld", ld, ("arguments", "constants")),
+    ):
+        if value not in known:
+            raise Error(f"{name} is {' or '.join(known)}; got '{value}'.{did_you_mean(value, known)}")
+    if language != native:
+        raise Error(f"{instruction.name} is an instruction of {instruction.architecture.title}: the language is {native}")
+    size = instruction.architecture.wave(wave)
+    fields = instruction.resolved(modifiers)
+    instruction.check_modifiers(size, fields)
+    return LANGUAGES[language](Request(instruction, size, fields, order_a, order_b, ld == "constants", language))
+
+
+def formulas(operand: Operand) -> Formulas:
+    """The index expressions of an operand.
+
+    >>> import mmacalc
+    >>> found = formulas(mmacalc.instruction("mi300x", "v_mfma_f32_32x32x8_f16").operand("D"))
+    >>> found.row, found.column, found.items[5]
+    ('4 * m', 'j', (5, 0, 9, 0))
+    """
+    found = fragment(operand)
+    digits = [
+        (digit.name, f"{'lane' if digit.divisor == 1 else f'lane / {digit.divisor}'} % {digit.size}")
+        for digit in found.digits
+    ]
+    row, column, block = (
+        total([(getattr(digit, axis), digit.name) for digit in found.digits]) for axis in ("row", "column", "block")
+    )
+    return Formulas(operand, tuple(digits), row, column, block, tuple([tuple(item) for item in found.items]))

@@ -1,0 +1,165 @@
+"""A HIP kernel around one AMD instruction: loads by its layouts, the builtin, the store."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..catalog import instructions
+from ..compiler.builtins import intrinsic, unscaled
+from ..errors import Error
+from .source import comment, element_type, fragments, kernel_name, loads, matrix_lines, slots, stores
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..compiler.builtins import Intrinsic
+    from ..model import Instruction
+    from .fragments import Fragment
+    from .source import Request
+
+__all__ = ["kernel"]
+
+# The most wait states after an SWMMAC of gfx1250 (LLVM 22.1.8, checkWMMACoexecutionHazards).
+WAITS = 8
+
+HEADER = """\
+#if __has_include(<hip/hip_runtime.h>)
+#include <hip/hip_runtime.h>
+#else  // without ROCm: clang -x hip -nogpuinc -nogpulib
+#define __global__ __attribute__((global))
+#endif
+"""
+
+
+def kernel(request: Request) -> str:
+    """The source of a kernel that multiplies one A and B.
+
+    Raises:
+        Error: the instruction has no builtin that computes it, or an operand that cannot be loaded in that order.
+    """
+    inst = request.instruction
+    call = _how(inst, request.wave)
+    builtin = call.builtin
+    operands = fragments(request)
+    body = [
+        f"const int lane = __builtin_amdgcn_workitem_id_x() % {request.wave};",
+        *_loads(request, operands, builtin),
+        *_call(request, operands, call),
+        *stores(request, operands["D"]),
+    ]
+    lines = "\n".join(f"    {line}" if line else "" for line in body)
+    return (
+        f"{comment(request)}{HEADER}\n{_typedefs(builtin)}\n{_signature(request, operands)} {{\n{lines}\n}}\n"
+        f"\n{_launch(request)}"
+    )
+
+
+class Call(namedtuple("Call", "builtin inst truncated")):
+    """How the kernel reaches the instruction: by a builtin (of `inst`), or if that truncates the index, by assembly."""
+
+    __slots__ = ()
+    builtin: Intrinsic
+    inst: Instruction
+    truncated: bool
+
+
+def _how(inst: Instruction, wave: int) -> Call:
+    found = intrinsic(inst, wave)
+    if found is None:  # gfx950's f8f6f4 without scales is what the scaled builtin becomes when both scales are 0
+        for scaled in instructions(inst.arch):
+            if unscaled(scaled) == inst:
+                found = intrinsic(scaled, wave)
+    if found is None:
+        raise Error(f"{inst.name} on {inst.architecture.title} has no builtin to call: assemble it instead")
+    wide = inst.sparse and inst.operand("K", wave).registers == 2
+    return Call(found, inst, wide and found.arg_types[found.arg_names.index("index")] == "int")
+
+
+def _typedefs(builtin: Intrinsic) -> str:
+    kinds = sorted({kind for kind in (builtin.return_type, *builtin.arg_types) if " x" in kind})
+    lines = [f"typedef unsigned int u32x{n} __attribute__((ext_vector_type({n})));\n" for n in (2, 4)]
+    for kind in kinds:
+        element, _, count = kind.partition(" x")
+        lines.append(f"typedef {element} {_type(kind)} __attribute__((ext_vector_type({count})));\n")
+    return "".join(lines)
+
+
+def _type(kind: str) -> str:
+    element, _, count = kind.partition(" x")
+    return f"{element.strip('_').replace(' ', '_').lower()}x{count}" if count else element
+
+
+def _signature(request: Request, operands: Mapping[str, Fragment]) -> str:
+    inst, wave = request.instruction, request.wave
+    arguments = [
+        f"{'' if name == 'D' else 'const '}{element_type(request, found.operand)} *{name}"
+        for name, found in operands.items()
+    ]
+    if inst.sparse:
+        arguments.append(f"const {_index_type(inst, wave)} *index")
+    if inst.scaled:
+        arguments += [f"const {_scale_type(inst)} *scale_a", f"const {_scale_type(inst)} *scale_b"]
+    if not request.constants:
+        arguments += [f"int ld{name.lower()}" for name in operands]
+    attributes = f"__attribute__((amdgpu_flat_work_group_size({wave}, {wave})))"
+    return f'extern "C" __global__ {attributes}\nvoid {kernel_name(inst)}({", ".join(arguments)})'
+
+
+def _index_type(inst: Instruction, wave: int) -> str:
+    return "long" if inst.operand("K", wave).registers == 2 else "int"
+
+
+def _scale_type(inst: Instruction) -> str:
+    return "long" if inst.block_size == 16 else "int"
+
+
+def _union(request: Request, name: str, kind: str, found: Fragment) -> str:
+    element, words = element_type(request, found.operand), found.operand.registers
+    return f"union {{ {_type(kind)} value; {element} element[{slots(found)}]; unsigned int word[{words}]; }} {name}"
+
+
+def _loads(request: Request, operands: Mapping[str, Fragment], builtin: Intrinsic) -> Iterator[str]:
+    kinds = dict(zip(builtin.arg_names, builtin.arg_types))
+    for name in "ABC":
+        found = operands[name]
+        yield from matrix_lines(request, name, found)
+        yield f"{_union(request, name.lower(), kinds[name.lower()], found)} = {{}};"
+        yield from loads(request, name, found)
+        yield ""
+
+
+# What the arguments of a builtin are, by name; all others are fields.
+ARGUMENTS = {
+    "a": "a.value", "b": "b.value", "c": "c.value", "index": "index[lane]", "a_signed": "1", "b_signed": "1",
+    "a_scale": "scale_a[lane]", "b_scale": "scale_b[lane]",
+}  # fmt: skip
+FIELDS = {"a_fmt": "matrix_a_fmt", "b_fmt": "matrix_b_fmt", "a_scale_fmt": "matrix_a_scale_fmt",
+          "b_scale_fmt": "matrix_b_scale_fmt"}  # fmt: skip
+
+
+def _call(request: Request, operands: Mapping[str, Fragment], call: Call) -> Iterator[str]:
+    builtin, fields = call.builtin, request.fields
+    yield f"{_union(request, 'd', builtin.return_type, operands['D'])};"
+    if call.truncated:
+        yield from _assembly(request)
+        return
+    given = ARGUMENTS if request.instruction.scaled else {**ARGUMENTS, "a_scale": "0", "b_scale": "0"}
+    arguments = [given.get(name) or str(fields.get(FIELDS.get(name, name), 0)) for name in builtin.arg_names]
+    yield f"d.value = {builtin.builtin}({', '.join(arguments)});"
+    yield ""
+
+
+def _assembly(request: Request) -> Iterator[str]:
+    """The instruction as inline assembly, with the wait states that the compiler does not add around it."""
+    yield "// clang 22.1.8 declares this builtin's index as 32 bits of the 64 that the instruction reads."
+    yield "d.value = c.value;"
+    nops = "\\n\\tv_nop" * WAITS
+    operands = '"v"(a.value), "v"(b.value), "v"(index[lane])'
+    yield f'asm("{request.instruction.name} %0, %1, %2, %3{nops}" : "+v"(d.value) : {operands});'
+    yield ""
+
+
+def _launch(request: Request) -> str:
+    name, wave = kernel_name(request.instruction), request.wave
+    return f"// hipLaunchKernelGGL({name}, dim3(1), dim3({wave}), 0, stream, ...);  one wave computes one tile\n"
