@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .chains import Chain as Chain
     from .chains import chain as chain
     from .chains import feeds as feeds
+    from .codegen.generate import generate as generate
     from .errors import Error as Error
     from .estimates import estimate as estimate
     from .hazards.lint import Finding as Finding
@@ -50,8 +51,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Architecture", "Chain", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport", "Location",
     "Operand", "Product", "WaitStates", "architecture", "architectures", "assemble", "chain", "compare",
-    "disassemble", "estimate", "feeds", "find", "instruction", "instructions", "intrinsic", "launch", "lint",
-    "memory", "numerics", "wait_states",
+    "disassemble", "estimate", "feeds", "find", "generate", "instruction", "instructions", "intrinsic", "launch",
+    "lint", "memory", "numerics", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
@@ -61,12 +62,13 @@ _HOMES = {
     "Operand": "model", "Product": "model", "WaitStates": "hazards.recognizer", "architecture": "catalog",
     "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
     "disassemble": "asm.disassembler", "estimate": "estimates", "feeds": "chains", "find": "search",
-    "instruction": "catalog", "instructions": "catalog", "intrinsic": "answers.intrinsic", "launch": "kernels",
+    "generate": "codegen.generate", "instruction": "catalog", "instructions": "catalog",
+    "intrinsic": "answers.intrinsic", "launch": "kernels",
     "lint": "hazards.lint", "memory": "memory_access.answer", "numerics": "answers.numerics",
     "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (
-    "answers", "arithmetic", "asm", "catalog", "chains", "cli", "diagnosis", "drawing", "emulator", "errors",
+    "answers", "arithmetic", "asm", "catalog", "chains", "cli", "codegen", "diagnosis", "drawing", "emulator", "errors",
     "estimates", "families", "formats", "hazards", "intrinsics", "kernels", "layout", "memory_access", "model",
     "render", "rocwmma", "search",
 )  # fmt: skip

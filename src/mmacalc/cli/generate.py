@@ -5,19 +5,20 @@
     mmacalc generate -a a100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32      CUDA, with inline PTX
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --formula D          the index expressions alone
 
-One wave computes one tile: D = A B + C. --check needs clang-22, lld-22 and pyelftools for HIP, nvcc for CUDA; its status
-is 1 if the kernel has other matrix instructions than the wanted one, or misses wait states.
+One wave computes one tile: D = A B + C. --check needs clang-22, lld-22 and pyelftools for HIP, nvcc for CUDA; its
+status is 1 if the kernel has other matrix instructions than the wanted one, or misses wait states.
 """
 
 from __future__ import annotations
 
+from . import show
 from .parser import number_or_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from . import Answer
+    from . import Reply
     from .parser import Parser
 
 MODIFIERS = ("cbsz", "blgp", "matrix_a_fmt", "matrix_b_fmt")
@@ -38,31 +39,32 @@ def add_arguments(parser: Parser) -> None:
         add(f"--{name}", type=number_or_name, metavar="#", help="a format, where the field chooses one")
 
 
-def run(options: Namespace) -> str | tuple[str, int] | Answer:
+def run(options: Namespace) -> str | Reply:
     """The source, the expressions, or the result of the check."""
     from ..catalog import entry
     from ..codegen.generate import formulas, generate
-    from ..render import generate as render
-    from ..render.json import document
+    from ..render import index_expressions
 
     inst = entry(options.architecture).instruction(options.instruction)
     modifiers = {name: value for name in MODIFIERS if (value := getattr(options, name)) is not None}
     if options.formula:
         found = formulas(inst.operand(options.formula, wave=options.wavefront, **modifiers))
-        return document("formula", **render.formulas_object(found)) if options.json else render.formulas_text(found)
+        return show(options.json, "formula", found, index_expressions)
     source = generate(
         inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, **modifiers
     )
     if options.output:
-        from ..files import write_text
+        from ..files import write
 
-        write_text(options.output, source)
+        write({options.output: source.encode()})
     if options.check:
         from ..codegen.check import check
+        from ..render import kernel_check
 
         checked = check(source, inst, inst.architecture.wave(options.wavefront))
-        text = document("generate", **render.check_object(checked, inst)) if options.json else render.check_text(checked, inst)
-        return text, int(not checked.wanted(inst))
+        return show(options.json, "generate-check", checked, kernel_check, status=int(not checked.wanted))
     if options.json:
-        return document("generate", architecture=inst.arch, instruction=inst.name, source=source)
+        from ..render.json import document
+
+        return document("generate", {"architecture": inst.arch, "instruction": inst.name, "source": source})
     return f"written to {options.output}\n" if options.output else source

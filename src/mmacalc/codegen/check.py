@@ -20,49 +20,67 @@ if TYPE_CHECKING:
     from ..hazards.lint import Finding
     from ..model import Instruction
 
-__all__ = ["Checked", "check_hip", "clang"]
+__all__ = ["Checked", "check"]
 
 CLANGS = ("clang-22", "clang-23", "clang-24", "amdclang", "clang", "/opt/rocm/llvm/bin/clang")
 
 
-class Checked(namedtuple("Checked", "compiler target instructions matrix_instructions findings")):
+class Checked(namedtuple("Checked", "instruction compiler target instructions matrix_instructions findings")):
     """What a compiled kernel contains.
 
-    compiler: the program that compiled it; target: for which chip; instructions: how many there are;
-    matrix_instructions: their mnemonics in order; findings: missing wait states, as `mmacalc.lint` gives them.
+    instruction: the wanted one; compiler: the program that compiled it; target: for which chip; instructions: how many
+    there are; matrix_instructions: their mnemonics in order; findings: missing wait states, as `mmacalc.lint` has them.
     """
 
     __slots__ = ()
+    instruction: Instruction
     compiler: str
     target: str
     instructions: int
     matrix_instructions: tuple[str, ...]
     findings: tuple[Finding, ...]
 
-    def wanted(self, inst: Instruction) -> bool:
+    @property
+    def wanted(self) -> bool:
         """Whether the only matrix instruction is the wanted one, and no wait state is missing."""
-        return self.matrix_instructions == (inst.name,) and not self.findings
+        return self.matrix_instructions == (self.instruction.name,) and not self.findings
 
 
-def clang() -> str:
-    """The clang that compiles HIP.
+def check(source: str, inst: Instruction, wave: int) -> Checked:
+    """Compile a generated kernel for the instruction's target and take it apart.
 
     Raises:
-        Error: none is installed; names the package.
+        Error: no compiler is installed (names the package), or it refuses the source.
     """
-    for name in CLANGS:
+    return (_check_cuda if inst.architecture.family.ptx else _check_hip)(source, inst, wave)
+
+
+def _compiler(names: tuple[str, ...], package: str) -> str:
+    for name in names:
         if found := shutil.which(name):
             return found
-    raise Error("checking needs a clang for AMD GPUs: install clang-22 and lld-22 (Debian), or ROCm")
+    raise Error(f"--check needs {names[0]}, which is not installed: {package}")
 
 
-def check_hip(source: str, inst: Instruction, wave: int) -> Checked:
-    """Compile a HIP kernel for the instruction's target and take it apart.
+def _check_cuda(source: str, inst: Instruction, wave: int) -> Checked:
+    """nvcc's PTX has the instruction by its name, and ptxas takes it."""
+    compiler = _compiler(("nvcc",), "install the CUDA toolkit, or pip install nvidia-cuda-nvcc")
+    with tempfile.TemporaryDirectory() as folder:
+        path, listing, code = (os.path.join(folder, name) for name in ("kernel.cu", "kernel.ptx", "kernel.cubin"))
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(source)
+        _run([compiler, f"-arch={inst.arch}", "-ptx", path, "-o", listing])
+        _run([compiler, f"-arch={inst.arch}", "-cubin", path, "-o", code])
+        with open(listing, encoding="utf-8") as stream:
+            words = [line.split()[0] for line in stream if line.strip()]
+    statements = [word for word in words if word[0].isalpha()]
+    return Checked(inst, compiler, inst.arch, len(statements), tuple([w for w in words if w.startswith("mma.")]), ())
 
-    Raises:
-        Error: no clang is installed, or it refuses the source.
-    """
-    target, compiler = inst.architecture.targets[0], clang()
+
+def _check_hip(source: str, inst: Instruction, wave: int) -> Checked:
+    """clang's assembly is linted, and its object disassembled."""
+    target = inst.architecture.targets[0]
+    compiler = _compiler(CLANGS, "apt-get install clang-22 lld-22, or ROCm")
     size = ["-mwavefrontsize64"] if wave == 64 and len(inst.architecture.waves) > 1 else []
     command = [
         compiler, "-x", "hip", f"--offload-arch={target}", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O2",
@@ -78,7 +96,9 @@ def check_hip(source: str, inst: Instruction, wave: int) -> Checked:
             report = lint(stream.read(), target)
         with open(code, "rb") as stream:
             sections = read(stream.read(), "the compiled kernel", target).sections
-    return Checked(compiler, target, report.instructions, _mnemonics(sections, inst, wave), tuple(report.findings))
+    return Checked(
+        inst, compiler, target, report.instructions, _mnemonics(sections, inst, wave), tuple(report.findings)
+    )
 
 
 def _mnemonics(sections: tuple[Section, ...], inst: Instruction, wave: int) -> tuple[str, ...]:

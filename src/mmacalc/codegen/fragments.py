@@ -93,20 +93,24 @@ def fragment(operand: Operand) -> Fragment:
         ]
         items.append(Item(slot, *place))
     _, rows, columns = operand.shape
-    compressed = columns * merge // layout.sizes["p"] if merge > 1 else columns
-    return Fragment(operand, tuple(digits), tuple(sorted(items)), rows, compressed)
+    return Fragment(operand, tuple(digits), tuple(sorted(items)), rows, columns * merge // group_size(operand))
+
+
+def group_size(operand: Operand) -> int:
+    """How many k of a 2:4 sparse A share a group of stored values; 1 for any other operand."""
+    return operand.layout.sizes["p"] if operand.name == "A" and operand.instruction.sparse else 1
 
 
 def _weights(operand: Operand) -> dict[str, tuple[int, int, int]]:
     """What each digit adds to (block, row, column). Stored values of a 2:4 group are neighbouring columns."""
-    layout, merge = operand.layout, operand.placement.merge
+    layout, merge, shared = operand.layout, operand.placement.merge, group_size(operand)
     weights: dict[str, tuple[int, int, int]] = {}
     for axis, group in enumerate(layout.coordinates):
         for name, weight in _strides(group, layout.sizes).items():
-            if merge > 1 and "p" in group:
-                weight = weight * merge // layout.sizes["p"]
+            if "p" in group:
+                weight = weight * merge // shared
             weights[name] = tuple([weight if axis == where else 0 for where in range(3)])  # type: ignore[assignment]
-    if merge > 1:
+    if shared > 1:
         del weights["p"]
         weights["s"] = (0, 0, 1)
     return weights

@@ -54,8 +54,8 @@ def generate(
         instruction: an AMD instruction that a builtin reaches, or a warp-level mma of NVIDIA.
         language: "hip" or "cuda"; the vendor's if left out.
         order_a, order_b: "row" or "col": how A and B lie in memory.
-        ld: "arguments": leading dimensions, in elements, are arguments of the kernel, and multiples of the widest access;
-            "constants": those of one tile.
+        ld: "arguments": leading dimensions, in elements and multiples of the widest access, are arguments of the
+            kernel; "constants": those of one tile.
         wave, modifiers: as for `Instruction.operand`; formats of f8f6f4, for example.
 
     Raises:
@@ -79,7 +79,9 @@ def generate(
         if value not in known:
             raise Error(f"{name} is {' or '.join(known)}; got '{value}'.{did_you_mean(value, known)}")
     if language != native:
-        raise Error(f"{instruction.name} is an instruction of {instruction.architecture.title}: the language is {native}")
+        raise Error(
+            f"{instruction.name} is an instruction of {instruction.architecture.title}: the language is {native}"
+        )
     size = instruction.architecture.wave(wave)
     fields = instruction.resolved(modifiers)
     instruction.check_modifiers(size, fields)

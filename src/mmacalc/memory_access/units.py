@@ -82,8 +82,8 @@ def tile(operand: Operand, order: str, ld: int | None, kpack: int | None) -> Til
 
 
 def _group(operand: Operand) -> int:
-    """How many k share one unit: those of a 2:4 group for a sparse A, else 1."""
-    return operand.layout.sizes["p"] if operand.placement.merge > 1 else 1
+    """How many k of a 2:4 sparse A share a group of stored values; 1 for any other operand."""
+    return operand.layout.sizes["p"] if operand.name == "A" and operand.instruction.sparse else 1
 
 
 def _units(operand: Operand) -> list[tuple[int, int, tuple[int, int, int]]]:

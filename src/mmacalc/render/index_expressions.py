@@ -1,4 +1,4 @@
-"""Index expressions and what a compiled kernel contains, as text and plain data."""
+"""The index expressions of an operand, as text and plain data."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..codegen.check import Checked
     from ..codegen.generate import Formulas
-    from ..model import Instruction
 
-__all__ = ["check_object", "check_text", "formulas_object", "formulas_text"]
+__all__ = ["json_object", "text"]
 
 
-def formulas_text(found: Formulas) -> str:
+def text(found: Formulas) -> str:
     """The expressions in C, and in Python beside them where they differ."""
-    axes = [axis for axis in found.operand.axes[1:]]
+    axes = list(found.operand.axes[1:])
     sums = {axes[0]: found.row, axes[1]: found.column}
     if found.operand.shape[0] > 1:
         sums["block"] = found.block
-    lines = [f"{found.operand.name} of {found.operand.instruction.name}: {found.operand.pattern}", "", "C, lane by lane:"]
+    head = f"{found.operand.name} of {found.operand.instruction.name}: {found.operand.pattern}"
+    lines = [head, "", "C, lane by lane:"]
     lines += [f"    int {name} = {expression};" for name, expression in found.digits]
     lines += [f"    int {axis} = {expression};  // + the item's" for axis, expression in sums.items()]
     lines += ["", "Python, for all lanes (lane = numpy.arange(wave)):"]
@@ -36,7 +35,7 @@ def _item(item: tuple[int, int, int, int], blocks: bool) -> str:
     return f"({slot}, {row}, {column}{f', {block}' if blocks else ''})"
 
 
-def formulas_object(found: Formulas) -> dict[str, Any]:
+def json_object(found: Formulas) -> dict[str, Any]:
     """The expressions as plain data."""
     axes = found.operand.axes[1:]
     return {
@@ -50,25 +49,4 @@ def formulas_object(found: Formulas) -> dict[str, Any]:
         "column": {"axis": axes[1], "expression": found.column},
         "block": found.block,
         "items": [dict(zip(("slot", "block", "row", "column"), item)) for item in found.items],
-    }
-
-
-def check_text(checked: Checked, inst: Instruction) -> str:
-    """One line for a kernel that contains what was wanted, else what it contains."""
-    if checked.wanted(inst):
-        return f"{checked.target}: {checked.instructions} instructions, one {inst.name}, no wait state missing\n"
-    lines = [f"{checked.target}: wanted one {inst.name}; got {', '.join(checked.matrix_instructions) or 'none'}"]
-    lines += [f"  {finding.missing} wait states missing before: {finding.text}" for finding in checked.findings]
-    return "\n".join(lines) + "\n"
-
-
-def check_object(checked: Checked, inst: Instruction) -> dict[str, Any]:
-    """What a compiled kernel contains as plain data."""
-    return {
-        "target": checked.target,
-        "compiler": checked.compiler,
-        "instructions": checked.instructions,
-        "matrix_instructions": list(checked.matrix_instructions),
-        "wanted": checked.wanted(inst),
-        "findings": [{"line": finding.line, "missing": finding.missing} for finding in checked.findings],
     }

@@ -1,0 +1,218 @@
+"""Generated kernels: their indices against the layouts, and what compilers make of them."""
+
+import json
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import mmacalc
+from llvm_mc import tool
+from mmacalc import Error
+from mmacalc.catalog import entry
+from mmacalc.catalog.grammar.ptx import expand
+from mmacalc.cli import answer
+from mmacalc.codegen.check import check
+from mmacalc.codegen.generate import formulas
+
+TARGETS = [("gfx908", 64), ("gfx90a", 64), ("gfx942", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1100", 64),
+           ("gfx1200", 32), ("gfx1200", 64), ("gfx1250", 32)]  # fmt: skip
+NVIDIA = ("sm_70", "sm_80", "sm_90a", "sm_120a")
+
+
+def c_value(expression, names):
+    """The value of an expression of + * / % and names, as C computes it for non-negative integers."""
+    return eval(expression.replace("/", "//"), {}, names)
+
+
+LOAD = r"= \*\(const .* \*\)\([ABC] \+ "
+ACCESS = re.compile(
+    r"^ *(?:(?P<store>D\[(?P<to>.*)\] = d\.element\[(?P<from>\d+)\])"
+    r"|(?P<a>[abc])\.element\[(?P<slot>\d+)\] = [ABC]\[(?P<at>.*)\]"
+    rf"|\*\((?P<wide>unsigned int|u32x2|u32x4) \*\)&(?P<b>[abc])\.word\[(?P<word>\d+)\] {LOAD}(?P<start>.*)\)"
+    rf"|\(\((?P<narrow>unsigned char|unsigned short) \*\)&(?P<c>[abc])\)\[(?P<part>\d+)\] {LOAD}(?P<first>.*)\));$"
+)
+BYTES = {"unsigned char": 1, "unsigned short": 2, "unsigned int": 4, "u32x2": 8, "u32x4": 16}
+
+
+def moved(source, lane, bits_of):
+    """What a kernel moves in one lane: for each operand {bit in the registers: bit in memory}, byte by byte."""
+    names, result = {"lane": lane}, {"A": {}, "B": {}, "C": {}, "D": {}}
+    for line in source.splitlines():
+        if definition := re.match(r" *const int (\w+) = (.*);$", line):
+            if "laneid" not in line and "__builtin" not in line:
+                names[definition[1]] = c_value(definition[2], names)
+            continue
+        if not (access := ACCESS.match(line)):
+            continue
+        if access["store"]:
+            matrix, slot, at, count = "D", int(access["from"]), c_value(access["to"], names), 0
+        elif access["a"]:
+            matrix, slot, at, count = access["a"].upper(), int(access["slot"]), c_value(access["at"], names), 0
+        elif access["wide"]:
+            matrix, count, at = access["b"].upper(), BYTES[access["wide"]], c_value(access["start"], names)
+            slot = 4 * int(access["word"])
+        else:
+            matrix, count, at = access["c"].upper(), BYTES[access["narrow"]], c_value(access["first"], names)
+            slot = count * int(access["part"])
+        unit = max(bits_of[matrix], 8)
+        places = (
+            [(slot * unit, at * unit)] if not count else [(8 * slot + 8 * n, at * unit + 8 * n) for n in range(count)]
+        )
+        for register, memory in places:
+            for byte in range(0, unit if not count else 8, 8):
+                result[matrix][register + byte] = memory + byte
+    return result
+
+
+def expected(operand, order):
+    """For each lane {bit: bit}: where each element is in registers by `locate`, and in memory by the order."""
+    blocks, rows, columns = operand.shape
+    bits, merge = operand.placement.slot_bits, operand.placement.merge
+    group = operand.layout.sizes["p"] if operand.name == "A" and operand.instruction.sparse else 1
+    columns_stored = columns * merge // group
+    lanes = {}
+    names = operand.axes[1:]
+    for block in range(blocks):
+        for row in range(rows):
+            for column in range(0, columns, group):
+                for place in operand.locate(block=block, **dict(zip(names, (row, column)))):
+                    stored = column * merge // group
+                    major, minor, extent, length = (row, stored, rows, columns_stored)
+                    if order == "col":
+                        major, minor, extent, length = (stored, row, columns_stored, rows)
+                    memory = ((block * extent + major) * length + minor) * bits
+                    register = 32 * place.register + place.lsb // bits * bits
+                    for bit in range(max(bits * merge, 1)):
+                        if (register + bit) % 8 == 0:
+                            lanes.setdefault(place.lane, {})[register + bit] = memory + bit
+    return lanes
+
+
+def check_indices(inst, wave, orders=("row", "col")):
+    source = mmacalc.generate(inst, order_a=orders[0], order_b=orders[1], ld="constants", wave=wave)
+    for name in "ABCD":
+        operand = inst.operand(name if name in inst.operands else "D", wave=wave)
+        want = expected(operand, {"A": orders[0], "B": orders[1]}.get(name, "row"))
+        for lane in range(operand.lanes):
+            got = moved(source, lane, {each: bits(inst, each, wave) for each in "ABCD"})[name]
+            assert {bit: at for bit, at in got.items() if bit in want.get(lane, {})} == want.get(lane, {}), (name, lane)
+
+
+def bits(inst, name, wave):
+    return inst.operand(name if name in inst.operands else "D", wave=wave).placement.slot_bits
+
+
+@pytest.mark.parametrize(("target", "wave"), TARGETS)
+def test_every_kernel_of_amd_loads_and_stores_each_element_where_the_layout_has_it(target, wave):
+    for inst in mmacalc.instructions(target)[:: 5 if target != "gfx1100" else 1]:
+        check_indices(inst, wave)
+
+
+@pytest.mark.parametrize("orders", [("col", "row"), ("row", "row"), ("col", "col")])
+def test_the_other_orders_are_indexed_as_well(orders):
+    check_indices(mmacalc.instruction("gfx942", "v_mfma_f32_32x32x4_2b_f16"), 64, orders)
+    check_indices(mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"), 32, orders)
+
+
+@pytest.mark.parametrize("target", NVIDIA)
+def test_every_kind_of_mma_is_indexed_as_the_layout_has_it(target):
+    for inst in kinds_of_mma(target)[::4]:
+        check_indices(inst, 32)
+
+
+def kinds_of_mma(target):
+    """The first instruction of each family of mma.sync and mma.sp."""
+    listed = entry(target)
+    names = [next(iter(expand(family[0]))) for family in listed._families()]
+    return [listed.instruction(name) for name in names if name.startswith("mma.")]
+
+
+@pytest.mark.parametrize(("target", "wave"), TARGETS)
+def test_every_kernel_of_amd_compiles_to_its_one_instruction(target, wave, tmp_path):
+    """All kernels of a target in one file; one in eight by itself, with lint and our disassembler."""
+    parts, wanted = [], []
+    for number, inst in enumerate(mmacalc.instructions(target)):
+        source = mmacalc.generate(inst, ld="constants", wave=wave)
+        if number % 8 == 0:
+            assert check(source, inst, wave).wanted, inst.name
+        parts.append(f"namespace n{number} {{\n{source.partition('#endif')[2]}\n}}\n")
+        wanted.append(inst)
+    header = "#define __global__ __attribute__((global))\n"
+    size = ["-mwavefrontsize64"] if wave == 64 and target.startswith("gfx1") else []
+    done = subprocess.run(
+        [tool("clang"), "-x", "hip", f"--offload-arch={target}", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O1",
+         *size, "-S", "-o", "-", "-"], input=header + "".join(parts), capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[:2000]
+    spellings = {name: inst.name for inst in wanted for name in (inst.name, *inst.aliases)}
+    words = [line.split()[0].removesuffix("_e64") for line in done.stdout.splitlines() if line.startswith("\tv_")]
+    assert sorted(spellings[word] for word in words if word in spellings) == sorted(inst.name for inst in wanted)
+    assert mmacalc.lint(done.stdout, target).findings == ()
+
+
+@pytest.mark.parametrize("target", [name for name in NVIDIA if name != "sm_70"])
+def test_every_kind_of_mma_compiles_to_its_one_instruction(target):
+    assert shutil.which("nvcc"), "nvcc is missing: the CUDA kernels are not checked"
+    with ThreadPoolExecutor(2) as workers:
+        kinds = kinds_of_mma(target)[::6]
+        for inst, checked in zip(kinds, workers.map(lambda inst: check(mmacalc.generate(inst), inst, 32), kinds)):
+            assert checked.wanted, inst.name
+
+
+def test_the_truncated_index_of_clang_is_gone_round_by_assembly():
+    inst = mmacalc.instruction("gfx1250", "v_swmmac_f32_16x16x128_fp8_fp8")
+    source = mmacalc.generate(inst)
+    assert 'asm("v_swmmac_f32_16x16x128_fp8_fp8 %0, %1, %2, %3' in source
+    assert "const long *index" in source
+
+
+def test_the_instruction_without_scales_is_reached_by_the_scaled_builtin_with_both_scales_0():
+    inst = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x64_f8f6f4")
+    source = mmacalc.generate(inst, cbsz="fp4", blgp="fp6")
+    assert "__builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a.value, b.value, c.value, 4, 2, 0, 0, 0, 0)" in source
+
+
+def test_formulas_give_every_element_its_place():
+    for arch, name in (("gfx950", "v_mfma_f32_4x4x4_16b_f16"), ("gfx1200", "v_wmma_f32_16x16x16_f16")):
+        for matrix in "ABD":
+            operand = mmacalc.instruction(arch, name).operand(matrix)
+            found = formulas(operand)
+            for lane in range(operand.lanes):
+                names = {digit: c_value(text, {"lane": lane}) for digit, text in found.digits}
+                row, column, block = (c_value(text, names) for text in (found.row, found.column, found.block))
+                for slot, more_block, more_row, more_column in found.items:
+                    coordinates = dict(zip(operand.axes[1:], (row + more_row, column + more_column)))
+                    places = operand.locate(block=block + more_block, **coordinates)
+                    assert (lane, slot) in {(place.lane, place.item) for place in places}
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "options", "says"),
+    [
+        ("gfx942", "v_mfma_f32_32x32x8_f16", {"order_a": "rwo"}, "order_a is row or col; got 'rwo'. Did you mean row"),
+        ("gfx942", "v_mfma_f32_32x32x8_f16", {"language": "cuda"}, "the language is hip"),
+        ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"order_a": "col", "cbsz": "fp4"}, "use order 'row'"),
+        (
+            "sm_90a",
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
+            {},
+            "whose operands are in registers; not wgmma",
+        ),
+        ("gfx1251", "v_wmma_f64_16x16x4_f64", {}, "no builtin to call"),
+    ],
+)
+def test_what_cannot_be_generated_is_refused_with_the_reason(arch, name, options, says):
+    with pytest.raises(Error, match=says):
+        mmacalc.generate(mmacalc.instruction(arch, name), **options)
+
+
+def test_the_command_writes_checks_and_explains(tmp_path):
+    line = ["generate", "-a", "gfx942", "-i", "v_mfma_f32_32x32x8_f16"]
+    path = tmp_path / "kernel.hip"
+    assert answer([*line, "-o", str(path)]).out == f"written to {path}\n"
+    assert path.read_text() == answer(line).out == json.loads(answer([*line, "--json"]).out)["source"]
+    assert answer([*line, "--check"]).out.endswith("one v_mfma_f32_32x32x8_f16, no wait state missing\n")
+    assert "int m = lane / 32 % 2;" in answer([*line, "--formula", "D"]).out
