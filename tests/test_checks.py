@@ -34,6 +34,8 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.numerics: {"instruction": MFMA, "wave": 64, "cbsz": 0},
     mmacalc.memory: {"operand": MFMA.operand("A"), "order": "row", "ld": 64, "pad": 0, "swizzle": None, "kpack": None,
                      "fill": 16},
+    mmacalc.generate: {"instruction": MFMA, "language": "hip", "order_a": "row", "order_b": "col", "ld": "constants",
+                       "wave": 64},
     mmacalc.chain: {"x": MFMA, "y": MFMA, "use": "B", "keep_k": False, "wave": 64},
     mmacalc.feeds: {"x": MFMA, "use": "B", "wave": 64},
     CHAIN.apply: {"d": np.zeros((1, 4, 64), np.uint32), "way": None},
@@ -80,6 +82,7 @@ OTHERS = (
     MFMA.multiply_bits,
     MFMA.execute,
     mmacalc.compare,
+    mmacalc.generate,
     mmacalc.memory,
     CHAIN.apply,
 )  # whose a, first ... are no texts
