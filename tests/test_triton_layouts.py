@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 import mmacalc
-from mmacalc import loads
+from mmacalc.memory_access import transpose_loads as loads
 from recorded import json_file
 
 RECORD = json_file("triton_layouts.json.gz")
@@ -72,13 +72,13 @@ def test_transposing_loads_fetch_from_the_addresses_that_triton_generates(entry)
     rows, _, _, bits = entry["shape"]
     instruction = recorded_instruction("cdna4", entry["shape"])
     operand = instruction.operand("A", **({"cbsz": "fp4"} if bits == 4 else {}))
-    steps = loads.feeding(operand)
+    steps = loads.loads_for(operand)
     assert [step.load.bits for step in steps] == [load["bits"] for load in entry["loads"]]
     for step, load in zip(steps, entry["loads"]):
         expected = []
         for _, first_row, first_k in step.groups:
             for lane in range(16):
-                k, row = step.load.fetched.contents((lane, 0))[0]
+                k, row = step.load.lane_fetches.contents((lane, 0))[0]
                 expected.append(((first_k + k) * rows + first_row + row) * bits // 8)
         assert load["addresses"] == expected
 
