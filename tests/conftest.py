@@ -1,4 +1,26 @@
+import os
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def page_file(tmp_path_factory):
+    """The page, as `mmacalc page` writes it; made once for all test processes."""
+    from browser import made_once
+    from mmacalc.render.page import page
+
+    base = tmp_path_factory.getbasetemp()
+    return made_once(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base, "layouts.html", page)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One headless Chromium for all tests of a process."""
+    from browser import chromium
+
+    with chromium() as found:
+        yield found

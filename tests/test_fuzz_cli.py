@@ -188,6 +188,7 @@ def test_every_command_answers_or_refuses(folder, monkeypatch, command):
     @given(command_lines(command))
     def every(argv):
         monkeypatch.setattr("sys.stdin", Stdin(b"s_nop 0\n"))
+        monkeypatch.setattr("webbrowser.open", lambda url: True)
         check(argv)
 
     every()

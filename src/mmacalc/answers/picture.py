@@ -10,7 +10,7 @@ lane (m j), m=2, j=32, two hues show the two halves of the wave, and the shade r
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..model import Location, Operand
 
-__all__ = ["Axis", "Colour", "Matrix", "matrix"]
+__all__ = ["Axis", "Colour", "ColourOf", "Matrix", "digit_sizes", "matrix"]
 
 HUES = 4  # as many as people tell apart, colour-blind or not: see `mmacalc.render.palette`
 
@@ -33,6 +33,17 @@ class Colour(NamedTuple):
 
     hue: int
     shade: float
+
+
+class ColourOf(NamedTuple):
+    """What colours elements: the colour of (block, row, column), and whether it is that of the element's lane."""
+
+    function: Callable[[int, int, int], Colour]
+    shows_lane: bool = False
+
+    def __call__(self, block: int, row: int, column: int) -> Colour:
+        """The colour of an element."""
+        return self.function(block, row, column)
 
 
 class Axis(NamedTuple):
@@ -185,25 +196,34 @@ class Matrix:
         spans = self.operand.layout.spans["item"] // self.merge
         return tuple(_in_four(item, spans) for item in range(spans))
 
-    def colour_by(self, key: str) -> Callable[[int, int, int], Colour]:
+    def colour_by(self, key: str) -> ColourOf:
         """What colours an element, by "lane", "register" or a digit of the pattern that its coordinates have.
 
         Raises:
             Error: there is no such digit.
         """
         if key == "lane":
-            return lambda block, row, column: self.by_lane[self.location(block, row, column).lane]
+            return ColourOf(lambda *element: self.by_lane[self.location(*element).lane], shows_lane=True)
         if key == "register":
-            return lambda block, row, column: self.by_item[self.location(block, row, column).item]
+            return ColourOf(lambda *element: self.by_item[self.location(*element).item])
         for place, axis in enumerate((self.blocks, self.rows, self.columns)):
             if key in dict(axis.digits):
-                size = dict(axis.digits)[key]
-                return lambda *element: _in_four(axis.digit(key, element[place]), size)
+                return ColourOf(partial(_digit_colour, axis, key, place))
         operand = self.operand
         raise Error(
             f"{operand.name} of {operand.instruction.name} cannot be coloured by '{key}'."
             f"{did_you_mean(key, self.keys)} It can be by: {', '.join(self.keys)}"
         )
+
+    def slot_colour(self, colour_of: ColourOf, lane: int, item: int) -> Colour | None:
+        """What colours an item of a lane, None if it holds nothing.
+
+        Of a copied element, the lane's colour is that of this lane, not of the one that has the first copy.
+        """
+        found = self.elements(lane, item)
+        if not found:
+            return None
+        return self.by_lane[lane] if colour_of.shows_lane else colour_of(*found[0])
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -221,6 +241,18 @@ def matrix(operand: Operand) -> Matrix:
     (4, 1, 1)
     """
     return Matrix(operand)
+
+
+def digit_sizes(layout: Layout) -> dict[str, int]:
+    """The sizes of the digits that the pattern names, in the order in which it first names them.
+
+    >>> layout = Layout("i (g e) -> lane (*r g i), item (e)", "ik", {"e": 4, "g": 4, "i": 16, "r": 2})
+    >>> digit_sizes(layout)
+    {'i': 16, 'g': 4, 'e': 4, 'r': 2}
+    """
+    sizes = layout.trimmed_sizes
+    words = layout.pattern.translate(str.maketrans("()*,", "    ")).split()
+    return {word: sizes[word] for word in words if word in sizes}
 
 
 def _trimmed(layout: Layout) -> Layout:
@@ -247,6 +279,10 @@ def _mixed(number: int, sizes: list[int]) -> list[int]:
 
 def _share(place: int, count: int) -> float:
     return place / (count - 1) if count > 1 else 0.0
+
+
+def _digit_colour(axis: Axis, name: str, place: int, *element: int) -> Colour:
+    return _in_four(axis.digit(name, element[place]), dict(axis.digits)[name])
 
 
 def _in_four(value: int, size: int) -> Colour:

@@ -59,6 +59,7 @@ SUBCOMMANDS = {
     "lint": "find where a listing touches a matrix instruction's registers too early",
     "memory": "how an operand is loaded: access width, cache lines, LDS bank conflicts, padding and swizzles",
     "numerics": "explain how an instruction rounds, with an input on which it shows",
+    "page": "write the interactive page of all layouts: one file, no network",
     "run": "run one instruction on the emulator, to the bit, and compare with a kernel's result",
     "waits": "how many wait states one instruction needs after another, and by which rule",
 }

@@ -10,16 +10,15 @@ from .scene import Box, Label, Line, baseline, text_width
 from .tracks import CELL_GAP, Cell, spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from ..answers.picture import Colour
+    from ..answers.picture import ColourOf
     from .matrix_plan import Plan
     from .palette import Style
     from .strips import Strip
     from .tracks import Track
 
     Shape = Box | Line | Label
-    ColourOf = Callable[[int, int, int], Colour]
 
 __all__ = ["Layers", "draw_matrix"]
 
@@ -86,7 +85,7 @@ class _Painter:
                 box = Box(left + column.start, top + row.start, column.size, row.size, fill)
                 self.layers.fills.append(box)
                 if self.plan.labels:
-                    self._cell_label(block, row, column, box)
+                    self._cell_label((block, row.first, column.first), box, self.layers.texts, self.style.ink)
         for row in self.plan.rows.tiles:
             for column in self.plan.columns.tiles:
                 self._tile(block, row, column, left, top)
@@ -119,6 +118,9 @@ class _Painter:
             for wide in self.plan.columns.span(first[1], first[1] + merged[1] - 1):
                 box = Box(left + wide.start, top + high.start, wide.size, high.size, self.style.mark)
                 self.layers.marks.append(box)
+                if self.plan.labels:
+                    self._cell_label(mark, box, self.layers.on_marks, self.style.on_mark)
+                    continue
                 text = self._lanes(block, row, column)
                 size = min(LANE_TEXT, 0.72 * box.height, (box.width - 2) / text_width(text, 1, "bold"))
                 if size >= SMALLEST_TEXT:
@@ -166,19 +168,20 @@ class _Painter:
                 box = Box(corner[0] + across.start, corner[1] + down.start, across.size, down.size, fill)
                 self.layers.over.append(box)
 
-    def _cell_label(self, block: int, row: Cell, column: Cell, box: Box) -> None:
+    def _cell_label(self, element: tuple[int, int, int], box: Box, texts: list[Shape], ink: str) -> None:
         """The lane at the left, the place at the right, and below a bar of the register's bits, 31 at the left."""
-        location = self.matrix.location(block, row.first, column.first)
+        location = self.matrix.location(*element)
         place = signed(place_text(self.matrix.operand, location), self.matrix.signs[location.item])
         at = baseline(box.y + box.height / 2 - 2, 11)
-        self._text(box.x + 4, at, self._lanes(block, row.first, column.first), 11, self.style.ink, "start", "bold")
-        self._text(box.x + box.width - 4, at, place, STRIP_TEXT, self.style.ink, "end", "mono")
+        texts.append(Label(box.x + 4, at, self._lanes(*element), 11, ink, "start", "bold"))
+        texts.append(Label(box.x + box.width - 4, at, place, STRIP_TEXT, ink, "end", "mono"))
         if bits_text(location.lsb, location.width):
             whole = box.width - 8
             for low, high in _bit_runs(location.lsb, location.width):
                 left = box.x + 4 + whole * (31 - high) / 32
                 width = whole * (high - low + 1) / 32
-                self.layers.over.append(Box(left, box.y + box.height - 4, width, 2, self.style.ink))
+                bars = self.layers.over if texts is self.layers.texts else texts
+                bars.append(Box(left, box.y + box.height - 4, width, 2, ink))
 
     # --- strips ---
 
@@ -201,13 +204,18 @@ class _Painter:
                 self.layers.fills.append(side.box(cell, self._strip_fill(strip, part.lane)))
         index = strip.kind == "index"
         size = INDEX_TEXT if index else STRIP_TEXT
-        colour = self.style.quiet if strip.kind != "lane" or self.matrix.read else self.style.ink
+        colour = self.style.ink if strip.kind == "lane" and self._lane_colours else self.style.quiet
         for number, room in side.labelled([(part.text, cell) for part, cell in stretches], size):
             part, cell = stretches[number]
             self.layers.texts.append(side.label(part.text, cell, room, size, colour))
 
+    @property
+    def _lane_colours(self) -> bool:
+        """Whether a lane's colour is that of the sum of its parts, so that the parts can have colours."""
+        return self.colour_of.shows_lane and not self.matrix.read
+
     def _strip_fill(self, strip: Strip, lane: int) -> str:
-        if strip.kind != "lane" or self.matrix.read:
+        if strip.kind != "lane" or not self._lane_colours:
             return self.style.strip
         return self.style.fill(self.matrix.by_lane[lane + self.matrix.base[0]])
 

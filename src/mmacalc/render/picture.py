@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..answers.picture import Colour
+from ..answers.picture import Colour, ColourOf, digit_sizes
 from .corner_scene import corner, crossing
 from .matrix_plan import plan
 from .matrix_scene import Layers, draw_matrix
@@ -16,7 +16,6 @@ from .strips import notes
 if TYPE_CHECKING:
     from ..answers.picture import Matrix
     from ..model import Instruction
-    from .matrix_scene import ColourOf
     from .palette import Style
     from .tracks import Track
 
@@ -89,7 +88,7 @@ def instruction_scene(instruction: Instruction, matrices: dict[str, Matrix], loo
 
 def _colours(matrix: Matrix, look: Look) -> ColourOf:
     """What colours an operand among others: one that lacks the digit is of one colour."""
-    return matrix.colour_by(look.color_by) if look.color_by in matrix.keys else lambda *_: Colour(0, 0.0)
+    return matrix.colour_by(look.color_by) if look.color_by in matrix.keys else ColourOf(lambda *_: Colour(0, 0.0))
 
 
 def operand_heading(matrix: Matrix) -> str:
@@ -115,7 +114,7 @@ def _short_heading(matrix: Matrix) -> tuple[str, str]:
 
 def pattern_text(matrix: Matrix) -> str:
     """The layout's pattern with the sizes of its digits."""
-    sizes = " ".join(f"{digit}={size}" for digit, size in matrix.operand.sizes.items())
+    sizes = " ".join(f"{digit}={size}" for digit, size in digit_sizes(matrix.operand.layout).items())
     return f"{matrix.operand.pattern}   {sizes}"
 
 

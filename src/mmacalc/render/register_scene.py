@@ -8,9 +8,9 @@ from .places import bits_text, held_text, register_text
 from .scene import Box, Label, baseline, text_width
 
 if TYPE_CHECKING:
-    from ..answers.picture import Matrix
+    from ..answers.picture import ColourOf, Matrix
     from ..model import Location
-    from .matrix_scene import ColourOf, Layers
+    from .matrix_scene import Layers
     from .palette import Style
 
 __all__ = ["draw_registers"]
@@ -47,13 +47,14 @@ def draw_registers(
         for item, (text, start) in enumerate(zip(texts, starts)):
             found = matrix.elements(lane, item)
             inverse = not marks.isdisjoint(found)
-            fill = style.fill(colour_of(*found[0])) if found else style.empty
+            colour = matrix.slot_colour(colour_of, lane, item)
+            fill = style.fill(colour) if colour else style.empty
             box = Box(x + start, top, width - 1, ROW - 1, style.mark if inverse else fill)
             (layers.marks if inverse else layers.fills).append(box)
             if style.frame:
                 layers.over.append(box._replace(fill=style.frame, stroke=0.7))
-            colour = style.on_mark if inverse else style.ink
-            label = Label(box.x + box.width / 2, at, text, TEXT, colour, "middle", "bold" if inverse else "")
+            ink = style.on_mark if inverse else style.ink
+            label = Label(box.x + box.width / 2, at, text, TEXT, ink, "middle", "bold" if inverse else "")
             (layers.on_marks if inverse else layers.texts).append(label)
         if lane in marked:
             box = Box(x + starts[0], top, starts[-1] + width - 1 - starts[0], ROW - 1, style.mark, 1.25)

@@ -101,6 +101,8 @@ def _register(matrix: Matrix, axis: Axis) -> Strip | None:
         if not any(registers):
             return None
         return Strip("register", head, _grouped(axis, [(r, f"+{r}", 0) for r in registers]))
+    if not any(registers) and axis is matrix.rows and matrix.columns.moves_slot:
+        return None  # one register for all, which the strip above the columns names
     base = _bit(matrix, matrix.base[1]) // 32
     width = matrix.operand.slot(0, 0).width
     names = [register_text("amd" if amd else "nvidia", r + base, width) for r in registers]

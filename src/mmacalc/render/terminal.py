@@ -175,7 +175,7 @@ class _Panel:
             line.put(self.margin - 2 - len(strip.head), strip.head)
         stretches = [(part, cell) for part in strip.parts for cell in _characters(self.columns, part.first, part.last)]
         for part, cell in stretches:
-            if strip.kind == "lane" and not self.shown.read:
+            if strip.kind == "lane" and self.colour_of.shows_lane and not self.shown.read:
                 fill = self.style.fill(self.shown.by_lane[part.lane + self.shown.base[0]])
                 line.fill(self.margin + int(cell.start), int(cell.size), fill, self.style.ink)
         parts = [(cell, float(len(part.text) + 1)) for part, cell in stretches]
@@ -196,7 +196,7 @@ class _Panel:
         for side, at, wide in self._sides():
             for part in side.parts:
                 if part.first <= row <= part.last:
-                    if side.kind == "lane" and not self.shown.read:
+                    if side.kind == "lane" and self.colour_of.shows_lane and not self.shown.read:
                         fill = self.style.fill(self.shown.by_lane[part.lane + self.shown.base[0]])
                         line.fill(at, wide, fill, self.style.ink)
                     line.put(at, f"{part.text if part.first == row else '':>{wide}}")
@@ -286,7 +286,8 @@ class _Slots:
             return
         elements = self.shown.elements(lane, self.item)
         marked = not self.marks.isdisjoint(elements)
-        fill = self.style.fill(self.colour_of(*elements[0])) if elements else self.style.empty
+        colour = self.shown.slot_colour(self.colour_of, lane, self.item)
+        fill = self.style.fill(colour) if colour else self.style.empty
         ink = self.style.on_mark if marked else self.style.ink
         line.fill(at, self.width, self.style.mark if marked else fill, ink)
         line.put(at, "*" * marked + self.texts[lane])

@@ -1,0 +1,279 @@
+/**
+ * The catalog as src/mmacalc/answers/page_data.py writes it: tables in which each distinct thing is listed once and
+ * referred to by its number. This module reads them; it knows no architecture.
+ */
+
+import { Layout } from "./layout.ts";
+import { Placement } from "./placement.ts";
+import { Word } from "./word.ts";
+
+/** Something that depends on modifiers: the fields, the values of each, and what each combination gives. */
+export type Choice<T> = T | [string[], number[][], T[]];
+
+export interface Data {
+  version: string;
+  statements: string[];
+  statement: number[];
+  architectures: [string, string, string, number[], string[], string][];
+  texts: string[];
+  layouts: [number, number[], string][];
+  lanes: number[][];
+  placements: [number, number, number, number, number, number, number[], number][];
+  choices: Choice<number>[];
+  signs: [string[], number[][], string[]][];
+  operands: [string, number, number, number][];
+  elsewhere: [string, string][];
+  sets: [number[], number[]][];
+  modifiers: [string, number[] | number[][], string[]][][];
+  kinds: [number[], number, number[], number[], Choice<number> | null, number[], number, number[]][];
+  contents: [Record<string, string>, string[]][];
+  instructions: [number, string, number, string[], number][];
+  members: number[][];
+  encodings: [string, number, [string, string, string][]][];
+  words: [number, string, number, number][];
+  slots: SlotRow[][];
+  text: TextModifier[][];
+  formats: string[];
+  provenances: string[];
+  notes: string[];
+}
+
+/** operand, first register, field, file, registers or [modifier, registers for each of its values] */
+export type SlotRow = [string, number, string, string, number | [string, number[]]];
+/** modifier, spelling, kind, field of the encoding, value that is not written, names, bits written */
+export type TextModifier = [string, string, string, string, number | null, string[], number];
+
+export type Fields = Readonly<Record<string, number>>;
+
+export interface Architecture {
+  name: string;
+  title: string;
+  vendor: string;
+  waves: number[];
+  aliases: string[];
+  unit: string;
+}
+
+export interface Modifier {
+  field: string;
+  /** The values that it takes under other modifiers (those of ABID depend on CBSZ). */
+  values(fields: Fields): number[];
+  names: string[];
+}
+
+/** What each combination of modifiers gives; null where the values do not go together. */
+function chosen<T>(choice: Choice<T>, fields: Fields): T | null {
+  if (!Array.isArray(choice)) return choice;
+  const [names, values, found] = choice;
+  let at = 0;
+  for (const [axis, name] of names.entries()) {
+    const place = values[axis].indexOf(fields[name] ?? 0);
+    if (place < 0) return null;
+    at = at * values[axis].length + place;
+  }
+  return found[at];
+}
+
+const SIGNS = ["", "-", "|", "-|", "low", "high"];
+
+export class OperandTable {
+  constructor(
+    private readonly catalog: Catalog,
+    readonly name: string,
+    private readonly choice: Choice<number>,
+    private readonly signChoice: [string[], number[][], string[]] | null,
+    readonly provenance: string,
+    readonly wave: number,
+  ) {}
+
+  /** The modifiers that decide where its elements are. */
+  get fields(): string[] {
+    return Array.isArray(this.choice) ? this.choice[0] : [];
+  }
+
+  /** The modifiers that put signs on what is read. */
+  get signFields(): string[] {
+    return this.signChoice ? this.signChoice[0] : [];
+  }
+
+  /** Every combination of the modifiers that decide where its elements are. */
+  combinations(): Fields[] {
+    if (!Array.isArray(this.choice)) return [{}];
+    let found: Record<string, number>[] = [{}];
+    for (const [at, name] of this.choice[0].entries()) {
+      const values = this.choice[1][at];
+      found = found.flatMap((fields) => values.map((value) => ({ ...fields, [name]: value })));
+    }
+    return found;
+  }
+
+  /** Where its elements are under modifiers; null if their values do not go together. */
+  placement(fields: Fields): Placement | null {
+    const number = chosen(this.choice, fields);
+    return number === null || number < 0 ? null : this.catalog.placement(number, this.wave);
+  }
+
+  /** The sign under which what lies at a bit of a register is read: "", "-", "|", "-|", "low" or "high". */
+  sign(fields: Fields, lsb: number): string {
+    const found = this.signChoice && chosen(this.signChoice as Choice<string>, fields);
+    return found ? SIGNS[Number(found[lsb >= 16 ? 1 : 0])] : "";
+  }
+}
+
+export class Instruction {
+  readonly shape: [number, number, number, number];
+  readonly formats: Record<string, string>;
+  readonly words: string[];
+  readonly notes: string[];
+  readonly cyclesProvenance: string;
+  private readonly sets: number[];
+  private readonly modifierTables: number[];
+  private readonly cycleChoice: Choice<number> | null;
+  private readonly words_: number[];
+
+  constructor(
+    private readonly catalog: Catalog,
+    readonly architecture: Architecture,
+    readonly name: string,
+    kind: number,
+    readonly aliases: string[],
+  ) {
+    const [shape, contents, sets, modifiers, cycles, notes, provenance, words] = catalog.data.kinds[kind];
+    this.shape = shape as [number, number, number, number];
+    [this.formats, this.words] = catalog.data.contents[contents];
+    this.sets = sets;
+    this.modifierTables = modifiers;
+    this.cycleChoice = cycles;
+    this.words_ = words;
+    this.notes = notes.map((note) => catalog.data.notes[note]);
+    this.cyclesProvenance = catalog.data.provenances[provenance];
+  }
+
+  has(word: string): boolean {
+    return this.words.includes(word);
+  }
+
+  /** The wave size meant: the default where there is no such one. */
+  wave(given: number | undefined): number {
+    return given !== undefined && this.architecture.waves.includes(given) ? given : this.architecture.waves[0];
+  }
+
+  private waveIndex(wave: number): number {
+    return Math.max(0, this.architecture.waves.indexOf(wave));
+  }
+
+  /** Its operands whose elements have known places in registers. */
+  operands(wave: number): OperandTable[] {
+    const { data } = this.catalog;
+    return data.sets[this.sets[this.waveIndex(wave)]][0].map((number) => {
+      const [name, choice, signs, provenance] = data.operands[number];
+      const table = signs < 0 ? null : data.signs[signs];
+      return new OperandTable(this.catalog, name, data.choices[choice], table, data.provenances[provenance], wave);
+    });
+  }
+
+  operand(name: string, wave: number): OperandTable | undefined {
+    return this.operands(wave).find((operand) => operand.name === name);
+  }
+
+  /** Its operands that are in no register, each with the reason. */
+  elsewhere(): [string, string][] {
+    const { data } = this.catalog;
+    return data.sets[this.sets[0]][1].map((number) => data.elsewhere[number]);
+  }
+
+  modifiers(wave: number): Modifier[] {
+    return this.catalog.data.modifiers[this.modifierTables[this.waveIndex(wave)]].map(([field, values, names]) => ({
+      field,
+      names,
+      values: (fields) => (Array.isArray(values[0]) ? ((values[fields.cbsz ?? 0] ?? [0]) as number[]) : (values as number[])),
+    }));
+  }
+
+  cycles(fields: Fields): number | null {
+    return this.cycleChoice === null ? null : chosen(this.cycleChoice, fields);
+  }
+
+  /** How it is encoded, null where that is not known. */
+  word(wave: number): Word | null {
+    const { data } = this.catalog;
+    const number = this.words_[this.waveIndex(wave)];
+    if (number < 0) return null;
+    const [encoding, code, slots, text] = data.words[number];
+    return new Word(this.name, data.encodings[encoding], code, data.slots[slots], data.text[text]);
+  }
+
+  /** Operations of one instruction; 0 for one that only moves a matrix. */
+  get operations(): number {
+    const [m, n, k, blocks] = this.shape;
+    return this.has("move") ? 0 : 2 * m * n * k * blocks;
+  }
+}
+
+export class Catalog {
+  readonly architectures: Architecture[];
+  private readonly rows: { name: string; kind: number; aliases: string[]; members: number[] }[] = [];
+  private readonly layouts: (Layout | undefined)[] = [];
+  private readonly placements = new Map<string, Placement>();
+  private readonly listed = new Map<string, Instruction[]>();
+
+  constructor(readonly data: Data) {
+    this.architectures = data.architectures.map(([name, title, vendor, waves, aliases, unit]) => ({
+      name, title, vendor, waves, aliases, unit,
+    }));
+    let before = "";
+    for (const [shared, rest, kind, aliases, members] of data.instructions) {
+      before = before.slice(0, shared) + rest;
+      this.rows.push({ name: before, kind, aliases, members: data.members[members] });
+    }
+  }
+
+  /** An architecture by its name or an alias. */
+  architecture(name: string): Architecture | undefined {
+    const lower = name.toLowerCase();
+    return this.architectures.find((one) => one.name === lower || one.aliases.includes(lower));
+  }
+
+  /** The instructions of an architecture. */
+  instructions(architecture: Architecture): Instruction[] {
+    let found = this.listed.get(architecture.name);
+    if (!found) {
+      const number = this.architectures.indexOf(architecture);
+      found = this.rows
+        .filter((row) => row.members.includes(number))
+        .map((row) => new Instruction(this, architecture, row.name, row.kind, row.aliases));
+      this.listed.set(architecture.name, found);
+    }
+    return found;
+  }
+
+  /** An instruction by its name or an alias. */
+  instruction(architecture: Architecture, name: string): Instruction | undefined {
+    const lower = name.toLowerCase();
+    const every = this.instructions(architecture);
+    return (
+      every.find((one) => one.name === name) ??
+      every.find((one) => one.name.toLowerCase() === lower || one.aliases.includes(lower))
+    );
+  }
+
+  layout(number: number): Layout {
+    const [text, sizes, letters] = this.data.layouts[number];
+    return (this.layouts[number] ??= new Layout(this.data.texts[text], sizes, letters));
+  }
+
+  placement(number: number, wave: number): Placement {
+    const key = `${number} ${wave}`;
+    let found = this.placements.get(key);
+    if (!found) {
+      const [layoutNumber, slotBits, offset, bits, merge, format, values, lanes] = this.data.placements[number];
+      const layout = this.layout(layoutNumber);
+      const fields = new Map(layout.selectors.map((name, at) => [name, values[at]]));
+      const read = lanes < 0 ? null : this.data.lanes[lanes];
+      const { formats } = this.data;
+      found = new Placement(layout, wave, slotBits, offset, bits, merge, formats[format], fields, read);
+      this.placements.set(key, found);
+    }
+    return found;
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * One operand's layout with what turns its slots into registers and bits: where an element is, and what a lane holds.
+ * The same as Operand of src/mmacalc/model/operand.py, and compared with it for every operand of the catalog.
+ */
+
+import { Layout, compare } from "./layout.ts";
+
+/** A lane, a slot of it, the 32-bit register from the operand's first, its lowest bit there, its width in bits. */
+export interface Location {
+  lane: number;
+  item: number;
+  register: number;
+  lsb: number;
+  width: number;
+}
+
+/** block, row, column */
+export type Element = [number, number, number];
+/** What something adds to the lane and to the slot. */
+export type Step = [number, number];
+
+export class Placement {
+  readonly lanes: number;
+  readonly items: number;
+  readonly registers: number;
+  /** What each value of the block, the row and the column adds. */
+  readonly steps: [Step[], Step[], Step[]];
+  /** What each copy of an element adds; the first is the part of the selectors. */
+  readonly copies: Step[];
+  readonly axisNames: [string, string, string];
+  private readonly backward: number[][][];
+  private readonly sharedSteps: Element[];
+
+  constructor(
+    readonly layout: Layout,
+    readonly wave: number,
+    readonly slotBits: number,
+    readonly offset: number,
+    readonly bits: number,
+    readonly merge: number,
+    readonly format: string,
+    readonly chosen: Map<string, number>,
+    /** The lane that is read instead of each lane (BLGP), or null. */
+    readonly read: number[] | null,
+  ) {
+    const names = [...layout.places.keys()];
+    const group = (place: string) => layout.places.get(place) ?? [];
+    const axis = (name: string) => layout.groups[layout.axes.indexOf(name)] ?? [];
+    this.axisNames = ["block", layout.axes[layout.axes.length - 2], layout.axes[layout.axes.length - 1]];
+    this.lanes = wave * layout.span(group("warp"));
+    this.items = layout.span(group("item")) / merge;
+    this.registers = Math.ceil((layout.span(group("item")) * slotBits) / 32);
+    this.steps = this.axisNames.map((name) => {
+      const lane = layout.table(axis(name), group("lane"));
+      const warp = layout.table(axis(name), group("warp"));
+      const item = layout.table(axis(name), group("item"));
+      return lane.map((step, at) => [step + wave * warp[at], item[at]]);
+    }) as [Step[], Step[], Step[]];
+    const lane = names.indexOf("lane");
+    const warp = names.indexOf("warp");
+    const offsets = layout.offsets(chosen).filter((_, at) => at % merge === 0);
+    this.copies = offsets.map((row) => [row[lane] + (warp < 0 ? 0 : wave * row[warp]), row[names.indexOf("item")]]);
+    this.backward = names.map((place) => this.axisNames.map((name) => layout.table(group(place), axis(name))));
+    const shared = this.axisNames.map((name) => {
+      const digits = axis(name);
+      return layout.table(digits.filter((digit) => layout.shared.includes(digit)), digits);
+    });
+    this.sharedSteps = shared[0].flatMap((block) =>
+      shared[1].flatMap((row) => shared[2].map((column) => [block, row, column] as Element)),
+    );
+  }
+
+  /** The number of blocks, rows and columns. */
+  get shape(): Element {
+    return [this.steps[0].length, this.steps[1].length, this.steps[2].length];
+  }
+
+  slot(lane: number, item: number): Location {
+    const bit = item * this.merge * this.slotBits + this.offset;
+    return { lane, item, register: Math.floor(bit / 32), lsb: bit % 32, width: this.bits * this.merge };
+  }
+
+  /** The lane and slot of an element before copies, selectors and BLGP. */
+  step(block: number, row: number, column: number): Step {
+    const [a, b, c] = [this.steps[0][block], this.steps[1][row], this.steps[2][column]];
+    return [a[0] + b[0] + c[0], a[1] + b[1] + c[1]];
+  }
+
+  /** Every place of an element, by lane. */
+  locate(block: number, row: number, column: number): Location[] {
+    const [lane, slot] = this.step(block, row, column);
+    const places = this.copies.map(([more, further]) => {
+      const layoutLane = lane + more;
+      return [this.read ? this.read[layoutLane] : layoutLane, Math.floor((slot + further) / this.merge)];
+    });
+    places.sort(compare);
+    const distinct = places.filter((place, at) => at === 0 || compare(place, places[at - 1]) !== 0);
+    return distinct.map(([found, item]) => this.slot(found, item));
+  }
+
+  /** The lanes that hold an element, ascending. */
+  lanesOf(block: number, row: number, column: number): number[] {
+    return [...new Set(this.locate(block, row, column).map((place) => place.lane))];
+  }
+
+  /** Every element at one item of a lane, ascending. */
+  elements(lane: number, item: number): Element[] {
+    const sources = this.read ? [...this.read.keys()].filter((source) => this.read![source] === lane) : [lane];
+    return sources.flatMap((source) => this.contents(source, item * this.merge)).sort(compare);
+  }
+
+  private contents(lane: number, item: number): Element[] {
+    const warps = this.layout.places.has("warp");
+    const place = warps ? [Math.floor(lane / this.wave), lane % this.wave, item] : [lane, item];
+    const names = [...this.layout.places.values()];
+    if (place.some((value, at) => value >= this.layout.span(names[at]))) return [];
+    for (const selector of this.layout.selectors) {
+      for (const [at, digits] of names.entries()) {
+        const stride = this.layout.strides(digits).get(selector);
+        if (stride === undefined) continue;
+        if (Math.floor(place[at] / stride) % this.layout.size(selector) !== (this.chosen.get(selector) ?? 0)) return [];
+      }
+    }
+    const base = [0, 1, 2].map((axis) => place.reduce((sum, value, at) => sum + this.backward[at][axis][value], 0));
+    return this.sharedSteps.map((more) => [base[0] + more[0], base[1] + more[1], base[2] + more[2]]);
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * What the page shows, all of it in the link: `#cdna3/v_mfma_f32_4x4x4_16b_f16/A?cbsz=2&abid=1&at=1,2,1`. People read
+ * links before they open them, so names stand as they are and defaults are left out.
+ */
+
+import type { Catalog, Instruction } from "./catalog.ts";
+import type { Element } from "./placement.ts";
+
+export type View = "explore" | "compare" | "chain" | "waits" | "memory";
+
+export interface Other {
+  arch: string;
+  name: string;
+  operand: string;
+}
+
+export interface State {
+  view: View;
+  arch: string;
+  name: string;
+  operand: string;
+  /** 0 is the architecture's default. */
+  wave: number;
+  fields: Record<string, number>;
+  at: Element | null;
+  /** What colours show: lane, register, or digit:NAME. */
+  by: string;
+  zoom: "fit" | "read";
+  /** The other instruction of compare, chain and waits. */
+  other: Other | null;
+  /** The view's own settings, such as a tile of a chain. */
+  more: Record<string, string>;
+  embed: boolean;
+}
+
+export const START: State = {
+  view: "explore", arch: "cdna3", name: "v_mfma_f32_32x32x8_f16", operand: "D", wave: 0, fields: {}, at: null,
+  by: "lane", zoom: "fit", other: null, more: {}, embed: false,
+};
+
+const VIEWS: View[] = ["compare", "chain", "waits", "memory"];
+const OWN = ["at", "by", "w", "zoom", "embed", ...VIEWS];
+
+/** The link of a state, without the part before #. */
+export function link(state: State, catalog: Catalog): string {
+  const query: string[] = [];
+  const put = (name: string, value: string | number) => query.push(`${name}=${value}`);
+  const instruction = find(catalog, state.arch, state.name);
+  const waves = instruction?.architecture.waves ?? [];
+  if (state.wave && state.wave !== waves[0]) put("w", state.wave);
+  for (const [field, value] of Object.entries(state.fields)) if (value) put(field, value);
+  if (state.at) put("at", (blocked(instruction) ? state.at : state.at.slice(1)).join(","));
+  if (state.by !== "lane") put("by", state.by);
+  if (state.zoom !== "fit") put("zoom", state.zoom);
+  if (state.view !== "explore") {
+    put(state.view, state.other ? [state.other.arch, state.other.name, state.other.operand].filter(Boolean).join("/") : "");
+  }
+  for (const [name, value] of Object.entries(state.more)) if (value) put(name, value);
+  if (state.embed) put("embed", 1);
+  return `${state.arch}/${state.name}/${state.operand}${query.length ? "?" + query.join("&") : ""}`;
+}
+
+const blocked = (instruction: Instruction | undefined): boolean => (instruction?.shape[3] ?? 1) > 1;
+
+function find(catalog: Catalog, arch: string, name: string): Instruction | undefined {
+  const architecture = catalog.architecture(arch);
+  return architecture && catalog.instruction(architecture, name);
+}
+
+/** Read a link; what it says wrong is said in `problems`, and something near it is shown instead. */
+export function read(hash: string, catalog: Catalog): { state: State; problems: string[] } {
+  const problems: string[] = [];
+  const text = decoded(hash.replace(/^#/, ""));
+  const [path, query = ""] = text.split("?");
+  const [arch = "", name = "", operand = ""] = path.split("/");
+  const state: State = { ...START, fields: {}, more: {} };
+  if (!path) return { state, problems };
+  const architecture = catalog.architecture(arch);
+  if (!architecture) problems.push(`There is no architecture “${arch}”.`);
+  else {
+    state.arch = architecture.name;
+    const instruction = catalog.instruction(architecture, name);
+    if (!instruction && name) problems.push(`${architecture.title} has no instruction “${name}”.`);
+    state.name = (instruction ?? nearest(catalog.instructions(architecture), name)).name;
+    if (operand) state.operand = operand.toUpperCase();
+  }
+  const instruction = find(catalog, state.arch, state.name)!;
+  for (const pair of query.split("&").filter(Boolean)) {
+    const [key, value = ""] = pair.split("=");
+    setting(state, key, value, instruction, problems);
+  }
+  complete(state, instruction, problems);
+  return { state, problems };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function setting(state: State, key: string, value: string, instruction: Instruction, problems: string[]): void {
+  if (key === "w") state.wave = Number(value) || 0;
+  else if (key === "by") state.by = value;
+  else if (key === "zoom") state.zoom = value === "read" ? "read" : "fit";
+  else if (key === "embed") state.embed = value !== "0";
+  else if (key === "at") {
+    const numbers = value.split(",").map(Number);
+    const whole = numbers.every((each) => Number.isInteger(each) && each >= 0);
+    if (whole && numbers.length === 3) state.at = numbers as Element;
+    else if (whole && numbers.length === 2) state.at = [0, numbers[0], numbers[1]];
+    else problems.push(`“at=${value}” should be row,column or block,row,column.`);
+  } else if ((VIEWS as string[]).includes(key)) {
+    state.view = key as View;
+    const [arch = "", name = "", operand = ""] = value.split("/");
+    state.other = arch ? { arch, name, operand: operand.toUpperCase() } : null;
+  } else if (instruction.modifiers(instruction.wave(state.wave)).some((modifier) => modifier.field === key)) {
+    state.fields[key] = Number(value) || 0;
+  } else if (/^[a-z_]+$/.test(key) && !OWN.includes(key)) state.more[key] = value;
+}
+
+/** Put right what does not go together. */
+export function complete(state: State, instruction: Instruction, problems: string[]): void {
+  const { architecture } = instruction;
+  if (state.wave && !architecture.waves.includes(state.wave)) {
+    problems.push(`${architecture.title} has no wave${state.wave}; wave${architecture.waves[0]} is shown.`);
+    state.wave = 0;
+  }
+  const wave = instruction.wave(state.wave);
+  const fields: Record<string, number> = {};
+  for (const modifier of instruction.modifiers(wave)) {
+    const value = state.fields[modifier.field] ?? 0;
+    const values = modifier.values(state.fields);
+    if (!values.includes(value)) problems.push(`${modifier.field} of ${instruction.name} is ${spoken(values)}, not ${value}.`);
+    else if (value) fields[modifier.field] = value;
+  }
+  state.fields = fields;
+  const names = [...instruction.operands(wave).map((operand) => operand.name)];
+  const all = [...names, ...instruction.elsewhere().map(([name]) => name)];
+  if (!all.includes(state.operand)) {
+    if (state.operand !== START.operand) problems.push(`${instruction.name} has no operand ${state.operand}.`);
+    state.operand = names.includes("D") ? "D" : names[0] ?? all[0];
+  }
+  const shape = instruction.operand(state.operand, wave)?.placement(state.fields)?.shape;
+  if (state.at && (!shape || state.at.some((value, axis) => value >= shape[axis]))) {
+    problems.push(`${state.operand} has no element at ${state.at.slice(1).join(", ")}.`);
+    state.at = null;
+  }
+}
+
+const spoken = (values: number[]): string =>
+  values.length > 2 ? `${values[0]} to ${values[values.length - 1]}` : values.join(" or ");
+
+/** The instruction whose name begins most like another. */
+function nearest(instructions: Instruction[], name: string): Instruction {
+  const shared = (other: string): number => {
+    let length = 0;
+    while (length < name.length && other[length] === name[length]) length++;
+    return length;
+  };
+  return instructions.reduce((best, each) => (shared(each.name) > shared(best.name) ? each : best), instructions[0]);
+}

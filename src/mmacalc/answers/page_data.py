@@ -1,0 +1,219 @@
+"""The catalog as data for the page: every operand's placement under every value of every modifier, as tables.
+
+The page knows no rule of any architecture. What it shows follows from what is here: patterns with their digit sizes
+(`Layout`), numbers that turn slots into registers and bits (`Placement`), and tables from modifiers to both. Each
+distinct thing is listed once and referred to by its number, so that thousands of instructions are a few hundred
+kilobytes; `page/src/catalog.ts` reads it.
+
+    texts         patterns
+    layouts       [text, sizes in the order in which the text first names the digits, letters of the last two axes]
+    lanes         for each lane the lane that is read instead (BLGP)
+    placements    [layout, slot bits, offset, bits, merged slots, format, [values of the selectors], lanes or -1]
+    choices       a placement, or [[field ...], [[value ...] ...], [placement for each combination, the last field
+                  fastest; -1 if the values do not go together]]
+    signs         the same with, for each combination, the signs of the low and the high half of a register
+    operands      [name, choice, signs or -1, provenance]
+    elsewhere     [name, why it is in no register]
+    sets          [operands, elsewhere]
+    modifiers     [[field, values, names of the values] ...]; those of `abid` are a list for each value of cbsz
+    kinds         [[m, n, k, blocks], contents, [set for each wave], [modifiers for each wave], cycles, notes,
+                  provenance of the cycles, [word for each wave] or -1]; cycles are a number, null, or a choice
+    contents      [{operand: format}, words], words are sparse, scaled, integer and move
+    instructions  [characters that the name shares with the one before, the rest of it, kind, aliases, members]
+    members       the architectures that have an instruction, by number
+
+encodings, words, slots and text: see `mmacalc.answers.page_words`.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from ..catalog import architectures, entry
+from ..formats import CHOICES
+from .modifier_choices import OperandTrials
+from .output_terms import sign
+from .page_words import encodable, encoding_data, word_data
+from .picture import digit_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from ..layout import Layout
+    from ..model import Architecture, Instruction, Operand
+
+__all__ = ["SIGNS", "page_data"]
+
+SIGNS = ("", "-", "|", "-|", "low", "high")
+# What an architecture says about all its instructions: where that is alike, so are those of one catalog line.
+ABOUT_INSTRUCTIONS = (
+    "vendor", "layout", "waves", "format_fields", "scale_fields", "assumed", "unconfirmed", "layouts_on_hardware",
+    "notes",
+)  # fmt: skip
+
+
+def page_data() -> dict[str, Any]:
+    """The whole catalog, as nested lists and dictionaries that JSON can hold.
+
+    >>> data = page_data()
+    >>> data["texts"][0]
+    'b i () -> lane (b i), item ()'
+    """
+    tables = _Tables()
+    records = [entry(name).architecture for name in architectures()]
+    rows: dict[tuple[str, int, tuple[str, ...]], list[int]] = {}
+    for number, record in enumerate(records):
+        alike = record.name if record.vendor == "amd" else repr([getattr(record, name) for name in ABOUT_INSTRUCTIONS])
+        for inst in entry(record.name).instructions():
+            rows.setdefault((inst.name, tables.kind(inst, alike), inst.aliases), []).append(number)
+    members = _Distinct()
+    instructions, before = [], ""
+    for (name, kind, aliases), numbers in rows.items():
+        shared = 0
+        while shared < len(before) and name.startswith(before[: shared + 1]):
+            shared += 1
+        instructions.append([shared, name[shared:], kind, list(aliases), members.number(tuple(numbers))])
+        before = name
+    return {
+        **tables.data(),
+        "architectures": [_architecture(record) for record in records],
+        "instructions": instructions,
+        "members": members.things,
+    }
+
+
+def _architecture(record: Architecture) -> list[Any]:
+    return [record.name, record.title, record.vendor, list(record.waves), list(record.aliases), record.unit]
+
+
+class _Distinct:
+    """Things, each once, by their number."""
+
+    def __init__(self) -> None:
+        self.things: list[Any] = []
+        self._numbers: dict[Hashable, int] = {}
+
+    def number(self, thing: Any, key: Hashable = None) -> int:
+        """The number of a thing, a new one if it was not there; `key` is what tells it from others."""
+        key = key or (thing if isinstance(thing, (str, tuple)) else repr(thing))
+        if key not in self._numbers:
+            self._numbers[key] = len(self.things)
+            self.things.append(thing)
+        return self._numbers[key]
+
+
+class _Tables:
+    """The tables in the making."""
+
+    NAMES = (
+        "texts", "layouts", "lanes", "placements", "choices", "signs", "operands", "elsewhere", "sets", "modifiers",
+        "kinds", "contents", "encodings", "words", "slots", "text", "formats", "provenances", "notes",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self._tables = {name: _Distinct() for name in self.NAMES}
+        self._layouts: dict[int, tuple[int, Layout]] = {}
+        self._kinds: dict[tuple[str, str], int] = {}
+
+    def data(self) -> dict[str, Any]:
+        """The tables so far."""
+        return {name: table.things for name, table in self._tables.items()}
+
+    def _number(self, table: str, thing: Any) -> int:
+        return self._tables[table].number(thing)
+
+    def kind(self, inst: Instruction, architecture: str) -> int:
+        """All of an instruction but its name, which architectures of the same description share."""
+        alike = [(name, getattr(inst, name)) for name in inst._fields if name not in ("architecture", "targets")]
+        key = (architecture, repr(alike))
+        if key not in self._kinds:
+            self._kinds[key] = self._number("kinds", self._kind(inst))
+        return self._kinds[key]
+
+    def _kind(self, inst: Instruction) -> list[Any]:
+        waves = inst.architecture.waves
+        words = [word for word in ("sparse", "scaled", "integer") if getattr(inst, word)]
+        formats = {name: inst.format(name).name for name in inst.operands if name in inst.formats}
+        return [
+            [inst.m, inst.n, inst.k, inst.blocks],
+            self._number("contents", [formats, words + ["move"] * (inst.flops == 0)]),
+            [self._set(inst, wave) for wave in waves],
+            [self._number("modifiers", _modifiers(inst, wave)) for wave in waves],
+            _cycles(inst),
+            [self._number("notes", note) for note in inst.notes],
+            self._number("provenances", inst.provenance_of("cycles")),
+            [self._word(inst, wave) for wave in waves],
+        ]
+
+    def _word(self, inst: Instruction, wave: int) -> int:
+        found = word_data(inst, wave)
+        if found is None:
+            return -1
+        encoding, (code, slots, modifiers) = found
+        row = [self._number("encodings", encoding_data(encoding)), code]
+        return self._number("words", [*row, self._number("slots", slots), self._number("text", modifiers)])
+
+    def _set(self, inst: Instruction, wave: int) -> int:
+        operands = [self._number("operands", self._operand(inst, name, wave)) for name in inst.register_operands]
+        elsewhere = [self._number("elsewhere", [name, why]) for name, why in inst.elsewhere.items()]
+        return self._number("sets", [operands, elsewhere])
+
+    def _operand(self, inst: Instruction, name: str, wave: int) -> list[Any]:
+        trials = OperandTrials(inst, name, wave)
+        signs = trials.choice(_signs, "")
+        return [
+            name,
+            self._number("choices", trials.choice(self._placement, -1)),
+            -1 if isinstance(signs, str) else self._number("signs", signs),
+            self._number("provenances", inst.provenance_of(name)),
+        ]
+
+    def _placement(self, operand: Operand) -> int:
+        placement, layout = operand.placement, operand.layout
+        chosen = [placement.fields.get(name, 0) for name in layout.selectors if layout.sizes[name] > 1]
+        read = placement.lanes
+        lanes = -1 if read is None else self._number("lanes", [read(lane) for lane in range(operand.lanes)])
+        return self._number("placements", [
+            self._layout(layout), placement.slot_bits, placement.offset, placement.bits, placement.merge,
+            self._number("formats", operand.format.name), chosen, lanes,
+        ])  # fmt: skip
+
+    def _layout(self, layout: Layout) -> int:
+        if id(layout) not in self._layouts:
+            pattern = layout.pattern
+            letters = "".join(axis[0] for axis in layout.axes[-2:])
+            sizes = [*digit_sizes(layout).values()]
+            number = self._number("layouts", [self._number("texts", pattern), sizes, letters])
+            self._layouts[id(layout)] = number, layout  # the layout too, so that its id stays its own
+        return self._layouts[id(layout)][0]
+
+
+def _signs(operand: Operand) -> str:
+    """The sign of what is read at bit 0 and at bit 16, as digits that count in SIGNS."""
+    return "".join(str(SIGNS.index(sign(operand, lsb))) for lsb in (0, 16))
+
+
+def _modifiers(inst: Instruction, wave: int) -> list[list[Any]]:
+    """The modifiers that can be encoded: [field, values, names of the values]; ABID has values for each CBSZ."""
+    found: list[list[Any]] = []
+    limits = encodable(inst, wave)
+    for field, values in limits.items():
+        names = CHOICES[inst.formats[inst.choices[field]]] if field in inst.choices else ()
+        listed: list[Any] = list(values)
+        if field == "abid":
+            listed = [list(inst.modifier_limits(wave, cbsz)["abid"]) for cbsz in limits["cbsz"]]
+        if listed not in ([0], [[0]]):
+            found.append([field, listed, list(names)])
+    return found
+
+
+def _cycles(inst: Instruction) -> Any:
+    """The cycles, or where formats decide them a choice of numbers."""
+    if inst.narrow_cycles is None:
+        return inst.cycles
+    limits = inst.modifier_limits()
+    fields = [field for field, operand in inst.choices.items() if operand in "AB"]
+    values = [limits[field] for field in fields]
+    found = [inst.cycles_for(**dict(zip(fields, combination))) for combination in product(*values)]
+    return [fields, [list(each) for each in values], found]

@@ -1,0 +1,109 @@
+"""The instruction words of AMD's instructions as data for the page: which field every operand and modifier fills.
+
+    encodings     [name, bytes, [[field, bits, meaning] ...]]
+    words         [encoding, the bytes of the instruction as it stands (hexadecimal), slots, text modifiers]
+    slots         [operand, first register, field, file, registers or [field, registers for each value]]
+    text          [modifier, spelling, kind, field of the encoding, value that is not written, names, bits written]
+
+The registers are chosen so that every format has room: an instruction keeps its registers when a modifier widens A.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..asm.assembler import assemble
+from ..asm.forms import encoded, form_of
+from ..asm.targets import target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..asm.fields import Encoding
+    from ..asm.forms import InstructionForm
+    from ..asm.modifiers import Modifier
+    from ..model import Instruction
+
+__all__ = ["encodable", "encoding_data", "word_data"]
+
+
+def _form(inst: Instruction, wave: int) -> InstructionForm | None:
+    if inst.architecture.vendor != "amd" or not encoded(inst):
+        return None
+    return form_of(inst.name, target(inst.arch, wave))
+
+
+def _fields(inst: Instruction, wave: int, form: InstructionForm) -> Iterator[tuple[str, Modifier]]:
+    """The modifiers of the text that set a modifier of the instruction, each with that modifier's name."""
+    limits = inst.modifier_limits(wave)
+    for modifier in form.modifiers:
+        (name,) = inst.resolved({modifier.name: 0})
+        field = name if name in limits else modifier.field.lower()  # `neg` of FP64 fills BLGP
+        if field in limits:
+            yield field, modifier
+
+
+def encodable(inst: Instruction, wave: int) -> dict[str, tuple[int, ...]]:
+    """The values of every modifier that an assembler takes; a modifier that it lacks can only be 0.
+
+    `Instruction.modifier_limits` has more: AMD's calculator takes NEG of a C that SWMMAC does not have.
+
+    >>> import mmacalc
+    >>> swmmac = mmacalc.instruction("rdna4", "v_swmmac_f32_16x16x32_f16")
+    >>> len(swmmac.modifier_limits()["neg"]), len(encodable(swmmac, 32)["neg"])
+    (8, 4)
+    """
+    limits = inst.modifier_limits(wave)
+    form = _form(inst, wave)
+    if form is None:
+        return limits
+    spelt = dict(_fields(inst, wave, form))
+    found = {}
+    for field, values in limits.items():
+        taken = [value for value in values if value == 0 or (field in spelt and spelt[field].takes(value))]
+        found[field] = tuple(taken)
+    return found
+
+
+def word_data(inst: Instruction, wave: int) -> tuple[Encoding, list[Any]] | None:
+    """The encoding of an instruction, and all but its number of a row of `words`; None if it has no encoding."""
+    form = _form(inst, wave)
+    if form is None:
+        return None
+    slots, first = [], 0
+    places: dict[str, int] = {}
+    for slot in form.slots:
+        counts = slot.registers if isinstance(slot.registers, int) else list(slot.registers[1])
+        most = counts if isinstance(counts, int) else max(counts)
+        if slot.name == "C":
+            start = places["D"]
+        else:
+            start = first + -first % slot.alignment
+            first = start + most
+        places[slot.name] = start
+        chosen = counts if isinstance(counts, int) else [_field_of(inst, wave, form, slot.registers), counts]
+        slots.append([slot.name, start, slot.field, slot.files[0], chosen])
+    text = ", ".join(_register_text(each) for each in slots)
+    code = assemble(f"{inst.name} {text}", inst.arch, wave)
+    modifiers = [
+        [field, each.name, each.kind, each.field, each.hidden, list(each.names), each.width]
+        for field, each in _fields(inst, wave, form)
+    ]
+    return form.encoding, [code.hex(), slots, modifiers]
+
+
+def _field_of(inst: Instruction, wave: int, form: InstructionForm, registers: Any) -> str:
+    """The modifier that fills the field on which a number of registers depends."""
+    return next(field for field, modifier in _fields(inst, wave, form) if modifier.field == registers[0])
+
+
+def _register_text(slot: list[Any]) -> str:
+    _, first, _, file, counts = slot
+    count = counts if isinstance(counts, int) else counts[1][0]
+    return f"{file}{first}" if count == 1 else f"{file}[{first}:{first + count - 1}]"
+
+
+def encoding_data(encoding: Encoding) -> list[Any]:
+    """A row of `encodings`."""
+    fields = [[field.name, field.bits, field.meaning] for field in encoding.fields.values()]
+    return [encoding.name, encoding.size, fields]

@@ -1,0 +1,80 @@
+"""The interactive page: one HTML file with its style and script, and the catalog as data.
+
+`page.html` beside this module is built from `page/` by esbuild and is part of the package, so that making a page needs
+no Node. The data are put in when the page is made, and so architectures of MMACALC_CATALOG are in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..answers.page_data import page_data
+from ..catalog import entry
+from . import ptx_detail
+
+if TYPE_CHECKING:
+    from ..model import Instruction
+
+__all__ = ["page"]
+
+# What the operands and constants of a PTX statement are called elsewhere in this package.
+_PTX_OPERANDS = {
+    "d": "D", "a": "A", "b": "B", "c": "C", "e": "K", "sp-meta": "K", "scale-a": "SA", "scale-b": "SB", "p": "P",
+}  # fmt: skip
+_PTX_CONSTANTS = {"f": "selector", "sp-sel": "selector"}
+
+
+def page(start: str = "") -> str:
+    """The page as HTML.
+
+    Args:
+        start: what it shows when it is opened without a link's `#...`, written as such a link without the `#`.
+    """
+    template = files("mmacalc.render").joinpath("page.html").read_text(encoding="utf-8")
+    data = _data_text()
+    body = f'<body data-start="{_attribute(start)}">' if start else "<body>"
+    marked = 'type="application/json">'
+    return template.replace("<body>", body, 1).replace(marked, marked + data, 1)
+
+
+@cache
+def _data_text() -> str:
+    return json.dumps(_data(), separators=(",", ":")).replace("</", "<\\/")
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+
+
+def _data() -> dict[str, Any]:
+    data = page_data()
+    names = [record[0] for record in data["architectures"]]
+    statements: dict[str, int] = {}
+    numbers, name = [], ""
+    for shared, rest, _, _, members in data["instructions"]:
+        name = name[:shared] + rest
+        inst = entry(names[data["members"][members][0]]).instruction(name)
+        numbers.append(statements.setdefault(_statement(inst), len(statements)))
+    return {"version": __version__, **data, "statements": list(statements), "statement": numbers}
+
+
+def _statement(inst: Instruction) -> str:
+    """What follows the name in a PTX statement, operands as `<A>` and constants as `<=selector>`; "" for AMD's."""
+    if inst.architecture.vendor != "nvidia":
+        return ""
+    return re.sub(r"[\w-]+", lambda word: _word(inst, word.group()), ptx_detail.syntax(inst).removeprefix(inst.name))
+
+
+def _word(inst: Instruction, word: str) -> str:
+    field = _PTX_CONSTANTS.get(word, word.replace("-", "_"))
+    if field in inst.modifier_limits():
+        return f"<={field}>"
+    operand = _PTX_OPERANDS.get(word)
+    if word == "r":  # what ldmatrix fills and stmatrix stores
+        operand = next((name for name in inst.operands if name in "AD"), None)
+    return f"<{operand}>" if operand in inst.operands else word

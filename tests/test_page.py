@@ -1,0 +1,402 @@
+"""The page as a person uses it: by pointer, keyboard, link and screen reader, in light and dark, wide and narrow."""
+
+import gzip
+import random
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import mmacalc
+from browser import Opened
+from mmacalc.answers.picture import matrix
+from mmacalc.catalog import architectures
+from mmacalc.cli import answer
+from mmacalc.render.page import page
+from mmacalc.render.places import element_text, place_text, ranges
+
+ROOT = Path(__file__).parents[1]
+D = "#cdna3/v_mfma_f32_32x32x8_f16/D"
+AXE = ROOT / "page/node_modules/axe-core/axe.min.js"
+
+
+@pytest.fixture
+def at(browser, page_file):
+    """Open the page at a link; the requests and messages of every one are looked at when the test ends."""
+    opened = []
+
+    def open_at(link="", **options):
+        opened.append(Opened(browser, page_file, link, **options))
+        return opened[-1]
+
+    yield open_at
+    for each in opened:
+        each.__exit__(None)
+
+
+def sentence(operand, block, row, column):
+    """What the page must say of an element."""
+    axes = dict(zip(operand.axes, (block, row, column)))
+    places = operand.locate(**axes)
+    lanes = ranges(place.lane for place in places)
+    return f"{element_text(matrix(operand), block, row, column)} is in lane {lanes} {place_text(operand, places[0])}"
+
+
+def shown(opened):
+    """The answer, without NVIDIA's name for the element."""
+    opened.settle()
+    text = opened.page.inner_text("#answer")
+    return re.sub(r" [abcd]\d+(-[abcd]\d+)?$", "", text)
+
+
+def point_at(opened, block, row, column):
+    """Move the mouse onto an element's cell."""
+    x, y = opened.page.evaluate(
+        """(element) => {
+          const { matrixView } = mmacalc.app.explore, box = matrixView.boxOf(element);
+          if (!box) return [-1, -1];
+          matrixView.reveal(element);
+          const outer = matrixView.element.getBoundingClientRect();
+          return [outer.x + box.x + box.width / 2 - matrixView.element.scrollLeft,
+                  outer.y + box.y + box.height / 2 - matrixView.element.scrollTop];
+        }""",
+        [block, row, column],
+    )
+    if x < 0:
+        return False
+    opened.page.mouse.move(x, y)
+    return True
+
+
+# --- what is in the file ---
+
+
+def test_the_page_keeps_its_size(page_file):
+    content = page_file.read_bytes()
+    assert len(content) < 450_000
+    assert len(gzip.compress(content)) < 80_000
+
+
+def test_a_link_shows_its_answer_as_text(at):
+    opened = at(D + "?at=22,5")
+    assert shown(opened) == "D[22][5] is in lane 37 v10"
+    assert "A from lane 22, 54, B from lane 5, 37" in opened.page.inner_text("#because")
+    assert "v_mfma_f32_32x32x8_f16" in opened.page.title()
+
+
+def test_the_command_writes_what_to_show_first_into_the_page(tmp_path, browser):
+    path = tmp_path / "page.html"
+    argv = ["page", "-o", str(path), "-a", "MI355X", "-i", "v_mfma_f32_16x16x128_f8f6f4", "-A", "--cbsz", "fp4"]
+    assert answer(argv).status == 0
+    with Opened(browser, path) as opened:
+        assert opened.page.evaluate("mmacalc.app.state.operand + mmacalc.app.state.fields.cbsz") == "A4"
+        assert "e2m1" in opened.page.inner_text("[role=tab][aria-selected=true]")
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["-i", "v_mfma_f32_16x16x16_f16"], "needs an architecture"),
+        (["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f61"], "Did you mean"),
+        (["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-k"], "no operand 'K'"),
+        (["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A", "-B"], "given together"),
+        (["-o", "/no/such/folder/x.html"], "cannot be written"),
+    ],
+)
+def test_what_the_command_cannot_do_is_said_in_words(argv, says):
+    status, out, err = answer(["page", *argv])
+    assert (status, out) == (2, "")
+    assert re.search(says, err)
+
+
+def test_architectures_of_mmacalc_catalog_are_in_the_page(tmp_path, browser):
+    import os
+    import subprocess
+    import sys
+
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    (tmp_path / "dna9.py").write_text(re.search(r"```python\n(\"\"\"DNA9.*?)```", text, re.S)[1])
+    path = tmp_path / "page.html"
+    environment = {**os.environ, "MMACALC_CATALOG": str(tmp_path / "dna9.py")}
+    argv = [sys.executable, "-m", "mmacalc", "page", "-o", str(path), "-a", "dna9"]
+    done = subprocess.run(argv, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    with Opened(browser, path) as opened:
+        assert opened.page.evaluate("mmacalc.app.instruction.architecture.title") == "DNA9"
+        assert opened.page.inner_text("[role=tab][aria-selected=true]").startswith("C, D")
+
+
+# --- pointer ---
+
+
+def test_sixty_random_elements_answer_to_the_pointer(at):
+    chosen, opened, tried = random.Random(7), at(), 0
+    every = [(arch, inst) for arch in architectures() for inst in mmacalc.instructions(arch) if inst.register_operands]
+    while tried < 60:
+        _, inst = chosen.choice(every)
+        operand = inst.operand(chosen.choice(inst.register_operands))
+        element = [chosen.randrange(extent) for extent in operand.shape]
+        link = f"#{inst.arch}/{inst.name}/{operand.name}?at={','.join(map(str, element[operand.shape[0] == 1 :]))}"
+        opened.page.evaluate("(link) => { location.hash = link; }", link)
+        opened.page.wait_for_function("(name) => mmacalc.app.state.name === name", arg=inst.name)
+        opened.settle()
+        opened.page.mouse.move(5, 5)
+        assert shown(opened) == sentence(operand, *element), link
+        other = [chosen.randrange(extent) for extent in operand.shape]
+        if not point_at(opened, *other):
+            continue
+        box = opened.page.evaluate("(e) => mmacalc.app.explore.matrixView.boxOf(e)", other)
+        if min(box["width"], box["height"]) < 2 * max(matrix(operand).rows.merged, matrix(operand).columns.merged):
+            continue
+        assert shown(opened) == sentence(operand, *other), (link, other)
+        tried += 1
+
+
+def test_a_click_keeps_the_element_and_leaving_returns_to_it(at):
+    opened, operand = at(D), mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16").operand("D")
+    assert "Point at an element" in shown(opened)
+    point_at(opened, 0, 9, 4)
+    opened.page.mouse.down()
+    opened.page.mouse.up()
+    point_at(opened, 0, 30, 30)
+    assert shown(opened) == sentence(operand, 0, 30, 30)
+    opened.page.mouse.move(5, 5)
+    assert shown(opened) == sentence(operand, 0, 9, 4)
+    assert opened.page.evaluate("location.hash") == D + "?at=9,4"
+
+
+def test_registers_and_bit_boxes_are_linked_with_the_matrix(at):
+    opened = at("#cdna4/v_mfma_f32_16x16x128_f8f6f4/A?cbsz=2&at=3,37")
+    assert shown(opened) == "A[3][37] is in lane 19 v0[31:30] + v1[3:0]"
+    lane = opened.page.inner_text(".side.right")
+    assert "lane 19 holds" in lane.lower()
+    marked = opened.page.eval_on_selector_all(".box.marked", "(boxes) => boxes.map((box) => box.title)")
+    assert marked == ["A 3,37", "A 3,37"]  # it lies in two registers
+    opened.page.hover('.box[title="A 3,40"]')
+    assert shown(opened) == "A[3][40] is in lane 19 v1[21:16]" or shown(opened).startswith("A[3][40] is in lane 19")
+    overview = opened.page.locator(".overview").bounding_box()
+    opened.page.mouse.click(overview["x"] + overview["width"] - 3, overview["y"] + overview["height"] - 6)
+    assert shown(opened).startswith("A[15][127] is in lane 63 v5")
+
+
+def test_a_digit_of_the_pattern_colours_by_it(at):
+    opened = at(D)
+    opened.page.click(".pattern button >> text=m")
+    assert opened.page.evaluate("location.hash") == D + "?by=digit:m"
+    opened.page.click(".pattern button >> text=m")
+    assert opened.page.evaluate("location.hash") == D
+
+
+def test_modifiers_change_the_picture_and_abid_follows_cbsz(at):
+    opened = at("#cdna3/v_mfma_f32_4x4x4_16b_f16/A?at=5,2,1")
+    inst = mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16")
+    opened.page.select_option('select[aria-label="cbsz"]', "2")
+    opened.page.select_option('select[aria-label="abid"]', "3")
+    assert shown(opened) == sentence(inst.operand("A", cbsz=2, abid=3), 5, 2, 1)
+    assert "cbsz:2 abid:3" in opened.page.inner_text(".statement")
+    opened.page.select_option('select[aria-label="cbsz"]', "1")
+    assert shown(opened) == sentence(inst.operand("A", cbsz=1), 5, 2, 1)
+    assert opened.page.evaluate("location.hash").endswith("/A?cbsz=1&at=5,2,1")
+
+
+def test_operands_that_are_in_no_register_say_where_they_are(at):
+    wgmma = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+    assert "shared memory" in shown(at(f"#sm_90a/{wgmma}/B"))
+    name = next(inst.name for inst in mmacalc.instructions("sm_80") if inst.name.startswith("wmma.mma"))
+    assert "not specified" in shown(at(f"#sm_80/{name}/A")) or "unspecified" in shown(at(f"#sm_80/{name}/A"))
+
+
+def test_saving_gives_the_picture_of_mmacalc_draw(at, tmp_path):
+    opened = at("#cdna3/v_mfma_f32_16x16x16_f16/A?at=3,9")
+    with opened.page.expect_download() as download:
+        opened.page.click("text=Save SVG")
+    download.value.save_as(tmp_path / "a.svg")
+    operand = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+    assert (tmp_path / "a.svg").read_text() == operand.draw(mark="A[3][9]").svg
+    ElementTree.parse(tmp_path / "a.svg")
+
+
+# --- keyboard ---
+
+
+def test_the_keyboard_reaches_every_element(at):
+    opened, page = at("#cdna3/v_mfma_f32_4x4x4_16b_f16/D"), None
+    page = opened.page
+    operand = mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16").operand("D")
+    page.focus(".matrix")
+    for key, place in (
+        ("ArrowDown", (0, 0, 0)), ("ArrowDown", (0, 1, 0)), ("ArrowRight", (0, 1, 1)), ("PageDown", (1, 1, 1)),
+        ("End", (1, 1, 3)), ("Shift+ArrowDown", (1, 3, 3)), ("Home", (1, 3, 0)), ("PageUp", (0, 3, 0)),
+        ("ArrowUp", (0, 2, 0)), ("ArrowLeft", (0, 2, 0)),
+    ):  # fmt: skip
+        page.keyboard.press(key)
+        assert shown(opened) == sentence(operand, *place), key
+    assert page.inner_text("[aria-live=polite]").startswith("D[2][0].B0 is in lane 0 v2")
+    page.keyboard.press("[")
+    assert page.evaluate("mmacalc.app.state.operand") == "B"
+    page.keyboard.press("]")
+    page.keyboard.press("g")
+    page.keyboard.type("A[3][2].B7")
+    page.keyboard.press("Enter")
+    a = mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16").operand("A")
+    assert shown(opened) == sentence(a, 7, 3, 2)
+    page.keyboard.press("g")
+    page.keyboard.type("v1[31:16]{9}")
+    page.keyboard.press("Enter")
+    assert shown(opened).endswith("is in lane 9 v1[31:16]")
+    page.keyboard.press("?")
+    assert page.is_visible("dialog")
+    page.keyboard.press("Escape")
+    assert not page.is_visible("dialog")
+
+
+def test_searching_finds_by_words_in_any_order(at):
+    opened = at(D)
+    opened.page.keyboard.press("/")
+    opened.page.keyboard.type("f16 32x32")
+    found = opened.page.eval_on_selector_all("[role=option] .mono", "(options) => options.map((o) => o.textContent)")
+    assert "v_mfma_f32_32x32x8_f16" in found
+    assert "v_mfma_f32_16x16x16_f16" not in found
+    opened.page.keyboard.type(" sparse")
+    opened.page.keyboard.press("Enter")
+    assert opened.page.evaluate("mmacalc.app.state.name") == "v_smfmac_f32_32x32x16_f16"
+    opened.page.keyboard.press("/")
+    opened.page.keyboard.type("qqq")
+    assert "none fits" in opened.page.inner_text("[role=listbox]")
+    opened.page.keyboard.press("Escape")
+    assert opened.page.evaluate("mmacalc.app.state.name") == "v_smfmac_f32_32x32x16_f16"
+
+
+# --- links ---
+
+
+def test_four_hundred_random_states_survive_their_link(at):
+    chosen, links = random.Random(3), []
+    for _ in range(400):
+        inst = chosen.choice(mmacalc.instructions(chosen.choice(list(architectures()))))
+        wave = chosen.choice(inst.architecture.waves)
+        query = [f"w={wave}"] if wave != inst.architecture.waves[0] else []
+        fields = {}
+        for field, values in inst.modifier_limits(wave, 0).items():
+            if chosen.random() < 0.5 and (value := chosen.choice(values[: 4 if field.startswith("neg") else None])):
+                fields[field] = value
+        name = chosen.choice(inst.operands)
+        if name in inst.register_operands and chosen.random() < 0.7:
+            operand = inst.operand(name, wave, **fields)
+            element = [chosen.randrange(extent) for extent in operand.shape][operand.shape[0] == 1 :]
+            at_text = [f"at={','.join(map(str, element))}"]
+        else:
+            at_text = []
+        query += [*(f"{field}={value}" for field, value in fields.items()), *at_text]
+        query += chosen.choice(([], ["by=register"], ["zoom=read"], ["by=register", "zoom=read"]))
+        links.append(f"{inst.arch}/{inst.name}/{name}{'?' if query else ''}{'&'.join(query)}")
+    lost = at().page.evaluate(
+        """(links) => links.filter((link) => {
+          const { state, problems } = mmacalc.read("#" + link, mmacalc.catalog);
+          return mmacalc.link(state, mmacalc.catalog) !== link && !problems.length;
+        })""",
+        links,
+    )
+    assert lost == []
+
+
+@pytest.mark.parametrize(
+    ("link", "says"),
+    [
+        ("#cdna8/x", "no architecture"),
+        ("#cdna3/v_mfma_f32_32x32x8_f99/D", "no instruction"),
+        ("#cdna3/v_mfma_f32_32x32x8_f16/K", "no operand K"),
+        (D + "?at=32,0", "no element at 32, 0"),
+        (D + "?at=x", "should be row,column"),
+        ("#cdna3/v_mfma_f32_4x4x4_16b_f16/A?cbsz=9", "cbsz of v_mfma_f32_4x4x4_16b_f16 is 0 to 4, not 9"),
+        ("#rdna3/v_wmma_f32_16x16x16_f16/A?w=16", "no wave16"),
+        ("#%E0%A4%A", "no architecture"),
+    ],
+)
+def test_a_link_that_is_wrong_is_named_and_something_is_shown(at, link, says):
+    opened = at(link)
+    assert says in opened.page.inner_text(".problems")
+    assert opened.page.inner_text("[role=tab][aria-selected=true]")
+
+
+def test_the_clipboard_gets_the_link_and_the_answer(at):
+    opened = at(D + "?at=22,5", permissions=["clipboard-read", "clipboard-write"])
+    opened.page.click("text=Copy link")
+    assert opened.page.evaluate("navigator.clipboard.readText()").endswith(D + "?at=22,5")
+    opened.page.keyboard.press("c")
+    assert opened.page.evaluate("navigator.clipboard.readText()") == "D[22][5] is in lane 37 v10"
+
+
+def test_an_embedded_page_is_the_picture_only(at):
+    opened = at(D + "?embed=1")
+    assert not opened.page.is_visible("header")
+    assert opened.page.is_visible(".matrix")
+
+
+def test_the_theme_is_the_systems_until_it_is_chosen(at):
+    opened = at(D, color_scheme="dark")
+    theme = "document.documentElement.dataset.theme"
+    assert opened.page.evaluate(theme) == "dark"
+    opened.page.click('[aria-label="light or dark"]')
+    assert opened.page.evaluate(theme) == "light"
+
+
+def test_comparing_counts_what_lies_elsewhere(at):
+    opened = at("#cdna4/v_mfma_f32_16x16x32_f16/A?at=0,0&compare=cdna3/v_mfma_f32_16x16x16_f16/A")
+    one = mmacalc.instruction("cdna4", "v_mfma_f32_16x16x32_f16").operand("A")
+    other = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+    same = sum(one.locate(i=i, k=k) == other.locate(i=i, k=k) for i in range(16) for k in range(16))
+    summary = opened.page.inner_text(".summary")
+    assert f"{256 - same} of 256 common elements lie elsewhere" in summary
+    assert f"{same} in the same place" in summary
+    assert "lane 0 v0[15:0]" in opened.page.inner_text("#compared")
+
+
+# --- everyone ---
+
+
+@pytest.mark.parametrize(
+    ("link", "options"),
+    [
+        (D + "?at=22,5", {}),
+        (D + "?at=22,5", {"color_scheme": "dark"}),
+        ("#cdna4/v_mfma_scale_f32_16x16x128_f8f6f4/SA?zoom=read", {}),
+        ("#cdna4/v_mfma_f32_16x16x32_f16/A?compare=cdna3/v_mfma_f32_16x16x16_f16/A", {}),
+        ("#sm_90a/wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16/B", {"color_scheme": "dark"}),
+        (D + "?at=22,5", {"size": (400, 800)}),
+    ],
+    ids=["light", "dark", "labels", "compare", "elsewhere dark", "400 pixels"],
+)
+def test_axe_finds_no_barrier(at, link, options):
+    """WCAG 2 A and AA, and axe-core's best practices."""
+    opened = at(link, bypass_csp=True, **options)
+    opened.page.evaluate(AXE.read_text())
+    found = opened.page.evaluate("axe.run().then((result) => result.violations)")
+    assert [(each["id"], [node["html"][:120] for node in each["nodes"]][:3]) for each in found] == []
+
+
+def test_on_a_phone_the_picture_is_on_the_first_screen(at):
+    opened = at(D + "?at=22,5", size=(400, 800))
+    box = opened.page.locator(".matrix").bounding_box()
+    assert box["y"] < 500
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+@pytest.mark.parametrize("size", [(1400, 900), (1280, 720), (800, 900), (400, 800)])
+def test_no_text_of_the_page_is_cut(at, size):
+    """Every element that hides what overflows has room for its text, but for the field that is typed in."""
+    for link in (D + "?at=22,5", "#cdna4/v_mfma_scale_f32_16x16x128_f8f6f4/A?cbsz=2&at=3,37"):
+        opened = at(link, size=size)
+        opened.settle()
+        cut = opened.page.evaluate("""() => [...document.querySelectorAll("body *")].filter((element) => {
+          const style = getComputedStyle(element);
+          const text = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+          return text && element.checkVisibility() && style.overflowX !== "visible" && style.overflowX !== "auto"
+            && !element.closest(".hidden") && element.scrollWidth > element.clientWidth + 1;
+        }).map((element) => element.outerHTML.slice(0, 120))""")
+        assert cut == []
+
+
+def test_the_data_can_hold_any_name():
+    assert "</scr" not in page().partition('application/json">')[2].partition("</script>")[0]

@@ -1,0 +1,22 @@
+"""The page in the package is the one that its sources make, and its sources have no type error."""
+
+import subprocess
+from pathlib import Path
+
+PAGE = Path(__file__).parents[1] / "page"
+
+
+def run(*command):
+    return subprocess.run(command, cwd=PAGE, capture_output=True, text=True)
+
+
+def test_the_built_page_is_that_of_the_sources(tmp_path):
+    made = tmp_path / "page.html"
+    done = run("node", "build.mjs", str(made))
+    assert (done.returncode, done.stderr) == (0, ""), "cd page && npm ci"
+    assert made.read_bytes() == (PAGE.parent / "src/mmacalc/render/page.html").read_bytes(), "run node page/build.mjs"
+
+
+def test_the_sources_have_no_type_error():
+    done = run("node_modules/.bin/tsc", "--noEmit")
+    assert (done.returncode, done.stdout) == (0, "")

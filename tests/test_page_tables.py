@@ -1,0 +1,237 @@
+"""The page's evaluator against Python, in a browser: every operand, wave size and modifier value of the catalog."""
+
+import random
+from itertools import product
+
+import numpy
+import pytest
+
+import mmacalc
+from browser import Opened
+from mmacalc.answers.output_terms import sign
+from mmacalc.answers.page_words import encodable
+from mmacalc.catalog import architectures, entry
+
+PRIMES = (0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F)
+
+
+@pytest.fixture(scope="module")
+def opened(browser, page_file):
+    with Opened(browser, page_file) as found:
+        yield found.page
+
+
+def checksum(operand):
+    """All of `locate`: each place of each element, weighted by its number, modulo 2^32 (page/src/checksum.ts)."""
+    table = operand.table()
+    columns = [table[name] for name in ("lane", "item", "register", "lsb")]
+    if len(operand.copies()) > 1:
+        order = numpy.argsort(columns[0], axis=-1, kind="stable")
+        columns = [numpy.take_along_axis(column, order, axis=-1) for column in columns]
+    with numpy.errstate(over="ignore"):
+        values = [(column.ravel().astype(numpy.uint32) + numpy.uint32(1)) * numpy.uint32(prime)
+                  for column, prime in zip(columns, PRIMES)]  # fmt: skip
+        value = values[0] ^ values[1] ^ values[2] ^ values[3]
+        weights = (2 * numpy.arange(len(value), dtype=numpy.uint32) + numpy.uint32(1)).astype(numpy.uint32)
+        return int((value * weights).sum(dtype=numpy.uint32))
+
+
+class Checksums:
+    """The checksum of an operand, computed once for each distinct placement."""
+
+    def __init__(self):
+        self.known = {}
+        self.places = 0
+
+    def of(self, operand):
+        placement = operand.placement
+        read = placement.lanes and tuple(placement.lanes(lane) for lane in range(operand.lanes))
+        key = (id(placement.layout), *sorted(placement.fields.items()), placement[2:6], read, operand.wave)
+        if key not in self.known:
+            self.known[key] = (checksum(operand), placement.layout)
+        self.places += numpy.prod(operand.shape) * len(operand.copies())
+        return self.known[key][0]
+
+
+TABLES = """() => {
+  const { catalog, checksum } = mmacalc, known = new Map(), rows = [];
+  const sum = (placement) => {
+    if (placement && !known.has(placement)) known.set(placement, checksum(placement));
+    return placement ? known.get(placement) : null;
+  };
+  for (const architecture of catalog.architectures) {
+    for (const instruction of catalog.instructions(architecture)) {
+      for (const wave of architecture.waves) {
+        for (const operand of instruction.operands(wave)) {
+          const values = operand.combinations().map((fields) => sum(operand.placement(fields)));
+          const width = operand.placement({}).slot(0, 0).width;
+          rows.push([architecture.name, instruction.name, wave, operand.name, operand.fields, values, width]);
+        }
+      }
+    }
+  }
+  return rows;
+}"""
+
+
+def test_every_operand_lies_where_python_says(opened):
+    """36 million places: lane, item, register and bit of every element, under every value of every modifier."""
+    rows, sums = opened.evaluate(TABLES), Checksums()
+    names = {(name, inst.name) for name in architectures() for inst in mmacalc.instructions(name)}
+    assert {(arch, name) for arch, name, *_ in rows} == {
+        (arch, name) for arch, name in names if mmacalc.instruction(arch, name).register_operands
+    }
+    tables = 0
+    for arch, name, wave, operand, fields, found, width in rows:
+        inst = mmacalc.instruction(arch, name)
+        limits = {field: set() for field in fields}
+        for cbsz in inst.modifier_limits(wave).get("cbsz", (0,)):
+            for field, values in inst.modifier_limits(wave, cbsz).items():
+                if field in limits:
+                    limits[field] |= {*values}
+        expected = []
+        for combination in product(*(sorted(values) for values in limits.values())):
+            try:
+                expected.append(sums.of(inst.operand(operand, wave, **dict(zip(fields, combination)))))
+            except mmacalc.Error:
+                expected.append(None)
+        assert found == expected, (arch, name, wave, operand, fields)
+        assert width == inst.operand(operand, wave).slot(0, 0).width
+        tables += len([value for value in expected if value is not None])
+    assert tables > 32_000
+    assert sums.places > 36_000_000
+
+
+def test_what_a_register_holds_is_the_inverse_of_where_an_element_is(opened):
+    """1.7 million places: `elements` holds exactly the pairs that `locate` has, for every distinct placement."""
+    wrong, tried = opened.evaluate("""() => {
+      const { catalog, inverts } = mmacalc, seen = new Set();
+      for (const architecture of catalog.architectures)
+        for (const instruction of catalog.instructions(architecture))
+          for (const wave of architecture.waves)
+            for (const operand of instruction.operands(wave))
+              for (const fields of operand.combinations()) {
+                const placement = operand.placement(fields);
+                if (placement) seen.add(placement);
+              }
+      return [[...seen].filter((placement) => !inverts(placement)).length, seen.size];
+    }""")
+    assert (wrong, tried > 600) == (0, True)
+
+
+def test_modifiers_together_give_what_python_gives(opened):
+    """Random values of all modifiers at once: places, signs and what a lane holds."""
+    chosen, questions, expected = random.Random(12), [], []
+    for arch in architectures():
+        with_modifiers = [inst for inst in mmacalc.instructions(arch) if inst.modifier_limits()]
+        for inst in chosen.sample(with_modifiers, min(12, len(with_modifiers))):
+            wave = chosen.choice(inst.architecture.waves)
+            fields = {}
+            for field in inst.modifier_limits(wave):
+                fields[field] = chosen.choice(inst.modifier_limits(wave, fields.get("cbsz", 0))[field])
+            for name in inst.register_operands:
+                operand = inst.operand(name, wave, **fields)
+                lane, item = chosen.randrange(operand.lanes), chosen.randrange(operand.items)
+                held = sorted([block, row, col] for row, col, block in operand.elements(lane, item))
+                slot = operand.slot(lane, item)
+                questions.append([arch, inst.name, wave, name, fields, lane, item])
+                expected.append(
+                    [checksum(operand), held, sign(operand, slot.lsb), operand.registers, operand.format.name]
+                )
+    assert len(questions) > 500
+    found = opened.evaluate(
+        """(questions) => questions.map(([arch, name, wave, operand, fields, lane, item]) => {
+      const { catalog, checksum } = mmacalc;
+      const table = catalog.instruction(catalog.architecture(arch), name).operand(operand, wave);
+      const placement = table.placement(fields), slot = placement.slot(lane, item);
+      return [checksum(placement), placement.elements(lane, item), table.sign(fields, slot.lsb), placement.registers,
+              placement.format];
+    })""",
+        questions,
+    )
+    for question, one, other in zip(questions, found, expected):
+        assert one == other, question
+
+
+def test_every_modifier_value_is_encoded_as_the_assembler_encodes_it(opened):
+    """The word under every value of every modifier that is offered, against `mmacalc.assemble` of the text shown."""
+    rows = opened.evaluate("""() => {
+      const rows = [];
+      for (const architecture of mmacalc.catalog.architectures)
+        for (const instruction of mmacalc.catalog.instructions(architecture))
+          for (const wave of architecture.waves) {
+            const word = instruction.word(wave);
+            if (!word) continue;
+            const tried = [{}];
+            for (const modifier of instruction.modifiers(wave))
+              for (const cbsz of [0, 1, 2])
+                for (const value of modifier.values({ cbsz }))
+                  if (value && modifier.field === "abid") tried.push({ cbsz, abid: value });
+                  else if (value) tried.push({ [modifier.field]: value });
+            const one = (fields) => [word.text(fields).map((part) => part.text).join(""), word.hex(fields)];
+            rows.push([architecture.name, instruction.name, wave, tried.map((fields) => [fields, ...one(fields)])]);
+          }
+      return rows;
+    }""")
+    compared = 0
+    for arch, name, wave, tried in rows:
+        limits = mmacalc.instruction(arch, name).modifier_limits(wave)
+        for fields, text, code in tried:
+            if fields.get("cbsz", 0) in limits.get("cbsz", (0,)):
+                assert mmacalc.assemble(text, arch, wave).hex() == code, text
+                compared += 1
+    assert compared > 3_000
+    amd = [name for name in architectures() if entry(name).architecture.vendor == "amd"]
+    without = {(arch, inst.name) for arch in amd for inst in mmacalc.instructions(arch) if "encoding" in inst.doubts}
+    assert {(arch, inst.name) for arch in amd for inst in mmacalc.instructions(arch)} - without == {
+        (arch, name) for arch, name, *_ in rows
+    }
+
+
+def test_the_page_offers_the_values_that_exist(opened):
+    """Every value of a modifier that can be encoded, and no other: SWMMAC has no C to negate."""
+    offered = opened.evaluate("""() => mmacalc.catalog.architectures.flatMap((architecture) =>
+      mmacalc.catalog.instructions(architecture).flatMap((instruction) => architecture.waves.map((wave) =>
+        [architecture.name, instruction.name, wave,
+         instruction.modifiers(wave).map(({ field, values }) => [field, values({})])])))""")
+    for arch, name, wave, modifiers in offered:
+        exist = encodable(mmacalc.instruction(arch, name), wave)
+        shown = {field: (*values,) for field, values in modifiers}
+        assert shown == {field: values for field, values in exist.items() if values != (0,) or field in shown}
+    swmmac = next(row for row in offered if row[1] == "v_swmmac_f32_16x16x32_f16")
+    assert dict(swmmac[3])["neg"] == [0, 1, 2, 3]
+
+
+def test_saved_pictures_are_those_of_mmacalc_draw(opened):
+    """The page draws by the same geometry: its SVG is, to the byte, the one that Python writes."""
+    operands, seen = [], set()
+    for arch in architectures():
+        for inst in mmacalc.instructions(arch)[::7]:
+            for name in inst.register_operands:
+                operand = inst.operand(name)
+                if operand.pattern not in seen and operand.shape[1] > 1:
+                    seen.add(operand.pattern)
+                    operands.append((operand, {}))
+    blocks = mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16")
+    operands.append((blocks.operand("A", cbsz=2, abid=1), {"cbsz": 2, "abid": 1}))
+    operands.append((blocks.operand("B", blgp=3), {"blgp": 3}))
+    wmma = mmacalc.instruction("rdna3", "v_wmma_f32_16x16x16_f16")
+    operands.append((wmma.operand("A", wave=64, neg=1), {"neg": 1}))
+    looks = [("light", "lane", False, True), ("dark", "register", False, False), ("print", "lane", True, True)]
+    assert len(operands) > 40
+    for at, (operand, fields) in enumerate(operands):
+        style, by, labels, fold = looks[at % 3]
+        labels = labels and operand.shape[1] * operand.shape[2] < 2000
+        inst = operand.instruction
+        shown = opened.evaluate(
+            """([arch, name, operand, wave, fields, look]) => {
+              const instruction = mmacalc.catalog.instruction(mmacalc.catalog.architecture(arch), name);
+              const table = instruction.operand(operand, wave);
+              const matrix = new mmacalc.Matrix(instruction, table, fields, table.placement(fields));
+              return mmacalc.svg(mmacalc.operandScene(matrix, { ...look, marks: [[0, 1, 0]] }));
+            }""",
+            [inst.arch, inst.name, operand.name, operand.wave, fields,
+             {"style": style, "colorBy": by, "labels": labels, "fold": fold}],
+        )  # fmt: skip
+        mark = f"{operand.name}[1][0]"
+        assert shown == operand.draw(style=style, color_by=by, labels=labels, fold=fold, mark=mark).svg, operand
