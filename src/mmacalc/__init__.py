@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .chains import chain as chain
     from .chains import feeds as feeds
     from .codegen.generate import generate as generate
+    from .emulator.gemm import gemm as gemm
+    from .emulator.gemm import gemm_bits as gemm_bits
     from .errors import Error as Error
     from .estimates import estimate as estimate
     from .hazards.lint import Finding as Finding
@@ -51,8 +53,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Architecture", "Chain", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport", "Location",
     "Operand", "Product", "WaitStates", "architecture", "architectures", "assemble", "chain", "compare",
-    "disassemble", "estimate", "feeds", "find", "generate", "instruction", "instructions", "intrinsic", "launch",
-    "lint", "memory", "numerics", "wait_states",
+    "disassemble", "estimate", "feeds", "find", "gemm", "gemm_bits", "generate", "instruction", "instructions",
+    "intrinsic", "launch", "lint", "memory", "numerics", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
@@ -62,8 +64,8 @@ _HOMES = {
     "Operand": "model", "Product": "model", "WaitStates": "hazards.recognizer", "architecture": "catalog",
     "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
     "disassemble": "asm.disassembler", "estimate": "estimates", "feeds": "chains", "find": "search",
-    "generate": "codegen.generate", "instruction": "catalog", "instructions": "catalog",
-    "intrinsic": "answers.intrinsic", "launch": "kernels",
+    "gemm": "emulator.gemm", "gemm_bits": "emulator.gemm", "generate": "codegen.generate",
+    "instruction": "catalog", "instructions": "catalog", "intrinsic": "answers.intrinsic", "launch": "kernels",
     "lint": "hazards.lint", "memory": "memory_access.answer", "numerics": "answers.numerics",
     "wait_states": "hazards.recognizer",
 }  # fmt: skip

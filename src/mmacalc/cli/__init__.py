@@ -53,6 +53,7 @@ SUBCOMMANDS = {
     "draw": "draw which lane holds which element: in the terminal, as SVG, PNG or HTML",
     "estimate": "what a GEMM costs on an architecture, for every instruction that could do it",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
+    "gemm": "compute a whole matrix product on the emulator, one instruction chained along K",
     "generate": "write a kernel around one instruction: HIP with its builtin, CUDA with inline PTX",
     "intrinsic": "show the clang builtin and the LLVM intrinsic of an instruction",
     "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",

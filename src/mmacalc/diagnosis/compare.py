@@ -13,6 +13,7 @@ from collections import namedtuple
 import numpy as np
 
 from ..arithmetic.codecs import decode
+from ..arithmetic.ulps import ulps
 from ..emulator.arrays import as_array, checked, rounded
 from ..emulator.rerun import Case, reference_case
 from ..errors import Error
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from ..formats import Format
     from ..model import Instruction
     from .mistakes import Candidate
 
@@ -122,26 +122,6 @@ def _given(case: Case, given: ArrayLike, bits: bool) -> Array:
         return (checked if bits else rounded)(case.execution, "D", array)
     except Error as error:
         raise Error(f"the D to compare: {error}") from None
-
-
-def ulps(x: Array, y: Array, format: Format) -> NDArray[np.float64]:
-    """The distance of two arrays of codes in units in the last place; NaN where just one of them is a NaN.
-
-    >>> from mmacalc.formats import FORMATS
-    >>> ulps(np.array([0x3C00, 0x8000], np.uint16), np.array([0x3C02, 0x0001], np.uint16), FORMATS["f16"])
-    array([2., 1.])
-    """
-    if not format.is_float:
-        apart: NDArray[np.int64] = np.abs(decode(x, format) - decode(y, format))
-        return apart.astype(np.float64)
-    sign = 1 << (format.bits - 1)
-    ordered = [(code & (sign - 1)).astype(object if format.bits == 64 else np.int64) for code in (x, y)]
-    ordered = [np.where(code & code.dtype.type(sign) != 0, -o, o) for code, o in zip((x, y), ordered)]
-    missing = [np.isnan(decode(code, format)) for code in (x, y)]
-    distance: NDArray[np.float64] = np.abs(ordered[0] - ordered[1]).astype(np.float64)
-    distance[missing[0] & missing[1]] = 0.0
-    distance[missing[0] ^ missing[1]] = np.nan
-    return distance
 
 
 def _same(case: Case, x: Array, y: Array) -> NDArray[np.bool_]:

@@ -1,36 +1,29 @@
-"""D = A B + C on matrices: checking what is given, cutting it into tiles, applying the arithmetic model."""
+"""D = A B + C on matrices: `multiply` on values, `multiply_bits` on encodings, `dot` on many dot products."""
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
-from ..arithmetic.codecs import code_type, decode, decode_powers, encode, on_grid
+from ..arithmetic.codecs import decode, encode
 from ..arithmetic.models import MODELS, Numbers
-from ..arithmetic.tables import OWN_NAN
 from ..checks import arguments_checked
 from ..errors import Error
 from .arrays import SPOKEN, checked, rounded
+from .computing import compute, integers, numbers
 from .execution import Execution, execution_of
-from .sparse import compress, selected
+from .sparse import compress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from numpy.typing import ArrayLike, NDArray
 
-    from ..formats import Format
     from ..model import Instruction
 
     Array = NDArray[Any]
 
-__all__ = ["compute", "dot", "extras", "multiply", "multiply_bits", "prepared"]
-
-TILE = 1 << 17
-"""Products alive at a time: a megabyte of float64, which stays in the second-level cache."""
+__all__ = ["dot", "extras", "multiply", "multiply_bits", "prepared"]
 
 
 @arguments_checked
@@ -164,15 +157,15 @@ def dot(inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **modif
     out = execution.formats["D"]
     with np.errstate(all="ignore"):
         if execution.numerics.model == "integer":
-            values = _integers(
+            values = integers(
                 execution, {"A": codes["A"][:, None], "B": codes["B"][..., None], "C": start[:, None, None]}
             )
             return decode(values[:, 0, 0], out).astype(np.int32)
-        x, y = (_numbers(np.ascontiguousarray(codes[name].T), execution.formats[name]) for name in "AB")
+        x, y = (numbers(np.ascontiguousarray(codes[name].T), execution.formats[name]) for name in "AB")
         extra = dict(execution.numerics.parameters)
         if execution.numerics.model == "block_scaled_fp4":
             extra |= dict.fromkeys(("scale_a", "scale_b"), Numbers(np.ones((stored, 1)), np.ones((stored, 1))))
-        found: Array = MODELS[execution.numerics.model](x, y, _numbers(start, execution.formats["C"]), out, **extra)
+        found: Array = MODELS[execution.numerics.model](x, y, numbers(start, execution.formats["C"]), out, **extra)
     return found if out.bits == 64 else found.astype(np.float32)
 
 
@@ -230,128 +223,3 @@ def _check_shape(execution: Execution, operand: str, array: Array, shape: tuple[
             f"{axes} of {execution.inst.name}{remark} has shape {array.shape}; "
             f"it needs (..., {', '.join(map(str, shape))})"
         )
-
-
-# --- computing --------------------------------------------------------------------------------------------------
-
-
-def compute(execution: Execution, codes: Mapping[str, Array], rearrange: bool) -> Array:
-    """D's codes from checked codes.
-
-    Args:
-        rearrange: whether CBSZ, ABID and BLGP still have to be applied; reading registers has done it already.
-    """
-    matrices = {name: execution.shapes[name] for name in codes}
-    try:
-        batch = np.broadcast_shapes(*(codes[name].shape[: codes[name].ndim - len(s)] for name, s in matrices.items()))
-    except ValueError:
-        shapes = ", ".join(f"{SPOKEN[name].split()[0]} {codes[name].shape}" for name in codes)
-        raise Error(f"the batches of {execution.inst.name} do not broadcast: {shapes}") from None
-    flat = {}
-    for name, shape in matrices.items():
-        array = codes[name]
-        if rearrange and (source := execution.rearranged.get(name)) is not None:
-            array = array.reshape(*array.shape[: -len(shape)], -1)[..., source]
-        array = _resigned(execution, name, array)
-        if array.shape != batch + shape:
-            array = np.broadcast_to(array, batch + shape)
-        flat[name] = array.reshape(-1, *shape[-2:])
-    entries = prod(batch) * execution.inst.blocks
-    result = np.empty((entries, *execution.shapes["D"][-2:]), code_type(execution.formats["D"]))
-    with np.errstate(all="ignore"):
-        for entry, rows in _tiles(execution, entries):
-            part = {name: array[entry] for name, array in flat.items()}
-            for name in {"A", "C", "K", "SA"} & part.keys():
-                part[name] = part[name][:, rows]
-            result[entry, rows] = _tile(execution, part)
-    return result.reshape(batch + execution.shapes["D"])
-
-
-def _resigned(execution: Execution, name: str, codes: Array) -> Array:
-    """Codes after the instruction's absolute value (C only) and negation."""
-    if name == "C" and execution.absolute:
-        codes = codes & codes.dtype.type((1 << (execution.formats["C"].bits - 1)) - 1)
-    flip = execution.flips.get(name, 0)
-    return codes if isinstance(flip, int) and not flip else codes ^ np.asarray(flip, codes.dtype)
-
-
-def _tiles(execution: Execution, entries: int) -> list[tuple[slice, slice]]:
-    """How to cut the work: slices of entries (batches times blocks) and of rows."""
-    rows, columns = execution.shapes["D"][-2:]
-    stored = execution.shapes["A"][-1]
-    depth = min(execution.numerics.parameters.get("group") or stored, stored)
-    if execution.sparsity or execution.numerics.model in ("block_scaled_fp4", "fp8_two_halves", "fp8_add_c_last"):
-        depth = stored
-    per_entry = depth * rows * columns
-    if per_entry > TILE:
-        step = max(1, TILE // (depth * columns))
-        return [(slice(e, e + 1), slice(r, r + step)) for e in range(entries) for r in range(0, rows, step)]
-    step = max(1, TILE // per_entry)
-    return [(slice(e, e + step), slice(0, rows)) for e in range(0, entries, step)]
-
-
-def _tile(execution: Execution, codes: Mapping[str, Array]) -> Array:
-    """D's codes of one tile: every array has one leading axis of entries."""
-    out, model = execution.formats["D"], MODELS[execution.numerics.model]
-    if execution.numerics.model == "integer":
-        return _integers(execution, codes)
-    k = selected(codes["K"], execution.sparsity) if execution.sparsity else None
-    a = _by_k(codes["A"], execution.formats["A"])
-    b = _b_by_k(codes["B"], execution.formats["B"], k)
-    c = _numbers(codes["C"], execution.formats["C"])
-    extra = dict(execution.numerics.parameters)
-    if execution.block_size:
-        scale_a, scale_b = _scales(execution, codes, k)
-        if execution.numerics.model == "block_scaled_fp4":
-            extra |= {"scale_a": scale_a, "scale_b": scale_b}
-        else:
-            a, b = (Numbers(x.value * y.value, x.power * y.power) for x, y in ((a, scale_a), (b, scale_b)))
-    values = model(a, b, c, out, **extra)
-    keep_nan = execution.numerics.model in OWN_NAN
-    return on_grid(values, out, execution.inst.architecture.vendor, keep_nan)
-
-
-def _numbers(codes: Array, format: Format) -> Numbers:
-    return Numbers(*decode_powers(codes, format))
-
-
-def _by_k(codes: Array, format: Format) -> Numbers:
-    """(entries, rows, k) codes as numbers with k first and a last axis for the columns."""
-    found = _numbers(np.ascontiguousarray(codes.transpose(2, 0, 1)), format)
-    return Numbers(found.value[..., None], found.power[..., None])
-
-
-def _b_by_k(codes: Array, format: Format, k: Array | None) -> Numbers:
-    """(entries, k, columns) codes as numbers with k first and an axis for the rows; `k` (entries, rows, stored)
-    are the logical k that each row of a sparse A selects."""
-    if k is None:
-        found = _numbers(np.ascontiguousarray(codes.transpose(1, 0, 2)), format)
-        return Numbers(found.value[:, :, None], found.power[:, :, None])
-    picked = codes[np.arange(len(codes))[:, None, None], k.transpose(0, 2, 1)]
-    return _numbers(np.ascontiguousarray(picked.transpose(1, 0, 2, 3)), format)
-
-
-def _scales(execution: Execution, codes: Mapping[str, Array], k: Array | None) -> tuple[Numbers, Numbers]:
-    """The scales of A and B for each (stored) k."""
-    if k is None:
-        scale_a = _by_k(np.repeat(codes["SA"], execution.block_size, axis=2), execution.formats["SA"])
-        return scale_a, _b_by_k(np.repeat(codes["SB"], execution.block_size, axis=1), execution.formats["SB"], None)
-    picked = np.take_along_axis(codes["SA"], k // execution.block_size, axis=2)
-    return _by_k(picked, execution.formats["SA"]), _b_by_k(
-        codes["SB"], execution.formats["SB"], k // execution.block_size
-    )
-
-
-def _integers(execution: Execution, codes: Mapping[str, Array]) -> Array:
-    a = decode(codes["A"], execution.formats["A"], execution.signed["A"])
-    b = decode(codes["B"], execution.formats["B"], execution.signed["B"])
-    c = decode(codes["C"], execution.formats["C"])
-    operation = execution.inst.bit_operation or "multiply"
-    if execution.sparsity is None or "K" not in codes:
-        total = MODELS["integer"](a, b, c, execution.saturate, operation)
-    else:
-        k = selected(codes["K"], execution.sparsity)
-        picked = b[np.arange(len(b))[:, None, None], k]
-        total = MODELS["integer"](a[:, :, None, :], picked, c[:, :, None, :], execution.saturate, operation)[:, :, 0, :]
-    wrapped: Array = total.astype(np.int32).view(np.uint32)
-    return wrapped

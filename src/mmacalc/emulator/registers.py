@@ -7,8 +7,8 @@ import numpy as np
 from ..checks import arguments_checked
 from ..errors import Error
 from .arrays import as_array, checked
+from .computing import compute
 from .execution import Execution, execution_of
-from .matrices import compute
 from .places import Places
 from .rerun import reference_case
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from ..arithmetic.codecs import decode
 from .arrays import as_array, as_values, checked, rounded
+from .computing import compute
 from .execution import Execution, execution_of
-from .matrices import compute, extras, prepared
+from .matrices import extras, prepared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

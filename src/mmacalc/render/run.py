@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..answers.run import Run
     from ..emulator.arrays import Conversion
 
-__all__ = ["json_object", "notes", "text"]
+__all__ = ["json_object", "matrix_text", "notes", "text"]
 
 LARGEST_SHOWN = 4096  # elements of D
 
@@ -33,7 +33,7 @@ def text(run: Run, quiet: bool = False, output: str | None = None) -> str:
     elif run.comparison is None and d.size > LARGEST_SHOWN:
         parts.append(f"{size}; -o writes it to a file\n")
     elif run.comparison is None:
-        parts.append(_matrix_text("D", d, inst.format("D").bits if run.bits else 0))
+        parts.append(matrix_text("D", d, inst.format("D").bits if run.bits else 0))
     if run.comparison is not None:
         parts.append(comparison_text(run.comparison, inst))
     return "".join(parts)
@@ -79,7 +79,7 @@ def _conversion_text(conversion: Conversion) -> str:
     return "; ".join([text, *became])
 
 
-def _matrix_text(name: str, matrix: NDArray[Any], bits: int = 0) -> str:
+def matrix_text(name: str, matrix: NDArray[Any], bits: int = 0) -> str:
     """A matrix (..., rows, columns), each leading index under a heading. With `bits`, encodings in hexadecimal."""
     lead = matrix.shape[:-2]
     parts = []

@@ -1,0 +1,158 @@
+"""Compute a whole matrix product on the emulator: D = alpha A B + beta C through one instruction, chained along K.
+
+    mmacalc gemm -a gfx942 --a a.npy --b b.npy -o d.npy
+    mmacalc gemm -a sm_90a --a a.npy --b b.npy --c c.npy --split-k 4 --accuracy
+    mmacalc gemm -a gfx942 --random 512x512x512 --type bf16 --accuracy
+
+Matrices are (M, K), (K, N) and (M, N), of any size, with batches before them; files are .npy, .npz (as FILE.npz:NAME)
+or CSV. Without -i the instruction is that which `mmacalc estimate` finds best for the type of A.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from ..catalog import entry
+from ..errors import Error
+from ..files import write
+from . import Reply, show
+from .parser import field_value, shape, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from .parser import Parser
+
+    Array = NDArray[Any]
+
+FILES = {
+    "a": "A", "b": "B", "c": "C (default: zeros)", "scale_a": "the scale codes of A (default: scales of 1)",
+    "scale_b": "the scale codes of B",
+}  # fmt: skip
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare this command's arguments."""
+    add = parser.add_argument
+    parser.add_common("architecture", "json")
+    add("-i", "--instruction", metavar="NAME", help="the instruction to chain (default: the best for the type of A)")
+    for name, text in FILES.items():
+        add(f"--{name.replace('_', '-')}", metavar="FILE", help=f".npy, .npz:NAME or .csv file with {text}")
+    add("--random", metavar="MxNxK", help="normally distributed A and B of this size, for those that no file gives")
+    add("--seed", type=whole_number, default=0, metavar="#", help="of the random numbers (default: 0)")
+    add("--type", metavar="FORMAT", help="the format of A and B: f16, bf16, fp8 ... (default: that of A's array)")
+    add("--bits", action="store_true", help="matrices are encodings (unsigned integers), also D's; needs -i")
+    add("--alpha", type=float, default=1.0, metavar="#", help="factor of A B (default: 1)")
+    add("--beta", type=float, default=1.0, metavar="#", help="factor of C (default: 1)")
+    add("--split-k", type=whole_number, default=1, metavar="#", help="cut K into so many chains and add their results")
+    add("--k-order", default="ascending", metavar="ORDER", help="ascending, descending, or steps such as 0,2,1,3")
+    add("--threads", type=whole_number, metavar="#", help="how many (default: one for each core)")
+    add("--accuracy", action="store_true", help="compare with the exactly rounded product: ULP and relative errors")
+    add("-m", "--modifier", metavar="NAME=VALUE", action="append", default=[], help="cbsz=fp4 ... (where formats vary)")
+    add("-o", "--output", metavar="FILE", help="write D there, .npy or .csv")
+
+
+def run(options: Namespace) -> Reply:
+    """Compute D, write it, and say how it was computed."""
+    from ..emulator.gemm import gemm, gemm_bits
+    from ..render import gemm as render
+
+    if options.bits and options.accuracy:
+        raise Error("--accuracy is for values; leave --bits out")
+    operands = _operands(options)
+    given: dict[str, Any] = {
+        "arch": options.architecture, "instruction": _instruction(options, operands), "split_k": options.split_k,
+        "k_order": _order(options.k_order), "threads": options.threads, "progress": _Progress(),
+        **dict(map(field_value, options.modifier)),
+    }  # fmt: skip
+    if options.bits:
+        if (options.alpha, options.beta) != (1, 1):
+            raise Error("--alpha and --beta are for values; leave --bits out")
+        d = gemm_bits(**operands, **given)
+    else:
+        d = gemm(**operands, **given, alpha=options.alpha, beta=options.beta, compare=options.accuracy)
+    given["progress"].close()
+    if options.output is not None:
+        from .arrays import content, file_of
+
+        read = [file_of(path) for name in FILES if (path := getattr(options, name))]
+        write({options.output: content("-o", options.output, d)}, read)
+    return show(options.json, "gemm", d, render, options.output)
+
+
+def _operands(options: Namespace) -> dict[str, Any]:
+    """The matrices, from files or random.
+
+    Raises:
+        Error: a file that cannot be read, or no A or B.
+    """
+    from .arrays import load
+
+    found = {}
+    for name in FILES:
+        if path := getattr(options, name):
+            found[name] = load(f"--{name.replace('_', '-')}", path, (), options.bits or name.startswith("scale"))
+    if options.random is not None:
+        import numpy as np
+
+        m, n, k = shape("--random", options.random)
+        generator = np.random.default_rng(options.seed)
+        for name, size in (("a", (m, k)), ("b", (k, n))):
+            found.setdefault(name, generator.standard_normal(size))
+    if missing := [name for name in "ab" if name not in found]:
+        raise Error(f"no {' and no '.join(f'--{name}' for name in missing)}; give files, or --random MxNxK")
+    return found
+
+
+def _instruction(options: Namespace, operands: dict[str, Any]) -> Any:
+    """The instruction that was named, or the best for --type; None leaves it to the type of A."""
+    if options.instruction is not None:
+        return entry(options.architecture).instruction(options.instruction)
+    if options.bits:
+        raise Error("--bits needs -i: the type of encodings does not say their format")
+    if options.type is None and options.random is not None and not options.a:
+        raise Error("--random needs --type (f16, bf16, fp8 ...) or -i: random numbers have no format")
+    if options.type is None:
+        return None
+    from ..emulator.plan import best_instruction
+
+    a, b = operands["a"], operands["b"]
+    inst, modifiers = best_instruction(options.architecture, options.type, (a.shape[-2], b.shape[-1], a.shape[-1]))
+    options.modifier += [f"{name}={value}" for name, value in modifiers.items()]
+    return inst
+
+
+def _order(text: str) -> str | list[int]:
+    parts = text.split(",")
+    return text if not all(part.strip().isdecimal() for part in parts) else [int(part) for part in parts]
+
+
+class _Progress:
+    """A bar on a terminal's standard error, for products that take longer than two seconds."""
+
+    DELAY, WIDTH = 2.0, 40
+
+    def __init__(self) -> None:
+        self.start, self.shown = time.monotonic(), False
+
+    def __call__(self, done: int, total: int) -> None:
+        """Draw how much is done."""
+        passed = time.monotonic() - self.start
+        if passed < self.DELAY or not sys.stderr.isatty():
+            return
+        self.shown = True
+        filled = self.WIDTH * done // max(1, total)
+        left = f" {passed / done * (total - done):.0f} s left" if done else ""
+        sys.stderr.write(f"\r[{'#' * filled}{'.' * (self.WIDTH - filled)}] {done} of {total}{left}  ")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Erase the bar."""
+        if self.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,371 @@
+/* The arithmetic models on whole matrices: what mmacalc.emulator.fast calls where this file has been compiled.
+ *
+ * Every kernel computes rows of D = A B + C, K in steps of a group, D of one step being C of the next, bit for bit as the
+ * models of mmacalc.arithmetic do, or sets an element's flag: then the result is of no use, and the caller computes the
+ * element by the model. Flags are for infinities, NaN and exponents outside of what the shortcuts below can do. So this
+ * file needs no special cases, and the models stay the definition.
+ *
+ * A and B come as float32 values with int16 exponents, those by which the models align (of a product they add): EMPTY for
+ * a zero, NONFINITE for an infinity or NaN. Columns are padded to a multiple of `lanes`; neighbouring columns are the
+ * lanes of a vector. Compile with -ffp-contract=off and without -ffast-math; -fno-trapping-math only makes it faster.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define EMPTY (-4096)     /* the exponent of a zero; two of them make less than NOTHING */
+#define NOTHING (-2000)
+#define HUGE_EXPONENT 2000 /* the exponents of infinities and NaN are above; NONFINITE is 12288 */
+#define LOW (-94)          /* alignments between LOW and HIGH scale in float32 without rounding anything that counts */
+#define HIGH 94
+#define MOST_LANES 32
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__gnu_linux__)
+#define EXPORT __attribute__((visibility("default"), target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static __forceinline
+#endif
+
+enum { OUT_F32, OUT_F16, OUT_BF16 };
+
+typedef struct {
+    const void *a, *b, *scale_a, *scale_b;                          /* values; the scales are float32, one for each block */
+    const int16_t *exponent_a, *exponent_b, *exponent_sa, *exponent_sb;
+    void *c;                                                        /* in: C; out: D */
+    uint8_t *flags;
+    int64_t rows, columns, depth;                                   /* M, padded N and K of one entry */
+    int32_t lanes, group, fraction, dot_fraction, sum_fraction, reach, lowest, kept, flush, out, low_bits;
+} Task;
+
+INLINE double pow2(int64_t e) { int64_t b = (e + 1023) << 52; double d; memcpy(&d, &b, 8); return d; }
+INLINE float pow2f(int32_t e) { int32_t b = (e + 127) << 23; float f; memcpy(&f, &b, 4); return f; }
+INLINE int64_t bits_of(double d) { int64_t b; memcpy(&b, &d, 8); return b; }
+INLINE double of_bits(int64_t b) { double d; memcpy(&d, &b, 8); return d; }
+INLINE int32_t clamp(int32_t x, int32_t low, int32_t high) { return x < low ? low : x > high ? high : x; }
+INLINE int32_t larger(int32_t x, int32_t y) { return x > y ? x : y; }
+
+/* The exponent that c is aligned by. */
+INLINE int32_t exponent_of(float c) {
+    uint32_t b;
+    memcpy(&b, &c, 4);
+    int32_t e = (int32_t)(b >> 23 & 255);
+    return (b << 1) == 0 ? 2 * EMPTY : e == 255 ? HUGE_EXPONENT + 1 : (e ? e : 1) - 127;
+}
+
+/* To nearest even with `fraction` bits of exponents from `least`, sign kept. */
+INLINE double nearest(double v, int fraction, int least) {
+    int64_t e = (bits_of(v) >> 52 & 2047) - 1023;
+    double big = 1.5 * pow2((e > least ? e : least) - fraction + 52);
+    return copysign((v + big) - big, v);
+}
+
+/* The sum of two numbers, of which the result may have any error, as a number that rounds as the exact sum does. */
+INLINE double odd_sum(double x, double y) {
+    double s = x + y, t = s - x, error = (x - (s - t)) + (y - t);
+    int64_t b = bits_of(s), step = (error > 0) == (s > 0) ? 1 : -1;
+    return of_bits(error != 0 && (b & 1) == 0 ? b + step : b);
+}
+
+INLINE void finish(float *restrict c, const float *restrict d, uint8_t *restrict flags, const int32_t *restrict bad, int W) {
+    for (int j = 0; j < W; j++) {
+        c[j] = d[j];
+        flags[j] |= (uint8_t)((bad[j] != 0) | !(fabsf(d[j]) <= 3.4028234e38f));
+    }
+}
+
+/* Loops of every kernel: x, ex are a row of A; y, ey columns of B from j0 on, line after line of k; c and flags are D's. */
+#define ROWS_BEGIN(T)                                                                                                   \
+    for (int64_t r = first; r < last; r++)                                                                              \
+        for (int64_t j0 = 0; j0 < t->columns; j0 += W) {                                                                \
+            const int64_t N = t->columns, K = t->depth, entry = r / t->rows;                                            \
+            const T *x = (const T *)t->a + r * K, *y = (const T *)t->b + entry * K * N + j0;                            \
+            T *c = (T *)t->c + r * N + j0;                                                                              \
+            uint8_t *flags = t->flags + r * N + j0;
+#define EXPONENTS const int16_t *ex = t->exponent_a + r * K, *ey = t->exponent_b + entry * K * N + j0;
+#define LANES for (int j = 0; j < W; j++)
+
+/* The largest exponent of the products k0, k0 + step ... below k1. */
+#define LARGEST(e, k0, k1, step)                                                                                        \
+    LANES e[j] = 2 * EMPTY;                                                                                             \
+    for (int64_t k = k0; k < k1; k += step) {                                                                           \
+        const int16_t s = ex[k], *z = ey + k * N;                                                                       \
+        LANES { int16_t p = (int16_t)(s + z[j]); e[j] = p > e[j] ? p : e[j]; }                                          \
+    }
+/* The products k0, k0 + step ... below k1, scaled and cut toward zero, added to sum. Unsigned: flagged lanes may wrap. */
+#define CUT_SUM(sum, scale, k0, k1, step)                                                                               \
+    for (int64_t k = k0; k < k1; k += step) {                                                                           \
+        const float f = x[k], *z = y + k * N;                                                                           \
+        LANES sum[j] += (uint32_t)(int32_t)(f * z[j] * scale[j]);                                                       \
+    }
+
+/* aligned_truncated. Eight products of 2^(fraction + 2) at most fit an int32; sums of more are added in float64. */
+INLINE void aligned(const Task *t, int64_t first, int64_t last, const int W, const int G) {
+    const int F = t->fraction, lowest = t->lowest;
+    const int64_t keep = -(1LL << (52 - t->kept));
+    ROWS_BEGIN(float) EXPONENTS
+        float d[MOST_LANES];
+        int32_t bad[MOST_LANES];
+        LANES { d[j] = c[j]; bad[j] = 0; }
+        for (int64_t k0 = 0; k0 < K; k0 += G) {
+            int16_t e[MOST_LANES];
+            float scale[MOST_LANES], unit[MOST_LANES];
+            uint32_t sum[MOST_LANES];
+            double total[MOST_LANES];
+            LARGEST(e, k0, k0 + G, 1)
+            LANES {
+                int32_t top = larger(e[j], exponent_of(d[j])), empty = top < NOTHING;
+                top = larger(top, lowest);
+                bad[j] |= (!empty) & ((top < LOW) | (top > HIGH));
+                top = clamp(top, LOW, HIGH);
+                scale[j] = pow2f(F - top);
+                unit[j] = pow2f(top - F);
+                sum[j] = (uint32_t)(int32_t)(d[j] * scale[j]);
+                total[j] = 0;
+            }
+            for (int g = 0; g < G; g += 8) {
+                CUT_SUM(sum, scale, k0 + g, k0 + g + (G < 8 ? G : 8), 1)
+                LANES { total[j] += (double)(int32_t)sum[j]; sum[j] = 0; }
+            }
+            if (t->out == OUT_F32)
+                LANES d[j] = (float)of_bits(bits_of(total[j]) & keep) * unit[j];
+            else
+                LANES {
+                    double v = nearest(total[j] * (double)unit[j], 10, -14);
+                    bad[j] |= fabs(v) > 65504.0;
+                    d[j] = (float)v;
+                }
+        }
+        finish(c, d, flags, bad, W);
+    }
+}
+
+/* The last part of CDNA3's models: the sum of products, in units of 2^(top_p - fraction), and c; no branches. */
+typedef struct { int32_t F, dot, total, reach; } Floors;
+INLINE float with_c(const Floors f, double sum, int32_t top_p, float c, int32_t *bad) {
+    int32_t ec = larger(exponent_of(c), -126), empty = top_p < NOTHING, top = larger(top_p, ec);
+    int32_t far = (top_p - f.reach - ec > 0) & !empty, zero = empty & (c == 0.0f);
+    *bad |= (top > HIGH) | ((top < LOW) & !zero);
+    c *= (float)(1 - far);
+    top = clamp(top, LOW, HIGH);
+    double s = floor(sum * pow2(clamp(top_p - top, -200, 0) + f.dot - f.F));
+    s += floor((double)c * pow2(f.F - top)) * pow2(f.dot - f.F);
+    int32_t e = (int32_t)(bits_of(s) >> 52 & 2047) - 1023 - f.total;
+    e = clamp(e, 0, 60);
+    s = floor(s * pow2(-e)) * pow2(e);
+    return (float)s * pow2f(top - f.dot) + 0.0f;
+}
+
+/* two_stage_floored (halves 1) and two_stage_floored_even_odd (halves 2). */
+INLINE void floored(const Task *t, int64_t first, int64_t last, const int W, const int G, const int halves) {
+    const Floors floors = {t->fraction, t->dot_fraction, t->sum_fraction, t->reach};
+    ROWS_BEGIN(float) EXPONENTS
+        float d[MOST_LANES];
+        int32_t bad[MOST_LANES];
+        LANES { d[j] = c[j]; bad[j] = 0; }
+        for (int64_t k0 = 0; k0 < K; k0 += G) {
+            int16_t e[2][MOST_LANES];
+            float scale[2][MOST_LANES];
+            uint32_t sum[2][MOST_LANES];
+            for (int h = 0; h < halves; h++) {
+                LARGEST(e[h], k0 + h, k0 + G, halves)
+                LANES {
+                    bad[j] |= (e[h][j] > HIGH) | ((e[h][j] < LOW) & (e[h][j] > NOTHING));
+                    scale[h][j] = pow2f(t->fraction - clamp(e[h][j], LOW, HIGH));
+                    sum[h][j] = 0;
+                }
+                CUT_SUM(sum[h], scale[h], k0 + h, k0 + G, halves)
+            }
+            if (halves == 1)
+                LANES d[j] = with_c(floors, (double)(int32_t)sum[0][j], e[0][j], d[j], &bad[j]);
+            else
+                LANES {
+                    int32_t top = larger(e[0][j], e[1][j]);
+                    double s = floor((double)(int32_t)sum[0][j] * pow2(clamp(e[0][j] - top, -200, 0)));
+                    s += floor((double)(int32_t)sum[1][j] * pow2(clamp(e[1][j] - top, -200, 0)));
+                    d[j] = with_c(floors, s, top, d[j], &bad[j]);
+                }
+        }
+        finish(c, d, flags, bad, W);
+    }
+}
+
+/* pairwise_f32, and (G 1) a chain of fused multiply-adds. The inputs are flushed already. */
+INLINE float settled(float v, int flush) { return flush && fabsf(v) < 1.17549435e-38f ? v * 0.0f : v; }
+INLINE void pairwise(const Task *t, int64_t first, int64_t last, const int W, const int G, const int flush) {
+    ROWS_BEGIN(float)
+        float d[MOST_LANES];
+        int32_t bad[MOST_LANES];
+        LANES { d[j] = c[j]; bad[j] = 0; }
+        for (int64_t k0 = 0; k0 < K; k0 += G) {
+            float p[4][MOST_LANES];
+            for (int k = 0; k < G; k++) {
+                const float f = x[k0 + k], *z = y + (k0 + k) * N;
+                if (G == 1)
+                    LANES d[j] = fmaf(f, z[j], d[j]);
+                else
+                    LANES p[k][j] = settled(f * z[j], flush);
+            }
+            if (G == 2)
+                LANES d[j] = settled(d[j] + settled(p[0][j] + p[1][j], flush), flush);
+            if (G == 4)
+                LANES {
+                    float s = settled(p[0][j] + p[1][j], flush), u = settled(p[2][j] + p[3][j], flush);
+                    d[j] = settled(d[j] + settled(s + u, flush), flush);
+                }
+        }
+        finish(c, d, flags, bad, W);
+    }
+}
+
+/* exact. Each product, exact in float64, is split at a bit 40 below the largest exponent; what is above and what is below
+ * are added without error while no bit of a term lies more than 86 below, which is checked. */
+INLINE void exact(const Task *t, int64_t first, int64_t last, const int W) {
+    const int64_t G = t->group;
+    ROWS_BEGIN(float) EXPONENTS
+        float d[MOST_LANES];
+        int32_t bad[MOST_LANES];
+        LANES { d[j] = c[j]; bad[j] = 0; }
+        for (int64_t k0 = 0; k0 < K; k0 += G) {
+            int16_t e[MOST_LANES], least[MOST_LANES];
+            double high[MOST_LANES], low[MOST_LANES], big[MOST_LANES];
+            LANES { e[j] = 2 * EMPTY; least[j] = 0; }
+            for (int64_t k = k0; k < k0 + G; k++) {
+                const int16_t s = ex[k], *z = ey + k * N;
+                LANES {
+                    int16_t p = (int16_t)(s + z[j]), q = p < NOTHING ? 0 : (int16_t)(p - HUGE_EXPONENT);
+                    e[j] = p > e[j] ? p : e[j];
+                    least[j] = q < least[j] ? q : least[j];
+                }
+            }
+            LANES {
+                int32_t ec = exponent_of(d[j]), top = larger(e[j], ec), lowest = least[j] + HUGE_EXPONENT - t->low_bits;
+                int32_t of_c = ec > NOTHING ? ec - 23 : 0, sign;
+                lowest = of_c < lowest ? of_c : lowest;
+                memcpy(&sign, &d[j], 4);
+                bad[j] |= (top > HUGE_EXPONENT) | ((top > NOTHING) & (top - lowest > 86)) | ((d[j] == 0) & (sign < 0));
+                top = clamp(top, -400, 400);
+                big[j] = 1.5 * pow2(top + 12);
+                high[j] = ((double)d[j] + big[j]) - big[j];
+                low[j] = (double)d[j] - high[j];
+            }
+            for (int64_t k = k0; k < k0 + G; k++) {
+                const float f = x[k], *z = y + k * N;
+                LANES {
+                    double p = (double)f * (double)z[j], h = (p + big[j]) - big[j];
+                    high[j] += h;
+                    low[j] += p - h;
+                }
+            }
+            LANES {
+                double v = odd_sum(high[j], low[j]) + 0.0;
+                if (t->out == OUT_F16) {
+                    v = nearest(v, 10, -14);
+                    bad[j] |= fabs(v) > 65504.0;
+                } else if (t->out == OUT_BF16)
+                    v = nearest(v, 7, -126);
+                d[j] = (float)v;
+            }
+        }
+        finish(c, d, flags, bad, W);
+    }
+}
+
+/* block_scaled_fp4: runs of 16 products are added exactly in float32 and scaled; four runs and c are cut and added. */
+INLINE void block_scaled(const Task *t, int64_t first, int64_t last, const int W) {
+    ROWS_BEGIN(float)
+        const int64_t R = t->group, runs = t->depth / R;
+        const float *sa = (const float *)t->scale_a + r * runs, *sb = (const float *)t->scale_b + entry * runs * N + j0;
+        const int16_t *ea = t->exponent_sa + r * runs, *eb = t->exponent_sb + entry * runs * N + j0;
+        float d[MOST_LANES];
+        int32_t bad[MOST_LANES];
+        LANES { d[j] = c[j]; bad[j] = 0; }
+        for (int64_t run = 0; run < runs; run += 4) {
+            double term[4][MOST_LANES], total[MOST_LANES];
+            int32_t top[MOST_LANES];
+            LANES top[j] = larger(exponent_of(d[j]), t->lowest);
+            for (int i = 0; i < 4; i++) {
+                float sum[MOST_LANES], size[MOST_LANES];
+                LANES { sum[j] = 0; size[j] = 0; }
+                for (int64_t k = (run + i) * R; k < (run + i + 1) * R; k++) {
+                    const float f = x[k], *z = y + k * N;
+                    LANES { float p = f * z[j]; sum[j] += p; size[j] += fabsf(p); }
+                }
+                const float u = sa[run + i], *v = sb + (run + i) * N;
+                const int16_t s = ea[run + i], *z = eb + (run + i) * N;
+                LANES {
+                    term[i][j] = (double)sum[j] * ((double)u * (double)v[j]);
+                    int32_t p = s + z[j];
+                    bad[j] |= p > HUGE_EXPONENT;
+                    top[j] = size[j] != 0 && p > top[j] ? p : top[j];
+                }
+            }
+            LANES {
+                bad[j] |= (top[j] > HIGH) | ((top[j] < LOW) & (top[j] != t->lowest));
+                double scale = pow2(t->fraction - clamp(top[j], -200, HIGH));
+                total[j] = trunc((double)d[j] * scale);
+                for (int i = 0; i < 4; i++)
+                    total[j] += trunc(term[i][j] * scale);
+                bad[j] |= (top[j] == t->lowest) & (total[j] != 0);
+                double cut = of_bits(bits_of(total[j]) & -(1LL << 29));
+                d[j] = (float)(cut * pow2(clamp(top[j], -200, HIGH) - t->fraction));
+            }
+        }
+        finish(c, d, flags, bad, W);
+    }
+}
+
+#define WIDTHS(call8, call32) do { if (t->lanes == 8) { call8; } else { call32; } } while (0)
+#define ALIGNED(G) WIDTHS(aligned(t, first, last, 8, G), aligned(t, first, last, 32, G)); break
+
+EXPORT void mmacalc_aligned_truncated(const Task *t, int64_t first, int64_t last) {
+    switch (t->group) {
+    case 4: ALIGNED(4);
+    case 8: ALIGNED(8);
+    case 16: ALIGNED(16);
+    case 32: ALIGNED(32);
+    }
+}
+EXPORT void mmacalc_two_stage_floored(const Task *t, int64_t first, int64_t last) {
+    if (t->group == 4)
+        WIDTHS(floored(t, first, last, 8, 4, 1), floored(t, first, last, 32, 4, 1));
+    else
+        WIDTHS(floored(t, first, last, 8, 8, 1), floored(t, first, last, 32, 8, 1));
+}
+EXPORT void mmacalc_two_stage_floored_even_odd(const Task *t, int64_t first, int64_t last) {
+    WIDTHS(floored(t, first, last, 8, 16, 2), floored(t, first, last, 32, 16, 2));
+}
+EXPORT void mmacalc_pairwise_f32(const Task *t, int64_t first, int64_t last) {
+    if (t->group == 4)
+        WIDTHS(pairwise(t, first, last, 8, 4, 1), pairwise(t, first, last, 32, 4, 1));
+    else
+        WIDTHS(pairwise(t, first, last, 8, 2, 1), pairwise(t, first, last, 32, 2, 1));
+}
+EXPORT void mmacalc_fma_chain(const Task *t, int64_t first, int64_t last) {
+    WIDTHS(pairwise(t, first, last, 8, 1, 0), pairwise(t, first, last, 32, 1, 0));
+}
+EXPORT void mmacalc_exact(const Task *t, int64_t first, int64_t last) {
+    WIDTHS(exact(t, first, last, 8), exact(t, first, last, 32));
+}
+EXPORT void mmacalc_block_scaled_fp4(const Task *t, int64_t first, int64_t last) {
+    WIDTHS(block_scaled(t, first, last, 8), block_scaled(t, first, last, 32));
+}
+EXPORT void mmacalc_fma_chain_f64(const Task *t, int64_t first, int64_t last) {
+    const int W = 8; /* two vectors of AVX-512 */
+    ROWS_BEGIN(double)
+        double d[8];
+        LANES d[j] = c[j];
+        for (int64_t k = 0; k < K; k++) {
+            const double f = x[k], *z = y + k * N;
+            LANES d[j] = fma(f, z[j], d[j]);
+        }
+        LANES { c[j] = d[j]; flags[j] |= !(fabs(d[j]) <= 1.7976931348623157e308); }
+    }
+}
+EXPORT int32_t mmacalc_version(void) { return 1; }

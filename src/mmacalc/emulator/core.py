@@ -1,0 +1,99 @@
+"""The compiled core of the emulator, where there is one: core.c as a shared library, called through ctypes.
+
+    python -m mmacalc.emulator.core          compile it beside this file
+
+Wheels bring it along. Without it, and with MMACALC_CORE=off, everything is computed on NumPy, with the same results;
+MMACALC_CORE=<file> takes another library. ctypes rather than an extension module: one library serves every version of
+Python, and calls release the interpreter's lock, so that threads run at the same time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Task", "build", "function", "library"]
+
+VERSION = 1
+SOURCE = Path(__file__).with_name("core.c")
+SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+# No contraction into fused multiply-adds: it would change results. Traps are not used, and floor() is faster without.
+FLAGS = ("-O3", "-std=c11", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fvisibility=hidden")
+
+_POINTERS = ("a", "b", "scale_a", "scale_b", "exponent_a", "exponent_b", "exponent_sa", "exponent_sb", "c", "flags")
+_NUMBERS = (
+    "lanes", "group", "fraction", "dot_fraction", "sum_fraction", "reach", "lowest", "kept", "flush", "out", "low_bits",
+)  # fmt: skip
+
+
+class Task(ctypes.Structure):
+    """The struct of core.c: pointers, then the sizes of one entry, then the model's parameters."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in _POINTERS),
+        *((name, ctypes.c_int64) for name in ("rows", "columns", "depth")),
+        *((name, ctypes.c_int32) for name in _NUMBERS),
+    ]
+
+
+def build(folder: Path | None = None, compiler: str | None = None) -> Path:
+    """Compile the core, by default beside its source, and return the library's path.
+
+    Raises:
+        RuntimeError: there is no C compiler, or it refused the source; says what it printed.
+    """
+    from shutil import which
+    from subprocess import run
+    from tempfile import TemporaryDirectory
+
+    target = (folder or SOURCE.parent) / f"_core{SUFFIX}"
+    command = compiler or os.environ.get("CC") or next((name for name in ("cc", "gcc", "clang") if which(name)), None)
+    if command is None:
+        raise RuntimeError("there is no C compiler (cc, gcc or clang); mmacalc works without its core, on NumPy")
+    with TemporaryDirectory(dir=target.parent) as scratch:
+        made = Path(scratch) / target.name
+        words = [*command.split(), *FLAGS, "-shared", "-fPIC", str(SOURCE), "-o", str(made), "-lm"]
+        done = run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(words)} failed:\n{done.stderr}")
+        made.replace(target)
+    library.cache_clear()
+    return target
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The core, or None if there is none."""
+    chosen = os.environ.get("MMACALC_CORE", "")
+    path = Path(chosen) if chosen else SOURCE.with_name(f"_core{SUFFIX}")
+    if chosen == "off" or not path.is_file():
+        return None
+    try:
+        found = ctypes.CDLL(str(path))
+        found.mmacalc_version.restype = ctypes.c_int32
+        return found if found.mmacalc_version() == VERSION else None
+    except (OSError, AttributeError):  # of another machine, or no core at all
+        return None
+
+
+@cache
+def function(name: str) -> Callable[[Task, int, int], None] | None:
+    """A kernel of the core: it computes the rows from first to before last of a task."""
+    found = getattr(library(), f"mmacalc_{name}", None)
+    if found is not None:
+        found.argtypes, found.restype = (ctypes.POINTER(Task), ctypes.c_int64, ctypes.c_int64), None
+    return found
+
+
+if __name__ == "__main__":
+    try:
+        print(build())
+    except (RuntimeError, OSError) as error:
+        sys.exit(str(error))

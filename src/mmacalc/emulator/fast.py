@@ -1,0 +1,370 @@
+"""Whole matrices by the models, fast: float32 values and whole exponents, and a flag where that is not enough.
+
+A kernel computes D of a chain of steps from C, in the core (core.c) or on NumPy (`mmacalc.emulator.numpy_kernels`); it
+flags elements that need more care: infinities, NaN, exponents far out. Those are computed again by the models
+(`mmacalc.arithmetic.models`), which define the results. So both give the same bits, and a model can exist before anyone
+has made it fast.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from functools import cache
+
+import numpy as np
+
+from ..arithmetic.codecs import alignment_powers, decode, decode_powers, on_grid
+from ..arithmetic.models import MODELS, Numbers
+from ..arithmetic.tables import OWN_NAN
+from ..formats import FORMATS
+from . import core
+from .numpy_kernels import KERNELS, PREPARED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ..formats import Format
+    from .execution import Execution
+
+    Array = NDArray[Any]
+    Scales = tuple["Operand", "Operand"]
+
+__all__ = ["EMPTY", "NONFINITE", "Kernel", "Operand", "chain", "decoded", "kernel", "products", "recomputed"]
+
+EMPTY, NONFINITE = -4096, 12288
+"""The exponents of zeros, and of infinities and NaN; see core.c."""
+OUT = {"f32": 0, "f16": 1, "bf16": 2}
+DEPTH = 1 << 11  # of A and B decoded at a time, along k
+ELEMENTS = 1 << 15  # of the arrays of a block of rows on NumPy: 64 KiB of float32
+
+
+class Operand(namedtuple("Operand", "values exponents")):
+    """A matrix as kernels read it: float32 (of f64: float64) values, and int16 exponents (None where none are read)."""
+
+    __slots__ = ()
+    values: Array
+    exponents: Array | None
+
+
+class Kernel(namedtuple("Kernel", "name parameters group aligned")):
+    """How to compute one instruction fast.
+
+    name: of the function of core.c; parameters: fields of its task; group: the products of a step; aligned: whether
+    it reads exponents.
+    """
+
+    __slots__ = ()
+    name: str
+    parameters: dict[str, int]
+    group: int
+    aligned: bool
+
+
+@cache
+def kernel(execution: Execution) -> Kernel | None:
+    """The kernel of an instruction, None if there is none."""
+    numerics, out = execution.numerics, execution.formats["D"]
+    if execution.sparsity or execution.formats["C"] != out:
+        return None
+    given: dict[str, Any] = dict(numerics.parameters)
+    group = given.get("group") or execution.inst.k
+    name = numerics.model
+    if name == "fma_chain":
+        if out.name == "f64" and given.get("rounding", "rn") == "rn":
+            return Kernel("fma_chain_f64", {"group": 1}, 1, False)
+        return Kernel(name, {"group": 1}, 1, False) if out.name == "f32" else None
+    possible = {
+        "aligned_truncated": group in (4, 8, 16, 32), "two_stage_floored": group in (4, 8),
+        "two_stage_floored_even_odd": group == 16, "pairwise_f32": group in (2, 4) and given.get("flush"),
+        "exact": group <= 128 and execution.formats["A"].bits <= 16, "block_scaled_fp4": execution.inst.k % 64 == 0,
+    }.get(name)  # fmt: skip
+    if not possible or out.name not in OUT or (name != "exact" and out.name == "bf16"):
+        return None
+    given = {
+        "kept": 23,
+        "reach": 10000,
+        **given,
+        "group": group,
+        "out": OUT[out.name],
+        "low_bits": _low_bits(execution),
+    }
+    return Kernel(name, {key: int(value) for key, value in given.items()}, group, name != "pairwise_f32")
+
+
+def _low_bits(execution: Execution) -> int:
+    """How far below its exponent the lowest bit of a product may be, scales included."""
+    names = ("A", "B", "SA", "SB") if execution.block_size else ("A", "B")
+    return sum(execution.formats[name].mantissa for name in names)
+
+
+# --- operands -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _tables(name: str, flush: bool) -> Operand:
+    """The value and the exponent of every code of a format of up to 16 bits."""
+    form = FORMATS[name]
+    codes = np.arange(1 << form.bits, dtype=np.uint32).astype(f"u{max(8, form.bits) // 8}")
+    values = decode(codes, form)
+    if flush:
+        values = np.where(np.abs(values) < 2.0 ** (1 - form.bias), np.copysign(0.0, values), values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return Operand(values.astype(np.float32), _exponents(values, form))
+
+
+def _exponents(values: NDArray[np.float64], form: Format) -> NDArray[np.int16]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = (alignment_powers(values, form).view(np.int64) >> 52) - 1023
+    return np.where(values == 0, EMPTY, np.where(np.isfinite(values), found, NONFINITE)).astype(np.int16)
+
+
+def decoded(codes: Array, form: Format, found: Kernel) -> Operand:
+    """Codes as a kernel reads them."""
+    aligned = found.aligned
+    if form.bits <= 16:
+        values, exponents = _tables(form.name, bool(found.parameters.get("flush")))
+        return Operand(values.take(codes), exponents.take(codes) if aligned and exponents is not None else None)
+    if form.bits == 64:
+        return Operand(codes.view(np.float64), None)
+    if form.mantissa == 10:  # tf32, xf32
+        codes = codes & np.uint32(0xFFFFE000)
+    values = codes.view(np.float32)
+    return Operand(values, _float32_exponents(codes) if aligned else None)
+
+
+def _float32_exponents(codes: NDArray[np.uint32]) -> NDArray[np.int16]:
+    field = (codes >> np.uint32(23) & np.uint32(0xFF)).astype(np.int16)
+    found: NDArray[np.int16] = np.maximum(field, 1) - np.int16(127)
+    found[field == 0xFF] = NONFINITE
+    found[codes << np.uint32(1) == 0] = EMPTY
+    return found
+
+
+def scaled(operand: Operand, scales: Operand) -> Operand:
+    """An operand with its block scales multiplied in. What float32 cannot hold passes for not finite: it is flagged."""
+    assert operand.exponents is not None
+    assert scales.exponents is not None
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        values = operand.values * scales.values
+        wide = operand.values.astype(np.float64) * scales.values
+    zero = (operand.exponents == EMPTY) & (scales.exponents != NONFINITE)
+    exponents = operand.exponents + scales.exponents
+    exponents[(operand.exponents == NONFINITE) | (scales.exponents == NONFINITE)] = NONFINITE
+    exponents[zero | (scales.exponents == EMPTY)] = EMPTY
+    exponents[(values != wide) & np.isfinite(wide)] = NONFINITE
+    return Operand(values, exponents)
+
+
+def _results(codes: Array, form: Format, found: Kernel) -> Array:
+    """C's codes as the values that a kernel starts from."""
+    if form.bits == 64:
+        return codes.view(np.float64)
+    values = codes.view(np.float32) if form.bits == 32 else _tables(form.name, False).values.take(codes)
+    if found.parameters.get("flush"):
+        values = np.where(np.abs(values) < np.float32(2.0**-126), np.copysign(np.float32(0), values), values)
+    return values
+
+
+def _encoded(values: Array, form: Format) -> Array:
+    """A kernel's results, numbers of D's format, as codes."""
+    if form.bits == 64:
+        return values.view(np.uint64)
+    if form.name == "f16":
+        with np.errstate(over="ignore", invalid="ignore"):
+            return values.astype(np.float16).view(np.uint16)
+    words: Array = np.ascontiguousarray(values).view(np.uint32)
+    return words if form.bits == 32 else (words >> np.uint32(16)).astype(np.uint16)
+
+
+# --- one chain ----------------------------------------------------------------------------------------------------
+
+
+def chain(
+    found: Kernel, a: Operand, b: Operand, c: Array, scales: Scales | None = None, threads: int = 1
+) -> tuple[Array, Array]:
+    """D of a chain of steps, and the flags of elements that must be computed again.
+
+    Args:
+        a: (entries, M, K); b: (entries, K, N); c: (entries, M, N) values. K is a multiple of the group.
+        scales: of `block_scaled_fp4`, (entries, M, K/16) and (entries, K/16, N).
+    """
+    function = core.function(found.name)
+    if function is None:
+        return _on_numpy(found, a, b, c, scales, threads)
+    entries, rows, columns = c.shape
+    lanes = 8 if found.name == "fma_chain_f64" or (columns < 64 and columns % 32 in range(1, 17)) else 32
+    padded = -(-columns // lanes) * lanes
+    d = _padded(c, padded)
+    d = d.copy() if d is c else d
+    arrays = {"a": a.values, "exponent_a": a.exponents, "c": d, "flags": np.zeros(d.shape, np.uint8)}
+    arrays |= dict(zip(("b", "exponent_b"), _wide(b, padded)))
+    if scales:
+        arrays |= dict(zip(("scale_a", "exponent_sa"), scales[0]))
+        arrays |= dict(zip(("scale_b", "exponent_sb"), _wide(scales[1], padded)))
+    task = core.Task(rows=rows, columns=padded, depth=a.values.shape[-1], lanes=lanes, **found.parameters)
+    kept = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
+    for name, array in kept.items():
+        setattr(task, name, array.ctypes.data)
+    _in_threads(lambda first, last: function(task, first, last), entries * rows, threads)
+    return kept["c"][..., :columns], kept["flags"][..., :columns]
+
+
+def _on_numpy(
+    found: Kernel, a: Operand, b: Operand, c: Array, scales: Scales | None, threads: int
+) -> tuple[Array, Array]:
+    """The same by `mmacalc.emulator.numpy_kernels`, entry by entry, in blocks of rows."""
+    run = KERNELS[found.name]
+    d, flags = np.empty_like(c), np.empty(c.shape, bool)
+    rows = max(1, ELEMENTS // c.shape[-1])
+    columns = [_part(b, entry) for entry in range(len(c))]
+    if prepare := PREPARED.get(found.name):
+        columns = [prepare(one, found.parameters) for one in columns]
+
+    def block(part: int) -> None:
+        entry, first = divmod(part, blocks)
+        at = (entry, slice(first * rows, (first + 1) * rows))
+        more = (_part(scales[0], at), _part(scales[1], entry)) if scales else None
+        with np.errstate(all="ignore"):
+            given = (_part(a, at), columns[entry], c[at], found.parameters)
+            values, bad = run(*given, more) if more else run(*given)
+        d[at], flags[at] = values, bad | ~np.isfinite(values)
+
+    blocks = -(-c.shape[1] // rows)
+
+    def several(first: int, last: int) -> None:
+        for part in range(first, last):
+            block(part)
+
+    _in_threads(several, c.shape[0] * blocks, threads)
+    return d, flags
+
+
+def _part(operand: Operand, at: Any) -> Operand:
+    return Operand(*(None if array is None else array[at] for array in operand))
+
+
+def _in_threads(work: Callable[[int, int], object], size: int, threads: int) -> None:
+    """Do work on all numbers below a size, in parts."""
+    if threads <= 1 or size < 2:
+        work(0, size)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    # More parts than threads, so that a slow core does not keep the others waiting.
+    parts = min(size, 4 * threads)
+    edges = [size * part // parts for part in range(parts + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, edges[:-1], edges[1:]))
+
+
+def _wide(operand: Operand, columns: int) -> Operand:
+    return Operand(*(None if array is None else _padded(array, columns) for array in operand))
+
+
+def _padded(array: Array, columns: int) -> Array:
+    """The last axis with zeros up to a number of columns."""
+    missing = columns - array.shape[-1]
+    if not missing:
+        return array
+    wide = np.zeros((*array.shape[:-1], columns), array.dtype)
+    wide[..., : array.shape[-1]] = array
+    if array.dtype == np.int16:
+        wide[..., array.shape[-1] :] = EMPTY
+    return wide
+
+
+def products(execution: Execution, found: Kernel, codes: Mapping[str, Array], threads: int = 1) -> Array:
+    """D's codes (entries, M, N) of A (entries, M, K), B (entries, K, N), C (entries, M, N) and scales. K may be that of
+    several instructions."""
+    form, depth = execution.formats["D"], codes["A"].shape[2]
+    values = _results(np.ascontiguousarray(codes["C"]), execution.formats["C"], found)
+    flags = None
+    step = max(1, DEPTH // execution.inst.k) * execution.inst.k
+    for start in range(0, depth, step):
+        a, b, scales = _operands(execution, found, codes, slice(start, start + step))
+        values, bad = chain(found, a, b, values, scales, threads)
+        flags = bad if flags is None else flags | bad
+    result = _encoded(values, form)
+    if flags is not None and flags.any():
+        for at in _chunks(np.nonzero(flags), depth):
+            result[at] = _elements(execution, codes, at)
+    return result
+
+
+def _operands(
+    execution: Execution, found: Kernel, codes: Mapping[str, Array], k: slice
+) -> tuple[Operand, Operand, Scales | None]:
+    """A, B and scales of some k as a kernel reads them."""
+    formats = execution.formats
+    a = decoded(np.ascontiguousarray(codes["A"][:, :, k]), formats["A"], found)
+    b = decoded(np.ascontiguousarray(codes["B"][:, k]), formats["B"], found)
+    if "SA" not in codes:
+        return a, b, None
+    size, apart = execution.block_size, found.name == "block_scaled_fp4"
+    blocks = slice(k.start // size, k.stop // size)
+    times = size // found.group if apart else size
+    scale_a, scale_b = (
+        _repeated(decoded(np.ascontiguousarray(array), formats[name], found), times, axis)
+        for name, array, axis in (("SA", codes["SA"][:, :, blocks], 2), ("SB", codes["SB"][:, blocks], 1))
+    )
+    return (a, b, (scale_a, scale_b)) if apart else (scaled(a, scale_a), scaled(b, scale_b), None)
+
+
+def _repeated(operand: Operand, times: int, axis: int) -> Operand:
+    if times == 1:
+        return operand
+    return Operand(*(None if array is None else np.repeat(array, times, axis=axis) for array in operand))
+
+
+def _chunks(places: tuple[Array, ...], depth: int) -> Iterator[tuple[Array, ...]]:
+    """Places in pieces, so that the model's arrays of a piece stay below some megabytes."""
+    size = max(1, (1 << 18) // depth)
+    for start in range(0, len(places[0]), size):
+        yield tuple(axis[start : start + size] for axis in places)
+
+
+def _elements(execution: Execution, codes: Mapping[str, Array], at: tuple[Array, ...]) -> Array:
+    """The codes of some elements of D, by the model."""
+    entry, row, column = at
+    scales = None
+    if "SA" in codes:
+        size = execution.block_size
+        scales = (
+            np.repeat(codes["SA"][entry, row], size, axis=1), np.repeat(codes["SB"][entry, :, column], size, axis=1)
+        )  # fmt: skip
+    return recomputed(execution, codes["A"][entry, row], codes["B"][entry, :, column], codes["C"][at], scales)
+
+
+# --- what a kernel could not do -------------------------------------------------------------------------------------
+
+
+def recomputed(execution: Execution, a: Array, b: Array, c: Array, scales: tuple[Array, Array] | None = None) -> Array:
+    """D's codes of many elements by the model: a, b (elements, K), c (elements) codes; scales (elements, K) codes.
+
+    K may be that of several instructions, each of which takes the result of the one before as its C.
+    """
+    inst, formats = execution.inst, execution.formats
+    model, out = MODELS[execution.numerics.model], formats["D"]
+    total = Numbers(*decode_powers(c, formats["C"]))
+    result = c
+    for start in range(0, a.shape[1], inst.k):
+        step = slice(start, start + inst.k)
+        x, y = (Numbers(*decode_powers(np.ascontiguousarray(codes[:, step].T), formats[name]))
+                for codes, name in ((a, "A"), (b, "B")))  # fmt: skip
+        extra = dict(execution.numerics.parameters)
+        if scales:
+            factors = [Numbers(*decode_powers(np.ascontiguousarray(codes[:, step].T), formats[name]))
+                       for codes, name in zip(scales, ("SA", "SB"))]  # fmt: skip
+            if execution.numerics.model == "block_scaled_fp4":
+                extra |= {"scale_a": factors[0], "scale_b": factors[1]}
+            else:
+                x, y = (Numbers(v.value * s.value, v.power * s.power) for v, s in zip((x, y), factors))
+        with np.errstate(all="ignore"):
+            values = model(x, y, total, out, **extra)
+            result = on_grid(values, out, inst.architecture.vendor, execution.numerics.model in OWN_NAN)
+            total = Numbers(*decode_powers(result, formats["C"]))
+    return result

@@ -1,0 +1,299 @@
+"""The kernels of core.c on NumPy, for where it has not been compiled: the same results and the same flags' meaning.
+
+Each takes a block of rows of A (R, K), B (K, N) and C (R, N), and goes along k on arrays of R x N elements that stay in
+the cache: exponents in int16, products in float32, sums in int32 or float64. A flagged element is of no use.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arithmetic.codecs import EXPONENT_BITS
+from ..arithmetic.exact import fused_multiply_add, to_odd, two_sum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from .fast import Operand
+
+    Array = NDArray[Any]
+    Flags = NDArray[np.bool_]
+    Kernels = Callable[..., tuple[Array, Flags]]
+
+__all__ = ["KERNELS", "PREPARED"]
+
+LOW, HIGH = -94, 94  # as in core.c: alignments that float32 can scale by
+NOTHING, HUGE = -2000, 2000  # a sum of exponents below: one of the factors is zero; above: not finite
+
+
+def _power(exponents: Array) -> Array:
+    """2.0**e as float32, -126 <= e <= 127."""
+    bits = exponents.astype(np.int32)
+    bits += 127
+    bits <<= 23
+    found: Array = bits.view(np.float32)
+    return found
+
+
+def _power64(exponents: Array) -> Array:
+    """2.0**e as float64, e of any integer type, -1022 <= e <= 1023."""
+    found: Array = ((exponents.astype(np.int64) + 1023) << 52).view(np.float64)
+    return found
+
+
+def _exponents(c: Array) -> Array:
+    """The exponents that float32 values are aligned by, as int16; see exponent_of in core.c."""
+    bits = c.view(np.int32)
+    field = (bits >> 23 & 0xFF).astype(np.int16)
+    found: Array = np.maximum(field, 1) - np.int16(127)
+    found[field == 0xFF] = HUGE + 1
+    found[bits << 1 == 0] = 2 * NOTHING
+    return found
+
+
+def _largest(a: Operand, b: Operand, ks: range) -> Array:
+    """The largest exponent of the products at some k."""
+    assert a.exponents is not None
+    assert b.exponents is not None
+    top: Array = np.add(a.exponents[:, ks[0], None], b.exponents[ks[0]])
+    other = np.empty_like(top)
+    for k in ks[1:]:
+        np.add(a.exponents[:, k, None], b.exponents[k], out=other)
+        np.maximum(top, other, out=top)
+    return top
+
+
+def _cut_sum(a: Operand, b: Operand, scale: Array, ks: range, total: Array) -> None:
+    """Add the products at some k, scaled and cut toward zero, to an int32 array."""
+    product, whole = np.empty_like(scale), np.empty_like(total)
+    for k in ks:
+        np.multiply(a.values[:, k, None], b.values[k], out=product)
+        product *= scale
+        np.copyto(whole, product, casting="unsafe")
+        total += whole
+
+
+def _cut(values: Array, bits: int) -> Array:
+    """float64 values toward zero to 52 - bits fraction bits."""
+    found: Array = (values.view(np.int64) & np.int64(-(1 << bits))).view(np.float64)
+    return found
+
+
+def _nearest(values: Array, fraction: int, least: int) -> Array:
+    """To nearest even with some fraction bits of exponents from `least`, sign kept."""
+    exponents = np.maximum((values.view(np.int64) >> 52 & 2047) - 1023, least)
+    big = 1.5 * ((exponents + (52 - fraction + 1023)) << 52).view(np.float64)
+    rounded: Array = np.copysign((values + big) - big, values)
+    return rounded
+
+
+def aligned_truncated(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
+    """See `mmacalc.arithmetic.aligned.aligned_truncated`."""
+    group, fraction = given["group"], given["fraction"]
+    d, bad = c.copy(), np.zeros(c.shape, bool)
+    for start in range(0, a.values.shape[1], group):
+        top = np.maximum(_largest(a, b, range(start, start + group)), _exponents(d))
+        empty = top < NOTHING
+        top = np.maximum(top, np.int16(given["lowest"]))
+        bad |= ((top < LOW) | (top > HIGH)) & ~empty
+        top = np.clip(top, LOW, HIGH)
+        scale = _power(fraction - top)
+        sums = (d * scale).astype(np.int32)
+        total: Array = np.zeros(())
+        for part in range(start, start + group, 8):  # eight of 2**27 at most fit an int32
+            _cut_sum(a, b, scale, range(part, min(part + 8, start + group)), sums)
+            total = total + sums
+            if group > 8:
+                sums[...] = 0
+        total = total.astype(np.float64)
+        if given["out"]:
+            wide = _nearest(total * _power(top - fraction), 10, -14)
+            bad |= np.abs(wide) > 65504.0
+            d = wide.astype(np.float32)
+        else:
+            d = _cut(total, 52 - given["kept"]).astype(np.float32) * _power(top - fraction)
+    return d, bad
+
+
+def _with_c(total: Array, top_p: Array, c: Array, given: dict[str, int], bad: Flags) -> Array:
+    """The sum of products and c on CDNA3, see with_c in core.c."""
+    own = np.maximum(_exponents(c), np.int16(-126))
+    top = np.maximum(top_p, own)
+    fraction, dot, reach = given["fraction"], given["dot_fraction"], given["reach"]
+    outside = (top > HIGH) | (top < LOW)
+    if outside.any():
+        bad |= outside & ((top > HIGH) | (top_p > NOTHING) | (c != 0))
+        top = np.clip(top, LOW, HIGH)
+    floored: Array = np.floor(total * _power(np.maximum(top_p - top, -120) + np.int16(dot - fraction)))
+    if reach < HIGH:
+        c = np.where((own < top_p - np.int16(reach)) & (top_p > NOTHING), np.float32(0), c)
+    floored += np.floor(np.multiply(c, _power(fraction - top), dtype=np.float64)) * 2.0 ** (dot - fraction)
+    unit = np.maximum((floored.view(np.int64) & EXPONENT_BITS).view(np.float64) * 2.0 ** -given["sum_fraction"], 1.0)
+    floored /= unit
+    np.floor(floored, out=floored)
+    floored *= unit
+    return floored.astype(np.float32) * _power(top - np.int16(dot)) + np.float32(0)
+
+
+def two_stage_floored(a: Operand, b: Operand, c: Array, given: dict[str, int], halves: int = 1) -> tuple[Array, Flags]:
+    """See `mmacalc.arithmetic.floored.two_stage_floored`."""
+    group, fraction = given["group"], given["fraction"]
+    d, bad = c.copy(), np.zeros(c.shape, bool)
+    for start in range(0, a.values.shape[1], group):
+        sums, tops = [], []
+        for half in range(halves):
+            ks = range(start + half, start + group, halves)
+            top = _largest(a, b, ks)
+            bad |= (top > HIGH) | ((top < LOW) & (top > NOTHING))
+            total = np.zeros(c.shape, np.int32)
+            _cut_sum(a, b, _power(fraction - np.clip(top, LOW, HIGH)), ks, total)
+            sums.append(total.astype(np.float64))
+            tops.append(top)
+        top = tops[0]
+        if halves == 2:
+            top = np.maximum(*tops)
+            sums = [np.floor(one * _power(np.maximum(own - top, -120))) for one, own in zip(sums, tops)]
+        d = _with_c(sum(sums[1:], sums[0]), top, d, given, bad)
+    return d, bad
+
+
+def two_stage_floored_even_odd(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
+    """See `mmacalc.arithmetic.floored.two_stage_floored_even_odd`."""
+    return two_stage_floored(a, b, c, given, halves=2)
+
+
+def pairwise_f32(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
+    """See `mmacalc.arithmetic.stepwise.pairwise_f32`. The inputs are flushed already."""
+    tiny = np.float32(2.0**-126)
+
+    def settled(values: Array) -> Array:
+        if (small := np.abs(values) < tiny).any():
+            values[small] *= 0
+        return values
+
+    d, group = c.copy(), given["group"]
+    for start in range(0, a.values.shape[1], group):
+        tree = [settled(a.values[:, k, None] * b.values[k]) for k in range(start, start + group)]
+        while len(tree) > 1:
+            tree = [settled(x + y) for x, y in zip(tree[0::2], tree[1::2])]
+        d = settled(d + tree[0])
+    return d, np.zeros(c.shape, bool)
+
+
+def fma_chain(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
+    """See `mmacalc.arithmetic.stepwise.fma_chain`: f32.
+
+    A product is exact in float64, its sum with d rounded once there and once more to f32. That is only wrong where the
+    first comes to lie in the middle between two neighbours of f32, or where f32 has fewer bits, below 2**-126.
+    """
+    d = c.copy()
+    product, wide = np.empty(c.shape), np.empty(c.shape)
+    x, y = a.values.astype(np.float64), b.values.astype(np.float64)
+    for k in range(x.shape[1]):
+        np.multiply(x[:, k, None], y[k], out=product)
+        np.add(product, d, out=wide)
+        middle = wide.view(np.int64) & 0x1FFFFFFF == 0x10000000
+        rounded = wide.astype(np.float32)
+        middle |= np.abs(wide) < 2.0**-125
+        if middle.any():
+            at = np.nonzero(middle)
+            rounded[at] = to_odd(*two_sum(product[at], d[at].astype(np.float64))).astype(np.float32)
+        d = rounded
+    return d, np.zeros(c.shape, bool)
+
+
+def fma_chain_f64(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
+    """See `mmacalc.arithmetic.stepwise.fma_chain`: f64."""
+    d = c
+    for k in range(a.values.shape[1]):
+        d = fused_multiply_add(a.values[:, k, None], b.values[k], d)
+    return d, np.zeros(c.shape, bool)
+
+
+def exact(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
+    """See `mmacalc.arithmetic.stepwise.exact`.
+
+    A product of matrices in float64 (BLAS) is exact, in whatever order it adds, where the bits of all terms lie within
+    53; that follows from the range of the exponents of the row and of the column.
+    """
+    group, room = given["group"], 53 - 4 - given["low_bits"] - int(given["group"] - 1).bit_length()
+    x, rows = a.values.astype(np.float64), _spread(a, 1, group)
+    y, columns = b
+    assert columns is not None
+    d, bad = c.copy(), (c == 0) & np.signbit(c)
+    for step, start in enumerate(range(0, x.shape[1], group)):
+        part = slice(start, start + group)
+        products = x[:, part] @ y[part]
+        bad |= rows[:, step, None] + columns[step] > room
+        wide = to_odd(*two_sum(products, d.astype(np.float64))) + 0.0
+        if given["out"] == 1:
+            wide = _nearest(wide, 10, -14)
+            bad |= np.abs(wide) > 65504.0
+        elif given["out"] == 2:
+            wide = _nearest(wide, 7, -126)
+        d = wide.astype(np.float32)
+    return d, bad
+
+
+def exact_b(b: Operand, given: dict[str, int]) -> Operand:
+    """B as `exact` reads it: in float64, and its `_spread`."""
+    return type(b)(b.values.astype(np.float64), _spread(b, 0, given["group"]))
+
+
+def _spread(operand: Operand, axis: int, group: int) -> Array:
+    """For each step, the difference of the exponents of a row (axis 1) or column (0); infinite where one is none."""
+    exponents = operand.exponents
+    assert exponents is not None
+    steps = exponents.shape[axis] // group
+    split = exponents.reshape(-1, steps, group) if axis else exponents.reshape(steps, group, -1)
+    inner = 2 if axis else 1
+    high = split.max(axis=inner)
+    low = np.where(split < NOTHING, np.int16(HUGE), split).min(axis=inner)
+    found: Array = np.where(high > HUGE, HUGE, np.maximum(high - low, 0))
+    return found
+
+
+def block_scaled_fp4(
+    a: Operand, b: Operand, c: Array, given: dict[str, int], scales: tuple[Operand, Operand]
+) -> tuple[Array, Flags]:
+    """See `mmacalc.arithmetic.aligned.block_scaled_fp4`."""
+    group, fraction, lowest = given["group"], given["fraction"], given["lowest"]
+    d, bad = c.copy(), np.zeros(c.shape, bool)
+    size_a, size_b = np.abs(a.values), np.abs(b.values)
+    (value_a, power_a), (value_b, power_b) = scales
+    assert power_a is not None
+    assert power_b is not None
+    for first in range(0, value_a.shape[1], 4):
+        top, terms = np.maximum(_exponents(d), np.int16(lowest)), []
+        for run in range(first, first + 4):
+            part = slice(run * group, (run + 1) * group)
+            own = power_a[:, run, None] + power_b[run]
+            bad |= own > HUGE
+            used = size_a[:, part] @ size_b[part] != 0
+            top = np.where(used, np.maximum(top, own), top)
+            factor = value_a[:, run, None].astype(np.float64) * value_b[run]
+            terms.append((a.values[:, part] @ b.values[part]) * factor)
+        bad |= (top > HIGH) | ((top < LOW) & (top != lowest))
+        scale = _power64(fraction - np.clip(top, -200, HIGH))
+        total = np.trunc(d * scale)
+        for term in terms:
+            total += np.trunc(term * scale)
+        bad |= (top == lowest) & (total != 0)
+        d = (_cut(total, 29) / scale).astype(np.float32)
+    return d, bad
+
+
+KERNELS: dict[str, Kernels] = {
+    function.__name__: function
+    for function in (
+        aligned_truncated, two_stage_floored, two_stage_floored_even_odd, pairwise_f32, fma_chain, fma_chain_f64,
+        exact, block_scaled_fp4,
+    )
+}  # fmt: skip
+
+PREPARED = {"exact": exact_b}
+"""What is done with B once for all rows."""

@@ -1,0 +1,324 @@
+"""What a product of whole matrices is made of: the instruction, the shapes, the steps of K, the chains."""
+
+from __future__ import annotations
+
+import os
+from math import prod
+
+import numpy as np
+
+from ..arithmetic.codecs import code_type, decode, encode
+from ..checks import require_int
+from ..errors import Error
+from ..estimates import estimate
+from . import fast
+from .arrays import checked
+from .computing import by_steps
+from .execution import Execution, execution_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..model import Instruction
+
+    Array = NDArray[Any]
+    Progress = Callable[[int, int], object]
+
+__all__ = ["Plan", "best_instruction", "by"]
+
+ROWS, COLUMNS = 512, 1024
+"""The part of D that is worked on at a time; what is decoded for it takes some 20 MiB."""
+TYPES = {
+    "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "float8_e4m3fn": "fp8",
+    "float8_e5m2": "bf8", "float8_e4m3fnuz": "fp8", "float8_e5m2fnuz": "bf8", "float6_e2m3fn": "fp6",
+    "float6_e3m2fn": "bf6", "float4_e2m1fn": "fp4", "int8": "i8", "uint8": "u8", "int4": "i4", "uint4": "u4",
+}  # fmt: skip
+"""The format that an array's type stands for where no instruction is given."""
+
+
+class Plan:
+    """One product that is about to be computed: the instruction, the shapes, the steps of K.
+
+    Attributes:
+        execution: the instruction under its modifiers; m, n, k: the sizes, K filled up; batch: the leading axes.
+        codes: A (batch, M, K), B (batch, K, N), C (batch, M, N) and scales, as codes.
+    """
+
+    def __init__(
+        self, a: ArrayLike, b: ArrayLike, arch: str | None, instruction: str | Instruction | None,
+        modifiers: Mapping[str, int | str], k_order: Any, split_k: int, threads: int | None,
+    ) -> None:  # fmt: skip
+        shapes = [_shape(name, value) for name, value in (("A", a), ("B", b))]
+        if shapes[0][-1] != shapes[1][-2]:
+            raise Error(f"A is {by(shapes[0])} and B {by(shapes[1])}; B needs as many rows as A has columns (K)")
+        self.m, self.given_k, self.n = shapes[0][-2], shapes[0][-1], shapes[1][-1]
+        inst, chosen = _instruction(arch, instruction, a, (self.m, self.n, self.given_k))
+        self.execution = _execution(inst, {**chosen, **modifiers})
+        self.steps = -(-self.given_k // inst.k)
+        self.k = self.steps * inst.k
+        self.order, self.order_text = _order(k_order, self.steps)
+        if not 1 <= split_k <= max(1, self.steps):
+            raise Error(
+                f"split_k = {split_k}: {inst.name} takes {self.steps} steps of {inst.k} k, so 1 to {self.steps}"
+            )
+        self.split_k = split_k
+        self.threads = _threads(threads)
+        self.alpha, self.beta = 1.0, 1.0
+        self.codes: dict[str, Array] = {}
+        self.batch: tuple[int, ...] = ()
+
+    def epilogue(self, alpha: float, beta: float) -> None:
+        """Take alpha and beta.
+
+        Raises:
+            Error: integer results with others than 1, and 0 or 1.
+        """
+        if not self.execution.formats["D"].is_float and (alpha != 1 or beta not in (0, 1)):
+            raise Error(
+                f"{self.execution.inst.name} has integer results; alpha is 1 and beta 0 or 1, not {alpha}, {beta}"
+            )
+        self.alpha, self.beta = alpha, beta
+
+    def take(self, codes: Mapping[str, Array], scale_a: ArrayLike | None, scale_b: ArrayLike | None) -> None:
+        """Take the operands as codes, check their shapes, and fill K up.
+
+        Raises:
+            Error: an operand whose shape does not fit.
+        """
+        inst, size = self.execution.inst, self.execution.block_size
+        wanted = {"A": (self.m, self.given_k), "B": (self.given_k, self.n), "C": (self.m, self.n)}
+        given = dict(codes)
+        if not size and (scale_a is not None or scale_b is not None):
+            raise Error(f"{inst.name} has no block scales, so it takes no scale_a and scale_b")
+        if size:
+            blocks = -(-self.given_k // size)
+            wanted |= {"SA": (self.m, blocks), "SB": (blocks, self.n)}
+            for name, value in (("SA", scale_a), ("SB", scale_b)):
+                one = encode(np.array(1.0), self.execution.formats[name])
+                given[name] = (
+                    np.broadcast_to(one, wanted[name]) if value is None else checked(self.execution, name, value)
+                )
+        for name, array in given.items():
+            if name == "C" and array.ndim == 0:
+                given[name] = np.broadcast_to(array, wanted[name])
+            elif array.shape[-2:] != wanted[name]:
+                raise Error(f"{_NAMES.get(name, name)} is {by(array.shape)}; it needs {by(('...', *wanted[name]))}")
+        try:
+            self.batch = np.broadcast_shapes(*(array.shape[:-2] for array in given.values()))
+        except ValueError:
+            shapes = ", ".join(f"{_NAMES.get(name, name)} {by(array.shape)}" for name, array in given.items())
+            raise Error(f"the batches do not broadcast: {shapes}") from None
+        self.codes = {name: self._ready(name, array) for name, array in given.items()}
+
+    def _ready(self, name: str, array: Array) -> Array:
+        """(batch, rows, columns), K filled up with zeros (scales with ones) and in the order of the steps."""
+        axis = {"A": -1, "SA": -1, "B": -2, "SB": -2}.get(name)
+        if axis is not None:
+            length = self.k if name in "AB" else self.k // self.execution.block_size
+            if missing := length - array.shape[axis]:
+                filler = 0 if name in "AB" else int(encode(np.array(1.0), self.execution.formats[name]))
+                width = [(0, 0)] * array.ndim
+                width[axis] = (0, missing)
+                array = np.pad(array, width, constant_values=filler)
+            if self.order is not None and self.steps > 1:
+                each = length // self.steps
+                at = (np.asarray(self.order)[:, None] * each + np.arange(each)).ravel()
+                array = np.take(array, at, axis=axis)
+        return np.broadcast_to(array, (*self.batch, *array.shape[-2:])).reshape(-1, *array.shape[-2:])
+
+    def run(self, progress: Progress | None = None) -> Array:
+        """D's codes (*batch, M, N)."""
+        form = self.execution.formats["D"]
+        result = np.empty((prod(self.batch), self.m, self.n), code_type(form))
+        parts = list(self._parts())
+        for done, (entries, rows, columns) in enumerate(parts):
+            if progress:
+                progress(done, len(parts))
+            part = {name: array[entries] for name, array in self.codes.items()}
+            for name in {"A", "C", "SA"} & part.keys():
+                part[name] = part[name][:, rows]
+            for name in {"B", "C", "SB"} & part.keys():
+                part[name] = part[name][:, :, columns]
+            result[entries, rows, columns] = self._part(part)
+        if progress:
+            progress(len(parts), len(parts))
+        return result.reshape(*self.batch, self.m, self.n)
+
+    def _parts(self) -> Iterator[tuple[slice, slice, slice]]:
+        """Entries of the batch, rows and columns that are computed at a time."""
+        together = max(1, ROWS * COLUMNS // max(1, max(self.m, self.k) * max(self.n, self.k)))
+        for entry in range(0, prod(self.batch), together):
+            for row in range(0, self.m, ROWS):
+                for column in range(0, self.n, COLUMNS):
+                    yield slice(entry, entry + together), slice(row, row + ROWS), slice(column, column + COLUMNS)
+
+    def _part(self, codes: dict[str, Array]) -> Array:
+        """D's codes of a part: the chains, their sum, the epilogue."""
+        plain = self.alpha == 1 and self.beta == 1
+        start = codes["C"] if plain else np.zeros_like(codes["C"])
+        if self.split_k == 1:
+            total = self._chain({**codes, "C": start})
+            return total if plain else self._scaled(total, codes["C"])
+        sums: Array | None = None
+        for first, last in self._splits():
+            k = slice(first * self.execution.inst.k, last * self.execution.inst.k)
+            part = {"A": codes["A"][:, :, k], "B": codes["B"][:, k], "C": start if first == 0 else np.zeros_like(start)}
+            if size := self.execution.block_size:
+                blocks = slice(k.start // size, k.stop // size)
+                part |= {"SA": codes["SA"][:, :, blocks], "SB": codes["SB"][:, blocks]}
+            values = self._wide(self._chain(part))
+            sums = values if sums is None else self._added(sums, values)
+        assert sums is not None
+        total = self._narrow(sums)
+        return total if plain else self._scaled(total, codes["C"])
+
+    def _splits(self) -> Iterator[tuple[int, int]]:
+        for part in range(self.split_k):
+            yield self.steps * part // self.split_k, self.steps * (part + 1) // self.split_k
+
+    def _chain(self, codes: dict[str, Array]) -> Array:
+        """D's codes of one chain."""
+        if not self.k:
+            return codes["C"]
+        kernel = fast.kernel(self.execution)
+        if kernel is not None:
+            return fast.products(self.execution, kernel, codes, self.threads)
+        return by_steps(self.execution, codes)
+
+    # --- the epilogue: in f32, of f64 results in f64, of integers in int32 ---
+
+    def _wide(self, codes: Array) -> Array:
+        form = self.execution.formats["D"]
+        values = decode(codes, form)
+        return values if form.bits == 64 else values.astype(np.float32 if form.is_float else np.int32)
+
+    def _narrow(self, values: Array) -> Array:
+        form = self.execution.formats["D"]
+        if not form.is_float:
+            return values.view(np.uint32)
+        return encode(values.astype(np.float64), form, self.execution.inst.architecture.vendor)
+
+    def _added(self, x: Array, y: Array) -> Array:
+        with np.errstate(all="ignore"):
+            total: Array = x + y
+        return total
+
+    def _scaled(self, total: Array, c: Array) -> Array:
+        values = self._wide(total)
+        kind = values.dtype.type
+        with np.errstate(all="ignore"):
+            if self.alpha != 1:
+                values = kind(self.alpha) * values
+            if self.beta:
+                values = values + (kind(self.beta) * self._wide(c))
+        return self._narrow(values)
+
+    def values(self, codes: Array) -> Array:
+        """D's values as `gemm` returns them."""
+        return self._wide(codes)
+
+
+_NAMES = {"SA": "scale_a", "SB": "scale_b"}
+
+
+def by(shape: Sequence[object]) -> str:
+    """A shape as a message has it."""
+    return f"({', '.join(map(str, shape))})"
+
+
+def _shape(name: str, value: ArrayLike) -> tuple[int, ...]:
+    shape = tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
+    if len(shape) < 2:
+        raise Error(f"{name} has shape {by(shape)}; it needs (..., {'M, K' if name == 'A' else 'K, N'})")
+    return tuple(map(int, shape))
+
+
+def _instruction(
+    arch: str | None, instruction: str | Instruction | None, a: ArrayLike, shape: tuple[int, int, int]
+) -> tuple[Instruction, Mapping[str, int]]:
+    """The instruction, and the modifiers that choose its formats.
+
+    Raises:
+        Error: no architecture, no type that stands for a format, or no instruction that fits.
+    """
+    from ..catalog import entry
+
+    if instruction is not None and not isinstance(instruction, str):
+        return instruction, {}
+    if arch is None:
+        raise Error('gemm needs arch="gfx942" or another architecture, or an Instruction')
+    if instruction is not None:
+        return entry(arch).instruction(instruction), {}
+    name = str(getattr(a, "dtype", "no array")).removeprefix("torch.")
+    vendor = entry(arch).architecture.vendor
+    form = {**TYPES, "float32": "tf32" if vendor == "nvidia" else "f32"}.get(name)
+    if form is None:
+        known = ", ".join(TYPES)
+        raise Error(f"A has type {name}, for which there is no format; give instruction=, or an array of {known}")
+    return best_instruction(arch, form, shape)
+
+
+def best_instruction(arch: str, form: str, shape: tuple[int, int, int]) -> tuple[Instruction, Mapping[str, int]]:
+    """The instruction that `mmacalc.estimate` finds best for a product of matrices of a format (M, N, K), of those that
+    can be chained and accumulate in the widest format (f32 rather than f16), and the modifiers that choose the format.
+
+    Raises:
+        Error: there is none.
+    """
+    m, n, k = (max(1, size) for size in shape)
+    found: dict[int, tuple[Instruction, Mapping[str, int]]] = {}
+    for candidate in estimate(arch, m, n, k, form).candidates:
+        inst, fields = candidate.instruction, candidate.modifiers
+        accumulator = inst.format("C", fields)
+        if accumulator == inst.format("D", fields):
+            found.setdefault(accumulator.bits, (inst, fields))
+    if not found:
+        raise Error(f"{arch} has no instruction on {form} whose C and D have the same format")
+    return found[max(found)]
+
+
+def _execution(inst: Instruction, modifiers: Mapping[str, int | str]) -> Execution:
+    """The instruction under its modifiers.
+
+    Raises:
+        Error: it cannot be chained, or a modifier does more than choose a format.
+    """
+    execution = execution_of(inst, None, modifiers, False, False)
+    if extra := execution.fields.keys() - inst.choices.keys():
+        raise Error(f"gemm takes modifiers that choose formats; {', '.join(sorted(extra))} moves or negates elements")
+    if execution.sparsity:
+        raise Error(f"{inst.name} is sparse; gemm chains dense instructions")
+    if execution.formats["C"] != execution.formats["D"]:
+        raise Error(
+            f"{inst.name} has a C of {execution.formats['C'].name} and a D of {execution.formats['D'].name}; in a "
+            "chain D is the next C, so they must be the same"
+        )
+    return execution
+
+
+def _order(k_order: Any, steps: int) -> tuple[list[int] | None, str]:
+    """The steps in their order (None for ascending), and what to call it."""
+    if isinstance(k_order, str):
+        if k_order not in ("ascending", "descending"):
+            raise Error(f"k_order = '{k_order}' is ascending, descending, or the numbers of the steps in their order")
+        return (None if k_order == "ascending" else list(range(steps))[::-1]), k_order
+    try:
+        numbers = [require_int("a step of k_order", step) for step in k_order]
+    except TypeError:
+        raise Error(f"k_order = {k_order!r} is ascending, descending, or the numbers of the steps in order") from None
+    if sorted(numbers) != list(range(steps)):
+        raise Error(f"k_order has {len(numbers)} numbers; it needs each of the {steps} steps, 0 to {steps - 1}, once")
+    return numbers, "as given"
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        usable = getattr(os, "sched_getaffinity", None)
+        return len(usable(0)) if usable else os.cpu_count() or 1
+    if threads < 1:
+        raise Error(f"threads = {threads} should be at least 1")
+    return threads

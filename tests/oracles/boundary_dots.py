@@ -1,0 +1,170 @@
+"""Dot products on which one parameter of an instruction's arithmetic shows, for every row of every table.
+
+    pip install mmasim==2.1.1 torch
+    python tests/oracles/boundary_dots.py tests/data/boundary_dots.npz
+
+For every row of `mmacalc.arithmetic.tables` that decides about an instruction, and each of its parameters, one more and
+one less are tried (a group of half and double the size, the other truth value) on dot products made for the
+purpose; up to three on which the result changes are kept. The recorded result is that of exact rational arithmetic
+(tests/exact_models), and where MMA-Sim 2.1.1 has the instruction, MMA-Sim's, which must be the same.
+What never shows is listed at the end.
+"""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+
+import numpy as np
+from tests import exact_models
+from tests.oracles import mmasim_answers
+
+import mmacalc
+from mmacalc.arithmetic.codecs import encode, round_to_format
+from mmacalc.arithmetic.models import MODELS, numbers
+from mmacalc.catalog import entry
+
+TRIES, KEPT, ROUNDS = 6000, 3, 8
+Case = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def subjects() -> dict[tuple[object, ...], mmacalc.Instruction]:
+    """One instruction for each way of computing, the one with the largest K."""
+    found: dict[tuple[object, ...], mmacalc.Instruction] = {}
+    for arch in mmacalc.architectures():
+        table = entry(arch).architecture.arithmetic
+        for inst in entry(arch).instructions():
+            if not {"A", "B"} <= set(inst.operands) or inst.numerics.model in ("integer", "block_scaled_fp4"):
+                continue
+            formats = tuple(inst.format(name).name for name in "ABCD")
+            numerics = inst.numerics
+            key = (table, numerics.model, numerics.source, numerics.step, formats, numerics.rounding)
+            if key not in found or found[key].k < inst.k:
+                found[key] = inst
+    return found
+
+
+def mutations(name: str, value: object, stored: int) -> list[object]:
+    """Other values of a parameter."""
+    if isinstance(value, bool):
+        return [not value]
+    if name == "group":
+        return [size for size in (value // 2, value * 2) if 0 < size <= stored]
+    if name == "pair":
+        return [{2: 4, 4: 2}[value]]
+    return [value - 1, value + 1] if isinstance(value, int) else []
+
+
+def candidates(rng: np.random.Generator, inst: mmacalc.Instruction, stored: int) -> Case:
+    """Dot products of few terms, whose exponents lie about as far apart as adders are wide."""
+    forms = [inst.format(name) for name in "ABC"]
+    used = rng.integers(1, stored + 1, TRIES)
+    sparse = np.arange(stored)[None, :] < np.minimum(used, rng.choice([1, 2, 3, 4, stored], TRIES))[:, None]
+    order = rng.permuted(np.broadcast_to(np.arange(stored), (TRIES, stored)), axis=1)
+    mask = np.take_along_axis(sparse, order, axis=1)
+    lowest, highest = 1 - forms[0].bias - forms[0].mantissa, forms[0].bias
+    base = rng.integers(max(2 * lowest, -150), min(2 * highest, 60), TRIES)
+    base = np.where(rng.random(TRIES) < 0.5, rng.integers(-6, 6, TRIES), base)
+    far = np.where(rng.random((TRIES, stored)) < 0.4, 0, rng.integers(0, 36, (TRIES, stored)))
+    exponent = base[:, None] - far
+    left = np.clip((exponent + rng.integers(-8, 9, exponent.shape)) // 2, lowest, highest)
+    x, y = (_significands(rng, form, (TRIES, stored)) for form in forms[:2])
+    a, b = x * 2.0**left * mask, y * 2.0 ** (exponent - left) * mask
+    c = _significands(rng, forms[2], (TRIES,)) * 2.0 ** (base - rng.integers(-6, 36, TRIES).astype(float))
+    c *= rng.random(TRIES) < 0.7
+    return tuple(_held(values, form) for values, form in zip((a, b, c), forms))  # type: ignore[return-value]
+
+
+def _significands(rng: np.random.Generator, form: object, shape: tuple[int, ...]) -> np.ndarray:
+    """1, 1 + one bit, all ones, or anything, of either sign."""
+    bits = form.mantissa
+    one_bit = 2.0 ** -rng.integers(1, bits + 1, shape).astype(float) if bits else 0.0
+    anything = np.floor(rng.random(shape) * 2.0**bits) * 2.0**-bits
+    fraction = np.choose(rng.integers(0, 4, shape), [0.0, one_bit, 1 - 2.0**-bits, anything])
+    return (1 + fraction) * rng.choice([-1.0, 1.0], shape)
+
+
+def _held(values: np.ndarray, form: object) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        rounded = round_to_format(values, form)
+    return np.where(np.isfinite(rounded), rounded, 0.0)
+
+
+def computed(inst: mmacalc.Instruction, case: Case, parameters: dict[str, object]) -> np.ndarray:
+    """The results of a model with some parameters."""
+    a, b, c = (numbers(values.T, inst.format(name)) for values, name in zip(case, "ABC"))
+    with np.errstate(all="ignore"):
+        return MODELS[inst.numerics.model](a, b, c, inst.format("D"), **parameters)
+
+
+def exactly(inst: mmacalc.Instruction, case: Case) -> list[float]:
+    """The same in rational arithmetic."""
+    model = getattr(exact_models, inst.numerics.model)
+    emin = tuple(1 - inst.format(name).bias for name in "AB")
+    smallest = 1 - inst.format("C").bias
+    return [
+        model(x, y, z, emin, inst.format("D").name, smallest, **inst.numerics.parameters)
+        for x, y, z in zip(case[0].tolist(), case[1].tolist(), case[2].tolist())
+    ]
+
+
+def boundaries(inst: mmacalc.Instruction) -> tuple[Case, list[str]]:
+    """Dot products that tell every parameter from its neighbours, and the changes that none was found for."""
+    rng = np.random.default_rng(abs(hash(Fraction(len(inst.name), inst.k))))
+    stored = inst.k // 2 if inst.sparse else inst.k
+    parameters = dict(inst.numerics.parameters)
+    wanted = [(name, other) for name, value in parameters.items() for other in mutations(name, value, stored)]
+    kept: dict[tuple[str, object], list[Case]] = {change: [] for change in wanted}
+    for _ in range(ROUNDS):
+        case = candidates(rng, inst, stored)
+        right = computed(inst, case, parameters)
+        for name, other in wanted:
+            have = kept[name, other]
+            if len(have) < KEPT:
+                wrong = computed(inst, case, {**parameters, name: other})
+                differ = np.flatnonzero((right != wrong) & np.isfinite(right) & np.isfinite(wrong))
+                terms = (case[0][differ] != 0).sum(axis=1)
+                for at in differ[np.argsort(terms, kind="stable")][: KEPT - len(have)]:
+                    have.append(tuple(values[at : at + 1] for values in case))
+    found = [case for cases in kept.values() for case in cases]
+    joined = tuple(np.concatenate([case[i] for case in found]) if found else np.empty((0,)) for i in range(3))
+    return joined, [f"{name} {other}" for (name, other), cases in kept.items() if not cases]  # type: ignore[return-value]
+
+
+def confirm(inst: mmacalc.Instruction, form: tuple[str, str, str], case: Case, wanted: np.ndarray) -> None:
+    """MMA-Sim gives the same results."""
+    d = inst.format("D")
+    for row in range(len(wanted)):
+        given = {
+            "A": np.tile(encode(case[0][row], inst.format("A")), (inst.m, 1)),
+            "B": np.tile(encode(case[1][row], inst.format("B"))[:, None], (1, inst.n)),
+            "C": np.full((inst.m, inst.n), encode(case[2][row : row + 1], inst.format("C"))[0]),
+        }
+        if "SA" in inst.operands:
+            one = encode(np.array(1.0), inst.format("SA"))
+            given |= {"SA": np.full((inst.m, inst.k // inst.block_size), one)}
+            given |= {"SB": np.full((inst.k // inst.block_size, inst.n), one)}
+        answer = mmasim_answers.answer(*form, given)[0, 0]
+        expected = encode(np.array(wanted[row]), d)
+        assert answer == expected or (wanted[row] == 0 and not answer & 0x7FFF), (inst, row, answer, expected)
+
+
+def main(path: str) -> None:
+    """Write the record."""
+    forms = {mmasim_answers.instruction(*form): form for form in mmasim_answers.forms()}
+    record: dict[str, np.ndarray] = {}
+    for inst in subjects().values():
+        case, missing = boundaries(inst)
+        if not len(case[0]):
+            continue
+        results = np.array(exactly(inst, case))
+        if inst in forms:
+            confirm(inst, forms[inst], case, results)
+        for name, values in zip(("a", "b", "c", "d"), (*case, results)):
+            record[f"{inst.arch}|{inst.name}|{name}"] = values
+        print(inst.arch, inst.name, len(results), "confirmed" if inst in forms else "", missing, flush=True)
+    np.savez_compressed(path, **record)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

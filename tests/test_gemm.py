@@ -1,0 +1,347 @@
+"""mmacalc.gemm: whole products are chains of the instruction, whatever computes them."""
+
+from __future__ import annotations
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+from tests.oracles import mmasim_answers
+
+import mmacalc
+from mmacalc import Error, gemm, gemm_bits
+from mmacalc.cli import answer
+from mmacalc.emulator import core, fast
+from mmacalc.emulator.computing import by_steps
+from mmacalc.emulator.execution import execution_of
+
+RNG = np.random.default_rng(16)
+MMA = "mma.sync.aligned."
+F16 = "v_mfma_f32_16x16x16_f16"
+
+# One instruction for each model and each way in which a kernel can be set.
+KERNELS = (
+    ("sm_70", MMA + "m8n8k4.row.col.f32.f16.f16.f32"),
+    ("sm_80", MMA + "m16n8k16.row.col.f32.f16.f16.f32"),
+    ("sm_80", MMA + "m16n8k16.row.col.f16.f16.f16.f16"),
+    ("sm_90a", MMA + "m16n8k16.row.col.f32.bf16.bf16.f32"),
+    ("sm_90a", MMA + "m16n8k8.row.col.f32.tf32.tf32.f32"),
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3"),
+    ("sm_120a", MMA + "m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m1.f32"),
+    ("sm_120a", MMA + "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e5m2.f32.ue8m0"),
+    ("sm_120a", MMA + "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"),
+    ("sm_120a", MMA + "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"),
+    ("cdna1", "v_mfma_f32_32x32x8f16"),
+    ("cdna2", "v_mfma_f32_32x32x8f16"),
+    ("cdna2", "v_mfma_f32_32x32x4bf16"),
+    ("cdna3", "v_mfma_f32_32x32x8_f16"),
+    ("cdna3", "v_mfma_f32_16x16x8_xf32"),
+    ("cdna3", "v_mfma_f32_16x16x32_fp8_bf8"),
+    ("cdna3", "v_mfma_f32_32x32x2_f32"),
+    ("cdna3", "v_mfma_f64_16x16x4_f64"),
+    ("cdna4", "v_mfma_f32_32x32x16_f16"),
+    ("cdna4", "v_mfma_scale_f32_16x16x128_f8f6f4"),
+    ("cdna5", "v_wmma_f16_16x16x32_f16"),
+    ("cdna5", "v_wmma_bf16_16x16x32_bf16"),
+)
+NAMES = [f"{arch} {name.split('aligned.')[-1]}" for arch, name in KERNELS]
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory):
+    """The core, compiled from its source as it is now. Without a C compiler the tests that need it fail."""
+    built = core.SOURCE.with_name(f"_core{core.SUFFIX}")
+    current = built.is_file() and built.stat().st_mtime > core.SOURCE.stat().st_mtime
+    return built if current else core.build(tmp_path_factory.mktemp("core"))
+
+
+@pytest.fixture(params=["core", "NumPy"])
+def kernels(request, compiled, monkeypatch):
+    """Everything is computed by the core, then by NumPy."""
+    monkeypatch.setenv("MMACALC_CORE", str(compiled) if request.param == "core" else "off")
+    for cached in (core.library, core.function):
+        cached.cache_clear()
+    yield request.param
+    monkeypatch.undo()
+    for cached in (core.library, core.function):
+        cached.cache_clear()
+
+
+# --- the kernels are the models ---
+
+
+def chain_inputs(inst, kind, outputs):
+    """Codes of a chain of instructions with some number of outputs, of one kind of input."""
+    execution = execution_of(inst, None, {}, False, False)
+    entries = -(-outputs // (inst.m * inst.n * len(mmasim_answers.KINDS)))
+    k = inst.k * (3 if inst.k < 64 else 1)
+    shapes = {"A": (inst.m, k), "B": (k, inst.n), "C": (inst.m, inst.n)}
+    if size := execution.block_size:
+        shapes |= {"SA": (inst.m, k // size), "SB": (k // size, inst.n)}
+    stream = mmasim_answers.Stream(f"gemm {inst.arch} {inst.name} {kind}")
+    codes = {}
+    for name, shape in shapes.items():
+        form = execution.formats[name]
+        drawn = "wide exponents" if kind == "zeros" else kind
+        array = mmasim_answers.codes(stream, form.name, drawn, entries, *shape)
+        if kind == "zeros" and name in "ABC":
+            array = np.where(stream.below(2, *array.shape) == 0, 0, array)
+        codes[name] = array.astype(f"u{max(8, form.bits) // 8}")
+    if kind == "cancellation":  # the second half of every step takes back what the first one adds
+        codes["A"][:, :, inst.k // 2 : inst.k] = codes["A"][:, :, : inst.k - inst.k // 2][:, :, -(inst.k // 2) :]
+    codes["C"][:, ::5] = 0
+    return execution, codes
+
+
+def differences(arch, name, outputs):
+    inst = mmacalc.instruction(arch, name)
+    for kind in mmasim_answers.KINDS:
+        execution, codes = chain_inputs(inst, kind, outputs)
+        found = fast.products(execution, fast.kernel(execution), codes)
+        wrong = found != by_steps(execution, codes)
+        yield kind, int(wrong.sum())
+
+
+@pytest.mark.parametrize(
+    ("arch", "name"), KERNELS, ids=[f"{arch} {name.split('aligned.')[-1]}" for arch, name in KERNELS]
+)
+def test_a_kernel_is_the_model_to_the_bit_on_every_kind_of_special(arch, name, kernels):
+    assert dict(differences(arch, name, 6000)) == dict.fromkeys(mmasim_answers.KINDS, 0)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("arch", "name"), KERNELS)
+def test_a_kernel_is_the_model_to_the_bit_on_a_million_outputs(arch, name, kernels):
+    assert dict(differences(arch, name, 1_000_000)) == dict.fromkeys(mmasim_answers.KINDS, 0)
+
+
+def test_the_core_has_every_kernel_and_no_other_version_of_it_is_used(kernels, monkeypatch):
+    names = {fast.kernel(execution_of(mmacalc.instruction(*form), None, {}, False, False)).name for form in KERNELS}
+    assert all((core.function(name) is not None) == (kernels == "core") for name in names)
+    monkeypatch.setattr(core, "VERSION", core.VERSION + 1)
+    core.library.cache_clear()
+    assert core.library() is None
+
+
+def test_a_core_that_cannot_be_compiled_is_an_error_that_says_why(tmp_path):
+    with pytest.raises(RuntimeError, match="failed"):
+        core.build(tmp_path, compiler="false")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- a product is a chain of instructions ---
+
+
+def chained(inst, a, b, c, order=None):
+    """D by `multiply_bits`, tile by tile and step by step."""
+    (m, k), n = a.shape, b.shape[1]
+    rows, columns, steps = (-(-size // each) for size, each in ((m, inst.m), (n, inst.n), (k, inst.k)))
+    full = [np.zeros((rows * inst.m, steps * inst.k), a.dtype), np.zeros((steps * inst.k, columns * inst.n), b.dtype),
+            np.zeros((rows * inst.m, columns * inst.n), c.dtype)]  # fmt: skip
+    for target, given in zip(full, (a, b, c)):
+        target[: given.shape[0], : given.shape[1]] = given
+    for row in range(0, rows * inst.m, inst.m):
+        for column in range(0, columns * inst.n, inst.n):
+            at = (slice(row, row + inst.m), slice(column, column + inst.n))
+            for step in order or range(steps):
+                k = slice(step * inst.k, step * inst.k + inst.k)
+                full[2][at] = inst.multiply_bits(full[0][at[0], k], full[1][k, at[1]], full[2][at])
+    return full[2][:m, :n]
+
+
+def half(*shape):
+    return RNG.standard_normal(shape).astype(np.float16)
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "types"),
+    [
+        ("gfx942", "v_mfma_f32_32x32x8_f16", ("f2", "f2", "f4")),
+        ("sm_80", MMA + "m16n8k16.row.col.f16.f16.f16.f16", ("f2", "f2", "f2")),
+        ("rdna3", "v_wmma_f32_16x16x16_f16", ("f2", "f2", "f4")),
+        ("gfx942", "v_mfma_f64_16x16x4_f64", ("f8", "f8", "f8")),
+        ("gfx942", "v_mfma_i32_32x32x16_i8", ("u1", "u1", "u4")),
+    ],
+)
+@pytest.mark.parametrize("order", [None, "descending"])
+def test_a_product_of_any_size_is_the_chain_of_its_instructions(arch, name, types, order, kernels):
+    inst = mmacalc.instruction(arch, name)
+    m, n, k = 37, 41, 4 * inst.k - 1
+    given = []
+    for kind, shape in zip(types, ((m, k), (k, n), (m, n))):
+        values = 40 * RNG.standard_normal(shape)
+        given.append(
+            values.astype(kind).view(f"u{kind[1]}") if kind[0] == "f" else values.astype(np.int64).astype(kind)
+        )
+    found = gemm_bits(*given, arch, name, k_order=order or "ascending")
+    np.testing.assert_array_equal(found, chained(inst, *given, [3, 2, 1, 0] if order else None))
+    assert (found.emulation.instruction, found.emulation.steps) == (inst, 4)
+
+
+def test_batches_broadcast_and_every_cut_of_the_work_gives_the_same(kernels, monkeypatch):
+    from mmacalc.emulator import plan
+
+    a, b, c = half(3, 1, 20, 50), half(2, 50, 30), RNG.standard_normal((20, 30))
+    whole = gemm(a, b, c, "gfx942", F16)
+    assert whole.shape == (3, 2, 20, 30)
+    for i, j in np.ndindex(3, 2):
+        np.testing.assert_array_equal(whole[i, j], gemm(a[i, 0], b[j], c, "gfx942", F16))
+    for name, size in (("ROWS", 7), ("COLUMNS", 9)):
+        monkeypatch.setattr(plan, name, size)
+    monkeypatch.setattr(fast, "DEPTH", 16)
+    monkeypatch.setattr(fast, "ELEMENTS", 64)
+    np.testing.assert_array_equal(gemm(a, b, c, "gfx942", F16, threads=3), whole)
+
+
+def test_split_k_adds_the_chains_and_the_epilogue_rounds_each_operation():
+    a, b, c = half(20, 96), half(96, 30), RNG.standard_normal((20, 30)).astype(np.float32)
+    parts = [gemm(a[:, k], b[k], 0, "gfx942", F16) for k in (slice(0, 32), slice(32, 64), slice(64, 96))]
+    first = gemm(a[:, :32], b[:32], c, "gfx942", F16)
+    np.testing.assert_array_equal(gemm(a, b, c, "gfx942", F16, split_k=3), first + parts[1] + parts[2])
+    whole = gemm(a, b, 0, "gfx942", F16)
+    expected = np.float32(0.7) * whole + np.float32(-0.3) * c
+    np.testing.assert_array_equal(gemm(a, b, c, "gfx942", F16, alpha=0.7, beta=-0.3), expected)
+    np.testing.assert_array_equal(gemm(a, b, np.full_like(c, np.nan), "gfx942", F16, beta=0), whole)
+
+
+def test_steps_in_any_order_are_those_of_a_permuted_product():
+    a, b = half(20, 64), half(64, 30)
+    at = np.concatenate([np.arange(16) + 16 * step for step in (2, 0, 3, 1)])
+    expected = gemm(a[:, at], b[at], 0, "gfx942", F16)
+    np.testing.assert_array_equal(gemm(a, b, 0, "gfx942", F16, k_order=[2, 0, 3, 1]), expected)
+
+
+def test_block_scales_multiply_their_blocks_and_are_filled_up_with_ones(kernels):
+    name = MMA + "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e5m2.f32.ue8m0"
+    a = RNG.standard_normal((20, 80)).astype(ml_dtypes.float8_e4m3fn)
+    b = RNG.standard_normal((80, 30)).astype(ml_dtypes.float8_e5m2)
+    scales = RNG.integers(120, 134, (20, 3), np.uint8), RNG.integers(120, 134, (3, 30), np.uint8)
+    plain = gemm(a, b, 0, "sm_120a", name)
+    np.testing.assert_array_equal(plain, gemm(a, b, 0, "sm_120a", name, scale_a=np.full((20, 3), 127, np.uint8)))
+    scaled = gemm(a, b, 0, "sm_120a", name, scale_a=scales[0], scale_b=scales[1], compare=True)
+    factors = [2.0 ** (scale.astype(float) - 127) for scale in scales]
+    wanted = (a.astype(float) * np.repeat(factors[0], 32, 1)[:, :80]) @ (
+        b.astype(float) * np.repeat(factors[1], 32, 0)[:80]
+    )
+    np.testing.assert_allclose(scaled, wanted, rtol=1e-2, atol=0.5)
+    np.testing.assert_array_equal(scaled.emulation.accuracy.reference, wanted.astype(np.float32))
+
+
+# --- what it is given and gives ---
+
+
+def test_without_an_instruction_the_type_of_a_chooses_one_with_the_widest_accumulator():
+    for arch, kind, formats in (
+        ("gfx942", np.float16, ("f16", "f32")), ("sm_90a", ml_dtypes.float8_e4m3fn, ("e4m3", "f32")),
+        ("sm_90a", np.float32, ("tf32", "f32")), ("gfx90a", np.float64, ("f64", "f64")),
+        ("gfx1100", np.int8, ("iu8", "i32")),
+    ):  # fmt: skip
+        d = gemm(np.ones((70, 70), kind), np.ones((70, 70), kind), arch=arch)
+        inst = d.emulation.instruction
+        assert (inst.formats["A"], inst.formats["D"]) == formats
+        assert (d == 70).all()
+
+
+def test_results_go_where_they_are_asked_and_say_how_they_were_computed():
+    a, b = half(20, 50), half(50, 30)
+    out = np.empty((20, 30), np.float32)
+    assert gemm(a, b, arch="gfx942", out=out) is out
+    d = gemm(a, b, arch="gfx942")
+    np.testing.assert_array_equal(out, d)
+    assert (d.emulation.provenance, d.emulation.padded_k % d.emulation.instruction.k) == ("two sources agree", 0)
+    assert d.emulation.accuracy is None
+    assert np.asarray(d.emulation.numerics.parameters["group"]) == 8
+
+
+def test_the_reference_is_exactly_rounded_and_errors_are_measured_from_it():
+    from fractions import Fraction
+
+    a, b, c = half(4, 60), half(60, 5), RNG.standard_normal((4, 5)).astype(np.float32)
+    found = gemm(a, b, c, "gfx942", compare=True)
+    accuracy = found.emulation.accuracy
+    exact = [[sum((Fraction(float(x)) * Fraction(float(y)) for x, y in zip(row, column)), Fraction(float(start)))
+              for column, start in zip(b.T, starts)] for row, starts in zip(a, c)]  # fmt: skip
+    for i, j in np.ndindex(4, 5):
+        reference = accuracy.reference[i, j]
+        gap = abs(Fraction(float(np.spacing(reference))))
+        assert abs(Fraction(float(reference)) - exact[i][j]) <= gap / 2
+        apart = abs(Fraction(float(found[i, j])) - Fraction(float(reference)))
+        assert accuracy.ulps[i, j] in (float(apart / gap), float(2 * apart / gap)) or np.signbit(reference)
+        assert accuracy.relative[i, j] == pytest.approx(float(apart / abs(Fraction(float(reference)))))
+
+
+def test_an_array_of_another_library_gives_an_array_of_that_library():
+    class Array:
+        """Some library's array."""
+
+        def __init__(self, values):
+            self.values = np.asarray(values)
+            self.shape, self.dtype = self.values.shape, self.values.dtype
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(self.values, dtype)
+
+        def __array_namespace__(self):
+            return type("namespace", (), {"asarray": Array})
+
+    a, b = half(20, 50), half(50, 30)
+    d = gemm(Array(a), Array(b), arch="gfx942")
+    assert isinstance(d, Array)
+    np.testing.assert_array_equal(d.values, gemm(a, b, arch="gfx942"))
+    assert d.emulation.steps == gemm(a, b, arch="gfx942").emulation.steps
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"a": np.ones(3)}, r"A has shape \(3\)"),
+        ({"b": half(49, 30)}, "as many rows as A has columns"),
+        ({"c": np.ones((19, 30))}, r"C is \(19, 30\)"),
+        ({"c": np.ones((2, 20, 30)), "a": half(3, 20, 50)}, "do not broadcast"),
+        ({"arch": None}, "gemm needs arch="),
+        ({"arch": "gfx000"}, "unknown architecture"),
+        ({"a": half(20, 50).astype(complex)}, "complex128"),
+        ({"split_k": 0}, "split_k = 0"),
+        ({"split_k": 99}, "split_k = 99"),
+        ({"k_order": "sideways"}, "ascending, descending"),
+        ({"k_order": [0, 0]}, "each of the 4 steps"),
+        ({"threads": 0}, "at least 1"),
+        ({"scale_a": np.ones((20, 2), np.uint8)}, "no block scales"),
+        ({"out": np.empty((3, 3))}, r"out has shape \(3, 3\)"),
+        ({"instruction": "v_smfmac_f32_16x16x32_f16"}, "sparse"),
+        ({"instruction": "v_mfma_f32_4x4x4_16b_f16", "cbsz": 1}, "choose formats"),
+        ({"instruction": MMA + "m16n8k16.row.col.f32.f16.f16.f32"}, "no instruction"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_that_says_what_would(given, says):
+    arguments = {"a": half(20, 50), "b": half(50, 30), "arch": "gfx942", "instruction": F16} | given
+    if "a" in given and given["a"].dtype.kind == "c":
+        del arguments["instruction"]
+    with pytest.raises(Error, match=says):
+        gemm(**arguments)
+
+
+# --- the command ---
+
+
+def test_the_command_computes_files_writes_d_and_says_how(tmp_path):
+    a, b = half(20, 50), half(50, 30)
+    for name, array in (("a", a), ("b", b)):
+        np.save(tmp_path / f"{name}.npy", array)
+    files = ["--a", str(tmp_path / "a.npy"), "--b", str(tmp_path / "b.npy")]
+    status, out, _ = answer(["gemm", "-a", "gfx942", *files, "-o", str(tmp_path / "d.npy"), "--accuracy"])
+    assert status == 0
+    assert "Chain: 4 instructions along K" in out
+    assert "From the exactly rounded product" in out
+    np.testing.assert_array_equal(np.load(tmp_path / "d.npy"), gemm(a, b, arch="gfx942"))
+    found = json.loads(answer(["gemm", "-a", "gfx942", *files, "--split-k", "2", "--json"]).out)
+    assert (found["query"], found["split_k"], found["d_shape"]) == ("gemm", 2, [20, 30])
+
+
+def test_random_matrices_need_a_type_and_are_the_same_every_time():
+    command = ["gemm", "-a", "sm_90a", "--random", "5x6x7", "--type", "bf16"]
+    assert answer(command).out == answer(command).out != answer([*command, "--seed", "1"]).out
+    assert "needs --type" in answer(command[:-2]).err
+    assert "no --a and no --b" in answer(command[:3]).err
+    assert "needs -i" in answer([*command[:5], "--bits"]).err
