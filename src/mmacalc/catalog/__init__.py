@@ -95,6 +95,11 @@ class Entry:
         """The mnemonics, in catalog order."""
         return tuple(self._lines)
 
+    @property
+    def tensor_memory_names(self) -> tuple[str, ...]:
+        """The instructions whose shape is a parameter (tcgen05 of NVIDIA), which `instructions` leaves out."""
+        return ()
+
     def canonical(self, name: str) -> str | None:
         """The mnemonic that a name or alias means, case-insensitive; None if there is none."""
         lower = name.strip().lower()

@@ -16,8 +16,6 @@ Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15) and 9.4, CUTLASS 7107b055, ptx
 `unconfirmed` names the operand whose layout no second source confirms, and what about it.
 """
 
-OUTSIDE = {"tcgen05": "works on tensor memory, not on fragments in a warp's registers"}
-
 # Multiply-adds per clock and SM that differ from the target's: GeForce cards halve those with f32 accumulators, the L40
 # all of them. Sources as of the target; for the L40 its data sheet.
 GEFORCE_75 = {"fma_per_clock": {"f16.f32": 256}}
@@ -249,4 +247,18 @@ VECTOR_INSTRUCTIONS = (
     ("cvt.pack.sat.u8.s32.b32", 1, "75+"),
     ("cvt.pack.sat.s4.s32.b32", 1, "75+"),
     ("cvt.pack.sat.u4.s32.b32", 1, "75+"),
+)
+
+# The names of Tensor Memory's instructions, for lists; which target has which, and what other qualifiers they take,
+# follows from the rules of `mmacalc.catalog.grammar.tcgen05`. Of the two spellings of a scale vector's size one is listed.
+COUNTS = "{x1,x2,x4,x8,x16,x32,x64,x128}"
+SHAPES = "{32x32b,16x64b,16x128b,16x256b,16x32bx2}"
+TENSOR_MEMORY = (
+    "tcgen05.mma{,.sp}.cta_group::{1,2}.kind::{f16,tf32,f8f6f4,i8,ti16}",
+    "tcgen05.mma{,.sp}.cta_group::{1,2}.kind::{mxf8f6f4.block_scale.block32,mxf4.block_scale.block32,mxf4nvf4.block_scale.block16,mxf4nvf4.block_scale.block32}",
+    "tcgen05.mma.ws{,.sp}.cta_group::1.kind::{f16,tf32,f8f6f4,i8,ti16}",
+    f"tcgen05.ld.sync.aligned.{SHAPES}.{COUNTS}{{,.pack::16b}}.b32",
+    f"tcgen05.st.sync.aligned.{SHAPES}.{COUNTS}{{,.unpack::16b}}.b32",
+    "tcgen05.cp.cta_group::{1,2}.{128x256b,128x128b,4x256b,64x128b.warpx2::02_13,64x128b.warpx2::01_23,32x128b.warpx4}{,.b8x16.b4x16_p64,.b8x16.b6x16_p32}",
+    "tcgen05.shift.cta_group::{1,2}.down",
 )

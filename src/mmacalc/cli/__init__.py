@@ -156,7 +156,8 @@ def _result(argv: Sequence[str]) -> Result:
         raise Error(f"there is no command '{first}'.{hint} They are: {', '.join(SUBCOMMANDS)}; `mmacalc -h` has more")
     from . import classic, options
 
-    return classic.run(options.scan(argv) or command_parser("classic").parse_args(argv))
+    words = options.with_shape(argv)
+    return classic.run(options.scan(words) or command_parser("classic").parse_args(words))
 
 
 @cache

@@ -27,6 +27,8 @@ from .options import (
     NAMES,
     NUMBERS,
     STYLES,
+    TENSOR_MEMORY,
+    TENSOR_MEMORY_NAMES,
     spellings,
 )
 
@@ -68,6 +70,13 @@ def run(options: Options) -> Reply:
     if not options.instruction:
         raise Error("no instruction was given; choose one with -i, or list them with -L")
     instruction = entry(options.architecture).instruction(options.instruction)
+    if instruction.in_tensor_memory:
+        from . import tensor_memory
+
+        return tensor_memory.run(instruction, options)
+    if given := [name for name in (*TENSOR_MEMORY, *TENSOR_MEMORY_NAMES) if getattr(options, name)]:
+        option = spellings(given[0], None)[0]
+        raise Error(f"{option} is for tcgen05, whose shape and types are parameters; {instruction.name} has its own")
     if options.detail_instruction:
         return _detail(instruction, options)
     action = _only(options, ACTIONS, "action", "-g, -m, -R, -M, -d or --pattern")

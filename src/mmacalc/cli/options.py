@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTIONS", "FIELDS", "FLAGS", "FORMAT_FIELDS", "MATRICES", "MATRIX_NAMES", "MODIFIERS", "NAMES", "NUMBERS",
-    "STYLES", "scan", "spellings",
+    "STYLES", "TENSOR_MEMORY", "TENSOR_MEMORY_NAMES", "scan", "spellings", "with_shape",
 ]  # fmt: skip
 
 ACTIONS = {
@@ -58,6 +58,24 @@ FORMAT_FIELDS = {
     "matrix_b_scale_fmt": (None, "the format of the scales of B on CDNA5: e8m0, e5m3 or e4m3"),
 }
 MODIFIERS = (*FIELDS, *FORMAT_FIELDS)
+# The shape of tcgen05, which is in its instruction descriptor, and places in Tensor Memory. The short -M is AMD's table
+# of registers; before a number it is --m (see `with_shape`).
+TENSOR_MEMORY = {
+    "m": (None, "tcgen05: the M of the instruction descriptor; -M before a number means the same"),
+    "n": ("-N", "tcgen05: the N of the instruction descriptor"),
+    "k": (None, "tcgen05: the K of one MMA, where a kind has several"),
+    "column": (None, "tcgen05, with -m: the column of Tensor Memory; -l is the lane"),
+    "cta": (None, "tcgen05, with -m: the CTA of a pair"),
+    "half": (None, "tcgen05: bit 4 of the lane in the address, where 64 rows are in every other 16 lanes"),
+    "scale_id_a": (None, "tcgen05: the byte of a word at which the scales of A begin"),
+    "scale_id_b": (None, "tcgen05: the byte of a word at which the scales of B begin"),
+}
+TENSOR_MEMORY_NAMES = {
+    "a_type": (None, "tcgen05: the type of A, such as bf16 or e4m3"),
+    "b_type": (None, "tcgen05: the type of B"),
+    "d_type": (None, "tcgen05: the type of D, f32 or f16"),
+    "load": (None, "tcgen05, with -D and -g: also the thread and register after this load, such as 32x32b.x32"),
+}
 STYLES = {
     "csv": ("-c", "print tables as comma-separated values"),
     "markdown": (None, "print tables as Markdown"),
@@ -83,10 +101,12 @@ NUMBERS = {
     "lane": ("-l", "the lane of the wave"),
     "wavefront": ("-w", "the wave size: 32 or 64 on RDNA"),
     **FIELDS,
+    **TENSOR_MEMORY,
 }
 NAMES = {
     "architecture": ("-a", "the GPU architecture, by any of its names"),
     "instruction": ("-i", "instruction name (case-insensitive)"),
+    **TENSOR_MEMORY_NAMES,
 }
 
 
@@ -103,6 +123,16 @@ _MEANINGS = {
     for spelling in spellings(name, short)
 }
 _DEFAULTS = dict.fromkeys(NAMES) | dict.fromkeys(FLAGS, False) | dict.fromkeys((*NUMBERS, *FORMAT_FIELDS), 0)
+
+
+def with_shape(argv: Sequence[str]) -> list[str]:
+    """A command line with -M before a number written as --m: AMD's -M takes no value, so nothing else is meant.
+
+    >>> with_shape(["-M", "128", "-N", "256"]), with_shape(["-A", "-M"])
+    (['--m', '128', '-N', '256'], ['-A', '-M'])
+    """
+    following = [*argv[1:], ""]
+    return ["--m" if word == "-M" and after.isdecimal() else word for word, after in zip(argv, following)]
 
 
 def scan(argv: Sequence[str]) -> SimpleNamespace | None:

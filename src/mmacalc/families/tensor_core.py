@@ -182,5 +182,5 @@ def _moved(instruction: Instruction, operand: str) -> Placement:
     return packed(layout, bits)._replace(slot_bits=max(bits, 8))
 
 
-FEATURES = ("sparse", "ordered", "scale", "satfinite", "wgmma", "wmma", "move", "trans")
+FEATURES = ("sparse", "ordered", "scale", "satfinite", "wgmma", "wmma", "move", "trans", "tensor-memory")
 TENSOR_CORE = _TensorCore("tensor-core", FEATURES, ptx=True, mnemonics="ptx")

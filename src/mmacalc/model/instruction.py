@@ -82,6 +82,8 @@ class Instruction(Record, Actions):
     moves: str = ""
     fragment_registers: Mapping[str, int] = {}
 
+    in_tensor_memory = False  # whether its operands are in Tensor Memory: see `mmacalc.model.tensor_memory`
+
     def _check(self) -> None:
         for problem in self._problems():
             raise Error(f"catalog line of {self.name} ({self.architecture.name}): {problem}")

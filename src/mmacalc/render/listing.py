@@ -13,7 +13,7 @@ __all__ = ["json_object", "text"]
 
 def text(entry: Entry) -> str:
     """The names, in the order of AMD's tool."""
-    names = "".join(f"    {name}\n" for name in entry.names)
+    names = "".join(f"    {name}\n" for name in (*entry.names, *entry.tensor_memory_names))
     return f"Available instructions in the {entry.architecture.title} architecture:\n{names}"
 
 
@@ -21,4 +21,7 @@ def json_object(entry: Entry) -> dict[str, Any]:
     """Every instruction with its shape, formats and cost."""
     from . import json
 
-    return {"instructions": [json.instruction_object(instruction) for instruction in entry.instructions()]}
+    return {
+        "instructions": [json.instruction_object(instruction) for instruction in entry.instructions()],
+        "tensor_memory_instructions": list(entry.tensor_memory_names),
+    }

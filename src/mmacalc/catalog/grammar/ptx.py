@@ -222,6 +222,15 @@ class Entry(PlainEntry):
             self._names = tuple(name for family in self._families() for name in expand(family[0]))
         return self._names
 
+    @property
+    def tensor_memory_names(self) -> tuple[str, ...]:
+        """The instructions of Tensor Memory (tcgen05), which are found by name: their shape is a parameter."""
+        from .tcgen05 import refusal
+
+        templates = getattr(self._module, "TENSOR_MEMORY", ())
+        names = [name for template in templates for name in expand(template)]
+        return tuple([name for name in names if not refusal(name, self.architecture.name)])
+
     def _families(self) -> Iterator[tuple[Any, ...]]:
         for family in self._module.INSTRUCTIONS:
             if _version(family[1]) <= REFERENCE and self.architecture.name in targets(family, self._module):
@@ -236,6 +245,10 @@ class Entry(PlainEntry):
         name = name.strip()
         if name in self._instructions:
             return self._instructions[name]
+        if getattr(self._module, "TENSOR_MEMORY", ()) and name.lower().startswith("tcgen05."):
+            from .tensor_memory import record
+
+            return self._instructions.setdefault(name, record(self.architecture, name))
         family, full = self._find(name, key(name))
         return self._instruction(family, full)
 

@@ -1,0 +1,195 @@
+"""Tensor Memory, which tcgen05 works on: where the elements of its matrices are, and which shapes it has.
+
+Each CTA has 128 lanes x 512 columns of 32-bit cells; an address is lane << 16 | column. The digits:
+
+    i, j, k      row, column, inner index            cta     which CTA of a pair (cta_group::2)
+    w            the four warps' blocks of 32 lanes  half    bit 4 of the lane in the address: a selector
+    q            blocks of rows or columns           c, e    cells along k, and the elements of one cell
+    p, s         logical and stored k of a group     f       the column that the sparsity selector chooses
+    a, h, b      sixteens, eights and units of a row r       copies
+    n, t, g, e   of ld and st: registers, threads of a group of 4, groups, 32-bit cells next to each other
+
+The letters of D's layouts are those of the PTX ISA (layouts A to G). One MMA's A in Tensor Memory is 256 bits a row.
+
+Sources: PTX ISA 9.1, section 9.7.16, and 9.4, section 9.7.18; CUTLASS 7107b055 (mma_traits_sm100.hpp,
+copy_traits_sm100.hpp, mma_sm100_umma.hpp), whose layouts were evaluated and compared element by element.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..errors import Error
+from .base import shared_layout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..layout import Layout
+
+__all__ = ["COLUMNS", "LANES", "Cells", "Form", "a_cells", "d_cells", "metadata_cells", "scale_cells"]
+
+LANES, COLUMNS, CELL = 128, 512, 32
+
+# D by the PTX ISA's letter. Every cell has 32 bits; a 16-bit D fills the low half of each.
+D_LAYOUTS = {
+    "A": "(cta i) j -> cta (cta), lane (i), column (j)",
+    "B": "(cta i) (q j) -> cta (cta), lane (q i), column (j)",
+    "C": "(cta w i) j -> cta (cta), lane (w half i), column (j)",
+    "D": "i j -> cta (), lane (i), column (j)",
+    "E": "i (q j) -> cta (), lane (q i), column (j)",
+    "F": "(w i) j -> cta (), lane (w half i), column (j)",
+    "G": "i (q j) -> cta (), lane (q i), column (j)",
+}
+# A in Tensor Memory: rows of its own lane, copied into the other half, or in every other 16 lanes.
+A_FULL = "(cta i) (c e p) -> cta (cta), lane (i), column (c), item (e *s)"
+A_COPIED = "(cta i) (c e p) -> cta (cta), lane (*r i), column (c), item (e *s)"
+A_SPREAD = "(w i) (c e p) -> cta (), lane (w half i), column (c), item (e *s)"
+# Metadata: 4 bits for every group of k. 16- and 32-bit types take one column of a pair, others both.
+METADATA_WIDE = "(cta a h b) (k c p) -> cta (cta), lane (*r a k b), column (f), item (h c *s)"
+METADATA_NARROW = "(cta i) (w c p) -> cta (cta), lane (*r i), column (w), item (c *s)"
+# Scales: one byte each, in 32-bit words along k; rows 32 apart are in neighbouring columns.
+SCALES = "(cta q i) (w s) -> cta (cta), lane (*r i), column (w q), item (s)"
+SCALES_B = "(q i) (w s) -> cta (*cta), lane (*r i), column (w q), item (s)"
+SCALES_B_HALVES = "(h q i) (w s) -> cta (*cta), lane (h *r i), column (w q), item (s)"
+
+# Logical and stored k of a group of a sparse A, by the bits of an element's slot.
+GROUPS = {32: (2, 1), 16: (4, 2), 8: (4, 2), 4: (8, 4)}
+
+
+class Form(namedtuple("Form", "kind sparse ws cta_group")):
+    """What decides where a tcgen05.mma has its elements, apart from the shape and types.
+
+    kind: as in .kind::f16; sparse: .sp; ws: .ws; cta_group: 1 or 2.
+    """
+
+    __slots__ = ()
+    kind: str
+    sparse: bool
+    ws: bool
+    cta_group: int
+
+
+class Cells(namedtuple("Cells", "layout slot_bits offset bits merge doubt")):
+    """Where the elements of an operand are in Tensor Memory.
+
+    layout: coordinates to cta, lane, column and perhaps item, the slot in the cell; slot_bits: the slot's width;
+    offset, bits: where in it the element is; merge: how many slots one location covers (the stored values of a
+    sparse group); doubt: what no second source confirms about it; "" if nothing.
+    """
+
+    __slots__ = ()
+    layout: Layout
+    slot_bits: int
+    offset: int
+    bits: int
+    merge: int
+    doubt: str
+
+
+def _layout(text: str, axes: tuple[str, ...], sizes: Mapping[str, int]) -> Layout:
+    return shared_layout(text, axes, tuple(sizes.items()))
+
+
+def d_letter(form: Form, m: int) -> str:
+    """The PTX ISA's letter of D's layout."""
+    if form.ws:
+        return {128: "D", 64: "E", 32: "G"}[m]
+    if form.cta_group == 1:
+        return "D" if m == 128 else "F"
+    return "A" if m == 256 else "C" if form.sparse else "B"
+
+
+def d_cells(form: Form, m: int, n: int, bits: int) -> Cells:
+    """D, and so C, which is D before the multiplication.
+
+    >>> d_cells(Form("f16", False, False, 1), 128, 256, 32).layout.pattern
+    'i j -> cta (), lane (i), column (j)'
+    """
+    letter = d_letter(form, m)
+    folds = {"E": 2, "G": 4, "B": 2}.get(letter, 1)
+    rows = {"A": 128, "B": 64, "C": 16, "D": 128, "E": 64, "F": 16, "G": 32}[letter]
+    sizes = {"cta": form.cta_group, "w": 4, "half": 2, "i": rows, "q": folds, "j": n // folds}
+    doubt = "layout C is known from the PTX ISA's figure only" if letter == "C" else ""
+    return Cells(_layout(D_LAYOUTS[letter], ("i", "j"), sizes), CELL, 0, bits, 1, doubt)
+
+
+def slot_bits(kind: str, bits: int) -> int:
+    """The slot of an element of A: bytes for the 8-, 6- and 4-bit types of f8f6f4 and mxf8f6f4."""
+    return 8 if kind.endswith("f8f6f4") else bits
+
+
+def a_cells(form: Form, m: int, k: int, bits: int) -> Cells:
+    """A in Tensor Memory. A location of a sparse A covers the stored values of its group of k.
+
+    e2m1 is in bits 5 to 2 of its byte, e3m2 and e2m3 in bits 5 to 0, as tcgen05.cp decompresses them.
+    """
+    slot = slot_bits(form.kind, bits)
+    p, s = GROUPS[slot] if form.sparse else (1, 1)
+    e = CELL // slot // s
+    sizes = {"cta": form.cta_group, "c": k // (e * p), "e": e, "p": p, "s": s, "r": 1, "i": m // form.cta_group}
+    text, doubt = A_FULL, ""
+    if form.ws and m < LANES:
+        text, sizes["r"] = A_COPIED, LANES // m
+        doubt = "the copies of A with .ws and M below 128 have one source"
+    elif form.cta_group == 2 and m == 128:
+        text, sizes["r"] = A_COPIED, 2
+    elif m == 64:
+        text, sizes["i"] = A_SPREAD, 16
+        doubt = "two sources and the PTX ISA spread A like D; a third (TVM) takes lanes 0 to 63"
+    layout = _layout(text, ("i", "k"), {**sizes, "w": 4, "half": 2})
+    offset = 2 if (slot, bits) == (8, 4) else 0
+    if s > 1:  # the location is that of the slots of the whole group
+        return Cells(layout, slot, 0, slot, s, doubt)
+    return Cells(layout, slot, offset, bits, 1, doubt)
+
+
+def metadata_cells(form: Form, m: int, k: int, bits: int) -> Cells:
+    """The metadata of a sparse A: two 2-bit indices for each group of k; see `GROUPS`.
+
+    Raises:
+        Error: no source says where it is for this shape.
+    """
+    rows = m // form.cta_group
+    if rows < LANES and not form.ws:
+        raise Error(
+            f"where the metadata of M = {m} with cta_group::{form.cta_group} is, only a figure of the PTX ISA says, "
+            "which no other source confirms; it is known for 128 rows per CTA, and with .ws"
+        )
+    p = GROUPS[slot_bits(form.kind, bits)][0]
+    chunks = k // p
+    sizes = {"cta": form.cta_group, "r": LANES // rows, "p": p, "s": 2}
+    doubt = "" if form.cta_group == 1 else "known for one CTA; of a pair, each CTA has that of its rows (assumed)"
+    if bits < 16:
+        layout = _layout(METADATA_NARROW, ("i", "k"), {**sizes, "i": rows, "w": chunks // 8, "c": 8})
+    else:
+        sizes |= {"a": rows // 16, "h": 2, "b": 8, "k": 2, "c": chunks // 2, "f": 2}
+        layout = _layout(METADATA_WIDE, ("i", "k"), sizes)
+        if form.ws and rows < LANES:
+            doubt = "with .ws and M below 128, CUTLASS has this atom but does not use it"
+    return Cells(layout, 2, 0, 2, 2, doubt)
+
+
+def scale_cells(form: Form, operand: str, rows: int, m: int, scales: int) -> Cells:
+    """The scales SA or SB of `rows` rows (of SB: columns of B) and of a stream of so many scales along k.
+
+    The words of 4 scales follow each other every ceil(rows / 128) * 4 columns.
+    """
+    words = -(-scales // 4)
+    doubt = ""
+    if operand == "SA":
+        each = rows // form.cta_group
+        doubt = "for 64 rows per CTA it follows the rule for 128 (assumed)" if each < LANES else ""
+        sizes = {"cta": form.cta_group, "q": max(each, LANES) // 32, "i": 32, "r": 4, "w": words, "s": 4}
+        if each < LANES:
+            sizes["q"] = each // 32
+        return Cells(_layout(SCALES, ("i", "s"), sizes), 8, 0, 8, 1, doubt)
+    whole = -(-rows // LANES) * LANES
+    sizes = {"cta": form.cta_group, "h": 2, "q": whole // 32, "i": 32, "r": 4, "w": words, "s": 4}
+    if form.cta_group == 2 and m == 128:
+        if rows % LANES:
+            doubt = "CUTLASS rounds N up to 128 and halves it, as here; another engine takes N / 2"
+        sizes |= {"q": whole // 64, "r": 2}
+        return Cells(_layout(SCALES_B_HALVES, ("j", "s"), sizes), 8, 0, 8, 1, doubt)
+    return Cells(_layout(SCALES_B, ("j", "s"), sizes), 8, 0, 8, 1, doubt)

@@ -1,0 +1,286 @@
+"""Tensor Memory as text and as JSON. A place is a lane and a column in words, never a register.
+
+D[3][17] = Tensor Memory lane 3, column 17
+D[200][17] = Tensor Memory of CTA 1, lane 72, column 17, bits 15:0
+"""
+
+from __future__ import annotations
+
+from ..answers import tensor_memory as answers
+from ..model.tensor_memory import spoken
+from . import tables
+from .spelling import heading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ..model import Element
+    from ..model.tensor_memory import LoadedLocation, TensorMemoryLocation, TensorMemoryOperand
+
+__all__ = ["json_object", "text"]
+
+
+def place_text(operand: TensorMemoryOperand, place: TensorMemoryLocation) -> str:
+    """A place in words; the CTA is named where there is a pair."""
+    pair = f" of CTA {place.cta}" if operand.instruction.form.cta_group == 2 else ""
+    return f"Tensor Memory{pair} lane {place.lane}, column {place.column}{_bits(place.lsb, place.width)}"
+
+
+def _bits(lsb: int, width: int) -> str:
+    return "" if width == 32 else f", bits {lsb + width - 1}:{lsb}"
+
+
+def loaded_text(place: LoadedLocation) -> str:
+    """A place in a thread's registers after a load."""
+    bits = "" if place.width == 32 else f"[{place.lsb + place.width - 1}:{place.lsb}]"
+    return f"warp {place.warp}, lane {place.lane}, load {place.load}, %r{place.register}{bits}"
+
+
+def _name(operand: TensorMemoryOperand, row: int, col: int) -> str:
+    return f"{operand.name}[{row}][{col}]"
+
+
+def _heading(operand: TensorMemoryOperand) -> str:
+    types = ", ".join(f"{name} {kind}" for name, kind in operand.types.items())
+    lines = [f"Shape: M {operand.m}, N {operand.n}, K {operand.k}; {types}"]
+    if operand.doubt:
+        lines.append(f"Provenance: the layout of {operand.name} is unconfirmed: {operand.doubt}")
+    if operand.remark:
+        lines.append(f"Note: {operand.remark}")
+    return heading(operand.instruction) + "".join([f"{line}\n" for line in lines])
+
+
+def text(answer: object, style: str = "grid") -> str:
+    """An answer as text; `style` is that of tables."""
+    written: str = _TEXTS[type(answer)](answer, style)
+    return written
+
+
+def json_object(answer: object) -> dict[str, Any]:
+    """The same as plain data."""
+    written: dict[str, Any] = _OBJECTS[type(answer)](answer)
+    return written
+
+
+# --- where an element is, and what a cell holds ---
+
+
+def _element_text(answer: answers.ElementCells, style: str) -> str:
+    name = _name(answer.operand, answer.row, answer.col)
+    lines = [f"{name} = {place_text(answer.operand, place)}\n" for place in answer.locations]
+    lines += [f"{name} after the load = {loaded_text(place)}\n" for place in answer.loaded or ()]
+    return _heading(answer.operand) + "".join(lines)
+
+
+def _contents_text(answer: answers.CellContents, style: str) -> str:
+    operand = answer.operand
+    pair = f" of CTA {answer.cta}" if operand.instruction.form.cta_group == 2 else ""
+    where = f"Tensor Memory{pair} lane {answer.lane}, column {answer.column}"
+    lines = [f"{where}{bits} = {name}\n" for bits, name in _named(operand, answer.elements)]
+    return _heading(operand) + ("".join(lines) or f"{where} holds nothing of {operand.name}\n")
+
+
+def _named(operand: TensorMemoryOperand, elements: tuple[Element, ...]) -> Iterator[tuple[str, str]]:
+    """The bits and the name of each place of a cell; elements that share one are a run of k."""
+    groups: dict[tuple[int, int], list[Element]] = {}
+    for element in elements:
+        groups.setdefault((element.lsb, element.row), []).append(element)
+    for (lsb, row), run in groups.items():
+        columns = str(run[0].col) if len(run) == 1 else f"{run[0].col}..{run[-1].col}"
+        yield _bits(lsb, run[0].width), f"{operand.name}[{row}][{columns}]"
+
+
+# --- tables ---
+
+
+def _short(operand: TensorMemoryOperand, place: TensorMemoryLocation) -> str:
+    pair = f"CTA {place.cta} " if operand.instruction.form.cta_group == 2 else ""
+    bits = "" if place.width == 32 else f" [{place.lsb + place.width - 1}:{place.lsb}]"
+    return f"{pair}lane {place.lane} column {place.column}{bits}"
+
+
+def _element_table(answer: answers.ElementTable, style: str) -> str:
+    operand = answer.operand
+    extents = {"i": "M", "j": "N", "k": "K"}
+    corner = operand.name + "".join(f"[{extents[axis]}]" for axis in operand.axes)
+    header = [corner, *map(str, range(operand.shape[1]))]
+    rows = [
+        (str(row), *["\n".join([_short(operand, place) for place in places]) for places in line])
+        for row, line in enumerate(answer.places)
+    ]
+    return _heading(operand) + tables.write(header, rows, style)
+
+
+def _cell_table(answer: answers.CellTable, style: str) -> str:
+    operand = answer.operand
+    header = ["lane", *[f"column {column}" for column in range(operand.columns)]]
+    rows = [
+        (str(lane), *["\n".join([name for _, name in _named(operand, held)]) for held in line])
+        for lane, line in enumerate(answer.cells)
+    ]
+    return f"{_heading(operand)}Tensor Memory of CTA {answer.cta}\n{tables.write(header, rows, style)}"
+
+
+# --- patterns and instructions ---
+
+
+def _pattern_text(answer: answers.Pattern, style: str) -> str:
+    operand = answer.operand
+    lines = [f"{operand.name}: {operand.pattern}", f"    sizes: {_sizes(operand.sizes)}"]
+    if operand.name in "CD":
+        lines.append("Read by the four warps of a warpgroup (one warp reads the 32 lanes of its own):")
+        for reading in answers.readings(operand):
+            loads = "1 load" if reading.loads == 1 else f"{reading.loads} loads"
+            lines.append(
+                f"    tcgen05.ld.{reading.shape}.x{reading.count}: {loads}, {reading.registers} registers, "
+                f"runs of {reading.run} along j in a thread, lanes used: {reading.lanes_used}"
+            )
+            lines.append(f"        {reading.pattern}")
+    if answer.loaded:
+        lines += [
+            f"After the load: {spoken(answer.loaded.layout)}",
+            f"    sizes: {_sizes(answer.loaded.layout.trimmed_sizes)}",
+        ]
+    return _heading(operand) + "".join([f"{line}\n" for line in lines])
+
+
+def _sizes(sizes: dict[str, int]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def _detail_text(answer: answers.Detail, style: str) -> str:
+    inst = answer.instruction
+    lines = [
+        f"Targets: {', '.join(inst.targets)}",
+        "Shapes (in the instruction descriptor, so no assembler checks them):",
+    ]
+    lines += [
+        f"    {name}: {', '.join(map(str, values))}"
+        for name, values in (("M", answer.m), ("N", answer.n), ("K", answer.k))
+    ]
+    lines.append("Types:")
+    lines.append(f"    A, B: {', '.join(answer.inputs) or 'not published'}")
+    lines.append(f"    C, D: {', '.join(answer.outputs) or 'not published'}")
+    if inst.scaled:
+        lines.append(f"    SA, SB: a scale for every {inst.block_size} of k")
+    lines.append("Operands: A in shared or Tensor Memory; B in shared memory; C, D and the rest in Tensor Memory")
+    lines.append(f"SASS: {inst.sass} (the types are in idesc[URx])")
+    return heading(inst) + "".join([f"    {line}\n" for line in lines])
+
+
+def _move_text(answer: answers.Move, style: str) -> str:
+    inst = answer.instruction
+    lines = [f"Targets: {', '.join(inst.targets)}"]
+    if inst.layout is not None:
+        axes = " and ".join(inst.layout.axes)
+        lines += [f"From {axes}: {inst.layout.pattern}", f"    sizes: {_sizes(inst.layout.trimmed_sizes)}"]
+        lines.append(
+            "    lane and column count from the address"
+            if "item" in inst.layout.places
+            else "    row and column of the box in shared memory; lane and column count from the address"
+        )
+    lines.append(f"SASS: {inst.sass}" if inst.sass else "SASS: none of its own")
+    return heading(inst) + "".join([f"    {line}\n" for line in lines])
+
+
+def _moved_text(answer: answers.MovedCell, style: str) -> str:
+    lines = [
+        f"Tensor Memory lane {answer.lane}, column {answer.column} = lane {place.lane}, %r{place.register}"
+        f"{'' if place.width == 32 else f'[{place.lsb + 15}:{place.lsb}]'}\n"
+        for place in answer.locations
+    ]
+    return heading(answer.instruction) + "".join(lines)
+
+
+# --- JSON ---
+
+
+def _operand_object(operand: TensorMemoryOperand) -> dict[str, Any]:
+    return {
+        "architecture": operand.instruction.arch, "instruction": operand.instruction.name, "matrix": operand.name,
+        "m": operand.m, "n": operand.n, "k": operand.k, "types": dict(operand.types), "space": "tensor memory",
+        "provenance": operand.provenance, "doubt": operand.doubt or None,
+    }  # fmt: skip
+
+
+def _element_object(answer: answers.ElementCells) -> dict[str, Any]:
+    first, second = answer.operand.axes
+    loaded = None if answer.loaded is None else [place._asdict() for place in answer.loaded]
+    return {
+        **_operand_object(answer.operand),
+        "element": {first: answer.row, second: answer.col},
+        "locations": [place._asdict() for place in answer.locations],
+        "loaded": loaded,
+    }
+
+
+def _elements(operand: TensorMemoryOperand, elements: tuple[Element, ...]) -> list[dict[str, int]]:
+    first, second = operand.axes
+    return [{first: e.row, second: e.col, "lsb": e.lsb, "width": e.width} for e in elements]
+
+
+def _contents_object(answer: answers.CellContents) -> dict[str, Any]:
+    place = {"cta": answer.cta, "lane": answer.lane, "column": answer.column}
+    return {**_operand_object(answer.operand), **place, "elements": _elements(answer.operand, answer.elements)}
+
+
+def _element_table_object(answer: answers.ElementTable) -> dict[str, Any]:
+    places = [[[place._asdict() for place in cell] for cell in row] for row in answer.places]
+    return {**_operand_object(answer.operand), "axes": list(answer.operand.axes), "locations": places}
+
+
+def _cell_table_object(answer: answers.CellTable) -> dict[str, Any]:
+    cells = [[_elements(answer.operand, cell) for cell in row] for row in answer.cells]
+    return {**_operand_object(answer.operand), "cta": answer.cta, "cells": cells}
+
+
+def _pattern_object(answer: answers.Pattern) -> dict[str, Any]:
+    operand, loaded = answer.operand, answer.loaded
+    after = None if loaded is None else {"pattern": spoken(loaded.layout), "sizes": loaded.layout.trimmed_sizes}
+    reads = []
+    for reading in answers.readings(operand) if operand.name in "CD" else ():
+        reads.append({field: getattr(reading, field) for field in reading._fields})
+    return {
+        **_operand_object(operand),
+        "pattern": operand.pattern,
+        "sizes": operand.sizes,
+        "loaded": after,
+        "readings": reads,
+    }
+
+
+def _detail_object(answer: answers.Detail) -> dict[str, Any]:
+    inst = answer.instruction
+    return {
+        "architecture": inst.arch, "instruction": inst.name, "targets": list(inst.targets), "m": list(answer.m),
+        "n": list(answer.n), "k": list(answer.k), "inputs": list(answer.inputs), "outputs": list(answer.outputs),
+        "sparse": inst.sparse, "block_size": inst.block_size or None, "sass": inst.sass or None,
+    }  # fmt: skip
+
+
+def _move_object(answer: answers.Move) -> dict[str, Any]:
+    inst = answer.instruction
+    layout = None if inst.layout is None else {"pattern": inst.layout.pattern, "sizes": inst.layout.trimmed_sizes}
+    return {"architecture": inst.arch, "instruction": inst.name, "targets": list(inst.targets), "layout": layout}
+
+
+def _moved_object(answer: answers.MovedCell) -> dict[str, Any]:
+    return {
+        "architecture": answer.instruction.arch, "instruction": answer.instruction.name, "lane": answer.lane,
+        "column": answer.column, "locations": [place._asdict() for place in answer.locations],
+    }  # fmt: skip
+
+
+_TEXTS: dict[type, Any] = {
+    answers.ElementCells: _element_text, answers.CellContents: _contents_text, answers.ElementTable: _element_table,
+    answers.CellTable: _cell_table, answers.Pattern: _pattern_text, answers.Detail: _detail_text,
+    answers.Move: _move_text, answers.MovedCell: _moved_text,
+}  # fmt: skip
+_OBJECTS: dict[type, Any] = {
+    answers.ElementCells: _element_object, answers.CellContents: _contents_object,
+    answers.ElementTable: _element_table_object, answers.CellTable: _cell_table_object,
+    answers.Pattern: _pattern_object, answers.Detail: _detail_object, answers.Move: _move_object,
+    answers.MovedCell: _moved_object,
+}  # fmt: skip
