@@ -51,7 +51,7 @@ def line(inst, d=0, a=64, b=96, c=128, k=160, wave=None, codes=(0, 0), **files):
         operands += [tup(170 + 4 * n, 2 if "scale16" in inst.name else 1) for n in range(2)]
     text = f"{inst.name} {', '.join(operands)}"
     if inst.formats["A"] == "f8f6f4":
-        names = ("cbsz", "blgp") if inst.architecture.layout == "mfma" else ("matrix_a_fmt", "matrix_b_fmt")
+        names = ("cbsz", "blgp") if inst.architecture.family.blocks else ("matrix_a_fmt", "matrix_b_fmt")
         values = (
             codes if names[0] == "cbsz" else [f"MATRIX_FMT_{('FP8', 'BF8', 'FP6', 'BF6', 'FP4')[n]}" for n in codes]
         )
@@ -168,7 +168,7 @@ def mir(text: str, target: str) -> str:
     if statement.mnemonic in SIMPLE:
         return SIMPLE[statement.mnemonic].format(*names)
     inst = mmacalc.instruction(target, statement.mnemonic)
-    return (mir_mfma if inst.architecture.layout == "mfma" else mir_wmma)(inst, statement, names)
+    return (mir_mfma if inst.architecture.family.blocks else mir_wmma)(inst, statement, names)
 
 
 def pseudo(inst, statement) -> str:
@@ -197,10 +197,10 @@ def mir_mfma(inst, statement, names) -> str:
 
 
 def mir_wmma(inst, statement, names) -> str:
-    inner, layout = inst.formats["A"], inst.architecture.layout
+    inner = inst.formats["A"]
     integer, floats = inner.startswith("iu"), inner in ("f16", "bf16", "f32")
     modifier = "8, " if integer or floats else ""
-    new, old = layout == "wmma-wave32", inst.arch == "rdna3"
+    new, old = inst.arch == "cdna5", inst.arch == "rdna3"
     if inst.sparse:
         zeros = (3 if modifier else 1) + 2 * new - inst.name.endswith("64_iu4")  # which has no index_key
         c = f"{names[0]}, {names[3]}"

@@ -157,7 +157,7 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
         parameters["group"] = min(parameters["group"] or stored, stored)
     if row.model == "fma_chain" and formats["D"] == "f64" and inst.rounding:
         parameters["rounding"] = inst.rounding
-    if inst.architecture.vendor == "nvidia" and row.model != "integer" and (inst.sparse or kind(inst) == "wmma"):
+    if inst.architecture.family.ptx and row.model != "integer" and (inst.sparse or kind(inst) == "wmma"):
         provenance = ASSUMED
         likewise = "the dense model over the selected products; dense" if inst.sparse else "as mma.sync"
         source = f"{likewise}: {source}"
@@ -198,7 +198,7 @@ def _explain(
             f" k longer than {words['group']} is a chain, low k first: the result of one step is the accumulator of "
             "the next."
         )
-    saturates = "says .satfinite" if inst.architecture.vendor == "nvidia" else "clamps"
+    saturates = "says .satfinite" if inst.architecture.family.ptx else "clamps"
     text = EXPLANATIONS[model].format(
         **words, chain=chain, final=_final(model, parameters, formats["D"]), saturates=saturates,
         round=_rounding(model, parameters, formats["D"]),
@@ -260,6 +260,6 @@ def _nan(inst: Instruction, model: str, formats: Mapping[str, str]) -> str:
         if named(formats["A"]).bits == 8:
             return f"{factor}; C's NaN quieted"
         return f"{factor} from a NaN factor, {invalid} from an invalid product, C's NaN quieted"
-    if inst.architecture.vendor == "nvidia" and out != "f64":
+    if inst.architecture.family.ptx and out != "f64":
         return {"f32": "0x7FFFFFFF", "f16": "0x7FFF"}[out]
     return "canonical"

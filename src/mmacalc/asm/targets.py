@@ -51,7 +51,7 @@ def target(arch: str, wave: int | None = None) -> Target:
     """
     listed = entry(arch)
     architecture = listed.architecture
-    if architecture.vendor != "amd":
+    if architecture.family.ptx:
         raise Error(f"{architecture.title} has no public machine code; assembly is for AMD's architectures")
     if not architecture.assembly:
         raise Error(f'the catalog\'s record of {architecture.title} names no generation of encodings ("assembly")')

@@ -9,6 +9,7 @@ ARCHITECTURES = (
         "name": "cdna1",
         "title": "CDNA1",
         "vendor": "amd",
+        "amd_calculator": True,
         "layout": "mfma",
         "arithmetic": "cdna1",
         "assembly": "cdna1", "hazards": "gfx908",

@@ -9,6 +9,7 @@ ARCHITECTURES = (
         "name": "cdna2",
         "title": "CDNA2",
         "vendor": "amd",
+        "amd_calculator": True,
         "layout": "mfma",
         "arithmetic": "cdna2",
         "assembly": "cdna", "hazards": "gfx90a",

@@ -11,6 +11,7 @@ ARCHITECTURES = (
         "name": "cdna3",
         "title": "CDNA3",
         "vendor": "amd",
+        "amd_calculator": True,
         "layout": "mfma",
         "arithmetic": "cdna3",
         "assembly": "cdna", "hazards": "gfx942",

@@ -24,7 +24,7 @@ LLVM also assembles the RDNA4 forms for these targets, but cannot select them; t
 # What the two targets have in common.
 COMMON = {
     "vendor": "amd",
-    "layout": "wmma-wave32",
+    "layout": "wmma-cdna5",
     "arithmetic": "cdna5",
     "assembly": "cdna5", "hazards": "gfx1250",
     "waves": (32,),

@@ -184,7 +184,7 @@ def other_modifiers(case: Case) -> Iterator[Candidate]:
                 execution.inst,
                 execution.wave,
                 fields,
-                execution.saturate and execution.inst.architecture.vendor == "amd",
+                execution.saturate and not execution.inst.architecture.family.ptx,
                 False,
             )
         except Error:

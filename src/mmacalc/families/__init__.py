@@ -15,9 +15,9 @@ __all__ = ["FAMILIES", "family"]
 # Where each family is defined: module and name. A module is imported when one of its families is first used.
 FAMILIES = {
     "mfma": ("mfma", "MFMA"),
-    "wmma-replicated": ("wmma", "RDNA3"),
-    "wmma-wave": ("wmma", "RDNA4"),
-    "wmma-wave32": ("wmma", "CDNA5"),
+    "wmma-rdna3": ("wmma", "RDNA3"),
+    "wmma-rdna4": ("wmma", "RDNA4"),
+    "wmma-cdna5": ("wmma", "CDNA5"),
     "tensor-core": ("tensor_core", "TENSOR_CORE"),
 }
 

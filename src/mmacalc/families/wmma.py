@@ -69,12 +69,12 @@ class _Cdna5(_Split):
         return {"half": fields.get(f"matrix_{side}_scale", 0)}
 
 
-RDNA3 = _Rdna3("wmma-replicated", FEATURES, half_results=True, row_lanes=16, opcode_bits=7, mnemonics="gfx11")
-RDNA4 = _Rdna4("wmma-wave", FEATURES, row_lanes=16, chunk_bits=(64, 128), opcode_bits=7, mnemonics="gfx11")
+RDNA3 = _Rdna3("wmma-rdna3", FEATURES, half_results=True, row_lanes=16, opcode_bits=7, mnemonics="gfx11")
+RDNA4 = _Rdna4("wmma-rdna4", FEATURES, row_lanes=16, chunk_bits=(64, 128), opcode_bits=7, mnemonics="gfx11")
 # On CDNA5 the index of a lane's c-th chunk of A is in the c-th half of the wave, g choosing its bits.
 # Source: AMD's hip-fpsan (amdgcn_swmmac_gfx1250.hpp), which was "pinned empirically" on gfx1250.
 CDNA5 = _Cdna5(
-    "wmma-wave32",
+    "wmma-cdna5",
     FEATURES,
     row_lanes=16,
     chunk_bits=(128, 256),

@@ -84,7 +84,7 @@ def launch(
     if running_wave() is not None:
         raise Error("launch: a kernel cannot launch another")
     record = architecture(arch)
-    if record.vendor != "amd":
+    if record.family.ptx:
         raise Error(f"launch runs waves of AMD architectures; {record.title} is not one")
     grid_size, block_size = _dim3("grid", grid), _dim3("block", block)
     if not callable(kernel):

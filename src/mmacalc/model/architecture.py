@@ -71,6 +71,7 @@ class Architecture(Record):
             source[, {more}]), see `mmacalc.memory_access.banks.Rule`.
         assembly: the generation of its encodings in `mmacalc.asm.generations`; hazards: its wait-state rules in
             `mmacalc.hazards.tables`; "" is not known.
+        amd_calculator: whether AMD's matrix instruction calculator 1.3.2 knows it, whose text is then reproduced.
         rocwmma: the compiler targets that rocWMMA 1.6 supports.
         layouts_on_hardware: the formats of A whose layouts tests on silicon confirm, by kind: dense, sparse, scale.
         notes: remarks about instructions that have a feature or format.
@@ -105,6 +106,7 @@ class Architecture(Record):
     lds_phases: tuple[tuple[Any, ...], ...] = ()
     assembly: str = ""
     hazards: str = ""
+    amd_calculator: bool = False
     rocwmma: tuple[str, ...] = ()
     layouts_on_hardware: Mapping[str, tuple[str, ...]] = {}
     ptx: str = ""

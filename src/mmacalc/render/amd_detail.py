@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from . import formulas, tables
 from .amd_text import SOURCE_FIELDS
-from .amd_tool_quirks import KNOWN
 from .spelling import heading
 
 TYPE_CHECKING = False
@@ -38,7 +37,7 @@ def text(detail: Detail) -> str:
         *_modifiers(instruction),
         *_mappings(detail),
         *_provenance(instruction),
-        *(() if instruction.arch in KNOWN else _further(detail)),
+        *(() if instruction.architecture.amd_calculator else _further(detail)),
     ]
     return heading(instruction) + "".join([f"    {line}\n" for line in lines])
 

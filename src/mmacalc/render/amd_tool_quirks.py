@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from ..answers.lookup import HeldElement, RegisterContents
     from ..model import Operand
 
-__all__ = ["KNOWN", "has_own_signs", "left_out", "listed", "sign", "sign_notes"]
-
-# The architectures that AMD's tool knows; others have no reference output.
-KNOWN = ("cdna1", "cdna2", "cdna3", "rdna3", "rdna4")
+__all__ = ["has_own_signs", "left_out", "listed", "sign", "sign_notes"]
 
 
 def sign(operand: Operand, lsb: int) -> str:
@@ -38,7 +35,7 @@ def sign(operand: Operand, lsb: int) -> str:
 
 def has_own_signs(operand: Operand) -> bool:
     """Whether AMD's tool signs the elements of an operand by rules of its own."""
-    return operand.name == "A" and operand.instruction.sparse and operand.instruction.arch in KNOWN
+    return operand.name == "A" and operand.instruction.sparse and operand.instruction.architecture.amd_calculator
 
 
 def sign_notes(operand: Operand) -> tuple[str, ...]:
@@ -71,13 +68,13 @@ def listed(contents: RegisterContents) -> tuple[HeldElement, ...]:
     column. Of the compression indices of RDNA4 it lists those of A's first register only, unless they fill theirs.
     """
     operand = contents.operand
-    if operand.instruction.arch not in KNOWN or not contents.elements:
+    if not operand.instruction.architecture.amd_calculator or not contents.elements:
         return contents.elements
     items: dict[int, list[HeldElement]] = {}
     for held in contents.elements:
         items.setdefault(held.element.lsb, []).append(held)
     groups = list(items.values())
-    if operand.name == "K" and operand.instruction.arch == "rdna4":
+    if operand.name == "K" and not operand.instruction.architecture.family.blocks:
         if operand.instruction.index_sets(operand.wave) > 1:
             groups = groups[: 32 // (2 * operand.instruction.format("A").bits)]
     elif not operand.instruction.sparse and (operand.placement.lanes or operand.fields.get("cbsz")):

@@ -21,7 +21,7 @@ def text(entries: Sequence[Entry], whole: bool = False) -> str:
     width = max(len(one.name) for one in architectures)
     lines = []
     for one in architectures:
-        chips = f" ({', '.join(one.targets)})" if one.vendor == "amd" else ""
+        chips = f" ({', '.join(one.targets)})" if not one.family.ptx else ""
         products = f": {', '.join(product.name for product in one.products)}" if one.products else ""
         lines.append(f"{one.name:{width}}  {one.title}{chips}{products}\n")
     return "".join(lines)

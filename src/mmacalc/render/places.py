@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..answers.picture import Matrix
+    from ..families.base import Family
     from ..model import Location, Operand
 
 __all__ = ["bits_text", "element_text", "operand_title", "place_text", "ranges", "register_text"]
@@ -25,13 +26,15 @@ def operand_title(name: str) -> str:
     return TITLES.get(name, name)
 
 
-def register_text(vendor: str, register: int, width: int) -> str:
+def register_text(family: Family, register: int, width: int) -> str:
     """The name of a register, or of the pair that a 64-bit element takes.
 
-    >>> register_text("amd", 2, 64), register_text("nvidia", 2, 64), register_text("nvidia", 2, 16)
+    >>> import mmacalc
+    >>> amd, ptx = (mmacalc.architecture(name).family for name in ("cdna3", "sm_80"))
+    >>> register_text(amd, 2, 64), register_text(ptx, 2, 64), register_text(ptx, 2, 16)
     ('v[2:3]', '%rd1', '%r2')
     """
-    if vendor == "nvidia":
+    if family.ptx:
         return f"%rd{register // 2}" if width == 64 else f"%r{register}"
     return f"v[{register}:{register + 1}]" if width == 64 else f"v{register}"
 
@@ -57,11 +60,11 @@ def place_text(operand: Operand, location: Location) -> str:
     'v0[31:30] + v1[3:0]'
     """
     _, _, register, lsb, width = location
-    vendor = operand.instruction.architecture.vendor
-    first = register_text(vendor, register, width)
+    family = operand.instruction.architecture.family
+    first = register_text(family, register, width)
     last = lsb + width - 1
     if last > 31 and width < 32:
-        return f"{first}[31:{lsb}] + {register_text(vendor, register + 1, width)}[{last - 32}:0]"
+        return f"{first}[31:{lsb}] + {register_text(family, register + 1, width)}[{last - 32}:0]"
     return first if width >= 32 else f"{first}[{last}:{lsb}]"
 
 

@@ -75,12 +75,12 @@ def _starts(places: list[Location], width: float) -> list[float]:
 
 def _heads(layers: Layers, matrix: Matrix, style: Style, columns: list[tuple[float, Location, str]], y: float) -> None:
     """Each register's name above its first column, and the bits above each."""
-    vendor, before = matrix.operand.instruction.architecture.vendor, -1
+    family, before = matrix.operand.instruction.architecture.family, -1
     layers.texts.append(Label(columns[0][0] - 8, y + HEAD - 6, "lane", TEXT, style.quiet, "end", "bold"))
     for left, place, span in columns:
         register, width = place.register, place.width
         if register != before:
-            name = register_text(vendor, register, width)
+            name = register_text(family, register, width)
             at = y + (HEAD - 6 if not span else HEAD - 20)
             layers.texts.append(Label(left + 2, at, name, 10, style.text, "start", "bold"))
             before = register

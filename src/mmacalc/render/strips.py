@@ -95,8 +95,8 @@ def _register(matrix: Matrix, axis: Axis) -> Strip | None:
     if not axis.moves_slot:
         return None
     registers = [register for register, _ in _parts(matrix, axis)]
-    amd = matrix.operand.instruction.architecture.vendor == "amd"
-    head = "VGPR" if amd else "register"
+    family = matrix.operand.instruction.architecture.family
+    head = "register" if family.ptx else "VGPR"
     if any(register for other in _others(matrix, axis) for register, _ in _parts(matrix, other)):
         if not any(registers):
             return None
@@ -105,7 +105,7 @@ def _register(matrix: Matrix, axis: Axis) -> Strip | None:
         return None  # one register for all, which the strip above the columns names
     base = _bit(matrix, matrix.base[1]) // 32
     width = matrix.operand.slot(0, 0).width
-    names = [register_text("amd" if amd else "nvidia", r + base, width) for r in registers]
+    names = [register_text(family, r + base, width) for r in registers]
     return Strip("register", head, _grouped(axis, [(r, name, 0) for r, name in zip(registers, names)]))
 
 
@@ -127,7 +127,7 @@ def notes(matrix: Matrix) -> tuple[str, ...]:
     found = []
     if not any(axis.moves_slot for axis in (matrix.blocks, matrix.rows, matrix.columns)):
         place = operand.slot(0, matrix.base[1] // matrix.merge)
-        name = register_text(operand.instruction.architecture.vendor, place.register, place.width)
+        name = register_text(operand.instruction.architecture.family, place.register, place.width)
         found.append(f"all in {name}" + (f"[{bits}]" if (bits := bits_text(place.lsb, place.width)) else ""))
     if len(matrix.copies) > 1:
         found.append(f"each element is kept {len(matrix.copies)} times")

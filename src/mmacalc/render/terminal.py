@@ -237,8 +237,8 @@ def _characters(columns: Track, first: int, last: int) -> Iterator[Cell]:
 def registers(shown: Matrix, look: Look, colour: bool, width: int) -> str:
     """The registers of an operand as text: a line for each lane, an element in each slot; as wide tables as fit."""
     slots = [shown.operand.slot(0, item) for item in range(shown.operand.items)]
-    vendor = shown.operand.instruction.architecture.vendor
-    heads = [(register_text(vendor, slot.register, slot.width), bits_text(slot.lsb, slot.width)) for slot in slots]
+    family = shown.operand.instruction.architecture.family
+    heads = [(register_text(family, slot.register, slot.width), bits_text(slot.lsb, slot.width)) for slot in slots]
     columns = [_Slots(shown, look, item, head) for item, head in enumerate(heads)]
     lines = [f"{operand_heading(shown)}, by register", pattern_text(shown)]
     for table in _tables(columns, width - 5):
