@@ -5,12 +5,13 @@ import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import mmacalc
-from mmacalc import Error
+from mmacalc import Error, rocwmma
 from mmacalc.cli import answer
 from mmacalc.memory_access.banks import bank_access, rule
 from mmacalc.memory_access.swizzles import Swizzle
@@ -240,3 +241,45 @@ def test_the_command_answers_as_the_function_in_text_and_json():
     assert "byte address of a lane: (lane % 32) * 128 + (lane / 32 % 2) * 16" in text
     assert "address ^ ((address >> 4) & 0x70)" in text
     assert answer(["memory", "-a", "gfx950", "-i", line[4]]).err == "mmacalc: choose the matrix with -A, -B, -C or -D\n"
+
+
+@pytest.mark.parametrize(
+    ("arch", "name"), [("gfx942", "v_mfma_f32_32x32x8_f16"), ("gfx950", "v_mfma_f32_16x16x32_f16")]
+)
+@pytest.mark.parametrize("pad", [0, 16])
+def test_a_launch_counts_the_conflicts_of_each_line_as_memory_does(arch, name, pad):
+    """A kernel fills LDS row by row and loads A as the layout has it."""
+    which = mmacalc.instruction(arch, name).operand("A")
+    load = mmacalc.memory(which, ld=64, pad=pad)
+    starts = np.array(load.found.addresses)[0]
+    row, first, length = 64 + pad // 2, starts[:, 1] // 2, load.access_bytes // 2
+
+    def kernel(wave, matrix):
+        tile = wave.shared("tile", load.tile.rows * row, np.float16)
+        lanes = np.arange(64)
+        for at in range(0, load.tile.rows * 64, 512):
+            place = at + 8 * lanes
+            tile[place // 64 * row + place % 64 + np.arange(8)[:, None]] = matrix[place + np.arange(8)[:, None]]
+        tile[starts[:, 0] * row + first + np.arange(length)[:, None]]
+
+    report = mmacalc.launch(kernel, 1, 64, np.zeros(load.tile.rows * 64, np.float16), arch=arch)
+    read = next(site for site in report.lds if site.access == "read")
+    assert (read.bytes, read.cycles, read.ideal) == (load.access_bytes, load.lds.cycles, load.lds.ideal)
+    assert read.place.startswith("test_memory.py:")
+    (write,) = [site for site in report.lds if site.access == "write"]
+    assert (write.bytes, write.conflicts) == (16, 0)
+    assert "bank conflicts" in str(report)
+    assert (f"{read.place}:" in str(report)) == bool(load.lds.conflicts)
+
+
+def test_fragments_and_cooperative_loads_are_counted_by_line():
+    def kernel(wave, source):
+        tile = wave.shared("tile", 16 * 16, np.float16)
+        one = rocwmma.fragment("matrix_a", 16, 16, 16, "float16_t", "row_major")
+        rocwmma.load_matrix_coop_sync(one, source, 16, 0, 1, 1)
+        rocwmma.store_matrix_coop_sync(tile, one, 16, 0, 1, 1)
+        rocwmma.load_matrix_sync(one, tile, 16)
+
+    report = mmacalc.launch(kernel, 1, 64, np.zeros(256, np.float16), arch="gfx942")
+    assert {(site.access, site.bytes) for site in report.lds} == {("write", 8), ("read", 8)}
+    assert sum(site.accesses * site.bytes * 64 for site in report.lds) == 2 * 512

@@ -13,6 +13,7 @@ import numpy as np
 from ..catalog import architecture
 from ..checks import arguments_checked, shown
 from ..errors import Error
+from .lds_counter import LdsCounter
 from .memory import Memory
 from .report import Report
 from .scheduler import Task, run
@@ -89,8 +90,9 @@ def launch(
     grid_size, block_size = _dim3("grid", grid), _dim3("block", block)
     if not callable(kernel):
         raise Error(f"launch: the kernel is {shown(kernel)}; it takes a function, called as kernel(wave, *args)")
-    memory = Memory()
-    state = Launch(record, "".join(filter(str.isalnum, arch.lower())), record.wave(wave_size), memory)
+    size = record.wave(wave_size)
+    memory = Memory(LdsCounter(record, size))
+    state = Launch(record, "".join(filter(str.isalnum, arch.lower())), size, memory)
     waves = _waves_of(block_size, state)
     arguments = _pointers(kernel, args, memory)
     keywords = {name: memory.pointer(v, name) if isinstance(v, np.ndarray) else v for name, v in kwargs.items()}
@@ -113,7 +115,8 @@ def launch(
     finally:
         progress_line.close()
     memory.commit()
-    return Report(record, groups, groups * waves, state.issued, memory.traffic, state.warnings)
+    sites = memory.lds.sites if memory.lds else ()
+    return Report(record, groups, groups * waves, state.issued, memory.traffic, state.warnings, sites)
 
 
 def _workgroups(grid: Dim3) -> Iterator[Dim3]:

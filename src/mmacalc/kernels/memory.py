@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from .lds_counter import LdsCounter
+
     Array = NDArray[Any]
 
 __all__ = ["Buffer", "Memory", "Pointer", "Region", "Traffic"]
@@ -91,7 +93,8 @@ class Region(namedtuple("Region", "memory buffer dtype bounds name writeable")):
 class Memory:
     """The memory that the kernels of one launch can access. Counts the bytes that they move."""
 
-    def __init__(self) -> None:
+    def __init__(self, lds: LdsCounter | None = None) -> None:
+        self.lds = lds
         self.buffers: dict[int, Buffer] = {}
         self._arrays: list[Array] = []  # keeps the ids of `buffers` unique
         self.loaded = self.stored = self.lds_loaded = self.lds_stored = 0
@@ -105,6 +108,15 @@ class Memory:
         """Count `elements` elements as traffic."""
         name = ("lds_" if region.buffer.local else "") + ("stored" if store else "loaded")
         setattr(self, name, getattr(self, name) + elements * region.dtype.itemsize)
+
+    def count_lds(self, region: Region, places: Array, access: str) -> None:
+        """Count an access of LDS.
+
+        Args:
+            places: elements from the buffer's start, (lanes, elements); negative where a lane has none.
+        """
+        if self.lds is not None:
+            self.lds.count(places * region.dtype.itemsize, region.dtype.itemsize, access)
 
     def pointer(self, array: Array, name: str = "array") -> Pointer:
         """A pointer to the first element of an array, which reaches as far as the array does.
@@ -283,17 +295,33 @@ class Pointer:
         if (call == "store" if store is None else store) and not self.region.writeable:
             raise Error(f"{call}: {self.name} is read-only")
 
-    def read(self, places: Array, elements: int) -> Array:
-        """The elements at checked places; `elements` of them are counted as traffic."""
+    def read(self, places: Array, elements: int, by_lane: Array | None = None) -> Array:
+        """The elements at checked places; `elements` of them are counted as traffic.
+
+        Args:
+            by_lane: the places as (lanes, elements), for counting bank conflicts; negative where a lane has none.
+                If left out, the last axis of `places` runs over the lanes.
+        """
         region = self.region
         region.memory.count(region, elements, store=False)
+        if region.buffer.local:
+            region.memory.count_lds(region, self._by_lane(places, by_lane), "read")
         found: Array = region.buffer.view(region.dtype)[places + self.place]
         return found
 
-    def write(self, places: Array, values: ArrayLike, elements: int) -> None:
-        """Store values at checked places."""
+    def _by_lane(self, places: Array, by_lane: Array | None) -> Array:
+        """Places from the buffer's start as (lanes, elements)."""
+        if by_lane is None:
+            lanes = np.atleast_1d(places)
+            return lanes.reshape(-1, lanes.shape[-1]).T + self.place
+        return np.where(by_lane < 0, -1, by_lane + self.place)
+
+    def write(self, places: Array, values: ArrayLike, elements: int, by_lane: Array | None = None) -> None:
+        """Store values at checked places; `by_lane` as for `read`."""
         region = self.region
         region.memory.count(region, elements, store=True)
+        if region.buffer.local:
+            region.memory.count_lds(region, self._by_lane(places, by_lane), "write")
         region.buffer.written = True
         try:
             with np.errstate(all="ignore"):  # as a conversion in C++

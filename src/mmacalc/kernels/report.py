@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..model import Architecture, Instruction
+    from .lds_counter import LdsSite
     from .memory import Traffic
 
 __all__ = ["Report"]
@@ -27,6 +28,7 @@ class Report:
         peak_share: those operations over what the architecture's fastest dense instruction on the same formats
             would carry out in that time; None if not known or nothing was issued.
         traffic: the bytes moved: loaded, stored, lds_loaded, lds_stored.
+        lds: the LDS accesses of each line, with their cycles and bank conflicts; that with the most conflicts first.
         warnings: what the hardware allows but is often a mistake: waves that had ended when the others met at a
             barrier, and waves that met at barriers of different lines.
 
@@ -41,7 +43,9 @@ class Report:
         issued: Counter[tuple[Instruction, tuple[tuple[str, int], ...]]],
         traffic: Traffic,
         warnings: Counter[str] | None = None,
+        lds: tuple[LdsSite, ...] = (),
     ) -> None:
+        self.lds = lds
         self.warnings = tuple(_counted(text, count) for text, count in (warnings or {}).items())
         self.architecture, self.workgroups, self.waves, self.traffic = architecture, workgroups, waves, traffic
         self.instructions: Counter[str] = Counter()
@@ -78,6 +82,7 @@ class Report:
             "flops_per_unit_and_cycle": self.flops_per_unit_and_cycle,
             "peak_share": self.peak_share,
             "bytes": self.traffic._asdict(),
+            "lds": [{**site._asdict(), "conflicts": site.conflicts} for site in self.lds],
             "warnings": list(self.warnings),
         }
 
@@ -85,17 +90,36 @@ class Report:
         return f"<Report: {self.waves} waves, {sum(self.instructions.values())} matrix instructions>"
 
     def __str__(self) -> str:
-        unit, traffic = self.architecture.unit, self.traffic
-        share = "unknown" if self.peak_share is None else f"{100 * self.peak_share:.1f} %"
+        traffic = self.traffic
         lines = [
             f"{self.workgroups} workgroups, {self.waves} waves on {self.architecture.title}",
             *(f"{count} x {name}" for name, count in self.instructions.items()),
-            f"{self.flops} operations in {self.cycles} cycles of matrix units",
-            f"{self.flops_per_unit_and_cycle} operations per {unit} and cycle, {share} of the peak",
+            *self._work_lines(),
             f"{traffic.loaded} bytes loaded, {traffic.stored} stored; LDS {traffic.lds_loaded}, {traffic.lds_stored}",
+            *self._lds_lines(),
             *(f"warning: {text}" for text in self.warnings),
         ]
         return "\n".join(lines)
+
+    def _work_lines(self) -> list[str]:
+        """Operations and cycles, where matrix instructions were issued."""
+        if not self.instructions:
+            return ["no matrix instructions"]
+        share = "unknown" if self.peak_share is None else f"{100 * self.peak_share:.1f} %"
+        rate = f"{self.flops_per_unit_and_cycle} operations per {self.architecture.unit} and cycle"
+        return [f"{self.flops} operations in {self.cycles} cycles of matrix units", f"{rate}, {share} of the peak"]
+
+    def _lds_lines(self) -> list[str]:
+        """LDS cycles and conflicts, and the lines with conflicts."""
+        if not self.lds:
+            return []
+        conflicts = sum(site.conflicts for site in self.lds)
+        lines = [f"LDS: {sum(site.cycles for site in self.lds)} cycles, of which {conflicts} are bank conflicts"]
+        for site in self.lds:
+            if site.conflicts:
+                each = f"{site.accesses} x {site.access} of {site.bytes} bytes a lane"
+                lines.append(f"  {site.place}: {site.conflicts} conflicts in {each} ({site.provenance})")
+        return lines
 
 
 def _counted(text: str, workgroups: int) -> str:

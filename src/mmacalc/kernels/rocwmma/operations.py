@@ -104,7 +104,7 @@ def load_matrix_sync(frag: Fragment, data: Pointer | Array, ldm: int, layout: st
     call = "load_matrix_sync"
     pointer, shape = _access(call, frag, data, ldm, layout)
     pointer.check(call, shape.places, shape.least, shape.most, store=False)
-    frag.fill(pointer.read(shape.places, shape.places.size))
+    frag.fill(pointer.read(shape.places, shape.places.size, shape.places))
 
 
 def store_matrix_sync(data: Pointer | Array, frag: Fragment, ldm: int, layout: str | None = None) -> None:
@@ -112,7 +112,7 @@ def store_matrix_sync(data: Pointer | Array, frag: Fragment, ldm: int, layout: s
     call = "store_matrix_sync"
     pointer, shape = _access(call, frag, data, ldm, layout)
     pointer.check(call, shape.places, shape.least, shape.most, store=True)
-    pointer.write(shape.places, frag.values(call), shape.places.size)
+    pointer.write(shape.places, frag.values(call), shape.places.size, shape.places)
 
 
 def load_matrix_coop_sync(
@@ -141,8 +141,8 @@ def load_matrix_coop_sync(
     """
     call, share = "load_matrix_coop_sync", (waveIndex, waveCount, splitCount, assignment)
     pointer, mine, places = _part(call, frag, data, ldm, share, store=False)
-    if places.size:
-        frag.fill_part(mine, pointer.read(places, places.size))
+    if mine.any():
+        frag.fill_part(mine, pointer.read(places[mine], mine.sum(), np.where(mine, places, -1)))
 
 
 def store_matrix_coop_sync(
@@ -158,8 +158,8 @@ def store_matrix_coop_sync(
     """Store a fragment together with other waves, each its part; same arguments as `load_matrix_coop_sync`."""
     call, share = "store_matrix_coop_sync", (waveIndex, waveCount, splitCount, assignment)
     pointer, mine, places = _part(call, frag, data, ldm, share, store=True)
-    if places.size:
-        pointer.write(places, frag.values(call, mine)[mine], places.size)
+    if mine.any():
+        pointer.write(places[mine], frag.values(call, mine)[mine], mine.sum(), np.where(mine, places, -1))
 
 
 def _access(
@@ -190,13 +190,13 @@ def _access(
 def _part(
     call: str, frag: Fragment, data: Pointer | Array, ldm: int, share: Share, store: bool
 ) -> tuple[Pointer, Array, Array]:
-    """The pointer, which elements a wave has to load or store, and their places, which are checked."""
+    """The pointer, which elements a wave has to load or store, and the places of all, of which those are checked."""
     pointer, shape = _access(call, frag, data, ldm, None)
     mine = _share(call, frag, *share)
     places = shape.places[mine]
     if places.size:
         pointer.check(call, places, int(places.min()), int(places.max()), store=store)
-    return pointer, mine, places
+    return pointer, mine, shape.places
 
 
 def _layout(call: str, frag: Fragment, layout: str | None) -> str:

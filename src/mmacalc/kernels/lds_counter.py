@@ -1,0 +1,126 @@
+"""LDS accesses of a launch by call site: how many, their cycles, and their bank conflicts.
+
+The rules are those of `mmacalc.memory`: an access is as wide as its lanes' elements are contiguous, up to 16 bytes, and
+is served in the phases of `Architecture.lds_phases`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import namedtuple
+from os.path import basename, dirname
+
+import numpy as np
+
+from ..memory_access.banks import bank_access
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ..model import Architecture
+
+    Array = NDArray[Any]
+
+__all__ = ["LdsCounter", "LdsSite"]
+
+PACKAGE = dirname(dirname(__file__))
+PERIOD = 256  # bytes after which banks repeat on every architecture
+KNOWN = 4096  # patterns of addresses that are remembered
+
+
+class LdsSite(namedtuple("LdsSite", "place access bytes accesses cycles ideal provenance")):
+    """The LDS accesses of one line of a kernel.
+
+    place: "file:line"; access: "read" or "write"; bytes: the width of a lane's access; accesses: how many a wave
+    issued, over all waves; cycles, ideal: what they take, and would take without conflicts; provenance: how sure the
+    bank rule is.
+    """
+
+    __slots__ = ()
+    place: str
+    access: str
+    bytes: int
+    accesses: int
+    cycles: int
+    ideal: int
+    provenance: str
+
+    @property
+    def conflicts(self) -> int:
+        """The cycles lost to bank conflicts."""
+        return self.cycles - self.ideal
+
+
+class LdsCounter:
+    """Counts the LDS accesses of a launch on an architecture."""
+
+    def __init__(self, architecture: Architecture, wave: int) -> None:
+        self.architecture, self.wave = architecture, wave
+        self._sites: dict[tuple[str, str, int], list[int]] = {}
+        self._known: dict[tuple[Any, ...], tuple[int, int]] = {}
+        self._provenance: dict[tuple[str, int], str] = {}
+
+    def count(self, addresses: Array, element_bytes: int, access: str) -> None:
+        """Count the accesses of one statement.
+
+        Args:
+            addresses: the byte address of each element, (lanes, elements); negative where a lane has none.
+            access: "read" or "write".
+        """
+        if not self.architecture.lds_phases or not addresses.size:
+            return
+        width = _width(addresses, element_bytes)
+        step = width // element_bytes
+        for first in range(0, addresses.shape[1], step):
+            if addresses[:, first].max() < 0:
+                continue
+            cycles, ideal = self._cost(addresses[:, first], width, access)
+            counted = self._sites.setdefault((_call_site(), access, width), [0, 0, 0])
+            counted[:] = [counted[0] + 1, counted[1] + cycles, counted[2] + ideal]
+
+    def _cost(self, lanes: Array, width: int, access: str) -> tuple[int, int]:
+        start = int(lanes[lanes >= 0].min()) // PERIOD * PERIOD
+        wave = tuple([None if address < 0 else int(address - start) for address in lanes.tolist()])
+        key = (width, access, wave)
+        if key not in self._known:
+            if len(self._known) >= KNOWN:
+                self._known.clear()
+            cost = bank_access(self.architecture, wave, width, access)
+            self._known[key] = cost.cycles, cost.ideal
+            self._provenance[access, width] = cost.rule.provenance
+        return self._known[key]
+
+    @property
+    def sites(self) -> tuple[LdsSite, ...]:
+        """Every call site, that with the most conflicts first."""
+        found = [
+            LdsSite(place, access, width, accesses, cycles, ideal, self._provenance[access, width])
+            for (place, access, width), (accesses, cycles, ideal) in self._sites.items()
+        ]
+        return tuple(sorted(found, key=lambda site: -site.conflicts))
+
+
+def _width(addresses: Array, element_bytes: int) -> int:
+    """The bytes of a lane's access: the largest power of two up to 16 that the lanes' runs and alignment allow."""
+    elements = addresses.shape[1]
+    width = element_bytes
+    while width < 16 and elements % (2 * width // element_bytes) == 0:
+        step = 2 * width // element_bytes
+        runs = addresses.reshape(addresses.shape[0], -1, step)
+        active = runs[:, :, 0] >= 0
+        apart = (np.diff(runs, axis=2) != element_bytes).any(axis=2) & (runs.max(axis=2) >= 0)
+        if apart.any() or (runs[:, :, 0] % (2 * width) > 0)[active].any():
+            break
+        width *= 2
+    return min(width, 16)
+
+
+def _call_site() -> str:
+    """The line of the kernel that is running, outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return f"{basename(frame.f_code.co_filename)}:{frame.f_lineno}"
