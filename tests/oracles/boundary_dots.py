@@ -1,19 +1,21 @@
 """Dot products on which one parameter of an instruction's arithmetic shows, for every row of every table.
 
     pip install mmasim==2.1.1 torch
-    python tests/oracles/boundary_dots.py tests/data/boundary_dots.npz
+    python tests/oracles/boundary_dots.py tests/data/boundary_dots.txt.gz
 
 For every row of `mmacalc.arithmetic.tables` that decides about an instruction, and each of its parameters, one more and
 one less are tried (a group of half and double the size, the other truth value) on dot products made for the
-purpose; up to three on which the result changes are kept. The recorded result is that of exact rational arithmetic
-(tests/exact_models), and where MMA-Sim 2.1.1 has the instruction, MMA-Sim's, which must be the same.
-What never shows is listed at the end.
+purpose; of those on which a result changes a few are kept that catch every change between them. The recorded result is
+that of exact rational arithmetic (tests/exact_models), and where MMA-Sim 2.1.1 has the instruction, MMA-Sim's, which
+must be the same. What never shows is printed: the floor of f32 results, and what a coarser step later hides.
 """
 
 from __future__ import annotations
 
+import gzip
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from tests import exact_models
@@ -149,21 +151,75 @@ def confirm(inst: mmacalc.Instruction, form: tuple[str, str, str], case: Case, w
         assert answer == expected or (wanted[row] == 0 and not answer & 0x7FFF), (inst, row, answer, expected)
 
 
+def caught(inst: mmacalc.Instruction, case: Case) -> np.ndarray:
+    """Which row (second axis) shows which change of a parameter (first axis)."""
+    parameters = dict(inst.numerics.parameters)
+    stored = inst.k // 2 if inst.sparse else inst.k
+    right = computed(inst, case, parameters)
+    changes = [(name, other) for name, value in parameters.items() for other in mutations(name, value, stored)]
+    return np.array([computed(inst, case, {**parameters, name: other}) != right for name, other in changes])
+
+
+def fewest(inst: mmacalc.Instruction, case: Case) -> list[int]:
+    """Rows that catch between them what all rows catch, the most telling first."""
+    shown = caught(inst, case)
+    left, rows = shown.any(axis=1), []
+    while left.any():
+        rows.append(int(shown[left].sum(axis=0).argmax()))
+        left &= ~shown[:, rows[-1]]
+    return rows
+
+
+def write(path: str, record: dict[tuple[str, str], tuple[Case, np.ndarray]]) -> None:
+    """Text: a line for the architecture and instruction, then for each dot product d, c, and k:a:b of its terms."""
+    lines = []
+    for (arch, name), ((a, b, c), d) in record.items():
+        lines.append(f"{arch} {name}")
+        for x, y, z, result in zip(a.tolist(), b.tolist(), c.tolist(), d.tolist()):
+            terms = [f"{k}:{p!r}:{q!r}" for k, (p, q) in enumerate(zip(x, y)) if (repr(p), repr(q)) != ("0.0", "0.0")]
+            lines.append(f"  {result!r} {z!r} {' '.join(terms)}")
+    with gzip.GzipFile(path, "wb", mtime=0) as file:
+        file.write("\n".join(lines).encode() + b"\n")
+
+
+def read(path: Path) -> dict[tuple[str, str], tuple[Case, np.ndarray]]:
+    """What `write` wrote; the number of terms is the instruction's."""
+    record: dict[tuple[str, str], list[list[str]]] = {}
+    key = ("", "")
+    for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+        words = line.split()
+        if line.startswith(" "):
+            record.setdefault(key, []).append(words)
+        else:
+            key = (words[0], words[1])
+    found = {}
+    for (arch, name), entries in record.items():
+        inst = mmacalc.instruction(arch, name)
+        a, b = np.zeros((2, len(entries), inst.k // 2 if inst.sparse else inst.k))
+        for row, (_, _, *terms) in enumerate(entries):
+            for k, x, y in (term.split(":") for term in terms):
+                a[row, int(k)], b[row, int(k)] = float(x), float(y)
+        d, c = np.array([[float(word) for word in words[:2]] for words in entries]).T
+        found[arch, name] = ((a, b, c), d)
+    return found
+
+
 def main(path: str) -> None:
     """Write the record."""
     forms = {mmasim_answers.instruction(*form): form for form in mmasim_answers.forms()}
-    record: dict[str, np.ndarray] = {}
+    record = {}
     for inst in subjects().values():
         case, missing = boundaries(inst)
         if not len(case[0]):
             continue
+        rows = fewest(inst, case)
+        case = tuple(values[rows] for values in case)
         results = np.array(exactly(inst, case))
         if inst in forms:
             confirm(inst, forms[inst], case, results)
-        for name, values in zip(("a", "b", "c", "d"), (*case, results)):
-            record[f"{inst.arch}|{inst.name}|{name}"] = values
+        record[inst.arch, inst.name] = case, results
         print(inst.arch, inst.name, len(results), "confirmed" if inst in forms else "", missing, flush=True)
-    np.savez_compressed(path, **record)
+    write(path, record)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,73 @@
+"""Every parameter of every instruction's arithmetic, on dot products where one more or one less shows.
+
+The record (tests/oracles/boundary_dots.py) was made in rational arithmetic and confirmed by MMA-Sim where it has the
+instruction, so a number of the tables that is mistyped is found here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.oracles import boundary_dots
+
+import mmacalc
+from mmacalc.emulator import dot
+
+RECORD = boundary_dots.read(Path(__file__).parent / "data" / "boundary_dots.txt.gz")
+ARCHITECTURES = sorted({arch for arch, _ in RECORD})
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_every_parameter_of_an_architectures_arithmetic_is_the_recorded_one(arch):
+    for (where, name), (case, wanted) in RECORD.items():
+        if where == arch:
+            found = dot(mmacalc.instruction(arch, name), *case)
+            np.testing.assert_array_equal(found.astype(np.float64), wanted, err_msg=name)
+
+
+def test_every_way_of_computing_has_such_dot_products():
+    for inst in boundary_dots.subjects().values():
+        stored = inst.k // 2 if inst.sparse else inst.k
+        parameters = inst.numerics.parameters
+        changes = [name for name, value in parameters.items() if boundary_dots.mutations(name, value, stored)]
+        assert not changes or (inst.arch, inst.name) in RECORD, (inst.arch, inst.name, changes)
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "parameter", "other"),
+    [
+        ("cdna3", "v_mfma_f32_16x16x16_f16", "sum_fraction", 30),
+        ("cdna3", "v_mfma_f32_16x16x16_f16", "fraction", 23),
+        ("cdna3", "v_mfma_f32_16x16x16_f16", "group", 4),
+        ("cdna3", "v_mfma_f32_16x16x32_fp8_fp8", "reach", 24),
+        ("cdna2", "v_mfma_f32_16x16x16f16", "flush", False),
+        ("cdna2", "v_mfma_f32_16x16x8bf16", "flush", False),
+        ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "fraction", 25),
+        ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "group", 16),
+        ("sm_90a", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", "fraction", 14),
+    ],
+)
+def test_a_parameter_one_off_would_be_found(arch, name, parameter, other):
+    inst = mmacalc.instruction(arch, name)
+    parameters = dict(inst.numerics.parameters)
+    assert parameters[parameter] != other
+    case, wanted = RECORD[arch, name]
+    assert (boundary_dots.computed(inst, case, {**parameters, parameter: other}) != wanted).any()
+
+
+def test_mxf4_keeps_35_bits_below_the_scales_and_adds_16_products_before_it_cuts():
+    """As MMA-Sim 2.1.1 does: a C of -2**34 and a run of +2**34 leave the bits of the other runs that were kept."""
+    inst = mmacalc.instruction(
+        "sm_120a", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0"
+    )
+    a, b = np.zeros((16, 64)), np.zeros((64, 8))
+    scale = np.full((16, 4), 127, np.uint8)
+    scale[:, 0] = 127 + 34
+    b[:] = 0.5
+    a[:, 0], b[0] = 1, 1  # 2**34
+    a[0, 16], a[0, 32] = 1.5, 0.5  # 0.75 is cut to 0.5, and 0.25 to 0
+    a[1, 16] = a[1, 24] = 0.5  # 0.25 + 0.25 before the cut
+    d = inst.multiply(a, b, np.full((16, 8), -(2.0**34)), scale_a=scale)
+    assert (d[:2, 0].tolist(), d[2:].any()) == ([0.5, 0.5], False)
