@@ -45,6 +45,9 @@ SAMPLES = {
     "memory": [f"memory -a gfx942 -i {F16} -A --ld 64 --search", f"memory -a sm_80 -i {MMA} -B --order col"],
     "chain": [f"chain -a gfx942 {F16} {F16}", f"chain -a gfx942 {F16} v_mfma_f32_16x16x32_fp8_fp8 --use A"],
     "gemm": ["gemm -a gfx942 --random 4x5x6 --type f16 --accuracy", "gemm -a sm_80 --random 40x50x60 --type tf32"],
+    "generate": [f"generate -a gfx942 -i {F16}"],
+    "generate-check": [f"generate -a gfx942 -i {F16} --check"],
+    "formula": [f"generate -a gfx942 -i {F16} --formula D"],
     "chain-list": [f"chain -a gfx942 {F16} --list"],
 }  # fmt: skip
 

@@ -39,11 +39,11 @@ def add_arguments(parser: Parser) -> None:
         add(f"--{name}", type=number_or_name, metavar="#", help="a format, where the field chooses one")
 
 
-def run(options: Namespace) -> str | Reply:
+def run(options: Namespace) -> Reply:
     """The source, the expressions, or the result of the check."""
     from ..catalog import entry
-    from ..codegen.generate import formulas, generate
-    from ..render import index_expressions
+    from ..codegen.generate import GeneratedKernel, formulas, generate
+    from ..render import generated_kernel, index_expressions
 
     inst = entry(options.architecture).instruction(options.instruction)
     modifiers = {name: value for name in MODIFIERS if (value := getattr(options, name)) is not None}
@@ -63,8 +63,5 @@ def run(options: Namespace) -> str | Reply:
 
         checked = check(source, inst, inst.architecture.wave(options.wavefront))
         return show(options.json, "generate-check", checked, kernel_check, status=int(not checked.wanted))
-    if options.json:
-        from ..render.json import document
-
-        return document("generate", {"architecture": inst.arch, "instruction": inst.name, "source": source})
-    return f"written to {options.output}\n" if options.output else source
+    kernel = GeneratedKernel(inst, source, options.output)
+    return show(options.json, "generate", kernel, generated_kernel)

@@ -14,9 +14,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..model import Instruction, Operand
 
-__all__ = ["Formulas", "formulas", "generate"]
+__all__ = ["Formulas", "GeneratedKernel", "formulas", "generate"]
 
 LANGUAGES = {"hip": hip.kernel, "cuda": cuda.kernel}
+
+
+class GeneratedKernel(namedtuple("GeneratedKernel", "instruction source path")):
+    """A generated kernel: the instruction, the source, and the file it was written to, None if there is none."""
+
+    __slots__ = ()
+    instruction: Instruction
+    source: str
+    path: str | None
 
 
 class Formulas(namedtuple("Formulas", "operand digits row column block items")):
