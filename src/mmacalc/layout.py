@@ -263,7 +263,7 @@ class Layout:
 
         >>> d = Layout("(m h) j -> lane (m j), item (h)", ("i", "j"), {"m": 4, "h": 4, "j": 16})
         >>> d.inverse()
-        Layout('(m j) h -> i (m h), j (j)', ('lane', 'item'), {'m': 4, 'h': 4, 'j': 16})
+        Layout('(m j) h -> i (m h), j (j)', ('lane', 'item'), {'m': 4, 'j': 16, 'h': 4})
         """
         groups = [f"({' '.join([name.lstrip('*') for name in names])})" for names in self.places.values()]
         targets = [
@@ -355,9 +355,15 @@ class Layout:
 
     @property
     def trimmed_sizes(self) -> dict[str, int]:
-        """The sizes of the digits that `pattern` names, under the names it gives them."""
+        """The sizes of the digits that `pattern` names, under the names it gives them, in the order in which it does.
+
+        >>> Layout("i (g e) -> lane (*r g i), item (e)", "ik", {"e": 4, "g": 4, "i": 16, "r": 2}).trimmed_sizes
+        {'i': 16, 'g': 4, 'e': 4, 'r': 2}
+        """
         names = printed_names(self)
-        return {names[digit]: size for digit, size in self.sizes.items() if digit in names}
+        placed = (digit.lstrip("*") for group in self.places.values() for digit in group)
+        every = dict.fromkeys([digit for group in self.coordinates for digit in group] + list(placed))
+        return {names[digit]: self.sizes[digit] for digit in every if digit in names}
 
     @property
     def pattern(self) -> str:

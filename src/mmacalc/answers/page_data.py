@@ -35,7 +35,6 @@ from ..formats import CHOICES
 from .modifier_choices import OperandTrials
 from .output_terms import sign
 from .page_words import encodable, encoding_data, word_data
-from .picture import digit_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -183,7 +182,7 @@ class _Tables:
         if id(layout) not in self._layouts:
             pattern = layout.pattern
             letters = "".join(axis[0] for axis in layout.axes[-2:])
-            sizes = [*digit_sizes(layout).values()]
+            sizes = [*layout.trimmed_sizes.values()]
             number = self._number("layouts", [self._number("texts", pattern), sizes, letters])
             self._layouts[id(layout)] = number, layout  # the layout too, so that its id stays its own
         return self._layouts[id(layout)][0]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..model import Location, Operand
 
-__all__ = ["Axis", "Colour", "ColourOf", "Matrix", "digit_sizes", "matrix"]
+__all__ = ["Axis", "Colour", "ColourOf", "Matrix", "matrix"]
 
 HUES = 4  # as many as people tell apart, colour-blind or not: see `mmacalc.render.palette`
 
@@ -241,18 +241,6 @@ def matrix(operand: Operand) -> Matrix:
     (4, 1, 1)
     """
     return Matrix(operand)
-
-
-def digit_sizes(layout: Layout) -> dict[str, int]:
-    """The sizes of the digits that the pattern names, in the order in which it first names them.
-
-    >>> layout = Layout("i (g e) -> lane (*r g i), item (e)", "ik", {"e": 4, "g": 4, "i": 16, "r": 2})
-    >>> digit_sizes(layout)
-    {'i': 16, 'g': 4, 'e': 4, 'r': 2}
-    """
-    sizes = layout.trimmed_sizes
-    words = layout.pattern.translate(str.maketrans("()*,", "    ")).split()
-    return {word: sizes[word] for word in words if word in sizes}
 
 
 def _trimmed(layout: Layout) -> Layout:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections import namedtuple
 from itertools import product
 
+from ..layout_text import printed_names
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -79,7 +81,10 @@ def fragment(operand: Operand) -> Fragment:
         warps = [name for name in layout.places["warp"] if layout.sizes[name] > 1]
         strides |= dict.fromkeys(warps, operand.wave)
         lane = warps + lane
-    digits = [Digit(name, strides[name], layout.sizes[name], *weights[name]) for name in lane if name in weights]
+    printed = printed_names(layout)  # the names of the pattern, which stands above the code
+    digits = [
+        Digit(printed[name], strides[name], layout.sizes[name], *weights[name]) for name in lane if name in weights
+    ]
     names = [name.lstrip("*") for name in layout.places["item"]]
     slots = _strides(layout.places["item"], layout.sizes)
     values = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..answers.picture import Colour, ColourOf, digit_sizes
+from ..answers.picture import Colour, ColourOf
 from .corner_scene import corner, crossing
 from .matrix_plan import plan
 from .matrix_scene import Layers, draw_matrix
@@ -114,7 +114,7 @@ def _short_heading(matrix: Matrix) -> tuple[str, str]:
 
 def pattern_text(matrix: Matrix) -> str:
     """The layout's pattern with the sizes of its digits."""
-    sizes = " ".join(f"{digit}={size}" for digit, size in digit_sizes(matrix.operand.layout).items())
+    sizes = " ".join(f"{digit}={size}" for digit, size in matrix.operand.sizes.items())
     return f"{matrix.operand.pattern}   {sizes}"
 
 
