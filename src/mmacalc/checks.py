@@ -14,9 +14,6 @@ scalars are taken, and become Python's.
 
 from __future__ import annotations
 
-from functools import wraps
-from operator import index
-
 from .errors import Error, did_you_mean
 
 TYPE_CHECKING = False
@@ -37,8 +34,8 @@ PACKAGES = {"elftools": "pyelftools"}
 
 def _whole(value: Any) -> Any:
     try:
-        number = index(value)
-    except TypeError:
+        number: int = value.__index__()  # operator.index, without importing operator
+    except (AttributeError, TypeError):
         return _REFUSED
     return number if -LARGEST < number < LARGEST else _REFUSED
 
@@ -171,7 +168,6 @@ def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
         known = [each for each in (*names, *named_only) if each != "self"]
         return Error(f"{spoken}() has no argument '{name}'.{did_you_mean(name, known)} It takes: {', '.join(known)}")
 
-    @wraps(function)
     def called(*args: P.args, **given: P.kwargs) -> R:
         if not seen:  # on the first call, for most functions are never called
             seen.append(True)
@@ -195,6 +191,9 @@ def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
         except ModuleNotFoundError as missing:
             raise missing_package(missing) from missing
 
+    for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+        setattr(called, name, getattr(function, name))
+    vars(called)["__wrapped__"] = function  # all of this as functools.wraps does
     return called
 
 

@@ -6,9 +6,8 @@ Names are those of the instruction mnemonics and of the OCP and PTX documents: f
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from .errors import Error, did_you_mean
+from .records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["CHOICES", "FORMATS", "Format", "chosen", "formats_named", "named"]
 
 
-class Format(namedtuple("Format", "name bits kind exponent mantissa bias specials title")):
+class Format(TupleRecord):
     """One number format.
 
     `kind` is "float", "signed", "unsigned", "either" (a field of the instruction says which) or "bits".

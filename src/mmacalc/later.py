@@ -7,13 +7,13 @@ lower layer calls them through `higher_layer`. So no module imports one above it
 
 from __future__ import annotations
 
-from importlib import import_module
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["FUNCTIONS", "higher_layer"]
+__all__ = ["FUNCTIONS", "higher_layer", "imported"]
 
 FUNCTIONS: dict[str, str] = {}  # the name that the lower layer uses: "module:function"
 
@@ -21,4 +21,10 @@ FUNCTIONS: dict[str, str] = {}  # the name that the lower layer uses: "module:fu
 def higher_layer(name: str) -> Any:
     """The function that the package root entered under this name; its module is imported now."""
     module, _, function = FUNCTIONS[name].partition(":")
-    return getattr(import_module(module), function)
+    return getattr(imported(module), function)
+
+
+def imported(module: str) -> Any:
+    """A module by its absolute name: importlib.import_module, without what it takes to import importlib."""
+    __import__(module)
+    return sys.modules[module]

@@ -47,7 +47,6 @@ any size, copies and selectors, but no XOR. `linear` writes a pattern as Triton'
 from __future__ import annotations
 
 from itertools import product
-from math import prod
 
 from .checks import arguments_checked, require_int, shown
 from .errors import Error
@@ -110,8 +109,8 @@ class Layout:
     def _make_tables(self) -> None:
         """What each value of a coordinate adds to each place, and the other way round."""
         left, right = self.coordinates, self.places
-        self.extents = tuple([prod([self.sizes[name] for name in group]) for group in left])
-        self.spans = {place: prod([self.sizes[n.lstrip("*")] for n in names]) for place, names in right.items()}
+        self.extents = tuple([_product([self.sizes[name] for name in group]) for group in left])
+        self.spans = {place: _product([self.sizes[n.lstrip("*")] for n in names]) for place, names in right.items()}
         largest = max((*self.extents, *self.spans.values()), default=1)
         if largest > LARGEST:
             raise Error(f"'{self.text}' has {largest} values on an axis or in a place; at most {LARGEST} are taken")
@@ -144,7 +143,7 @@ class Layout:
     @property
     def copies(self) -> int:
         """How many places hold each element."""
-        return prod(self.sizes[name] for name in self.replicated)
+        return _product(self.sizes[name] for name in self.replicated)
 
     # --- forwards: coordinates to places -------------------------------------------------------------------
 
@@ -393,6 +392,14 @@ class Layout:
         left, right = trimmed(self, whole=False)
         places = " ".join(f"({' '.join(name.lstrip('*') for name in names)})" for names in right.values())
         return f"{' '.join(left)} -> {places}"
+
+
+def _product(sizes: Iterable[int]) -> int:
+    """The product of sizes. math.prod would do, but to load math's library takes as long as two modules of ours."""
+    total = 1
+    for size in sizes:
+        total *= size
+    return total
 
 
 def _strides(names: tuple[str, ...], sizes: Mapping[str, int]) -> dict[str, int]:

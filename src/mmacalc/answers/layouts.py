@@ -108,7 +108,8 @@ def register_layout(operand: Operand) -> RegisterLayout:
         read = placement.lanes or int
         places = [read(slot // per_lane) * items + slot % per_lane // merge for slot in range(operand.lanes * per_lane)]
     locations = tuple([operand.slot(0, item) for item in range(items)])
-    signs = tuple([sign(operand, location.lsb) for location in locations])
+    low_high = (sign(operand, 0), sign(operand, 16))  # there are no others
+    signs = tuple([low_high[location.lsb >= 16] for location in locations])
     return RegisterLayout(operand, tuple(blocks), rows, columns, places, locations, signs)
 
 
@@ -121,11 +122,11 @@ def matrix_layout(operand: Operand) -> MatrixLayout:
     >>> [layout.element(number) for number in layout.held[1][35]]
     [(3, 9, 0)]
     """
-    columns = []
+    columns, low_high = [], (sign(operand, 0), sign(operand, 16))
     for register in range(operand.registers):
         for item in operand.items_in(register):
             first, last = operand.bits_in(item, register)
-            columns.append(RegisterColumn(register, item, first, last - first + 1, sign(operand, first)))
+            columns.append(RegisterColumn(register, item, first, last - first + 1, low_high[first >= 16]))
     return MatrixLayout(operand, tuple(columns), _held(operand))
 
 

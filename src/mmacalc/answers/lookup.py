@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
-from ..records import Record
+from ..records import Record, TupleRecord
 from .output_terms import calculation, sign
 
 TYPE_CHECKING = False
@@ -34,7 +32,7 @@ class ElementPlaces(Record):
     calculation: Calculation | None = None
 
 
-class HeldElement(namedtuple("HeldElement", "element sign calculation")):
+class HeldElement(TupleRecord):
     """An element that a register holds, the sign under which the instruction reads it, and as in `ElementPlaces`
     the calculation."""
 

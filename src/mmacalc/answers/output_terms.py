@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from functools import lru_cache
-
 from ..errors import Error
 from ..model.modifiers import negated
-from ..records import Record
+from ..records import Record, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["Calculation", "NotInRegisters", "Term", "calculation", "sign"]
 
 
-@lru_cache(maxsize=4096)
 def sign(operand: Operand, lsb: int) -> str:
     """The signs that NEG, NEG_HI (or BLGP on an FP64 MFMA) put on what is read at a bit position.
 
@@ -34,8 +30,8 @@ def sign(operand: Operand, lsb: int) -> str:
     ('low', '-')
     """
     instruction, fields, name = operand.instruction, operand.fields, operand.name
-    if instruction.integer:
-        return ""  # NEG then says which operands are signed
+    if not fields or instruction.integer:
+        return ""  # of integers, NEG makes operands signed
     if name == "C":
         absolute = "|" if negated(fields.get("neg_hi", 0), "C") else ""
         minus = negated(fields.get("neg", 0) | _blgp_signs(operand), "C")
@@ -59,7 +55,7 @@ class NotInRegisters(Record):
     instruction: Instruction
 
 
-class Term(namedtuple("Term", "operand location element sign")):
+class Term(TupleRecord):
     """One factor or addend of an output calculation.
 
     operand: which matrix; location: where it is read, None of a `NotInRegisters`; element: the (row, column, block)
@@ -73,7 +69,7 @@ class Term(namedtuple("Term", "operand location element sign")):
     sign: str
 
 
-class Calculation(namedtuple("Calculation", "products addend scales")):
+class Calculation(TupleRecord):
     """What one element of D is the sum of.
 
     products: the (A, B) factors in ascending k; addend: the C term, None if sparse; scales: for each block of k, the
@@ -131,7 +127,8 @@ def _term(operand: Operand | NotInRegisters, **coordinates: int) -> Term:
         row, col = (("i", "k"), ("k", "j"), ("i", "j"))["ABC".index(operand.name)]
         return Term(operand, None, (coordinates[row], coordinates[col], coordinates["block"]), "")
     location = operand.locate(**coordinates)[0]
-    element = tuple([coordinates.get(axis, 0) for axis in (*operand.axes[1:], operand.axes[0])])
+    first, second = operand.axes[1:]
+    element = (coordinates[first], coordinates[second], coordinates.get("block", 0))
     if not MOVING.isdisjoint(operand.fields):
         # Where a modifier moves data between lanes, the element is the one that lies there without it.
         still = {name: value for name, value in operand.fields.items() if name not in MOVING}

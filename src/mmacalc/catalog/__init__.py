@@ -28,12 +28,12 @@ away from the files of this folder.
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from types import SimpleNamespace
 
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from ..families import family
+from ..later import imported
 from ..model import Architecture, Instruction, Product
 from .grammar.amd import describe
 
@@ -200,7 +200,7 @@ def _unread_files() -> list[str]:
 def _load(file: str) -> None:
     """Read one catalog file and add its architectures."""
     if file.isidentifier():
-        module: Any = import_module(f"{__name__}.{file}")
+        module: Any = imported(f"{__name__}.{file}")
     else:
         for builtin in [name for name in _unread_files() if name.isidentifier()]:
             _load(builtin)

@@ -12,11 +12,10 @@ Status 0 is an answer, 1 a finding (of `lint` and `run --compare`), 2 a refusal,
 from __future__ import annotations
 
 import sys
-from collections import namedtuple
-from functools import cache
 
 from ..checks import missing_package
 from ..errors import Error, did_you_mean, printable
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ SUBCOMMANDS = {
 }
 
 
-class Reply(namedtuple("Reply", "status out err")):
+class Reply(TupleRecord):
     """Result of a command line: exit status, standard output, standard error."""
 
     __slots__ = ()
@@ -160,9 +159,17 @@ def _result(argv: Sequence[str]) -> Result:
     return classic.run(options.scan(words) or command_parser("classic").parse_args(words))
 
 
-@cache
+_COMMANDS: dict[str, tuple[Parser, Callable[[Namespace], Result]]] = {}
+
+
 def _command(name: str) -> tuple[Parser, Callable[[Namespace], Result]]:
     """A command's argument parser and its function; made once, for building a parser takes a millisecond."""
+    if name not in _COMMANDS:
+        _COMMANDS[name] = _made(name)
+    return _COMMANDS[name]
+
+
+def _made(name: str) -> tuple[Parser, Callable[[Namespace], Result]]:
     from importlib import import_module
 
     from .parser import Parser
@@ -179,18 +186,19 @@ def command_parser(name: str) -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Reply `argv` (by default the process's arguments) on standard output and error; give the exit status.
+    """Answer `argv` (by default the process's arguments) on standard output and error; give the exit status.
 
     Never raises for bad input: the status is then 2, the message is on standard error, and standard output is
     empty. A reader that closes the pipe early is not an error.
     """
-    if not sys.warnoptions:  # warnings are for those who call us from Python
+    words = sys.argv[1:] if argv is None else argv
+    if words and words[0] in SUBCOMMANDS and not sys.warnoptions:  # warnings are for those who call us from Python
         import warnings
 
         warnings.simplefilter("ignore")
     status = 0
     try:
-        for piece in replies(sys.argv[1:] if argv is None else argv):
+        for piece in replies(words):
             status = max(status, piece.status)
             _complain(piece.err)
             if piece.out and sys.stdout is None:  # closed by the shell (`>&-`)

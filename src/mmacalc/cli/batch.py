@@ -1,4 +1,4 @@
-"""Reply one command line per input line, a line of JSON each.
+"""Answer one command line per input line, a line of JSON each.
 
 Each line of standard input (or of the files) is a command line as a shell would split it, with or without
 `mmacalc` in front; blank lines and lines that begin with # are passed over. Each is answered as it comes, with one
@@ -34,7 +34,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: Namespace) -> Iterator[Reply]:
-    """Reply every line."""
+    """Answer every line."""
     for line in lines(options.files, "batch"):
         if isinstance(line, Error):
             yield _written([], Reply(2, "", f"mmacalc: {line}\n"))

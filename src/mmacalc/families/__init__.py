@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from ..errors import Error, did_you_mean
+from ..later import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,5 +33,5 @@ def family(name: str) -> Family:
     if name not in FAMILIES:
         raise Error(f"unknown layout family '{name}'.{did_you_mean(name, FAMILIES)} Known: {', '.join(FAMILIES)}")
     module, attribute = FAMILIES[name]
-    found: Family = getattr(import_module(f".{module}", __name__), attribute)
+    found: Family = getattr(imported(f"{__name__}.{module}"), attribute)
     return found

@@ -6,11 +6,8 @@ and never compares its name.
 
 from __future__ import annotations
 
-from collections import namedtuple
-from functools import cache
-
 from ..layout import Layout
-from ..records import Record
+from ..records import Record, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from ..model import Instruction
 
 
-class Placement(namedtuple("Placement", "layout fields slot_bits offset bits merge lanes")):
+class Placement(TupleRecord):
     """One operand's layout with what is needed to turn its items into registers and bits.
 
     layout: coordinates to lane and item; fields: the values of its selectors; slot_bits: the width of an item's
@@ -44,10 +41,15 @@ def packed(layout: Layout, bits: int, fields: Mapping[str, int] | None = None, m
     return Placement(layout, fields or {}, bits, 0, bits, merge, None)
 
 
-@cache
+_LAYOUTS: dict[tuple[object, ...], Layout] = {}
+
+
 def shared_layout(text: str, axes: tuple[str, ...], sizes: tuple[tuple[str, int], ...]) -> Layout:
     """One Layout object for all operands of the same text and sizes."""
-    return Layout(text, axes, dict(sizes))
+    key = (text, axes, sizes)
+    if key not in _LAYOUTS:
+        _LAYOUTS[key] = Layout(text, axes, dict(sizes))
+    return _LAYOUTS[key]
 
 
 class Family(Record):

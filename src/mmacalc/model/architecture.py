@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from ..checks import arguments_checked
 from ..errors import Error
 from ..families import family
-from ..records import Record
+from ..records import Record, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

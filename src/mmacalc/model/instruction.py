@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from ..formats import CHOICES, named
-from ..records import Record
+from ..records import Record, cached_property
 from .actions import Actions
 from .architecture import PROVENANCES, Architecture
 from .modifiers import canonical_modifiers, check_modifiers, modifier_ranges

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from ..records import TupleRecord
 
 __all__ = ["Element", "Location"]
 
 
-class Location(namedtuple("Location", "lane item register lsb width")):
+class Location(TupleRecord):
     """Where an element is: its lane, its slot in the lane, the 32-bit register (from the operand's first),
     its lowest bit there, and its width in bits. A 64-bit element takes `register` and the one after it."""
 
@@ -19,7 +19,7 @@ class Location(namedtuple("Location", "lane item register lsb width")):
     width: int
 
 
-class Element(namedtuple("Element", "row col block lsb width")):
+class Element(TupleRecord):
     """What some bits of a register hold: the element's row, column and block, and the bits."""
 
     __slots__ = ()

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..answers.layouts import MatrixLayout, RegisterColumn
-    from .register_layout import Signs
 
 __all__ = ["json_object", "notes", "register_columns", "text"]
 
@@ -33,18 +32,18 @@ def text(layout: MatrixLayout, style: str = "grid", transpose: bool = False) -> 
 
 
 @lru_cache(maxsize=256)
-def register_columns(layout: MatrixLayout, sign: Signs = amd_tool_quirks.sign) -> tuple[tuple[str, Sequence[str]], ...]:
+def register_columns(layout: MatrixLayout) -> tuple[tuple[str, Sequence[str]], ...]:
     """For each item in each register, its title and, lane by lane, the elements it holds, a line for each.
 
     A register pair counts once, at its first register; items that hold nothing are left out.
     """
     operand, title = layout.operand, vendor_text(layout.operand).column_title
-    texts = _cell_texts(layout)
-    return tuple([
-        (title(operand, column), _signed_cells(texts[column.item], sign(operand, column.lsb)))
-        for column in layout.columns
-        if any(layout.held[column.item]) and not (column.width == 64 and column.register % 2)
-    ])  # fmt: skip
+    texts, own, found = _cell_texts(layout), amd_tool_quirks.has_own_signs(operand), []
+    for column in layout.columns:
+        if any(layout.held[column.item]) and not (column.width == 64 and column.register % 2):
+            sign = amd_tool_quirks.sign(operand, column.lsb) if own else column.sign
+            found.append((title(operand, column), _signed_cells(texts[column.item], sign)))
+    return tuple(found)
 
 
 def _signed_cells(cells: Sequence[str], signs: str) -> Sequence[str]:
@@ -58,20 +57,20 @@ def _cell_texts(layout: MatrixLayout) -> list[list[str]]:
     operand = layout.operand
     if operand.name in ("SA", "SB"):
         return [[_scale_text(layout, cell) for cell in cells] for cells in layout.held]
-    names = _names(layout)
+    names = _names(operand.name, operand.shape, operand.instruction.blocks > 1)
     try:
         return [[names[number] for (number,) in cells] for cells in layout.held]
     except ValueError:  # not one element in every cell
         return [["\n".join([names[number] for number in cell]) for cell in cells] for cells in layout.held]
 
 
-def _names(layout: MatrixLayout) -> list[str]:
+@lru_cache(maxsize=64)
+def _names(operand: str, shape: tuple[int, ...], with_block: bool) -> list[str]:
     """The name of every element, by its number."""
-    operand = layout.operand
-    blocks, rows, columns = operand.shape
-    suffixes = [f".B{block}" for block in range(blocks)] if operand.instruction.blocks > 1 else [""]
+    blocks, rows, columns = shape
+    suffixes = [f".B{block}" for block in range(blocks)] if with_block else [""]
     heads, tails = ([f"[{number}]" for number in range(count)] for count in (rows, columns))
-    lines = [f"{operand.name}{head}" for head in heads]
+    lines = [f"{operand}{head}" for head in heads]
     return [line + tail + suffix for suffix in suffixes for line in lines for tail in tails]
 
 

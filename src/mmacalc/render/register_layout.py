@@ -9,14 +9,9 @@ from .spelling import heading, signed, vendor_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from ..answers.layouts import RegisterLayout
-    from ..model import Operand
-
-    # The signs to print before what an operand's items hold, by the item's lowest bit.
-    Signs = Callable[[Operand, int], str]
 
 __all__ = ["block_cells", "json_object", "notes", "text"]
 
@@ -41,9 +36,9 @@ def text(layout: RegisterLayout, style: str = "grid", transpose: bool = False) -
 
 
 @lru_cache(maxsize=256)
-def block_cells(layout: RegisterLayout, group: int, sign: Signs = amd_tool_quirks.sign) -> tuple[tuple[str, ...], ...]:
+def block_cells(layout: RegisterLayout, group: int) -> tuple[tuple[str, ...], ...]:
     """The locations of every element of a group of blocks as text, by row and column, a line for each copy."""
-    texts, columns, by_copy = _slot_texts(layout, sign), layout.columns, []
+    texts, columns, by_copy = _slot_texts(layout), layout.columns, []
     for start in layout.blocks[group].starts:
         bases = [start + row for row in layout.rows]
         by_copy.append([tuple([texts[base + column] for column in columns]) for base in bases])
@@ -53,12 +48,12 @@ def block_cells(layout: RegisterLayout, group: int, sign: Signs = amd_tool_quirk
 
 
 @lru_cache(maxsize=256)
-def _slot_texts(layout: RegisterLayout, sign: Signs) -> list[str]:
+def _slot_texts(layout: RegisterLayout) -> list[str]:
     """The text of every slot's place; a line for each register that it straddles."""
     operand = layout.operand
-    halves, templates = vendor_text(operand).halves, []
-    for location in layout.locations:
-        signs = sign(operand, location.lsb)
+    halves, templates, own = vendor_text(operand).halves, [], amd_tool_quirks.has_own_signs(operand)
+    for location, sign in zip(layout.locations, layout.signs):
+        signs = amd_tool_quirks.sign(operand, location.lsb) if own else sign
         # A NUL stands for the lane: twice, if the slot straddles two registers.
         templates.append("\n".join([signed("\0".join(half), signs) for half in halves(operand, location)]))
     lanes = [str(lane) for lane in range(operand.lanes)]

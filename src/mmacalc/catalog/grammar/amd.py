@@ -12,10 +12,9 @@ Formats are the words of `WORDS`, but for those that an architecture's `format_n
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ...errors import Error
 from ...formats import CHOICES, FORMATS
+from ...records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ SCALES = {"scale": 32, "scale16": 16}  # the consecutive k that one scale multip
 OLDER_ELEMENTS = {"f32": 1, "f64": 1, "bf16": 2, "f16": 4, "i8": 4, "bf16_1k": 4}
 
 
-class Description(namedtuple("Description", "shape blocks formats sparse block_size")):
+class Description(TupleRecord):
     """shape: (M, N, K); formats: of A, B, C and D by name; block_size: the k of one scale, 0 without scales."""
 
     __slots__ = ()
