@@ -110,4 +110,4 @@ def random_code(form, rng, flips=0):
 
 def all_forms():
     """(target, wave, form) of every form of every target."""
-    return [(name, wave, form) for name, wave in TARGETS for form in forms(target(name, wave)).values()]
+    return [(name, wave, form) for name, wave in TARGETS for form in forms(target(name, wave, llvm=22)).values()]

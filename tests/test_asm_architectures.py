@@ -56,7 +56,9 @@ def run(program, *arguments, catalog, data=b""):
 @pytest.mark.parametrize(("name", "built"), [("cdna4", "gfx950"), ("rdna4", "gfx1200")])
 def test_a_twin_under_another_name_answers_as_the_original(name, built, tmp_path):
     text = (ROOT / "src/mmacalc/catalog" / f"{name}.py").read_text()
-    (tmp_path / "twin.py").write_text(text.replace(f'"name": "{name}"', '"name": "twin"'))
+    (tmp_path / "twin.py").write_text(
+        text.replace(f'"name": "{name}"', '"name": "twin"').replace('"name": "gfx1170"', '"name": "twin2"')
+    )
     code = object_for(built)
     original = run(ANSWERS, name, catalog=tmp_path / "twin.py", data=code)
     assert len(original) > 20_000

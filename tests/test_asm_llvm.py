@@ -25,17 +25,17 @@ def names(pair):
 def ours(text, where):
     """Our bytes and spelling, or our message."""
     try:
-        code = mmacalc.assemble(text, *where)
+        code = mmacalc.assemble(text, *where, llvm=22)
     except mmacalc.Error as error:
         return str(error)
-    return mmacalc.disassemble(code, *where), code
+    return mmacalc.disassemble(code, *where, llvm=22), code
 
 
 @pytest.mark.parametrize("where", TARGETS, ids=names)
 @pytest.mark.parametrize("mistakes", [0.03, 0.25])
 def test_texts_are_taken_and_refused_as_llvm_does_and_encoded_to_its_bytes(where, mistakes):
     rng = random.Random(f"{where}{mistakes}")
-    every = list(forms(target(*where)).values())
+    every = list(forms(target(*where, llvm=22)).values())
     texts = [random_text(form, rng, mistakes) for form in (every * 40)[:400]]
     texts += [random_text(rng.choice(every), rng, mistakes) for _ in range(200)]
     dropped = re.compile(r"_16x16x4_f32.* neg_hi:\[(1|0,1)")  # LLVM prints bits that it does not encode
@@ -51,9 +51,9 @@ def test_texts_are_taken_and_refused_as_llvm_does_and_encoded_to_its_bytes(where
 
 @pytest.mark.parametrize("where", TARGETS, ids=names)
 def test_every_spelling_that_llvm_knows_assembles_and_comes_back_as_the_canonical_one(where):
-    known = forms(target(*where))
+    known = forms(target(*where, llvm=22))
     rng = random.Random(1)
-    texts = {spelling: random_text(known[name], rng) for spelling, name in spellings(target(*where)).items()}
+    texts = {spelling: random_text(known[name], rng) for spelling, name in spellings(target(*where, llvm=22)).items()}
     lines = [text.replace(text.split()[0], spelling, 1) for spelling, text in texts.items()]
     lines += [line.split()[0].upper() + " " + line.split(" ", 1)[1] for line in lines]
     for line, expected in zip(lines, assembled(lines, *where)):
@@ -63,12 +63,12 @@ def test_every_spelling_that_llvm_knows_assembles_and_comes_back_as_the_canonica
 @pytest.mark.parametrize("where", TARGETS, ids=names)
 def test_bytes_give_llvm_s_text_or_long_or_a_text_that_llvm_assembles_to_them(where):
     rng = random.Random(f"bytes{where}")
-    every = list(forms(target(*where)).values())
+    every = list(forms(target(*where, llvm=22)).values())
     codes = [random_code(rng.choice(every), rng, rng.choice((0, 0, 1, 2, 3))) for _ in range(600)]
     codes = [code for code in codes if code]
     others, unread = {}, {}
     for code, (expected, _) in zip(codes, disassembled(codes, *where)):
-        text, *rest = mmacalc.disassemble(code, *where).split("\n")
+        text, *rest = mmacalc.disassemble(code, *where, llvm=22).split("\n")
         if text.startswith(".long"):
             if expected and MATRIX.match(expected) and "/*" not in expected:
                 unread[expected] = code
@@ -79,7 +79,8 @@ def test_bytes_give_llvm_s_text_or_long_or_a_text_that_llvm_assembles_to_them(wh
         assert again == (text, code), (text, code.hex())
     # What LLVM prints and we do not is what its own assembler refuses: registers beyond the last, reserved formats.
     for (text, code), again in zip(unread.items(), assembled(list(unread), *where)):
-        assert isinstance(again, str), (text, code.hex())
+        # ... and odd pairs of scalar registers, which it prints as even ones.
+        assert isinstance(again, str) or again[1] != code[: len(again[1])], (text, code.hex())
 
 
 def random_expression(rng, depth=0):
@@ -134,7 +135,7 @@ def codes_of(first, second, _):
 @pytest.mark.parametrize("where", [one for one in TARGETS if one[1] in (None, 32)], ids=names)
 def test_other_instructions_have_the_length_that_llvm_sees(where):
     rng = random.Random(2)
-    formats = target(*where).generation.formats
+    formats = target(*where, llvm=22).generation.formats
     # 254 is a 64-bit literal that LLVM reads in 32-bit operands too and prints shortened; 0xD3 and 0xCC hold ours.
     words = [[rng.getrandbits(32) for _ in range(3)] for _ in range(1500)]
     words = [each for each in words if each[0] >> 24 not in (0xD3, 0xCC) and 254 not in codes_of(*each)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..asm.assembler import assemble_lines
 from ..asm.disassembler import disassemble
+from ..asm.targets import target
 from ..catalog import entry
 from ..records import Record
 
@@ -48,18 +49,23 @@ class Statement(Record):
 
 
 class Assembly(Record):
-    """The statements of a text; architecture: the canonical name, target: the name that was asked for."""
+    """The statements of a text; architecture: the canonical name, target: the name that was asked for; llvm: the
+    version of LLVM whose encodings these are."""
 
     architecture: str
     target: str
     statements: tuple[Statement, ...]
+    llvm: int
 
 
-def assembly(text: str, arch: str, wave: int | None = None, *, fields: bool = False) -> Assembly:
+def assembly(
+    text: str, arch: str, wave: int | None = None, *, llvm: int | None = None, fields: bool = False
+) -> Assembly:
     """Assemble a text with matrix instructions, as LLVM does.
 
     Args:
         text: lines of assembly. arch: the architecture or target. wave: the wave size; the default if left out.
+        llvm: the LLVM version whose encodings and rules are meant; the newest if left out.
         fields: whether to explain the fields of every encoding.
 
     Raises:
@@ -69,12 +75,12 @@ def assembly(text: str, arch: str, wave: int | None = None, *, fields: bool = Fa
     >>> found.statements[0].code.hex(), found.statements[0].fields[0].meaning
     ('0080ccd310250204', 'D: the first register; D = a[0:15]')
     """
-    lines = assemble_lines(text, arch, wave)
+    lines = assemble_lines(text, arch, wave, llvm)
     statements = [
         Statement(arch, wave, line.code, *(_explained(line.form, line.values) if fields and line.form else ()))
         for line in lines
     ]
-    return Assembly(entry(arch).architecture.name, arch, tuple(statements))
+    return Assembly(entry(arch).architecture.name, arch, tuple(statements), target(arch, wave, llvm).llvm)
 
 
 def _explained(form: InstructionForm, values: Mapping[str, int]) -> tuple[Encoding, tuple[EncodedField, ...]]:

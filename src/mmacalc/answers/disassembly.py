@@ -33,20 +33,25 @@ class Disassembly(Record):
     sections: tuple[DecodedSection, ...]
 
 
-def disassembly(file: CodeFile, name: str, target: str | None, wave: int | None = None) -> Disassembly:
+def disassembly(
+    file: CodeFile, name: str, target: str | None, wave: int | None = None, llvm: int | None = None
+) -> Disassembly:
     """Decode the code of a file: machine code as LLVM prints it, assembly with its matrix instructions respelled.
 
     Args:
         file: what was read. name: how messages call it. target: the architecture or target; may be left out where the
-            file names it. wave: the wave size; the default if left out.
+            file names it. wave: the wave size; the default if left out. llvm: the LLVM version whose encodings the code
+            has; those of every known version are taken if left out.
 
     Raises:
         Error: the target is unknown, missing, or not the file's.
     """
     arch = agreed(target and target.partition(":")[0], file.targets, name)
     if file.assembly:
-        lines = respelled(file.assembly, arch, wave)
+        lines = respelled(file.assembly, arch, wave, llvm)
         sections = [DecodedSection("", tuple((None, line) for line in lines))]
     else:
-        sections = [DecodedSection(part.name, tuple(instructions(part.code, arch, wave))) for part in file.sections]
+        sections = [
+            DecodedSection(part.name, tuple(instructions(part.code, arch, wave, llvm))) for part in file.sections
+        ]
     return Disassembly(entry(arch).architecture.name, arch, tuple(sections))

@@ -27,17 +27,19 @@ __all__ = ["Assembled", "assemble", "assemble_lines", "statement"]
 
 
 @arguments_checked
-def assemble(text: str, arch: str, wave: int | None = None) -> bytes:
+def assemble(text: str, arch: str, wave: int | None = None, llvm: int | None = None) -> bytes:
     """The machine code of matrix instructions.
 
     Takes every matrix instruction of the target with all operand kinds and modifiers, v_accvgpr_read and
     v_accvgpr_write, the scale loads, and `.long` for other words; several lines, labels and comments. Spellings
-    that LLVM knows as aliases are taken. The bytes are those of LLVM 22.
+    that LLVM knows as aliases are taken. The bytes are those of LLVM 24 or, on request, of LLVM 22; they differ on
+    gfx1250 and gfx1251 alone.
 
     Args:
         text: assembly, one instruction a line.
         arch: an architecture, product or compiler target, such as "gfx942".
         wave: 32 or 64 where the architecture has both; its default if left out.
+        llvm: the LLVM version whose encodings and rules are meant, 24 or 22; 24 if left out.
 
     Raises:
         Error: unknown architecture or instruction, or an operand or modifier that it does not take; the message
@@ -49,7 +51,7 @@ def assemble(text: str, arch: str, wave: int | None = None) -> bytes:
     Traceback (most recent call last):
     mmacalc.errors.Error: A of v_mfma_f32_32x32x16_f16 takes 4 registers, even-aligned: v[16:19]; got v[17:18]
     """
-    return b"".join(line.code for line in assemble_lines(text, arch, wave))
+    return b"".join(line.code for line in assemble_lines(text, arch, wave, llvm))
 
 
 class Assembled(namedtuple("Assembled", "form code")):
@@ -65,9 +67,9 @@ class Assembled(namedtuple("Assembled", "form code")):
         return self.form.encoding.decode(int.from_bytes(self.code, "little")) if self.form else {}
 
 
-def assemble_lines(text: str, arch: str, wave: int | None = None) -> list[Assembled]:
+def assemble_lines(text: str, arch: str, wave: int | None = None, llvm: int | None = None) -> list[Assembled]:
     """Every statement of a text, assembled: as `assemble`, each with its form."""
-    where, reader = target(arch, wave), Reader(text)
+    where, reader = target(arch, wave, llvm), Reader(text)
     result = []
     for number, line in reader.statements(strict=True):
         try:
@@ -112,6 +114,8 @@ def statement(line: TokenStream, where: Target) -> Assembled:
             if isinstance(operand, RegisterRange):
                 banks.setdefault(field, set()).add(operand.file)
     _check_together(form, dict(zip((slot.name for slot in form.slots), operands)), banks)
+    if form.instruction and (why := where.generation.refused(form.instruction, values)):
+        raise Error(f"{form.name}: {why}")
     word = form.encoding.encode(values)
     return Assembled(form, word.to_bytes(form.encoding.size, "little"))
 

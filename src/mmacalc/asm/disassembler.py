@@ -28,8 +28,8 @@ __all__ = ["disassemble", "instructions", "respelled"]
 
 
 @arguments_checked
-def disassemble(code: bytes, arch: str, wave: int | None = None) -> str:
-    """The assembly text of machine code, one line per instruction, as LLVM 22 prints it.
+def disassemble(code: bytes, arch: str, wave: int | None = None, llvm: int | None = None) -> str:
+    """The assembly text of machine code, one line per instruction, as LLVM prints it.
 
     Matrix instructions, v_accvgpr_read, v_accvgpr_write and the scale loads are decoded; every other instruction,
     and data, is passed over as `.long 0x........`, a line for each of its 32-bit words.
@@ -38,6 +38,7 @@ def disassemble(code: bytes, arch: str, wave: int | None = None) -> str:
         code: the bytes, little-endian, a whole number of 32-bit words.
         arch: an architecture, product or compiler target, such as "gfx942".
         wave: 32 or 64 where the architecture has both; its default if left out.
+        llvm: the LLVM version whose encodings the code has, 24 or 22; those of either are taken if left out.
 
     Raises:
         Error: unknown architecture, or the length is not a multiple of four bytes.
@@ -45,36 +46,42 @@ def disassemble(code: bytes, arch: str, wave: int | None = None) -> str:
     >>> disassemble(bytes.fromhex("0081ccd310250204"), "gfx942")
     'v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1'
     """
-    return "\n".join([text for _, text in instructions(code, arch, wave)])
+    return "\n".join([text for _, text in instructions(code, arch, wave, llvm)])
 
 
-def instructions(code: bytes, arch: str, wave: int | None = None) -> list[tuple[int, str]]:
+def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | None = None) -> list[tuple[int, str]]:
     """As `disassemble`: the text of every instruction, with the number of the 32-bit word at which it begins."""
     if not isinstance(code, (bytes, bytearray, memoryview)):
         raise Error(f"disassemble takes bytes, such as bytes.fromhex('0081ccd310250204'); got {type(code).__name__}")
     if len(code) % 4:
         raise Error(f"the code has {len(code)} bytes; instructions are whole 32-bit words, so a multiple of 4")
-    where = target(arch, wave)
-    decoders = _decoders(where)
+    where = target(arch, wave, llvm)
+    tables = [_decoders(one) for one in (where, *(() if llvm else _older(arch, where)))]
     words = memoryview(bytes(code)).cast("I") if _LITTLE else _swapped(code)
     decoded, at, end = [], 0, len(words)
     while at < end:
         key, length, text = words[at] >> 16, 0, None
-        for decoder in decoders.get(key, ()):
-            length, text = decoder.read(words, at, end)
-            if length:
+        for decoders in tables:
+            for decoder in decoders.get(key, ()):
+                size, text = decoder.read(words, at, end)
+                if size:
+                    length = length or size
+                    break
+            if text is not None:
+                length = size
                 break
         if text is not None:
             decoded.append((at, text))
         else:
             # Bits that no form has are data to LLVM, which goes on at the next word.
-            length = length or (1 if key in decoders else words_of(where.generation.formats, words, at, end))
+            known = any(key in decoders for decoders in tables)
+            length = length or (1 if known else words_of(where.generation.formats, words, at, end))
             decoded += [(at + i, f".long 0x{words[at + i]:08x}") for i in range(length)]
         at += length
     return decoded
 
 
-def respelled(text: str, arch: str, wave: int | None = None) -> list[str]:
+def respelled(text: str, arch: str, wave: int | None = None, llvm: int | None = None) -> list[str]:
     """The lines of assembly, with the instructions that the assembler takes as LLVM prints them, others as written.
 
     Labels get lines of their own; comments are left out.
@@ -85,7 +92,7 @@ def respelled(text: str, arch: str, wave: int | None = None) -> list[str]:
     >>> respelled("loop: V_MFMA_F32_32X32X8F16 acc[0:15] v[16:17] v[18:19] 0\\ns_cbranch_scc0 loop", "gfx942")
     ['loop:', 'v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], 0', 's_cbranch_scc0 loop']
     """
-    where, reader = target(arch, wave), Reader(text)
+    where, reader = target(arch, wave, llvm), Reader(text)
     lines: list[str] = []
     for number, line in reader.statements(strict=True):
         lines += [f"{label}:" for label in reader.before]
@@ -95,7 +102,7 @@ def respelled(text: str, arch: str, wave: int | None = None) -> list[str]:
                 code = statement(TokenStream(line, reader.symbols), where).code
             except Error as error:
                 raise Error(f"line {number}: {error}") from None
-            line = disassemble(code, arch, wave)
+            line = disassemble(code, arch, wave, llvm)
         lines.append(line)
     return lines
 
@@ -105,6 +112,11 @@ _LITTLE = memoryview(b"\1\0\0\0").cast("I")[0] == 1
 
 def _swapped(code: bytes) -> Sequence[int]:
     return [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code), 4)]
+
+
+def _older(arch: str, where: Target) -> list[Target]:
+    """The same target by the LLVM versions that encode it otherwise."""
+    return [target(arch, where.wave, version) for version in where.entry.architecture.assembly_of]
 
 
 @cache

@@ -100,12 +100,14 @@ _SCALE_CDNA5: Any = (
     ("SCALE_ENCODING", "31:24", "VOP3P of RDNA and CDNA5", 0b11001100),
     ("SCALE_SRC0", "40:32", "the scales of A"),
     ("SCALE_SRC1", "49:41", "the scales of B"),
-    ("SCALE_SRC2", "58:50", "unused", 256),
+    ("SCALE_SRC2", "58:50", "unused", 128),
     ("SCALE_B_ROW", "59", "which half of the wave holds the scales of B"),
     ("SCALE_OPSEL_HI1", "60", "unused", 0),
     ("SCALE_A_FMT", "62:61", "the format of A's scales"),
     ("SCALE_NEG2", "63", "unused", 0),
 )
+# LLVM 22 wrote v0 there, LLVM 24 (pull requests 167777 and 178404) the inline constant 0.
+_SCALE_CDNA5_LLVM22 = tuple((*row[:3], 256) if row[0] == "SCALE_SRC2" else row for row in _SCALE_CDNA5)
 
 _RDNA3: Any = (
     *_VDST,
@@ -200,9 +202,18 @@ VOP3P_RDNA4 = _encoding("VOP3P (RDNA4)", "RDNA4 ISA guide, VOP3P", _RDNA4)
 VOP3P_CDNA5 = _encoding("VOP3P (CDNA5)", _GUIDE5, _CDNA5)
 VOP3P_CDNA5_F8F6F4 = _encoding("VOP3P (CDNA5, f8f6f4)", _GUIDE5, _CDNA5_F8F6F4)
 VOP3P_CDNA5_F4 = _encoding("VOP3P (CDNA5, f4)", _GUIDE5, _CDNA5_F4)
-VOP3P_CDNA5_LD_SCALE = _encoding(
-    "VOP3P (CDNA5, scale load)", _GUIDE5, (("SCALE_VDST", "7:0", "unused", 0), *_SCALE_CDNA5)
-)
-_PREFIX5 = (("SCALE_VDST", "7:0", "unused", 0, True), *_SCALE_CDNA5)
-VOP3PX2_F8F6F4 = _encoding("VOP3PX2", _GUIDE5, (*_PREFIX5, *_after(_CDNA5_F8F6F4)))
-VOP3PX2_F4 = _encoding("VOP3PX2 (f4)", _GUIDE5, (*_PREFIX5, *_after(_CDNA5_F4)))
+
+
+def _scaled_cdna5(suffix: str, scale: Any) -> tuple[Encoding, Encoding, Encoding]:
+    """The scale load, and the two 16-byte formats that begin with the scales."""
+    load = (("SCALE_VDST", "7:0", "unused", 0), *scale)
+    prefix = (("SCALE_VDST", "7:0", "unused", 0, True), *scale)
+    return (
+        _encoding(f"VOP3P (CDNA5, scale load{suffix})", _GUIDE5, load),
+        _encoding(f"VOP3PX2{suffix and f' ({suffix[2:]})'}", _GUIDE5, (*prefix, *_after(_CDNA5_F8F6F4))),
+        _encoding(f"VOP3PX2 (f4{suffix})", _GUIDE5, (*prefix, *_after(_CDNA5_F4))),
+    )
+
+
+VOP3P_CDNA5_LD_SCALE, VOP3PX2_F8F6F4, VOP3PX2_F4 = _scaled_cdna5("", _SCALE_CDNA5)
+VOP3P_CDNA5_LD_SCALE_LLVM22, VOP3PX2_F8F6F4_LLVM22, VOP3PX2_F4_LLVM22 = _scaled_cdna5(", LLVM 22", _SCALE_CDNA5_LLVM22)

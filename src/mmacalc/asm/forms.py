@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from functools import cache
 
+from ..catalog import entry
 from ..errors import Error
 from ..formats import CHOICES
 from ..records import Record
-from .generations import TITLES
+from .generations import TITLES, generation
 from .operands import OperandSlot
 
 TYPE_CHECKING = False
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from .modifiers import Modifier
     from .targets import Target
 
-__all__ = ["InstructionForm", "encoded", "form_of", "forms", "names", "spellings"]
+__all__ = ["InstructionForm", "form_of", "forms", "names", "spellings"]
 
 
 class InstructionForm(Record):
@@ -67,11 +68,6 @@ class InstructionForm(Record):
         return next((slot for slot in self.slots if slot.name == name), None)
 
 
-def encoded(instruction: Instruction) -> bool:
-    """Whether an assembler knows the instruction, so that its encoding can be confirmed."""
-    return "encoding" not in instruction.doubts
-
-
 def form_of(mnemonic: str, target: Target) -> InstructionForm | None:
     """The form of a mnemonic, in any spelling that LLVM takes; None if the target has none.
 
@@ -83,26 +79,36 @@ def form_of(mnemonic: str, target: Target) -> InstructionForm | None:
     if "accvgpr" in name or "ld_scale" in name:
         helpers = _helpers(target)
         return helpers.get(name) or helpers.get(f"{name}_b32")
-    canonical = target.entry.canonical(name)
-    return None if canonical is None else _form(canonical, target)
+    inst = _instruction(name, target)
+    return None if inst is None else _form(inst, target)
+
+
+def _instruction(name: str, target: Target) -> Instruction | None:
+    """The instruction of a mnemonic that the target's LLVM version assembles, perhaps another architecture's."""
+    if (own := target.entry.canonical(name)) is not None:
+        return target.entry.instruction(own)
+    lender, prefix = target.entry.architecture.also_assembled.get(target.llvm, ("", ""))
+    lent = entry(lender).canonical(name) if lender else None
+    return entry(lender).instruction(lent) if lent is not None and lent.startswith(prefix) else None
 
 
 @cache
-def _form(name: str, target: Target) -> InstructionForm | None:
-    inst, generation = target.entry.instruction(name), target.generation
-    if not encoded(inst):
+def _form(inst: Instruction, target: Target) -> InstructionForm | None:
+    if inst.since_llvm > target.llvm:
         return None
-    fixed = {"OP": inst.opcode or 0, **generation.fixed(inst)}
+    own = inst.architecture is target.entry.architecture
+    rules = target.generation if own else generation(inst.architecture.assembly)
+    fixed = {"OP": inst.opcode or 0, **rules.fixed(inst)}
     if inst.prefix_opcode is not None:
         fixed["SCALE_OP"] = inst.prefix_opcode
     return InstructionForm(
-        name,
-        generation.encoding(inst),
+        inst.name,
+        rules.encoding(inst),
         fixed,
         tuple(_slots(inst, target)),
-        tuple(generation.modifiers(inst, target.wave)),
+        tuple(rules.modifiers(inst, target.wave)),
         instruction=inst,
-        overlap_checked=generation.overlap_checked(inst),
+        overlap_checked=rules.overlap_checked(inst),
     )
 
 
@@ -117,8 +123,12 @@ def _helpers(target: Target) -> dict[str, InstructionForm]:
 
 
 def names(target: Target) -> tuple[str, ...]:
-    """The mnemonics that can be encoded: the catalog's instructions, then moves and scale loads."""
-    return (*[inst.name for inst in target.entry.instructions() if encoded(inst)], *_helpers(target))
+    """The mnemonics that can be encoded: the catalog's instructions, those of another architecture, then moves and
+    scale loads."""
+    lender, prefix = target.entry.architecture.also_assembled.get(target.llvm, ("", ""))
+    lent = [name for name in entry(lender).names if name.startswith(prefix)] if lender else []
+    own = [inst.name for inst in target.entry.instructions() if inst.since_llvm <= target.llvm]
+    return (*own, *lent, *_helpers(target))
 
 
 @cache

@@ -84,6 +84,10 @@ class Generation(Record):
         """Whether LLVM refuses a C that overlaps D in part."""
         return False
 
+    def refused(self, inst: Instruction, values: Mapping[str, int]) -> str:
+        """Why values of fields do not go together; "" if they do."""
+        return ""
+
     def constant_kind(self, inst: Instruction, wave: int) -> str:
         """The format in which an inline constant of C is read."""
         kind = inst.formats["C"]
@@ -158,6 +162,7 @@ class _Wmma(Generation):
     """What WMMA and SWMMAC of all generations share."""
 
     integer_neg: tuple[int, int] = (3, 0)
+    dense_neg: int = 7  # of dense floats of 16 and 32 bits: which of A, B, C may be negated
 
     def modifiers(self, inst: Instruction, wave: int) -> list[Modifier]:
         """Those of the encoding, then the negations and clamp."""
@@ -168,9 +173,9 @@ class _Wmma(Generation):
         elif form.bits < 16:
             legal, legal_hi, dropped = (0, 0, 0) if inst.sparse else (4, 4, 0)
         else:
-            legal = 3 if inst.sparse else 7
+            legal = 3 if inst.sparse else 7 if form.bits == 64 else self.dense_neg
             # LLVM drops neg_hi of A and B where an element fills a register.
-            legal_hi, dropped = (4, 3) if form.bits == 32 else (legal, 0)
+            legal_hi, dropped = (legal & 4, legal & 3) if form.bits >= 32 else (legal, 0)
         if legal:
             modifiers.append(bits("neg_lo", "NEG", legal))
         if legal_hi:
@@ -210,12 +215,35 @@ class _Rdna4(_Wmma):
 
 
 class _Cdna5(_Wmma):
+    """As LLVM 24 encodes it. LLVM 22 let A and B of every dense float be negated (pull requests 188349, 188649,
+    189115, 189468), wrote v0 into the scales' unused SRC2 (167777, 178404), and took every scale format everywhere."""
+
+    dense_neg: int = 4
+    scale_formats_checked: bool = True
+    scaled_f8f6f4: Encoding = encodings.VOP3PX2_F8F6F4
+    scaled_f4: Encoding = encodings.VOP3PX2_F4
+    scale_load: Encoding = encodings.VOP3P_CDNA5_LD_SCALE
+
     def encoding(self, inst: Instruction) -> Encoding:
         if chosen_formats(inst):
-            return encodings.VOP3PX2_F8F6F4 if inst.scaled else encodings.VOP3P_CDNA5_F8F6F4
+            return self.scaled_f8f6f4 if inst.scaled else encodings.VOP3P_CDNA5_F8F6F4
         if inst.format("A").bits < 8:
-            return encodings.VOP3PX2_F4 if inst.scaled else encodings.VOP3P_CDNA5_F4
+            return self.scaled_f4 if inst.scaled else encodings.VOP3P_CDNA5_F4
         return encodings.VOP3P_CDNA5
+
+    def refused(self, inst: Instruction, values: Mapping[str, int]) -> str:
+        """Scales other than E8 are for FP4, and alike where both operands are FP4. LLVM 24 checks it for f8f6f4."""
+        if not (self.scale_formats_checked and inst.scaled and chosen_formats(inst)):
+            return ""
+        narrow = [MATRIX_FMT[values[f"{side}_FMT"]] == "MATRIX_FMT_FP4" for side in "AB"]
+        scales = [values[f"SCALE_{side}_FMT"] for side in "AB"]
+        if all(narrow) and scales[0] != scales[1]:
+            names = " and ".join(SCALE_FMT[scale] for scale in scales)
+            return f"two operands of {MATRIX_FMT[4]} have scales of one format; got {names}"
+        for side, is_narrow, scale in zip("AB", narrow, scales):
+            if scale and not is_narrow:
+                return f"the scales of {side} are {SCALE_FMT[scale]}, which goes with {MATRIX_FMT[4]} alone"
+        return ""
 
     def leading(self, inst: Instruction, wave: int) -> list[Modifier]:
         modifiers = [number("index_key", "INDEX_KEY", 1)] if inst.sparse else []
@@ -250,8 +278,7 @@ class _Cdna5(_Wmma):
             count = inst.operand("SA", wave).registers
             fields = (("SA", "SCALE_SRC0"), ("SB", "SCALE_SRC1"))
             slots = tuple(self.scale_slot(slot, field, count, alignment, helper=True) for slot, field in fields)
-            encoding, fixed = encodings.VOP3P_CDNA5_LD_SCALE, {"SCALE_OP": opcode}
-            yield Helper(name, encoding, fixed, slots, tuple(self.scale_modifiers()))
+            yield Helper(name, self.scale_load, {"SCALE_OP": opcode}, slots, tuple(self.scale_modifiers()))
 
 
 GENERATIONS: dict[str, Generation] = {
@@ -264,6 +291,10 @@ GENERATIONS: dict[str, Generation] = {
         _Rdna4("rdna4", scalars.RDNA_WORDS, lengths.RDNA4),
         _Cdna5("cdna5", scalars.CDNA5_WORDS, lengths.CDNA5, scalars.CDNA5_SCALARS, scalars.CDNA5_SCALAR_PAIRS,
                vgprs=1024),
+        _Cdna5("cdna5-llvm22", scalars.CDNA5_WORDS, lengths.CDNA5, scalars.CDNA5_SCALARS, scalars.CDNA5_SCALAR_PAIRS,
+               vgprs=1024, dense_neg=7, scaled_f8f6f4=encodings.VOP3PX2_F8F6F4_LLVM22,
+               scaled_f4=encodings.VOP3PX2_F4_LLVM22, scale_load=encodings.VOP3P_CDNA5_LD_SCALE_LLVM22,
+               scale_formats_checked=False),
     )
 }  # fmt: skip
 

@@ -19,17 +19,21 @@ if TYPE_CHECKING:
     from ..catalog import Entry
     from .generations import Generation
 
-__all__ = ["Target", "agreed", "runs_on", "target"]
+__all__ = ["LLVM_VERSIONS", "Target", "agreed", "runs_on", "target"]
+
+LLVM_VERSIONS = (24, 22)  # those whose encodings were compared, the default first
 
 
-class Target(namedtuple("Target", "name entry wave generation")):
-    """A compiler target: its name, the catalog entry of its architecture, the wave size, its generation."""
+class Target(namedtuple("Target", "name entry wave generation llvm")):
+    """A compiler target: its name, the catalog entry of its architecture, the wave size, its generation, the LLVM
+    version whose encodings and rules are meant."""
 
     __slots__ = ()
     name: str
     entry: Entry
     wave: int
     generation: Generation
+    llvm: int
 
     @property
     def alignment(self) -> int:
@@ -38,11 +42,14 @@ class Target(namedtuple("Target", "name entry wave generation")):
 
 
 @cache
-def target(arch: str, wave: int | None = None) -> Target:
+def target(arch: str, wave: int | None = None, llvm: int | None = None) -> Target:
     """The target that a name means; the architecture's first if the name is not a target's own.
 
+    Args:
+        arch, wave: as for `mmacalc.assemble`. llvm: one of LLVM_VERSIONS; the newest if left out.
+
     Raises:
-        Error: no such architecture or wave size, or one that is not AMD's.
+        Error: no such architecture or wave size, one that is not AMD's, or one that the LLVM version does not know.
 
     >>> target("MI300X").name, target("gfx1150").name, target("gfx1150", 64).wave
     ('gfx942', 'gfx1150', 64)
@@ -59,7 +66,14 @@ def target(arch: str, wave: int | None = None) -> Target:
     if not name.startswith("gfx") or name.endswith("generic"):
         named = product(arch) if name != architecture.name else None
         name = named.target if named and named.target else (*architecture.targets, architecture.name)[0]
-    return Target(name, listed, architecture.wave(wave), generation(architecture.assembly))
+    version = LLVM_VERSIONS[0] if llvm is None else llvm
+    if version not in LLVM_VERSIONS:
+        raise Error(f"the encodings are those of LLVM {' or '.join(map(str, LLVM_VERSIONS))}; got {llvm!r}")
+    first = architecture.since_llvm.get(name, version)
+    if first > version:
+        raise Error(f"LLVM {version} does not know {name}; LLVM {first} does")
+    encodings = architecture.assembly_of.get(version, architecture.assembly)
+    return Target(name, listed, architecture.wave(wave), generation(encodings), version)
 
 
 def runs_on(name: str, arch: str) -> bool:

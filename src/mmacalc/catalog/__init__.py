@@ -9,6 +9,7 @@ Every other Python file of this folder is data: literals only, assigned to these
     TRANSPOSE_LOADS   lines of `mmacalc.memory_access.transpose_loads.TransposeLoad` without the architecture; may be left out
     VECTOR_INSTRUCTIONS   those of `mmacalc.chains.vector_instructions` that not every target has, each with the lanes
                       within which it moves data (1: it moves none); may be left out
+    WITHOUT_MATRIX_INSTRUCTIONS   names of targets that have none, each with a sentence; may be left out
 
 A line of an AMD file is
 
@@ -18,7 +19,8 @@ Shape, blocks, formats, sparsity and block size follow from the name (`mmacalc.c
 from the family. Cycles that differ between the file's architectures are a tuple, one for each, in their order; so are
 narrow_cycles. Features are the other words that the family knows: blgp, neg, neg_c, opsel. `more` may have: on (the
 only architectures of the file with this line), formats (those that the name states wrongly, by operand), narrow_cycles,
-wait_cycles, prefix_opcode, scale_format, unconfirmed (operands or fields, with or without reasons), provenance.
+wait_cycles, prefix_opcode, scale_format, since_llvm (the first version of LLVM that assembles it), unconfirmed
+(operands or fields, with or without reasons), provenance.
 A line of a PTX file is a family of names: see `mmacalc.catalog.grammar.ptx`.
 
 The environment variable MMACALC_CATALOG names further files. They are parsed, never executed, and cannot take names
@@ -46,8 +48,14 @@ __all__ = [
     "Entry", "architecture", "architectures", "entry", "every_instruction", "instruction", "instructions", "product",
 ]  # fmt: skip
 
-MORE = ("on", "formats", "narrow_cycles", "wait_cycles", "prefix_opcode", "scale_format", "unconfirmed", "provenance")
-FILE_NAMES = ("ARCHITECTURES", "INSTRUCTIONS", "COMMON", "ALIASES", "TRANSPOSE_LOADS", "VECTOR_INSTRUCTIONS", "OUTSIDE")
+MORE = (
+    "on", "formats", "narrow_cycles", "wait_cycles", "prefix_opcode", "scale_format", "since_llvm", "unconfirmed",
+    "provenance",
+)  # fmt: skip
+FILE_NAMES = (
+    "ARCHITECTURES", "INSTRUCTIONS", "COMMON", "ALIASES", "TRANSPOSE_LOADS", "VECTOR_INSTRUCTIONS", "OUTSIDE",
+    "WITHOUT_MATRIX_INSTRUCTIONS",
+)  # fmt: skip
 # What drivers and shops print before a chip's name, in their order.
 BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon", "rtx", "rx", "ai", "pro")
 
@@ -177,13 +185,14 @@ class Line:
             opcode=self.opcode, cycles=self.cycles, valu_cycles=self.valu_cycles,
             features=(*architecture.family.implied_features(described), *self.features),
             narrow_cycles=self.narrow_cycles, wait_cycles=self.wait_cycles, block_size=described.block_size,
-            prefix_opcode=more.get("prefix_opcode"), aliases=aliases,
+            prefix_opcode=more.get("prefix_opcode"), since_llvm=more.get("since_llvm", 0), aliases=aliases,
             stated_provenance=more.get("provenance", "two sources agree"),
             doubts=doubts if isinstance(doubts, dict) else dict.fromkeys(doubts, ""),
         )  # fmt: skip
 
 
 _entries: dict[str, Entry] = {}
+_without: dict[str, str] = {}  # names of targets that have no matrix instructions, with the reason
 _names: dict[str, str] = {}
 _spelled: dict[str, str] = {}  # every name as people write it, by its one spelling
 _unread: list[str] | None = None  # the catalog files that are not loaded yet: module names of this package
@@ -205,6 +214,7 @@ def _load(file: str) -> None:
         for builtin in [name for name in _unread_files() if name.isidentifier()]:
             _load(builtin)
         module = read_literals(file)
+    _without.update(getattr(module, "WITHOUT_MATRIX_INSTRUCTIONS", {}))
     for record in module.ARCHITECTURES:
         record = {**getattr(module, "COMMON", {}), **record}
         entry = _entry_type(record)(record, module)
@@ -301,6 +311,8 @@ def entry(name: str) -> Entry:
     while short not in _names and _unread_files():
         _load(_unread_files()[0])
     if short not in _names:
+        if short in _without:
+            raise Error(f"{name} has no matrix instructions: {_without[short]}")
         hint = did_you_mean(short, _spelled, shown=_spelled)
         raise Error(f"unknown architecture '{name}'.{hint} Known: {', '.join(sorted(_entries))}; `architectures` lists products.")
     return _entries[_names[short]]

@@ -18,7 +18,7 @@ Source: LLVM 22.1.8 (names, opcodes, register counts, formats); AMD's CDNA5 ISA 
 of the SWMMAC layouts AMD's hip-fpsan (include/fpsan/amdgcn_swmmac_gfx1250.hpp, pinned on gfx1250), with which AMD's
 emulator rocjitsu agrees (rocm-systems pull request 10521) and the ISA does not: docs/isa-errata.md.
 No source says how many cycles run VALU instructions beside; LLVM's wait states after a WMMA show that some do.
-LLVM also assembles the RDNA4 forms for these targets, but cannot select them; they are left out.
+LLVM 24's encodings differ (block scales, NEG of A and B): they are the default, `--llvm 22` asks for the older.
 """
 
 # What the two targets have in common.
@@ -27,6 +27,9 @@ COMMON = {
     "layout": "wmma-cdna5",
     "arithmetic": "cdna5",
     "assembly": "cdna5", "hazards": "gfx1250",
+    "assembly_of": {22: "cdna5-llvm22"},
+    # LLVM also assembles RDNA4's forms, but cannot select them: they are no instructions of these architectures.
+    "also_assembled": {24: ("rdna4", "v_swmmac_"), 22: ("rdna4", "v_")},
     "waves": (32,),
     "encoding": "VOP3P",
     "register_alignment": 8,
@@ -64,8 +67,9 @@ ARCHITECTURES = (
 
 INSTRUCTIONS = (
     ("v_wmma_f32_16x16x128_f8f6f4", 0x33, (8, 32), None, "neg_c", {"narrow_cycles": ((4, 4), (4, 16)), "wait_cycles": (16, (6, 8))}),
-    # On gfx1251 alone; LLVM 22.1.8 does not know it yet, so the layout is the rule's and nobody has confirmed it.
-    ("v_wmma_f64_16x16x4_f64", 0x5b, 16, None, {"on": ("gfx1251",), "unconfirmed": ("A", "B", "C", "D", "encoding")}),
+    # On gfx1251 alone, and in LLVM since pull request 203141. The layout is the rule's, and rocjitsu's (rocm-systems
+    # pull request 11124); no second source confirms it.
+    ("v_wmma_f64_16x16x4_f64", 0x5b, 16, None, {"on": ("gfx1251",), "since_llvm": 24, "unconfirmed": ("A", "B", "C", "D")}),
     ("v_wmma_f32_16x16x4_f32", 0x5d, 16, None, "neg"),
     ("v_wmma_f32_16x16x32_f16", 0x60, (8, 16), None, "neg"),
     ("v_wmma_f16_16x16x32_f16", 0x61, (8, 16), None, "neg"),

@@ -1,4 +1,4 @@
-"""RDNA3 and RDNA3.5: Radeon RX 7000 and its integrated successors (gfx1100 to gfx1153).
+"""RDNA3 and RDNA3.5: Radeon RX 7000 and its integrated successors (gfx1100 to gfx1154).
 
 Lines: (name, opcode, cycles, VALU co-execution cycles[, "features"]); see `mmacalc.catalog`.
 Source: AMD's Matrix Instruction Calculator 1.3.2; opcodes and register counts also LLVM 22.1.8.
@@ -13,10 +13,11 @@ ARCHITECTURES = (
         "layout": "wmma-rdna3",
         "arithmetic": "rdna3",
         "assembly": "rdna3", "hazards": "gfx11",
+        "since_llvm": {"gfx1154": 24},
         "waves": (32, 64),
         "aliases": (
             "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153",
-            "gfx11-generic",
+            "gfx1154", "gfx11-generic",
         ),  # fmt: skip
         "targets": ("gfx1100", "gfx1150", "gfx1151"),
         "encoding": "VOP3P",

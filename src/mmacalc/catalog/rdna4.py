@@ -1,26 +1,31 @@
-"""RDNA4: Radeon RX 9000 (gfx1200, gfx1201).
+"""RDNA4: Radeon RX 9000 (gfx1200, gfx1201); and gfx1170 to gfx1172, which have its matrix instructions.
 
 Lines: (name, opcode, cycles, VALU co-execution cycles[, "features"]); see `mmacalc.catalog`.
 Source: AMD's Matrix Instruction Calculator 1.3.2; opcodes and register counts also LLVM 22.1.8.
 AMD's hip-fpsan compares the SWMMAC layouts with gfx1201 silicon, in wave32 and wave64.
 """
 
+COMMON = {
+    "vendor": "amd",
+    "layout": "wmma-rdna4",
+    "arithmetic": "rdna4",
+    "assembly": "rdna4", "hazards": "gfx12",
+    "waves": (32, 64),
+    "encoding": "VOP3P",
+    "register_alignment": 4,
+    "accumulators": "none",
+    "unit": "WGP",
+    "builtins": "gfx12",
+    "lds_bytes": 65536,
+}
+
 ARCHITECTURES = (
     {
         "name": "rdna4",
         "title": "RDNA4",
-        "vendor": "amd",
         "amd_calculator": True,
-        "layout": "wmma-rdna4",
-        "arithmetic": "rdna4",
-        "assembly": "rdna4", "hazards": "gfx12",
-        "waves": (32, 64),
         "aliases": ("gfx1200", "gfx1201", "gfx12-generic"),
         "targets": ("gfx1200", "gfx1201"),
-        "encoding": "VOP3P",
-        "register_alignment": 4,
-        "accumulators": "none",
-        "unit": "WGP",
         # Which lanes LDS serves together: (access, bytes, banks, lanes, how sure, source). Measured on an RX 9070 XT.
         "lds_phases": (
             ("read", 4, 32, "0-31", "hardware-verified", "amd-shark-ai efa471ae, docs/empirical-lds (RX 9070 XT)"),
@@ -30,8 +35,6 @@ ARCHITECTURES = (
             ("write", 8, 32, "0-15", "unconfirmed", ""),
             ("write", 16, 32, "0-7", "unconfirmed", ""),
         ),
-        "builtins": "gfx12",
-        "lds_bytes": 65536,
         "rocwmma": ("gfx1200", "gfx1201"),
         # Compute units (two in a WGP) and boost clock in GHz: AMD's product pages, whose FP16 peaks (195 TFLOPS of the
         # RX 9070 XT) these reproduce; units and targets also the ROCm documentation (AMD GPU specifications).
@@ -47,7 +50,17 @@ ARCHITECTURES = (
         # hip-fpsan's tests swmmac_gfx12_*_test.cpp, and AMD's integer tests of rocjitsu's corpus (int_isa_rdna4_*).
         "layouts_on_hardware": {"sparse": ("f16", "bf16", "e4m3", "e5m2", "iu8", "iu4")},
     },
+    # LLVM's pull requests 180185, 180731 and 187735. Nothing but the encodings is published: the layouts, cycles, wait
+    # states and arithmetic shown are RDNA4's.
+    {
+        "name": "gfx1170", "title": "GFX1170", "aliases": ("gfx1171", "gfx1172"),
+        "targets": ("gfx1170", "gfx1171", "gfx1172"),
+        "since_llvm": {"gfx1170": 24, "gfx1171": 24, "gfx1172": 24},
+        "assumed": ("cycles", "valu_cycles", "A", "B", "C", "D", "K"),
+    },
 )
+
+WITHOUT_MATRIX_INSTRUCTIONS = {"gfx1310": "LLVM 24 assembles no WMMA and no SWMMAC for GFX13"}
 
 INSTRUCTIONS = (
     ("v_wmma_f32_16x16x16_f16", 0x40, 16, None, "neg"),

@@ -1,4 +1,4 @@
-"""Encode matrix instructions of AMD as machine code, byte for byte as LLVM does.
+"""Encode matrix instructions of AMD as machine code, byte for byte as LLVM 24 or 22 does.
 
     mmacalc assemble -a gfx942 "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1" --fields
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
-    parser.add_common("architecture", "wave", "json")
+    parser.add_common("architecture", "wave", "llvm", "json")
     parser.add_argument(
         "text", help="the instruction, or several on lines of their own; or the path of a file, - for standard input"
     )
@@ -35,5 +35,5 @@ def run(options: Namespace) -> Reply:
 
     from_file = options.text == "-" or exists(options.text)
     text = read_text(options.text) if from_file else options.text
-    answer = assembly(text, options.architecture, options.wavefront, fields=options.fields)
+    answer = assembly(text, options.architecture, options.wavefront, llvm=options.llvm, fields=options.fields)
     return show(options.json, "assemble", answer, render)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
-    parser.add_common("target", "wave", "json")
+    parser.add_common("target", "wave", "llvm", "json")
     parser.add_argument("code", nargs="+", help="hexadecimal or assembly, or the path of a file")
 
 
@@ -34,7 +34,7 @@ def run(options: Namespace) -> Reply:
     from ..render import disassembly as render
 
     file, name = _code(options.code, options.architecture)
-    answer = disassembly(file, name, options.architecture, options.wavefront)
+    answer = disassembly(file, name, options.architecture, options.wavefront, options.llvm)
     return show(options.json, "disassemble", answer, render)
 
 

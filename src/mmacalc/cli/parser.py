@@ -148,5 +148,13 @@ COMMON: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ("-w", "--wavefront", "--wave"),
         {"metavar": "#", "type": whole_number, "help": "the wave size: 32 or 64 on RDNA (default 32)"},
     ),
+    "llvm": (
+        ("--llvm",),
+        {
+            "metavar": "#",
+            "type": whole_number,
+            "help": "the LLVM version whose encodings are meant, 24 (default) or 22",
+        },
+    ),
     "json": (("--json",), {"action": "store_true", "help": "answer with JSON"}),
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ..asm.forms import encoded
 from ..catalog import entry
 from ..errors import Error, did_you_mean
 from .dialects import dialect_of, fitting
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     from .dialects import Dialect
 
 __all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "names", "unscaled"]
+
+LLVM_VERSION = 22  # the version whose builtins these are
 
 
 class Intrinsic(
@@ -77,7 +78,7 @@ def intrinsics(instruction: Instruction, wave: int | None = None) -> tuple[Intri
     keeps the other halves of D's registers as they were in C."""
     inst, size = instruction, instruction.architecture.wave(wave)
     dialect = dialect_of(inst)
-    if dialect is None or not encoded(inst):
+    if dialect is None or inst.since_llvm > LLVM_VERSION:
         return ()
     arguments = fitting(inst, dialect.arguments)
     if arguments is None:

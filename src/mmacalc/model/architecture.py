@@ -70,6 +70,10 @@ class Architecture(Record):
         assembly: the generation of its encodings in `mmacalc.asm.generations`; hazards: its wait-state rules in
             `mmacalc.hazards.tables`; "" is not known.
         amd_calculator: whether AMD's matrix instruction calculator 1.3.2 knows it, whose text is then reproduced.
+        assembly_of: the generations of the LLVM versions whose encodings differ from the newest.
+        since_llvm: the first LLVM version that knows a target, where that is not the oldest of `mmacalc.asm.targets`.
+        also_assembled: instructions of another architecture that an LLVM version assembles, though no compiler
+            selects them: (architecture, how their mnemonics begin), by version.
         rocwmma: the compiler targets that rocWMMA 1.6 supports.
         layouts_on_hardware: the formats of A whose layouts tests on silicon confirm, by kind: dense, sparse, scale.
         notes: remarks about instructions that have a feature or format.
@@ -103,6 +107,9 @@ class Architecture(Record):
     lds_bytes: int = 0
     lds_phases: tuple[tuple[Any, ...], ...] = ()
     assembly: str = ""
+    assembly_of: Mapping[int, str] = {}
+    since_llvm: Mapping[str, int] = {}
+    also_assembled: Mapping[int, tuple[str, str]] = {}
     hazards: str = ""
     amd_calculator: bool = False
     rocwmma: tuple[str, ...] = ()

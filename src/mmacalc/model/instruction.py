@@ -39,6 +39,7 @@ class Instruction(Record, Actions):
         valu_cycles: of `cycles`, how many can run VALU instructions; None if none can, or if that is unconfirmed.
         features: sparse, scale, cbsz, blgp, neg, opsel ...
         block_size: how many consecutive k one scale multiplies; 0 without scales.
+        since_llvm: the first LLVM version that assembles it, where that is not the oldest of `mmacalc.asm.targets`.
         aliases: other spellings.
         doubts: the parts that no second public source confirms, each with the reason ("" if none is recorded).
         stated_provenance: how sure the rest is.
@@ -65,6 +66,7 @@ class Instruction(Record, Actions):
     wait_cycles: tuple[int, tuple[int, int] | None] | None = None
     block_size: int = 0
     prefix_opcode: int | None = None
+    since_llvm: int = 0
     aliases: tuple[str, ...] = ()
     stated_provenance: str = "two sources agree"
     doubts: Mapping[str, str] = {}

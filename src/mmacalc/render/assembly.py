@@ -46,6 +46,7 @@ def json_object(assembly: Assembly) -> dict[str, Any]:
     return {
         "architecture": assembly.architecture,
         "target": assembly.target,
+        "llvm": assembly.llvm,
         "instructions": [_statement(statement) for statement in assembly.statements],
     }
 
