@@ -38,11 +38,11 @@ def test_a_table_in_which_a_bit_belongs_to_no_field_or_to_two_is_refused():
 def test_every_text_comes_back_from_its_bytes_and_the_bytes_from_that_text(where, seed):
     name, wave, form = where
     text = random_text(form, random.Random(seed))
-    code = mmacalc.assemble(text, name, wave)
-    spelled = mmacalc.disassemble(code, name, wave)
+    code = mmacalc.assemble(text, name, wave, llvm=22)
+    spelled = mmacalc.disassemble(code, name, wave, llvm=22)
     assert spelled.split()[0] == form.name
-    assert mmacalc.assemble(spelled, name, wave) == code
-    assert mmacalc.disassemble(mmacalc.assemble(spelled, name, wave), name, wave) == spelled
+    assert mmacalc.assemble(spelled, name, wave, llvm=22) == code
+    assert mmacalc.disassemble(mmacalc.assemble(spelled, name, wave, llvm=22), name, wave, llvm=22) == spelled
 
 
 @settings(max_examples=200)
@@ -56,10 +56,11 @@ def test_any_bytes_come_back_from_what_they_disassemble_to(where, data):
         assert mmacalc.assemble(text, *where) == code
 
 
-def test_every_instruction_of_the_catalog_has_a_form_on_every_target_but_those_no_assembler_knows():
+def test_every_instruction_of_the_catalog_has_a_form_on_every_target():
+    lent = {inst.name for inst in mmacalc.instructions("rdna4") if inst.sparse}  # LLVM 24 takes them on gfx1250
     for name, wave in TARGETS:
-        catalog = {inst.name for inst in mmacalc.instructions(name)} - {"v_wmma_f64_16x16x4_f64"}
-        helpers = forms(target(name, wave)).keys() - catalog
+        catalog = {inst.name for inst in mmacalc.instructions(name)}
+        helpers = forms(target(name, wave)).keys() - catalog - lent
         assert catalog <= forms(target(name, wave)).keys()
         assert all("accvgpr" in helper or "ld_scale" in helper for helper in helpers)
 

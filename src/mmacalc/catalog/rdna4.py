@@ -8,7 +8,6 @@ AMD's hip-fpsan compares the SWMMAC layouts with gfx1201 silicon, in wave32 and 
 COMMON = {
     "vendor": "amd",
     "layout": "wmma-rdna4",
-    "arithmetic": "rdna4",
     "assembly": "rdna4", "hazards": "gfx12",
     "waves": (32, 64),
     "encoding": "VOP3P",
@@ -24,6 +23,7 @@ ARCHITECTURES = (
         "name": "rdna4",
         "title": "RDNA4",
         "amd_calculator": True,
+        "arithmetic": "rdna4",
         "aliases": ("gfx1200", "gfx1201", "gfx12-generic"),
         "targets": ("gfx1200", "gfx1201"),
         # Which lanes LDS serves together: (access, bytes, banks, lanes, how sure, source). Measured on an RX 9070 XT.
@@ -50,8 +50,8 @@ ARCHITECTURES = (
         # hip-fpsan's tests swmmac_gfx12_*_test.cpp, and AMD's integer tests of rocjitsu's corpus (int_isa_rdna4_*).
         "layouts_on_hardware": {"sparse": ("f16", "bf16", "e4m3", "e5m2", "iu8", "iu4")},
     },
-    # LLVM's pull requests 180185, 180731 and 187735. Nothing but the encodings is published: the layouts, cycles, wait
-    # states and arithmetic shown are RDNA4's.
+    # LLVM's pull requests 180185, 180731 and 187735. Nothing but the encodings is published: the layouts, cycles and wait
+    # states shown are RDNA4's, and the arithmetic is unpublished.
     {
         "name": "gfx1170", "title": "GFX1170", "aliases": ("gfx1171", "gfx1172"),
         "targets": ("gfx1170", "gfx1171", "gfx1172"),
