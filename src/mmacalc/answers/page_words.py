@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..asm.assembler import assemble
-from ..asm.forms import encoded, form_of
+from ..asm.forms import form_of
 from ..asm.targets import target
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ __all__ = ["encodable", "encoding_data", "word_data"]
 
 
 def _form(inst: Instruction, wave: int) -> InstructionForm | None:
-    if inst.architecture.vendor != "amd" or not encoded(inst):
+    if inst.architecture.vendor != "amd":
         return None
     return form_of(inst.name, target(inst.arch, wave))
 
