@@ -46,7 +46,7 @@ def as_array(execution: Execution, name: str, value: ArrayLike) -> Array:
         array = _numpy(value)
     except NOT_ARRAYS as error:
         raise Error(f"{whose} is no array of numbers that NumPy can read: {error}") from None
-    if np.any(getattr(array, "mask", False)):
+    if type(array) is not np.ndarray and np.any(getattr(array, "mask", False)):
         raise Error(f"{whose} is a masked array with elements left out; give all of them, such as by .filled(0)")
     return array
 
@@ -119,6 +119,9 @@ def checked(execution: Execution, name: str, value: ArrayLike) -> Array:
     """Codes of an operand: unsigned integers that fit its width, or an ml_dtypes array of its format."""
     codes = as_array(execution, name, value)
     wanted, spoken = execution.formats[name], SPOKEN[name].split()[0]
+    target = code_type(wanted)
+    if codes.dtype == target and 8 * target.itemsize == wanted.bits:
+        return codes
     if ML_DTYPES.get(codes.dtype.name) == wanted.name or _untyped(codes, wanted):
         codes = codes.view(f"u{codes.dtype.itemsize}")
     if codes.dtype.kind not in "ui":
@@ -126,7 +129,6 @@ def checked(execution: Execution, name: str, value: ArrayLike) -> Array:
             f"{spoken} of {execution.inst.name} has type {codes.dtype}; it takes {wanted.name} encodings, unsigned "
             f"integers of {wanted.bits} bits (multiply() takes values)"
         )
-    target = code_type(wanted)
     whole = codes.dtype.kind == "u" and codes.dtype.itemsize * 8 <= wanted.bits
     if not whole and codes.size:
         low, high = int(codes.min()), int(codes.max())

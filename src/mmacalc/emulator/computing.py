@@ -41,8 +41,9 @@ def compute(execution: Execution, codes: Mapping[str, Array], rearrange: bool) -
         rearrange: whether CBSZ, ABID and BLGP still have to be applied; reading registers has done it already.
     """
     matrices = {name: execution.shapes[name] for name in codes}
+    leads = {codes[name].shape[: codes[name].ndim - len(shape)] for name, shape in matrices.items()}
     try:
-        batch = np.broadcast_shapes(*(codes[name].shape[: codes[name].ndim - len(s)] for name, s in matrices.items()))
+        batch: tuple[int, ...] = np.broadcast_shapes(*leads) if len(leads) > 1 else leads.pop()
     except ValueError:
         shapes = ", ".join(f"{SPOKEN[name].split()[0]} {codes[name].shape}" for name in codes)
         raise Error(f"the batches of {execution.inst.name} do not broadcast: {shapes}") from None
@@ -64,6 +65,8 @@ def compute(execution: Execution, codes: Mapping[str, Array], rearrange: bool) -
 
 
 def _by_kernel(execution: Execution, kernel: fast.Kernel, flat: Mapping[str, Array], entries: int) -> Array:
+    if entries == 1:
+        return fast.products(execution, kernel, flat)
     size = max(1, BATCH // sum(prod(execution.shapes[name][-2:]) for name in "AB"))
     parts = [
         fast.products(execution, kernel, {name: array[start : start + size] for name, array in flat.items()})

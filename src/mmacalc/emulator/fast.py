@@ -208,7 +208,7 @@ def chain(
     task = core.Task(rows=rows, columns=padded, depth=a.values.shape[-1], lanes=lanes, **found.parameters)
     kept = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
     for name, array in kept.items():
-        setattr(task, name, array.ctypes.data)
+        setattr(task, name, array.__array_interface__["data"][0])
     _in_threads(lambda first, last: function(task, first, last), entries * rows, threads)
     return kept["c"][..., :columns], kept["flags"][..., :columns]
 
