@@ -2,6 +2,7 @@
 
 import sys
 
+status: int
 try:
     from mmacalc.cli import main
 

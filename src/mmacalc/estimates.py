@@ -10,14 +10,13 @@ instruction that is native there is taken to reach them, and its cycles follow.
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from . import catalog
 from .catalog import entry
 from .catalog.grammar import sass
 from .checks import arguments_checked
 from .errors import Error
 from .formats import formats_named
+from .records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,11 +37,10 @@ RATES = {"e4m3": "fp8", "e5m2": "fp8", "i8": "int8", "u8": "int8", "i4": "int4",
 """NVIDIA's word for a format in its tables of rates, where it is not the format's name."""
 
 
-class Device(namedtuple("Device", "name product units clock_ghz")):
+class Device(TupleRecord):
     """What an estimate is for: the name that was asked for, the product that it means (None if the catalog has none),
     its units (of RDNA: workgroup processors) and its clock; None where they are not published."""
 
-    __slots__ = ()
     name: str
     product: Product | None
     units: int | None
@@ -182,11 +180,7 @@ def _peak(fitting: Iterator[tuple[Instruction, dict[str, int]]], product: Produc
     )
 
 
-class Candidate(
-    namedtuple(
-        "Candidate", "instruction modifiers chains count duration cycles seconds flops useful share registers bytes"
-    )
-):
+class Candidate(TupleRecord):
     """One instruction that could carry out a GEMM.
 
     Attributes:
@@ -202,11 +196,10 @@ class Candidate(
         bytes: read and written when every instruction loads its A and B from memory.
     """
 
-    __slots__ = ()
     instruction: Instruction
     modifiers: Mapping[str, int]
     chains: int
-    count: int
+    count: int  # type: ignore[assignment]  # not tuple's method
     duration: int | None
     cycles: int | None
     seconds: float | None
@@ -217,12 +210,11 @@ class Candidate(
     bytes: int
 
 
-class Estimate(namedtuple("Estimate", "architecture device m n k type flops peak bytes candidates")):
+class Estimate(TupleRecord):
     """What a GEMM takes on an architecture: device, the product that it is for; flops is 2 M N K; peak, operations per
     clock and unit on this format (None if not known); bytes, what must move at least (A, B and C once in, D once out);
     candidates, best first."""
 
-    __slots__ = ()
     architecture: Architecture
     device: Device
     m: int

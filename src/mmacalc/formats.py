@@ -27,7 +27,6 @@ class Format(TupleRecord):
     NaN, there is no sign, no zero and no mantissa).
     """
 
-    __slots__ = ()
     name: str
     bits: int
     kind: str
@@ -109,7 +108,7 @@ FORMATS = {row[0]: Format(*row) for row in _ROWS}
 # Formats that a field of the instruction chooses: the catalog's name of the choice, and by the field's value the
 # format. CBSZ and BLGP of gfx950, MATRIX_A_FMT and MATRIX_B_FMT of gfx1250: CDNA4 ISA guide, section 7.1.5; LLVM's
 # MatrixFMT. MATRIX_A_SCALE_FMT and MATRIX_B_SCALE_FMT: LLVM's MatrixScaleFmt.
-CHOICES = {
+CHOICES: dict[str, tuple[str, ...]] = {
     "f8f6f4": ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1"),
     "scale": ("e8m0", "ue5m3", "ue4m3"),
 }

@@ -84,6 +84,16 @@ class Layout:
         "axes", "coordinates", "extents", "places", "replicated", "selectors", "shared", "sizes", "spans", "text",
         "_backward", "_forward", "_offsets", "_strides",
     )  # fmt: skip
+    axes: tuple[str, ...]
+    coordinates: tuple[tuple[str, ...], ...]
+    extents: tuple[int, ...]
+    places: dict[str, tuple[str, ...]]
+    replicated: tuple[str, ...]
+    selectors: tuple[str, ...]
+    shared: tuple[str, ...]
+    sizes: dict[str, int]
+    spans: dict[str, int]
+    text: str
 
     @arguments_checked
     def __init__(self, text: str, axes: Sequence[str], sizes: Mapping[str, int]) -> None:

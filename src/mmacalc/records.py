@@ -29,14 +29,9 @@ if TYPE_CHECKING:
     from functools import cached_property
     from typing import Any, NoReturn
 
-    from typing_extensions import Self, dataclass_transform
-
-    Fields = tuple[Any, ...]
-
-    def _tuplegetter(index: int, doc: str) -> Any: ...
+    from typing_extensions import dataclass_transform
 
 else:
-    Fields = tuple
     try:
         from _collections import _tuplegetter  # as collections.namedtuple does
     except ImportError:  # a Python without it
@@ -126,44 +121,62 @@ class Record:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-@dataclass_transform(frozen_default=True)
-class TupleRecord(Fields):
-    """A tuple whose items have names, as collections.namedtuple makes them: the annotations of the subclass.
+if TYPE_CHECKING:
+    from typing import NamedTuple as TupleRecord
+else:
 
-    >>> class Place(TupleRecord):
-    ...     __slots__ = ()
-    ...     lane: int
-    ...     item: int
-    >>> Place(35, item=1), Place(35, 1).lane, Place(35, 1)._replace(lane=3) == (3, 1)
-    (Place(lane=35, item=1), 35, True)
-    """
+    class _TupleRecordType(type):
+        """Takes the defaults out of the class, whose attributes of these names get the items, and adds __slots__."""
 
-    __slots__ = ()
-    _fields: tuple[str, ...] = ()
+        def __new__(meta, name, bases, namespace):
+            fields = tuple(namespace.get("__annotations__", ()))
+            if not fields:
+                return super().__new__(meta, name, bases, {"__slots__": (), **namespace})
+            namespace["_fields"] = fields
+            namespace["_field_defaults"] = {field: namespace[field] for field in fields if field in namespace}
+            for index, field in enumerate(fields):
+                namespace[field] = _tuplegetter(index, f"Item number {index}")
+            return super().__new__(meta, name, bases, {"__slots__": (), **namespace})
 
-    def __init_subclass__(cls) -> None:
-        cls._fields = tuple(vars(cls).get("__annotations__", cls._fields))
-        for index, name in enumerate(cls._fields):
-            setattr(cls, name, _tuplegetter(index, f"Item number {index}"))
+    class TupleRecord(tuple, metaclass=_TupleRecordType):
+        """A tuple whose items have names, as typing.NamedTuple: the annotations of the subclass, with their defaults.
 
-    def __new__(cls, *values: Any, **named: Any) -> Self:
-        if named or len(values) != len(cls._fields):
-            rest = cls._fields[len(values) :]
-            if set(named) != set(rest):
-                raise Error(
-                    f"{cls.__name__} takes {', '.join(cls._fields)}; got {len(values)} values {', '.join(named)}"
-                )
-            values = (*values, *[named[name] for name in rest])
-        return tuple.__new__(cls, values)
+        >>> class Place(TupleRecord):
+        ...     lane: int
+        ...     item: int = 0
+        >>> Place(35, item=1), Place(35), Place(35, 1).lane, Place(35, 1)._replace(lane=3) == (3, 1)
+        (Place(lane=35, item=1), Place(lane=35, item=0), 35, True)
+        """
 
-    def _asdict(self) -> dict[str, Any]:
-        return dict(zip(self._fields, self))
+        _fields = ()
+        _field_defaults = {}
 
-    def _replace(self, **named: Any) -> Self:
-        return type(self)(**{**self._asdict(), **named})
+        def __new__(cls, *values, **named):
+            fields = cls._fields
+            if named or len(values) != len(fields):
+                rest = fields[len(values) :]
+                given = {**cls._field_defaults, **named}
+                if not set(named) <= set(rest) or not set(rest) <= set(given) or len(values) > len(fields):
+                    raise Error(
+                        f"{cls.__name__} takes {', '.join(fields)}; got {len(values)} values {', '.join(named)}"
+                    )
+                values = (*values, *[given[name] for name in rest])
+            return tuple.__new__(cls, values)
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return tuple(self)
+        @classmethod
+        def _make(cls, values):
+            return cls(*values)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join([f'{name}={value!r}' for name, value in self._asdict().items()])})"
+        def _asdict(self):
+            return dict(zip(self._fields, self))
+
+        def _replace(self, **named):
+            return type(self)(**{**self._asdict(), **named})
+
+        def __getnewargs__(self):
+            return tuple(self)
+
+        def __repr__(self):
+            return (
+                f"{type(self).__name__}({', '.join([f'{name}={value!r}' for name, value in self._asdict().items()])})"
+            )

@@ -144,7 +144,7 @@ class _Constants:
         return _wave_size_here()
 
 
-Constants = _Constants()
+Constants: _Constants = _Constants()
 
 
 def _wave_size_here() -> int:

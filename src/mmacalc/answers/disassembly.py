@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..asm.disassembler import instructions, respelled
 from ..asm.targets import agreed
 from ..catalog import entry
-from ..records import Record
+from ..records import Record, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,11 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["DecodedSection", "Disassembly", "disassembly"]
 
 
-class DecodedSection(namedtuple("DecodedSection", "name instructions")):
+class DecodedSection(TupleRecord):
     """The name of an ELF section, empty where there is none, and its instructions: (number of the 32-bit word, None
     where it came as text; the text)."""
 
-    __slots__ = ()
     name: str
     instructions: tuple[tuple[int | None, str], ...]
 

@@ -7,10 +7,9 @@ reader adds two numbers for each element instead of asking `Operand.locate`: who
 
 from __future__ import annotations
 
-from collections import namedtuple
 from functools import lru_cache
 
-from ..records import Record
+from ..records import Record, TupleRecord
 from .output_terms import sign
 
 TYPE_CHECKING = False
@@ -51,10 +50,9 @@ class RegisterLayout(Record):
     signs: tuple[str, ...]
 
 
-class RegisterColumn(namedtuple("RegisterColumn", "register item lsb width sign")):
+class RegisterColumn(TupleRecord):
     """The bits that one item has in one register: lsb and width, 0 and 64 in both registers of a pair."""
 
-    __slots__ = ()
     register: int
     item: int
     lsb: int

@@ -36,7 +36,6 @@ class HeldElement(TupleRecord):
     """An element that a register holds, the sign under which the instruction reads it, and as in `ElementPlaces`
     the calculation."""
 
-    __slots__ = ()
     element: Element
     sign: str
     calculation: Calculation | None

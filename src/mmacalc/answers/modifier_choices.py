@@ -22,6 +22,8 @@ __all__ = ["OperandTrials"]
 class OperandTrials:
     """One operand of an instruction under all modifiers; every combination is made once."""
 
+    limits: dict[int, dict[str, tuple[int, ...]]]
+
     def __init__(self, inst: Instruction, name: str, wave: int) -> None:
         self._inst, self._name, self._wave = inst, name, wave
         plain = inst.modifier_limits(wave)

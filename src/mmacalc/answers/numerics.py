@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from functools import cached_property
 
 from ..arithmetic.numerics import kind
 from ..arithmetic.numerics import numerics as model_of
 from ..catalog import architectures, entry
 from ..checks import arguments_checked
-from ..records import Record
+from ..records import Record, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def numerics(instruction: Instruction, wave: int | None = None, **modifiers: int
     return InstructionNumerics(instruction, size, modifiers, model_of(instruction, **modifiers))
 
 
-class Arithmetic(namedtuple("Arithmetic", "architectures inputs outputs kinds shapes numerics roundings instructions")):
+class Arithmetic(TupleRecord):
     """Instructions that compute alike.
 
     architectures: the canonical names of those that have them; inputs, outputs: the formats of A and B, and of D;
@@ -75,7 +74,6 @@ class Arithmetic(namedtuple("Arithmetic", "architectures inputs outputs kinds sh
     one or, where the name chooses, several; instructions: how many there are on the first architecture.
     """
 
-    __slots__ = ()
     architectures: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]

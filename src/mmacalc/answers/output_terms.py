@@ -62,7 +62,6 @@ class Term(TupleRecord):
     that this location holds when no modifier is set; sign: as `sign` gives it.
     """
 
-    __slots__ = ()
     operand: Operand | NotInRegisters
     location: Any  # a Location
     element: tuple[int, int, int]
@@ -76,7 +75,6 @@ class Calculation(TupleRecord):
     (range of k, scale of A, scale of B) that multiply its products, empty for an instruction without scales.
     """
 
-    __slots__ = ()
     products: tuple[tuple[Term, Term], ...]
     addend: Term | None
     scales: tuple[tuple[range, Term, Term], ...]

@@ -97,6 +97,14 @@ class Matrix:
         read: the lane that is read instead of each lane of the layout (BLGP), or None.
     """
 
+    blocks: Axis
+    rows: Axis
+    columns: Axis
+    lanes: int
+    copies: tuple[tuple[int, int], ...]
+    merge: int
+    read: tuple[int, ...] | None
+
     def __init__(self, operand: Operand) -> None:
         self.operand = operand
         self._trimmed = _trimmed(operand.layout)

@@ -73,7 +73,7 @@ def aligned_truncated(
     """
     for start in range(0, len(a.value), group):
         part = slice(start, start + group)
-        c = numbers(_rounded(_sum(a[part], b[part], c, fraction, lowest), out, kept), out)
+        c = numbers(_rounded(_sum(a.at(part), b.at(part), c, fraction, lowest), out, kept), out)
     return c.value
 
 
@@ -86,7 +86,7 @@ def fp8_two_halves(a: Numbers, b: Numbers, c: Numbers, out: Format, fraction: in
     k = np.arange(len(a.value))
     total = numbers(np.zeros_like(c.value), out)
     for half in (k % 4 < 2, k % 4 >= 2):
-        total = numbers(_rounded(_sum(a[half], b[half], total, fraction, lowest), out), out)
+        total = numbers(_rounded(_sum(a.at(half), b.at(half), total, fraction, lowest), out), out)
     return round_to_format(total.value + c.value, out)
 
 

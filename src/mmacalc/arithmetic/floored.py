@@ -45,7 +45,7 @@ def two_stage_floored(
     for start in range(0, len(a.value), group):
         part = slice(start, start + group)
         power = np.maximum((a.power[part] * b.power[part]).max(axis=0), NOTHING)
-        total = _cut_sum(_products(a[part], b[part], power), power, fraction)
+        total = _cut_sum(_products(a.at(part), b.at(part), power), power, fraction)
         c = _with_c(total, power, c, out, fraction, dot_fraction, sum_fraction)
     return c.value
 
@@ -63,7 +63,7 @@ def two_stage_floored_even_odd(
         exponents = np.maximum(a.power[part] * b.power[part], NOTHING)
         even, odd = exponents[0::2].max(axis=0), exponents[1::2].max(axis=0)
         power = np.maximum(even, odd)
-        products = _products(a[part], b[part], power)
+        products = _products(a.at(part), b.at(part), power)
         scale = 2.0**fraction / power
         total = np.floor(_cut_sum(products[0::2], even, fraction) * scale)
         total += np.floor(_cut_sum(products[1::2], odd, fraction) * scale)
@@ -122,7 +122,7 @@ def dot2_ones_complement(
     a, b = _flushed(a), _flushed(b)
     for start in range(0, len(a.value), group):
         part = slice(start, start + group)
-        x, y = a[part], b[part]
+        x, y = a.at(part), b.at(part)
         terms = x.value * y.value
         grid = np.maximum(
             (x.power * y.power).max(axis=0) * 2.0**-fraction,
@@ -152,7 +152,7 @@ def dot4_floored(
     """
     for start in range(0, len(a.value), group):
         part = slice(start, start + group)
-        x, y = a[part], b[part]
+        x, y = a.at(part), b.at(part)
         terms, exponents = x.value * y.value, x.power * y.power
         c_leading = np.maximum(_leading(c.value), 2.0**lowest)
         grid = np.maximum(exponents.max(axis=0) * 2.0**-fraction, c_leading * 2.0**-reach)

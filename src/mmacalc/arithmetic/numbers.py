@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 import numpy as np
 
+from ..records import TupleRecord
 from .codecs import alignment_powers
 
 TYPE_CHECKING = False
@@ -21,14 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["Numbers", "numbers"]
 
 
-class Numbers(namedtuple("Numbers", "value power")):
+class Numbers(TupleRecord):
     """Values with 2**exponent of each, both float64; the power of a zero is 0 (it aligns nothing)."""
 
-    __slots__ = ()
     value: Array
     power: Array
 
-    def __getitem__(self, index: Any) -> Numbers:
+    def at(self, index: Any) -> Numbers:
         """The same selection of both."""
         return Numbers(self.value[index], self.power[index])
 

@@ -5,10 +5,9 @@ The rows that decide are in `mmacalc.arithmetic.tables`; nothing here needs NumP
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..errors import Error
 from ..formats import named
+from ..records import TupleRecord
 from .tables import ASSUMED, OWN_NAN, TABLES
 
 TYPE_CHECKING = False
@@ -94,7 +93,7 @@ TOWARD_ZERO, NEAREST = "toward zero", "nearest even"
 ROUNDINGS = {"rn": NEAREST, "rz": TOWARD_ZERO, "rm": "down", "rp": "up"}
 
 
-class Numerics(namedtuple("Numerics", "model parameters provenance source explanation rounding subnormals nan step")):
+class Numerics(TupleRecord):
     """How an instruction computes.
 
     model: the name of a function in `mmacalc.arithmetic.models`.MODELS; parameters: its keyword arguments;
@@ -103,7 +102,6 @@ class Numerics(namedtuple("Numerics", "model parameters provenance source explan
     unpublished, "" for integers; step: how many products are added at once, where K has as many: a number, or "K".
     """
 
-    __slots__ = ()
     model: str
     parameters: Mapping[str, Any]
     provenance: str
@@ -148,8 +146,6 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     """
     if not {"A", "B"} <= set(inst.operands):
         raise Error(f"{inst.name} moves a matrix and computes nothing, so it has no arithmetic model")
-    if inst.in_tensor_memory:
-        raise Error(f"how {inst.name} rounds is not known here: no published measurement of tcgen05 was compared")
     fields = inst.resolved(modifiers)
     formats = {operand: inst.format(operand, fields).name for operand in "ABCD"}
     row = _row(inst, formats)

@@ -14,7 +14,7 @@ Nothing here needs NumPy, so that a page of text can show a model without loadin
 
 from __future__ import annotations
 
-from collections import namedtuple
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,10 +40,9 @@ OWN_NAN = ("dot2_ones_complement", "dot4_floored")
 """The models whose NaN bits are known; of the others NVIDIA's are all alike, AMD's unpublished."""
 
 
-class Row(namedtuple("Row", "inputs outputs kinds name model parameters provenance source")):
+class Row(TupleRecord):
     """One row of a table; see the module."""
 
-    __slots__ = ()
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     kinds: tuple[str, ...]

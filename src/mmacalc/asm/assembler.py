@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
+from ..records import TupleRecord
 from .forms import InstructionForm, form_of, spellings
 from .reader import Reader
 from .registers import RegisterRange
@@ -54,10 +53,9 @@ def assemble(text: str, arch: str, wave: int | None = None, llvm: int | None = N
     return b"".join(line.code for line in assemble_lines(text, arch, wave, llvm))
 
 
-class Assembled(namedtuple("Assembled", "form code")):
+class Assembled(TupleRecord):
     """One assembled statement: its form (None for `.long`) and its bytes."""
 
-    __slots__ = ()
     form: InstructionForm | None
     code: bytes
 

@@ -136,6 +136,10 @@ class FormDecoder:
         "_choices", "_free", "_loose", "_modifiers", "_name", "_plans", "_specials", "_suffixes", "_usual", "form",
         "mask", "value", "words",
     )  # fmt: skip
+    form: InstructionForm
+    mask: int
+    value: int
+    words: int
 
     def __init__(self, form: InstructionForm) -> None:
         self.form = form

@@ -21,7 +21,7 @@ MACHINES = {
 }  # fmt: skip
 
 # A generic target's code runs on several GPUs: generic target -> those GPUs' targets.
-GENERIC = {
+GENERIC: dict[str, tuple[str, ...]] = {
     "gfx9-generic": ("gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"),
     "gfx9-4-generic": ("gfx942", "gfx950"),
     "gfx10-1-generic": ("gfx1010", "gfx1011", "gfx1012", "gfx1013"),

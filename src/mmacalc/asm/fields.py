@@ -13,10 +13,10 @@ a table in which a bit belongs to no field or to two, so a slip shows when the t
 
 from __future__ import annotations
 
-from collections import namedtuple
 from functools import cache
 
 from ..errors import Error
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,19 +31,18 @@ def _pieces(bits: str) -> tuple[tuple[int, int], ...]:
     return tuple((int(piece[0]), int(piece[-1])) for piece in ends)
 
 
-class Field(namedtuple("Field", "name bits meaning value ignored", defaults=(None, False))):
+class Field(TupleRecord):
     """One field: its name, its bits in the manual's numbers, and what it means.
 
     `value` is what the format itself writes there; None leaves it to the instruction. A decoder compares such a
     value, unless the field is `ignored`.
     """
 
-    __slots__ = ()
     name: str
     bits: str
     meaning: str
-    value: int | None
-    ignored: bool
+    value: int | None = None
+    ignored: bool = False
 
     @property
     def pieces(self) -> tuple[tuple[int, int], ...]:
@@ -80,6 +79,10 @@ class Encoding:
     """One instruction format: its name, its source, its size in bytes, and its fields by name."""
 
     __slots__ = ("fields", "name", "size", "source")
+    fields: dict[str, Field]
+    name: str
+    size: int
+    source: str
 
     def __init__(self, name: str, source: str, fields: Iterable[Field]) -> None:
         self.name, self.source = name, source

@@ -7,7 +7,7 @@ formats"; compared with LLVM 22.1.8 on random words.
 
 from __future__ import annotations
 
-from collections import namedtuple
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,17 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["CDNA", "CDNA5", "RDNA3", "RDNA4", "Format", "words_of"]
 
 
-class Format(namedtuple("Format", "bits words fields", defaults=((),))):
+class Format(TupleRecord):
     """One instruction format: the first word begins with `bits`, and it has `words` words and perhaps a literal.
 
     fields: (lowest bit, width, words that a code adds), of source operands and of opcodes that have a literal of
     their own. Bits of the second word count from 32. An instruction has one literal at most.
     """
 
-    __slots__ = ()
     bits: str
     words: int
-    fields: tuple[tuple[int, int, Mapping[int, int]], ...]
+    fields: tuple[tuple[int, int, Mapping[int, int]], ...] = ()
 
 
 _Extra = dict[int, int]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import struct
-from collections import namedtuple
 
 from ..errors import Error
+from ..records import TupleRecord
 from .elf_machines import MACHINES
 from .reader import AMD_MNEMONICS, Reader, named_targets
 from .targets import agreed, runs_on
@@ -21,21 +21,19 @@ _EXECUTABLE, _NO_BITS = 0x4, "SHT_NOBITS"  # SHF_EXECINSTR
 _GROUP = re.compile(r"(0[xX])?((?:[0-9a-fA-F]{2})+)")
 
 
-class Section(namedtuple("Section", "name code")):
+class Section(TupleRecord):
     """Consecutive machine code: the name of its ELF section, empty where it comes from no object, and its bytes."""
 
-    __slots__ = ()
     name: str
     code: bytes
 
 
-class CodeFile(namedtuple("CodeFile", "targets sections assembly", defaults=("",))):
+class CodeFile(TupleRecord):
     """What a file holds: the compiler targets that it names, and machine code in sections, or assembly."""
 
-    __slots__ = ()
     targets: tuple[str, ...]
     sections: tuple[Section, ...]
-    assembly: str
+    assembly: str = ""
 
 
 def read(content: bytes, name: str, arch: str | None = None) -> CodeFile:

@@ -6,10 +6,8 @@ constants and a few values of the hardware (`constants`, `scalars`). The destina
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..errors import Error
-from ..records import Record
+from ..records import Record, TupleRecord
 from .constants import CONSTANTS, constant_code, constant_texts
 from .registers import RegisterRange
 
@@ -20,10 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["Constant", "OperandSlot", "Symbol"]
 
 
-class Constant(namedtuple("Constant", "value text")):
+class Constant(TupleRecord):
     """A number, with the text that it was written as."""
 
-    __slots__ = ()
     value: int | float
     text: str
 
@@ -31,10 +28,9 @@ class Constant(namedtuple("Constant", "value text")):
         return self.text
 
 
-class Symbol(namedtuple("Symbol", "name")):
+class Symbol(TupleRecord):
     """A symbolic operand, such as null or src_scc."""
 
-    __slots__ = ()
     name: str
 
     def __str__(self) -> str:

@@ -9,9 +9,9 @@ instruction: the assembler reads operands with `mmacalc.asm.tokens`, what an ins
 from __future__ import annotations
 
 import re
-from collections import namedtuple
 
 from ..errors import Error
+from ..records import TupleRecord
 from .registers import FILES, RegisterRange
 from .tokens import integer
 
@@ -33,23 +33,22 @@ __all__ = [
 ]
 
 
-class Statement(namedtuple("Statement", "mnemonic operands modifiers number text second", defaults=(None,))):
+class Statement(TupleRecord):
     """One instruction: lower-case mnemonic, operand texts, {modifier: value}, line number from 1, and its text.
 
     second: of a VOPD pair (`first :: second`) the second half. In the operands, not in the text, symbols are
     replaced by their values.
     """
 
-    __slots__ = ()
     mnemonic: str
     operands: tuple[str, ...]
     modifiers: dict[str, str]
     number: int
     text: str
-    second: Statement | None
+    second: Statement | None = None
 
 
-class Listing(namedtuple("Listing", "statements alike labels addresses targets")):
+class Listing(TupleRecord):
     """A listing.
 
     statements: its instructions; alike: of each, the number of the first that reads alike. labels: label -> the
@@ -57,7 +56,6 @@ class Listing(namedtuple("Listing", "statements alike labels addresses targets")
     addresses. targets: those that it names.
     """
 
-    __slots__ = ()
     statements: tuple[Statement, ...]
     alike: tuple[int, ...]
     labels: dict[str, tuple[int, ...]]

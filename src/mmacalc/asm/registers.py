@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from ..records import TupleRecord
 
 __all__ = ["FILES", "RegisterRange"]
 
@@ -10,17 +10,16 @@ __all__ = ["FILES", "RegisterRange"]
 FILES = {"v": "v", "a": "a", "acc": "a", "s": "s", "ttmp": "ttmp"}
 
 
-class RegisterRange(namedtuple("RegisterRange", "file first count")):
+class RegisterRange(TupleRecord):
     """Consecutive 32-bit registers of one file: v (VGPRs), a (AccVGPRs), s (SGPRs) or ttmp (trap temporaries).
 
     >>> str(RegisterRange("v", 4, 4)), str(RegisterRange("a", 4, 1))
     ('v[4:7]', 'a4')
     """
 
-    __slots__ = ()
     file: str
     first: int
-    count: int
+    count: int  # type: ignore[assignment]  # not tuple's method
 
     @property
     def last(self) -> int:

@@ -6,11 +6,11 @@ the target, so a named target is kept.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from functools import cache
 
 from ..catalog import entry, normalised, product
 from ..errors import Error
+from ..records import TupleRecord
 from .elf_machines import GENERIC
 from .generations import generation
 
@@ -24,11 +24,9 @@ __all__ = ["LLVM_VERSIONS", "Target", "agreed", "runs_on", "target"]
 LLVM_VERSIONS = (24, 22)  # those whose encodings were compared, the default first
 
 
-class Target(namedtuple("Target", "name entry wave generation llvm")):
-    """A compiler target: its name, the catalog entry of its architecture, the wave size, its generation, the LLVM
-    version whose encodings and rules are meant."""
+class Target(TupleRecord):
+    """A compiler target: its name, the catalog entry of its architecture, the wave size, its generation."""
 
-    __slots__ = ()
     name: str
     entry: Entry
     wave: int

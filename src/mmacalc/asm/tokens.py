@@ -129,6 +129,9 @@ class TokenStream:
         Error: on creation, if a character begins no token.
     """
 
+    text: str
+    symbols: Mapping[str, int]
+
     def __init__(self, text: str, symbols: Mapping[str, int] = {}) -> None:
         self.text, self.symbols = text, symbols
         self._tokens = _tokens(text)

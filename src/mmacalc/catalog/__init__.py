@@ -67,6 +67,8 @@ class Entry:
         Error: the record or a line is wrong; says where and what would be right.
     """
 
+    architecture: Architecture
+
     def __init__(self, record: dict[str, Any], file: Any) -> None:
         required = ("name", "title", "vendor", "layout", "waves")
         if missing := [field for field in required if field not in record]:
@@ -151,6 +153,15 @@ def _names_of(product: Product) -> tuple[str, ...]:
 
 class Line:
     """A line of an AMD catalog file, split into its parts; `place` is that of the architecture in the file."""
+
+    name: Any
+    where: str
+    opcode: Any
+    valu_cycles: Any
+    cycles: Any
+    narrow_cycles: Any
+    wait_cycles: Any
+    features: Any
 
     def __init__(self, line: tuple[Any, ...], arch: str, place: int = 0) -> None:
         self.more: dict[str, Any] = line[-1] if isinstance(line[-1], dict) else {}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..checks import arguments_checked
 from ..errors import Error
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,28 +19,26 @@ if TYPE_CHECKING:
 __all__ = ["Chain", "Condition", "Feeds", "Filled", "Followers"]
 
 
-class Filled(namedtuple("Filled", "y register sources")):
+class Filled(TupleRecord):
     """What one register of the operand is made of, before anything moves between lanes.
 
     y: which Y, counting from 0; register: of the operand; sources: for each element, lowest bits first, (x, register,
     lsb): which X, which register of its D and the lowest bit there; None for bits that hold nothing.
     """
 
-    __slots__ = ()
     y: int
     register: int
     sources: tuple[tuple[int, int, int] | None, ...]
 
 
-class Condition(namedtuple("Condition", "name text")):
+class Condition(TupleRecord):
     """What a relabelled k asks of the rest of the kernel. name: "sparse groups", "scale blocks" or "sum order"."""
 
-    __slots__ = ()
     name: str
     text: str
 
 
-class Followers(namedtuple("Followers", "where instruction operand run_bytes kept_bytes")):
+class Followers(TupleRecord):
     """Where the relabelling of k can be put.
 
     where: "source" (the rows or columns of X that become k are loaded in the order `relabel`) or "partner" (the other
@@ -50,7 +47,6 @@ class Followers(namedtuple("Followers", "where instruction operand run_bytes kep
     then loads at once, kept_bytes: the same with k in place; both None for the source, whose loads only change rows.
     """
 
-    __slots__ = ()
     where: str
     instruction: str
     operand: str
@@ -58,13 +54,7 @@ class Followers(namedtuple("Followers", "where instruction operand run_bytes kep
     kept_bytes: int | None
 
 
-class Chain(
-    namedtuple(
-        "Chain",
-        "x y use wave kind f k blocks x_count y_count relabel relabel_f relabel_pattern followers conditions "
-        "conversion repacks registers exchanges lane_permutation gathered ways provenance sources tiles",
-    )
-):
+class Chain(TupleRecord):
     """How D of X becomes an operand of Y. Made by `mmacalc.chain`.
 
     Attributes:
@@ -88,7 +78,6 @@ class Chain(
         sources, tiles: for each item of the operand the item of the result; both sides as tables.
     """
 
-    __slots__ = ()
     x: Instruction
     y: Instruction
     use: str
@@ -187,9 +176,8 @@ class Chain(
         raise Error(f"this chain has no way called {name!r}; {known}")
 
 
-class Feeds(namedtuple("Feeds", "x chains")):
+class Feeds(TupleRecord):
     """What D of x feeds without moves between lanes: the chains that `mmacalc.feeds` finds."""
 
-    __slots__ = ()
     x: Instruction
     chains: tuple[Chain, ...]

@@ -11,7 +11,7 @@ than one kind (its bf16 keeps NaN: the same 11 instructions on gfx90a, gfx942 an
 
 from __future__ import annotations
 
-from collections import namedtuple
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,14 +73,13 @@ SAME = {"tf32": ("f32",), "xf32": ("f32",)}
 """Operands that take the codes of another format as they are: xf32 is f32 whose low bits are not read."""
 
 
-class Conversion(namedtuple("Conversion", "source target instructions registers rounding")):
+class Conversion(TupleRecord):
     """How results become operands.
 
     source, target: the formats; instructions: (mnemonic, count) for each `registers` registers of the operand; none
     where the codes are taken as they are. rounding: in words; empty if nothing is rounded.
     """
 
-    __slots__ = ()
     source: str
     target: str
     instructions: tuple[tuple[str, int], ...]

@@ -10,9 +10,9 @@ different places, it goes upwards in every lane instead, which sends item to ite
 
 from __future__ import annotations
 
-from collections import namedtuple
 from itertools import product
 
+from ..records import TupleRecord
 from .tiles import slots
 
 TYPE_CHECKING = False
@@ -27,14 +27,13 @@ KINDS = ("identical", "renamed", "repacked", "k-relabel", "kf-relabel", "lane-mo
 """From what costs nothing at all to what moves data between lanes."""
 
 
-class Match(namedtuple("Match", "f k sources")):
+class Match(TupleRecord):
     """A way for every element to stay in its lane.
 
     f, k: for each f and k of the result, the f and k of the operand; None where they are the same.
     sources: for each item of the operand, the item of the result that becomes it; None where it holds nothing.
     """
 
-    __slots__ = ()
     f: tuple[int, ...] | None
     k: tuple[int, ...] | None
     sources: tuple[int | None, ...]

@@ -20,8 +20,9 @@ Source of the decomposition: Triton, lib/Analysis/Utility.cpp, getWarpLayoutConv
 
 from __future__ import annotations
 
-from collections import namedtuple
 from itertools import permutations
+
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ CANDIDATES = 400
 """The most relabellings of k that are tried."""
 
 
-class Movement(namedtuple("Movement", "k runs cycles gathered sources item_bits")):
+class Movement(TupleRecord):
     """A decomposed permutation of place bits.
 
     k: for each k of the result, the k of the operand; None if all stay.
@@ -49,7 +50,6 @@ class Movement(namedtuple("Movement", "k runs cycles gathered sources item_bits"
     item_bits: how many bits the item has.
     """
 
-    __slots__ = ()
     k: tuple[int, ...] | None
     runs: tuple[tuple[int, tuple[int, ...]], ...]
     cycles: tuple[tuple[int, ...], ...]

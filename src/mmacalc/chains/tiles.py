@@ -12,11 +12,11 @@ and every question about the chain is one about these two places.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from math import lcm
 
 from ..catalog import instructions
 from ..errors import Error, did_you_mean
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["USES", "Tiles", "Use", "refusal", "slots", "suggestion", "tiles", "use_named"]
 
 
-class Use(namedtuple("Use", "name operand f k axis")):
+class Use(TupleRecord):
     """One way to use a result: the operand of Y that it becomes, the axes of D that are f and k, Y's axis of f."""
 
-    __slots__ = ()
     name: str
     operand: str
     f: str
@@ -50,7 +49,7 @@ _ROWS = ("A", "A", "i", "j", "i"), ("At", "A", "j", "i", "i"), ("B", "B", "j", "
 USES = {row[0]: Use(*row) for row in _ROWS}
 
 
-class Tiles(namedtuple("Tiles", "use source target f k x_tiles y_tiles source_f source_k target_f target_k")):
+class Tiles(TupleRecord):
     """Both sides of a chain at their common size.
 
     use: a `Use`; source: D of X; target: the operand of Y; f, k: the common extents.
@@ -59,7 +58,6 @@ class Tiles(namedtuple("Tiles", "use source target f k x_tiles y_tiles source_f 
         the tables of f hold those of every block, one after another.
     """
 
-    __slots__ = ()
     use: Use
     source: Operand
     target: Operand

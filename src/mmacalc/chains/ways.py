@@ -11,8 +11,9 @@ m = 1 (where copies are gathered, two), otherwise one for each register and bit 
 
 from __future__ import annotations
 
-from collections import Counter, namedtuple
+from collections import Counter
 
+from ..records import TupleRecord
 from .shuffles import FAMILIES, VALU, cover
 
 TYPE_CHECKING = False
@@ -45,37 +46,31 @@ MEMORY_NAMES = {
 """By an instruction that a target has: how it calls its accesses to LDS or shared memory."""
 
 
-class Exchange(namedtuple("Exchange", "pairs permutation")):
+class Exchange(TupleRecord):
     """One step: exchange item bits with lane bits, then permute the lanes.
 
     pairs: (item bit, lane bit), all at once; permutation: where each lane bit goes then.
     """
 
-    __slots__ = ()
     pairs: tuple[tuple[int, int], ...]
     permutation: Mapping[int, int]
 
 
-class Transpose(namedtuple("Transpose", "")):
+class Transpose(TupleRecord):
     """One step: movmatrix, or stmatrix and ldmatrix, on every register: an 8 x 8 matrix of 16-bit elements each."""
 
-    __slots__ = ()
 
-
-class Memory(namedtuple("Memory", "")):
+class Memory(TupleRecord):
     """One step: all elements through LDS or shared memory."""
 
-    __slots__ = ()
 
-
-class Way(namedtuple("Way", "name place instructions steps bytes")):
+class Way(TupleRecord):
     """A way to move the elements.
 
     name: what it rests on; place: 0 in the vector ALU, 1 through the data share's crossbar or shfl, 2 in memory.
     instructions: (mnemonic, count) for each; steps: what they do, in order; bytes: the memory that it takes.
     """
 
-    __slots__ = ()
     name: str
     place: int
     instructions: tuple[tuple[str, int], ...]

@@ -30,7 +30,7 @@ WIDTH = 120  # characters, where nothing says how wide the terminal is
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare this command's arguments."""
+    """The instruction, the operand, its modifiers, and how to draw."""
     add = parser.add_argument
     parser.add_common("architecture", "instruction", "wave")
     for name, (short, text) in MATRICES.items():

@@ -16,14 +16,14 @@ __all__ = [
     "STYLES", "TENSOR_MEMORY", "TENSOR_MEMORY_NAMES", "scan", "spellings", "with_shape",
 ]  # fmt: skip
 
-ACTIONS = {
+ACTIONS: dict[str, tuple[str | None, str]] = {
     "get_register": ("-g", "print the register and lane of one element"),
     "matrix_entry": ("-m", "print the elements in one register and lane"),
     "register_layout": ("-R", "print the registers and lanes of every element"),
     "matrix_layout": ("-M", "print the elements in every register and lane"),
     "pattern": (None, "print the operand's layout as an einops-like pattern, with its digit sizes"),
 }
-MATRICES = {
+MATRICES: dict[str, tuple[str | None, str]] = {
     "A_matrix": ("-A", "query the A input matrix"),
     "B_matrix": ("-B", "query the B input matrix"),
     "C_matrix": ("-C", "query the C input matrix"),
@@ -60,7 +60,7 @@ FORMAT_FIELDS = {
 MODIFIERS = (*FIELDS, *FORMAT_FIELDS)
 # The shape of tcgen05, which is in its instruction descriptor, and places in Tensor Memory. The short -M is AMD's table
 # of registers; before a number it is --m (see `with_shape`).
-TENSOR_MEMORY = {
+TENSOR_MEMORY: dict[str, tuple[str | None, str]] = {
     "m": (None, "tcgen05: the M of the instruction descriptor; -M before a number means the same"),
     "n": ("-N", "tcgen05: the N of the instruction descriptor"),
     "k": (None, "tcgen05: the K of one MMA, where a kind has several"),
@@ -76,23 +76,23 @@ TENSOR_MEMORY_NAMES = {
     "d_type": (None, "tcgen05: the type of D, f32 or f16"),
     "load": (None, "tcgen05, with -D and -g: also the thread and register after this load, such as 32x32b.x32"),
 }
-STYLES = {
+STYLES: dict[str, tuple[str | None, str]] = {
     "csv": ("-c", "print tables as comma-separated values"),
     "markdown": (None, "print tables as Markdown"),
     "asciidoc": (None, "print tables as AsciiDoc"),
     "json": (None, "answer with JSON"),
 }
 # Every option by what follows it: nothing, a whole number, a number or a format's name, or a name.
-FLAGS = {
+FLAGS: dict[str, tuple[str | None, str]] = {
     "list_instructions": ("-L", "list the architecture's instructions"),
-    "detail_instruction": ("-d", "print all details of the instruction"),
+    "detail_instruction": ("-d", "print all about the instruction"),
     **ACTIONS,
     **MATRICES,
     "output_calculation": ("-o", "with -D and -g or -m: show what the element is the sum of"),
     "transpose": (None, "swap the rows and columns of a table"),
     **STYLES,
 }
-NUMBERS = {
+NUMBERS: dict[str, tuple[str | None, str]] = {
     "I_coordinate": ("-I", "the row of A, C, D or K"),
     "J_coordinate": ("-J", "the column of B, C or D"),
     "K_coordinate": ("-K", "the column of A or K, the row of B"),
@@ -103,7 +103,7 @@ NUMBERS = {
     **FIELDS,
     **TENSOR_MEMORY,
 }
-NAMES = {
+NAMES: dict[str, tuple[str | None, str]] = {
     "architecture": ("-a", "the GPU architecture, by any of its names"),
     "instruction": ("-i", "instruction name (case-insensitive)"),
     **TENSOR_MEMORY_NAMES,

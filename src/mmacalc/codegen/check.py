@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections import namedtuple
 
 from ..asm.disassembler import disassemble
 from ..asm.objects import read
 from ..catalog import entry
 from ..errors import Error
 from ..hazards.lint import lint
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,14 +25,13 @@ __all__ = ["Checked", "check"]
 CLANGS = ("clang-22", "clang-23", "clang-24", "amdclang", "clang", "/opt/rocm/llvm/bin/clang")
 
 
-class Checked(namedtuple("Checked", "instruction compiler target instructions matrix_instructions findings")):
+class Checked(TupleRecord):
     """What a compiled kernel contains.
 
     instruction: the wanted one; compiler: the program that compiled it; target: for which chip; instructions: how many
     there are; matrix_instructions: their mnemonics in order; findings: missing wait states, as `mmacalc.lint` has them.
     """
 
-    __slots__ = ()
     instruction: Instruction
     compiler: str
     target: str

@@ -10,10 +10,10 @@ computes the digits once and adds constants per access:
 
 from __future__ import annotations
 
-from collections import namedtuple
 from itertools import product
 
 from ..layout_text import printed_names
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Digit", "Fragment", "Item", "Run", "fragment", "runs", "total"]
 
 
-class Digit(namedtuple("Digit", "name divisor size block row column")):
+class Digit(TupleRecord):
     """A digit of the lane number, lane / divisor % size, and its weight in each coordinate."""
 
-    __slots__ = ()
     name: str
     divisor: int
     size: int
@@ -36,28 +35,25 @@ class Digit(namedtuple("Digit", "name divisor size block row column")):
     column: int
 
 
-class Item(namedtuple("Item", "slot block row column")):
+class Item(TupleRecord):
     """A slot of the lane's registers, and what it adds to each coordinate."""
 
-    __slots__ = ()
     slot: int
     block: int
     row: int
     column: int
 
 
-class Run(namedtuple("Run", "first count")):
+class Run(TupleRecord):
     """Items that are neighbours in the registers and in memory: the first, and how many."""
 
-    __slots__ = ()
     first: Item
-    count: int
+    count: int  # type: ignore[assignment]  # not tuple's method
 
 
-class Fragment(namedtuple("Fragment", "operand digits items rows columns")):
+class Fragment(TupleRecord):
     """An operand's digits and items. Of a 2:4 sparse A, the columns are those of the compressed matrix."""
 
-    __slots__ = ()
     operand: Operand
     digits: tuple[Digit, ...]
     items: tuple[Item, ...]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
+from ..records import TupleRecord
 from . import cuda, hip
 from .fragments import fragment, total
 from .source import Request
@@ -19,23 +18,21 @@ __all__ = ["Formulas", "GeneratedKernel", "formulas", "generate"]
 LANGUAGES = {"hip": hip.kernel, "cuda": cuda.kernel}
 
 
-class GeneratedKernel(namedtuple("GeneratedKernel", "instruction source path")):
+class GeneratedKernel(TupleRecord):
     """A generated kernel: the instruction, the source, and the file it was written to, None if there is none."""
 
-    __slots__ = ()
     instruction: Instruction
     source: str
     path: str | None
 
 
-class Formulas(namedtuple("Formulas", "operand digits row column block items")):
+class Formulas(TupleRecord):
     """Index expressions of an operand, valid in C and (with // for /) in Python.
 
     digits: (name, expression of `lane`) of each digit; row, column, block: sums of the digits; items: for each slot
     what it adds to row, column and block.
     """
 
-    __slots__ = ()
     operand: Operand
     digits: tuple[tuple[str, str], ...]
     row: str
@@ -113,4 +110,11 @@ def formulas(operand: Operand) -> Formulas:
     row, column, block = (
         total([(getattr(digit, axis), digit.name) for digit in found.digits]) for axis in ("row", "column", "block")
     )
-    return Formulas(operand, tuple(digits), row, column, block, tuple([tuple(item) for item in found.items]))
+    return Formulas(
+        operand,
+        tuple(digits),
+        row,
+        column,
+        block,
+        tuple([(item.slot, item.block, item.row, item.column) for item in found.items]),
+    )

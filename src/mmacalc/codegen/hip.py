@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..catalog import instructions
 from ..compiler.builtins import intrinsic, unscaled
 from ..errors import Error
+from ..records import TupleRecord
 from .source import comment, element_type, fragments, kernel_name, loads, matrix_lines, slots, stores
 
 TYPE_CHECKING = False
@@ -55,10 +54,9 @@ def kernel(request: Request) -> str:
     )
 
 
-class Call(namedtuple("Call", "builtin inst truncated")):
+class Call(TupleRecord):
     """How the kernel reaches the instruction: by a builtin (of `inst`), or if that truncates the index, by assembly."""
 
-    __slots__ = ()
     builtin: Intrinsic
     inst: Instruction
     truncated: bool

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..errors import Error
+from ..records import TupleRecord
 from .fragments import fragment, runs, total
 
 TYPE_CHECKING = False
@@ -26,11 +25,10 @@ ELEMENTS = {
 WORDS = {4: "unsigned int", 8: "u32x2", 16: "u32x4"}
 
 
-class Request(namedtuple("Request", "instruction wave fields order_a order_b constants language")):
+class Request(TupleRecord):
     """What to generate: the instruction, wave size and modifiers; the orders of A and B in memory; whether leading
     dimensions are constants rather than arguments; "hip" or "cuda"."""
 
-    __slots__ = ()
     instruction: Instruction
     wave: int
     fields: Mapping[str, int]

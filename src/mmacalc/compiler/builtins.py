@@ -8,10 +8,9 @@ Source: clang and LLVM 22.1.8 (BuiltinsAMDGPU, IntrinsicsAMDGPU.td), compared fo
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..catalog import entry
 from ..errors import Error, did_you_mean
+from ..records import TupleRecord
 from .dialects import dialect_of, fitting
 
 TYPE_CHECKING = False
@@ -24,9 +23,7 @@ __all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "names", "unscaled
 LLVM_VERSION = 22  # the version whose builtins these are
 
 
-class Intrinsic(
-    namedtuple("Intrinsic", "builtin return_type arg_types llvm_intrinsic declaration immediates arg_names")
-):
+class Intrinsic(TupleRecord):
     """One clang builtin and the LLVM intrinsic behind it.
 
     builtin: clang's name; return_type, arg_types: its types, a vector as "float x4"; arg_names: what each argument
@@ -34,7 +31,6 @@ class Intrinsic(
     with its overloads spelled out, and its declaration (LLVM may have arguments that clang fills in).
     """
 
-    __slots__ = ()
     builtin: str
     return_type: str
     arg_types: tuple[str, ...]

@@ -8,8 +8,6 @@ agree, to the bit or at least up to rounding.
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 import numpy as np
 
 from ..arithmetic.codecs import decode
@@ -17,6 +15,7 @@ from ..arithmetic.ulps import ulps
 from ..emulator.arrays import as_array, checked, rounded
 from ..emulator.rerun import Case, reference_case
 from ..errors import Error
+from ..records import TupleRecord
 from .mistakes import MISTAKES
 from .roundings import ROUNDINGS
 
@@ -37,34 +36,30 @@ __all__ = ["Comparison", "Difference", "Explanation", "compare", "ulps"]
 SLACK = {"f64": 2.0**-48, "f32": 2.0**-20, "f16": 2.0**-9, "bf16": 2.0**-6}
 
 
-class Difference(namedtuple("Difference", "element given expected ulps")):
+class Difference(TupleRecord):
     """One element that differs: (batch, block, row, column) as D has them, both values, and the distance in ULP
     (None where one of them is NaN)."""
 
-    __slots__ = ()
     element: tuple[int, ...]
     given: float
     expected: float
     ulps: int | None
 
 
-class Explanation(namedtuple("Explanation", "name advice exact share")):
+class Explanation(TupleRecord):
     """A mistake that gives what was given.
 
     name: what was done; advice: what to do about it; exact: whether every bit agrees, not only the values up to
     rounding; share: how many of the elements that differ it accounts for, 0 to 1.
     """
 
-    __slots__ = ()
     name: str
     advice: str
     exact: bool
     share: float
 
 
-class Comparison(
-    namedtuple("Comparison", "elements different max_ulps rounding differences where explanations nearest")
-):
+class Comparison(TupleRecord):
     """What came of comparing.
 
     elements, different: how many there are, and how many differ; max_ulps: the largest distance (None with NaN);
@@ -73,7 +68,6 @@ class Comparison(
     element, the likeliest first; nearest: the one that accounts for most of them, if none accounts for all.
     """
 
-    __slots__ = ()
     elements: int
     different: int
     max_ulps: int | None

@@ -7,7 +7,6 @@ Adding one is writing one more function.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from itertools import permutations, product
 
 import numpy as np
@@ -18,6 +17,7 @@ from ..emulator.execution import execution_of
 from ..emulator.rerun import Case
 from ..errors import Error
 from ..layout import Layout
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["MISTAKES", "Candidate"]
 
 
-class Candidate(namedtuple("Candidate", "name advice codes")):
+class Candidate(TupleRecord):
     """What D becomes under one mistake: what was done, what to do about it, D's codes."""
 
-    __slots__ = ()
     name: str
     advice: str
     codes: Array

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ..arithmetic.codecs import largest, round_to_format
 from ..arithmetic.models import MODELS, numbers
 from ..emulator.matrices import dot
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["RoundingExample", "rounding_example"]
 
 
-class RoundingExample(namedtuple("RoundingExample", "a b c instruction exact fused")):
+class RoundingExample(TupleRecord):
     """One dot product that exposes how an instruction rounds.
 
     a, b: k values; c: the accumulator; instruction: what the instruction gives; exact: the exact sum rounded once to
     nearest even; fused: a chain of fused multiply-adds in the order of k, each rounded to nearest even.
     """
 
-    __slots__ = ()
     a: tuple[float, ...]
     b: tuple[float, ...]
     c: float

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from math import fsum
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ..arithmetic.codecs import decode, encode, round_to_format
 from ..arithmetic.exact import rounding_sum, two_product
 from ..arithmetic.ulps import ulps
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,14 +26,13 @@ __all__ = ["Accuracy", "accuracy"]
 ELEMENTS = 1 << 18  # products that are added exactly at a time
 
 
-class Accuracy(namedtuple("Accuracy", "reference ulps relative")):
+class Accuracy(TupleRecord):
     """D beside the exact product of the rounded A and B plus C, rounded once to nearest even to D's format.
 
     reference: that product, an array as D; ulps: for each element how many numbers of D's format D is away, NaN where
     just one of the two is NaN; relative: |D - reference| / |reference|, 0 where both are 0.
     """
 
-    __slots__ = ()
     reference: Array
     ulps: NDArray[np.float64]
     relative: NDArray[np.float64]

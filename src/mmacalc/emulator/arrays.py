@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections import namedtuple
 
 import numpy as np
 
 from ..arithmetic.codecs import code_type, decode, encode
 from ..errors import Error
 from ..formats import FORMATS, NUMPY_NAMES
+from ..records import TupleRecord
 from .execution import Execution
 
 TYPE_CHECKING = False
@@ -145,14 +145,13 @@ def _untyped(codes: Array, wanted: Format) -> bool:
     return codes.dtype.kind == "V" and not codes.dtype.names and codes.dtype.itemsize == code_type(wanted).itemsize
 
 
-class Conversion(namedtuple("Conversion", "operand given format elements changed infinite nan")):
+class Conversion(TupleRecord):
     """What rounding did to the values of an operand.
 
     given: the array's type; format: the operand's; elements: how many; changed: how many have another value now;
     infinite, nan: how many of these became infinities, and NaN.
     """
 
-    __slots__ = ()
     operand: str
     given: str
     format: str

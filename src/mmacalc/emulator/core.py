@@ -95,5 +95,5 @@ def function(name: str) -> Callable[[Task, int, int], None] | None:
 if __name__ == "__main__":
     try:
         print(build())
-    except (RuntimeError, OSError) as error:
-        sys.exit(str(error))
+    except (RuntimeError, OSError) as _error:
+        sys.exit(str(_error))

@@ -35,6 +35,17 @@ __all__ = ["Execution", "execution_of"]
 class Execution:
     """An instruction, a wave size and modifiers. Immutable; built by `execution_of`."""
 
+    inst: Instruction
+    wave: int
+    fields: dict[str, int]
+    saturate: bool
+    signed: dict[str, bool]
+    block_size: int
+    shapes: dict[str, tuple[int, ...]]
+    rearranged: dict[str, Array | None]
+    flips: dict[str, Array | int]
+    absolute: bool
+
     def __init__(self, inst: Instruction, wave: int, fields: Mapping[str, int], saturate: bool) -> None:
         inst.check_modifiers(wave, fields)
         self.inst, self.wave, self.fields, self.saturate = inst, wave, dict(fields), saturate

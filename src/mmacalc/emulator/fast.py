@@ -8,7 +8,6 @@ has made it fast.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from functools import cache
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..arithmetic.codecs import alignment_powers, decode, decode_powers, on_grid
 from ..arithmetic.models import MODELS, Numbers
 from ..arithmetic.tables import OWN_NAN
 from ..formats import FORMATS
+from ..records import TupleRecord
 from . import core
 from .numpy_kernels import KERNELS, PREPARED
 
@@ -42,22 +42,20 @@ DEPTH = 1 << 11  # of A and B decoded at a time, along k
 ELEMENTS = 1 << 15  # of the arrays of a block of rows on NumPy: 64 KiB of float32
 
 
-class Operand(namedtuple("Operand", "values exponents")):
+class Operand(TupleRecord):
     """A matrix as kernels read it: float32 (of f64: float64) values, and int16 exponents (None where none are read)."""
 
-    __slots__ = ()
     values: Array
     exponents: Array | None
 
 
-class Kernel(namedtuple("Kernel", "name parameters group aligned")):
+class Kernel(TupleRecord):
     """How to compute one instruction fast.
 
     name: of the function of core.c; parameters: fields of its task; group: the products of a step; aligned: whether
     it reads exponents.
     """
 
-    __slots__ = ()
     name: str
     parameters: dict[str, int]
     group: int
@@ -243,8 +241,13 @@ def _on_numpy(
     return d, flags
 
 
+def _each(operand: Operand, change: Callable[[Array], Array]) -> Operand:
+    """The operand with both arrays changed."""
+    return Operand(change(operand.values), None if operand.exponents is None else change(operand.exponents))
+
+
 def _part(operand: Operand, at: Any) -> Operand:
-    return Operand(*(None if array is None else array[at] for array in operand))
+    return _each(operand, lambda array: array[at])
 
 
 def _in_threads(work: Callable[[int, int], object], size: int, threads: int) -> None:
@@ -262,7 +265,7 @@ def _in_threads(work: Callable[[int, int], object], size: int, threads: int) -> 
 
 
 def _wide(operand: Operand, columns: int) -> Operand:
-    return Operand(*(None if array is None else _padded(array, columns) for array in operand))
+    return _each(operand, lambda array: _padded(array, columns))
 
 
 def _padded(array: Array, columns: int) -> Array:
@@ -317,7 +320,7 @@ def _operands(
 def _repeated(operand: Operand, times: int, axis: int) -> Operand:
     if times == 1:
         return operand
-    return Operand(*(None if array is None else np.repeat(array, times, axis=axis) for array in operand))
+    return _each(operand, lambda array: np.repeat(array, times, axis=axis))
 
 
 def _chunks(places: tuple[Array, ...], depth: int) -> Iterator[tuple[Array, ...]]:

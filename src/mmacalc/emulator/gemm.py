@@ -9,13 +9,13 @@ no filling up, since elements of D do not touch each other.
 from __future__ import annotations
 
 import sys
-from collections import namedtuple
 from contextlib import suppress
 
 import numpy as np
 
 from ..checks import arguments_checked
 from ..errors import Error
+from ..records import TupleRecord
 from .arrays import checked, rounded
 from .plan import Plan, by
 
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Emulated", "Emulation", "gemm", "gemm_bits"]
 
 
-class Emulation(
-    namedtuple("Emulation", "instruction modifiers numerics steps k_order split_k padded_k accuracy", defaults=(None,))
-):
+class Emulation(TupleRecord):
     """How a product was computed.
 
     instruction, modifiers: what it was chained through; numerics: its model with provenance and source; steps: how
@@ -44,7 +42,6 @@ class Emulation(
     padded_k: K filled up; accuracy: with compare=True, an `Accuracy`.
     """
 
-    __slots__ = ()
     instruction: Instruction
     modifiers: Mapping[str, int]
     numerics: Any
@@ -52,7 +49,7 @@ class Emulation(
     k_order: str
     split_k: int
     padded_k: int
-    accuracy: Accuracy | None
+    accuracy: Accuracy | None = None
 
     @property
     def provenance(self) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from math import prod
 
 import numpy as np
+
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["Places", "located", "shared_k"]
 
 
-class Places(namedtuple("Places", "register lane lsb bits registers lanes")):
+class Places(TupleRecord):
     """Where the elements of a matrix lie: arrays of the matrix's shape, with the copies of each element last.
 
     bits: the width of an element; registers, lanes: the size of the operand's register file.
     """
 
-    __slots__ = ()
     register: Array
     lane: Array
     lsb: Array

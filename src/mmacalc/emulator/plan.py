@@ -48,6 +48,18 @@ class Plan:
         codes: A (batch, M, K), B (batch, K, N), C (batch, M, N) and scales, as codes.
     """
 
+    m: int
+    given_k: int
+    n: int
+    execution: Execution
+    steps: int
+    k: int
+    order: list[int] | None
+    order_text: str
+    threads: int
+    alpha: float
+    beta: float
+
     def __init__(
         self, a: ArrayLike, b: ArrayLike, arch: str | None, instruction: str | Instruction | None,
         modifiers: Mapping[str, int | str], k_order: Any, split_k: int, threads: int | None,

@@ -34,6 +34,12 @@ class Case:
         turned: whether the D to compare with came as (N, M).
     """
 
+    execution: Execution
+    codes: dict[str, Array]
+    values: Mapping[str, Array]
+    turned: bool
+    expected: Array
+
     def __init__(self, execution: Execution, codes: dict[str, Array], values: Mapping[str, Array]) -> None:
         self.execution, self.codes, self.values, self.turned = execution, codes, values, False
         self.expected = self.run()

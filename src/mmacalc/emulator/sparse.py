@@ -7,11 +7,10 @@ of the 4-bit types (8, 4, 2).
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 import numpy as np
 
 from ..errors import Error
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
     from ..model import Instruction
 
 
-class Sparsity(namedtuple("Sparsity", "period kept unit")):
+class Sparsity(TupleRecord):
     """The shape of a group (see the module)."""
 
-    __slots__ = ()
     period: int
     kept: int
     unit: int

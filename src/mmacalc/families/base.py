@@ -26,7 +26,6 @@ class Placement(TupleRecord):
     the lane that is read instead (BLGP), or None.
     """
 
-    __slots__ = ()
     layout: Layout
     fields: Mapping[str, int]
     slot_bits: int

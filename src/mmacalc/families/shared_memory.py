@@ -14,17 +14,15 @@ cute/atom/mma_traits_sm90_gmma.hpp. One source for the strides; nothing here was
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..errors import Error
+from ..records import TupleRecord
 
 __all__ = ["SWIZZLES", "Swizzle", "descriptor", "offset", "swizzled"]
 
 
-class Swizzle(namedtuple("Swizzle", "name bits row_bytes code")):
+class Swizzle(TupleRecord):
     """One canonical layout: its name, the B of Swizzle<B,4,3>, the bytes of a tile's row, the descriptor's code."""
 
-    __slots__ = ()
     name: str
     bits: int
     row_bytes: int

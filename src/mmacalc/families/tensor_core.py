@@ -49,7 +49,7 @@ MATRIX_TRANSPOSED = "b (t e) (h s) -> lane (s t), item (b h e)"
 ADDRESSES = "b s () -> lane (b s), item ()"
 
 RESULT_AXES = ("block", "i", "j")
-AXES = {
+AXES: dict[str, tuple[str, str, str]] = {
     "A": ("block", "i", "k"), "B": ("block", "k", "j"), "C": RESULT_AXES, "D": RESULT_AXES,
     "K": ("block", "i", "k"), "SA": ("block", "i", "k"), "SB": ("block", "k", "j"),
 }  # fmt: skip

@@ -17,9 +17,8 @@ copy_traits_sm100.hpp, mma_sm100_umma.hpp), whose layouts were evaluated and com
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..errors import Error
+from ..records import TupleRecord
 from .base import shared_layout
 
 TYPE_CHECKING = False
@@ -58,20 +57,19 @@ SCALES_B_HALVES = "(h q i) (w s) -> cta (*cta), lane (h *r i), column (w q), ite
 GROUPS = {32: (2, 1), 16: (4, 2), 8: (4, 2), 4: (8, 4)}
 
 
-class Form(namedtuple("Form", "kind sparse ws cta_group")):
+class Form(TupleRecord):
     """What decides where a tcgen05.mma has its elements, apart from the shape and types.
 
     kind: as in .kind::f16; sparse: .sp; ws: .ws; cta_group: 1 or 2.
     """
 
-    __slots__ = ()
     kind: str
     sparse: bool
     ws: bool
     cta_group: int
 
 
-class Cells(namedtuple("Cells", "layout slot_bits offset bits merge doubt")):
+class Cells(TupleRecord):
     """Where the elements of an operand are in Tensor Memory.
 
     layout: coordinates to cta, lane, column and perhaps item, the slot in the cell; slot_bits: the slot's width;
@@ -79,7 +77,6 @@ class Cells(namedtuple("Cells", "layout slot_bits offset bits merge doubt")):
     sparse group); doubt: what no second source confirms about it; "" if nothing.
     """
 
-    __slots__ = ()
     layout: Layout
     slot_bits: int
     offset: int

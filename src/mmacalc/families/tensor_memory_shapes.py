@@ -28,14 +28,14 @@ DEPTHS = {
     "mxf4": (64, 128), "mxf4nvf4": (64, 128),
 }  # fmt: skip
 # Further K of dense instructions, with their targets: those of sm_103a are for M = 256 of a pair of CTAs.
-DEEPER = {
+DEEPER: dict[str, tuple[tuple[int, tuple[str, str]], ...]] = {
     "mxf4": ((96, ("sm_103a", "sm_107a")), (128, ("sm_107a", "sm_107f"))),
     "mxf4nvf4": ((96, ("sm_103a", "sm_107a")), (128, ("sm_107a", "sm_107f"))),
     "f8f6f4": ((64, ("sm_107a", "sm_107f")),),
     "mxf8f6f4": ((64, ("sm_107a", "sm_107f")),),
 }
 # The types of A and B of a kind, and of D.
-TYPES = {
+TYPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "f16": (("f16", "bf16"), ("f32", "f16")),
     "tf32": (("tf32",), ("f32",)),
     "f8f6f4": (SMALL, ("f32", "f16")),

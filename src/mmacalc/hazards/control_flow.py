@@ -6,10 +6,9 @@ at once.
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..asm.tokens import integer
 from ..errors import Error
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,10 +20,9 @@ BRANCHES = ("s_branch", "s_cbranch")
 ENDS = ("s_branch", "s_endpgm", "s_setpc", "s_set_pc", "s_rfe")
 
 
-class Block(namedtuple("Block", "start end following")):
+class Block(TupleRecord):
     """Statements `start` to `end` - 1, which run one after another, and the numbers of the blocks that can follow."""
 
-    __slots__ = ()
     start: int
     end: int
     following: tuple[int, ...]

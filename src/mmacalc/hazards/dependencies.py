@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..asm.registers import RegisterRange
+from ..records import TupleRecord
 from .register_use import RegisterUse
 
 TYPE_CHECKING = False
@@ -19,7 +18,7 @@ NO_REGISTERS = RegisterRange("", 0, 0)
 """What a test gives where the rule is not about registers."""
 
 
-class Dependency(namedtuple("Dependency", "test roles words")):
+class Dependency(TupleRecord):
     """A test, the registers of the first instruction that it looks at, and what the two instructions do, in words.
 
     test: (first, second) -> the registers of the second that make the hazard; None if there are none.
@@ -28,7 +27,6 @@ class Dependency(namedtuple("Dependency", "test roles words")):
     words: {d} is what the first writes, {r} what the test found, {second} the second's kind.
     """
 
-    __slots__ = ()
     test: Test
     roles: tuple[str, ...]
     words: str

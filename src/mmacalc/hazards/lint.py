@@ -13,12 +13,13 @@ hazards without a matrix or dot instruction, but for those before v_permlane16_s
 
 from __future__ import annotations
 
-from collections import Counter, namedtuple
+from collections import Counter
 
 from ..asm.reader import read_listing
 from ..asm.targets import agreed
 from ..checks import arguments_checked
 from ..errors import Error
+from ..records import TupleRecord
 from .control_flow import basic_blocks
 from .pending import PendingHazards
 from .recognizer import nop_instructions, recognizer_for
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "LintReport", "lint"]
 
 
-class Finding(namedtuple("Finding", "line text first_line first_text elapsed missing wait nops")):
+class Finding(TupleRecord):
     """One violation.
 
     line, text: the instruction that comes too early. first_line, first_text: the one that it must wait for.
@@ -43,7 +44,6 @@ class Finding(namedtuple("Finding", "line text first_line first_text elapsed mis
     nops: the instructions to put before the line; empty where those of other findings are enough.
     """
 
-    __slots__ = ()
     line: int
     text: str
     first_line: int
@@ -54,11 +54,10 @@ class Finding(namedtuple("Finding", "line text first_line first_text elapsed mis
     nops: tuple[str, ...]
 
 
-class LintReport(namedtuple("LintReport", "findings architecture instructions matrix_instructions")):
+class LintReport(TupleRecord):
     """The result for a listing: the findings, the architecture's canonical name, and the numbers of instructions and of
     matrix instructions."""
 
-    __slots__ = ()
     findings: tuple[Finding, ...]
     architecture: str
     instructions: int

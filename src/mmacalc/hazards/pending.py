@@ -11,7 +11,7 @@ block. Sets of hazards are the bits of integers, so that one operation carries t
 
 from __future__ import annotations
 
-from collections import namedtuple
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["PendingHazards", "Violation"]
 
 
-class Violation(namedtuple("Violation", "first elapsed missing between")):
+class Violation(TupleRecord):
     """An instruction that must wait longer: for which statement (-1 if it is before the block), the wait states
     since that one, how many are missing, and the kinds that have passed between, of those that rules ask for."""
 
-    __slots__ = ()
     first: int
     elapsed: int
     missing: int
@@ -56,6 +55,9 @@ class PendingHazards:
         blocks: the basic blocks.
         recognizer: the rules.
     """
+
+    blocks: Sequence[Block]
+    recognizer: HazardRecognizer
 
     def __init__(self, uses: Sequence[RegisterUse], blocks: Sequence[Block], recognizer: HazardRecognizer) -> None:
         self.blocks, self.recognizer = blocks, recognizer
@@ -179,6 +181,8 @@ class PendingHazards:
 class Ages:
     """How long ago pending hazards arose, at the start of each block: `at_start[block]` is a list of (age, hazards),
     `arrived[block]` all of those hazards."""
+
+    arrived: list[int]
 
     def __init__(self, pending: PendingHazards, nops: Mapping[int, int]) -> None:
         self._pending = pending

@@ -9,12 +9,11 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..asm.reader import read_line
 from ..asm.registers import RegisterRange
 from ..checks import arguments_checked
 from ..errors import Error
+from ..records import TupleRecord
 from .dependencies import DEPENDENCIES, NO_REGISTERS
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
 from .tables import RULES, TABLES, HazardTable
@@ -29,11 +28,10 @@ __all__ = ["HazardRecognizer", "SourceAnswer", "WaitStates", "nop_instructions",
 NO_RULE = "no rule: the second touches nothing that the first makes it wait for"
 
 
-class SourceAnswer(namedtuple("SourceAnswer", "states rule place provenance registers")):
+class SourceAnswer(TupleRecord):
     """One source's answer: wait states, the rule in words, its place in the source, how sure it is, and the registers
     that the rule is about (None if there are none)."""
 
-    __slots__ = ()
     states: int
     rule: str
     place: str
@@ -41,9 +39,7 @@ class SourceAnswer(namedtuple("SourceAnswer", "states rule place provenance regi
     registers: RegisterRange | None
 
 
-class WaitStates(
-    namedtuple("WaitStates", "states rule llvm guide unit registers sources architecture", defaults=("",))
-):
+class WaitStates(TupleRecord):
     """How many wait states are needed between two instructions; `int()` of it is `states`.
 
     states: the larger of the two sources' numbers. rule: the rule behind it, with its source. llvm: what LLVM
@@ -54,7 +50,6 @@ class WaitStates(
     which has it.
     """
 
-    __slots__ = ()
     states: int
     rule: str
     llvm: int
@@ -62,7 +57,7 @@ class WaitStates(
     unit: str
     registers: str
     sources: tuple[SourceAnswer, ...]
-    architecture: str
+    architecture: str = ""
 
     def __int__(self) -> int:
         return self.states
@@ -169,12 +164,11 @@ class _Source:
         return best
 
 
-class Reach(namedtuple("Reach", "roles between states")):
+class Reach(TupleRecord):
     """What an instruction can be the first of: a hazard about its registers in these roles (those of
     `Dependency.roles`), perhaps only where an instruction of the kinds `between` follows it,
     and over at most `states` wait states."""
 
-    __slots__ = ()
     roles: tuple[str, ...]
     between: frozenset[str]
     states: int
@@ -185,6 +179,10 @@ class HazardRecognizer:
 
     unit: "s_nop" or "v_nop", see `WaitStates`. longest: the most wait states that any pair needs.
     """
+
+    unit: str
+    sources: list[_Source]
+    longest: int
 
     def __init__(self, name: str) -> None:
         llvm, guide, self.unit = RULES[name]

@@ -8,7 +8,6 @@ except that stores and comparisons write no vector register; the exceptions are 
 from __future__ import annotations
 
 import re
-from collections import namedtuple
 from functools import cache
 
 from .. import catalog
@@ -17,6 +16,7 @@ from ..asm.registers import RegisterRange
 from ..asm.tokens import integer
 from ..errors import Error, did_you_mean
 from ..model.modifiers import FORMAT_SYNONYMS
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ MFMA = ("v_mfma_", "v_smfmac_")
 _REGISTER_LIKE = re.compile(r"[-|]*(?:v|a|acc)[\d\[]", re.IGNORECASE)
 
 
-class RegisterUse(namedtuple("RegisterUse", "kinds passes name writes reads execs valu states")):
+class RegisterUse(TupleRecord):
     """One instruction as the hazard rules see it.
 
     kinds: the classes that rules name; passes: how long a matrix instruction takes, in the unit that the rules of
@@ -63,7 +63,6 @@ class RegisterUse(namedtuple("RegisterUse", "kinds passes name writes reads exec
     (macros), 0.
     """
 
-    __slots__ = ()
     kinds: frozenset[str]
     passes: int
     name: str

@@ -17,7 +17,7 @@ LLVM's numbers are those of LLVM 22.1.8, confirmed by letting llc insert the nop
 
 from __future__ import annotations
 
-from collections import namedtuple
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["RULES", "TABLES", "HazardTable"]
 
 
-class HazardTable(namedtuple("HazardTable", "source lengths rows provenance")):
+class HazardTable(TupleRecord):
     """The numbers of one source for one generation."""
 
-    __slots__ = ()
     source: str
     lengths: tuple[int, ...]
     rows: tuple[Row, ...]
@@ -253,7 +252,7 @@ TABLES = {
 }
 
 # What catalog records name ("hazards") -> LLVM's table, the guide's table or None, what a wait state is filled with.
-RULES = {
+RULES: dict[str, tuple[str, str | None, str]] = {
     "gfx908": ("gfx908", None, "s_nop"),
     "gfx90a": ("gfx90a", None, "s_nop"),
     "gfx942": ("gfx942", "CDNA3 guide", "s_nop"),

@@ -7,12 +7,12 @@ is served in the phases of `Architecture.lds_phases`.
 from __future__ import annotations
 
 import sys
-from collections import namedtuple
 from os.path import basename, dirname
 
 import numpy as np
 
 from ..memory_access.banks import bank_access
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ PERIOD = 256  # bytes after which banks repeat on every architecture
 KNOWN = 4096  # patterns of addresses that are remembered
 
 
-class LdsSite(namedtuple("LdsSite", "place access bytes accesses cycles ideal provenance")):
+class LdsSite(TupleRecord):
     """The LDS accesses of one line of a kernel.
 
     place: "file:line"; access: "read" or "write"; bytes: the width of a lane's access; accesses: how many a wave
@@ -39,7 +39,6 @@ class LdsSite(namedtuple("LdsSite", "place access bytes accesses cycles ideal pr
     bank rule is.
     """
 
-    __slots__ = ()
     place: str
     access: str
     bytes: int
@@ -56,6 +55,9 @@ class LdsSite(namedtuple("LdsSite", "place access bytes accesses cycles ideal pr
 
 class LdsCounter:
     """Counts the LDS accesses of a launch on an architecture."""
+
+    architecture: Architecture
+    wave: int
 
     def __init__(self, architecture: Architecture, wave: int) -> None:
         self.architecture, self.wave = architecture, wave

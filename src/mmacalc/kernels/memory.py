@@ -16,12 +16,12 @@ element type, moves by whole elements, and can be dereferenced only inside the a
 
 from __future__ import annotations
 
-from collections import namedtuple
 from operator import index
 
 import numpy as np
 
 from ..errors import Error
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,10 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["Buffer", "Memory", "Pointer", "Region", "Traffic"]
 
 
-class Traffic(namedtuple("Traffic", "loaded stored lds_loaded lds_stored")):
+class Traffic(TupleRecord):
     """Bytes moved: from and to global memory, from and to LDS."""
 
-    __slots__ = ()
     loaded: int
     stored: int
     lds_loaded: int
@@ -50,6 +49,10 @@ class Buffer:
     """One stretch of memory: the copy of an array, or an allocation in LDS."""
 
     __slots__ = ("array", "data", "local", "start", "views", "written")
+    array: Array | None
+    local: bool
+    start: int
+    written: bool
 
     def __init__(self, array: Array | None, size: int = 0) -> None:
         self.array, self.local, self.written = array, array is None, False
@@ -75,13 +78,12 @@ class Buffer:
             self.array.reshape(-1, order="A").view(np.uint8)[:] = self.data
 
 
-class Region(namedtuple("Region", "memory buffer dtype bounds name writeable")):
+class Region(TupleRecord):
     """The part of a buffer that pointers from one origin may access: an array, or an allocation in LDS.
 
     dtype: the element type; bounds: the first element and the one after the last, counted from the buffer's start.
     """
 
-    __slots__ = ()
     memory: Memory
     buffer: Buffer
     dtype: np.dtype[Any]
@@ -169,6 +171,9 @@ class Pointer:
     """
 
     __slots__ = ("lanes", "place", "region")
+    lanes: Array | None
+    place: int
+    region: Region
     __array_ufunc__ = None  # so that `threadIdx.x * k + p` asks the pointer
 
     def __init__(self, region: Region, place: int, lanes: Array | None = None) -> None:

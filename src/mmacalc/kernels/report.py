@@ -35,6 +35,14 @@ class Report:
     `str()` is a small text, `as_dict()` the same for JSON.
     """
 
+    warnings: tuple[str, ...]
+    architecture: Architecture
+    workgroups: int
+    waves: int
+    traffic: Traffic
+    flops: int
+    peak_share: float | None
+
     def __init__(
         self,
         architecture: Architecture,

@@ -35,6 +35,13 @@ class _Stop(BaseException):
 class Task:
     """A wave with its thread and what it waits for."""
 
+    wave: Wave
+    body: Callable[[Wave], object]
+    state: str
+    barriers: int
+    place: str
+    stopping: bool
+
     def __init__(self, wave: Wave, body: Callable[[Wave], object]) -> None:
         self.wave, self.body = wave, body
         self.state, self.barriers = "ready", 0

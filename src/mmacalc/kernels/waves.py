@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, namedtuple
+from collections import Counter
 
 import numpy as np
 
 from ..errors import Error
+from ..records import TupleRecord
 from .lanes import PerLane
 
 TYPE_CHECKING = False
@@ -25,19 +26,17 @@ if TYPE_CHECKING:
 __all__ = ["Dim3", "Launch", "Wave", "Workgroup", "current_wave", "running_wave"]
 
 
-class Dim3(namedtuple("Dim3", "x y z")):
+class Dim3(TupleRecord):
     """Three numbers called x, y and z, as HIP's dim3."""
 
-    __slots__ = ()
     x: int
     y: int
     z: int
 
 
-class LaneDim3(namedtuple("LaneDim3", "x y z")):
+class LaneDim3(TupleRecord):
     """Three numbers of each lane, called x, y and z."""
 
-    __slots__ = ()
     x: PerLane
     y: PerLane
     z: PerLane
@@ -45,6 +44,11 @@ class LaneDim3(namedtuple("LaneDim3", "x y z")):
 
 class Launch:
     """State shared by all waves of a launch: the architecture, memory, and the count of issued instructions."""
+
+    architecture: Architecture
+    target: str
+    wave_size: int
+    memory: Memory
 
     def __init__(self, architecture: Architecture, target: str, wave_size: int, memory: Memory) -> None:
         self.architecture, self.target, self.wave_size, self.memory = architecture, target, wave_size, memory
@@ -70,6 +74,17 @@ class Wave:
         target: the architecture's name in the call of launch; architecture: its record.
     """
 
+    launch: Launch
+    group: Workgroup
+    index: int
+    size: int
+    target: str
+    architecture: Architecture
+    blockIdx: Dim3
+    blockDim: Dim3
+    gridDim: Dim3
+    first_threadIdx: Dim3
+
     def __init__(self, launch: Launch, group: Workgroup, index: int, grid: Dim3, block: Dim3) -> None:
         self.launch, self.group, self.index = launch, group, index
         self.size, self.target, self.architecture = launch.wave_size, launch.target, launch.architecture
@@ -92,7 +107,8 @@ class Wave:
         """threadIdx of every lane: x, y and z are arrays with one number for each lane. While all lanes have the same
         number, as in `threadIdx.x // warpSize`, it serves as a plain one too: see `mmacalc.kernels.PerLane`."""
         thread, block = self.index * self.size + self.lane, self.blockDim
-        return LaneDim3(thread % block.x, thread // block.x % block.y, thread // (block.x * block.y))
+        x, y, z = thread % block.x, thread // block.x % block.y, thread // (block.x * block.y)
+        return LaneDim3(*(number.view(PerLane) for number in (x, y, z)))
 
     lane_threadIdx = threadIdx
 

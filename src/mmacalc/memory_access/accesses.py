@@ -7,10 +7,10 @@ address.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from math import gcd
 
 from ..errors import Error
+from ..records import TupleRecord
 from .banks import BankAccess, bank_access, conflict_free, rule
 from .swizzles import RowSwizzle, Swizzle
 from .units import Tile
@@ -24,25 +24,23 @@ __all__ = ["Accesses", "LdsCost", "Placing", "accesses", "fills", "lds_cost", "r
 WIDEST = 16  # bytes of one lane's access
 
 
-class Placing(namedtuple("Placing", "pad swizzle", defaults=(0, Swizzle(0, 4, 3)))):
+class Placing(TupleRecord):
     """How rows lie in LDS: bytes of padding behind each row, and a swizzle."""
 
-    __slots__ = ()
-    pad: int
-    swizzle: Swizzle | RowSwizzle
+    pad: int = 0
+    swizzle: Swizzle | RowSwizzle = Swizzle(0, 4, 3)
 
 
 PLAIN = Placing()
 
 
-class Accesses(namedtuple("Accesses", "run_bytes access_bytes addresses")):
+class Accesses(TupleRecord):
     """The accesses that move an operand.
 
     run_bytes: the contiguous bytes of a lane; access_bytes: of one access of a lane.
     addresses: for each access of the wave, (row, byte in the row) of each lane; None where a lane has nothing left.
     """
 
-    __slots__ = ()
     run_bytes: int
     access_bytes: int
     addresses: tuple[tuple[tuple[int, int] | None, ...], ...]
@@ -68,10 +66,9 @@ class Accesses(namedtuple("Accesses", "run_bytes access_bytes addresses")):
         return sum(len({address // size for address in lanes if address is not None}) for lanes in waves)
 
 
-class LdsCost(namedtuple("LdsCost", "cycles ideal conflicts phases worst rule")):
+class LdsCost(TupleRecord):
     """What all accesses cost in LDS: cycles, ideal, conflicts; phases of one access; the worst phase; the rule."""
 
-    __slots__ = ()
     cycles: int
     ideal: int
     conflicts: int

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..checks import arguments_checked
 from ..errors import Error
+from ..records import TupleRecord
 from .accesses import PLAIN, Accesses, LdsCost, Placing, accesses, lds_cost
 from .matrix_loads import MatrixLoad, matrix_loads
 from .names import access_name
@@ -23,16 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["AddressTerm", "Memory", "memory"]
 
 
-class AddressTerm(namedtuple("AddressTerm", "divisor size bytes")):
+class AddressTerm(TupleRecord):
     """One term of a lane's address: (lane / divisor % size) * bytes."""
 
-    __slots__ = ()
     divisor: int
     size: int
     bytes: int
 
 
-class Memory(namedtuple("Memory", "tile kpack placing fill found lds matrix_loads")):
+class Memory(TupleRecord):
     """How an operand is loaded (D: stored).
 
     Attributes:
@@ -41,7 +39,6 @@ class Memory(namedtuple("Memory", "tile kpack placing fill found lds matrix_load
         found: the accesses of the wave; lds: their cost in LDS; matrix_loads: ldmatrix or stmatrix that do the same.
     """
 
-    __slots__ = ()
     tile: Tile
     kpack: int | None
     placing: Placing
@@ -133,10 +130,9 @@ class Memory(namedtuple("Memory", "tile kpack placing fill found lds matrix_load
         return repair(self.found, self.tile, self.fill, _access(self.operand))
 
 
-class MemoryAndRepair(namedtuple("MemoryAndRepair", "memory repair")):
+class MemoryAndRepair(TupleRecord):
     """How an operand is loaded, and the repair of its bank conflicts if that was searched for."""
 
-    __slots__ = ()
     memory: Memory
     repair: Repair | None
 

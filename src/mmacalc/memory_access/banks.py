@@ -14,10 +14,10 @@ and the answer is unconfirmed.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from functools import cache
 
 from ..errors import Error
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ __all__ = ["BankAccess", "Phase", "Rule", "bank_access", "conflict_free", "rule"
 DWORD = 4
 
 
-class Rule(namedtuple("Rule", "access bytes banks phases merges ports provenance source")):
+class Rule(TupleRecord):
     """How LDS serves one kind of access.
 
     Attributes:
@@ -42,7 +42,6 @@ class Rule(namedtuple("Rule", "access bytes banks phases merges ports provenance
         provenance: how sure the row is; source: who measured or documented it.
     """
 
-    __slots__ = ()
     access: str
     bytes: int
     banks: int
@@ -59,19 +58,17 @@ class Rule(namedtuple("Rule", "access bytes banks phases merges ports provenance
                 for first in range(0, wave, period) for phase in self.phases]  # fmt: skip
 
 
-class Phase(namedtuple("Phase", "lanes cycles bank")):
+class Phase(TupleRecord):
     """One phase of an access: its active lanes, its cycles, and the bank that is busiest."""
 
-    __slots__ = ()
     lanes: tuple[int, ...]
     cycles: int
     bank: int
 
 
-class BankAccess(namedtuple("BankAccess", "rule phases")):
+class BankAccess(TupleRecord):
     """What one access costs."""
 
-    __slots__ = ()
     rule: Rule
     phases: tuple[Phase, ...]
 

@@ -7,10 +7,10 @@ byte of them.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from itertools import product
 
 from ..catalog import entry
+from ..records import TupleRecord
 from .accesses import PLAIN, Accesses, Placing
 from .banks import BankAccess, bank_access
 
@@ -24,14 +24,13 @@ __all__ = ["MatrixLoad", "matrix_loads"]
 ROW_BYTES = 16  # of a matrix: eight elements of 16 bits, or sixteen of 8
 
 
-class MatrixLoad(namedtuple("MatrixLoad", "name first_register registers rows cost")):
+class MatrixLoad(TupleRecord):
     """One ldmatrix (for D: stmatrix).
 
     name: the PTX name; first_register, registers: those of the operand that it fills; rows: for each lane that gives an
     address, (row in memory, byte in the row); cost: what the access costs in shared memory.
     """
 
-    __slots__ = ()
     name: str
     first_register: int
     registers: int

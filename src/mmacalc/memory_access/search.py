@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
+from ..records import TupleRecord
 from .accesses import Placing, fills, reads_without_conflict
 from .swizzles import Swizzle
 
@@ -19,10 +18,9 @@ MOST_BITS = 5
 HIGHEST_BASE = 8
 
 
-class Repair(namedtuple("Repair", "pad_bytes swizzle")):
+class Repair(TupleRecord):
     """The smallest padding, and the smallest (bits, base, shift), without a conflict; None where there is none."""
 
-    __slots__ = ()
     pad_bytes: int | None
     swizzle: Swizzle | None
 

@@ -10,10 +10,9 @@ NVIDIA's modes 32B, 64B and 128B are Swizzle(1, 4, 3), (2, 4, 3) and (3, 4, 3).
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..checks import shown
 from ..errors import Error
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,14 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["MODES", "RowSwizzle", "Swizzle", "swizzle_of"]
 
 
-class Swizzle(namedtuple("Swizzle", "bits base shift")):
+class Swizzle(TupleRecord):
     """CuTe's Swizzle<bits, base, shift> on byte addresses; its own inverse since shift >= bits.
 
     >>> hex(Swizzle(3, 4, 3).address(0x80))
     '0x90'
     """
 
-    __slots__ = ()
     bits: int
     base: int
     shift: int
@@ -44,14 +42,13 @@ class Swizzle(namedtuple("Swizzle", "bits base shift")):
         return byte
 
 
-class RowSwizzle(namedtuple("RowSwizzle", "vec per_phase max_phase")):
+class RowSwizzle(TupleRecord):
     """Triton's swizzled shared encoding: the vectors of a row change places, row by row.
 
     >>> RowSwizzle(4, 1, 16).in_row(row=1, byte=0, element_bits=16)
     8
     """
 
-    __slots__ = ()
     vec: int
     per_phase: int
     max_phase: int

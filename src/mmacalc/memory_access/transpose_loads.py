@@ -23,12 +23,11 @@ For 6 bits the pattern is carried over, unconfirmed. Each load's `fetched_by` sa
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..catalog import entry
 from ..checks import arguments_checked
 from ..errors import Error
 from ..layout import Layout
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,14 +38,13 @@ __all__ = ["LoadStep", "TransposeLoad", "loads_for", "transpose_loads"]
 LANES = 16  # of a row, the group of lanes that transposes a tile
 
 
-class TransposeLoad(namedtuple("TransposeLoad", "architecture name opcode bits registers received_by fetched_by")):
+class TransposeLoad(TupleRecord):
     """One such load: its mnemonic and opcode, the bits of an element, and the registers it fills in each lane.
 
     received_by, fetched_by: how sure `lane_receives` and `lane_fetches` are, in the words of
     `Instruction.provenance_of`.
     """
 
-    __slots__ = ()
     architecture: Architecture
     name: str
     opcode: int
@@ -80,14 +78,13 @@ class TransposeLoad(namedtuple("TransposeLoad", "architecture name opcode bits r
         return Layout("k (ih il) -> lane (k ih), item (il)", ("k", "i"), sizes)
 
 
-class LoadStep(namedtuple("LoadStep", "load number first_register groups")):
+class LoadStep(TupleRecord):
     """One load of those that fill an operand.
 
     load: which instruction; number: counting from 0; first_register: of the operand, the first it fills;
     groups: for each row of 16 lanes (first lane, first row or column, first k): what its tile holds.
     """
 
-    __slots__ = ()
     load: TransposeLoad
     number: int
     first_register: int

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..errors import Error
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["Tile", "tile"]
 
 
-class Tile(namedtuple("Tile", "operand order ld row_bytes rows unit_bits lanes")):
+class Tile(TupleRecord):
     """The elements of an operand, lane by lane.
 
     Attributes:
@@ -25,7 +24,6 @@ class Tile(namedtuple("Tile", "operand order ld row_bytes rows unit_bits lanes")
             The registers of further instructions (kpack) follow those of the first.
     """
 
-    __slots__ = ()
     operand: Operand
     order: str
     ld: int

@@ -11,7 +11,6 @@ class Location(TupleRecord):
     """Where an element is: its lane, its slot in the lane, the 32-bit register (from the operand's first),
     its lowest bit there, and its width in bits. A 64-bit element takes `register` and the one after it."""
 
-    __slots__ = ()
     lane: int
     item: int
     register: int
@@ -22,7 +21,6 @@ class Location(TupleRecord):
 class Element(TupleRecord):
     """What some bits of a register hold: the element's row, column and block, and the bits."""
 
-    __slots__ = ()
     row: int
     col: int
     block: int

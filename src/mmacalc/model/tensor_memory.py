@@ -6,7 +6,6 @@ elements are is computed by `mmacalc.families.tensor_memory`; a location is a CT
 
 from __future__ import annotations
 
-from collections import namedtuple
 from math import gcd
 
 from ..checks import require_int
@@ -15,6 +14,7 @@ from ..families import tensor_memory as family
 from ..families.tensor_memory_moves import epilogue
 from ..families.tensor_memory_shapes import check_shape, check_types, default_types, remark
 from ..formats import named
+from ..records import TupleRecord
 from .instruction import Instruction
 from .location import Element, Location
 
@@ -38,11 +38,10 @@ def spoken(layout: Layout) -> str:
     return layout.pattern.replace("cta (), ", "")
 
 
-class TensorMemoryLocation(namedtuple("TensorMemoryLocation", "cta lane column lsb width")):
+class TensorMemoryLocation(TupleRecord):
     """Where an element is in Tensor Memory: the CTA of the pair (0 or 1), the lane (0 to 127) and column from the
     operand's first, its lowest bit in the 32-bit cell, and its width in bits."""
 
-    __slots__ = ()
     cta: int
     lane: int
     column: int
@@ -50,11 +49,10 @@ class TensorMemoryLocation(namedtuple("TensorMemoryLocation", "cta lane column l
     width: int
 
 
-class LoadedLocation(namedtuple("LoadedLocation", "cta warp lane load register lsb width")):
+class LoadedLocation(TupleRecord):
     """Where an element is after tcgen05.ld: CTA, warp of the warpgroup, lane (thread) of the warp, the number of the
     load, its register, and the bits."""
 
-    __slots__ = ()
     cta: int
     warp: int
     lane: int
@@ -105,16 +103,37 @@ class TensorMemoryInstruction(Instruction):
             )
         return TensorMemoryOperand(self, upper, {key: value for key, value in parameters.items() if value is not None})
 
-    def _refuse_arithmetic(self, *_: Any, **__: Any) -> NoReturn:
+    def _refuse_arithmetic(self) -> NoReturn:
         """mmacalc has no model of this arithmetic that was compared with tcgen05."""
         raise Error(f"how {self.name} rounds is not known here: no published measurement of tcgen05 was compared")
 
-    multiply = multiply_bits = execute = _refuse_arithmetic
-    numerics = property(_refuse_arithmetic)
+    @property
+    def numerics(self) -> NoReturn:
+        self._refuse_arithmetic()
+
+    def multiply(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse_arithmetic()
+
+    def multiply_bits(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse_arithmetic()
+
+    def execute(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse_arithmetic()
 
 
 class TensorMemoryOperand:
     """One matrix of a tcgen05.mma in Tensor Memory, for one shape and types. Immutable."""
+
+    instruction: TensorMemoryInstruction
+    name: str
+    m: int
+    n: int
+    k: int
+    types: dict[str, str]
+    cells: family.Cells
+    layout: Layout
+    scale_id: int
+    fields: dict[str, int]
 
     def __init__(self, instruction: TensorMemoryInstruction, name: str, parameters: dict[str, Any]) -> None:
         self.instruction, self.name = instruction, name
@@ -293,10 +312,9 @@ class TensorMemoryOperand:
         return LoadedMatrix(self, epilogue(self.layout, shape, count, pack), pack)
 
 
-class LoadedMatrix(namedtuple("LoadedMatrix", "operand layout pack")):
+class LoadedMatrix(TupleRecord):
     """D in the registers of a warpgroup: its operand, the layout (cta, warp, lane, load, item), whether packed."""
 
-    __slots__ = ()
     operand: TensorMemoryOperand
     layout: Layout
     pack: bool

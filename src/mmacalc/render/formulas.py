@@ -8,7 +8,7 @@ they cannot disagree with the queries.
 
 from __future__ import annotations
 
-from collections import namedtuple
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,13 +17,18 @@ if TYPE_CHECKING:
     from ..model import Operand
 
 
-class _Digit(namedtuple("_Digit", "place axis weight stride size extent")):
+class _Digit(TupleRecord):
     """One digit: its weight in a place's index, its stride in a coordinate, and that coordinate's extent.
 
-    axis is None for a replicated digit or a selector; place is "" for a shared digit.
+    axis is "" for a replicated digit or a selector; place is "" for a shared digit.
     """
 
-    __slots__ = ()
+    place: str
+    axis: str
+    weight: int
+    stride: int
+    size: int
+    extent: int
 
 
 def forward(operand: Operand) -> dict[str, str]:
@@ -70,7 +75,7 @@ def _digits(operand: Operand) -> Iterator[_Digit]:
     The item counts Locations (see `Placement.merge`) and is split where a register ends.
     """
     layout, merge = operand.layout, operand.placement.merge
-    origins: dict[str, tuple[str | None, int, int]] = {}
+    origins: dict[str, tuple[str, int, int]] = {}
     for coordinate, group, extent in zip(layout.axes, layout.coordinates, layout.extents):
         stride = extent
         for name in group:
@@ -85,7 +90,7 @@ def _digits(operand: Operand) -> Iterator[_Digit]:
             placed.add(name)
             if size == 1 or (name == "*s" and merge > 1):
                 continue
-            axis, stride, extent = origins.get(name, (None, 0, 0))
+            axis, stride, extent = origins.get(name, ("", 0, 0))
             if place == "item":
                 yield from _split(operand, _Digit(place, axis, weight // merge, stride, size, extent))
             else:
@@ -173,7 +178,7 @@ def _sum(terms: list[str]) -> str:
 
 
 def _factor(text: str) -> str:
-    """Parenthesise a sum or product for use as a factor."""
+    """Parentheses around a sum or product, so that something that binds closer may follow."""
     depth = 0
     for character in text:
         depth += {"(": 1, ")": -1}.get(character, 0)

@@ -33,6 +33,8 @@ APART = 3  # characters between blocks that stand beside one another
 class Line:
     """A line of characters, each with a colour behind it."""
 
+    text: str
+
     def __init__(self) -> None:
         self.text = ""
         self._fills: list[tuple[int, int, str, str]] = []

@@ -33,7 +33,6 @@ OLDER_ELEMENTS = {"f32": 1, "f64": 1, "bf16": 2, "f16": 4, "i8": 4, "bf16_1k": 4
 class Description(TupleRecord):
     """shape: (M, N, K); formats: of A, B, C and D by name; block_size: the k of one scale, 0 without scales."""
 
-    __slots__ = ()
     shape: tuple[int, int, int]
     blocks: int
     formats: dict[str, str]

@@ -37,7 +37,7 @@ REPEATED = ("sync", "satfinite")
 OPCODES = {"wgmma": 2, "wmma": 2, "wmma.load": 3, "wmma.store": 3}  # the parts of an opcode, if more than one
 _SHARED = ("shared", "shared::cta")
 _ANYWHERE = (*_SHARED, "global")
-SPACES = {"ldmatrix": _SHARED, "stmatrix": _SHARED, "wmma.load": _ANYWHERE, "wmma.store": _ANYWHERE}
+SPACES: dict[str, tuple[str, ...]] = {"ldmatrix": _SHARED, "stmatrix": _SHARED, "wmma.load": _ANYWHERE, "wmma.store": _ANYWHERE}
 
 
 # --- the notation of the families ---

@@ -12,10 +12,9 @@ Sources: PTX ISA 9.1, section 9.7.16, and 9.4, section 9.7.18; ptxas 13.5.37.
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ...errors import Error, did_you_mean
 from ...families.tensor_memory_moves import LOADS, MOST_REGISTERS
+from ...records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ __all__ = ["TARGETS", "Name", "parse", "refusal"]
 RUBIN = ("sm_107a", "sm_107f")
 TARGETS = ("sm_100a", "sm_100f", "sm_103a", "sm_103f", *RUBIN, "sm_110a", "sm_110f")
 OWN = tuple(target for target in TARGETS if target.endswith("a"))
-KINDS = {
+KINDS: dict[str, tuple[str, ...]] = {
     "f16": TARGETS, "tf32": TARGETS, "f8f6f4": TARGETS, "i8": ("sm_100a", "sm_110a"), "ti16": RUBIN,
     "mxf8f6f4": TARGETS, "mxf4": TARGETS, "mxf4nvf4": TARGETS,
 }  # fmt: skip
@@ -62,7 +61,7 @@ GROUPED = ("mma", "cp", "shift", "alloc", "dealloc", "relinquish_alloc_permit", 
 COPIES = ("128x256b", "128x128b", "4x256b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4")
 
 
-class Name(namedtuple("Name", "text operation qualifiers cta_group kind scale shape count collectors")):
+class Name(TupleRecord):
     """A name taken apart.
 
     text: the whole name, in the case that PTX has; operation: mma, ld, cp ...; qualifiers: the rest; cta_group: 1 or 2, 0 if it has none; kind: as in .kind::f16;
@@ -70,7 +69,6 @@ class Name(namedtuple("Name", "text operation qualifiers cta_group kind scale sh
     collectors: (buffer, action) of .collector::a::fill.
     """
 
-    __slots__ = ()
     text: str
     operation: str
     qualifiers: frozenset[str]
@@ -78,7 +76,7 @@ class Name(namedtuple("Name", "text operation qualifiers cta_group kind scale sh
     kind: str
     scale: str
     shape: str
-    count: int
+    count: int  # type: ignore[assignment]  # not tuple's method
     collectors: tuple[tuple[str, str], ...]
 
     def has(self, word: str) -> bool:

@@ -18,7 +18,7 @@ MMA = {
     "f16": "UTCHMMA", "tf32": "UTCHMMA", "ti16": "UTCHMMA", "f8f6f4": "UTCQMMA", "mxf8f6f4": "UTCQMMA",
     "i8": "UTCIMMA", "mxf4": "UTCOMMA", "mxf4nvf4": "UTCOMMA",
 }  # fmt: skip
-MOVES = {
+MOVES: dict[str, tuple[str, ...]] = {
     "32x32b": ("",), "16x64b": (".16dp64bit",), "16x128b": (".16dp128bit",), "16x256b": (".16dp256bit",),
     "16x32bx2": (".16dp32bit_t0_t15", ".16dp32bit_t16_t31"),
 }  # fmt: skip

@@ -38,6 +38,10 @@ class Product:
     """A pending mma_sync: D of a block from A, B and C."""
 
     __slots__ = ("a", "b", "before", "depth", "plan", "result")
+    a: Array
+    b: Array
+    before: Product | Array
+    plan: Plan
 
     def __init__(self, plan: Plan, a: Array, b: Array, before: Product | Array) -> None:
         self.plan, self.a, self.b, self.before = plan, a, b, before
@@ -47,6 +51,13 @@ class Product:
 
 class Plan:
     """How blocks of given types and sizes are multiplied: the instruction, and where its operands are in fragments."""
+
+    a: Array
+    b: Array
+    c: Array
+    steps: int
+    native: np.dtype[Any]
+    fields: dict[str, int]
 
     def __init__(self, architecture: Architecture, kind: DataType, compute: DataType, blocks: Blocks) -> None:
         self.inst: Instruction = multiplier(architecture, kind.name, compute.name, blocks[0])
@@ -173,6 +184,16 @@ class Fragment:
         "BlockK", "BlockM", "BlockN", "context", "cooperative", "data", "dtype", "filled", "layout", "product",
         "shapes", "type", "wave", "x",
     )  # fmt: skip
+    BlockK: int
+    BlockM: int
+    BlockN: int
+    context: str
+    cooperative: bool
+    dtype: np.dtype[Any]
+    layout: str | None
+    type: DataType
+    wave: Wave
+    x: Elements
 
     def __init__(self, wave: Wave, context: str, blocks: Blocks, type: DataType, layout: str | None) -> None:
         self.wave, self.context, self.type, self.layout = wave, context, type, layout

@@ -99,6 +99,9 @@ class MemoryShape:
     elements), the least and the largest of them."""
 
     __slots__ = ("least", "most", "places")
+    least: int
+    most: int
+    places: Array
 
     def __init__(self, places: Array) -> None:
         self.places, self.least, self.most = places, int(places.min()), int(places.max())

@@ -5,9 +5,8 @@ Source: rocWMMA 1.6, mapping_util.hpp and vector.hpp (`Coord2d`, `MappingUtil`, 
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ...errors import Error
+from ...records import TupleRecord
 from ..waves import current_wave
 from .types import LAYOUTS
 
@@ -25,10 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Coord2d", "DataLayout", "MappingUtil", "get", "make_coord2d"]
 
 
-class Coord2d(namedtuple("Coord2d", "row column")):
+class Coord2d(TupleRecord):
     """Two numbers, usually a row and a column. Sums, differences and products are taken element by element."""
 
-    __slots__ = ()
     row: Number
     column: Number
 
@@ -68,14 +66,13 @@ def get(index: int, coordinate: Coord2d) -> Number:
     return element
 
 
-class DataLayout(namedtuple("DataLayout", "layout")):
+class DataLayout(TupleRecord):
     """Matrix coordinates as offsets in memory; in rocWMMA the classes row_major and col_major as `DataSpace`.
 
     >>> DataLayout("row_major").fromMatrixCoord(make_coord2d(2, 3), 100)
     203
     """
 
-    __slots__ = ()
     layout: str
 
     def leadingDim(self, size: Coord2d) -> Number:
@@ -101,6 +98,10 @@ class MappingUtil:
     Raises:
         Error: a layout that is not row_major or col_major, or a method called outside a kernel.
     """
+
+    shape: Coord2d
+    type: Any
+    layout: DataLayout
 
     def __init__(self, BlockHeight: int, BlockWidth: int, DataT: Any, DataLayoutT: str) -> None:
         if DataLayoutT not in LAYOUTS:

@@ -11,11 +11,11 @@ architecture (which tests hold against the rule), from the rocWMMA 1.6 source.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from functools import cache
 
 from ...catalog import architectures, entry, instructions
 from ...errors import Error
+from ...records import TupleRecord
 from .types import format_of
 
 TYPE_CHECKING = False
@@ -48,10 +48,9 @@ OUTPUTS = {
 }
 
 
-class Row(namedtuple("Row", "input output compute block_m block_n minimal_k")):
+class Row(TupleRecord):
     """One row of the support table: Ti / To / Tc, BlockM, BlockN, and the smallest BlockK (a power of two)."""
 
-    __slots__ = ()
     input: str
     output: str
     compute: str

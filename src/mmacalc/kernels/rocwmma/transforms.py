@@ -5,9 +5,8 @@ Source: rocWMMA 1.6, rocwmma_transforms.hpp, io_shape.hpp.
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ...errors import Error
+from ...records import TupleRecord
 from .fragments import Fragment
 from .mapping import DataLayout
 from .operations import fragment
@@ -23,10 +22,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-class FragmentType(namedtuple("FragmentType", "context BlockM BlockN BlockK type layout")):
+class FragmentType(TupleRecord):
     """A fragment's type: `using F = fragment<...>` is `F = fragment_type(...)`, and `F frag` is `frag = F()`."""
 
-    __slots__ = ()
     context: str
     BlockM: int
     BlockN: int
@@ -58,11 +56,10 @@ def _type_of(call: str, frag: Fragment | FragmentType) -> FragmentType:
     return frag
 
 
-class IOShape(namedtuple("IOShape", "BlockHeight BlockWidth BlockDim KDim")):
+class IOShape(TupleRecord):
     """The size of a fragment's block: rows and columns; BlockDim is M of matrix_a and N of the others, KDim the other
     of the two."""
 
-    __slots__ = ()
     BlockHeight: int
     BlockWidth: int
     BlockDim: int

@@ -5,13 +5,13 @@ Source: rocWMMA API guide, sections "rocWMMA Datatypes" and "rocWMMA Enumeration
 
 from __future__ import annotations
 
-from collections import namedtuple
 from functools import cache
 
 import numpy as np
 
 from ...errors import Error, did_you_mean
 from ...formats import named
+from ...records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,20 +30,23 @@ class Sentinel(str):
     __repr__ = str.__str__
 
 
-matrix_a, matrix_b, accumulator = Sentinel("matrix_a"), Sentinel("matrix_b"), Sentinel("accumulator")
-row_major, col_major = Sentinel("row_major"), Sentinel("col_major")
-mem_row_major, mem_col_major = Sentinel("mem_row_major"), Sentinel("mem_col_major")
+matrix_a: Sentinel = Sentinel("matrix_a")
+matrix_b: Sentinel = Sentinel("matrix_b")
+accumulator: Sentinel = Sentinel("accumulator")
+row_major: Sentinel = Sentinel("row_major")
+col_major: Sentinel = Sentinel("col_major")
+mem_row_major: Sentinel = Sentinel("mem_row_major")
+mem_col_major: Sentinel = Sentinel("mem_col_major")
 
 CONTEXTS = (matrix_a, matrix_b, accumulator)
 LAYOUTS = (row_major, col_major)
 RUNTIME_LAYOUTS = {mem_row_major: row_major, mem_col_major: col_major}
 
 
-class DataType(namedtuple("DataType", "name cpp")):
+class DataType(TupleRecord):
     """A data type of rocWMMA. name: in the support table; cpp: in C++. `__half` is a type of its
     own, as in C++: it does not mix with float16_t."""
 
-    __slots__ = ()
     name: str
     cpp: str
 
@@ -51,20 +54,20 @@ class DataType(namedtuple("DataType", "name cpp")):
         return self.cpp
 
 
-int8_t = DataType("i8", "int8_t")
-int32_t = DataType("i32", "int32_t")
+int8_t: DataType = DataType("i8", "int8_t")
+int32_t: DataType = DataType("i32", "int32_t")
 # float8_t and bfloat8_t are the architecture's own 8-bit floats. (In rocWMMA 1.6 they are the OCP formats, which gfx942
 # cannot multiply; the FNUZ formats have names of their own.)
-float8_t = DataType("fp8", "float8_t")
-bfloat8_t = DataType("bf8", "bfloat8_t")
-float16_t = DataType("f16", "float16_t")
-hfloat16_t = DataType("half", "hfloat16_t")
-bfloat16_t = DataType("bf16", "bfloat16_t")
-float32_t = DataType("f32", "float32_t")
-float8_fnuz_t = DataType("fp8", "float8_fnuz_t")
-bfloat8_fnuz_t = DataType("bf8", "bfloat8_fnuz_t")
-xfloat32_t = DataType("xf32", "xfloat32_t")
-float64_t = DataType("f64", "float64_t")
+float8_t: DataType = DataType("fp8", "float8_t")
+bfloat8_t: DataType = DataType("bf8", "bfloat8_t")
+float16_t: DataType = DataType("f16", "float16_t")
+hfloat16_t: DataType = DataType("half", "hfloat16_t")
+bfloat16_t: DataType = DataType("bf16", "bfloat16_t")
+float32_t: DataType = DataType("f32", "float32_t")
+float8_fnuz_t: DataType = DataType("fp8", "float8_fnuz_t")
+bfloat8_fnuz_t: DataType = DataType("bf8", "bfloat8_fnuz_t")
+xfloat32_t: DataType = DataType("xf32", "xfloat32_t")
+float64_t: DataType = DataType("f64", "float64_t")
 
 FNUZ = {kind.cpp: kind for kind in (float8_fnuz_t, bfloat8_fnuz_t)}
 TYPES = {
