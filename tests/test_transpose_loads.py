@@ -1,10 +1,11 @@
-"""The LDS loads that transpose, against the four sentences of the CDNA4 ISA guide's section 11.4."""
+"""The loads that transpose, against the CDNA4 ISA guide's section 11.4, what was measured, and LLVM 24's encodings."""
 
 import json
 
 import pytest
 
 import mmacalc
+import recorded
 from closed_forms import distinct
 from mmacalc.cli import answer
 from mmacalc.memory_access.transpose_loads import loads_for, transpose_loads
@@ -35,7 +36,8 @@ def test_two_loads_take_the_k_that_the_guide_says(name, modifiers, load, first, 
 
 def test_what_the_loads_put_in_each_lane_is_what_the_operand_says():
     fed = 0
-    for operand in distinct(inst.operand(name) for inst in mmacalc.instructions("cdna4") for name in "AB"):
+    known = [inst for arch in ("cdna4", "rdna4", "cdna5") for inst in mmacalc.instructions(arch)]
+    for operand in distinct(inst.operand(name) for inst in known for name in "AB"):
         try:
             steps = loads_for(operand)
         except mmacalc.Error:
@@ -43,12 +45,12 @@ def test_what_the_loads_put_in_each_lane_is_what_the_operand_says():
         fed += 1
         assert sum(step.load.registers for step in steps) == operand.registers
         for step in steps:
-            for first_lane, first_row, first_k in step.groups:
-                for lane in range(16):
+            for first_lane, first_row, ks in step.groups:
+                for lane in range(step.load.lanes):
                     for slot in range(step.load.elements):
                         ((k, row),) = step.load.lane_receives.contents((lane, slot))
                         held = list(operand.elements(first_lane + lane, step.number * step.load.elements + slot))
-                        one, two = first_row + row, first_k + k
+                        one, two = first_row + row, ks[k]
                         assert [found[:2] for found in held] == [(one, two) if operand.name == "A" else (two, one)]
     assert fed > 20
 
@@ -78,7 +80,11 @@ def test_the_command_names_what_is_undocumented():
         (["-i", "v_smfmac_f32_16x16x64_f16", "-A"], "not compressed"),
         (["-i", "v_mfma_f32_4x4x4_16b_f16", "-A"], "it holds 4 and 4"),
         (["-i", "v_mfma_f32_16x16x32_f16"], "choose the matrix"),
-        (["-a", "cdna3"], "CDNA3 has no loads that transpose"),
+        (["-a", "cdna3"], "CDNA3 has no loads that transpose; cdna4, cdna5, gfx1251 and rdna4 have"),
+        (["-a", "gfx1170"], "GFX1170 has no loads that transpose"),
+        (["-a", "gfx1250", "-l", "ds_load_tr8_b64"], "which lane ds_load_tr8_b64 gives which element is open"),
+        (["-a", "gfx1250", "-i", "v_wmma_i32_16x16x64_iu8", "-A"], "is open: no public source says"),
+        (["-a", "gfx1250", "-i", "v_wmma_f32_16x16x32_f16", "-A", "-l", "ds_load_tr8_b64"], "ds_load_tr16_b128 and"),
         (["-l", "ds_read_b64_tr_b12"], "Did you mean"),
     ],
 )
@@ -86,3 +92,47 @@ def test_what_no_load_can_do_is_refused(argv, message):
     done = answer(["lds-transpose", *argv])
     assert (done.status, done.out) == (2, "")
     assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("arch", "name"),
+    [("gfx1201", "global_load_tr_b128"), ("gfx1250", "ds_load_tr16_b128"), ("gfx1250", "global_load_tr16_b128")],
+)
+def test_the_16_bit_loads_are_what_was_measured(arch, name):
+    """received(L, j) = run(8 floor(L / 8) + j)[L mod 8], run(L) being the 8 elements at the address of lane L."""
+    (load,) = (load for load in transpose_loads(arch) if load.name == name)
+    assert (load.lanes, load.received_by) == (8, "hardware-verified")
+    for lane in range(8):
+        for j in range(8):
+            ((k, i),) = load.lane_receives.contents((lane, j))
+            assert load.lane_fetches.locate({"k": k, "i": i}) == ((j, lane),)
+
+
+def test_rdna4_s_load_is_refused_in_wave64_which_nobody_measured():
+    operand = mmacalc.instruction("rdna4", "v_wmma_f32_16x16x16_f16").operand("A", wave=64)
+    with pytest.raises(mmacalc.Error, match="wave32 alone"):
+        loads_for(operand)
+
+
+def test_opcodes_registers_and_other_names_are_those_of_llvm_24():
+    """DS has its opcode in bits 25 to 18 (of CDNA4: 24 to 17) of its first word, VGLOBAL in bits 21 to 14."""
+    lines = (recorded.DATA / "llvm/loads_24.tsv").read_text().splitlines()[1:]
+    told = {}
+    for text, target, code in (line.split("\t") for line in lines):
+        if code != "refused" and "_tr" in text and not target.endswith("w64"):
+            word = int.from_bytes(bytes.fromhex(code)[:4], "little")
+            shift = 14 if text.startswith("global") else 17 if target == "gfx950" else 18
+            destination = text.split()[1].strip("v[],")
+            first, _, last = destination.partition(":")
+            told[target.split()[0], text.split()[0]] = (word >> shift & 0xFF, int(last or first) - int(first) + 1)
+    ours = {}
+    for target in ("gfx950", "gfx1200", "gfx1250"):
+        for load in transpose_loads(target):
+            ours |= {(target, name): (load.opcode, load.registers) for name in (load.name, *load.aliases)}
+    assert ours == {key: value for key, value in told.items() if key[0] != "gfx1310"}
+
+
+def test_the_older_name_is_the_same_command():
+    argv = ["-a", "gfx1250", "-i", "v_wmma_f32_16x16x32_f16", "-B", "-l", "global_load_tr_b128"]
+    assert answer(["lds-transpose", *argv]) == answer(["transpose-loads", *argv])
+    assert "lanes 16..23: j = 0..7, k = 24..31" in answer(["transpose-loads", *argv]).out

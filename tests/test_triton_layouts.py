@@ -76,10 +76,10 @@ def test_transposing_loads_fetch_from_the_addresses_that_triton_generates(entry)
     assert [step.load.bits for step in steps] == [load["bits"] for load in entry["loads"]]
     for step, load in zip(steps, entry["loads"]):
         expected = []
-        for _, first_row, first_k in step.groups:
+        for _, first_row, ks in step.groups:
             for lane in range(16):
                 k, row = step.load.lane_fetches.contents((lane, 0))[0]
-                expected.append(((first_k + k) * rows + first_row + row) * bits // 8)
+                expected.append((ks[k] * rows + first_row + row) * bits // 8)
         assert load["addresses"] == expected
 
 

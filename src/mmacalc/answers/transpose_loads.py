@@ -1,8 +1,8 @@
-"""The LDS loads that transpose: those of an architecture with what they fill, and those of one operand."""
+"""The loads that transpose: those of an architecture with what they fill, and those of one operand."""
 
 from __future__ import annotations
 
-from ..catalog import entry, instructions
+from ..catalog import architectures, entry, instructions
 from ..errors import Error, did_you_mean
 from ..memory_access.transpose_loads import LoadStep, TransposeLoad, loads_for, transpose_loads
 from ..records import Record
@@ -30,8 +30,11 @@ class LoadListing(Record):
     loads: tuple[tuple[TransposeLoad, tuple[OperandLoads, ...]], ...]
 
 
-def operand_loads(operand: Operand) -> OperandLoads:
-    """The loads that fill an operand from LDS where its other coordinate is the contiguous one.
+def operand_loads(operand: Operand, name: str | None = None) -> OperandLoads:
+    """The loads that fill an operand where its other coordinate is the contiguous one in memory.
+
+    Args:
+        operand: A or B. name: the load, by any of its mnemonics; the first that fits if left out.
 
     Raises:
         Error: no load fits the operand, and why.
@@ -41,8 +44,9 @@ def operand_loads(operand: Operand) -> OperandLoads:
     >>> [(step.load.name, step.first_register) for step in operand_loads(a).steps]
     [('ds_read_b64_tr_b16', 0), ('ds_read_b64_tr_b16', 2)]
     """
-    _loads(operand.instruction.arch)
-    return OperandLoads(operand, loads_for(operand))
+    arch = operand.instruction.arch
+    _loads(arch)
+    return OperandLoads(operand, loads_for(operand, load_named(arch, name).name if name else None))
 
 
 def load_listing(arch: str) -> LoadListing:
@@ -55,11 +59,7 @@ def load_listing(arch: str) -> LoadListing:
     ('ds_read_b64_tr_b4', 8)
     """
     loads = _loads(arch)
-    filled = tuple(_filled(arch))
-    return LoadListing(
-        loads[0].architecture,
-        tuple((load, tuple(one for one in filled if one.steps[0].load == load)) for load in loads),
-    )
+    return LoadListing(loads[0].architecture, tuple((load, tuple(_filled(arch, load.name))) for load in loads))
 
 
 def load_named(arch: str, name: str) -> TransposeLoad:
@@ -70,7 +70,7 @@ def load_named(arch: str, name: str) -> TransposeLoad:
     """
     loads = _loads(arch)
     for load in loads:
-        if load.name == name.lower():
+        if name.lower() in (load.name, *load.aliases):
             return load
     names = [load.name for load in loads]
     raise Error(f"there is no load '{name}'.{did_you_mean(name, names)} They are {', '.join(names)}")
@@ -79,12 +79,18 @@ def load_named(arch: str, name: str) -> TransposeLoad:
 def _loads(arch: str) -> tuple[TransposeLoad, ...]:
     loads = transpose_loads(arch)
     if not loads:
-        raise Error(f"{entry(arch).architecture.title} has no loads that transpose; cdna4 has four")
+        raise Error(f"{entry(arch).architecture.title} has no loads that transpose; {_those_with()} have")
     return loads
 
 
-def _filled(arch: str) -> Iterator[OperandLoads]:
-    """The operands that loads fill."""
+def _those_with() -> str:
+    """The architectures that have such loads."""
+    *some, last = [name for name in architectures() if transpose_loads(name)]
+    return f"{', '.join(some)} and {last}"
+
+
+def _filled(arch: str, load: str) -> Iterator[OperandLoads]:
+    """The operands that a load fills."""
     for instruction in instructions(arch):
         fields = {operand: field for field, operand in instruction.choices.items()}
         for name in "AB":
@@ -92,6 +98,6 @@ def _filled(arch: str) -> Iterator[OperandLoads]:
             for value in values:
                 operand = instruction.operand(name, **({} if value is None else {fields[name]: value}))
                 try:
-                    yield OperandLoads(operand, loads_for(operand))
+                    yield OperandLoads(operand, loads_for(operand, load))
                 except Error:
                     continue

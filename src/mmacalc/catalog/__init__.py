@@ -6,7 +6,8 @@ Every other Python file of this folder is data: literals only, assigned to these
     INSTRUCTIONS      a tuple of lines (below)
     COMMON            fields that all records of ARCHITECTURES share; may be left out
     ALIASES           other spellings of mnemonics, with the name of the line; may be left out
-    TRANSPOSE_LOADS   lines of `mmacalc.memory_access.transpose_loads.TransposeLoad` without the architecture; may be left out
+    TRANSPOSE_LOADS   lines of `mmacalc.memory_access.transpose_loads.TransposeLoad` without the architecture, the last
+                      fields as a dictionary, in which `on` names the only architectures with the load; may be left out
     VECTOR_INSTRUCTIONS   those of `mmacalc.chains.vector_instructions` that not every target has, each with the lanes
                       within which it moves data (1: it moves none); may be left out
     WITHOUT_MATRIX_INSTRUCTIONS   names of targets that have none, each with a sentence; may be left out

@@ -62,7 +62,8 @@ ARCHITECTURES = (
             "sparse": ("f16", "bf16", "e4m3", "e5m2"),
         },
     },
-    {"name": "gfx1251", "title": "GFX1251", "targets": ("gfx1251",), "products": (("MI430X", None, None),)},
+    {"name": "gfx1251", "title": "GFX1251", "targets": ("gfx1251",), "assumed": ("transpose_loads",),
+        "products": (("MI430X", None, None),)},
 )
 
 INSTRUCTIONS = (
@@ -112,6 +113,38 @@ INSTRUCTIONS = (
     ("v_wmma_scale16_f32_16x16x128_f8f6f4", 0x33, (8, 32), None, "neg_c", {"narrow_cycles": ((4, 4), (4, 16)), "wait_cycles": (16, (6, 8)), "scale_format": "scale", "prefix_opcode": 0x3a}),
     ("v_wmma_scale_f32_32x16x128_f4", 0x88, (8, 32), None, "neg_c", {"scale_format": "scale", "prefix_opcode": 0x35}),
     ("v_wmma_scale16_f32_32x16x128_f4", 0x88, (8, 32), None, "neg_c", {"scale_format": "scale", "prefix_opcode": 0x3a}),
+)
+
+# Loads that transpose: (name, opcode of DS or VGLOBAL, element bits, registers, how sure it is which element a lane
+# receives, and which its address fetches, {more}). Opcodes: LLVM 24.0.0git. Those of 16 bits were measured on an MI455X.
+TRANSPOSE_LOADS = (
+    ("ds_load_tr4_b64", 0xfa, 4, 2, "unconfirmed", "unconfirmed", {
+        "lanes": 0, "caveat": "no public source says which lane receives which element of 4 bits",
+    }),
+    ("ds_load_tr6_b96", 0xfb, 6, 3, "unconfirmed", "unconfirmed", {
+        "lanes": 0, "caveat": "no public source says which lane receives which element of 6 bits",
+    }),
+    ("ds_load_tr16_b128", 0xfc, 16, 4, "hardware-verified", "hardware-verified", {
+        "lanes": 8,
+        "caveat": "measured on an MI455X by one author, not by us; an address that is no multiple of 16 makes it a plain load",
+    }),
+    ("ds_load_tr8_b64", 0xfd, 8, 2, "unconfirmed", "unconfirmed", {
+        "lanes": 0, "caveat": "no public source says which lane receives which element of 8 bits",
+    }),
+    ("global_load_tr16_b128", 0x57, 16, 4, "hardware-verified", "hardware-verified", {
+        "lanes": 8, "memory": "global", "aliases": ("global_load_tr_b128",),
+        "caveat": "measured on an MI455X by one author, not by us",
+    }),
+    ("global_load_tr8_b64", 0x58, 8, 2, "unconfirmed", "unconfirmed", {
+        "lanes": 0, "memory": "global", "aliases": ("global_load_tr_b64",),
+        "caveat": "no public source says which lane receives which element of 8 bits",
+    }),
+    ("global_load_tr4_b64", 0x73, 4, 2, "unconfirmed", "unconfirmed", {
+        "lanes": 0, "memory": "global", "caveat": "no public source says which lane receives which element of 4 bits",
+    }),
+    ("global_load_tr6_b96", 0x74, 6, 3, "unconfirmed", "unconfirmed", {
+        "lanes": 0, "memory": "global", "caveat": "no public source says which lane receives which element of 6 bits",
+    }),
 )
 
 # See `mmacalc.chains.vector_instructions`. Source: LLVM 22.1.8.

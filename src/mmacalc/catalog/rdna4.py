@@ -87,6 +87,19 @@ INSTRUCTIONS = (
     ("v_swmmac_f32_16x16x32_bf8_bf8", 0x5a, 8, None),
 )
 
+# Loads that transpose: (name, opcode of VGLOBAL, element bits, registers, how sure it is which element a lane receives,
+# and which its address fetches, {more}), in wave32. Opcodes: LLVM 24.0.0git. That of 16 bits was measured on gfx1201.
+TRANSPOSE_LOADS = (
+    ("global_load_tr_b64", 0x58, 8, 2, "unconfirmed", "unconfirmed", {
+        "on": ("rdna4",), "lanes": 0, "memory": "global",
+        "caveat": "no public source says which lane receives which element of 8 bits",
+    }),
+    ("global_load_tr_b128", 0x57, 16, 4, "hardware-verified", "hardware-verified", {
+        "on": ("rdna4",), "lanes": 8, "memory": "global",
+        "caveat": "measured on gfx1201 in wave32 by one author, not by us; wave64 fills two registers, unmeasured",
+    }),
+)
+
 # See `mmacalc.chains.vector_instructions`. Source: LLVM 22.1.8.
 VECTOR_INSTRUCTIONS = {
     "v_mov_b32_dpp row_xmask": 16, "v_permlane16_b32": 16, "v_permlanex16_b32": 32, "v_permlane64_b32": 64,

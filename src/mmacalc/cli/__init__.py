@@ -55,14 +55,17 @@ SUBCOMMANDS = {
     "gemm": "compute a whole matrix product on the emulator, one instruction chained along K",
     "generate": "write a kernel around one instruction: HIP with its builtin, CUDA with inline PTX",
     "intrinsic": "show the clang builtin and the LLVM intrinsic of an instruction",
-    "lds-transpose": "show which lane an LDS load that transposes gives which element, and the operands it fills",
-    "lint": "find where a listing touches a matrix instruction's registers too early",
-    "memory": "how an operand is loaded: access width, cache lines, LDS bank conflicts, padding and swizzles",
-    "numerics": "explain how an instruction rounds, with an input on which it shows",
+    "lint": "find hazards in a listing: registers of matrix instructions used too early",
+    "memory": "show how an operand is loaded: access width, cache lines, LDS bank conflicts, padding and swizzles",
+    "numerics": "explain how an instruction rounds, with an input that shows it",
     "page": "write the interactive page of all layouts: one file, no network",
     "run": "run one instruction on the emulator, to the bit, and compare with a kernel's result",
-    "waits": "how many wait states one instruction needs after another, and by which rule",
+    "transpose-loads": "show the loads that transpose: what each lane receives, and the operands they fill",
+    "waits": "show how many wait states one instruction needs after another, and by which rule",
 }
+
+
+OLDER_NAMES = {"lds-transpose": "transpose-loads"}
 
 
 class Reply(TupleRecord):
@@ -143,7 +146,7 @@ def _refusal(problem: Exception) -> Reply:
 
 
 def _result(argv: Sequence[str]) -> Result:
-    first = argv[0] if argv else ""
+    first = OLDER_NAMES.get(argv[0], argv[0]) if argv else ""
     if first in SUBCOMMANDS:
         parser, run = _command(first)
         return run(parser.parse_args(argv[1:]))

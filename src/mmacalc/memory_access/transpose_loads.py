@@ -1,8 +1,8 @@
-"""Loads that transpose a matrix on its way from LDS into the registers of an MFMA operand.
+"""Loads that transpose a matrix on its way from LDS or global memory into the registers of an operand.
 
-An MFMA lane holds consecutive k of one row of A (or column of B). Where LDS holds the matrix the other way round,
-A column by column or B row by row, these loads transpose it: each row of 16 lanes takes a tile of 16 rows of A
-(columns of B) and `elements` consecutive k, and the lane of row i receives that row's k:
+A lane holds several k of one row of A (or column of B). Where memory holds the matrix the other way round, A column
+by column or B row by row, these loads transpose it: each group of 16 lanes (RDNA4, gfx1250: 8) takes a tile of as many
+rows of A (columns of B) and `elements` k, and the lane of row i receives that row's k:
 
     k i -> lane (i), item (k)
 
@@ -19,6 +19,11 @@ rows i at a time,
     k (ih il) -> lane (k ih), item (il)
 
 For 6 bits the pattern is carried over, unconfirmed. Each load's `fetched_by` says which it is.
+
+RDNA4's and gfx1250's loads of 16 bits transpose 8 x 8 elements in each group of 8 lanes: lane L receives element
+L mod 8 of the 16 bytes at the address of lane 8 floor(L / 8) + j as its j-th. That was measured, on gfx1201 for
+GLOBAL_LOAD_TR_B128 and on an MI455X for DS_LOAD_TR16_B128 and GLOBAL_LOAD_TR16_B128, by two authors. It is the same
+pattern with one row for each lane. What the other widths do, and RDNA4's loads in wave64, nobody has published.
 """
 
 from __future__ import annotations
@@ -35,14 +40,15 @@ if TYPE_CHECKING:
 
 __all__ = ["LoadStep", "TransposeLoad", "loads_for", "transpose_loads"]
 
-LANES = 16  # of a row, the group of lanes that transposes a tile
+LANES = 16  # of CDNA4, the lanes that transpose a tile together
 
 
 class TransposeLoad(TupleRecord):
     """One such load: its mnemonic and opcode, the bits of an element, and the registers it fills in each lane.
 
     received_by, fetched_by: how sure `lane_receives` and `lane_fetches` are, in the words of
-    `Instruction.provenance_of`.
+    `Instruction.provenance_of`. lanes: how many transpose a tile together; 0 where that is not published. memory:
+    "LDS" or "global". caveat: what is not documented. aliases: other mnemonics of the same encoding.
     """
 
     architecture: Architecture
@@ -52,10 +58,16 @@ class TransposeLoad(TupleRecord):
     registers: int
     received_by: str
     fetched_by: str
+    lanes: int = LANES
+    memory: str = "LDS"
+    caveat: str = ""
+    aliases: tuple[str, ...] = ()
 
     @property
     def caveats(self) -> str:
         """Undocumented aspects of this load."""
+        if self.caveat:
+            return self.caveat
         text = "the CDNA4 ISA guide does not say which lane's address fetches which part of the tile"
         if self.fetched_by == "unconfirmed":
             return f"{text}; it is assumed to match the other widths; unconfirmed"
@@ -68,33 +80,57 @@ class TransposeLoad(TupleRecord):
 
     @property
     def lane_receives(self) -> Layout:
-        """Which lane of a row, and which slot of its registers, receives element [k][i] of the tile."""
-        return Layout("k i -> lane (i), item (k)", ("k", "i"), {"k": self.elements, "i": LANES})
+        """Which lane of a group, and which slot of its registers, receives element [k][i] of the tile.
+
+        Raises:
+            Error: nobody has published it.
+        """
+        self._check_published()
+        return Layout("k i -> lane (i), item (k)", ("k", "i"), {"k": self.elements, "i": self.lanes})
 
     @property
     def lane_fetches(self) -> Layout:
-        """Which lane of a row, and where in the bits at its address, fetches element [k][i]."""
-        sizes = {"k": self.elements, "ih": LANES // self.elements, "il": self.elements}
+        """Which lane of a group, and where in the bits at its address, fetches element [k][i].
+
+        Raises:
+            Error: nobody has published it.
+        """
+        self._check_published()
+        sizes = {"k": self.elements, "ih": self.lanes // self.elements, "il": self.elements}
         return Layout("k (ih il) -> lane (k ih), item (il)", ("k", "i"), sizes)
+
+    def _check_published(self) -> None:
+        if not self.lanes:
+            raise Error(f"which lane {self.name} gives which element is open: {self.caveats}")
 
 
 class LoadStep(TupleRecord):
     """One load of those that fill an operand.
 
     load: which instruction; number: counting from 0; first_register: of the operand, the first it fills;
-    groups: for each row of 16 lanes (first lane, first row or column, first k): what its tile holds.
+    groups: for each group of lanes (first lane, first row or column, the k of the slots): what its tile holds.
     """
 
     load: TransposeLoad
     number: int
     first_register: int
-    groups: tuple[tuple[int, int, int], ...]
+    groups: tuple[tuple[int, int, tuple[int, ...]], ...]
 
     @property
     def k(self) -> tuple[range, ...]:
         """The k that the load takes, as ascending ranges."""
-        starts = sorted({first for _, _, first in self.groups})
-        return tuple(range(start, start + self.load.elements) for start in starts)
+        return tuple(run for ks in sorted({ks for _, _, ks in self.groups}) for run in runs(ks))
+
+
+def runs(numbers: tuple[int, ...]) -> tuple[range, ...]:
+    """Ascending numbers as ranges.
+
+    >>> runs((0, 1, 2, 3, 8, 9, 10, 11))
+    (range(0, 4), range(8, 12))
+    """
+    starts = [n for n in numbers if n - 1 not in numbers]
+    ends = [n + 1 for n in numbers if n + 1 not in numbers]
+    return tuple(range(first, end) for first, end in zip(starts, ends))
 
 
 @arguments_checked
@@ -108,15 +144,25 @@ def transpose_loads(arch: str) -> tuple[TransposeLoad, ...]:
     'ds_read_b64_tr_b16'
     """
     known = entry(arch)
-    return tuple(TransposeLoad(known.architecture, *line) for line in known.transpose_loads)
+    loads = []
+    for line in known.transpose_loads:
+        more = dict(line[-1]) if isinstance(line[-1], dict) else {}
+        if known.architecture.name in more.pop("on", (known.architecture.name,)):
+            fields = line[:-1] if isinstance(line[-1], dict) else line
+            load = TransposeLoad(known.architecture, *fields, **more)
+            if load.lanes and "transpose_loads" in known.architecture.assumed:
+                load = load._replace(received_by="assumed", fetched_by="assumed")
+            loads.append(load)
+    return tuple(loads)
 
 
 @arguments_checked
-def loads_for(operand: Operand) -> tuple[LoadStep, ...]:
-    """The loads that fill an operand from LDS where its other coordinate is the contiguous one.
+def loads_for(operand: Operand, name: str | None = None) -> tuple[LoadStep, ...]:
+    """The loads that fill an operand where its other coordinate is the contiguous one in memory.
 
     Args:
         operand: A or B of a dense instruction, or B of a sparse one, on an architecture with such loads.
+        name: the load; the first of the architecture that fits if left out.
 
     Raises:
         Error: no load fits the operand, and why.
@@ -135,24 +181,32 @@ def loads_for(operand: Operand) -> tuple[LoadStep, ...]:
         have = ", ".join(str(load.bits) for load in transpose_loads(instruction.arch)) or "no width at all"
         raise Error(f"{instruction.architecture.title} transposes elements of {have} bits; {whole} has "
                     f"{operand.format.bits}")  # fmt: skip
-    load = loads[0]
+    named = [load for load in loads if name in (None, load.name)]
+    if not named:
+        raise Error(f"{whole} has elements of {operand.format.bits} bits, which {name} does not load; "
+                    f"{' and '.join(load.name for load in loads)} do")  # fmt: skip
+    load = named[0]
+    load.lane_receives  # noqa: B018 (what is not published is refused)
     sizes = operand.layout.sizes
     rows = sizes.get("i", sizes.get("j", 0))
-    if sizes["e"] % load.elements or rows % LANES:
+    if load.lanes != LANES and operand.lanes != 32:
+        raise Error(f"{whole} in wave{operand.lanes}: {load.name} was measured in wave32 alone (-w 32, wave=32)")
+    if (load.lanes == LANES and sizes["e"] % load.elements) or operand.items % load.elements or rows % load.lanes:
         raise Error(
-            f"{whole} is not filled by {load.name}: a row of 16 lanes would have to hold 16 rows or columns, and "
-            f"a lane {load.elements} consecutive k; it holds {min(rows, LANES)} and {sizes['e']}"
+            f"{whole} is not filled by {load.name}: a row of {load.lanes} lanes would have to hold {load.lanes} rows "
+            f"or columns, and a lane {load.elements} consecutive k; it holds {min(rows, load.lanes)} and {sizes['e']}"
         )
     return tuple(
-        LoadStep(load, number, number * load.registers, _groups(operand, number * load.elements))
+        LoadStep(load, number, number * load.registers, _groups(operand, load, number * load.elements))
         for number in range(operand.items // load.elements)
     )
 
 
-def _groups(operand: Operand, item: int) -> tuple[tuple[int, int, int], ...]:
-    """For each row of 16 lanes, the row (of B: column) and k that its first lane holds in a slot."""
+def _groups(operand: Operand, load: TransposeLoad, item: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
+    """For each group of lanes, the row (of B: column) and the k that its first lane holds in the load's slots."""
     groups = []
-    for lane in range(0, operand.lanes, LANES):
-        ((first, second, _),) = operand.elements(lane, item)
-        groups.append((lane, first, second) if operand.name == "A" else (lane, second, first))
+    for lane in range(0, operand.lanes, load.lanes):
+        held = [next(iter(operand.elements(lane, item + slot)))[:2] for slot in range(load.elements)]
+        pairs = held if operand.name == "A" else [(j, k) for k, j in held]
+        groups.append((lane, pairs[0][0], tuple(k for _, k in pairs)))
     return tuple(groups)

@@ -1,9 +1,9 @@
-"""The LDS loads that transpose, as text and as JSON: a tile, the loads of an operand, or all loads."""
+"""The loads that transpose, as text and as JSON: a tile, the loads of an operand, or all loads."""
 
 from __future__ import annotations
 
 from ..answers.transpose_loads import LoadListing, OperandLoads
-from ..memory_access.transpose_loads import LANES, TransposeLoad
+from ..memory_access.transpose_loads import TransposeLoad, runs
 from . import tables
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ def _operand_text(answer: OperandLoads) -> str:
     lines = [
         f"Architecture: {instruction.architecture.title}",
         f"Instruction: {instruction.name.upper()}",
-        f"{operand.name} ({operand.format.title}), {stored} in LDS: {len(steps)} loads",
+        f"{operand.name} ({operand.format.title}), {stored} in {_memory(steps[0].load)}: {_count(len(steps))}",
         *(line for step in steps for line in _step_lines(operand.name, step)),
         f"Layout: {operand.pattern}",
         *_tile_lines(steps[0].load),
@@ -50,12 +50,19 @@ def _step_lines(operand: str, step: LoadStep) -> list[str]:
     last = step.first_register + step.load.registers - 1
     name = "i" if operand == "A" else "j"
     lines = [f"    {step.load.name} fills v[{last}:{step.first_register}]"]
-    for lane, first, k in step.groups:
-        lines.append(
-            f"        lanes {lane}..{lane + LANES - 1}: {name} = {first}..{first + LANES - 1}, "
-            f"k = {k}..{k + step.load.elements - 1}"
-        )
+    lanes = step.load.lanes
+    for lane, first, ks in step.groups:
+        shown = ", ".join(f"{run[0]}..{run[-1]}" for run in runs(ks))
+        lines.append(f"        lanes {lane}..{lane + lanes - 1}: {name} = {first}..{first + lanes - 1}, k = {shown}")
     return lines
+
+
+def _memory(load: TransposeLoad) -> str:
+    return "LDS" if load.memory == "LDS" else f"{load.memory} memory"
+
+
+def _count(loads: int) -> str:
+    return f"{loads} load{'s' * (loads > 1)}"
 
 
 def _operand_object(answer: OperandLoads) -> dict[str, Any]:
@@ -74,8 +81,8 @@ def _operand_object(answer: OperandLoads) -> dict[str, Any]:
 
 def _step(step: LoadStep) -> dict[str, Any]:
     groups = [
-        {"first_lane": lane, "first_row_or_column": first, "first_k": k, "last_k": k + step.load.elements - 1}
-        for lane, first, k in step.groups
+        {"first_lane": lane, "first_row_or_column": first, "first_k": ks[0], "last_k": ks[-1], "k": list(ks)}
+        for lane, first, ks in step.groups
     ]
     return {"load": step.load.name, "first_register": step.first_register, "registers": step.load.registers,
             "groups": groups}  # fmt: skip
@@ -85,14 +92,14 @@ def _tile_text(load: TransposeLoad) -> str:
     received, fetched = load.lane_receives, load.lane_fetches
     header = ["lane", f"fetches ({load.fetched_by})", *_slots(load)]
     rows = []
-    for lane in range(LANES):
+    for lane in range(load.lanes):
         ((k, first),) = fetched.contents((lane, 0))
         cells = [f"T[{row}][{i}]" for slot in range(load.elements) for row, i in received.contents((lane, slot))]
         rows.append((str(lane), f"T[{k}][{first}..{first + load.elements - 1}]", *cells))
     return (
         f"Architecture: {load.architecture.title}\nLoad: {load.name}\n"
-        f"A row of {LANES} lanes transposes a tile T[k][i] of {load.elements} k and {LANES} rows i of A (columns of "
-        f"B).\n{tables.write(header, rows)}" + "\n".join(_tile_lines(load)) + "\n"
+        f"A row of {load.lanes} lanes transposes a tile T[k][i] of {load.elements} k and {load.lanes} rows i of A "
+        f"(columns of B).\n{tables.write(header, rows)}" + "\n".join(_tile_lines(load)) + "\n"
     )
 
 
@@ -103,7 +110,7 @@ def _tile_lines(load: TransposeLoad) -> tuple[str, ...]:
         for layout in (load.lane_receives, load.lane_fetches)
     )
     return (
-        f"A lane of a row of {LANES} receives: {received} ({load.received_by})",
+        f"A lane of a row of {load.lanes} receives: {received} ({load.received_by})",
         f"At its address lies: {fetched} ({load.fetched_by})",
         f"Caveat: {load.caveats}",
     )
@@ -124,8 +131,8 @@ def _listing_text(listing: LoadListing) -> str:
     lines = [f"Architecture: {listing.architecture.title}"]
     for load, filled in listing.loads:
         lines.append(
-            f"{load.name} (opcode {load.opcode:#x}): {load.registers} registers, {load.elements} elements of "
-            f"{load.bits} bits in each lane; fills"
+            f"{' or '.join((load.name, *load.aliases))} (opcode {load.opcode:#x}): {load.registers} registers, "
+            f"{load.elements} elements of {load.bits} bits in each lane; {'fills' if load.lanes else 'open'}"
         )
         lines += [f"    {_filled(one)}" for one in filled]
         lines.append(f"    Caveat: {load.caveats}")
@@ -135,7 +142,7 @@ def _listing_text(listing: LoadListing) -> str:
 def _filled(answer: OperandLoads) -> str:
     operand, count = answer.operand, len(answer.steps)
     chosen = f", {operand.format.name}" if operand.name in operand.instruction.choices.values() else ""
-    return f"{operand.name} of {operand.instruction.name}{chosen}: {count} load{'s' * (count > 1)}"
+    return f"{operand.name} of {operand.instruction.name}{chosen}: {_count(count)}"
 
 
 def _listing_object(listing: LoadListing) -> dict[str, Any]:
@@ -144,10 +151,13 @@ def _listing_object(listing: LoadListing) -> dict[str, Any]:
 
 
 def _load(load: TransposeLoad) -> dict[str, Any]:
-    layouts = {"received": (load.lane_receives, load.received_by), "fetched": (load.lane_fetches, load.fetched_by)}
+    layouts = {}
+    if load.lanes:
+        layouts = {"received": (load.lane_receives, load.received_by), "fetched": (load.lane_fetches, load.fetched_by)}
     return {
         "load": load.name, "opcode": load.opcode, "element_bits": load.bits, "registers": load.registers,
-        "elements": load.elements, "lanes": LANES, "caveats": load.caveats,
+        "elements": load.elements, "lanes": load.lanes, "caveats": load.caveats, "memory": load.memory,
+        "aliases": list(load.aliases),
         **{name: {"pattern": layout.pattern, "sizes": layout.trimmed_sizes, "provenance": provenance}
            for name, (layout, provenance) in layouts.items()},
     }  # fmt: skip

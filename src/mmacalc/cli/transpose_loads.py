@@ -1,10 +1,12 @@
-"""The LDS loads that transpose a matrix into an MFMA operand: what each lane receives.
+"""The loads that transpose a matrix into an operand: what each lane receives (CDNA4, RDNA4, gfx1250).
 
-    mmacalc lds-transpose -a gfx950                                    the loads, and the operands that each fills
-    mmacalc lds-transpose -a gfx950 -i v_mfma_f32_32x32x16_f16 -A      the loads that fill A, and which k each takes
-    mmacalc lds-transpose -a gfx950 -l ds_read_b64_tr_b8               lane by lane, a tile of one load
+    mmacalc transpose-loads -a gfx950                                  the loads, and the operands that each fills
+    mmacalc transpose-loads -a gfx950 -i v_mfma_f32_32x32x16_f16 -A    the loads that fill A, and which k each takes
+    mmacalc transpose-loads -a gfx950 -l ds_read_b64_tr_b8             lane by lane, a tile of one load
+    mmacalc transpose-loads -a gfx1250 -i v_wmma_f32_16x16x32_f16 -B -l global_load_tr16_b128
 
--A is for an A that LDS holds column by column, -B for a B that it holds row by row.
+-A is for an A that memory holds column by column, -B for a B that it holds row by row. `lds-transpose` is this
+command's older name.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     add = parser.add_argument
     add("-a", "--architecture", metavar="NAME", default="cdna4", help="the architecture (default: cdna4)")
-    add("-i", "--instruction", metavar="NAME", help="the MFMA instruction")
-    add("-A", "--A-matrix", dest="matrix", action="store_const", const="A", help="its A, column by column in LDS")
-    add("-B", "--B-matrix", dest="matrix", action="store_const", const="B", help="its B, row by row in LDS")
+    add("-i", "--instruction", metavar="NAME", help="the instruction")
+    add("-A", "--A-matrix", dest="matrix", action="store_const", const="A", help="its A, column by column in memory")
+    add("-B", "--B-matrix", dest="matrix", action="store_const", const="B", help="its B, row by row in memory")
     add("--cbsz", type=number_or_name, default=0, metavar="#", help="of f8f6f4, the format of A")
     add("--blgp", type=number_or_name, default=0, metavar="#", help="of f8f6f4, the format of B")
-    add("-l", "--load", metavar="NAME", help="the load")
+    add("-l", "--load", metavar="NAME", help="the load; with -i, the one to use")
     parser.add_common("json")
 
 
@@ -45,7 +47,7 @@ def run(options: Namespace) -> Reply:
             raise Error("choose the matrix with -A or -B")
         given = {name: value for name in fields if (value := getattr(options, name))}
         operand = entry(arch).instruction(options.instruction).operand(options.matrix, **given)
-        return show(options.json, "lds-transpose", operand_loads(operand), render)
+        return show(options.json, "lds-transpose", operand_loads(operand, options.load), render)
     if options.load:
         return show(options.json, "lds-transpose-tile", load_named(arch, options.load), render)
     return show(options.json, "lds-transpose-loads", load_listing(arch), render)
