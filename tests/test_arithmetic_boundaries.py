@@ -6,6 +6,9 @@ instruction, so a number of the tables that is mistyped is found here.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -71,3 +74,33 @@ def test_mxf4_keeps_35_bits_below_the_scales_and_adds_16_products_before_it_cuts
     a[1, 16] = a[1, 24] = 0.5  # 0.25 + 0.25 before the cut
     d = inst.multiply(a, b, np.full((16, 8), -(2.0**34)), scale_a=scale)
     assert (d[:2, 0].tolist(), d[2:].any()) == ([0.5, 0.5], False)
+
+
+TWIN = """
+import sys
+import mmacalc
+from mmacalc.diagnosis.inputs import encoded, random
+from mmacalc.emulator.execution import execution_of
+
+answers = []
+for arch in sys.argv[1:]:
+    found = []
+    for inst in mmacalc.instructions(arch):
+        found += [inst.name, inst.numerics]
+        if {"A", "B"} <= set(inst.operands):
+            execution = execution_of(inst, None, {}, False, False)
+            found.append(inst.multiply_bits(**encoded(execution, random(execution, 7))).tobytes())
+    answers.append(found)
+assert len(answers[0]) > 60
+assert answers[0] == answers[1]
+"""
+
+
+@pytest.mark.parametrize("name", ["cdna4", "rdna4"])
+def test_a_copy_of_a_catalog_file_under_another_name_computes_the_same_bits(tmp_path, name):
+    text = Path(mmacalc.catalog.__file__).with_name(f"{name}.py").read_text()
+    renamed = text.replace(f'"name": "{name}"', '"name": "twin"').replace('"name": "gfx1170"', '"name": "twin2"')
+    (tmp_path / "twin.py").write_text(renamed)
+    environment = {**os.environ, "MMACALC_CATALOG": str(tmp_path / "twin.py")}
+    done = subprocess.run([sys.executable, "-c", TWIN, name, "twin"], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

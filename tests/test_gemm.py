@@ -241,6 +241,9 @@ def test_without_an_instruction_the_type_of_a_chooses_one_with_the_widest_accumu
         inst = d.emulation.instruction
         assert (inst.formats["A"], inst.formats["D"]) == formats
         assert (d == 70).all()
+    whole = RNG.integers(-128, 128, (20, 30), np.int8)
+    for arch in ("gfx1100", "gfx1200", "gfx942", "sm_80"):
+        np.testing.assert_array_equal(gemm(whole, whole.T, arch=arch), whole.astype(int) @ whole.T.astype(int))
 
 
 def test_results_go_where_they_are_asked_and_say_how_they_were_computed():

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+INTEGERS = ("i8", "u8", "i4", "u4", "iu8", "iu4", "b1")
 FILES = {
     "a": "A", "b": "B", "c": "C (default: zeros)", "scale_a": "the scale codes of A (default: scales of 1)",
     "scale_b": "the scale codes of B",
@@ -43,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
     add("-i", "--instruction", metavar="NAME", help="the instruction to chain (default: the best for the type of A)")
     for name, text in FILES.items():
         add(f"--{name.replace('_', '-')}", metavar="FILE", help=f".npy, .npz:NAME or .csv file with {text}")
-    add("--random", metavar="MxNxK", help="normally distributed A and B of this size, for those that no file gives")
+    add("--random", metavar="MxNxK", help="random A and B where no file gives them: normal, or 0 and 1")
     add("--seed", type=whole_number, default=0, metavar="#", help="of the random numbers (default: 0)")
     add("--type", metavar="FORMAT", help="the format of A and B: f16, bf16, fp8 ... (default: that of A's array)")
     add("--bits", action="store_true", help="matrices are encodings (unsigned integers), also D's; needs -i")
@@ -102,11 +103,19 @@ def _operands(options: Namespace) -> dict[str, Any]:
 
         m, n, k = shape("--random", options.random)
         generator = np.random.default_rng(options.seed)
+        whole = options.bits or _integers(options)
         for name, size in (("a", (m, k)), ("b", (k, n))):
-            found.setdefault(name, generator.standard_normal(size))
+            found.setdefault(name, generator.integers(0, 2, size) if whole else generator.standard_normal(size))
     if missing := [name for name in "ab" if name not in found]:
         raise Error(f"no {' and no '.join(f'--{name}' for name in missing)}; give files, or --random MxNxK")
     return found
+
+
+def _integers(options: Namespace) -> bool:
+    """Whether the instruction, or the type that was named, is one of integers."""
+    if options.instruction is not None:
+        return not entry(options.architecture).instruction(options.instruction).format("A").is_float
+    return options.type in INTEGERS
 
 
 def _instruction(options: Namespace, operands: dict[str, Any]) -> Any:

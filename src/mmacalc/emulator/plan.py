@@ -38,6 +38,8 @@ TYPES = {
     "float6_e3m2fn": "bf6", "float4_e2m1fn": "fp4", "int8": "i8", "uint8": "u8", "int4": "i4", "uint4": "u4",
 }  # fmt: skip
 """The format that an array's type stands for where no instruction is given."""
+SIGNED = ("i8", "i4")
+"""Formats of signed integers, which RDNA's instructions take where NEG says so."""
 
 
 class Plan:
@@ -287,7 +289,8 @@ def best_instruction(arch: str, form: str, shape: tuple[int, int, int]) -> tuple
         inst, fields = candidate.instruction, candidate.modifiers
         accumulator = inst.format("C", fields)
         if accumulator == inst.format("D", fields):
-            found.setdefault(accumulator.bits, (inst, fields))
+            signed = {"neg": 3} if form in SIGNED and inst.format("A", fields).kind == "either" else {}
+            found.setdefault(accumulator.bits, (inst, {**fields, **signed}))
     if not found:
         raise Error(f"{arch} has no instruction on {form} whose C and D have the same format")
     return found[max(found)]
@@ -300,7 +303,8 @@ def _execution(inst: Instruction, modifiers: Mapping[str, int | str]) -> Executi
         Error: it cannot be chained, or a modifier does more than choose a format.
     """
     execution = execution_of(inst, None, modifiers, False, False)
-    if extra := execution.fields.keys() - inst.choices.keys():
+    signs = {"neg"} if execution.formats["A"].kind == "either" else set()
+    if extra := execution.fields.keys() - inst.choices.keys() - signs:
         raise Error(f"gemm takes modifiers that choose formats; {', '.join(sorted(extra))} moves or negates elements")
     if execution.sparsity:
         raise Error(f"{inst.name} is sparse; gemm chains dense instructions")
