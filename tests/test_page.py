@@ -365,8 +365,10 @@ def test_comparing_counts_what_lies_elsewhere(at):
         ("#cdna4/v_mfma_f32_16x16x32_f16/A?compare=cdna3/v_mfma_f32_16x16x16_f16/A", {}),
         ("#sm_90a/wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16/B", {"color_scheme": "dark"}),
         (D + "?at=22,5", {"size": (400, 800)}),
+        (D + "?chain=cdna3/v_mfma_f32_32x32x8_f16/A", {}),
+        ("#cdna4/v_mfma_f32_16x16x32_f16/A?memory=&ld=64", {"color_scheme": "dark"}),
     ],
-    ids=["light", "dark", "labels", "compare", "elsewhere dark", "400 pixels"],
+    ids=["light", "dark", "labels", "compare", "elsewhere dark", "400 pixels", "chain", "memory dark"],
 )
 def test_axe_finds_no_barrier(at, link, options):
     """WCAG 2 A and AA, and axe-core's best practices."""

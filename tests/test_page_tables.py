@@ -235,3 +235,130 @@ def test_saved_pictures_are_those_of_mmacalc_draw(opened):
         )  # fmt: skip
         mark = f"{operand.name}[1][0]"
         assert shown == operand.draw(style=style, color_by=by, labels=labels, fold=fold, mark=mark).svg, operand
+
+
+CHAINS = """(questions) => questions.map(([arch, x, y, use, keepK, wave]) => {
+  const { catalog, Matrix, chain, refusal } = mmacalc, architecture = catalog.architecture(arch);
+  const matrix = (name, operand) => {
+    const instruction = catalog.instruction(architecture, name), table = instruction.operand(operand, wave);
+    return new Matrix(instruction, table, {}, table.placement({}));
+  };
+  const [source, target] = [matrix(x, "D"), matrix(y, use[0])];
+  if (refusal(source, target, matrix(y, "D"), catalog.floats)) return null;
+  const { kind, relabel, relabelF, pattern, exchanges, lanePermutation, tiles } = chain(source, target, use, keepK);
+  return [kind, relabel, relabelF, pattern, exchanges, lanePermutation, tiles.f, tiles.k,
+          tiles.xTiles[0] * tiles.xTiles[1], tiles.yTiles[0] * tiles.yTiles[1]];
+})"""
+
+
+def chain_questions(most):
+    """Pairs of instructions of every architecture, one for each two layouts, in all uses."""
+    seen, found = set(), []
+    for arch in architectures():
+        of_product = [inst for inst in mmacalc.instructions(arch) if {"A", "B", "D"} <= {*inst.operands}]
+        results, targets = {}, {}
+        for inst in of_product:
+            for wave in inst.architecture.waves:
+                for name in inst.register_operands:
+                    operand = inst.operand(name, wave)
+                    key = (
+                        operand.pattern,
+                        *operand.sizes.items(),
+                        operand.placement.slot_bits,
+                        operand.format.is_float,
+                    )
+                    if name == "D":
+                        results.setdefault((wave, key), inst)
+                    elif name in "AB":
+                        targets.setdefault((wave, name, key, inst.format("D").name), inst)
+        for (wave, source), x in results.items():
+            for (size, name, target, _), y in targets.items():
+                key = (wave, source, name, target, x.blocks, y.blocks)
+                if wave == size and key not in seen:
+                    seen.add(key)
+                    found += [[arch, x.name, y.name, use, wave] for use in (name, f"{name}t")]
+    return random.Random(5).sample(found, min(len(found), most))
+
+
+@pytest.mark.parametrize("most", [200, pytest.param(100_000, marks=pytest.mark.whole)])
+def test_chains_are_those_of_mmacalc_chain(opened, most):
+    """Classes, relabelled k, what moves; with k kept where elements move, which is what the page shows."""
+    asked = chain_questions(most)
+    free = opened.evaluate(CHAINS, [[arch, x, y, use, False, wave] for arch, x, y, use, wave in asked])
+    kinds = set()
+    for (arch, x, y, use, wave), found in zip(asked, free):
+        first, second = mmacalc.instruction(arch, x), mmacalc.instruction(arch, y)
+        try:
+            expected = mmacalc.chain(first, second, use, wave=wave)
+        except mmacalc.Error:
+            assert found is None, (arch, x, y, use)
+            continue
+        if expected.kind == "lane-moves":
+            expected = mmacalc.chain(first, second, use, keep_k=True, wave=wave)
+        kinds.add(expected.kind)
+        moves = [[*pair] for pair in expected.exchanges], [[*pair] for pair in expected.lane_permutation]
+        relabelled = [list(each) if each else None for each in (expected.relabel, expected.relabel_f)]
+        assert found == [
+            expected.kind, *relabelled, expected.relabel_pattern, *moves, expected.f, expected.k, expected.x_count,
+            expected.y_count,
+        ], (arch, x, y, use)  # fmt: skip
+    assert kinds >= {"identical", "renamed", "k-relabel", "lane-moves"}
+
+
+MEMORY = """(questions) => questions.map(([arch, name, wave, operand, order, ld, pad, swizzle, search]) => {
+  const { memory, catalog, Matrix } = mmacalc, instruction = catalog.instruction(catalog.architecture(arch), name);
+  const table = instruction.operand(operand, wave), matrix = new Matrix(instruction, table, {}, table.placement({}));
+  const tile = memory.tileOf(matrix, order, ld ?? memory.shortest(matrix, order));
+  const found = typeof tile === "string" ? tile : memory.accessesOf(tile);
+  if (typeof found === "string" || (tile.rowBytes + pad) % found.accessBytes) return null;
+  const rule = memory.ruleOf(catalog, matrix, found.accessBytes, operand === "D");
+  if (!rule) return null;
+  const addresses = memory.linear(found, tile, pad, swizzle);
+  const cost = memory.costOf(rule, addresses, found.accessBytes, wave);
+  const repaired = search && memory.repair(catalog, tile, found);
+  return [found.runBytes, found.accessBytes, addresses, cost.cycles, cost.ideal, rule[0], rule[4],
+          repaired && [repaired.pad, repaired.swizzle]];
+})"""
+
+
+def memory_questions(most):
+    """Operands of every architecture, one for each placement, with every order and some rows, paddings and swizzles."""
+    seen, found, chance = set(), [], random.Random(7)
+    for arch in architectures():
+        for inst in mmacalc.instructions(arch):
+            for wave in inst.architecture.waves:
+                for name in set(inst.register_operands) & set("ABCD"):
+                    operand = inst.operand(name, wave)
+                    key = (arch, name, wave, operand.pattern, *operand.sizes.items(), operand.placement[2:6])
+                    if key not in seen:
+                        seen.add(key)
+                        for order in ("row", "col"):
+                            ld, pad = chance.choice([None, 64, 128, 520]), chance.choice([0, 0, 4, 8, 16, 32])
+                            swizzle = chance.choice([[0, 4, 3], [3, 4, 3], [2, 4, 3], [2, 5, 4]])
+                            found.append([arch, inst.name, wave, name, order, ld, pad, swizzle, chance.random() < 0.05])
+    return chance.sample(found, min(len(found), most))
+
+
+@pytest.mark.parametrize("most", [150, pytest.param(100_000, marks=pytest.mark.whole)])
+def test_banks_are_those_of_mmacalc_memory(opened, most):
+    """Runs, accesses, addresses, cycles, and now and then the repair."""
+    asked, answered = memory_questions(most), 0
+    for question, found in zip(asked, opened.evaluate(MEMORY, asked)):
+        arch, name, wave, letter, order, ld, pad, swizzle, search = question
+        operand = mmacalc.instruction(arch, name).operand(letter, wave)
+        try:
+            expected = mmacalc.memory(operand, order, ld, pad, swizzle)
+        except mmacalc.Error:
+            assert found is None, question
+            continue
+        answered += 1
+        lds, addresses = expected.lds, expected.found.linear(expected.tile, expected.placing)
+        repaired = None
+        if search:
+            pad, swizzle = expected.search()
+            repaired = [pad, swizzle and list(swizzle)]
+        assert found == [
+            expected.run_bytes, expected.access_bytes, addresses, lds.cycles, lds.ideal, lds.rule.banks,
+            lds.rule.provenance, repaired or False,
+        ], question  # fmt: skip
+    assert answered > 30

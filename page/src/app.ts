@@ -2,23 +2,30 @@
 
 import type { Catalog, Instruction } from "./catalog.ts";
 import { Compare } from "./compare.ts";
+import { ChainView } from "./chainView.ts";
 import { choice, fillWith, h, select } from "./dom.ts";
 import { Explore } from "./explore.ts";
 import { help } from "./help.ts";
 import { STYLES, type Style } from "./palette.ts";
+import { MemoryView } from "./memoryView.ts";
 import { Matrix } from "./picture.ts";
 import { operandScene } from "./pictureScene.ts";
 import { Search } from "./search.ts";
 import { complete, link, read, type State, type View } from "./state.ts";
 import { svg } from "./svg.ts";
 
-const VIEWS: [View, string][] = [["explore", "Explore"], ["compare", "Compare"]];
+const VIEWS: [View, string][] = [["explore", "Explore"], ["compare", "Compare"], ["chain", "Chain"], ["memory", "Memory"]];
+
+interface Pane {
+  element: HTMLElement;
+  render(): void;
+}
 
 export class App {
   state: State;
   style: Style = STYLES.light;
   private readonly explore: Explore;
-  private readonly compare: Compare;
+  private readonly panes: Partial<Record<View, Pane>>;
   private readonly search: Search;
   private readonly picker = h("span", { class: "picker" });
   private readonly views = h("span");
@@ -34,7 +41,7 @@ export class App {
     const opened = read(hash, catalog);
     this.state = opened.state;
     this.explore = new Explore(this);
-    this.compare = new Compare(this);
+    this.panes = { explore: this.explore, compare: new Compare(this), chain: new ChainView(this), memory: new MemoryView(this) };
     this.search = new Search(catalog, "instruction", (name) => this.update({ name, at: null }));
     const button = (text: string, title: string, act: () => void) => h("button", { type: "button", title, click: act }, text);
     this.header = h("header", {},
@@ -149,16 +156,20 @@ export class App {
     fillWith(this.picker, select("architecture", options, architecture.name, (arch) => this.update({ arch, at: null })), this.search.element);
     this.search.show(architecture, instruction.name);
     fillWith(this.views, choice("view", VIEWS, state.view, (view) => this.update({ view: view as View })));
-    const pane = state.view === "compare" ? this.compare : this.explore;
+    const pane = this.pane;
     if (this.body.firstChild !== pane.element) fillWith(this.body, pane.element);
     this.picker.hidden = state.view !== "explore";
     pane.render();
   }
 
+  private get pane(): Pane {
+    return this.panes[this.state.view] ?? this.explore;
+  }
+
   /** Draw again in another size. */
   private drawn(): void {
-    if (this.state.view === "explore") this.explore.renderMatrix();
-    else this.compare.render();
+    if (this.pane === this.explore) this.explore.renderMatrix();
+    else this.pane.render();
   }
 
   // --- buttons and keys ---

@@ -34,10 +34,16 @@ export interface Data {
   slots: SlotRow[][];
   text: TextModifier[][];
   formats: string[];
+  floats: string[];
+  rules: BankRule[];
+  banks: (Record<"read" | "write", number[]> | null)[];
+  accesses: Record<"lds" | "global", Record<"load" | "store", string[]>>[];
   provenances: string[];
   notes: string[];
 }
 
+/** banks, the lanes of each phase, whether phases merge, ports, provenance, source */
+export type BankRule = [number, number[][], number, number, string, string];
 /** operand, first register, field, file, registers or [modifier, registers for each of its values] */
 export type SlotRow = [string, number, string, string, number | [string, number[]]];
 /** modifier, spelling, kind, field of the encoding, value that is not written, names, bits written */
@@ -212,6 +218,7 @@ export class Instruction {
 
 export class Catalog {
   readonly architectures: Architecture[];
+  readonly floats: Set<string>;
   private readonly rows: { name: string; kind: number; aliases: string[]; members: number[] }[] = [];
   private readonly layouts: (Layout | undefined)[] = [];
   private readonly placements = new Map<string, Placement>();
@@ -221,6 +228,7 @@ export class Catalog {
     this.architectures = data.architectures.map(([name, title, vendor, waves, aliases, unit]) => ({
       name, title, vendor, waves, aliases, unit,
     }));
+    this.floats = new Set(data.floats);
     let before = "";
     for (const [shared, rest, kind, aliases, members] of data.instructions) {
       before = before.slice(0, shared) + rest;

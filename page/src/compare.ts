@@ -14,7 +14,7 @@ import { Search } from "./search.ts";
 
 export type Verdict = "same" | "register" | "lane" | "single";
 
-const COLOURS: Record<Verdict, Colour> = {
+export const COLOURS: Record<Verdict, Colour> = {
   same: { hue: 2, shade: 0.5 }, register: { hue: 0, shade: 0.5 }, lane: { hue: 1, shade: 0.5 }, single: { hue: -1, shade: 0 },
 };
 const WORDS: [Verdict, string][] = [

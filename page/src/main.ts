@@ -1,6 +1,8 @@
 import { App } from "./app.ts";
 import { Catalog, type Data, type Instruction } from "./catalog.ts";
+import { chain, refusal } from "./chain.ts";
 import { checksum, inverts } from "./checksum.ts";
+import { accessesOf, costOf, linear, repair, ruleOf, shortest, tileOf } from "./memory.ts";
 import { Matrix } from "./picture.ts";
 import { operandScene } from "./pictureScene.ts";
 import { link, read } from "./state.ts";
@@ -17,4 +19,5 @@ for (const [at, [shared, rest]] of data.instructions.entries()) {
 const statement = (instruction: Instruction): string => data.statements[statements.get(instruction.name)!];
 const app = new App(catalog, statement, document.body.dataset.start ?? "");
 // For the console, and for the tests that compare all of this with Python.
-Object.assign(window, { mmacalc: { app, catalog, checksum, inverts, Matrix, operandScene, svg, link, read } });
+const memory = { accessesOf, costOf, linear, repair, ruleOf, shortest, tileOf };
+Object.assign(window, { mmacalc: { memory, app, catalog, chain, checksum, inverts, Matrix, refusal, operandScene, svg, link, read } });

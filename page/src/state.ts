@@ -118,7 +118,7 @@ function setting(state: State, key: string, value: string, instruction: Instruct
     state.other = arch ? { arch, name, operand: operand.toUpperCase() } : null;
   } else if (instruction.modifiers(instruction.wave(state.wave)).some((modifier) => modifier.field === key)) {
     state.fields[key] = Number(value) || 0;
-  } else if (/^[a-z_]+$/.test(key) && !OWN.includes(key)) state.more[key] = value;
+  } else if (/^[a-z_]+$/.test(key) && !OWN.includes(key)) state.more[key] = value; // what a view has of its own
 }
 
 /** Put right what does not go together. */

@@ -20,9 +20,10 @@ kilobytes; `page/src/catalog.ts` reads it.
                   provenance of the cycles, [word for each wave] or -1]; cycles are a number, null, or a choice
     contents      [{operand: format}, words], words are sparse, scaled, integer and move
     instructions  [characters that the name shares with the one before, the rest of it, kind, aliases, members]
+    floats        the formats that are floats
     members       the architectures that have an instruction, by number
 
-encodings, words, slots and text: see `mmacalc.answers.page_words`.
+encodings, words, slots and text: see `mmacalc.answers.page_words`; rules, banks and accesses: `page_banks`.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ..catalog import architectures, entry
-from ..formats import CHOICES
+from ..formats import CHOICES, FORMATS
 from .modifier_choices import OperandTrials
 from .output_terms import sign
+from .page_banks import bank_data
 from .page_words import encodable, encoding_data, word_data
 
 if TYPE_CHECKING:
@@ -77,8 +79,10 @@ def page_data() -> dict[str, Any]:
     return {
         **tables.data(),
         "architectures": [_architecture(record) for record in records],
+        "floats": [name for name, found in FORMATS.items() if found.is_float],
         "instructions": instructions,
         "members": members.things,
+        **bank_data(records),
     }
 
 
