@@ -29,7 +29,7 @@ PROGRAMS = (["mmacalc"], ["matrix_calculator.py"], ["./matrix_calculator.py"])
 
 
 def add_arguments(parser: Parser) -> None:
-    """The input files."""
+    """Declare this command's arguments."""
     parser.add_argument("files", nargs="*", metavar="FILE", help="files of command lines; standard input if none")
 
 
@@ -57,7 +57,7 @@ def _answered(line: str) -> Reply:
 
 def _written(argv: list[str], reply: Reply) -> Reply:
     """One line of JSON."""
-    # Help and version are texts, whatever else the line asks for.
+    # Help and version are texts regardless of --json.
     structured = "--json" in argv and reply.out.startswith("{")
     found = {
         "argv": argv,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: Parser) -> None:
-    """The two instructions, the use, and the modifiers of either."""
+    """Declare this command's arguments."""
     add = parser.add_argument
     parser.add_common("architecture", "wave", "json")
     add("x", metavar="X", help="the instruction whose result D is used")

@@ -45,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
     """Declare the options of AMD's command line, and those it lacks."""
     from .parser import number_or_name, whole_number
 
-    parser.epilog = "further commands:\n" + "\n".join(f"    {name:12} {text}" for name, text in SUBCOMMANDS.items())
+    parser.epilog = "further commands:\n" + "\n".join(f"    {name:14} {text}" for name, text in SUBCOMMANDS.items())
     parser.add_text("-v", "--version", text=f"mmacalc {__version__}\n", help="show the version")
     # Abbreviations that AMD's tool accepts must stay unambiguous here. Its options are those with a short spelling,
     # and these.

@@ -1,6 +1,8 @@
-"""Set two instructions side by side, of any architectures: shape, work, formats, registers and layouts.
+"""Compare two instructions of any architectures side by side: shape, work, formats, registers and layouts.
 
-mmacalc compare gfx942 v_mfma_f32_16x16x16_f16 sm_80 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+    mmacalc compare gfx942 v_mfma_f32_16x16x16_f16 sm_80 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+
+Of an operand that is not held in registers, such as B of wgmma, the table names where it is.
 """
 
 from __future__ import annotations

@@ -44,20 +44,20 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def add_arguments(parser: Parser) -> None:
-    """The shell."""
+    """Declare this command's arguments."""
     parser.add_argument("shell", choices=(*SCRIPTS, "words"), help="the shell; `words` is what the scripts call")
     parser.add_argument("words", nargs="*", help="the words typed so far, the last one unfinished")
 
 
 def run(options: Namespace) -> str:
-    """The script, or what may come next."""
+    """The script, or the completions of a command line."""
     if options.shell != "words":
         return SCRIPTS[options.shell]
     return "".join(word + "\n" for word in candidates(options.words))
 
 
 def candidates(words: list[str]) -> list[str]:
-    """What the last word may become, given those before it.
+    """Completions for the last word.
 
     >>> candidates(["-a", "cdna3", "-i", "v_mfma_f64_16"])
     ['v_mfma_f64_16x16x4_f64']

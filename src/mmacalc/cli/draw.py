@@ -30,7 +30,7 @@ WIDTH = 120  # characters, where nothing says how wide the terminal is
 
 
 def add_arguments(parser: Parser) -> None:
-    """The instruction, the operand, its modifiers, and how to draw."""
+    """Declare this command's arguments."""
     add = parser.add_argument
     parser.add_common("architecture", "instruction", "wave")
     for name, (short, text) in MATRICES.items():

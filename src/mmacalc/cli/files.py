@@ -1,4 +1,4 @@
-"""What the command line reads: files and standard input, as UTF-8 whatever the locale.
+"""What the command line reads: files and standard input, as UTF-8 regardless of the locale.
 
 Bytes that are not UTF-8 are kept as PEP 383 has it (surrogateescape); a byte order mark is passed over.
 """
@@ -21,7 +21,7 @@ __all__ = ["as_text", "exists", "lines", "read_bytes", "read_text"]
 LONGEST_LINE = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _taken = ""
-"""Who reads standard input: the name of a command whose lines are command lines, or nobody."""
+"""Who reads standard input: the name of a command whose lines are command lines, or none."""
 
 
 def exists(path: str) -> bool:
@@ -86,7 +86,7 @@ def unreadable(path: str, problem: Exception) -> Error:
 def lines(paths: Iterable[str], command: str) -> Iterator[str | Error]:
     """The lines of files, or of standard input if there are none, each as soon as it comes, without its end.
 
-    A line longer than LONGEST_LINE is an `Error` in its place. While standard input is read, nobody else may.
+    A line longer than LONGEST_LINE is an `Error` in its place. While standard input is read, nothing else may.
 
     Raises:
         Error: a file cannot be read, or standard input is closed. All are opened before the first line comes.

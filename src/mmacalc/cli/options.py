@@ -85,7 +85,7 @@ STYLES: dict[str, tuple[str | None, str]] = {
 # Every option by what follows it: nothing, a whole number, a number or a format's name, or a name.
 FLAGS: dict[str, tuple[str | None, str]] = {
     "list_instructions": ("-L", "list the architecture's instructions"),
-    "detail_instruction": ("-d", "print all about the instruction"),
+    "detail_instruction": ("-d", "print all details of the instruction"),
     **ACTIONS,
     **MATRICES,
     "output_calculation": ("-o", "with -D and -g or -m: show what the element is the sum of"),

@@ -40,14 +40,14 @@ OPERANDS = {"a": "A", "b": "B", "c": "C", "index": "K", "scale_a": "SA", "scale_
 
 
 def add_arguments(parser: Parser) -> None:
-    """The instruction, its inputs and modifiers, and what to show."""
+    """Declare this command's arguments."""
     add = parser.add_argument
     parser.add_common("architecture", "instruction", "wave", "json")
     for name, text in FILES.items():
         add(f"--{name.replace('_', '-')}", metavar="FILE", help=f".npy, .npz:NAME or .csv file with {text}")
-    add("--random", type=whole_number, metavar="SEED", help="random matrices for those that no file gives")
-    add("--identity", action="store_true", help="A is the identity; B counts 0, 1, 2 ... unless a file gives it")
-    add("--one-hot", metavar="I,K", help="A is zero but for A[I][K] = 1; B counts 0, 1, 2 ... unless a file gives it")
+    add("--random", type=whole_number, metavar="SEED", help="random values for the matrices without a file")
+    add("--identity", action="store_true", help="A is the identity; B counts 0, 1, 2 ... unless it has a file")
+    add("--one-hot", metavar="I,K", help="A is zero but for A[I][K] = 1; B counts 0, 1, 2 ... unless it has a file")
     meaning = parser.add_mutually_exclusive_group()
     meaning.add_argument("--bits", action="store_true", help="matrices are encodings (unsigned integers), also D's")
     meaning.add_argument("--values", action="store_true", help="unsigned integers are values, also of a float operand")

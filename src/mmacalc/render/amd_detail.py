@@ -146,7 +146,7 @@ def _modifiers(instruction: Instruction) -> Iterator[str]:
         yield f"    OPSEL supported: {'opsel' in has}"
     yield f"    NEG bits supported: {'neg' in has}"
     if "neg_c" in has:
-        yield "    NEG bits supported for C alone: True"
+        yield "    NEG bits supported for C only: True"
 
 
 def _mappings(detail: Detail) -> Iterator[str]:

@@ -178,7 +178,7 @@ def _sum(terms: list[str]) -> str:
 
 
 def _factor(text: str) -> str:
-    """Parentheses around a sum or product, so that something that binds closer may follow."""
+    """Parenthesise a sum or product for use as a factor."""
     depth = 0
     for character in text:
         depth += {"(": 1, ")": -1}.get(character, 0)

@@ -100,23 +100,23 @@ def _registers(inst: Instruction) -> Iterator[str]:
 
 
 def _register_line(inst: Instruction, name: str) -> str:
-    held = inst.format(name)
+    form = inst.format(name)
     role = f" ({_ROLES[name]})" if name in _ROLES else ""
     if name not in inst.register_operands:
         count = inst.fragment_registers.get(name)
         if count is None:
-            return f"none; a 64-bit matrix descriptor; {held.title}"
-        return f"{_count(count, held.bits)}, the places of their elements unspecified by NVIDIA; {held.title}"
+            return f"none; a 64-bit matrix descriptor; {form.title}"
+        return f"{_count(count, form.bits)}, the places of their elements unspecified by NVIDIA; {form.title}"
     if name == "C" and "wgmma" in inst.features:
         return "the registers of D, unless scale-d is false: then D = A * B"
     operand = inst.operand(name)
     inside = ""
-    if operand.placement.slot_bits > held.bits and name not in _ROLES:
+    if operand.placement.slot_bits > form.bits and name not in _ROLES:
         first = operand.placement.offset
-        inside = f", each in bits {first + held.bits - 1}:{first} of a byte"
+        inside = f", each in bits {first + form.bits - 1}:{first} of a byte"
         if operand.placement.merge > 1:
             inside = ", each in a byte"
-    return f"{_count(operand.registers, held.bits)}{role}; {held.title}{inside}"
+    return f"{_count(operand.registers, form.bits)}{role}; {form.title}{inside}"
 
 
 def _count(registers: int, bits: int) -> str:
