@@ -18,6 +18,7 @@ SCHEMA = json.loads((SOURCE / "schema.json").read_text(encoding="utf-8"))
 F16 = "v_mfma_f32_16x16x16_f16"
 F8F6F4 = "v_mfma_scale_f32_16x16x128_f8f6f4"
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+TCGEN05 = "tcgen05.mma.cta_group::1.kind::f16"
 LISTING = "v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[0:3]\nv_add_f32 v6, v0, v1\n"
 SAMPLES = {
     "list-instructions": ["-a cdna3 -L", "find --shape 32x32x8 --a bf16"],
@@ -48,6 +49,17 @@ SAMPLES = {
     "generate": [f"generate -a gfx942 -i {F16}"],
     "generate-check": [f"generate -a gfx942 -i {F16} --check"],
     "formula": [f"generate -a gfx942 -i {F16} --formula D"],
+    "tensor-memory-instruction": [f"-a B200 -i {TCGEN05} -d"],
+    "tensor-memory-element": [f"-a B200 -i {TCGEN05} -M 64 -N 64 -D -g -I 3 --load 16x256b.x2"],
+    "tensor-memory-cell": [f"-a B200 -i {TCGEN05} -M 64 -N 64 -A -m --column 3"],
+    "tensor-memory-elements": [f"-a B200 -i {TCGEN05} -M 64 -N 8 -D -R"],
+    "tensor-memory-cells": [f"-a B200 -i {TCGEN05} -M 64 -N 8 -D -M"],
+    "tensor-memory-pattern": [f"-a B200 -i {TCGEN05} -M 64 -N 64 -D --pattern --load 16x256b.x2"],
+    "tensor-memory-move": ["-a B200 -i tcgen05.cp.cta_group::1.4x256b -d",
+                           "-a B200 -i tcgen05.shift.cta_group::1.down -d"],
+    "tensor-memory-moved": ["-a B200 -i tcgen05.ld.sync.aligned.16x64b.x2.b32 -g --column 2"],
+    "descriptor": ["descriptor f16 -M 128 -N 256", "descriptor wgmma 0x1"],
+    "swizzle-atom": ["descriptor atom --swizzle 128B-base32B --type tf32 --major mn"],
     "chain-list": [f"chain -a gfx942 {F16} --list"],
 }  # fmt: skip
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .emulator.gemm import gemm_bits as gemm_bits
     from .errors import Error as Error
     from .estimates import estimate as estimate
+    from .families.descriptors import instruction_descriptor as instruction_descriptor
+    from .families.descriptors import shared_memory_descriptor as shared_memory_descriptor
     from .hazards.lint import Finding as Finding
     from .hazards.lint import LintReport as LintReport
     from .hazards.lint import lint as lint
@@ -47,26 +49,29 @@ if TYPE_CHECKING:
     from .model import Location as Location
     from .model import Operand as Operand
     from .model import Product as Product
+    from .model.tensor_memory import TensorMemoryLocation as TensorMemoryLocation
     from .search import find as find
 
 __version__ = "0.1.0"
 __all__ = [
     "Architecture", "Chain", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport", "Location",
-    "Operand", "Product", "WaitStates", "architecture", "architectures", "assemble", "chain", "compare",
-    "disassemble", "estimate", "feeds", "find", "gemm", "gemm_bits", "generate", "instruction", "instructions",
-    "intrinsic", "launch", "lint", "memory", "numerics", "wait_states",
+    "Operand", "Product", "TensorMemoryLocation", "WaitStates", "architecture", "architectures", "assemble", "chain",
+    "compare", "disassemble", "estimate", "feeds", "find", "gemm", "gemm_bits", "generate", "instruction",
+    "instruction_descriptor", "instructions", "intrinsic", "launch", "lint", "memory", "numerics",
+    "shared_memory_descriptor", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
 _HOMES = {
     "Architecture": "model", "Chain": "chains", "Element": "model", "Error": "errors", "Finding": "hazards.lint",
-    "Instruction": "model", "Layout": "layout", "LintReport": "hazards.lint", "Location": "model",
-    "Operand": "model", "Product": "model", "WaitStates": "hazards.recognizer", "architecture": "catalog",
-    "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
-    "disassemble": "asm.disassembler", "estimate": "estimates", "feeds": "chains", "find": "search",
-    "gemm": "emulator.gemm", "gemm_bits": "emulator.gemm", "generate": "codegen.generate",
-    "instruction": "catalog", "instructions": "catalog", "intrinsic": "answers.intrinsic", "launch": "kernels",
-    "lint": "hazards.lint", "memory": "memory_access.answer", "numerics": "answers.numerics",
+    "Instruction": "model", "Layout": "layout", "LintReport": "hazards.lint", "Location": "model", "Operand": "model",
+    "Product": "model", "TensorMemoryLocation": "model.tensor_memory", "WaitStates": "hazards.recognizer",
+    "architecture": "catalog", "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains",
+    "compare": "answers.compare", "disassemble": "asm.disassembler", "estimate": "estimates", "feeds": "chains",
+    "find": "search", "gemm": "emulator.gemm", "gemm_bits": "emulator.gemm", "generate": "codegen.generate",
+    "instruction": "catalog", "instruction_descriptor": "families.descriptors", "instructions": "catalog",
+    "intrinsic": "answers.intrinsic", "launch": "kernels", "lint": "hazards.lint", "memory": "memory_access.answer",
+    "numerics": "answers.numerics", "shared_memory_descriptor": "families.descriptors",
     "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (

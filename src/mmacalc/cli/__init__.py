@@ -48,6 +48,7 @@ SUBCOMMANDS = {
     "chain": "say whether the result of one instruction can feed the next, and how",
     "compare": "set two instructions side by side, of any architectures",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
+    "descriptor": "encode and decode the descriptors of tcgen05 and wgmma; draw the atom of a swizzle",
     "disassemble": "decode machine code: hexadecimal, raw bytes, or an ELF code object",
     "draw": "draw which lane holds which element: in the terminal, as SVG, PNG or HTML",
     "estimate": "what a GEMM costs on an architecture, for every instruction that could do it",

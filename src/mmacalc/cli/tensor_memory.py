@@ -8,7 +8,7 @@ from ..errors import Error
 from ..model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
 from ..render import tensor_memory as render
 from . import Reply, show
-from .options import ACTIONS, MATRICES, MATRIX_NAMES
+from .options import ACTIONS, MATRICES, MATRIX_NAMES, STYLES, TENSOR_MEMORY, TENSOR_MEMORY_NAMES, spellings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-STYLES = ("csv", "markdown", "asciidoc")
-
 
 def run(instruction: Instruction, options: Options) -> Reply:
     """Answer one classic command line about a tcgen05 instruction.
@@ -27,45 +25,60 @@ def run(instruction: Instruction, options: Options) -> Reply:
     Raises:
         Error: the shape is missing, or a query that these instructions do not have.
     """
+    if options.output_calculation:
+        raise Error("-o is not for tcgen05: its B is in shared memory, and its sums are not known")
     actions = [name for name in ACTIONS if getattr(options, name)]
     if not options.detail_instruction and len(actions) != 1:
         raise Error("choose one of -g, -m, -R, -M, -d or --pattern")
-    query = "detail-instruction" if options.detail_instruction else actions[0].replace("_", "-")
-    style = next((style for style in STYLES if getattr(options, style)), "grid")
+    action = "detail_instruction" if options.detail_instruction else actions[0]
     if isinstance(instruction, TensorMemoryMove):
-        found = _move(instruction, query, options)
-    elif isinstance(instruction, TensorMemoryInstruction):
-        found = _matrix(instruction, query, options)
-    return show(options.json, query, found, render, style)
+        return _move(instruction, action, options)
+    assert isinstance(instruction, TensorMemoryInstruction)
+    if action == "detail_instruction":
+        return show(options.json, "tensor-memory-instruction", answers.detail(instruction), render)
+    return _matrix(instruction, action, options)
 
 
-def _move(instruction: TensorMemoryMove, query: str, options: Options) -> object:
-    if query == "get-register":
-        return answers.MovedCell(
-            instruction, options.lane, options.column, instruction.locate(options.lane, options.column)
-        )
-    if query in ("detail-instruction", "pattern"):
-        return answers.Move(instruction)
+def _move(instruction: TensorMemoryMove, action: str, options: Options) -> Reply:
+    places = ("lane", "column")
+    others = [name for name in (*TENSOR_MEMORY, *TENSOR_MEMORY_NAMES) if getattr(options, name) and name not in places]
+    if others:
+        raise Error(f"{spellings(others[0], None)[0]} is for tcgen05.mma; {instruction.name} has no shape to choose")
+    if action == "get_register":
+        lane, column = options.lane, options.column
+        answer = answers.MovedCell(instruction, lane, column, instruction.locate(lane, column))
+        return show(options.json, "tensor-memory-moved", answer, render)
+    if action in ("detail_instruction", "pattern"):
+        return show(options.json, "tensor-memory-move", answers.Move(instruction), render)
     raise Error(
         f"of {instruction.name}, -g answers (with -l and --column, the lane and column from the address), and --pattern"
     )
 
 
-def _matrix(instruction: TensorMemoryInstruction, query: str, options: Options) -> object:
-    if query == "detail-instruction":
-        return answers.detail(instruction)
+def _matrix(instruction: TensorMemoryInstruction, action: str, options: Options) -> Reply:
     matrices = [name for name in MATRICES if getattr(options, name)]
     if len(matrices) != 1:
         raise Error("choose one matrix of -A, -C, -D, -k, --scale-a or --scale-b")
     operand = _operand(instruction, MATRIX_NAMES[matrices[0]], options)
-    if query == "get-register":
+    loaded = _loaded(operand, options)
+    chosen = [style for style in STYLES if getattr(options, style)]
+    if len(chosen) > 1:
+        raise Error(f"--{' and --'.join(chosen)} were given together; choose one format")
+    style = next((style for style in chosen if style != "json"), "grid")
+    if action == "get_register":
         i, j, k = options.I_coordinate, options.J_coordinate, options.K_coordinate
-        return answers.element_cells(operand, i, j, k, _loaded(operand, options))
-    if query == "matrix-entry":
-        return answers.cell_contents(operand, options.lane, options.column, options.cta)
-    if query == "pattern":
-        return answers.Pattern(operand, _loaded(operand, options))
-    return answers.element_table(operand) if query == "register-layout" else answers.cell_table(operand, options.cta)
+        cells = answers.element_cells(operand, i, j, k, loaded)
+        return show(options.json, "tensor-memory-element", cells, render)
+    if loaded is not None and action != "pattern":
+        raise Error("--load goes with -g and --pattern")
+    if action == "matrix_entry":
+        contents = answers.cell_contents(operand, options.lane, options.column, options.cta)
+        return show(options.json, "tensor-memory-cell", contents, render)
+    if action == "pattern":
+        return show(options.json, "tensor-memory-pattern", answers.Pattern(operand, loaded), render)
+    if action == "register_layout":
+        return show(options.json, "tensor-memory-elements", answers.element_table(operand), render, style)
+    return show(options.json, "tensor-memory-cells", answers.cell_table(operand, options.cta), render, style)
 
 
 def _operand(instruction: TensorMemoryInstruction, name: str, options: Options) -> TensorMemoryOperand:

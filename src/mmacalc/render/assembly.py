@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..answers.assembly import Assembly, Statement
     from ..asm.fields import Encoding, Field
 
-__all__ = ["json_object", "text"]
+__all__ = ["json_object", "text", "word_frame"]
 
 
 def text(assembly: Assembly) -> str:
@@ -32,7 +32,7 @@ def _figure(statement: Statement) -> str:
     word = int.from_bytes(statement.code, "little")
     lines = [f"{encoding.name}, {encoding.size} bytes ({encoding.source})"]
     for first in range(0, 8 * encoding.size, 32):
-        lines += _word(encoding.fields.values(), word, first)
+        lines += word_frame(encoding.fields.values(), word, first)
     rows = [(field.name, f"[{field.bits}]", str(field.value), field.meaning) for field in statement.fields]
     names, places, values = (max(len(row[column]) for row in rows) for column in range(3))
     lines.append("")
@@ -62,7 +62,7 @@ def _statement(statement: Statement) -> dict[str, Any]:
     return {**about, "encoding": statement.encoding.name, "fields": fields}
 
 
-def _word(fields: Iterable[Field], word: int, first: int) -> Iterator[str]:
+def word_frame(fields: Iterable[Field], word: int, first: int) -> Iterator[str]:
     """One 32-bit word: bit numbers, bits, and the name of each run of bits that belong to one field."""
     wide = 4 if first + 31 > 99 else 3
     runs = sorted(((high, low, field.name) for field in fields for high, low in field.pieces), reverse=True)

@@ -1,0 +1,117 @@
+"""Descriptors of tcgen05 and wgmma, and swizzle atoms: CUTLASS's values, both ways, and the command line."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+import mmacalc
+from mmacalc.cli import answer
+from mmacalc.families import descriptors, shared_memory
+from mmacalc.families.descriptors import ATOMS, INPUT_CODES, SWIZZLES, atom_offset
+
+DATA = Path(__file__).parent / "data" / "tensor_memory"
+NAMES = {"sfa_id": "scale_id_a", "sfb_id": "scale_id_b"}
+
+
+def rows(name):
+    with gzip.open(DATA / name, "rt") as stream:
+        return list(csv.DictReader(stream, delimiter="\t"))
+
+
+def test_every_instruction_descriptor_is_cutlass_s_and_decodes_to_what_it_was_made_of():
+    for row in rows("instruction_descriptors.tsv.gz"):
+        given_fields = dict(part.split("=") for part in row["fields"].split())
+        options = {NAMES.get(name, name): int(value) for name, value in given_fields.items() if value.isdigit()}
+        if options.pop("k_bit31", 0):
+            options["k"] = 64 if row["kind"] == "mxf8f6f4" else 96
+        if "max_shift" in options:  # CUTLASS gives the code
+            options["max_shift"] = (0, 8, 16, 32)[options["max_shift"]]
+        types = {"a": row["a"], "b": row["b"], "d": row["d"], "scale": given_fields.get("scale", "")}
+        found = mmacalc.instruction_descriptor(row["kind"], int(row["M"]), int(row["N"]), **types, **options)
+        assert found.word == int(row["value"], 16), row
+        meanings = {field.name: field.meaning for field in found.fields}
+        assert (meanings["m"], meanings["n"]) == (f"M {row['M']}", f"N {row['N']}")
+        assert (meanings["a_type"], meanings["b_type"]) == (f"A {row['a']}", f"B {row['b']}")
+        assert not [note for note in found.notes if "reserved" in note and "K" not in note]
+
+
+def test_every_byte_of_an_atom_is_cutlass_s():
+    for row in rows("swizzle_atoms.tsv.gz"):
+        bits = {"8bit": 8, "f16": 16, "tf32": 32}[row["type"]]
+        swizzle, major = row["swizzle"].replace("_", " "), row["major"].lower()
+        assert atom_offset(int(row["mn"]), int(row["k"]), bits, swizzle, major) == int(row["byte_offset"]), row
+
+
+@pytest.mark.parametrize("swizzle", ATOMS)
+def test_an_atom_uses_each_byte_once(swizzle):
+    width = ATOMS[swizzle][0]
+    assert sorted(atom_offset(row, byte, 8, swizzle) for row in range(8) for byte in range(width)) == [
+        *range(8 * width)
+    ]
+
+
+@given(st.sampled_from(sorted(INPUT_CODES)), st.integers(0, 2**32 - 1))
+def test_every_word_decodes_and_its_fields_make_it_again(kind, word):
+    found = descriptors.decode_instruction(word, kind)
+    made = sum(field.code << field.low for field in found.fields)
+    assert made & word == made
+    assert (made == word) == (not any(note.startswith("reserved bits") for note in found.notes))
+
+
+@given(st.sampled_from(["none", "32B", "64B", "128B"]), st.integers(0, 2**14 - 1), st.integers(0, 2**14 - 1))
+def test_a_descriptor_of_wgmma_is_the_one_of_its_layouts(swizzle, address, stride):
+    found = mmacalc.shared_memory_descriptor(16 * address, 16, 16 * stride, swizzle, "wgmma")
+    assert found.word == shared_memory.descriptor(16 * address, 16, 16 * stride, swizzle)
+    assert descriptors.decode_shared_memory(found.word, "wgmma") == found
+    tcgen05 = mmacalc.shared_memory_descriptor(16 * address, 16, 16 * stride, swizzle)
+    assert (tcgen05.word >> 61, tcgen05.word >> 46 & 7) == (SWIZZLES["tcgen05"][swizzle], 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (("f16", 120, 64), "M of kind::f16 is a multiple of 16 up to 256; got 120"),
+        (("mxf4", 64, 64), "M of kind::mxf4 is a multiple of 128"),
+        (("ti16", 128, 64), "the descriptor of kind::ti16 is not known"),
+        (("f61", 128, 64), "Did you mean f16"),
+    ],
+)
+def test_what_no_bits_can_say_is_refused(call, reason):
+    with pytest.raises(mmacalc.Error, match=reason):
+        mmacalc.instruction_descriptor(*call)
+    with pytest.raises(mmacalc.Error, match="multiple of 16"):
+        mmacalc.shared_memory_descriptor(8, 16, 1024)
+    with pytest.raises(mmacalc.Error, match="no field 'negate'"):
+        mmacalc.instruction_descriptor("f16", 128, 64, negate=1)
+
+
+def test_what_the_ptx_isa_does_not_allow_is_noted():
+    assert mmacalc.instruction_descriptor("i8", 128, 64, negate_a=1).notes == ("kind::i8 negates nothing",)
+    assert "no tcgen05.mma" in mmacalc.instruction_descriptor("f16", 16, 64).notes[0]
+    assert "K-major" in mmacalc.instruction_descriptor("mxf4", 128, 64, transpose_b=1).notes[0]
+    assert mmacalc.instruction_descriptor("mxf4", 256, 64, k=96).notes == ("this K is of sm_103a and sm_107",)
+    assert mmacalc.instruction_descriptor("f16", 128, 256).notes == ()
+
+
+def test_the_command_line_draws_a_descriptor_and_reads_it_back():
+    drawn = answer(["descriptor", "f16", "-M", "128", "-N", "256", "--a-type", "bf16"]).out
+    assert drawn.startswith("instruction descriptor of kind::f16: 0x08400490\n")
+    assert answer(["descriptor", "f16", "0x08400490"]).out == drawn
+    shared = answer(["descriptor", "tcgen05", "--address", "0x400", "--leading", "16", "--stride", "1024"]).out
+    assert shared.splitlines()[0].endswith("tcgen05: 0x4000404000010040")
+    atom = json.loads(answer(["descriptor", "atom", "--json"]).out)
+    assert atom["bytes"][1][0] == 144
+    for line in (
+        "instruction",
+        "instruction --kind f16",
+        "atom 0x1",
+        "shared-memory --swizzle 12B",
+        "instruction -M 0x",
+    ):
+        reply = answer(["descriptor", *line.split()])
+        assert (reply.status, reply.out) == (2, "")
