@@ -38,6 +38,11 @@ RIGHT = {  # for each function, arguments that it answers
                        "wave": 64},
     mmacalc.chain: {"x": MFMA, "y": MFMA, "use": "B", "keep_k": False, "wave": 64},
     mmacalc.feeds: {"x": MFMA, "use": "B", "wave": 64},
+    mmacalc.gemm: {"a": SQUARE, "b": SQUARE, "c": 0, "arch": "gfx942", "split_k": 1, "alpha": 1, "beta": 1},
+    mmacalc.gemm_bits: {"a": CODES, "b": CODES, "c": 0, "arch": "gfx942", "instruction": MFMA, "split_k": 1},
+    mmacalc.instruction_descriptor: {"kind": "f16", "m": 128, "n": 64, "a": "f16", "k": 16, "negate_a": 1},
+    mmacalc.shared_memory_descriptor: {"address": 0, "leading": 16, "stride": 1024, "swizzle": "128B", "unit": "wgmma",
+                                       "base_offset": 0},
     CHAIN.apply: {"d": np.zeros((1, 4, 64), np.uint32), "way": None},
     LAYOUT.locate: {"coordinates": {"i": 3}, "fields": {}},
     LAYOUT.contents: {"place": (3, 0), "fields": {}},
@@ -84,6 +89,9 @@ OTHERS = (
     mmacalc.compare,
     mmacalc.generate,
     mmacalc.memory,
+    mmacalc.gemm,
+    mmacalc.gemm_bits,
+    mmacalc.instruction_descriptor,
     CHAIN.apply,
 )  # whose a, first ... are no texts
 TEXTS = [(function, name) for function, name in CASES if name in ONLY_WORDS and function not in OTHERS]

@@ -45,13 +45,13 @@ SUBCOMMANDS = {
     "architectures": "list the architectures, with the names and products that -a takes",
     "assemble": "encode matrix instructions; --fields draws the encoding with every field",
     "batch": "answer one command line per input line, a line of JSON each",
-    "chain": "say whether the result of one instruction can feed the next, and how",
-    "compare": "set two instructions side by side, of any architectures",
+    "chain": "whether the result of one instruction can feed the next, and how",
+    "compare": "compare two instructions of any architectures side by side",
     "completion": "print the completion script of a shell (bash, zsh, fish)",
     "descriptor": "encode and decode the descriptors of tcgen05 and wgmma; draw the atom of a swizzle",
     "disassemble": "decode machine code: hexadecimal, raw bytes, or an ELF code object",
     "draw": "draw which lane holds which element: in the terminal, as SVG, PNG or HTML",
-    "estimate": "what a GEMM costs on an architecture, for every instruction that could do it",
+    "estimate": "estimate what a GEMM costs, for every instruction that could do it",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
     "gemm": "compute a whole matrix product on the emulator, one instruction chained along K",
     "generate": "write a kernel around one instruction: HIP with its builtin, CUDA with inline PTX",
@@ -127,14 +127,14 @@ def replies(argv: Sequence[str]) -> Iterator[Reply]:
 
 
 def _refusal(problem: Exception) -> Reply:
-    """What an exception comes to: a refusal in one line, or the report of a fault of ours."""
+    """The reply for an exception: a refusal in one line, or the report of a fault of ours."""
     if isinstance(problem, ModuleNotFoundError):
         problem = missing_package(problem)
     if isinstance(problem, Error):
         return Reply(2, "", f"mmacalc: {problem}\n")
     if isinstance(problem, (MemoryError, RecursionError)):
-        what = "takes more memory than there is" if isinstance(problem, MemoryError) else "is nested too deeply"
-        return Reply(2, "", f"mmacalc: what was given {what}\n")
+        what = "needs more memory than there is" if isinstance(problem, MemoryError) else "is nested too deeply"
+        return Reply(2, "", f"mmacalc: the input {what}\n")
     place, trace, package = "", problem.__traceback__, __file__.removesuffix("cli/__init__.py")
     while trace:
         file = trace.tb_frame.f_code.co_filename
@@ -232,7 +232,7 @@ def _write(stream: TextIO | None, text: str) -> None:
 
 
 def _complain(text: str) -> None:
-    """Write to standard error; where that fails, the status has to do."""
+    """Write to standard error; if that fails, the exit status is all that is left."""
     try:
         _write(sys.stderr, text)
     except OSError:
@@ -240,7 +240,7 @@ def _complain(text: str) -> None:
 
 
 def _drop_output(stream: TextIO | None = None) -> None:
-    """Point a stream (standard output, if none is named) where nobody minds: Python flushes it as it exits."""
+    """Redirect a stream (by default standard output) to devnull, so that the flush at exit cannot fail."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())

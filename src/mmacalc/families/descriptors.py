@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ..checks import arguments_checked, require_int
 from ..errors import Error, did_you_mean
 from . import shared_memory
 from .tensor_memory import Form
@@ -119,6 +120,7 @@ def _depth(kind: str, code: int, sparse: int) -> int | None:
     return {"mxf4": 96, "mxf4nvf4": 96, "f8f6f4": 64, "mxf8f6f4": 64}.get(kind)
 
 
+@arguments_checked
 def instruction_descriptor(kind: str, m: int, n: int, **options: int | str) -> Descriptor:
     """The instruction descriptor of a tcgen05.mma.
 
@@ -153,13 +155,13 @@ def instruction_descriptor(kind: str, m: int, n: int, **options: int | str) -> D
     for name, value, multiple, most in (("M", m, step, 256), ("N", n, 8, 256)):
         if value % multiple or not 0 < value <= most:
             raise Error(f"{name} of kind::{kind} is a multiple of {multiple} up to {most}; got {value}")
-    codes = {name: int(options.get(name, 0)) for name, *_ in fields}
+    codes = {name: require_int(name, options.get(name, 0)) for name, *_ in fields}
     codes |= {
         "m": m // step, "n": n // 8, "a_type": _code("A", types["a"], INPUT_CODES[kind]),
         "b_type": _code("B", types["b"], INPUT_CODES[kind]), "d_type": _code("D", types["d"], OUTPUT_CODES),
-        "max_shift": _code("max_shift", int(options.get("max_shift", 0)), SHIFTS),
+        "max_shift": _code("max_shift", require_int("max_shift", options.get("max_shift", 0)), SHIFTS),
         "scale_type": _code("scale", str(options.get("scale") or "ue8m0"), SCALE_CODES),
-        "k": _depth_code(kind, int(options.get("k", 0)), codes["sparse"]),
+        "k": _depth_code(kind, require_int("k", options.get("k", 0)), codes["sparse"]),
     }  # fmt: skip
     return decode_instruction(_packed(fields, codes), kind)
 
@@ -188,6 +190,7 @@ def _packed(fields: tuple[tuple[str, int, int], ...], codes: Mapping[str, int]) 
     return word
 
 
+@arguments_checked
 def decode_instruction(word: int, kind: str) -> Descriptor:
     """What an instruction descriptor says. The same bits mean other things by kind.
 
@@ -272,6 +275,7 @@ def _notes(
 # --- shared memory ---
 
 
+@arguments_checked
 def shared_memory_descriptor(
     address: int, leading: int, stride: int, swizzle: str = "128B", unit: str = "tcgen05", base_offset: int = 0
 ) -> Descriptor:
@@ -304,6 +308,7 @@ def _shared_fields(unit: str) -> tuple[tuple[str, int, int], ...]:
     return SHARED_FIELDS[unit]
 
 
+@arguments_checked
 def decode_shared_memory(word: int, unit: str = "tcgen05") -> Descriptor:
     """What a shared memory descriptor says.
 
@@ -335,6 +340,7 @@ def decode_shared_memory(word: int, unit: str = "tcgen05") -> Descriptor:
     return Descriptor(f"shared memory descriptor of {unit}", word, 64, fields, tuple(notes))
 
 
+@arguments_checked
 def atom_offset(mn: int, k: int, bits: int, swizzle: str = "128B", major: str = "k") -> int:
     """The byte of an element in the atom of a swizzle: eight rows of 16, 32, 64 or 128 bytes.
 
