@@ -49,6 +49,20 @@ sys.exit(", ".join(sorted(heavy & set(sys.modules))) or 0)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_query_for_one_element_imports_no_slow_module_of_the_standard_library():
+    program = f"""
+import sys
+sys.path.insert(0, "src")
+before = set(sys.modules)
+from mmacalc.cli import main
+main({QUERY!r})
+costly = {{"collections", "functools", "importlib", "math", "operator", "warnings"}} & set(sys.modules) - before
+sys.exit(", ".join(sorted(costly)) or 0)
+"""
+    done = bare("-S", "-c", program)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_importing_the_package_imports_nothing_but_the_table_of_later_functions():
     program = 'import sys; sys.path.insert(0, "src"); import mmacalc; print([m for m in sys.modules if "mmacalc" in m])'
     assert bare("-S", "-c", program).stdout == "['mmacalc.later', 'mmacalc']\n"
