@@ -35,7 +35,7 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.memory: {"operand": MFMA.operand("A"), "order": "row", "ld": 64, "pad": 0, "swizzle": None, "kpack": None,
                      "fill": 16},
     mmacalc.generate: {"instruction": MFMA, "language": "hip", "order_a": "row", "order_b": "col", "ld": "constants",
-                       "wave": 64},
+                       "wave": 64, "gemm": None},
     mmacalc.chain: {"x": MFMA, "y": MFMA, "use": "B", "keep_k": False, "wave": 64},
     mmacalc.feeds: {"x": MFMA, "use": "B", "wave": 64},
     mmacalc.gemm: {"a": SQUARE, "b": SQUARE, "c": 0, "arch": "gfx942", "split_k": 1, "alpha": 1, "beta": 1},

@@ -14,8 +14,10 @@ from mmacalc import Error
 from mmacalc.catalog import entry
 from mmacalc.catalog.grammar.ptx import expand
 from mmacalc.cli import answer
+from mmacalc.codegen import gemm
 from mmacalc.codegen.check import check
 from mmacalc.codegen.generate import formulas
+from oracles.host_kernel import different_elements
 
 TARGETS = [("gfx908", 64), ("gfx90a", 64), ("gfx942", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1100", 64),
            ("gfx1200", 32), ("gfx1200", 64), ("gfx1250", 32)]  # fmt: skip
@@ -216,3 +218,50 @@ def test_the_command_writes_checks_and_explains(tmp_path):
     assert path.read_text() == answer(line).out == json.loads(answer([*line, "--json"]).out)["source"]
     assert answer([*line, "--check"]).out.endswith("one v_mfma_f32_32x32x8_f16, no wait state missing\n")
     assert "int m = lane / 32 % 2;" in answer([*line, "--formula", "D"]).out
+
+
+GEMMS = [
+    ("gfx942", "v_mfma_f32_32x32x8_f16"),
+    ("gfx950", "v_mfma_i32_16x16x64_i8"),
+    ("gfx1200", "v_wmma_i32_16x16x16_iu8"),
+]
+
+
+@pytest.mark.parametrize(("target", "name"), GEMMS)
+def test_a_generated_gemm_computes_a_product_of_any_size(target, name, tmp_path):
+    """Run on the host; sizes beyond one block and no multiples of anything."""
+    inst = mmacalc.instruction(target, name)
+    found = gemm.plan(inst)
+    sizes = (found.block_m + 5, found.block_n - 3, 2 * found.block_k + 7)
+    source = mmacalc.generate(inst, gemm=sizes)
+    assert different_elements(inst, found.wave, source, sizes, tmp_path) == 0
+
+
+GEMM_TARGETS = [*GEMMS, ("gfx90a", "v_mfma_f64_16x16x4f64"), ("gfx1100", "v_wmma_f32_16x16x16_bf16"),
+                ("gfx1250", "v_wmma_f32_16x16x128_fp8_fp8"), ("gfx908", "v_mfma_f32_32x32x2f32")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "name"), GEMM_TARGETS)
+def test_a_generated_gemm_compiles_without_spills_or_conflicts(target, name):
+    inst = mmacalc.instruction(target, name)
+    found = gemm.plan(inst)
+    checked = check(mmacalc.generate(inst, gemm="256x256x256"), inst, found.wave, single=False)
+    assert checked.wanted
+    assert len(checked.matrix_instructions) % (found.tiles**2 * found.kpack) == 0
+    for operand, order in (("A", "row"), ("B", "col")):
+        load = mmacalc.memory(inst.operand(operand), order, ld=found.block_k, kpack=found.kpack, swizzle=found.swizzle)
+        assert load.lds.conflicts == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        ("v_smfmac_f32_16x16x32_f16", {"gemm": "1x1x1"}, "a dense AMD instruction of one block"),
+        ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1"}, "gemm is MxNxK"),
+        ("v_mfma_f32_32x32x8_f16", {"gemm": (0, 1, 1)}, "sizes of a GEMM are from 1"),
+        ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1x1", "order_b": "row"}, "A row by row and B column by column"),
+    ],
+)
+def test_a_gemm_that_cannot_be_generated_is_refused(name, options, says):
+    with pytest.raises(Error, match=says):
+        mmacalc.generate(mmacalc.instruction("gfx942", name), **options)

@@ -3,6 +3,7 @@
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 -o kernel.hip        HIP, for hipcc and for plain clang
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --check              compile it, look at what came out
     mmacalc generate -a a100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32      CUDA, with inline PTX
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512    tiles in LDS, two buffers, bounds
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --formula D          the index expressions alone
 
 One wave computes one tile: D = A B + C. --check needs clang-22, lld-22 and pyelftools for HIP, nvcc for CUDA; its
@@ -32,6 +33,9 @@ def add_arguments(parser: Parser) -> None:
     add("--order-a", default="row", metavar="ORDER", help="row (default) or col: how A lies in memory")
     add("--order-b", default="col", metavar="ORDER", help="row or col (default): how B lies in memory")
     add("--ld", default="arguments", metavar="KIND", help="leading dimensions: arguments (default) or constants")
+    add(
+        "--gemm", metavar="MxNxK", help="a whole tiled GEMM kernel (HIP); it takes any sizes, the launch line has these"
+    )
     add("--formula", metavar="MATRIX", help="only the index expressions of A, B, C or D")
     add("--check", action="store_true", help="compile, and look for the wanted instruction and missing wait states")
     add("-o", "--output", metavar="FILE", help="write the source there")
@@ -51,8 +55,9 @@ def run(options: Namespace) -> Reply:
         found = formulas(inst.operand(options.formula, wave=options.wavefront, **modifiers))
         return show(options.json, "formula", found, index_expressions)
     source = generate(
-        inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, **modifiers
-    )
+        inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
+        **modifiers,
+    )  # fmt: skip
     if options.output:
         from ..files import write
 
@@ -61,7 +66,7 @@ def run(options: Namespace) -> Reply:
         from ..codegen.check import check
         from ..render import kernel_check
 
-        checked = check(source, inst, inst.architecture.wave(options.wavefront))
+        checked = check(source, inst, inst.architecture.wave(options.wavefront), single=not options.gemm)
         return show(options.json, "generate-check", checked, kernel_check, status=int(not checked.wanted))
     kernel = GeneratedKernel(inst, source, options.output)
     return show(options.json, "generate", kernel, generated_kernel)

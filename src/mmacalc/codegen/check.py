@@ -29,7 +29,8 @@ class Checked(TupleRecord):
     """What a compiled kernel contains.
 
     instruction: the wanted one; compiler: the program that compiled it; target: for which chip; instructions: how many
-    there are; matrix_instructions: their mnemonics in order; findings: missing wait states, as `mmacalc.lint` has them.
+    there are; matrix_instructions: their mnemonics in order; findings: missing wait states, as `mmacalc.lint` has them;
+    single: whether there should be just one matrix instruction, rather than any number of the same.
     """
 
     instruction: Instruction
@@ -38,20 +39,25 @@ class Checked(TupleRecord):
     instructions: int
     matrix_instructions: tuple[str, ...]
     findings: tuple[Finding, ...]
+    single: bool
 
     @property
     def wanted(self) -> bool:
-        """Whether the only matrix instruction is the wanted one, and no wait state is missing."""
-        return self.matrix_instructions == (self.instruction.name,) and not self.findings
+        """Whether there are no matrix instructions but the wanted one, and no wait state is missing."""
+        found = self.matrix_instructions
+        return set(found) == {self.instruction.name} and not (self.single and len(found) > 1) and not self.findings
 
 
-def check(source: str, inst: Instruction, wave: int) -> Checked:
+def check(source: str, inst: Instruction, wave: int, single: bool = True) -> Checked:
     """Compile a generated kernel for the instruction's target and take it apart.
+
+    Args:
+        source, inst, wave: as generated. single: whether just one matrix instruction is expected.
 
     Raises:
         Error: no compiler is installed (names the package), or it refuses the source.
     """
-    return (_check_cuda if inst.architecture.family.ptx else _check_hip)(source, inst, wave)
+    return (_check_cuda if inst.architecture.family.ptx else _check_hip)(source, inst, wave, single)
 
 
 def _compiler(names: tuple[str, ...], package: str) -> str:
@@ -61,7 +67,7 @@ def _compiler(names: tuple[str, ...], package: str) -> str:
     raise Error(f"--check needs {names[0]}, which is not installed: {package}")
 
 
-def _check_cuda(source: str, inst: Instruction, wave: int) -> Checked:
+def _check_cuda(source: str, inst: Instruction, wave: int, single: bool) -> Checked:
     """nvcc's PTX has the instruction by its name, and ptxas takes it."""
     compiler = _compiler(("nvcc",), "install the CUDA toolkit, or pip install nvidia-cuda-nvcc")
     with tempfile.TemporaryDirectory() as folder:
@@ -73,10 +79,11 @@ def _check_cuda(source: str, inst: Instruction, wave: int) -> Checked:
         with open(listing, encoding="utf-8") as stream:
             words = [line.split()[0] for line in stream if line.strip()]
     statements = [word for word in words if word[0].isalpha()]
-    return Checked(inst, compiler, inst.arch, len(statements), tuple([w for w in words if w.startswith("mma.")]), ())
+    found = tuple([word for word in words if word.startswith("mma.")])
+    return Checked(inst, compiler, inst.arch, len(statements), found, (), single)
 
 
-def _check_hip(source: str, inst: Instruction, wave: int) -> Checked:
+def _check_hip(source: str, inst: Instruction, wave: int, single: bool) -> Checked:
     """clang's assembly is linted, and its object disassembled."""
     target = inst.architecture.targets[0]
     compiler = _compiler(CLANGS, "apt-get install clang-22 lld-22, or ROCm")
@@ -95,9 +102,8 @@ def _check_hip(source: str, inst: Instruction, wave: int) -> Checked:
             report = lint(stream.read(), target)
         with open(code, "rb") as stream:
             sections = read(stream.read(), "the compiled kernel", target).sections
-    return Checked(
-        inst, compiler, target, report.instructions, _mnemonics(sections, inst, wave), tuple(report.findings)
-    )
+    found = _mnemonics(sections, inst, wave)
+    return Checked(inst, compiler, target, report.instructions, found, tuple(report.findings), single)
 
 
 def _mnemonics(sections: tuple[Section, ...], inst: Instruction, wave: int) -> tuple[str, ...]:

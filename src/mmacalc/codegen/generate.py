@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from operator import index
+
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from ..records import TupleRecord
 from . import cuda, hip
+from . import gemm as tiled
 from .fragments import fragment, total
 from .source import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..model import Instruction, Operand
 
 __all__ = ["Formulas", "GeneratedKernel", "formulas", "generate"]
@@ -49,9 +54,10 @@ def generate(
     order_b: str = "col",
     ld: str = "arguments",
     wave: int | None = None,
+    gemm: str | Sequence[int] | None = None,
     **modifiers: int | str,
 ) -> str:
-    """The source of a kernel in which one wave (warp) computes D = A B + C with one instruction.
+    """The source of a kernel in which one wave (warp) computes D = A B + C with one instruction, or of a whole GEMM.
 
     The operands are loaded by the instruction's layouts, one vector access for each contiguous run; the layout's
     pattern is a comment above each operand's indices. C and D lie row by row.
@@ -62,6 +68,8 @@ def generate(
         order_a, order_b: "row" or "col": how A and B lie in memory.
         ld: "arguments": leading dimensions, in elements and multiples of the widest access, are arguments of the
             kernel; "constants": those of one tile.
+        gemm: "MxNxK" or (M, N, K): a tiled kernel with LDS staging, double buffering and bounds instead, for dense AMD
+            instructions; it takes any sizes, those given are in the launch line. A lies row by row, B column by column.
         wave, modifiers: as for `Instruction.operand`; formats of f8f6f4, for example.
 
     Raises:
@@ -91,7 +99,21 @@ def generate(
     size = instruction.architecture.wave(wave)
     fields = instruction.resolved(modifiers)
     instruction.check_modifiers(size, fields)
+    if gemm is not None:
+        if (order_a, order_b) != ("row", "col") or modifiers:
+            raise Error("a GEMM is generated for A row by row and B column by column, without modifiers")
+        return tiled.kernel(tiled.plan(instruction, size), _sizes(gemm))
     return LANGUAGES[language](Request(instruction, size, fields, order_a, order_b, ld == "constants", language))
+
+
+def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:
+    try:
+        m, n, k = (int(part) for part in gemm.lower().split("x")) if isinstance(gemm, str) else map(index, gemm)
+    except (TypeError, ValueError):
+        raise Error(f"gemm is MxNxK, such as 4096x4096x4096; got {gemm!r}") from None
+    if min(m, n, k) < 1 or max(m, n, k) >= 1 << 31:
+        raise Error(f"the sizes of a GEMM are from 1 to {(1 << 31) - 1}; got {m}x{n}x{k}")
+    return m, n, k
 
 
 def formulas(operand: Operand) -> Formulas:

@@ -15,7 +15,8 @@ def text(checked: Checked) -> str:
     """One line for a kernel that contains what was wanted, else what it contains."""
     if checked.wanted:
         name = checked.instruction.name
-        return f"{checked.target}: {checked.instructions} instructions, one {name}, no wait state missing\n"
+        count = "one" if checked.single else str(len(checked.matrix_instructions))
+        return f"{checked.target}: {checked.instructions} instructions, {count} {name}, no wait state missing\n"
     found = ", ".join(checked.matrix_instructions) or "none"
     lines = [f"{checked.target}: wanted one {checked.instruction.name}; got {found}"]
     lines += [f"  {finding.missing} wait states missing before: {finding.text}" for finding in checked.findings]
