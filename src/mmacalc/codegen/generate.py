@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import index
 
-from ..checks import arguments_checked
+from ..checks import arguments_checked, shown
 from ..errors import Error, did_you_mean
 from ..records import TupleRecord
 from . import cuda, hip
@@ -110,9 +110,9 @@ def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:
     try:
         m, n, k = (int(part) for part in gemm.lower().split("x")) if isinstance(gemm, str) else map(index, gemm)
     except (TypeError, ValueError):
-        raise Error(f"gemm is MxNxK, such as 4096x4096x4096; got {gemm!r}") from None
+        raise Error(f"gemm is MxNxK, such as 4096x4096x4096; got {shown(gemm)}") from None
     if min(m, n, k) < 1 or max(m, n, k) >= 1 << 31:
-        raise Error(f"the sizes of a GEMM are from 1 to {(1 << 31) - 1}; got {m}x{n}x{k}")
+        raise Error(f"the sizes of a GEMM are from 1 to {(1 << 31) - 1}; got {shown(gemm)}")
     return m, n, k
 
 
