@@ -199,10 +199,12 @@ def by_steps(execution: Execution, codes: Mapping[str, Array]) -> Array:
                 total = c[at]
                 for k in range(0, codes["A"].shape[2], inst.k):
                     step = slice(k, k + inst.k)
-                    part = {"A": codes["A"][(*at, step)], "B": codes["B"][at[0], step], "C": total}
+                    places: tuple[slice, ...] = (*at, step)
+                    part = {"A": codes["A"][places], "B": codes["B"][at[0], step], "C": total}
                     if size:
                         blocks = slice(k // size, (k + inst.k) // size)
-                        part |= {"SA": codes["SA"][(*at, blocks)], "SB": codes["SB"][at[0], blocks]}
+                        places = (*at, blocks)
+                        part |= {"SA": codes["SA"][places], "SB": codes["SB"][at[0], blocks]}
                     total = _tile(execution, part)
                 result[at] = total
     return result

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .accuracy import Accuracy
 
     Array = NDArray[Any]
+    _Base = np.ndarray[Any, np.dtype[Any]]
+else:
+    _Base = np.ndarray
 
 __all__ = ["Emulated", "Emulation", "gemm", "gemm_bits"]
 
@@ -58,7 +61,7 @@ class Emulation(TupleRecord):
         return provenance
 
 
-class Emulated(np.ndarray):
+class Emulated(_Base):
     """A NumPy array that says how it was computed: `emulation`. Everything else is as of any array."""
 
     emulation: Emulation | None = None
