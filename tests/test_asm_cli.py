@@ -153,7 +153,7 @@ def test_an_object_is_decoded_for_its_own_target_and_refused_for_another(disasse
     assert "does not know (machine 0xfe)" in disassembled(unknown, "-a", "gfx942").err
     host[18:20] = b"\x3e\0"
     assert "of another processor" in disassembled(host, "-a", "gfx942").err
-    assert "no hexadecimal, no listing and no assembly" in disassembled(b"hello\n", "-a", "gfx942").err
+    assert "hexadecimal text, a listing or assembly" in disassembled(b"hello\n", "-a", "gfx942").err
     assert "It names none; give one, such as -a gfx942" in disassembled(b"BF810000\n").err
 
 
@@ -264,7 +264,7 @@ def test_a_damaged_elf_object_is_a_clear_error(content):
 @pytest.mark.parametrize(
     ("argv", "part"),
     [
-        (["disassemble", "-a", "gfx942", "no/such/file"], "is no file, no hexadecimal and no assembly"),
+        (["disassemble", "-a", "gfx942", "no/such/file"], "is not a file, hexadecimal text or assembly"),
         (["disassemble", "-a", "gfx942", "00ff"], "a multiple of 4"),
         (["disassemble", "-a", "gfx942", ""], "it is empty"),
         (["disassemble", "-a", "gfx999", "00000000"], "unknown architecture 'gfx999'"),

@@ -207,7 +207,7 @@ def test_the_xor_of_the_bases_is_the_element(case):
     layout, _ = case
     shared = any(layout.sizes[name] > 1 for name in layout.shared)
     if shared or any(size & (size - 1) for size in layout.sizes.values()):
-        with pytest.raises(Error, match=r"is no linear layout over bits|is not a linear layout"):
+        with pytest.raises(Error, match="is not a linear layout"):
             layout.linear()
         return
     bases, inverse = layout.linear(), layout.inverse()

@@ -8,7 +8,7 @@
     Traceback (most recent call last):
     mmacalc.errors.Error: rows(): count = '16' should be a whole number
 
-Checked are the words below, and unions of them; whatever else an annotation says is left to the function. NumPy's
+Checked are the words below, and unions of them; other annotations are left to the function. NumPy's
 scalars are taken, and become Python's.
 """
 
@@ -44,7 +44,7 @@ def require_int(name: str, value: Any) -> int:
     """A number that a user gave, as an int; NumPy's integers are welcome.
 
     Raises:
-        Error: it is no whole number, or one without any sense.
+        Error: it is not a whole number, or it is out of range.
     """
     number = _whole(value)
     if number is _REFUSED:
@@ -131,7 +131,7 @@ class _Kind:
 
 
 def _single(value: Any) -> bool:
-    """Whether a value is no array (whose comparisons are arrays again), or one without axes."""
+    """Whether a value is not an array (whose comparisons are arrays again), or one without axes."""
     return isinstance(value, memoryview) or not getattr(value, "ndim", 0)
 
 

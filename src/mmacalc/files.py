@@ -26,14 +26,14 @@ def file_name(path: str) -> bytes:
 def reason(problem: Exception) -> str:
     """Why the system refuses a file, in its own words."""
     if isinstance(problem, UnicodeEncodeError):
-        return "its name is no file name of this system"
+        return "its name is not a valid file name on this system"
     return getattr(problem, "strerror", None) or str(problem)
 
 
 def write(contents: Mapping[str, bytes], inputs: Iterable[str] = ()) -> None:
     """Write files: all of them, or none.
 
-    Each is written to a file beside it, which then takes its name. What is no regular file (a pipe, a device) is
+    Each is written to a file beside it, which then takes its name. What is not a regular file (a pipe, a device) is
     written to as it is.
 
     Args:

@@ -168,7 +168,7 @@ _EITHER = {"fp8": {"e4m3", "e4m3fnuz"}, "bf8": {"e5m2", "e5m2fnuz"}}
 
 
 def formats_named(given: str) -> set[str]:
-    """The formats that a name means: one, or for a name by width alone (fp8, bf8) both encodings.
+    """The formats that a name means: one, or for a name that has only a width (fp8, bf8) both encodings.
 
     Raises:
         Error: no format is called that.

@@ -168,6 +168,10 @@ class Layout:
 
         Raises:
             Error: a coordinate is outside its axis, or no whole number.
+
+        >>> layout = Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 16, "g": 4, "e": 4})
+        >>> layout.locate({"i": 3, "k": 9})
+        ((35, 1),)
         """
         try:
             return self._places_of(coordinates, fields or {})
@@ -189,7 +193,11 @@ class Layout:
         return "{" + ", ".join(f"'{name}': 0" for name in names) + "}"
 
     def copy_offsets(self, fields: Mapping[str, int]) -> tuple[tuple[int, ...], ...]:
-        """What selectors and replication add to every place: one tuple of offsets for each copy."""
+        """What selectors and replication add to every place: one tuple of offsets for each copy.
+
+        >>> Layout("i -> lane (*r i)", ("i",), {"i": 16, "r": 2}).copy_offsets({})
+        ((0,), (16,))
+        """
         values = tuple([fields.get(name, 0) for name in self.selectors])
         if values not in self._offsets:
             chosen = dict(zip(self.selectors, values))
@@ -227,6 +235,10 @@ class Layout:
 
         Raises:
             Error: the place is not as many whole numbers as there are names of places.
+
+        >>> layout = Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 16, "g": 4, "e": 4})
+        >>> layout.contents((35, 1))
+        ((3, 9),)
         """
         try:
             if len(place) == len(self.spans):
@@ -267,7 +279,7 @@ class Layout:
         """The layout from places to coordinates: what was an axis is a place, and the other way round.
 
         A replicated digit becomes a shared one (all its places hold the same element), a shared one a replicated
-        one. Of a selector the inverse knows the places only: whatever its field says, the element is the one that
+        one. Of a selector the inverse knows only the places: for every value of its field, the element is the one that
         the place holds when the field chooses that place.
 
         >>> d = Layout("(m h) j -> lane (m j), item (h)", ("i", "j"), {"m": 4, "h": 4, "j": 16})
@@ -320,7 +332,7 @@ class Layout:
         The element at a place is the XOR of the bases of its set bits. A basis of zeros is a copy (or a selector).
 
         Raises:
-            Error: a size that is no power of two, or a digit that is shared (several elements in one place).
+            Error: a size that is not a power of two, or a digit that is shared (several elements in one place).
 
         >>> Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 4, "g": 2, "e": 2}).linear()
         {'lane': ((1, 0), (2, 0), (0, 2)), 'item': ((0, 1),)}

@@ -123,7 +123,7 @@ def bases(layout: Layout) -> dict[str, tuple[tuple[int, ...], ...]]:
     """The bases over GF(2) of each place's bits; see `Layout.linear`."""
     _refuse_shared(layout, "a linear layout")
     if odd := [f"{name}={size}" for name, size in layout.sizes.items() if size & (size - 1)]:
-        raise Error(f"'{layout.pattern}' is no linear layout over bits: {', '.join(odd)} is no power of two")
+        raise Error(f"'{layout.pattern}' is not a linear layout over bits: {', '.join(odd)} is not a power of two")
     return {
         place: tuple([_added(layout, place, 1 << bit) for bit in range(span.bit_length() - 1)])
         for place, span in layout.spans.items()

@@ -215,7 +215,7 @@ def nan_code(format: Format, vendor: str = "amd") -> int:
 
 
 def encode(values: NDArray[Any], format: Format, vendor: str = "amd", signed: bool = True) -> NDArray[Any]:
-    """The codes of an array of values, rounded to nearest even; what overflows is told at the top of this module.
+    """The codes of an array of values, rounded to nearest even; the top of this module says what happens on overflow.
 
     Args:
         values: floats or integers, any shape. For an integer format they must be whole and in range.

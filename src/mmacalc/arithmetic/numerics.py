@@ -250,7 +250,7 @@ _NAN_SENTENCES = {
 
 
 def _nan(inst: Instruction, model: str, formats: Mapping[str, str]) -> str:
-    """The bits of a NaN result, "canonical" where nobody has published them."""
+    """The bits of a NaN result, "canonical" where they are unpublished."""
     out = formats["D"]
     if not named(out).is_float:
         return ""

@@ -32,7 +32,7 @@ def disassemble(code: bytes, arch: str, wave: int | None = None, llvm: int | Non
     """The assembly text of machine code, one line per instruction, as LLVM prints it.
 
     Matrix instructions, v_accvgpr_read, v_accvgpr_write and the scale loads are decoded; every other instruction,
-    and data, is passed over as `.long 0x........`, a line for each of its 32-bit words.
+    and data, is written as `.long 0x........`, a line for each of its 32-bit words.
 
     Args:
         code: the bytes, little-endian, a whole number of 32-bit words.

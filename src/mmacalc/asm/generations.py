@@ -242,7 +242,7 @@ class _Cdna5(_Wmma):
             return f"two operands of {MATRIX_FMT[4]} have scales of one format; got {names}"
         for side, is_narrow, scale in zip("AB", narrow, scales):
             if scale and not is_narrow:
-                return f"the scales of {side} are {SCALE_FMT[scale]}, which goes with {MATRIX_FMT[4]} alone"
+                return f"the scales of {side} are {SCALE_FMT[scale]}, which goes only with {MATRIX_FMT[4]}"
         return ""
 
     def leading(self, inst: Instruction, wave: int) -> list[Modifier]:

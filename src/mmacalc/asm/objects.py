@@ -60,7 +60,7 @@ def read(content: bytes, name: str, arch: str | None = None) -> CodeFile:
     text = _text(content)
     if text is None:
         return CodeFile((), (Section("", content),))
-    nothing = f"no machine code found in '{name}': it is no ELF object, no hexadecimal, no listing and no assembly"
+    nothing = f"no machine code found in '{name}': it is not an ELF object, hexadecimal text, a listing or assembly"
     return read_text(text, nothing, words=True)
 
 

@@ -25,7 +25,8 @@ LLVM_VERSIONS = (24, 22)  # those whose encodings were compared, the default fir
 
 
 class Target(TupleRecord):
-    """A compiler target: its name, the catalog entry of its architecture, the wave size, its generation."""
+    """A compiler target: its name, the catalog entry of its architecture, the wave size, its generation, the LLVM
+    version whose encodings and rules are meant."""
 
     name: str
     entry: Entry

@@ -7,7 +7,7 @@ INSTRUCTIONS holds families, one line each, which `mmacalc.catalog.grammar.ptx` 
     {s8,u8}        one of these                          {,.satfinite}   with or without
     {8..256..8}    8, 16 ... 256                         {d=f16,f32}     one of these, and the same at {d}
 
-Targets: "80+" is sm_80 and every later target; otherwise a list. Shape, formats and whatever else the name says
+Targets: "80+" is sm_80 and every later target; otherwise a list. Shape, formats and all else that the name says
 are read from the name. The name is PTX's, qualifiers in documented order; `mmacalc.catalog.grammar.ptx.key` tells which
 other orders mean the same. A family that PTX gained after 9.5 is refused.
 

@@ -70,7 +70,7 @@ class Movement(TupleRecord):
 
 
 def movements(tiles: Tiles, keep_k: bool) -> list[Movement]:
-    """The movement that keeps k, and the best one that relabels it; empty where sizes are no powers of two.
+    """The movement that keeps k, and the best one that relabels it; empty where sizes are not powers of two.
 
     Best is: the fewest exchanges, then the fewest lane bits permuted, then the fewest changes among the items that
     share a register, then the fewest changes of k.

@@ -26,8 +26,8 @@ LARGEST_LOAD = 16
 def pattern(tiles: Tiles, relabel: Relabel) -> str:
     """The relabelling as digits of k, most significant first: those of the result, then in the operand's order.
 
-    Digits are named as in D's layout; x is the number of the X along k. Empty if nothing is relabelled, or if it is no
-    exchange of digits.
+    Digits are named as in D's layout; x is the number of the X along k. Empty if nothing is relabelled, or if it is
+    not an exchange of digits.
     """
     if relabel is None:
         return ""

@@ -44,7 +44,7 @@ def load(option: str, path: str, shape: Sequence[int], codes: bool) -> Array:
         codes: whether the cells of CSV are whole numbers (decimal or 0x), not floats.
 
     Raises:
-        Error: it cannot be read, or is no matrix.
+        Error: it cannot be read, or is not a matrix.
     """
     if not path:
         raise Error(f"{option} was given an empty name; it takes a file")

@@ -1,7 +1,7 @@
 """Answer one command line per input line, a line of JSON each.
 
 Each line of standard input (or of the files) is a command line as a shell would split it, with or without
-`mmacalc` in front; blank lines and lines that begin with # are passed over. Each is answered as it comes, with one
+`mmacalc` in front; blank lines and lines that begin with # are skipped. Each is answered as it comes, with one
 line of JSON: {"argv": [...], "status": 0, "answer": null, "stdout": "...", "stderr": "..."}; where the command
 answered with JSON (--json), "answer" holds that object and "stdout" is empty. The status is the largest of theirs.
 The lines may name files, to read and to write: do not run those of someone whom you do not trust. For example:

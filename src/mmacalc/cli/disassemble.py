@@ -5,8 +5,8 @@
 
 Takes bytes in hexadecimal, in memory order, or 32-bit words: groups with 0x, or several of eight digits, as objdump
 prints them. Or a file (- for standard input): such text, a listing of llvm-objdump, raw bytes, or an ELF code object,
-alone or in clang's offload bundle, whose executable sections are decoded (that needs pyelftools). An object names its
-target, so -a is needed only where that stands for several GPUs (gfx9-4-generic), and to choose from a bundle
+by itself or in clang's offload bundle, whose executable sections are decoded (that needs pyelftools). An object names
+its target, so -a is needed only where that stands for several GPUs (gfx9-4-generic), and to choose from a bundle
 (-a gfx942:xnack+). Assembly is taken too: its matrix instructions are printed as LLVM spells them, the rest as it is.
 """
 
@@ -47,4 +47,4 @@ def _code(given: list[str], arch: str | None) -> tuple[CodeFile, str]:
     if len(given) == 1 and (path == "-" or exists(path)):
         name = "<stdin>" if path == "-" else path
         return read(read_bytes(path), name, arch), f"'{name}'"
-    return read_text(" ".join(given), f"'{path}' is no file, no hexadecimal and no assembly"), "the code"
+    return read_text(" ".join(given), f"'{path}' is not a file, hexadecimal text or assembly"), "the code"

@@ -1,7 +1,7 @@
 """Draw a layout: which lane holds which element, as a picture.
 
     mmacalc draw -a gfx942 -i v_mfma_f32_32x32x8_f16                      A, B and D, in this terminal
-    mmacalc draw -a gfx942 -i v_mfma_f32_32x32x8_f16 -D -o d.svg          D alone, as a file: .svg, .png, .html or .txt
+    mmacalc draw -a gfx942 -i v_mfma_f32_32x32x8_f16 -D -o d.svg          only D, as a file: .svg, .png, .html or .txt
     mmacalc draw -a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 -A --cbsz fp6 --registers --mark "A[3][37]"
 
 Neighbours that lie in one lane are one tile with one number, the lane. The strips at the edges are what each row and

@@ -1,4 +1,4 @@
-"""What a GEMM costs, for every instruction that could do it, from shapes alone, best first.
+"""What a GEMM costs, for every instruction that could do it, from the shapes, best first.
 
     mmacalc estimate -a MI300A --gemm 4096x4096x4096 --type f16
     mmacalc estimate -a gfx950 --gemm 8192x8192x8192 --type fp4 --json

@@ -1,6 +1,6 @@
 """What the command line reads: files and standard input, as UTF-8 regardless of the locale.
 
-Bytes that are not UTF-8 are kept as PEP 383 has it (surrogateescape); a byte order mark is passed over.
+Bytes that are not UTF-8 are kept as PEP 383 has it (surrogateescape); a byte order mark is skipped.
 """
 
 from __future__ import annotations

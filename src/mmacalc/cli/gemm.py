@@ -50,7 +50,13 @@ def add_arguments(parser: Parser) -> None:
     add("--bits", action="store_true", help="matrices are encodings (unsigned integers), also D's; needs -i")
     add("--alpha", type=float, default=1.0, metavar="#", help="factor of A B (default: 1)")
     add("--beta", type=float, default=1.0, metavar="#", help="factor of C (default: 1)")
-    add("--split-k", type=whole_number, default=1, metavar="#", help="cut K into so many chains and add their results")
+    add(
+        "--split-k",
+        type=whole_number,
+        default=1,
+        metavar="#",
+        help="split K into this many chains and add their results",
+    )
     add("--k-order", default="ascending", metavar="ORDER", help="ascending, descending, or steps such as 0,2,1,3")
     add("--threads", type=whole_number, metavar="#", help="how many (default: one for each core)")
     add("--accuracy", action="store_true", help="compare with the exactly rounded product: ULP and relative errors")

@@ -5,7 +5,7 @@
     mmacalc memory -a gfx942 -i v_mfma_f32_16x16x16_f16 -A --kpack 2 --search  k relabelled over two instructions
     mmacalc memory -a a100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 -B --order col      with ldmatrix
 
-Bank phases are data of each architecture, with their source; what nobody measured is marked.
+Bank phases are data of each architecture, with their source; what has not been measured is marked.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def kernel(request: Request) -> str:
     """The source of a kernel in which one warp multiplies one A and B.
 
     Raises:
-        Error: the instruction is no warp-level mma, or an operand cannot be loaded in that order.
+        Error: the instruction is not a warp-level mma, or an operand cannot be loaded in that order.
     """
     inst = request.instruction
     if inst.flops == 0 or inst.elsewhere:

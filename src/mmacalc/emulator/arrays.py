@@ -1,4 +1,4 @@
-"""What is given for an operand: an array of any library, as values or as encodings of the operand's format."""
+"""The value of an operand: an array of any library, as values or as encodings of the operand's format."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def as_array(execution: Execution, name: str, value: ArrayLike) -> Array:
     """What was given for an operand (a list, a torch tensor, anything with `__array__` or `__dlpack__`) for NumPy.
 
     Raises:
-        Error: it is no array of numbers, or not in the memory of the host.
+        Error: it is not an array of numbers, or not in the memory of the host.
     """
     whose = f"{SPOKEN[name].split()[0]} of {execution.inst.name}"
     try:
         array = _numpy(value)
     except NOT_ARRAYS as error:
-        raise Error(f"{whose} is no array of numbers that NumPy can read: {error}") from None
+        raise Error(f"{whose} is not an array of numbers that NumPy can read: {error}") from None
     if type(array) is not np.ndarray and np.any(getattr(array, "mask", False)):
         raise Error(f"{whose} is a masked array with elements left out; give all of them, such as by .filled(0)")
     return array

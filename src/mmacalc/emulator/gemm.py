@@ -157,7 +157,10 @@ def gemm_bits(
     progress: Any = None,
     **modifiers: int | str,
 ) -> Any:
-    """D = A B + C of any size on raw encodings, to the bit; arguments as of `gemm`, A, B and C as of `multiply_bits`.
+    """D = A B + C of any size on raw encodings, to the bit.
+
+    Args:
+        a, b, c: encodings as of `multiply_bits`; the others are those of `gemm`.
 
     Returns:
         D (..., M, N), the unsigned integer type of D's width, with `emulation`.

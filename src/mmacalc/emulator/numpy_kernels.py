@@ -217,7 +217,7 @@ def fma_chain_f64(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tu
 def exact(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
     """See `mmacalc.arithmetic.stepwise.exact`.
 
-    A product of matrices in float64 (BLAS) is exact, in whatever order it adds, where the bits of all terms lie within
+    A product of matrices in float64 (BLAS) is exact, in any order of addition, where the bits of all terms lie within
     53; that follows from the range of the exponents of the row and of the column.
     """
     group, room = given["group"], 53 - 4 - given["low_bits"] - int(given["group"] - 1).bit_length()

@@ -94,7 +94,7 @@ def descriptor(address: int, leading: int, stride: int, swizzle: str = "128B", b
     """The 64-bit matrix descriptor of an operand.
 
     Raises:
-        Error: an offset or address that is no multiple of 16, or does not fit.
+        Error: an offset or address that is not a multiple of 16, or does not fit.
 
     >>> hex(descriptor(address=0x400, leading=16, stride=1024))
     '0x4000004000010040'

@@ -169,7 +169,7 @@ def metadata_cells(form: Form, m: int, k: int, bits: int) -> Cells:
 
 
 def scale_cells(form: Form, operand: str, rows: int, m: int, scales: int) -> Cells:
-    """The scales SA or SB of `rows` rows (of SB: columns of B) and of a stream of so many scales along k.
+    """The scales SA or SB of `rows` rows (of SB: columns of B) and of a stream of that many scales along k.
 
     The words of 4 scales follow each other every ceil(rows / 128) * 4 columns.
     """

@@ -286,7 +286,7 @@ def wait_states(first: str, second: str, arch: str) -> WaitStates:
         arch: any name of an AMD architecture with matrix instructions.
 
     Raises:
-        Error: a line that is no instruction, a matrix instruction that the architecture lacks, an architecture
+        Error: a line that is not an instruction, a matrix instruction that the architecture lacks, an architecture
             that is unknown or not AMD's.
 
     Source: LLVM 22.1.8's hazard recognizer; the CDNA4 ISA guide's Table 38. `states` is the larger.

@@ -99,7 +99,7 @@ class Memory(TupleRecord):
 
     @property
     def terms(self) -> tuple[AddressTerm, ...] | None:
-        """A lane's byte address in the first access, without padding and swizzle; None if it is no sum of digits."""
+        """A lane's byte address in the first access, without padding and swizzle; None if it is not a sum of digits."""
         first = self.found.linear(self.tile, PLAIN)[0]
         names = self.operand.layout.places["lane"]
         terms, divisor = [], 1
@@ -156,7 +156,7 @@ def memory(
         pad: bytes of padding behind each row in LDS.
         swizzle: of LDS: (bits, base, shift) as CuTe's Swizzle on byte addresses, "32B", "64B", "128B", or
             "vec,perPhase,maxPhase=4,1,16" as Triton's.
-        kpack: load the operands of so many instructions at once, with k relabelled so that a lane's elements are
+        kpack: load the operands of this many instructions at once, with k relabelled so that a lane's elements are
             contiguous; A and B must be relabelled alike. None keeps the natural order of k.
         fill: the bytes of a lane's access that fills the tile in LDS: 4, 8 or 16.
 

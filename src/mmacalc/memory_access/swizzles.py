@@ -100,7 +100,7 @@ def swizzle_of(value: str | Sequence[int] | None) -> Swizzle | RowSwizzle:
     bits, base, shift = three
     if shift < max(bits, 1) or bits + base + shift > 32:
         raise Error(
-            f"a swizzle's shift is at least its bits, else it is no permutation; got bits {bits}, shift {shift}"
+            f"a swizzle's shift is at least its bits, else it is not a permutation; got bits {bits}, shift {shift}"
         )
     return Swizzle(bits, base, shift)
 

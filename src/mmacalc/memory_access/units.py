@@ -39,7 +39,7 @@ def tile(operand: Operand, order: str, ld: int | None, kpack: int | None) -> Til
     Args:
         order: "row": memory has the matrix row by row; "col": column by column.
         ld: elements from one row (for "col": column) to the next; those of the operand if None.
-        kpack: load the operands of so many instructions at once, with k relabelled so that all that a lane holds is
+        kpack: load the operands of this many instructions at once, with k relabelled so that all that a lane holds is
             contiguous; None for one instruction in the natural order of k.
 
     Raises:

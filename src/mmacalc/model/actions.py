@@ -41,7 +41,7 @@ class Actions:
                 column of B as well.
 
         Raises:
-            Error: an option has no such value, or nobody specifies where the elements are (wmma.* of PTX).
+            Error: an option has no such value, or PTX does not specify where the elements are (wmma.* of PTX).
 
         >>> import mmacalc
         >>> drawing = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").draw(style="dark", mark="D[3][9]")

@@ -78,7 +78,7 @@ class Architecture(Record):
         layouts_on_hardware: the formats of A whose layouts tests on silicon confirm, by kind: dense, sparse, scale.
         notes: remarks about instructions that have a feature or format.
         ptx: the PTX ISA version that introduced the target.
-        fma_per_clock: dense multiply-adds per clock and SM by type ("f16", or "f16.f32" with f32 accumulators alone,
+        fma_per_clock: dense multiply-adds per clock and SM by type ("f16", or "f16.f32" only with f32 accumulators,
             "fp8", "fp4", "int8" ...); fma_source: where they are published;
             fma_through: the only instructions that reach them, if not all do.
     """
@@ -143,6 +143,10 @@ class Architecture(Record):
 
         Raises:
             Error: the architecture has no such wave size.
+
+        >>> import mmacalc
+        >>> mmacalc.architecture("rdna4").wave(None)
+        32
         """
         if not wave:
             return self.waves[0]

@@ -34,7 +34,7 @@ class Instruction(Record, Actions):
             `mmacalc.formats.CHOICES`, such as f8f6f4, is a choice that a field makes: see `format`.
         opcode: the opcode field; prefix_opcode: that of the first half of a 16-byte encoding; None if there is none.
         cycles: how long the instruction occupies the matrix unit; None if not known.
-        narrow_cycles: (bits, cycles): the cycles if A and B both have at most so many bits; see `cycles_for`.
+        narrow_cycles: (bits, cycles): the cycles if A and B both have at most that many bits; see `cycles_for`.
         wait_cycles: (cycles, narrow_cycles) by which wait states count, where those are not the two above.
         valu_cycles: of `cycles`, how many can run VALU instructions; None if none can, or if that is unconfirmed.
         features: sparse, scale, cbsz, blgp, neg, opsel ...
@@ -255,7 +255,12 @@ class Instruction(Record, Actions):
 
     @arguments_checked
     def valu_cycles_for(self, **modifiers: int | str) -> int | None:
-        """Of `cycles_for`, how many can run VALU instructions; None if none can."""
+        """Of `cycles_for`, how many can run VALU instructions; None if none can.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").valu_cycles_for()
+        12
+        """
         cycles = self.cycles_for(**modifiers)
         if self.valu_cycles is None or self.cycles is None or cycles is None:
             return None
@@ -287,7 +292,12 @@ class Instruction(Record, Actions):
 
     @arguments_checked
     def format_names(self, operand: str) -> set[str]:
-        """The names of the formats that an operand can have: several where a field chooses, and the choice's own."""
+        """The names of the formats that an operand can have: several where a field chooses, and the choice's own.
+
+        >>> import mmacalc
+        >>> sorted(mmacalc.instruction("cdna4", "v_mfma_f32_16x16x128_f8f6f4").format_names("A"))
+        ['e2m1', 'e2m3', 'e3m2', 'e4m3', 'e5m2', 'f8f6f4']
+        """
         name = self.formats.get(operand, "")
         return {name, *CHOICES.get(name, ())} - {""}
 
@@ -296,7 +306,7 @@ class Instruction(Record, Actions):
         """One operand under modifiers.
 
         Args:
-            name: one of `operands`, in either case.
+            name: one of `operands`, case-insensitive.
             wave: the wave size; the architecture's default if left out.
             modifiers: cbsz, abid, blgp, opsel, op_sel_hi, neg, neg_hi and the fields of `choices`: those that the
                 instruction has. One that does not concern this operand is ignored. A field that chooses a format
@@ -338,7 +348,12 @@ class Instruction(Record, Actions):
 
     @arguments_checked
     def index_sets(self, wave: int | None = None) -> int:
-        """How many sets of compression indices fit in the index register (1 for a dense instruction)."""
+        """How many sets of compression indices fit in the index register (1 for a dense instruction).
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("cdna3", "v_smfmac_f32_16x16x32_f16").index_sets()
+        4
+        """
         if "K" not in self.operands:
             return 1
         return self.architecture.family.place(self, "K", self.architecture.wave(wave), {}).layout.sizes["set"]
@@ -365,6 +380,11 @@ class Instruction(Record, Actions):
 
         Raises:
             Error: says which modifier, what it was given, and what it may be.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").check_modifiers(64, {"cbsz": 1})
+        Traceback (most recent call last):
+        mmacalc.errors.Error: v_mfma_f32_16x16x16_f16 on CDNA3 has no CBSZ; it has no modifiers
         """
         check_modifiers(self, wave, modifiers)
 

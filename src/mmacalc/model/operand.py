@@ -103,7 +103,7 @@ class Operand:
             coordinates: i, j, k and block. Those left out are 0; those that the operand lacks are ignored.
 
         Raises:
-            Error: a coordinate is outside the operand, is no whole number, or is not called i, j, k or block.
+            Error: a coordinate is outside the operand, is not a whole number, or is not called i, j, k or block.
 
         >>> import mmacalc
         >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
@@ -157,6 +157,12 @@ class Operand:
 
         Its shape is (rows, columns), with the blocks first when there are several, and the copies last when
         elements are replicated. Read a field as `table["lane"]`.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> table = a.table()
+        >>> table.shape, table["lane"][3, 9], table["item"][3, 9]
+        ((16, 16), np.int32(35), np.int32(1))
         """
         import numpy
 
@@ -213,7 +219,13 @@ class Operand:
         return {"text/plain": repr(self), "image/svg+xml": self.draw().svg}
 
     def steps(self, axis: str) -> list[tuple[int, int]]:
-        """What each value of a coordinate adds to the lane and to the slot of an element."""
+        """What each value of a coordinate adds to the lane and to the slot of an element.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> a.steps("i")[:3], a.steps("k")[3:6]
+        ([(0, 0), (1, 0), (2, 0)], [(0, 3), (16, 0), (16, 1)])
+        """
         if axis not in self._steps:
             tables = self.layout.axis_tables().get(axis, {"lane": (0,), "item": (0,)})
             warps = tables.get("warp", (0,) * len(tables["lane"]))
@@ -225,6 +237,11 @@ class Operand:
         """What selectors and replication add to the lane and slot: one pair for each copy of an element.
 
         The slots of one Location (see `Placement.merge`) count once.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> a.copies()
+        [(0, 0)]
         """
         offsets = self.layout.copy_offsets(self.placement.fields)[:: self.placement.merge]
         return [(place[-2] + (self.wave * place[0] if len(place) == 3 else 0), place[-1]) for place in offsets]
@@ -235,18 +252,36 @@ class Operand:
         return self.wave * self.layout.spans.get("warp", 1)
 
     def slot(self, lane: int, item: int) -> Location:
-        """The Location of one item of one lane."""
+        """The Location of one item of one lane.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> a.slot(lane=35, item=1)
+        Location(lane=35, item=1, register=0, lsb=16, width=16)
+        """
         placement = self.placement
         bit = item * placement.merge * placement.slot_bits + placement.offset
         return Location(lane, item, bit // 32, bit % 32, placement.bits * placement.merge)
 
     def items_in(self, register: int) -> range:
-        """The items that have bits in a register."""
+        """The items that have bits in a register.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> a.items_in(register=0)
+        range(0, 2)
+        """
         width = self.placement.slot_bits * self.placement.merge
         return range(32 * register // width, min(self.items, -(-32 * (register + 1) // width)))
 
     def bits_in(self, item: int, register: int) -> tuple[int, int]:
-        """The first and last bit that an item has in a register; of a 64-bit item, 0 and 63."""
+        """The first and last bit that an item has in a register; of a 64-bit item, 0 and 63.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> a.bits_in(item=1, register=0)
+        (16, 31)
+        """
         location = self.slot(0, item)
         if location.width == 64:
             return 0, 63
@@ -254,7 +289,13 @@ class Operand:
         return max(first, 0), min(first + location.width - 1, 31)
 
     def elements(self, lane: int, item: int) -> Iterator[tuple[int, int, int]]:
-        """The (row, column, block) of every element at one item of one lane."""
+        """The (row, column, block) of every element at one item of one lane.
+
+        >>> import mmacalc
+        >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+        >>> list(a.elements(lane=35, item=1))
+        [(3, 9, 0)]
+        """
         merge, lanes = self.placement.merge, self.placement.lanes
         sources = [lane] if lanes is None else [source for source in range(self.wave) if lanes(source) == lane]
         for source in sources:

@@ -355,7 +355,7 @@ class TensorMemoryMove(Instruction):
         """Which thread and register of the warp a cell's value is in, from the address of a tcgen05.ld or st.
 
         Raises:
-            Error: the instruction is no ld or st, or does not reach that cell.
+            Error: the instruction is not an ld or st, or does not reach that cell.
 
         >>> import mmacalc
         >>> load = mmacalc.instruction("sm_100a", "tcgen05.ld.sync.aligned.16x256b.x2.b32")

@@ -100,7 +100,7 @@ class Plan(NamedTuple):
 
 
 def grid(blocks: int, across: int) -> Grid:
-    """Blocks in reading order, so many beside one another."""
+    """Blocks in reading order, `across` of them in a row."""
     return Grid(across, -(-blocks // across), tuple((block % across, block // across) for block in range(blocks)))
 
 
@@ -223,7 +223,7 @@ def _label_pitches(matrix: Matrix) -> tuple[float, float]:
 
 
 def titles(plan: Plan) -> list[tuple[float, float, str]]:
-    """The title of each block with its place, where there are several: in full, or the number alone if narrow."""
+    """The title of each block with its place, where there are several: in full, or only the number if narrow."""
     blocks = range(len(plan.grid.places)) if plan.title_room else range(0)
     forms = [[block_title(plan.matrix, block), f"block {block}", str(block)] for block in blocks]
     room = plan.step_across - 4 if plan.grid.across > 1 else inf

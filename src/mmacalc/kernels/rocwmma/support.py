@@ -34,7 +34,7 @@ SELECTABLE = {"i8": "iu8"}
 ACCUMULATED_IN = {"f16": "f32", "bf16": "f32"}
 """What a compute type is accumulated in where no instruction has accumulators of that type."""
 
-OUTPUTS = {
+OUTPUTS: dict[str, tuple[tuple[str, str], ...]] = {
     # input type: (output type, compute type) of each row
     "i8": (("i32", "i32"), ("i8", "i32")),
     "fp8": (("f32", "f32"),),

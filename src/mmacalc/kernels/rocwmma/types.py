@@ -27,7 +27,9 @@ class Sentinel(str):
     """A sentinel, such as `matrix_a` or `row_major`."""
 
     __slots__ = ()
-    __repr__ = str.__str__
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 matrix_a: Sentinel = Sentinel("matrix_a")

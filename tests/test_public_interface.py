@@ -1,0 +1,87 @@
+"""What `mmacalc` offers explains itself: examples, arguments, errors, types, and plain words."""
+
+import ast
+import inspect
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import mmacalc
+
+SOURCE = Path(__file__).parents[1] / "src"
+# Words that a reader of LLVM's or CUTLASS's documentation would stumble over, for ordinary ones.
+ODD_WORDS = (
+    r"nobody", r"whatever", r"in either case", r"what is given", r"mend(s|ed)?", r"so many", r"passed over",
+    r"(?<!there )(?<!here )(is|are) no (?!longer|more|less|such|other|need)[a-z]+",
+)  # fmt: skip
+
+
+def public_functions():
+    for name in mmacalc.__all__:
+        thing = getattr(mmacalc, name)
+        if not inspect.isclass(thing):
+            yield name, inspect.unwrap(thing)
+            continue
+        for method in (each for each in dir(thing) if not each.startswith("_")):
+            function = inspect.getattr_static(thing, method)
+            function = getattr(function, "__func__", function)
+            if inspect.isfunction(function) and function.__module__.startswith("mmacalc"):
+                yield f"{name}.{method}", inspect.unwrap(function)
+
+
+FUNCTIONS = dict(public_functions())
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_public_function_has_an_example_and_describes_its_arguments_and_errors(name):
+    function = FUNCTIONS[name]
+    text, parameters = inspect.getdoc(function) or "", inspect.signature(function).parameters
+    assert ">>> " in text, "no example; the doctests run it"
+    assert "Args:" in text or len([each for each in parameters if each != "self"]) < 4
+    assert "Raises:" in text or "raise Error" not in inspect.getsource(function)
+
+
+def texts(path):
+    """The strings of a module, docstrings included, with their lines. Names and keys of one word are no sentences."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
+
+
+def test_texts_are_in_plain_words():
+    odd = re.compile(rf"\b({'|'.join(ODD_WORDS)})\b", re.IGNORECASE)
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}: {match[0]}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for line, text in texts(path)
+        for match in odd.finditer(" ".join(text.split()))
+    ]
+    assert found == []
+
+
+def test_architectures_and_families_are_not_known_by_name_outside_catalog_and_families():
+    known = {"mfma", "tensor-core"}  # builtins and words of mnemonics are called mfma too
+    names = {*mmacalc.architectures(), *mmacalc.families.FAMILIES} - known
+    compared = re.compile(r"\.(vendor|layout|arch|name) (==|!=|in|not in) [\"'(\[]")
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        if {"catalog", "families"}.isdisjoint(path.parts):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                if compared.search(line) and any(f'"{name}"' in line for name in names):
+                    found.append(f"{path.name}:{number}: {line.strip()}")
+    assert found == []
+
+
+@pytest.mark.pyright
+def test_every_type_of_the_public_interface_is_known():
+    command = ["pyright", "--verifytypes", "mmacalc", "--ignoreexternal", "--outputjson"]
+    report = json.loads(subprocess.run(command, cwd=SOURCE, capture_output=True, text=True, check=False).stdout)
+    symbols = report["typeCompleteness"]["symbols"]
+    assert len(symbols) > 1000
+    # The files of an architecture are literals that the catalog reads; their values are checked as records.
+    data = re.compile(r"mmacalc\.catalog\.[a-z]+\d*\.[A-Z]")
+    unknown = [each["name"] for each in symbols if not each["isTypeKnown"] and not data.match(each["name"])]
+    assert unknown == []
