@@ -5,9 +5,7 @@ import io
 import os
 import re
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -230,53 +228,6 @@ def test_waves_that_meet_at_different_barriers_go_on_as_on_the_hardware_and_the_
     assert re.fullmatch(
         r"wave 0 at \S+ line \d+ and waves 1, 2 at \S+ line \d+ met at the same barrier, number 1", text
     )
-
-
-TWIN = """
-import sys
-import numpy as np
-import mmacalc
-from mmacalc import intrinsics, rocwmma
-
-def kernel(wave, kind, block_k, a, b, d):
-    wave.shared("most", wave.architecture.lds_bytes, np.uint8)
-    shape = (16, 16, block_k)
-    frag = [rocwmma.fragment(c, *shape, t, rocwmma.row_major)
-            for c, t in zip(("matrix_a", "matrix_b", "accumulator"), (kind, kind, "f32"))]
-    rocwmma.load_matrix_sync(frag[0], a, block_k)
-    rocwmma.load_matrix_sync(frag[1], b, 16)
-    rocwmma.fill_fragment(frag[2], 1)
-    rocwmma.mma_sync(frag[2], frag[0], frag[1], frag[2])
-    rocwmma.store_matrix_sync(d, frag[2], 16)
-
-answers = {}
-for arch in sys.argv[1:]:
-    record = mmacalc.architecture(arch)
-    rows = answers.setdefault(arch, [rocwmma.supported(arch), rocwmma.wave_size(arch), record.lds_bytes])
-    for row in {row.input: row for row in rows[0] if row.compute == "f32" and row.block_m == 16}.values():
-        rng, k = np.random.default_rng(3), 2 * row.minimal_k
-        types = mmacalc.kernels.rocwmma.types
-        dtype = types.dtype_of(types.data_type(row.input, record), record)
-        a, b = rng.normal(size=(16, k)).astype(dtype), rng.normal(size=(k, 16)).astype(dtype)
-        d = np.zeros((16, 16), np.float32)
-        report = mmacalc.launch(kernel, 1, record.waves[0], row.input, k, a, b, d, arch=arch)
-        rows += [row.input, d.tobytes(), dict(report.instructions), report.cycles, report.peak_share]
-    rows += [intrinsics.resolve(name, arch, wave)[1] for wave in record.waves for name in intrinsics.names(arch, wave)]
-first, second = answers.values()
-assert len(first) >= 30
-assert first == second, [pair for pair in zip(first, second) if pair[0] != pair[1]]
-"""
-
-
-@pytest.mark.parametrize("name", ["cdna4", "rdna4"])
-def test_a_copy_of_a_catalog_file_under_another_name_runs_the_same_kernels(tmp_path, name):
-    """LDS, fragments, builtins and reports follow from the file, not from the architecture's name."""
-    text = Path(mmacalc.catalog.__file__).with_name(f"{name}.py").read_text()
-    (tmp_path / "twin.py").write_text(text.replace(f'"name": "{name}"', '"name": "twin"'))
-    environment = {**os.environ, "MMACALC_CATALOG": str(tmp_path / "twin.py")}
-    command = [sys.executable, "-c", TWIN, name, "twin"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_workgroup_has_as_much_lds_as_llvm_gives_it():

@@ -1,5 +1,5 @@
-"""An architecture's file is all that machine code, builtins and wait states know of it: a twin answers alike, and so
-does CONTRIBUTING's imaginary architecture."""
+"""An architecture's file is all that the program knows of it: a byte-for-byte copy under another name answers alike,
+and CONTRIBUTING's imaginary architecture is answered for everywhere."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import mmacalc
 from llvm_mc import object_for
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +43,63 @@ for wave in mmacalc.architecture(arch).waves:
 print(read(code, "x", arch).sections, mmacalc.disassemble(read(code, "x", arch).sections[0].code, arch))
 """
 
+COMMANDS = """
+import json, sys
+import mmacalc
+from mmacalc.cli import answer
+
+arch = sys.argv[1]
+insts = mmacalc.instructions(arch)
+lines = [["-a", arch, "-L"], ["find", "-a", arch, "--m", "16"], ["numerics", "-a", arch],
+         ["estimate", "-a", arch, "--gemm", "512x256x256", "--type", "f16"], ["lds-transpose", "-a", arch]]
+lines += [["-a", arch, "-i", inst.name, "-d"] for inst in insts]
+for inst in {(i.sparse, i.block_size, i.blocks > 1, i.formats["A"]): i for i in insts}.values():
+    base = ["-a", arch, "-i", inst.name]
+    lines += [[*base, f"-{name}", "-g", "-K", "3"] for name in "AB"]
+    lines += [[*base, "-A", "-M"], [*base, "-D", "-R"], [*base, "-D", "-g", "-o"], [*base, "-A", "--pattern"]]
+    lines += [["numerics", *base], ["intrinsic", "-a", arch, inst.name], ["chain", "-a", arch, inst.name, inst.name],
+              ["memory", *base, "-A", "--ld", "128"], ["draw", *base, "-A"], ["generate", *base],
+              ["run", *base, "--random", "1"]]
+for line in lines:
+    for more in ([], ["--json"]):
+        print(line[1:], *answer([*line, *more]), sep="\\n")
+for inst in insts:
+    for wave in mmacalc.architecture(arch).waves:
+        print([inst.operand(name, wave).layout.pattern for name in inst.register_operands])
+"""
+
+KERNELS = """
+import sys
+import numpy as np
+import mmacalc
+from mmacalc import intrinsics, rocwmma
+
+def kernel(wave, kind, block_k, a, b, d):
+    wave.shared("most", wave.architecture.lds_bytes, np.uint8)
+    shape = (16, 16, block_k)
+    frag = [rocwmma.fragment(c, *shape, t, rocwmma.row_major)
+            for c, t in zip(("matrix_a", "matrix_b", "accumulator"), (kind, kind, "f32"))]
+    rocwmma.load_matrix_sync(frag[0], a, block_k)
+    rocwmma.load_matrix_sync(frag[1], b, 16)
+    rocwmma.fill_fragment(frag[2], 1)
+    rocwmma.mma_sync(frag[2], frag[0], frag[1], frag[2])
+    rocwmma.store_matrix_sync(d, frag[2], 16)
+
+arch = sys.argv[1]
+record = mmacalc.architecture(arch)
+supported = rocwmma.supported(arch)
+print(supported, rocwmma.wave_size(arch), record.lds_bytes)
+for row in {row.input: row for row in supported if row.compute == "f32" and row.block_m == 16}.values():
+    rng, k = np.random.default_rng(3), 2 * row.minimal_k
+    types = mmacalc.kernels.rocwmma.types
+    dtype = types.dtype_of(types.data_type(row.input, record), record)
+    a, b = rng.normal(size=(16, k)).astype(dtype), rng.normal(size=(k, 16)).astype(dtype)
+    d = np.zeros((16, 16), np.float32)
+    report = mmacalc.launch(kernel, 1, record.waves[0], row.input, k, a, b, d, arch=arch)
+    print(row.input, d.tobytes(), dict(report.instructions), report.cycles, report.peak_share)
+print([intrinsics.resolve(name, arch, wave)[1] for wave in record.waves for name in intrinsics.names(arch, wave)])
+"""
+
 
 def run(program, *arguments, catalog, data=b""):
     path = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
@@ -54,19 +112,22 @@ def run(program, *arguments, catalog, data=b""):
 
 
 @pytest.mark.parametrize(("name", "built"), [("cdna4", "gfx950"), ("rdna4", "gfx1200")])
-def test_a_twin_under_another_name_answers_as_the_original(name, built, tmp_path):
+@pytest.mark.parametrize("program", [ANSWERS, COMMANDS, KERNELS], ids=["machine code", "commands", "kernels"])
+def test_a_copy_under_another_name_answers_as_the_original(name, built, program, tmp_path):
     text = (ROOT / "src/mmacalc/catalog" / f"{name}.py").read_text()
-    (tmp_path / "twin.py").write_text(
-        text.replace(f'"name": "{name}"', '"name": "twin"').replace('"name": "gfx1170"', '"name": "twin2"')
-    )
-    code = object_for(built)
-    original = run(ANSWERS, name, catalog=tmp_path / "twin.py", data=code)
-    assert len(original) > 20_000
-    twins = run(ANSWERS, "twin", catalog=tmp_path / "twin.py", data=code)
-    assert twins.replace("architecture='twin'", f"architecture='{name}'") == original
+    twin = text.replace(f'"name": "{name}"', '"name": "twin9"')
+    others = [each for each in mmacalc.architectures() if f'"name": "{each}"' in twin]
+    for number, other in enumerate(others):  # of the same file
+        twin = twin.replace(f'"name": "{other}"', f'"name": "other{number}"')
+    (tmp_path / "twin.py").write_text(twin)
+    code = object_for(built) if program == ANSWERS else b""
+    original = run(program, name, catalog=tmp_path / "twin.py", data=code)
+    assert len(original) > 5_000
+    twins = run(program, "twin9", catalog=tmp_path / "twin.py", data=code)
+    assert twins.replace("twin9", name).splitlines() == original.splitlines()
 
 
-def test_the_imaginary_architecture_is_assembled_disassembled_and_waited_on(tmp_path):
+def test_the_imaginary_architecture_is_answered_for_by_every_command(tmp_path):
     (tmp_path / "dna9.py").write_text(IMAGINARY)
     line = "v_mfma_f32_16x16x64_f16 v[0:3], v[8:15], v[16:23], v[0:3]"
     program = (
@@ -82,6 +143,16 @@ def test_the_imaginary_architecture_is_assembled_disassembled_and_waited_on(tmp_
         ["lint", str(tmp_path / "kernel.s")],
         ["intrinsic", "-a", "dna9", "v_mfma_f32_16x16x64_f16"],
     ]
+    base = ["-a", "dna9", "-i", "v_mfma_f32_16x16x64_f16"]
+    others = [
+        [*base, "-d"], [*base, "-A", "-M"], ["numerics", *base], ["run", *base, "--random", "1"], ["draw", *base, "-A"],
+        ["chain", "-a", "dna9", base[-1], base[-1]], ["generate", *base],
+    ]  # fmt: skip
+    for line, (status, out, err) in zip(
+        others, json.loads(run(program, json.dumps(others), catalog=tmp_path / "dna9.py"))
+    ):
+        assert status == 0, err
+        assert "16" in out, line
     decoded, waits, lint, builtin = json.loads(run(program, json.dumps(lines), catalog=tmp_path / "dna9.py"))
     assert decoded == [0, f"{line}\n", ""]
     assert waits[1].startswith("8 wait states (s_nop 7)\n")  # 4 passes
