@@ -126,7 +126,7 @@ TRANSPOSE_LOADS = (
     }),
     ("ds_load_tr16_b128", 0xfc, 16, 4, "hardware-verified", "hardware-verified", {
         "lanes": 8,
-        "caveat": "measured on an MI455X by one author, not by us; an address that is no multiple of 16 makes it a plain load",
+        "caveat": "measured on an MI455X by one author, not by us; an address that is not a multiple of 16 makes it a plain load",
     }),
     ("ds_load_tr8_b64", 0xfd, 8, 2, "unconfirmed", "unconfirmed", {
         "lanes": 0, "caveat": "no public source says which lane receives which element of 8 bits",

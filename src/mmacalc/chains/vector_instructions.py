@@ -9,6 +9,7 @@ Sources: LLVM 22.1.8 for AMD, ptxas 13.0.88 for NVIDIA; a test asks both of them
 from __future__ import annotations
 
 from ..catalog import entry
+from ..errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +33,14 @@ PTX = {
 def of_target(architecture: Architecture) -> Mapping[str, int]:
     """Every such instruction of an architecture, with the lanes within which it moves data.
 
+    Raises:
+        Error: the architecture's catalog file lists none.
+
     >>> import mmacalc
     >>> of_target(mmacalc.architecture("gfx950"))["v_permlane32_swap_b32"]
     64
     """
-    return {**(PTX if architecture.family.ptx else AMD), **entry(architecture.name).vector_instructions}
+    listed = entry(architecture.name).vector_instructions
+    if not listed and not architecture.family.ptx:
+        raise Error(f"the catalog's file of {architecture.title} has no VECTOR_INSTRUCTIONS, which move data")
+    return {**(PTX if architecture.family.ptx else AMD), **listed}

@@ -23,7 +23,7 @@ For 6 bits the pattern is carried over, unconfirmed. Each load's `fetched_by` sa
 RDNA4's and gfx1250's loads of 16 bits transpose 8 x 8 elements in each group of 8 lanes: lane L receives element
 L mod 8 of the 16 bytes at the address of lane 8 floor(L / 8) + j as its j-th. That was measured, on gfx1201 for
 GLOBAL_LOAD_TR_B128 and on an MI455X for DS_LOAD_TR16_B128 and GLOBAL_LOAD_TR16_B128, by two authors. It is the same
-pattern with one row for each lane. What the other widths do, and RDNA4's loads in wave64, nobody has published.
+pattern with one row for each lane. What the other widths do, and RDNA4's loads in wave64, is unpublished.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class TransposeLoad(TupleRecord):
         """Which lane of a group, and which slot of its registers, receives element [k][i] of the tile.
 
         Raises:
-            Error: nobody has published it.
+            Error: it is unpublished.
         """
         self._check_published()
         return Layout("k i -> lane (i), item (k)", ("k", "i"), {"k": self.elements, "i": self.lanes})
@@ -93,7 +93,7 @@ class TransposeLoad(TupleRecord):
         """Which lane of a group, and where in the bits at its address, fetches element [k][i].
 
         Raises:
-            Error: nobody has published it.
+            Error: it is unpublished.
         """
         self._check_published()
         sizes = {"k": self.elements, "ih": self.lanes // self.elements, "il": self.elements}
