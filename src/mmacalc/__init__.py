@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .chains import chain as chain
     from .chains import feeds as feeds
     from .codegen.generate import generate as generate
+    from .diagnosis.compare import Diagnosis as Diagnosis
+    from .diagnosis.compare import diagnose as diagnose
     from .emulator.gemm import gemm as gemm
     from .emulator.gemm import gemm_bits as gemm_bits
     from .errors import Error as Error
@@ -54,20 +56,21 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Architecture", "Chain", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport", "Location",
-    "Operand", "Product", "TensorMemoryLocation", "WaitStates", "architecture", "architectures", "assemble", "chain",
-    "compare", "disassemble", "estimate", "feeds", "find", "gemm", "gemm_bits", "generate", "instruction",
-    "instruction_descriptor", "instructions", "intrinsic", "launch", "lint", "memory", "numerics",
-    "shared_memory_descriptor", "wait_states",
+    "Architecture", "Chain", "Diagnosis", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport",
+    "Location", "Operand", "Product", "TensorMemoryLocation", "WaitStates", "architecture", "architectures",
+    "assemble", "chain", "compare", "diagnose", "disassemble", "estimate", "feeds", "find", "gemm", "gemm_bits",
+    "generate", "instruction", "instruction_descriptor", "instructions", "intrinsic", "launch", "lint", "memory",
+    "numerics", "shared_memory_descriptor", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
 _HOMES = {
-    "Architecture": "model", "Chain": "chains", "Element": "model", "Error": "errors", "Finding": "hazards.lint",
-    "Instruction": "model", "Layout": "layout", "LintReport": "hazards.lint", "Location": "model", "Operand": "model",
-    "Product": "model", "TensorMemoryLocation": "model.tensor_memory", "WaitStates": "hazards.recognizer",
-    "architecture": "catalog", "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains",
-    "compare": "answers.compare", "disassemble": "asm.disassembler", "estimate": "estimates", "feeds": "chains",
+    "Architecture": "model", "Chain": "chains", "Diagnosis": "diagnosis.compare", "Element": "model",
+    "Error": "errors", "Finding": "hazards.lint", "Instruction": "model", "Layout": "layout",
+    "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
+    "TensorMemoryLocation": "model.tensor_memory", "WaitStates": "hazards.recognizer", "architecture": "catalog",
+    "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
+    "diagnose": "diagnosis.compare", "disassemble": "asm.disassembler", "estimate": "estimates", "feeds": "chains",
     "find": "search", "gemm": "emulator.gemm", "gemm_bits": "emulator.gemm", "generate": "codegen.generate",
     "instruction": "catalog", "instruction_descriptor": "families.descriptors", "instructions": "catalog",
     "intrinsic": "answers.intrinsic", "launch": "kernels", "lint": "hazards.lint", "memory": "memory_access.answer",

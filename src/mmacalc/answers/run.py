@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..arithmetic.numerics import numerics
-from ..diagnosis.compare import compare
+from ..diagnosis.compare import diagnose, product
 from ..emulator.arrays import conversion
 from ..emulator.execution import execution_of
 from ..emulator.registers import files
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..arithmetic.numerics import Numerics
-    from ..diagnosis.compare import Comparison
+    from ..diagnosis.compare import Diagnosis
     from ..emulator.arrays import Conversion
     from ..emulator.execution import Execution
     from ..model import Instruction
@@ -44,7 +44,7 @@ class Run(Record):
     bits: bool
     d: Array
     conversions: tuple[Conversion, ...]
-    comparison: Comparison | None
+    comparison: Diagnosis | None
     registers: Mapping[str, Array]
 
     @property
@@ -81,8 +81,11 @@ def run(
     (0.0999755859375, [('A', 256)])
     """
     rest: dict[str, Any] = {**flags, **modifiers}
-    d = (instruction.multiply_bits if bits else instruction.multiply)(**{**inputs, **rest})
-    comparison = None if given is None else compare(instruction, given, bits=bits, **inputs, **rest)
+    if given is not None:
+        d = product(instruction, bits=bits, **inputs, **rest)  # also of a whole GEMM
+    else:
+        d = (instruction.multiply_bits if bits else instruction.multiply)(**{**inputs, **rest})
+    comparison = None if given is None else diagnose(instruction, given, bits=bits, **inputs, **rest)
     conversions: tuple[Conversion, ...] = ()
     if not bits:
         options = (flags.get("wave"), modifiers, flags.get("clamp", False), flags.get("satfinite", False))

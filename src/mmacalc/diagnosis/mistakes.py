@@ -1,23 +1,24 @@
 """The mistakes that people make with matrix instructions, each as a function that makes it.
 
-A mistake takes a `Case` (an instruction with its inputs) and yields candidates: what D becomes when the mistake is
-execution, with a name and advice. They are tried in the order of MISTAKES, the likelier first; `diagnose` compares.
-Adding one is writing one more function.
+A mistake takes a `Problem` (an instruction with its inputs) and yields candidates: what D becomes when the mistake is
+made, with a name and advice. `MISTAKES` lists them, the likelier first; `compare` tries them. Adding one is writing
+one more function.
 """
 
 from __future__ import annotations
 
-from itertools import permutations, product
-
 import numpy as np
 
-from ..arithmetic.codecs import encode
 from ..catalog import entry
 from ..emulator.execution import execution_of
-from ..emulator.rerun import Case
 from ..errors import Error
-from ..layout import Layout
-from ..records import TupleRecord
+from .afterwards import codes_of, stored_otherwise
+from .candidates import Candidate, Moved, Rerun, Stored, changed, moved
+from .conversions import other_conversion
+from .layouts import no_layout, other_layout, wrong_layout
+from .moves import Move, memory_moves, orders, register_moves
+from .problem import tile_of
+from .scales import wrong_index, wrong_scales
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,149 +27,210 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..model import Operand
+    from .problem import Problem
 
     Array = NDArray[Any]
 
-__all__ = ["MISTAKES", "Candidate"]
-
-
-class Candidate(TupleRecord):
-    """What D becomes under one mistake: what was done, what to do about it, D's codes."""
-
-    name: str
-    advice: str
-    codes: Array
+__all__ = ["LAST", "MISTAKES", "NEARLY_RIGHT", "chained_otherwise"]
 
 
 # --- the whole tile ---------------------------------------------------------------------------------------------------
 
 
-def transposed(case: Case) -> Iterator[Candidate]:
+def transposed(problem: Problem) -> Iterator[Candidate]:
     """D stored column by column, or A and B exchanged."""
-    d, c = case.expected, case.codes["C"]
-    rows, columns = d.shape[-2:]
-    if case.turned:
-        advice = "compare with D[i][j] in row i, or store the result the other way round"
-        yield Candidate(f"D is given as {columns} x {rows}, transposed; otherwise it is right", advice, d)
+    rows, columns = problem.shapes["D"][-2:]
+    flat = np.arange(np.prod(problem.shapes["D"])).reshape(problem.shapes["D"])
     if rows == columns:
         yield Candidate(
             "the tile is transposed: D[j][i] was stored as D[i][j]",
-            "swap row and column where D is stored (the lanes of D run along j, not along i)", np.swapaxes(d, -1, -2),
-        )  # fmt: skip
-    elif not case.turned:
-        flat = np.swapaxes(d, -1, -2).reshape(d.shape)
-        yield Candidate("D was stored column by column and read row by row", "swap the strides of D", flat)
-    if _exchangeable(case):
-        a, b = (np.swapaxes(case.codes[name], -1, -2) for name in "AB")
+            "swap row and column where D is stored (the lanes of D run along j, not along i)",
+            Moved(problem, np.swapaxes(flat, -1, -2)),
+        )
+    else:
+        source = np.swapaxes(flat, -1, -2).reshape(flat.shape)
+        text = "D was stored column by column and read row by row"
+        yield Candidate(text, "swap the strides of D", Moved(problem, source))
+    if _exchangeable(problem):
+        a, b = (np.swapaxes(problem.codes[name], -1, -2) for name in "AB")
+        advice = "exchange the first two source operands"
         yield Candidate(
-            "A and B are swapped: D is (B^T A^T) + C, so the product is transposed but C is not",
-            "exchange the first two source operands", case.run(A=b, B=a),
+            "A and B are swapped: D is (B^T A^T) + C, so the product is transposed but C is not", advice,
+            changed(problem, A=b, B=a),
         )  # fmt: skip
-        swapped = case.run(A=b, B=a, C=np.swapaxes(np.broadcast_to(c, case.execution.shapes["C"]), -1, -2))
-        yield Candidate("A and B are swapped and C is transposed", "exchange the first two source operands", swapped)
-        if case.execution.inst.m == case.execution.inst.k:
-            product = case.run(A=case.codes["B"], B=case.codes["A"])
+        c = np.swapaxes(problem.codes["C"], -1, -2)
+        yield Candidate("A and B are swapped and C is transposed", advice, changed(problem, A=b, B=a, C=c))
+        if problem.shapes["A"] == problem.shapes["B"]:
+            product = changed(problem, A=problem.codes["B"], B=problem.codes["A"])
             yield Candidate("A and B are swapped: D is B A + C", "exchange the matrices that are loaded", product)
 
 
-def _exchangeable(case: Case) -> bool:
-    execution = case.execution
-    return execution.inst.m == execution.inst.n and not execution.sparsity and not execution.block_size and (
+def _exchangeable(problem: Problem) -> bool:
+    execution, shapes = problem.execution, problem.shapes
+    return shapes["D"][-1] == shapes["D"][-2] and not execution.sparsity and not execution.block_size and (
         execution.formats["A"] == execution.formats["B"]
     )  # fmt: skip
-
-
-def misread_inputs(case: Case) -> Iterator[Candidate]:
-    """A, B or C read in the wrong memory order."""
-    for name in "ABC":
-        array = case.codes[name]
-        rows, columns = array.shape[-2:]
-        if rows == columns:
-            turned, how = np.swapaxes(array, -1, -2), "transposed"
-        else:
-            turned = np.swapaxes(array.reshape(*array.shape[:-2], columns, rows), -1, -2)
-            how = "read column by column although it is stored row by row (or the other way round)"
-        advice = f"exchange the strides with which {name} is loaded"
-        yield Candidate(f"{name} is {how}", advice, case.run(**{name: turned}))
 
 
 # --- the accumulator --------------------------------------------------------------------------------------------------
 
 
-def wrong_accumulator(case: Case) -> Iterator[Candidate]:
-    """C left out, added twice, negated; the product left out or negated."""
-    c = case.codes["C"]
-    format_ = case.execution.formats["C"]
-    zero = np.zeros_like(c)
-    yield Candidate(
-        "C is not added", "initialise the accumulator with C before the first instruction", case.run(C=zero)
-    )
-    if format_ == case.execution.formats["D"]:
-        yield Candidate("D is C: the product is missing", "check that the instruction ran for all lanes", c + zero)
-        again = case.run(C=case.expected)
+def wrong_accumulator(problem: Problem) -> Iterator[Candidate]:
+    """C left out, negated; the product left out or negated; the loop run once more."""
+    c, form = problem.codes["C"], problem.execution.formats["C"]
+    advice = "initialise the accumulator with C before the first instruction"
+    yield Candidate("C is not added", advice, changed(problem, C=np.zeros_like(c)))
+    if form == problem.execution.formats["D"]:
+        again = changed(problem, C=problem.expected)
         yield Candidate("the product is added twice", "reset the accumulator, or run the loop once less", again)
-    if format_.is_float:
-        sign = c.dtype.type(1 << (format_.bits - 1))
-        yield Candidate("C is subtracted instead of added", "check NEG[2], or the sign of C", case.run(C=c ^ sign))
-        if case.execution.formats["A"].is_float and case.execution.formats["A"].specials != "fnuz":
-            a = case.codes["A"]
-            negative = a ^ a.dtype.type(1 << (case.execution.formats["A"].bits - 1))
-            yield Candidate("the product is subtracted: D is C - A B", "check NEG of A and B", case.run(A=negative))
+        zero = changed(problem, A=np.zeros_like(problem.codes["A"]))
+        yield Candidate("D is C: the product is missing", "check that the instruction ran for all lanes", zero)
+    if form.is_float:
+        sign = c.dtype.type(1 << (form.bits - 1))
+        yield Candidate(
+            "C is subtracted instead of added", "check NEG[2], or the sign of C", changed(problem, C=c ^ sign)
+        )
+        a, of_a = problem.codes["A"], problem.execution.formats["A"]
+        if of_a.is_float and of_a.specials != "fnuz":
+            negative = a ^ a.dtype.type(1 << (of_a.bits - 1))
+            text = "the product is subtracted: D is C - A B"
+            yield Candidate(text, "check NEG of A and B", changed(problem, A=negative))
+    advice = "C is added for each element of D: load it with both row and column"
+    first_row, first_column = c[..., :1, :], c[..., :, :1]
+    for text, array in (("row 0", first_row), ("column 0", first_column)):
+        if c.size:
+            where = f"{text} of C is added to every {text.split()[0]}"
+            yield Candidate(where, advice, changed(problem, C=np.broadcast_to(array, c.shape)))
+
+
+def not_reset(problem: Problem) -> Iterator[Candidate]:
+    """The accumulator of one tile of a GEMM is that of the tile before."""
+    if problem.tiles[0] * problem.tiles[1] == 1 or not problem.linear:
+        return
+    tile = tile_of(problem, problem.shapes["D"])
+    c = problem.beta * problem.effective("C")
+    product = problem.right - c
+    order = np.arange(tile.max() + 1).reshape(problem.tiles[:2])
+    for text, chain in (("row by row", order.reshape(1, -1)), ("column by column", order.T.reshape(1, -1)),
+                        ("along each row", order), ("along each column", order.T)):  # fmt: skip
+        values = np.zeros_like(product)
+        for line in chain:
+            total: Array | float = 0.0
+            for number in line:
+                here = tile == number
+                part = product[:, here]
+                if part.shape != (len(product), here.sum()) or (np.ndim(total) and np.shape(total) != part.shape):
+                    break  # the last tile is not whole
+                total = total + part
+                values[:, here] = total
+        spread = float(chain.shape[1])
+        stored = Stored(problem, codes_of(problem, values + c), spread)
+        name = f"the accumulator is not reset between tiles (one tile after the other, {text})"
+        yield Candidate(name, "fill the accumulator with zeros before the loop over k", stored)
 
 
 # --- k ----------------------------------------------------------------------------------------------------------------
 
 
-def reordered_k(case: Case) -> Iterator[Candidate]:
-    """The k of A and of B not in the same order, or part of it left out."""
-    if case.execution.sparsity:
-        return
-    size = case.execution.inst.k
-    k = np.arange(size)
-    orders: dict[str, Array] = {"the halves of k are swapped": (k + size // 2) % size, "k runs backwards": size - 1 - k}
-    for step in (1, 3, 7):
-        if size % (step + 1) == 0:
-            orders[f"every {step + 1} neighbours along k are in reverse order"] = k ^ step
-    orders["k is interleaved: even k first, then odd k"] = np.concatenate([k[0::2], k[1::2]])
-    orders["the halves of k are interleaved"] = k.reshape(2, -1).T.ravel() if size % 2 == 0 else k
-    for text, order in orders.items():
-        for name in "AB":
-            moved = case.codes[name][..., order] if name == "A" else case.codes[name][..., order, :]
+def shortened_k(problem: Problem) -> Iterator[Candidate]:
+    """Part of k left out, or added twice."""
+    size, step = problem.shapes["A"][-1], problem.execution.shapes["A"][-1]
+    steps, k = problem.tiles[2], np.arange(size)
+    a = problem.codes["A"]
+    kept: dict[str, Array] = {}
+    for number in range(steps) if steps > 1 else ():
+        kept[f"step {number} of the {steps} steps along K is left out"] = k // step != number
+        kept[f"only the first {number} of the {steps} steps along K are added"] = k // step < number
+        kept[f"the first {number} of the {steps} steps along K are left out"] = k // step >= number
+    for count in (2, 4, 8):
+        if size % count == 0 and size > count:
+            for part in range(count):
+                which = ("first", "second")[part] if count == 2 else f"{part + 1} of {count}"
+                what = "half" if count == 2 else "part"
+                kept[f"only the {which} {what} of k is added"] = k * count // size == part
+                if count > 2:
+                    kept[f"{which} parts of k is left out"] = k * count // size != part
+    for text, mask in kept.items():
+        if 0 < mask.sum() < size:
+            kept_a = np.where(mask, a, a.dtype.type(0))
+            yield Candidate(text, "check the bounds of the loop over k", changed(problem, A=kept_a))
+    if steps > 1:
+        for number in range(steps):
             yield Candidate(
-                f"{text} in {name}", f"load {name} and {'BA'['AB'.index(name)]} with the same order of k",
-                case.run(**{name: moved}),
-            )  # fmt: skip
-    for text, kept in (("first", k < size // 2), ("second", k >= size // 2)):
-        if size > 1:
-            part = np.where(kept, case.codes["A"], case.codes["A"].dtype.type(0))
-            yield Candidate(f"only the {text} half of k is added", "check the loop over k", case.run(A=part))
+                f"step {number} along K was computed with the data of the step before",
+                "wait for the load (or the barrier) before the data are used: double buffering is one step behind",
+                _stale(problem, number),
+            )
+
+
+def _stale(problem: Problem, number: int) -> Rerun:
+    sources = {}
+    for name, axis in (("A", -1), ("B", -2)):
+        shape, step = problem.shapes[name], problem.execution.shapes[name][axis]
+        index = np.arange(shape[axis])
+        before = np.where((index // step == number) & (index >= step), index - step, index)
+        flat = np.arange(np.prod(shape)).reshape(shape)
+        sources[name] = np.take(flat, before, axis)
+    return Rerun(problem, sources)
+
+
+def reordered_k(problem: Problem) -> Iterator[Candidate]:
+    """The k of A and of B not in the same order: whose it is shows in the rounding only, if at all."""
+    if problem.execution.sparsity or problem.execution.block_size:
+        return
+    size = problem.shapes["A"][-1]
+    orders_of_k = [(np.arange(size)[::-1], "in reverse order")]
+    if size % 2 == 0:
+        orders_of_k.append((np.roll(np.arange(size), size // 2), "with its halves swapped"))
+    for order, text in (*orders_of_k, *orders(size)):
+        for name, axis in (("A", -1), ("B", -2)):
+            flat = np.arange(np.prod(problem.shapes[name])).reshape(problem.shapes[name])
+            told = f"k is not in the same order in A and B: {name} has it {text}"
+            candidate = moved(problem, name, np.take(flat, order, axis))
+            yield Candidate(told, "load A and B with the same order of k", candidate)
+
+
+def chained_otherwise(problem: Problem) -> Iterator[Candidate]:
+    """The steps along K of a GEMM added in another order: not wrong, but other bits."""
+    steps = problem.tiles[2]
+    if steps == 1 or problem.execution.numerics.model == "integer":
+        return
+    index = list(range(steps))
+    chosen = {"in descending order": [index[::-1]], "even steps first, then odd ones": [index[0::2] + index[1::2]]}
+    for parts in (2, 4, 8):
+        if steps % parts == 0:
+            size = steps // parts
+            chunks = [index[i * size : (i + 1) * size] for i in range(parts)]
+            chosen[f"in {parts} sums of consecutive steps (split-K)"] = chunks
+            chosen[f"in {parts} sums of every {parts}th step (sliced K)"] = [index[i::parts] for i in range(parts)]
+    for text, chains in chosen.items():
+        advice = "the additions are in another order than one after the other from k = 0; that rounds otherwise"
+        yield Candidate(f"the steps along K are added {text}", advice, Rerun(problem, chains=chains))
 
 
 # --- blocks and the other fields of the instruction -----------------------------------------------------------------
 
 
-def wrong_block(case: Case) -> Iterator[Candidate]:
+def wrong_block(problem: Problem) -> Iterator[Candidate]:
     """Blocks exchanged, shifted, or all fed from one."""
-    blocks = case.execution.inst.blocks
+    blocks = problem.inst.blocks
     if blocks == 1:
         return
     index = np.arange(blocks)
-    orders = {"are in reverse order": index[::-1]}
-    orders |= {f"are shifted by {step}": (index + step) % blocks for step in range(1, blocks)}
-    orders |= {f"all are block {block}": np.full(blocks, block) for block in range(blocks)}
-    for text, order in orders.items():
-        for name in "ABC":
-            moved = np.take(case.codes[name], order, axis=-3)
+    chosen = {"are in reverse order": index[::-1]}
+    chosen |= {f"are shifted by {step}": (index + step) % blocks for step in range(1, blocks)}
+    chosen |= {f"all are block {block}": np.full(blocks, block) for block in range(blocks)}
+    for text, order in chosen.items():
+        for name in "DABC":
+            shape = problem.shapes[name]
+            source = np.arange(np.prod(shape)).reshape(shape)[order]
             advice = f"check which lanes and registers hold the blocks of {name}"
-            yield Candidate(f"the blocks of {name} {text}", advice, case.run(**{name: moved}))
-        moved = np.take(case.expected, order, axis=-3)
-        yield Candidate(f"the blocks of D {text}", "check which registers hold the blocks of D", moved)
+            yield Candidate(f"the blocks of {name} {text}", advice, moved(problem, name, source))
 
 
-def other_modifiers(case: Case) -> Iterator[Candidate]:
+def other_modifiers(problem: Problem) -> Iterator[Candidate]:
     """The same instruction with CBSZ, ABID, BLGP, NEG ... of other values."""
-    execution = case.execution
+    execution = problem.execution
     limits = execution.inst.modifier_limits(execution.wave)
     chosen = [{**execution.fields, name: value} for name, values in limits.items() for value in values]
     chosen += [
@@ -177,27 +239,27 @@ def other_modifiers(case: Case) -> Iterator[Candidate]:
         for abid in range(1 << cbsz)
         if not execution.sparsity
     ]
+    saturate = execution.saturate and not execution.inst.architecture.family.ptx
     for fields in chosen:
         try:
-            other = execution_of(
-                execution.inst,
-                execution.wave,
-                fields,
-                execution.saturate and not execution.inst.architecture.family.ptx,
-                False,
-            )
+            other = execution_of(execution.inst, execution.wave, fields, saturate, False)
         except Error:
             continue  # an ABID that this CBSZ does not have
-        if other.formats != execution.formats:
+        if {x: other.formats[x].bits for x in "ABCD"} != {x: execution.formats[x].bits for x in "ABCD"}:
+            continue
+        if not any(getattr(other, x) != getattr(execution, x) for x in ("formats", "signed", "absolute")) and (
+            all(np.array_equal(other.flips[x], execution.flips[x]) for x in "ABC")
+            and all(np.array_equal(other.rearranged[x], execution.rearranged[x]) for x in "AB")  # type: ignore[arg-type]
+        ):
             continue
         text = ", ".join(f"{name.upper()} = {value}" for name, value in fields.items() if value) or "no modifier"
         advice = f"set the modifiers of {execution.inst.name} as intended"
-        yield Candidate(f"the instruction ran with {text}", advice, case.run_as(other))
+        yield Candidate(f"the instruction ran with {text}", advice, Rerun(problem, execution=other))
 
 
-def other_instruction(case: Case) -> Iterator[Candidate]:
+def other_instruction(problem: Problem) -> Iterator[Candidate]:
     """Another instruction of the same shape and width: bf16 for f16, bf8 for fp8, signed for unsigned."""
-    execution = case.execution
+    execution = problem.execution
     shape = (execution.inst.m, execution.inst.n, execution.inst.k, execution.inst.blocks, execution.inst.sparse)
     for other in entry(execution.inst.arch).instructions():
         if (other.m, other.n, other.k, other.blocks, other.sparse) != shape or other.name == execution.inst.name:
@@ -207,152 +269,50 @@ def other_instruction(case: Case) -> Iterator[Candidate]:
         again = execution_of(other, execution.wave, {}, False, False)
         same_widths = all(again.formats[name].bits == execution.formats[name].bits for name in "ABCD")
         if same_widths and again.shapes == execution.shapes:  # scale16 has twice the scales
-            yield Candidate(f"{other.name} ran instead", f"issue {execution.inst.name}", case.run_as(again))
-
-
-# --- registers: a layout that is nearly right -----------------------------------------------------------------
-
-
-def wrong_layout(case: Case) -> Iterator[Candidate]:
-    """An operand filled or read by a layout whose digits are in another order, or by none at all."""
-    for name in "DAB":
-        if (name == "A" and case.execution.sparsity) or not case.execution.in_registers(name):
-            continue
-        operand = case.execution.operand(name, natural=True)
-        right = _keys(operand.layout)
-        if right.size != len(np.unique(right)):
-            continue
-        for text, keys in _wrong_keys(operand):
-            permuted = np.array_equal(np.sort(keys, axis=None), np.sort(right, axis=None))
-            if permuted and not np.array_equal(keys, right):
-                verb = "read" if name == "D" else "filled"
-                advice = _example(operand, right, keys)
-                yield Candidate(f"{name} is {verb} {text}", advice, _misplaced(case, name, right, keys))
-
-
-def _example(operand: Operand, right: NDArray[np.int64], wrong: NDArray[np.int64]) -> str:
-    """The right layout, and one element that the wrong one puts elsewhere."""
-    sizes = " ".join(f"{digit}={size}" for digit, size in operand.sizes.items())
-    *block, row, column = (int(x) for x in np.argwhere(right != wrong)[0])
-    element = f"{operand.name}[{row}][{column}]" + (f" of block {block[0]}" if any(block) else "")
-    index = (*block, row, column)
-    items = operand.layout.spans["item"]
-    places = [f"lane {int(keys[index]) // items}, item {int(keys[index]) % items}" for keys in (right, wrong)]
-    verb = "taken from" if operand.name == "D" else "put in"
-    return f"the layout is {operand.pattern} with {sizes}: {element} is in {places[0]}, but was {verb} {places[1]}"
-
-
-def _keys(layout: Layout) -> NDArray[np.int64]:
-    """One number for the place of every element (of its first copy)."""
-    total: NDArray[np.int64] = np.zeros((), np.int64)
-    spans = list(layout.spans.values())
-    for tables in layout.axis_tables().values():
-        step = np.zeros(len(next(iter(tables.values()))), np.int64)
-        for table, span in zip(tables.values(), spans):
-            step = step * span + np.asarray(table)
-        total = np.add.outer(total, step)
-    return total
-
-
-def _wrong_keys(operand: Operand) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    layout = operand.layout
-    shape = layout.extents
-    lanes, items = layout.spans["lane"] * layout.spans.get("warp", 1), layout.spans["item"]
-    if int(np.prod(shape)) == lanes * items:
-        # Consecutive elements of the matrix in consecutive registers of a lane, or in consecutive lanes.
-        number = np.arange(lanes * items)
-        by_lane = (number % lanes) * items + number // lanes
-        turned = np.swapaxes(np.arange(number.size).reshape(*shape[:-2], shape[-1], shape[-2]), -1, -2)
-        for order, index in (("row by row", number.reshape(shape)), ("column by column", turned)):
-            yield f"lane by lane, the matrix {order}: rows and lanes are exchanged", number[index]
-            yield f"register by register, the matrix {order}: registers and lanes are exchanged", by_lane[index]
-    for text in _texts(layout):
-        wrong = Layout(text, layout.axes, layout.sizes)
-        if wrong.spans == layout.spans:
-            yield f"as {wrong.pattern}", _keys(wrong)
-
-
-def _texts(layout: Layout) -> Iterator[str]:
-    """The layout's text with the digits of one group in another order, or a digit of lane and one of item exchanged."""
-    left = [list(group) for group in layout.coordinates]
-    right = {place: list(digits) for place, digits in layout.places.items()}
-
-    def written() -> str:
-        groups = " ".join(f"({' '.join(group)})" for group in left)
-        places = ", ".join(f"{place} ({' '.join(digits)})" for place, digits in right.items())
-        return f"{groups} -> {places}"
-
-    for group in (*left, *right.values()):
-        real = [i for i, digit in enumerate(group) if digit[0] != "*" and layout.sizes[digit] > 1]
-        original = list(group)
-        for order in permutations(real):
-            if order != tuple(real) and len(real) <= 4:
-                for place, source in zip(real, order):
-                    group[place] = original[source]
-                yield written()
-        group[:] = original
-    for (i, x), (j, y) in product(enumerate(right["lane"]), enumerate(right["item"])):
-        if x[0] != "*" != y[0] and layout.sizes[x] == layout.sizes[y] > 1:
-            right["lane"][i], right["item"][j] = y, x
-            yield written()
-            right["lane"][i], right["item"][j] = x, y
-
-
-def _misplaced(case: Case, name: str, right: NDArray[np.int64], wrong: NDArray[np.int64]) -> Array:
-    """D when one operand lies in registers as `wrong` says and is taken as `right` says (of D: the other way round)."""
-    held, taken = (right, wrong) if name == "D" else (wrong, right)
-    order = np.argsort(held, axis=None)
-    source = order[np.searchsorted(held.ravel()[order], taken)]
-    array = case.expected if name == "D" else case.codes[name]
-    shape = case.execution.shapes[name]
-    source = source.reshape(shape)
-    moved = array.reshape(*array.shape[: array.ndim - len(shape)], -1)[..., source]
-    return moved if name == "D" else case.run(**{name: moved})
-
-
-# --- sparsity and scales ------------------------------------------------------------------------------------------
-
-
-def wrong_index(case: Case) -> Iterator[Candidate]:
-    """The compression indices wrong, or the scales."""
-    if case.execution.sparsity:
-        index, entries = case.codes["K"], case.execution.sparsity.entries
-        advice = "each group's two positions are in the order of the stored values, the first in the low bits"
-        if entries == 2:
-            swapped = index.reshape(*index.shape[:-1], -1, 2)[..., ::-1].reshape(index.shape)
-            yield Candidate("the two positions of each group are swapped", advice, case.run(K=swapped))
-            first = np.broadcast_to(np.array([0, 1], index.dtype), (*index.shape[:-1], index.shape[-1] // 2, 2))
-            taken = case.run(K=first.reshape(index.shape))
-            yield Candidate("the index is not read: positions 0 and 1 are taken", advice, taken)
-        groups = index.shape[-1] // entries
-        half = np.roll(index.reshape(*index.shape[:-1], groups, entries), groups // 2, axis=-2).reshape(index.shape)
-        advice = "check which set of indices the instruction reads (ABID, OPSEL or the sparsity selector)"
-        yield Candidate("the halves of the index are swapped", advice, case.run(K=half))
-    if case.execution.block_size:
-        ones = {
-            x: np.broadcast_to(encode(np.array(1.0), case.execution.formats[x]), case.codes[x].shape)
-            for x in ("SA", "SB")
-        }
-        yield Candidate("the scales are not applied", "turn scaling on (ABID[0] = 1 on CDNA4)", case.run(**ones))
-        for x in ("SA", "SB"):
             yield Candidate(
-                f"scale_{x[1].lower()} is not applied", "check its register and byte", case.run(**{x: ones[x]})
+                f"{other.name} ran instead", f"issue {execution.inst.name}", Rerun(problem, execution=again)
             )
-            axis = -1 if x == "SA" else -2
-            for step in range(1, case.codes[x].shape[axis]):
-                moved = np.roll(case.codes[x], step, axis=axis)
-                text = f"scale_{x[1].lower()} is shifted by {step} blocks of k"
-                yield Candidate(text, "check which lane holds which block's scale", case.run(**{x: moved}))
-        if (
-            case.execution.inst.m == case.execution.inst.n
-            and case.execution.formats["SA"] == case.execution.formats["SB"]
-        ):
-            sa, sb = (np.swapaxes(case.codes[x], -1, -2) for x in ("SA", "SB"))
-            yield Candidate("the scales of A and B are swapped", "exchange the scale operands", case.run(SA=sb, SB=sa))
+
+
+# --- places -----------------------------------------------------------------------------------------------------------
+
+
+def _moves_of(problem: Problem, name: str, move: Move) -> Candidate:
+    return Candidate(f"{name} {move.text}", move.advice, moved(problem, name, move.source))
+
+
+def wrong_addresses(problem: Problem) -> Iterator[Candidate]:
+    """A, B or C loaded, or D stored, by wrong addresses."""
+    for name in "BADC":
+        for move in memory_moves(problem, name):
+            yield _moves_of(problem, name, move)
+
+
+def wrong_registers(problem: Problem) -> Iterator[Candidate]:
+    """Lanes or registers of an operand, or of A and B alike, exchanged, repeated, zero."""
+    moves = {name: tuple(register_moves(problem, name)) for name in "ABDC"}
+    for name, of_name in moves.items():
+        own = np.arange(np.prod(problem.shapes[name])).reshape(problem.shapes[name])
+        for move in of_name:
+            if name != "D" or not np.array_equal(move.source, np.where(move.source < 0, -1, own)):
+                yield _moves_of(problem, name, move)
+    both = {move.text: move for move in moves["A"]}
+    for move in moves["B"]:
+        if move.text in both:
+            sources = {"A": both[move.text].source, "B": move.source}
+            text = f"A and B alike: each {move.text}"
+            yield Candidate(text, "check the lane index with which you load A and B", Rerun(problem, sources))
 
 
 MISTAKES = (
-    transposed, wrong_accumulator, misread_inputs, other_modifiers, wrong_block, reordered_k, wrong_layout, wrong_index,
+    transposed, wrong_accumulator, not_reset, other_modifiers, other_conversion, stored_otherwise, wrong_index,
+    wrong_scales, wrong_block, shortened_k, reordered_k, no_layout, wrong_addresses, wrong_layout, wrong_registers,
     other_instruction,
 )  # fmt: skip
 """Every known mistake, the likelier first."""
+
+LAST = (other_layout,)
+"""What is tried where nothing else explains D, since it asks the whole catalog."""
+
+NEARLY_RIGHT = (wrong_accumulator, other_conversion)
+"""What may change D by no more than rounding does: small numbers lost."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .comparison import comparison_object, comparison_text, plain
+from . import diagnosis
+from .diagnosis import plain
 from .instruction_numerics import numerics_object, numerics_text
 from .spelling import heading
 from .tables import write
@@ -35,7 +36,7 @@ def text(run: Run, quiet: bool = False, output: str | None = None) -> str:
     elif run.comparison is None:
         parts.append(matrix_text("D", d, inst.format("D").bits if run.bits else 0))
     if run.comparison is not None:
-        parts.append(comparison_text(run.comparison, inst))
+        parts.append(diagnosis.text(run.comparison, inst))
     return "".join(parts)
 
 
@@ -56,7 +57,7 @@ def json_object(run: Run) -> dict[str, Any]:
         "d": plain(run.d.tolist()),
         "d_dtype": str(run.d.dtype),
         "conversions": [one._asdict() for one in run.conversions],
-        **({} if comparison is None else {"comparison": comparison_object(comparison)}),
+        **({} if comparison is None else {"comparison": diagnosis.json_object(comparison)}),
         **({"registers": {name: file.tolist() for name, file in registers.items()}} if registers else {}),
     }
 

@@ -1,0 +1,139 @@
+"""A suspected mistake: what to call it, what to do about it, and D as it would be, in float64 and to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..records import TupleRecord
+from .problem import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ..emulator.execution import Execution
+
+    Array = NDArray[Any]
+    Part = Array | slice
+
+__all__ = ["Candidate", "Moved", "Rerun", "Stored", "changed", "moved"]
+
+WHOLE = slice(None)
+
+
+class Candidate(TupleRecord):
+    """One suspected mistake. outcome: a `Rerun`, `Moved` or `Stored`, which computes D under it.
+
+    An outcome gives D in float64 (`estimate`, of some rows and columns), the magnitudes that its rounding depends on,
+    and D's codes (`result`).
+    """
+
+    name: str
+    advice: str
+    outcome: Rerun | Moved | Stored
+
+
+class Rerun:
+    """The instruction computes with other inputs, or is another one.
+
+    sources, codes: by operand, where its elements come from, or its codes; chains: the order along K.
+    """
+
+    __slots__ = ("chains", "codes", "execution", "problem", "sources")
+
+    def __init__(
+        self, problem: Problem, sources: Mapping[str, Array] | None = None, codes: Mapping[str, Array] | None = None,
+        execution: Execution | None = None, chains: Sequence[Sequence[int]] | None = None,
+    ) -> None:  # fmt: skip
+        self.problem, self.sources, self.codes = problem, dict(sources or {}), dict(codes or {})
+        self.execution, self.chains = execution, chains
+
+    @property
+    def operand(self) -> str | None:
+        """The operand that is moved, if nothing else is changed."""
+        alone = len(self.sources) == 1 and not self.codes and self.execution is None and self.chains is None
+        return next(iter(self.sources)) if alone else None
+
+    def _changes(self) -> dict[str, tuple[Array | None, Array | None]]:
+        changes: dict[str, tuple[Array | None, Array | None]] = {x: (s, None) for x, s in self.sources.items()}
+        for name, codes in self.codes.items():
+            changes[name] = (None, self.problem.decoded(name, np.broadcast_to(codes, self.problem.codes[name].shape)))
+        return changes
+
+    def estimate(self, rows: Part = WHOLE, columns: Part = WHOLE) -> Array:
+        """D in float64, some of its rows and columns."""
+        if self.execution is not None or not self.problem.linear:
+            return self.problem.decoded_d(self.result())[..., rows, :][..., columns]
+        return self.problem.approximate(self._changes(), rows, columns)
+
+    def magnitude(self) -> Array:
+        """What the rounding of D depends on."""
+        if self.execution is not None or not self.problem.linear:
+            return self.problem.magnitude
+        return self.problem.approximate(self._changes(), absolute=True)
+
+    def result(self) -> Array:
+        """D's codes, by the emulator."""
+        replaced = {name: self.problem.replaced(name, source) for name, source in self.sources.items()}
+        return self.problem.run(self.execution, self.chains, **{**replaced, **self.codes})
+
+
+class Moved:
+    """The right result, its elements stored elsewhere or not at all."""
+
+    __slots__ = ("problem", "sources")
+    operand = "D"
+
+    def __init__(self, problem: Problem, source: Array) -> None:
+        self.problem, self.sources = problem, {"D": source}
+
+    def estimate(self, rows: Part = WHOLE, columns: Part = WHOLE) -> Array:
+        return self._taken(self.problem.right, rows, columns)
+
+    def magnitude(self) -> Array:
+        return self._taken(self.problem.magnitude, WHOLE, WHOLE)
+
+    def _taken(self, array: Array, rows: Part, columns: Part) -> Array:
+        at = self.sources["D"][..., rows, :][..., columns]
+        return np.where(at < 0, 0.0, array.reshape(len(array), -1)[:, np.maximum(at, 0)])
+
+    def result(self) -> Array:
+        return self.problem.replaced("D", self.sources["D"])
+
+
+class Stored:
+    """The right result, changed by what follows the product: scaled, rounded, an activation.
+
+    codes: D; spread: how much of the rounding error of the right D comes through (1: all of it), and besides it
+    `apart`, how far the values themselves may lie from what a kernel computes.
+    """
+
+    __slots__ = ("apart", "codes", "problem", "spread")
+    operand = None
+    sources: dict[str, Array] = {}
+
+    def __init__(self, problem: Problem, codes: Array, spread: float = 1.0, apart: Array | float = 0.0) -> None:
+        self.problem, self.codes, self.spread = problem, codes, spread
+        self.apart = np.broadcast_to(apart, codes.shape)
+
+    def estimate(self, rows: Part = WHOLE, columns: Part = WHOLE) -> Array:
+        return self.problem.decoded_d(self.codes)[..., rows, :][..., columns]
+
+    def magnitude(self) -> Array:
+        return self.problem.magnitude * self.spread + self.apart / (self.problem.slack or 1.0)
+
+    def result(self) -> Array:
+        return self.codes
+
+
+def moved(problem: Problem, name: str, source: Array) -> Rerun | Moved:
+    """What D becomes when the elements of one operand are moved."""
+    return Moved(problem, source) if name == "D" else Rerun(problem, {name: source})
+
+
+def changed(problem: Problem, **codes: Array) -> Rerun:
+    """What D becomes with other codes of some operands."""
+    return Rerun(problem, codes=codes)

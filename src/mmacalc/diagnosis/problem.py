@@ -1,0 +1,387 @@
+"""What a diagnosis works on: a product of one instruction, or a whole GEMM that chains it, to be computed with changes.
+
+A `Problem` holds the matrices as codes, (batch, rows, columns) or (batch, block, rows, columns). It computes D in two
+ways: to the bit, by the emulator (`run`), and in float64 (`approximate`), which is fast enough to try thousands of
+changes. A change of an operand is a `source`: for each element the flat index of the element that is there instead,
+-1 for zero.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ..arithmetic.codecs import decode, encode
+from ..emulator.arrays import as_array, as_values, checked, rounded
+from ..emulator.computing import compute
+from ..emulator.execution import Execution, execution_of
+from ..emulator.matrices import extras, prepared
+from ..emulator.sparse import selected
+from ..errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..model import Instruction
+
+    Array = NDArray[Any]
+
+__all__ = ["Problem", "problem_of"]
+
+SLACK = {"f64": 2.0**-48, "f32": 2.0**-20, "f16": 2.0**-9, "bf16": 2.0**-6}
+"""How far two sums of the same products may lie apart by rounding, relative to the sum of magnitudes."""
+
+
+class Problem:
+    """A product with its inputs, to be computed again with some of them replaced.
+
+    Attributes:
+        execution: the instruction with its modifiers.
+        codes, values: the inputs by operand, as codes and as float64 numbers.
+        given: the inputs as they were given, where they were values (before they were rounded).
+        shapes: of each operand, without batches; tiles: how many instructions there are along M, N and K.
+        slack: how far sums may differ by rounding, relative to the magnitudes; 0 for integers.
+        alpha, beta: what the sum of products and C are multiplied by.
+        expected, right: the right D, as codes and as numbers. magnitude: the sum of the magnitudes of all products
+            and of C.
+    """
+
+    def __init__(
+        self, execution: Execution, codes: dict[str, Array], given: Mapping[str, Array], scalars: tuple[float, float]
+    ) -> None:
+        self.execution, self.given, self.tiles = execution, given, (1, 1, 1)
+        self.alpha, self.beta = scalars
+        tail = len(execution.shapes["D"])
+        lead = np.broadcast_shapes(*(array.shape[: array.ndim - tail] for array in codes.values()))
+        self.batch: tuple[int, ...] = lead
+        self.codes = {
+            name: np.broadcast_to(array, lead + array.shape[array.ndim - tail :]).reshape(-1, *array.shape[-tail:])
+            for name, array in codes.items()
+        }
+        self.shapes = {name: array.shape[1:] for name, array in self.codes.items()}
+        self.shapes["D"] = (*self.shapes["A"][:-1], self.shapes["B"][-1])
+        unit = execution.shapes
+        if len(self.shapes["D"]) == 2:
+            pairs = (("A", 0), ("B", 1), ("B", 0))
+            self.tiles = tuple(-(-self.shapes[x][axis] // unit[x][axis]) for x, axis in pairs)
+        self.values = {name: self.decoded(name, array) for name, array in self.codes.items()}
+        self._signs = {name: self._sign(name) for name in "ABC"}
+        self._moved = {name: self.everywhere(name, source) for name in "AB"
+                       if (source := execution.rearranged[name]) is not None}  # fmt: skip
+        self._kept: dict[Any, Array] = {}
+        self.slack = self._slack()
+        self.expected = self.run()
+        self.right = self.decoded_d(self.expected)
+        with np.errstate(all="ignore"):
+            self.magnitude = self.approximate(absolute=True)
+
+    @property
+    def inst(self) -> Instruction:
+        return self.execution.inst
+
+    def decoded(self, name: str, codes: Array, execution: Execution | None = None) -> NDArray[np.float64]:
+        """An operand's codes as numbers."""
+        run = execution or self.execution
+        return decode(codes, run.formats[name], run.signed.get(name, True)).astype(np.float64)
+
+    def decoded_d(self, codes: Array) -> NDArray[np.float64]:
+        """D's codes as numbers."""
+        return decode(codes, self.execution.formats["D"]).astype(np.float64)
+
+    def _slack(self) -> float:
+        """How far sums may differ by rounding, relative to the magnitudes; 0 for integers."""
+        form = self.execution.formats["D"]
+        if not form.is_float:
+            return 0.0
+        kept = self.execution.numerics.parameters.get("kept")
+        base = 2.0 ** (2 - kept) if kept else SLACK[form.name]
+        return base * max(1.0, self.tiles[2] / 4)
+
+    # --- to the bit ---------------------------------------------------------------------------------------------------
+
+    def replaced(self, name: str, source: Array) -> Array:
+        """An operand's codes with its elements moved as a source says."""
+        array = self.codes[name] if name != "D" else self.expected
+        flat = array.reshape(len(array), -1)
+        moved: Array = flat[:, np.maximum(source, 0).reshape(-1)].reshape(array.shape)
+        return np.where(source < 0, array.dtype.type(0), moved)
+
+    def run(
+        self, execution: Execution | None = None, chains: Sequence[Sequence[int]] | None = None, **codes: Array
+    ) -> Array:
+        """D's codes, with some inputs replaced.
+
+        Args:
+            execution: the instruction that is issued instead.
+            chains: the steps along K in the order in which they are added; several chains are summed at the end.
+        """
+        issued = execution or self.execution
+        parts = {name: self._tiled(name, codes.get(name, array)) for name, array in self.codes.items()}
+        wide = self.alpha != 1 or self.beta != 1
+        c = parts.pop("C")
+        total: Array | None = None
+        for chain in chains or [range(self.tiles[2])]:
+            d = np.zeros_like(c) if wide or total is not None else c
+            for step in chain:
+                d = compute(issued, {"C": d, **{name: part[step] for name, part in parts.items()}}, rearrange=True)
+            total = d if total is None else self._sum(total, d)
+        assert total is not None
+        if wide:
+            total = self._scaled(total, c)
+        return self._joined(total)
+
+    def _sum(self, x: Array, y: Array) -> Array:
+        form = self.execution.formats["D"]
+        return encode(self.decoded_d(x) + self.decoded_d(y), form, self.inst.architecture.vendor)
+
+    def _scaled(self, d: Array, c: Array) -> Array:
+        """alpha D + beta C, each product and the sum rounded to D's format, as a kernel's epilogue does it."""
+        form = self.execution.formats["D"]
+        step: Any = np.float64 if form.bits == 64 else np.float32
+        with np.errstate(all="ignore"):
+            x, y = self.decoded_d(d).astype(step), self.decoded("C", c).astype(step)
+            values: Array = x * step(self.alpha) + y * step(self.beta)
+        return encode(values, form, self.inst.architecture.vendor)
+
+    def _tiled(self, name: str, array: Array) -> Array:
+        """A matrix cut for the instruction: (step, batch, tile row, tile column, rows, columns); C without steps."""
+        if len(self.shapes["D"]) == 3:
+            return array if name in "CD" else array[None]
+        rows, columns = self.execution.shapes[name]
+        down, across = -(-array.shape[1] // rows), -(-array.shape[2] // columns)
+        pads = ((0, 0), (0, down * rows - array.shape[1]), (0, across * columns - array.shape[2]))
+        if any(after for _, after in pads):
+            array = np.pad(array, pads)
+        cut = array.reshape(-1, down, rows, across, columns).transpose(0, 1, 3, 2, 4)
+        if name in "CD":
+            return cut
+        if name in ("B", "SB"):
+            return cut.transpose(1, 0, 2, 3, 4)[:, :, None]
+        return cut.transpose(2, 0, 1, 3, 4)[:, :, :, None]
+
+    def _joined(self, d: Array) -> Array:
+        """D's tiles as one matrix."""
+        if len(self.shapes["D"]) == 3:
+            return d
+        whole = d.transpose(0, 1, 3, 2, 4)
+        whole = whole.reshape(len(whole), whole.shape[1] * whole.shape[2], -1)
+        return whole[:, : self.shapes["D"][0], : self.shapes["D"][1]]
+
+    def corner(self) -> Problem:
+        """The part of a GEMM that gives the first tile of D; the problem itself if there is only one."""
+        if self.tiles[:2] == (1, 1):
+            return self
+        rows, columns = self.execution.shapes["D"]
+        parts = {
+            name: array[:, :, :columns] if name in ("B", "SB") else array[:, :rows]
+            for name, array in self.codes.items()
+        }
+        parts["C"] = parts["C"][:, :, :columns]
+        return Problem(self.execution, parts, {}, (self.alpha, self.beta))
+
+    def everywhere(self, name: str, source: Array) -> Array:
+        """A source for one instruction's matrix as one for the whole matrix: the same in every tile."""
+        shape = self.shapes[name]
+        if len(shape) == 3 or shape == source.shape:
+            return source
+        rows, columns = source.shape
+        i, j = np.indices(shape)
+        picked = source[i % rows, j % columns]
+        row, column = i // rows * rows + picked // columns, j // columns * columns + picked % columns
+        outside = (picked < 0) | (row >= shape[0]) | (column >= shape[1])
+        return np.where(outside, -1, row * shape[1] + column)
+
+    # --- in float64 -----------------------------------------------------------------------------------------------
+
+    def _sign(self, name: str) -> Array | float:
+        flip = self.execution.flips[name]
+        if isinstance(flip, int):
+            return -1.0 if flip else 1.0
+        signs = np.where(flip != 0, -1.0, 1.0)
+        shape = self.shapes[name]
+        if shape == signs.shape:
+            return signs
+        counts = [-(-size // own) for size, own in zip(shape, signs.shape)]
+        return np.tile(signs, counts)[tuple(map(slice, shape))]
+
+    def effective(
+        self, name: str, change: tuple[Array | None, Array | None] | None = None, part: Array | slice = slice(None)
+    ) -> NDArray[np.float64]:
+        """What the products are made of: a matrix after a change, CBSZ, ABID, BLGP and NEG; `part` are rows of A and C
+        or columns of B. A change is a pair of a source (or None) and of values (or None for its own)."""
+        source, values = change or (None, None)
+        array = self.values[name] if values is None else values
+        axis = -1 if name in ("B", "SB") else -2
+        index = (..., part) if axis == -1 else (..., part, slice(None))
+        picked = self._moved.get(name)
+        if picked is None and source is None:
+            found = array[index]
+        else:
+            at = picked[index] if picked is not None else source[index]  # type: ignore[index]
+            if picked is not None and source is not None:
+                at = source.reshape(-1)[at]
+            found = array.reshape(len(array), -1)[:, np.maximum(at, 0)]
+            found = np.where(at < 0, 0.0, found)
+        sign = self._signs.get(name, 1.0)
+        signed: NDArray[np.float64] = found * (sign if isinstance(sign, float) else sign[index])
+        return np.abs(signed) if name == "C" and self.execution.absolute else signed
+
+    def factors(self, name: str, changes: Mapping[str, Any], part: Array | slice) -> Array:
+        """A (rows) or B (columns) dense, with their scales; changes: sources or values by operand."""
+        if not changes.keys() & ({"A", "K", "SA"} if name == "A" else {"B", "SB"}):
+            key = (name, None if isinstance(part, slice) else part.tobytes())
+            if key not in self._kept:
+                self._kept[key] = self._factors(name, {}, part)
+            return self._kept[key]
+        return self._factors(name, changes, part)
+
+    def _factors(self, name: str, changes: Mapping[str, Any], part: Array | slice) -> Array:
+        found = self.effective(name, changes.get(name), part)
+        scale = f"S{name}"
+        if name == "A" and self.execution.sparsity:
+            index = self.effective("K", changes.get("K"), part).astype(np.intp)
+            k = selected(index, self.execution.sparsity)
+            dense = np.zeros((*found.shape[:-1], self.shapes["B"][-2]))
+            np.add.at(dense, (*np.indices(found.shape)[:-1], k), found)
+            found = dense
+        if self.execution.block_size:
+            scales = self.effective(scale, changes.get(scale), part)
+            found = found * np.repeat(scales, self.execution.block_size, axis=-1 if name == "A" else -2)
+        return found
+
+    def approximate(
+        self, changes: Mapping[str, Any] | None = None, rows: Array | slice = slice(None),
+        columns: Array | slice = slice(None), absolute: bool = False,
+    ) -> NDArray[np.float64]:  # fmt: skip
+        """D in float64, not rounded: all of it, or some rows and columns.
+
+        Args:
+            changes: by operand, a pair of a source (or None) and of values (or None for its own).
+            absolute: the sum of the magnitudes instead.
+        """
+        changes = changes or {}
+        c = self.effective("C", changes.get("C"), rows)[..., columns]
+        x, y = self.factors("A", changes, rows), self.factors("B", changes, columns)
+        if absolute:
+            return abs(self.alpha) * (np.abs(x) @ np.abs(y)) + np.abs(self.beta * c)
+        total: NDArray[np.float64] = self.alpha * (x @ y) + self.beta * c
+        return total
+
+    def estimates(self, name: str, sources: Sequence[Array], rows: Array, columns: Array) -> NDArray[np.float64]:
+        """Some rows and columns of D in float64 for each of many moves of one operand: (move, batch, ...)."""
+        part = columns if name == "B" else rows
+        index: tuple[Any, ...] = (..., part) if name == "B" else (..., part, slice(None))
+        if name in "CD":
+            index = (..., rows[:, None], columns)
+        at = np.stack([source[index] for source in sources])
+        array = self.right if name == "D" else self.values[name]
+        taken = array.reshape(len(array), -1)[:, np.maximum(at, 0)]
+        found: NDArray[np.float64] = np.moveaxis(np.where(at < 0, 0.0, taken), 1, 0)
+        if name == "D":
+            return found
+        sign = self._signs[name]
+        found = found * (sign if isinstance(sign, float) else sign[index])
+        if name in "AB" and self.execution.block_size:
+            scales = self.effective(f"S{name}", None, part)
+            found = found * np.repeat(scales, self.execution.block_size, axis=-1 if name == "A" else -2)
+        if name == "C":
+            zero = self.alpha * (self.factors("A", {}, rows) @ self.factors("B", {}, columns))
+            return zero + self.beta * (np.abs(found) if self.execution.absolute else found)
+        pair = (found, self.factors("B", {}, columns)) if name == "A" else (self.factors("A", {}, rows), found)
+        total: NDArray[np.float64] = self.alpha * np.matmul(*pair)
+        return total + self.beta * self.effective("C", None, rows)[..., columns]
+
+    def movable(self, name: str) -> bool:
+        """Whether `estimates` knows an operand: not a sparse A, nor one that CBSZ or BLGP rearranges."""
+        return self.linear and name in "ABCD" and name not in self._moved and not (
+            name == "A" and self.execution.sparsity
+        )  # fmt: skip
+
+    @property
+    def linear(self) -> bool:
+        """Whether D is A B + C in numbers (not so for the single-bit products)."""
+        return self.execution.formats["A"].bits > 1
+
+
+def problem_of(
+    inst: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike, bits: bool, rest: Mapping[str, Any]
+) -> Problem:
+    """The `Problem` of the arguments of `mmacalc.diagnose`.
+
+    Raises:
+        Error: an operand that does not fit.
+    """
+    options = dict(rest)
+    further = [options.pop(name, None) for name in ("index", "scale_a", "scale_b")]
+    flags = [bool(options.pop(name, False)) for name in ("clamp", "satfinite")]
+    scalars = (float(options.pop("alpha", 1.0)), float(options.pop("beta", 1.0)))
+    execution = execution_of(inst, options.pop("wave", None), options, *flags)
+    read = as_array if bits else as_values
+    given = {name: read(execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
+    codes = {name: (checked if bits else rounded)(execution, name, value) for name, value in given.items()}
+    codes |= extras(execution, *further)
+    codes = _whole(execution, codes) if _is_gemm(execution, codes) else prepared(execution, codes)
+    return Problem(execution, codes, {} if bits else given, scalars)
+
+
+def _is_gemm(execution: Execution, codes: Mapping[str, Array]) -> bool:
+    """Whether A and B are larger matrices, to be cut into tiles for the instruction."""
+    a, b, inst = codes["A"], codes["B"], execution.inst
+    if inst.blocks > 1 or a.ndim < 2 or b.ndim < 2:
+        return False
+    dense = a.shape[-1] == b.shape[-2] and not ("K" in codes and execution.sparsity)
+    stored = a.shape[-1] * inst.k == b.shape[-2] * execution.shapes["A"][-1]
+    own = (inst.m, inst.k, inst.n)
+    return (dense or ("K" in codes and stored)) and (a.shape[-2], b.shape[-2], b.shape[-1]) != own
+
+
+def _whole(execution: Execution, codes: dict[str, Array]) -> dict[str, Array]:
+    """The checked inputs of a whole GEMM: a dense A compressed, scales of 1 filled in, C of the right shape."""
+    inst = execution.inst
+    (rows, _), (k, columns) = codes["A"].shape[-2:], codes["B"].shape[-2:]
+    if k % inst.k and (execution.sparsity or execution.block_size):
+        raise Error(f"a whole product by {inst.name} needs a K that is a multiple of {inst.k}; got {k}")
+    if k > inst.k and execution.formats["C"] != execution.formats["D"]:
+        raise Error(f"{inst.name} cannot be chained along K: C is {execution.formats['C'].name}, D is not")
+    if execution.sparsity and "K" not in codes:
+        dense = codes["A"].reshape(*codes["A"].shape[:-1], -1, inst.k)
+        part = {"A": np.moveaxis(dense, -2, 0), "B": np.zeros(execution.shapes["B"], codes["B"].dtype)}
+        pad = (-rows) % inst.m
+        part["A"] = np.pad(part["A"], [(0, 0)] * (part["A"].ndim - 2) + [(0, pad), (0, 0)])
+        part["A"] = part["A"].reshape(*part["A"].shape[:-2], -1, inst.m, inst.k)
+        made = prepared(execution, {**part, "C": np.zeros((), codes["C"].dtype)})
+        for name in ("A", "K"):
+            cut = made[name].reshape(*made[name].shape[:-3], -1, made[name].shape[-1])[..., :rows, :]
+            codes[name] = np.moveaxis(cut, 0, -2).reshape(*cut.shape[1:-1], -1)
+    needed = {"C": (rows, columns)}
+    for name in ("SA", "SB") if execution.block_size else ():
+        needed[name] = (rows, k // execution.block_size) if name == "SA" else (k // execution.block_size, columns)
+        codes.setdefault(name, np.broadcast_to(encode(np.array(1.0), execution.formats[name]), needed[name]))
+    if execution.sparsity:
+        needed["K"] = (rows, k // inst.k * execution.shapes["K"][-1])
+    if codes["C"].ndim == 0:
+        codes["C"] = np.broadcast_to(codes["C"], needed["C"])
+    for name, shape in needed.items():
+        if codes[name].shape[-2:] != shape:
+            raise Error(
+                f"{name} of the whole product has shape {codes[name].shape}; it needs (..., {shape[0]}, {shape[1]})"
+            )
+    return codes
+
+
+def tile_of(problem: Problem, shape: tuple[int, ...]) -> Array:
+    """The number of the tile that each element of D is in: (rows, columns), counted row by row."""
+    rows, columns = problem.execution.shapes["D"][-2:]
+    i, j = np.indices(shape[-2:])
+    numbers: Array = i // rows * problem.tiles[1] + j // columns
+    return np.broadcast_to(numbers, shape)
+
+
+def elements(shape: tuple[int, ...]) -> Array:
+    """The flat index of every element."""
+    return np.arange(prod(shape)).reshape(shape)

@@ -1,0 +1,122 @@
+"""A kernel's D beside the emulator's, as text and as JSON."""
+
+from __future__ import annotations
+
+from math import isfinite
+from textwrap import fill
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..diagnosis.compare import Diagnosis
+    from ..diagnosis.search import Explanation
+    from ..model import Instruction
+
+__all__ = ["json_object", "text", "plain"]
+
+WIDTH = 100
+SHOWN = 10  # differing elements, and tiles, listed in the text
+ALTERNATIVES = 3  # further explanations listed in the text
+
+
+def plain(value: Any) -> Any:
+    """JSON-safe numbers: infinities and NaN as text."""
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float) and not isfinite(value):
+        return "nan" if value != value else "inf" if value > 0 else "-inf"
+    return value
+
+
+def json_object(diagnosis: Diagnosis) -> dict[str, Any]:
+    """A diagnosis as plain data."""
+    return {
+        "elements": diagnosis.elements,
+        "different": diagnosis.different,
+        "max_ulps": diagnosis.max_ulps,
+        "within_rounding": diagnosis.rounding,
+        "differences": [
+            {"element": list(d.element), "given": plain(d.given), "expected": plain(d.expected), "ulps": d.ulps}
+            for d in diagnosis.differences
+        ],
+        "where": list(diagnosis.where),
+        "explanations": [_explanation(e) for e in diagnosis.explanations],
+        "arithmetic": [_explanation(e) for e in diagnosis.arithmetic],
+        "nearest": diagnosis.nearest and _explanation(diagnosis.nearest),
+    }
+
+
+def _explanation(explanation: Explanation) -> Mapping[str, Any]:
+    return dict(zip(explanation._fields, explanation))
+
+
+def text(diagnosis: Diagnosis, inst: Instruction) -> str:
+    """A diagnosis as a report: the verdict first, then the explanation, then the elements."""
+    if not diagnosis.different and not diagnosis.explanations:
+        return f"Comparison: all {diagnosis.elements} elements are equal to the bit.\n"
+    largest = "NaN" if diagnosis.max_ulps is None else f"{diagnosis.max_ulps:,} ULP"
+    lines = [
+        f"Comparison: {diagnosis.different} of {diagnosis.elements} elements differ, by at most {largest}."
+        if diagnosis.different
+        else f"Comparison: the {diagnosis.elements} elements are right, but not their places."
+    ]
+    lines += [fill(sentence, WIDTH) for sentence in (*_verdict(diagnosis, inst), *diagnosis.where)]
+    return "\n".join(lines) + "\n" + _elements(diagnosis, inst)
+
+
+def _verdict(diagnosis: Diagnosis, inst: Instruction) -> list[str]:
+    explanations, nearest = diagnosis.explanations, diagnosis.nearest
+    if diagnosis.rounding and diagnosis.different and not explanations:
+        if not diagnosis.arithmetic:
+            return [
+                "Right up to rounding: all differences are that small; no known order of additions gives these bits."
+            ]
+        return [
+            f"Right up to rounding. To the bit: {diagnosis.arithmetic[0].name}.",
+            f"  {diagnosis.arithmetic[0].advice[:1].upper()}{diagnosis.arithmetic[0].advice[1:].rstrip('.')}.",
+            *(f"  This input cannot tell it from: {other.name}." for other in diagnosis.arithmetic[1:4]),
+        ]
+    if not explanations:
+        sentences = ["No single known mistake explains all of it."]
+        if nearest:
+            sentences.append(f"Nearest ({nearest.share:.0%} of the wrong elements): {nearest.name}.")
+        return sentences
+    sentences = []
+    for number, one in enumerate(explanations[: ALTERNATIVES + 1]):
+        extent = "to the bit" if one.exact else "up to rounding"
+        if number == 0 or one.tiles != explanations[number - 1].tiles:
+            sentences.append(f"Explained {extent}{_in_tiles(one)}: {one.name}.")
+            sentences.append(f"  Remedy: {one.advice}.")
+        else:
+            sentences.append(f"  This input cannot tell it from: {one.name}.")
+    return sentences
+
+
+def _in_tiles(explanation: Explanation) -> str:
+    """Which tiles of a GEMM an explanation concerns."""
+    if not explanation.tiles:
+        return ""
+    shown = " ".join(f"({row}, {column})" for row, column in explanation.tiles[:SHOWN])
+    more = len(explanation.tiles) - SHOWN
+    return f", in {'tile' if len(explanation.tiles) == 1 else 'tiles'} {shown}{f' and {more} more' if more > 0 else ''}"
+
+
+def _elements(diagnosis: Diagnosis, inst: Instruction) -> str:
+    rows = []
+    for difference in diagnosis.differences[:SHOWN]:
+        *lead, row, column = difference.element
+        name = f"D[{row}][{column}]"
+        if lead:
+            name += f".B{lead[-1]}" if inst.blocks > 1 else f" of {lead[-1]}"
+        distance = "" if difference.ulps is None else f"{difference.ulps:,}"
+        rows.append((name, f"{difference.given:.9g}", f"{difference.expected:.9g}", distance))
+    if not rows:
+        return ""
+    header = ("element", "given", "expected", "ULP")
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(4)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in (header, *rows)]
+    if len(diagnosis.differences) > SHOWN:
+        lines.append(f"  ... and {len(diagnosis.differences) - SHOWN} more; --json lists all")
+    return "".join(f"  {line}\n" for line in lines)
