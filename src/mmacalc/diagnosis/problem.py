@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 
 from ..arithmetic.codecs import decode, encode
+from ..checks import shown
 from ..emulator.arrays import as_array, as_values, checked, rounded
 from ..emulator.computing import compute
 from ..emulator.execution import Execution, execution_of
@@ -319,7 +320,7 @@ def problem_of(
     options = dict(rest)
     further = [options.pop(name, None) for name in ("index", "scale_a", "scale_b")]
     flags = [bool(options.pop(name, False)) for name in ("clamp", "satfinite")]
-    scalars = (float(options.pop("alpha", 1.0)), float(options.pop("beta", 1.0)))
+    scalars = (_scalar("alpha", options.pop("alpha", 1.0)), _scalar("beta", options.pop("beta", 1.0)))
     execution = execution_of(inst, options.pop("wave", None), options, *flags)
     read = as_array if bits else as_values
     given = {name: read(execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
@@ -327,6 +328,16 @@ def problem_of(
     codes |= extras(execution, *further)
     codes = _whole(execution, codes) if _is_gemm(execution, codes) else prepared(execution, codes)
     return Problem(execution, codes, {} if bits else given, scalars)
+
+
+def _scalar(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise Error(f"diagnose(): {name} = {shown(value)} should be a number") from None
+    if not np.isfinite(number):
+        raise Error(f"diagnose(): {name} = {number} should be finite")
+    return number
 
 
 def _is_gemm(execution: Execution, codes: Mapping[str, Array]) -> bool:
