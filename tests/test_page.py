@@ -367,8 +367,9 @@ def test_comparing_counts_what_lies_elsewhere(at):
         (D + "?at=22,5", {"size": (400, 800)}),
         (D + "?chain=cdna3/v_mfma_f32_32x32x8_f16/A", {}),
         ("#cdna4/v_mfma_f32_16x16x32_f16/A?memory=&ld=64", {"color_scheme": "dark"}),
+        (D + "?waits=", {}),
     ],
-    ids=["light", "dark", "labels", "compare", "elsewhere dark", "400 pixels", "chain", "memory dark"],
+    ids=["light", "dark", "labels", "compare", "elsewhere dark", "400 pixels", "chain", "memory dark", "waits"],
 )
 def test_axe_finds_no_barrier(at, link, options):
     """WCAG 2 A and AA, and axe-core's best practices."""

@@ -362,3 +362,86 @@ def test_banks_are_those_of_mmacalc_memory(opened, most):
             lds.rule.provenance, repaired or False,
         ], question  # fmt: skip
     assert answered > 30
+
+
+WAITS = """(questions) => questions.map(([arch, first, second, fields]) => {
+  const { catalog, waitTable, nops } = mmacalc, architecture = catalog.architecture(arch);
+  const found = waitTable(catalog, ...[first, second].map((name) => catalog.instruction(architecture, name)), fields);
+  if (typeof found === "string") return null;
+  const rows = [...found.matrix, ...found.after, ...found.before];
+  return rows.map(({ words, answer: [states, llvm, guide] }) => [words, states, llvm, guide, nops(states, found.unit)]);
+})"""
+
+
+def lines_of(first, second, fields):
+    """For each row of the page's table two lines of assembly, with the registers that the operands really have."""
+    agpr = first.architecture.accumulators == "required"
+    file = "a" if agpr else "v"
+
+    def line(inst, base, chosen, **changed):
+        spans, start = {}, base
+        for name in ("D", "A", "B", "K" if inst.sparse else "C"):
+            count = inst.operand(name, **chosen).registers
+            letter = file if name in "DC" else "v"
+            at = changed.get(name, f"{letter}{start}")
+            spans[name] = f"{at[0]}[{at[1:]}:{int(at[1:]) + count - 1}]"
+            start += count
+        values = " ".join(f"{field}:{value}" for field, value in chosen.items())
+        return f"{inst.name} {', '.join(spans.values())} {values}", spans
+
+    x, at = line(first, 0, fields[0])
+    place = {name: f"{span[0]}{span[2:].split(':')[0]}" for name, span in at.items()}
+    beyond = f"{file}{int(place['D'][1:]) + 1}"
+    c = "D" if second.sparse else "C"
+    other, own = line(second, 100, fields[1])
+    begin = {name: span[0] + span[2:].split(":")[0] for name, span in own.items()}
+    for words, change in (
+        ("accumulates", {c: place["D"], "D": place["D"]}),
+        ("reads as C registers that overlap", {c: beyond}),
+        ("reads D as A or B", {"A": f"{file}0"}),
+        ("writes registers of D, its C is elsewhere", {"D": beyond}),
+        ("writes registers of C", {"D": place.get("C", place["D"])}),
+    ):
+        if (second.sparse and "elsewhere" in words) or (first.sparse and words == "writes registers of C"):
+            continue
+        if words == "accumulates" and first.operand("D").registers != second.operand("D").registers:
+            continue
+        yield words, x, line(second, 100, fields[1], **change)[0]
+    if agpr:
+        yield "v_accvgpr_read reads D", x, "v_accvgpr_read_b32 v200, a0"
+        yield "v_accvgpr_write writes C", f"v_accvgpr_write_b32 {begin['C']}, v200", other
+    else:
+        yield "VALU reads D", x, "v_add_f32 v250, v1, v250"
+        yield "VALU writes registers of D", x, "v_mov_b32 v0, v250"
+        yield "a store to memory", x, "ds_write_b32 v250, v0"
+        yield "a load from memory", x, "ds_read_b32 v0, v250"
+        yield "VALU writes C", f"v_mov_b32 {begin[c]}, v250", other
+    yield "VALU writes registers of A or B", x, f"v_mov_b32 {place['B']}, v250"
+    yield "VALU writes A or B", f"v_mov_b32 {begin['B']}, v250", other
+
+
+def test_wait_states_are_those_of_mmacalc_waits(opened):
+    """For pairs of instructions of every architecture of AMD, with wide and narrow formats."""
+    chance, asked = random.Random(11), []
+    for arch in architectures():
+        every = [inst for inst in mmacalc.instructions(arch) if inst.architecture.vendor == "amd"]
+        for _ in range(12 if every else 0):
+            pair = chance.choices(every, k=2)
+            of_inputs = [[field for field, name in inst.choices.items() if name in ("A", "B")] for inst in pair]
+            fields = [dict.fromkeys(names, chance.choice([0, 4])) for names in of_inputs]
+            asked.append([arch, pair[0].name, pair[1].name, fields])
+    compared = 0
+    for (arch, first, second, fields), found in zip(asked, opened.evaluate(WAITS, asked)):
+        pair = [mmacalc.instruction(arch, name) for name in (first, second)]
+        if found is None:
+            _, one, two = next(lines_of(*pair, fields))
+            with pytest.raises(mmacalc.Error, match="no source"):
+                mmacalc.wait_states(one, two, arch)
+            continue
+        for words, one, two in lines_of(*pair, fields):
+            rows = [row for row in found if row[0].startswith(words)]
+            expected = mmacalc.wait_states(one, two, arch)
+            answer = [expected.states, expected.llvm, expected.guide, list(expected.nops)]
+            assert [row[1:] for row in rows] == [answer], (arch, words, one, two)
+            compared += 1
+    assert compared > 500

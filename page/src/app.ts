@@ -7,6 +7,7 @@ import { choice, fillWith, h, select } from "./dom.ts";
 import { Explore } from "./explore.ts";
 import { help } from "./help.ts";
 import { STYLES, type Style } from "./palette.ts";
+import { WaitsView } from "./waitsView.ts";
 import { MemoryView } from "./memoryView.ts";
 import { Matrix } from "./picture.ts";
 import { operandScene } from "./pictureScene.ts";
@@ -14,7 +15,7 @@ import { Search } from "./search.ts";
 import { complete, link, read, type State, type View } from "./state.ts";
 import { svg } from "./svg.ts";
 
-const VIEWS: [View, string][] = [["explore", "Explore"], ["compare", "Compare"], ["chain", "Chain"], ["memory", "Memory"]];
+const VIEWS: [View, string][] = [["explore", "Explore"], ["compare", "Compare"], ["chain", "Chain"], ["waits", "Wait states"], ["memory", "Memory"]];
 
 interface Pane {
   element: HTMLElement;
@@ -41,7 +42,7 @@ export class App {
     const opened = read(hash, catalog);
     this.state = opened.state;
     this.explore = new Explore(this);
-    this.panes = { explore: this.explore, compare: new Compare(this), chain: new ChainView(this), memory: new MemoryView(this) };
+    this.panes = { explore: this.explore, compare: new Compare(this), chain: new ChainView(this), waits: new WaitsView(this), memory: new MemoryView(this) };
     this.search = new Search(catalog, "instruction", (name) => this.update({ name, at: null }));
     const button = (text: string, title: string, act: () => void) => h("button", { type: "button", title, click: act }, text);
     this.header = h("header", {},

@@ -37,9 +37,24 @@ export interface Data {
   floats: string[];
   rules: BankRule[];
   banks: (Record<"read" | "write", number[]> | null)[];
+  wait_rows: Record<"matrix" | "after" | "before", string[]>;
+  waits: (Waits | null)[];
   accesses: Record<"lds" | "global", Record<"load" | "store", string[]>>[];
   provenances: string[];
   notes: string[];
+}
+
+/** states, LLVM's, the ISA guide's (null: it has none), where they have the rules */
+export type WaitAnswer = [number, number, number | null, string];
+
+/** The wait states of an architecture; see src/mmacalc/answers/page_waits.py. */
+export interface Waits {
+  unit: string;
+  kinds: (number | [number, number, number] | null)[];
+  matrix: (number | null)[][][][];
+  after: (number | null)[][];
+  before: (number | null)[][];
+  answers: WaitAnswer[];
 }
 
 /** banks, the lanes of each phase, whether phases merge, ports, provenance, source */
@@ -214,6 +229,22 @@ export class Instruction {
     const [m, n, k, blocks] = this.shape;
     return this.has("move") ? 0 : 2 * m * n * k * blocks;
   }
+}
+
+/** Undoes what makes the data small (src/mmacalc/answers/page_data.py): columns become rows, differences numbers. */
+export function unpacked(packed: Data): Data {
+  const columns = packed.kinds as unknown as unknown[][];
+  columns[2] = sums(columns[2] as number[][]);
+  const kinds = columns[0].map((_, at) => columns.map((column) => column[at])) as unknown as Data["kinds"];
+  const sets = sums(packed.sets.map(([registers]) => registers)).map((registers, at) => [registers, packed.sets[at][1]]) as Data["sets"];
+  let last = 0;
+  const instructions = packed.instructions.map(([shared, rest, kind, ...more]) => [shared, rest, (last += kind), ...more]) as Data["instructions"];
+  return { ...packed, kinds, sets, instructions };
+}
+
+function sums(rows: number[][]): number[][] {
+  let before: number[] = [];
+  return rows.map((row) => (before = row.map((value, at) => value + (before[at] ?? 0))));
 }
 
 export class Catalog {

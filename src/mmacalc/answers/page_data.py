@@ -23,7 +23,9 @@ kilobytes; `page/src/catalog.ts` reads it.
     floats        the formats that are floats
     members       the architectures that have an instruction, by number
 
-encodings, words, slots and text: see `mmacalc.answers.page_words`; rules, banks and accesses: `page_banks`.
+To be small, `kinds` is a list of columns, and its sets, the operands of `sets` and the kinds of `instructions` are the
+difference from the row before. encodings, words, slots and text: see `mmacalc.answers.page_words`; rules, banks and
+accesses: `page_banks`; wait_rows and waits: `page_waits`.
 """
 
 from __future__ import annotations
@@ -36,10 +38,11 @@ from ..formats import CHOICES, FORMATS
 from .modifier_choices import OperandTrials
 from .output_terms import sign
 from .page_banks import bank_data
+from .page_waits import wait_data
 from .page_words import encodable, encoding_data, word_data
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Sequence
 
     from ..layout import Layout
     from ..model import Architecture, Instruction, Operand
@@ -68,26 +71,42 @@ def page_data() -> dict[str, Any]:
         alike = record.name if record.vendor == "amd" else repr([getattr(record, name) for name in ABOUT_INSTRUCTIONS])
         for inst in entry(record.name).instructions():
             rows.setdefault((inst.name, tables.kind(inst, alike), inst.aliases), []).append(number)
+    ordered: dict[str, list[Instruction]] = {record.name: [] for record in records}
     members = _Distinct()
-    instructions, before = [], ""
+    instructions: list[list[Any]] = []
+    before = ""
     for (name, kind, aliases), numbers in rows.items():
         shared = 0
         while shared < len(before) and name.startswith(before[: shared + 1]):
             shared += 1
         instructions.append([shared, name[shared:], kind, list(aliases), members.number(tuple(numbers))])
+        for number in numbers:
+            ordered[records[number].name].append(entry(records[number].name).instruction(name))
         before = name
+    made = tables.data()
+    made["kinds"] = [list(column) for column in zip(*made["kinds"])]
+    made["kinds"][2] = _differences(made["kinds"][2])
+    registers, elsewhere = zip(*made["sets"])
+    made["sets"] = list(zip(_differences(registers), elsewhere))
+    kinds = _differences([[row[2]] for row in instructions])
     return {
-        **tables.data(),
+        **made,
         "architectures": [_architecture(record) for record in records],
         "floats": [name for name, found in FORMATS.items() if found.is_float],
-        "instructions": instructions,
+        "instructions": [[*row[:2], kind, *row[3:]] for row, (kind,) in zip(instructions, kinds)],
         "members": members.things,
         **bank_data(records),
+        **wait_data(ordered),
     }
 
 
 def _architecture(record: Architecture) -> list[Any]:
     return [record.name, record.title, record.vendor, list(record.waves), list(record.aliases), record.unit]
+
+
+def _differences(rows: Sequence[list[int]]) -> list[list[int]]:
+    """Each row less the one before it: numbers that count up become ones, which compress to little."""
+    return [[a - b for a, b in zip(row, before + [0] * len(row))] for before, row in zip([[], *rows], rows)]
 
 
 class _Distinct:
