@@ -291,18 +291,8 @@ def _register_orders(count: int) -> Iterator[tuple[str, Array, Array]]:
         for order in permutations(range(count)):
             yield f"has its registers in the order {' '.join(map(str, order))}", np.array(order), none
     else:
-        yield "has its registers in reverse order", index[::-1], none
-        for step in range(1, count):
-            yield f"is {step} registers off", (index + step) % count, none
-        for mask in (1, 2, 3, 4, 8, 16, 32):
-            if count % (2 * mask) == 0 or (mask == 3 and count % 4 == 0):
-                yield f"comes from register ^ {mask}: registers exchanged in pairs", index ^ mask, none
-        for ordered, text in orders(count):
-            yield f"has its registers {text}", ordered, none
-        for x, y in combinations(range(min(count, 16)), 2):
-            pair = index.copy()
-            pair[[x, y]] = y, x
-            yield f"has registers {x} and {y} exchanged", pair, none
+        for text, moved in _orders_of_many(count):
+            yield text, moved, none
     yield "has register 0 in every register", 0 * index, none
     for size in (2, 4, 8):
         if count > size:
@@ -312,6 +302,23 @@ def _register_orders(count: int) -> Iterator[tuple[str, Array, Array]]:
     for start in range(1, count):
         yield f"is zero in registers {start} to {count - 1}", index, index >= start
         yield f"is zero in registers 0 to {start - 1}", index, index < start
+
+
+def _orders_of_many(count: int) -> Iterator[tuple[str, Array]]:
+    """The likely orders of more registers than can be tried in every order."""
+    index = np.arange(count)
+    yield "has its registers in reverse order", index[::-1]
+    for step in range(1, count):
+        yield f"is {step} registers off", (index + step) % count
+    for mask in (1, 2, 3, 4, 8, 16, 32):
+        if count % (2 * mask) == 0 or (mask == 3 and count % 4 == 0):
+            yield f"comes from register ^ {mask}: registers exchanged in pairs", index ^ mask
+    for ordered, text in orders(count):
+        yield f"has its registers {text}", ordered
+    for x, y in combinations(range(min(count, 16)), 2):
+        pair = index.copy()
+        pair[[x, y]] = y, x
+        yield f"has registers {x} and {y} exchanged", pair
 
 
 def _bit_orders(bits: int) -> Iterator[tuple[str, Any]]:
