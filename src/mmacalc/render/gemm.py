@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .comparison import plain
+from .diagnosis import plain
 from .instruction_numerics import numerics_object, numerics_text
 from .run import matrix_text
 from .spelling import heading
