@@ -342,6 +342,12 @@ def test_the_command_computes_files_writes_d_and_says_how(tmp_path):
     assert (found["query"], found["split_k"], found["d_shape"]) == ("gemm", 2, [20, 30])
 
 
+def test_matrices_without_elements_have_products_and_too_many_elements_are_refused():
+    assert gemm(np.ones((3, 0), np.float16), np.ones((0, 4), np.float16), 2, arch="gfx942").tolist() == [[2] * 4] * 3
+    assert "D: 0x0 float32" in answer(["gemm", "-a", "gfx942", "--random", "0x0x0", "--type", "f16"]).out
+    assert "at most" in answer(["gemm", "-a", "gfx942", "--random", "99999999x9999x9", "--type", "f16"]).err
+
+
 def test_random_matrices_need_a_type_and_are_the_same_every_time():
     command = ["gemm", "-a", "sm_90a", "--random", "5x6x7", "--type", "bf16"]
     assert answer(command).out == answer(command).out != answer([*command, "--seed", "1"]).out

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 INTEGERS = ("i8", "u8", "i4", "u4", "iu8", "iu4", "b1")
+LARGEST_RANDOM = 1 << 28  # elements of a matrix: 2 GiB
 FILES = {
     "a": "A", "b": "B", "c": "C (default: zeros)", "scale_a": "the scale codes of A (default: scales of 1)",
     "scale_b": "the scale codes of B",
@@ -108,6 +109,10 @@ def _operands(options: Namespace) -> dict[str, Any]:
         import numpy as np
 
         m, n, k = shape("--random", options.random)
+        if (largest := max(m * k, k * n, m * n)) > LARGEST_RANDOM:
+            raise Error(
+                f"--random {options.random} has a matrix of {largest} elements; at most {LARGEST_RANDOM} are made"
+            )
         generator = np.random.default_rng(options.seed)
         whole = options.bits or _integers(options)
         for name, size in (("a", (m, k)), ("b", (k, n))):

@@ -142,7 +142,7 @@ class Plan:
                 each = length // self.steps
                 at = (np.asarray(self.order)[:, None] * each + np.arange(each)).ravel()
                 array = np.take(array, at, axis=axis)
-        return np.broadcast_to(array, (*self.batch, *array.shape[-2:])).reshape(-1, *array.shape[-2:])
+        return np.broadcast_to(array, (*self.batch, *array.shape[-2:])).reshape(prod(self.batch), *array.shape[-2:])
 
     def run(self, progress: Progress | None = None) -> Array:
         """D's codes (*batch, M, N)."""

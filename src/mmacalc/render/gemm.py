@@ -29,6 +29,8 @@ def text(d: Emulated, output: str | None = None) -> str:
     size = f"D: {'x'.join(map(str, d.shape))} {d.dtype}"
     if output:
         parts.append(f"{size}, written to {output}\n")
+    elif not d.size:
+        parts.append(f"{size}\n")
     elif d.size > LARGEST_SHOWN:
         parts.append(f"{size}; -o writes it to a file\n")
     else:
