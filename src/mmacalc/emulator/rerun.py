@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..arithmetic.codecs import decode
 from .arrays import as_array, as_values, checked, rounded
 from .computing import compute
 from .execution import Execution, execution_of
@@ -47,31 +44,6 @@ class Case:
     def run(self, **replaced: Array) -> Array:
         """D's codes, with some inputs replaced."""
         return compute(self.execution, {**self.codes, **replaced}, rearrange=True)
-
-    def run_as(self, execution: Execution) -> Array:
-        """D's codes when another execution gets the same inputs."""
-        return compute(execution, self.codes, rearrange=True)
-
-    def magnitude(self) -> Array:
-        """The sum of the magnitudes of all products and of C, for each element of D."""
-        execution = self.execution
-        a, b = (
-            np.abs(np.nan_to_num(decode(self.codes[x], execution.formats[x], execution.signed[x]).astype(np.float64)))
-            for x in "AB"
-        )
-        c = np.abs(np.nan_to_num(decode(self.codes["C"], execution.formats["C"]).astype(np.float64)))
-        if (
-            execution.rearranged["A"] is not None
-            or execution.rearranged["B"] is not None
-            or execution.sparsity
-            or execution.block_size
-        ):
-            scale = 1.0
-            for x in ("SA", "SB") if execution.block_size else ():
-                scale *= float(np.nan_to_num(decode(self.codes[x], execution.formats[x])).max(initial=0))
-            return c + float(np.max(a, initial=0)) * float(np.max(b, initial=0)) * scale * execution.inst.k
-        total: Array = a @ b + c
-        return total
 
 
 def reference_case(
