@@ -32,7 +32,9 @@ def places(gpr, lane, variables):
     else:
         low, high = 0, 31
     lanes = [value(part, variables) for part in re.split(r", and |, | and ", lane)]
-    return [(value(register, variables), each, low, high) for each in lanes]
+    copies = register[1:-1].split(" and ") if " and " in register else [register]
+    registers = [value(copy, variables) for copy in copies]
+    return [(number, each, low, high) for each in lanes for number in registers]
 
 
 def evaluate(operand):

@@ -335,8 +335,8 @@ def test_what_cannot_be_drawn_is_answered_in_words(argv, says):
     assert re.search(says, err), err
 
 
-def test_fragments_of_unspecified_layout_are_not_drawn():
-    inst = next(inst for inst in mmacalc.instructions("sm_80") if inst.name.startswith("wmma.mma"))
+def test_what_is_in_no_register_is_not_drawn():
+    inst = mmacalc.instruction("sm_100a", "tcgen05.mma.cta_group::1.kind::f16")
     with pytest.raises(mmacalc.Error, match="cannot be drawn"):
         draw_instruction(inst)
     assert set(inst._repr_mimebundle_()) == {"text/plain"}

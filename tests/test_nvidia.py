@@ -232,12 +232,42 @@ def test_a_swizzled_tile_uses_each_byte_once_and_a_column_without_conflicts(swiz
         assert shared_memory.swizzled(shared_memory.swizzled(address, swizzle), swizzle) == address
 
 
-def test_wmma_fragments_are_counted_but_never_placed():
-    inst = mmacalc.instruction("sm_80", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16")
-    assert inst.fragment_registers == {"A": 8, "B": 8, "C": 4, "D": 8}
-    for name in inst.operands:
-        with pytest.raises(mmacalc.Error, match="unspecified by NVIDIA"):
-            inst.operand(name)
+def test_every_place_of_a_wmma_fragment_is_the_one_that_ptxas_loads_or_stores():
+    """Read from the address arithmetic of compiled loads and stores, on 14 targets; see the data's README."""
+    operands, compared = {}, 0
+    for row in table("wmma_fragments.tsv.gz"):
+        fragment = (row["operation"], row["operand"], row["layout"], row["shape"], row["type"])
+        key = (row["target"], *fragment)
+        if key not in operands:
+            name = "wmma.{}.{}.sync.aligned.{}.{}.shared.{}".format(*fragment)
+            operands[key] = mmacalc.instruction(row["target"], name).operand(row["operand"].upper())
+        operand, (first, second) = operands[key], operands[key].axes[1:]
+        for place in row["lane,slot,i,j"].split():
+            lane, slot, i, j = map(int, place.split(","))
+            held = [(x.lane, x.item) for x in operand.locate(**{first: i, second: j})]
+            assert (lane, slot) in held, key
+            compared += 1
+    assert compared == 13938
+
+
+def test_the_fragments_of_wmma_mma_are_those_of_its_loads_and_as_large_as_documented():
+    for target in ("sm_70", "sm_72", "sm_75", "sm_80"):
+        loads = {}
+        for inst in mmacalc.instructions(target):
+            if "wmma" in inst.features and "move" in inst.features:
+                (name,) = inst.operands
+                loads[name, inst.layouts[0], inst.m, inst.n, inst.k, inst.formats[name]] = inst.operand(name)
+        for inst in mmacalc.instructions(target):
+            if "wmma" in inst.features and "move" not in inst.features:
+                for name, count in inst.fragment_registers.items():
+                    fragment = inst.operand(name)
+                    assert fragment.registers == count
+                    side = inst.layouts["AB".index(name)] if name in "AB" else "row"
+                    loaded = loads.get((name, side, inst.m, inst.n, inst.k, inst.formats[name]))
+                    if loaded:
+                        assert loaded.layout == fragment.layout
+    note = "not read from a GPU"
+    assert any(note in text for text in mmacalc.instruction("sm_80", inst.name).notes)
 
 
 # --- the command line ---

@@ -17,6 +17,7 @@ every lane and element of the dense operands.
 from __future__ import annotations
 
 from .base import Family, Placement, packed, shared_layout
+from .wmma_fragments import fragment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class _TensorCore(Family):
 
     def place(self, instruction: Instruction, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
         """The placement of one operand of an mma, mma.sp, wgmma, ldmatrix, stmatrix or movmatrix."""
+        if "wmma" in instruction.features:
+            return fragment(instruction, operand)
         if "move" in instruction.features:
             return _moved(instruction, operand)
         if operand in ("SA", "SB"):

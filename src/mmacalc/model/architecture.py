@@ -78,6 +78,7 @@ class Architecture(Record):
         layouts_on_hardware: the formats of A whose layouts tests on silicon confirm, by kind: dense, sparse, scale.
         notes: remarks about instructions that have a feature or format.
         ptx: the PTX ISA version that introduced the target.
+        wmma_fragments: whose wmma fragments it has where they are not those of Ampere and later: "volta", "turing".
         fma_per_clock: dense multiply-adds per clock and SM by type ("f16", or "f16.f32" only with f32 accumulators,
             "fp8", "fp4", "int8" ...); fma_source: where they are published;
             fma_through: the only instructions that reach them, if not all do.
@@ -115,6 +116,7 @@ class Architecture(Record):
     rocwmma: tuple[str, ...] = ()
     layouts_on_hardware: Mapping[str, tuple[str, ...]] = {}
     ptx: str = ""
+    wmma_fragments: str = ""
     fma_per_clock: Mapping[str, int] = {}
     fma_source: str = ""
     fma_through: str = ""

@@ -138,10 +138,12 @@ def _register(operand: Operand, digits: list[_Digit]) -> str:
     inside = [digit._replace(weight=digit.weight * width) for digit in digits if digit.place == "slot" and digit.axis]
     low = _sum([_of_coordinate(digit) for digit in inside])
     fixed = operand.placement.offset + width * sum(offset for _, offset in operand.copies()[:1]) % 32
+    items = sorted({item for _, item in operand.copies()})  # several where a lane holds copies (wmma fragments)
+    whole = _factor(_copied(register, [(item - items[0]) // (slots * operand.placement.merge) for item in items]))
     if low == "0":
-        return f"{_factor(register)}.[{fixed + bits - 1}:{fixed}]"
+        return f"{whole}.[{fixed + bits - 1}:{fixed}]"
     start = f" + {fixed}" if fixed else ""
-    return f"{_factor(register)}.[{low} + {fixed + bits - 1} : {low}{start}]"
+    return f"{whole}.[{low} + {fixed + bits - 1} : {low}{start}]"
 
 
 def _of_coordinate(digit: _Digit) -> str:

@@ -30,7 +30,6 @@ FORMAT = {"b6x16_p32": "b6", "b4x16_p64": "b4", "ue8m0": "e8m0", "s32": "i32", "
 MEANINGS = {
     "rn": "rounding", "rz": "rounding", "rm": "rounding", "rp": "rounding", "xor": "bit_operation", "and": "bit_operation",
 }  # fmt: skip
-UNSPECIFIED = "is a wmma fragment: where its elements are is unspecified by NVIDIA, only its registers are counted"
 SHARED_MEMORY = "is in shared memory, where a 64-bit matrix descriptor says, and in no register; -d describes it"
 FLAGS = ("sync", "aligned", "trans", "satfinite", "block_scale", "x1", "x2", "x4")
 REPEATED = ("sync", "satfinite")
@@ -134,7 +133,7 @@ def describe(name: str) -> dict[str, Any]:
         fragment = parts[2].upper()
         return {
             "m": m, "n": n, "k": k, "blocks": 1, "formats": {fragment: types[0]}, "features": ("wmma", "move"),
-            "given_operands": (fragment,), "elsewhere": {fragment: UNSPECIFIED},
+            "given_operands": (fragment,), "layouts": tuple(part for part in parts if part in ("row", "col")),
             "fragment_registers": {fragment: wmma_registers((m, n, k), fragment, types[0])},
         }  # fmt: skip
     if parts[0] == "wmma" and len(types) == 2:
@@ -146,7 +145,7 @@ def describe(name: str) -> dict[str, Any]:
     facts |= _qualified(parts, k, types, formats)
     if parts[0] == "wmma":
         registers = {operand: wmma_registers((m, n, k), operand, formats[operand]) for operand in "ABCD"}
-        facts |= {"fragment_registers": registers, "elsewhere": dict.fromkeys("ABCD", UNSPECIFIED)}
+        facts["fragment_registers"] = registers
     blocks = 4 if shape == (8, 8, 4) and formats["A"] == "f16" else 1
     return {"m": m, "n": n, "k": k, "blocks": blocks, "formats": formats, **facts}
 
