@@ -32,7 +32,7 @@ def places(gpr, lane, variables):
     else:
         low, high = 0, 31
     lanes = [value(part, variables) for part in re.split(r", and |, | and ", lane)]
-    copies = register[1:-1].split(" and ") if " and " in register else [register]
+    copies = re.split(r", and |, | and ", register[1:-1]) if " and " in register else [register]
     registers = [value(copy, variables) for copy in copies]
     return [(number, each, low, high) for each in lanes for number in registers]
 
