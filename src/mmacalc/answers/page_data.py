@@ -53,8 +53,7 @@ SIGNS = ("", "-", "|", "-|", "low", "high")
 # What an architecture says about all its instructions: where that is alike, so are those of one catalog line.
 ABOUT_INSTRUCTIONS = (
     "vendor", "layout", "waves", "format_fields", "scale_fields", "assumed", "unconfirmed", "layouts_on_hardware",
-    "notes",
-)  # fmt: skip
+    "notes", "wmma_fragments")  # fmt: skip
 
 
 def page_data() -> dict[str, Any]:

@@ -35,9 +35,10 @@ def kernel(request: Request) -> str:
         Error: the instruction is not a warp-level mma, or an operand cannot be loaded in that order.
     """
     inst = request.instruction
-    if inst.flops == 0 or inst.elsewhere:
+    if inst.flops == 0 or inst.elsewhere or "wmma" in inst.features:
         raise Error(
-            f"a kernel is generated around mma.sync and mma.sp, whose operands are in registers; not {inst.name}"
+            f"a kernel is generated around mma.sync and mma.sp, whose operands are in registers by a documented "
+            f"layout; not {inst.name}"
         )
     operands = fragments(request)
     body = [
