@@ -37,8 +37,7 @@ def kernel(request: Request) -> str:
     inst = request.instruction
     if inst.flops == 0 or inst.elsewhere or "wmma" in inst.features:
         raise Error(
-            f"a kernel is generated around mma.sync and mma.sp, whose operands are in registers by a documented "
-            f"layout; not {inst.name}"
+            f"a kernel is generated around mma.sync and mma.sp, whose operands are in registers; not {inst.name}"
         )
     operands = fragments(request)
     body = [
