@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,15 @@ def test_architectures_and_families_are_not_known_by_name_outside_catalog_and_fa
 
 @pytest.mark.pyright
 def test_every_type_of_the_public_interface_is_known():
-    command = ["pyright", "--verifytypes", "mmacalc", "--ignoreexternal", "--outputjson"]
+    command = [
+        "pyright",
+        "--pythonpath",
+        sys.executable,
+        "--verifytypes",
+        "mmacalc",
+        "--ignoreexternal",
+        "--outputjson",
+    ]
     report = json.loads(subprocess.run(command, cwd=SOURCE, capture_output=True, text=True, check=False).stdout)
     symbols = report["typeCompleteness"]["symbols"]
     assert len(symbols) > 1000

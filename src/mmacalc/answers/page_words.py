@@ -28,7 +28,7 @@ __all__ = ["encodable", "encoding_data", "word_data"]
 
 
 def _form(inst: Instruction, wave: int) -> InstructionForm | None:
-    if inst.architecture.vendor != "amd":
+    if inst.architecture.family.ptx:
         return None
     return form_of(inst.name, target(inst.arch, wave))
 

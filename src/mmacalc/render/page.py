@@ -65,7 +65,7 @@ def _data() -> dict[str, Any]:
 
 def _statement(inst: Instruction) -> str:
     """What follows the name in a PTX statement, operands as `<A>` and constants as `<=selector>`; "" for AMD's."""
-    if inst.architecture.vendor != "nvidia":
+    if not inst.architecture.family.ptx:
         return ""
     return re.sub(r"[\w-]+", lambda word: _word(inst, word.group()), ptx_detail.syntax(inst).removeprefix(inst.name))
 
