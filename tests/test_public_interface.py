@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import json
 import re
 import subprocess
 import sys
@@ -77,20 +76,11 @@ def test_architectures_and_families_are_not_known_by_name_outside_catalog_and_fa
 
 
 @pytest.mark.pyright
-def test_every_type_of_the_public_interface_is_known():
-    command = [
-        "pyright",
-        "--pythonpath",
-        sys.executable,
-        "--verifytypes",
-        "mmacalc",
-        "--ignoreexternal",
-        "--outputjson",
-    ]
-    report = json.loads(subprocess.run(command, cwd=SOURCE, capture_output=True, text=True, check=False).stdout)
-    symbols = report["typeCompleteness"]["symbols"]
-    assert len(symbols) > 1000
+def test_every_type_of_the_public_interface_is_known(tmp_path):
+    (tmp_path / "mmacalc").symlink_to(SOURCE / "mmacalc")
+    command = ["pyright", "--pythonpath", sys.executable, "--verifytypes", "mmacalc", "--ignoreexternal"]
+    report = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    assert "Type completeness score" in report
     # The files of an architecture are literals that the catalog reads; their values are checked as records.
-    data = re.compile(r"mmacalc\.catalog\.[a-z]+\d*\.[A-Z]")
-    unknown = [each["name"] for each in symbols if not each["isTypeKnown"] and not data.match(each["name"])]
-    assert unknown == []
+    data = re.compile(r"/catalog/[a-z]+\d*\.py:")
+    assert [line for line in report.splitlines() if " - error: " in line and not data.search(line)] == []

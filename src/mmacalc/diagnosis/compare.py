@@ -100,7 +100,7 @@ def diagnose(
     >>> found.different, found.explanations[0].name
     (240, 'the tile is transposed: D[j][i] was stored as D[i][j]')
     >>> mmacalc.diagnose(inst, inst.multiply(a[:, ::-1], b, c), a, b, c).explanations[0].name
-    'A has its columns in reverse order'
+    'k is not in the same order in A and B: A has it in reverse order'
     """
     problem = problem_of(instruction, a, b, c, bits, rest)
     codes, turned = _given(problem, given, bits)
