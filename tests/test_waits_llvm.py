@@ -200,7 +200,7 @@ def mir_wmma(inst, statement, names) -> str:
     inner = inst.formats["A"]
     integer, floats = inner.startswith("iu"), inner in ("f16", "bf16", "f32")
     modifier = "8, " if integer or floats else ""
-    new, old = inst.arch == "cdna5", inst.arch == "rdna3"
+    new, old = inst.arch in ("cdna5", "gfx1251"), inst.arch == "rdna3"
     if inst.sparse:
         zeros = (3 if modifier else 1) + 2 * new - inst.name.endswith("64_iu4")  # which has no index_key
         c = f"{names[0]}, {names[3]}"
