@@ -160,6 +160,8 @@ def test_on_amd_b_and_at_are_free_exactly_if_as_many_columns_lie_in_lanes():
 
 def test_on_nvidia_a_and_bt_are_always_free_and_at_and_b_never():
     for x, y, modifiers, _ in different_pairs("sm_80", 32):
+        if "wmma" in x.name + y.name:
+            continue  # fragments have layouts of their own
         for use in USES.values():
             if use.operand == "B" or not y.sparse:
                 free = match(tiles(x, y, use, 32, modifiers), keep_k=False) is not None
@@ -314,6 +316,8 @@ def test_the_lane_instructions_of_every_amd_target_are_those_that_llvm_assembles
     for arch in amd:
         has = of_target(mmacalc.architecture(arch))
         for target in mmacalc.architecture(arch).targets:
+            if target in mmacalc.architecture(arch).since_llvm:
+                continue  # the assembler here is LLVM 22's
             wide = 64 in mmacalc.architecture(arch).waves
             vcc = "vcc" if wide else "vcc_lo"
             lines = [f"{name.split(' ')[0]} {text.replace('vcc', vcc)}" for name, text in operands.items()]

@@ -178,6 +178,11 @@ def test_every_modifier_value_is_encoded_as_the_assembler_encodes_it(opened):
         limits = mmacalc.instruction(arch, name).modifier_limits(wave)
         for fields, text, code in tried:
             if fields.get("cbsz", 0) in limits.get("cbsz", (0,)):
+                if {"matrix_a_scale_fmt", "matrix_b_scale_fmt"} & {*fields} and "_f8f6f4" in name:
+                    # LLVM 24 takes it only beside MATRIX_FMT_FP4; the page fills each field by itself.
+                    with pytest.raises(mmacalc.Error, match="goes only with MATRIX_FMT_FP4"):
+                        mmacalc.assemble(text, arch, wave)
+                    continue
                 assert mmacalc.assemble(text, arch, wave).hex() == code, text
                 compared += 1
     assert compared > 3_000
