@@ -30,7 +30,7 @@ export interface Data {
   instructions: [number, string, number, string[], number][];
   members: number[][];
   encodings: [string, number, [string, string, string][]][];
-  words: [number, string, number, number][];
+  words: [number, string, number, number, Choice<number>][];
   slots: SlotRow[][];
   text: TextModifier[][];
   formats: string[];
@@ -39,7 +39,8 @@ export interface Data {
   banks: (Record<"read" | "write", number[]> | null)[];
   wait_rows: Record<"matrix" | "after" | "before", string[]>;
   waits: (Waits | null)[];
-  accesses: Record<"lds" | "global", Record<"load" | "store", string[]>>[];
+  names: Record<"lds" | "global", Record<"load" | "store", string[]>>[];
+  accesses: number[];
   provenances: string[];
   notes: string[];
 }
@@ -220,8 +221,9 @@ export class Instruction {
     const { data } = this.catalog;
     const number = this.words_[this.waveIndex(wave)];
     if (number < 0) return null;
-    const [encoding, code, slots, text] = data.words[number];
-    return new Word(this.name, data.encodings[encoding], code, data.slots[slots], data.text[text]);
+    const [encoding, code, slots, text, refusal] = data.words[number];
+    const refused = (fields: Fields) => data.notes[chosen(refusal, fields) ?? -1] ?? "";
+    return new Word(this.name, data.encodings[encoding], code, data.slots[slots], data.text[text], refused);
   }
 
   /** Operations of one instruction; 0 for one that only moves a matrix. */

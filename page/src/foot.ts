@@ -29,6 +29,11 @@ export function foot(
       : "Nobody has published how this instruction is encoded.";
     return h("footer", { class: "foot" }, line, h("p", { class: "quiet" }, why));
   }
+  const refused = word.refused(fields);
+  if (refused) {
+    line.append(h("span", { class: "warning" }, `The assembler refuses this: ${refused}.`));
+    return h("footer", { class: "foot" }, line);
+  }
   const bytes = word.hex(fields).match(/../g)!.join(" ");
   line.append(h("span", { class: "quiet" }, `${word.encoding}, ${word.bytes} bytes: `, h("code", { class: "bytes" }, bytes)));
   const rows = word.rows(fields).reverse().map((row) => h("div", { class: "word" }, ...row.map(({ field, high, low, bits }) => {

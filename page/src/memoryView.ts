@@ -84,7 +84,7 @@ export class MemoryView {
     const { catalog, state } = this.app;
     const store = matrix.name === "D";
     const width = WIDTHS.indexOf(found.accessBytes);
-    const names = catalog.data.accesses[catalog.architectures.indexOf(matrix.instruction.architecture)];
+    const names = catalog.data.names[catalog.data.accesses[catalog.architectures.indexOf(matrix.instruction.architecture)]];
     const kind = store ? "store" : "load";
     const count = found.addresses.length;
     const rule = ruleOf(catalog, matrix, found.accessBytes, store);

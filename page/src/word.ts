@@ -32,6 +32,8 @@ export class Word {
     private readonly code: string,
     private readonly slots: SlotRow[],
     private readonly modifiers: TextModifier[],
+    /** Why the assembler refuses these values together, "" where it takes them. */
+    readonly refused: (fields: Fields) => string,
   ) {
     [this.encoding, this.bytes] = format;
     this.pieces = new Map(format[2].map(([name, bits]) => [name, readBits(bits)]));

@@ -23,7 +23,7 @@ WIDTHS = (1, 2, 4, 8, 16)  # bytes of one lane's access
 
 
 def bank_data(architectures: list[Architecture]) -> dict[str, Any]:
-    """The tables `rules`, `banks` and `accesses`."""
+    """The tables `rules`, `banks`, `names` and `accesses`."""
     rules: list[Any] = []
     banks: list[Any] = []
     for architecture in architectures:
@@ -35,7 +35,9 @@ def bank_data(architectures: list[Architecture]) -> dict[str, Any]:
         for rows in found.values():
             rules += [row for row in rows if row not in rules]
         banks.append({access: [rules.index(row) for row in rows] for access, rows in found.items()})
-    return {"rules": rules, "banks": banks, "accesses": [_names(architecture) for architecture in architectures]}
+    names = [_names(architecture) for architecture in architectures]
+    distinct = [each for at, each in enumerate(names) if each not in names[:at]]
+    return {"rules": rules, "banks": banks, "names": distinct, "accesses": [distinct.index(each) for each in names]}
 
 
 def _rule(architecture: Architecture, width: int, access: str) -> list[Any]:

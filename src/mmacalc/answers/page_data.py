@@ -39,7 +39,7 @@ from .modifier_choices import OperandTrials
 from .output_terms import sign
 from .page_banks import bank_data
 from .page_waits import wait_data
-from .page_words import encodable, encoding_data, word_data
+from .page_words import encodable, encoding_data, refusals, word_data
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -173,7 +173,10 @@ class _Tables:
             return -1
         encoding, (code, slots, modifiers) = found
         row = [self._number("encodings", encoding_data(encoding)), code]
-        return self._number("words", [*row, self._number("slots", slots), self._number("text", modifiers)])
+        fields, values, reasons = refusals(inst, wave)
+        notes = [self._number("notes", reason) if reason else -1 for reason in reasons]
+        refusal = [fields, values, notes] if any(reasons) else -1
+        return self._number("words", [*row, self._number("slots", slots), self._number("text", modifiers), refusal])
 
     def _set(self, inst: Instruction, wave: int) -> int:
         operands = [self._number("operands", self._operand(inst, name, wave)) for name in inst.register_operands]

@@ -1,15 +1,19 @@
 """The instruction words of AMD's instructions as data for the page: which field every operand and modifier fills.
 
     encodings     [name, bytes, [[field, bits, meaning] ...]]
-    words         [encoding, the bytes of the instruction as it stands (hexadecimal), slots, text modifiers]
+    words         [encoding, the bytes of the instruction as it stands (hexadecimal), slots, text modifiers, refusal]
     slots         [operand, first register, field, file, registers or [field, registers for each value]]
     text          [modifier, spelling, kind, field of the encoding, value that is not written, names, bits written]
+
+A refusal is the number of the note that says why the assembler refuses the formats, -1 where it takes them: a number,
+or a choice by the fields.
 
 The registers are chosen so that every format has room: an instruction keeps its registers when a modifier widens A.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ..asm.assembler import assemble
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from ..asm.modifiers import Modifier
     from ..model import Instruction
 
-__all__ = ["encodable", "encoding_data", "word_data"]
+__all__ = ["encodable", "encoding_data", "refusals", "word_data"]
 
 
 def _form(inst: Instruction, wave: int) -> InstructionForm | None:
@@ -90,6 +94,26 @@ def word_data(inst: Instruction, wave: int) -> tuple[Encoding, list[Any]] | None
         for field, each in _fields(inst, wave, form)
     ]
     return form.encoding, [code.hex(), slots, modifiers]
+
+
+def refusals(inst: Instruction, wave: int) -> tuple[list[str], list[tuple[int, ...]], list[str]]:
+    """Why an assembler refuses formats that do not go together: the fields that choose formats, the values of each,
+    and for every combination of them the reason, "" where there is none.
+
+    >>> import mmacalc
+    >>> fields, values, reasons = refusals(mmacalc.instruction("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4"), 32)
+    >>> reasons[1]
+    'the scales of B are MATRIX_SCALE_FMT_E5M3, which goes only with MATRIX_FMT_FP4'
+    """
+    form = _form(inst, wave)
+    if form is None:
+        return [], [], [""]
+    limits, generation = inst.modifier_limits(wave), target(inst.arch, wave).generation
+    named = {name: modifier.field for name, modifier in _fields(inst, wave, form) if name in inst.choices}
+    unset = dict(form.fixed) | {modifier.field: modifier.default for modifier in form.modifiers}
+    values = [limits[name] for name in named]
+    reasons = [generation.refused(inst, unset | dict(zip(named.values(), each))) for each in product(*values)]
+    return list(named), values, reasons
 
 
 def _field_of(inst: Instruction, wave: int, form: InstructionForm, registers: Any) -> str:
