@@ -69,7 +69,8 @@ class Problem:
         unit = execution.shapes
         if len(self.shapes["D"]) == 2:
             pairs = (("A", 0), ("B", 1), ("B", 0))
-            self.tiles = tuple(-(-self.shapes[x][axis] // unit[x][axis]) for x, axis in pairs)
+            m, n, k = (-(-self.shapes[x][axis] // unit[x][axis]) for x, axis in pairs)
+            self.tiles = (m, n, k)
         self.values = {name: self.decoded(name, array) for name, array in self.codes.items()}
         self._signs = {name: self._sign(name) for name in "ABC"}
         self._moved = {name: self.everywhere(name, source) for name in "AB"
@@ -269,7 +270,8 @@ class Problem:
         c = self.effective("C", changes.get("C"), rows)[..., columns]
         x, y = self.factors("A", changes, rows), self.factors("B", changes, columns)
         if absolute:
-            return abs(self.alpha) * (np.abs(x) @ np.abs(y)) + np.abs(self.beta * c)
+            size: NDArray[np.float64] = abs(self.alpha) * (np.abs(x) @ np.abs(y)) + np.abs(self.beta * c)
+            return size
         total: NDArray[np.float64] = self.alpha * (x @ y) + self.beta * c
         return total
 

@@ -64,7 +64,7 @@ def _matched(found: Array, known: Array, numbers: Array, error: float) -> Array 
     projected, target = old @ weights, new @ weights
     rank = np.argsort(projected)
     at = np.searchsorted(projected[rank], target)
-    best = np.full(len(labels), -2)
+    best: Array = np.full(len(labels), -2)
     for step in (-1, 0, 1, -2):
         candidate = rank[np.clip(at + step, 0, len(labels) - 1)]
         good = (np.abs(old[candidate] - new) <= error).all(axis=1) & (best == -2)
