@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -79,7 +80,8 @@ def test_architectures_and_families_are_not_known_by_name_outside_catalog_and_fa
 def test_every_type_of_the_public_interface_is_known(tmp_path):
     (tmp_path / "mmacalc").symlink_to(SOURCE / "mmacalc")
     command = ["pyright", "--pythonpath", sys.executable, "--verifytypes", "mmacalc", "--ignoreexternal"]
-    report = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    report = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False).stdout
     assert "Type completeness score" in report
     # The files of an architecture are literals that the catalog reads; their values are checked as records.
     data = re.compile(r"/catalog/[a-z]+\d*\.py:")

@@ -8,12 +8,11 @@ finds, so that neither reads nor writes conflict.
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..compiler.builtins import intrinsic
 from ..errors import Error
 from ..memory_access.answer import memory
 from ..memory_access.swizzles import MODES
+from ..records import TupleRecord
 from .fragments import fragment, total
 from .source import ELEMENTS
 
@@ -33,14 +32,13 @@ VECTOR = 16  # bytes of a lane's global and LDS accesses
 DEPTH_BYTES = 64  # of a row in LDS, at least
 
 
-class Plan(namedtuple("Plan", "instruction wave kpack steps tiles swizzle")):
+class Plan(TupleRecord):
     """The sizes of a GEMM kernel.
 
     kpack: the instructions whose k a lane reads at once; steps: how often it does so for each stage; tiles: of the
     instruction along M and along N in one wave; swizzle: of the bytes of LDS.
     """
 
-    __slots__ = ()
     instruction: Instruction
     wave: int
     kpack: int

@@ -10,10 +10,9 @@ mma_sm100_desc.hpp, whose bit fields give the same 560 values.
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..checks import arguments_checked, require_int
 from ..errors import Error, did_you_mean
+from ..records import TupleRecord
 from . import shared_memory
 from .tensor_memory import Form
 from .tensor_memory_shapes import DEPTHS, allowed_shapes, default_types, types_of
@@ -81,10 +80,9 @@ MEANINGS = {
 }  # fmt: skip
 
 
-class DescriptorField(namedtuple("DescriptorField", "name low bits code meaning")):
+class DescriptorField(TupleRecord):
     """One field: its name, lowest bit and width; the code in it and what that means."""
 
-    __slots__ = ()
     name: str
     low: int
     bits: int
@@ -92,11 +90,10 @@ class DescriptorField(namedtuple("DescriptorField", "name low bits code meaning"
     meaning: str
 
 
-class Descriptor(namedtuple("Descriptor", "title word size fields notes")):
+class Descriptor(TupleRecord):
     """A descriptor: what it is of, its value, its width in bits, its fields from the lowest bit up, and notes on
     what the PTX ISA does not allow or reserves."""
 
-    __slots__ = ()
     title: str
     word: int
     size: int
