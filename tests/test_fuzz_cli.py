@@ -144,7 +144,7 @@ def value_for(action, arch, name):
     }  # fmt: skip
     by_metavar = {
         "#": [str(number) for number in range(20)], "FILE": FILES, "PREFIX": ["in_", "no/such/", "./"], "I,K": ["3,9"],
-        "MxNxK": ["16x16x16", "4096x4096x4096"], "FORMAT": ["f16", "bf16", "fp8", "i8", "f32", "b16", "b1", "f8f6f4"],
+        "MxNxK": ["16x16x16", "48x40x24"], "FORMAT": ["f16", "bf16", "fp8", "i8", "f32", "b16", "b1", "f8f6f4"],
         "NAME=VALUE": ["cbsz=1", "cbsz=fp4", "neg=1"],
     }  # fmt: skip
     right = st.sampled_from(pools.get(action.dest, by_metavar.get(action.metavar, VALUES)))

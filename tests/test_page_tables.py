@@ -268,7 +268,8 @@ def chain_questions(most):
     """Pairs of instructions of every architecture, one for each two layouts, in all uses."""
     seen, found = set(), []
     for arch in architectures():
-        of_product = [inst for inst in mmacalc.instructions(arch) if {"A", "B", "D"} <= {*inst.operands}]
+        asked = [inst for inst in mmacalc.instructions(arch) if not inst.name.startswith("wmma.")]  # which is refused
+        of_product = [inst for inst in asked if {"A", "B", "D"} <= {*inst.operands}]
         results, targets = {}, {}
         for inst in of_product:
             for wave in inst.architecture.waves:

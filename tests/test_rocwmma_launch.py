@@ -241,9 +241,10 @@ def test_a_workgroup_has_as_much_lds_as_llvm_gives_it():
     """
     for arch in mmacalc.architectures():
         record = mmacalc.architecture(arch)
-        if record.vendor == "amd":
+        known = [target for target in record.targets if target not in record.since_llvm]  # llc here is LLVM 22's
+        if record.vendor == "amd" and known:
             for size, taken in ((record.lds_bytes, True), (record.lds_bytes + 1, False)):
-                command = [tool("llc"), "-mtriple=amdgcn-amd-amdhsa", f"-mcpu={record.targets[-1]}", "-o", os.devnull]
+                command = [tool("llc"), "-mtriple=amdgcn-amd-amdhsa", f"-mcpu={known[-1]}", "-o", os.devnull]
                 done = subprocess.run(command, input=code.format(size=size), capture_output=True, text=True)
                 assert (done.returncode == 0) is taken, (arch, size, done.stderr)
 

@@ -96,6 +96,8 @@ export function refusal(source: Matrix, target: Matrix, resultOfY: Matrix, float
     return `${x.name} is an instruction of ${x.architecture.title}, ${y.name} of ${y.architecture.title}; a chain runs on one architecture.`;
   }
   if (x.has("move") || y.has("move")) return "An instruction that moves a matrix multiplies nothing; a chain is of two products.";
+  const fragment = [x, y].find((each) => each.name.startsWith("wmma."));
+  if (fragment) return `${fragment.name} has fragments with copies that NVIDIA leaves unspecified; chain takes mma and wgmma.`;
   if (target.name === "A" && y.has("sparse")) return `A of ${y.name} is compressed 2:4, and a result is dense; it can be B or Bt.`;
   if (x.shape[3] !== y.shape[3]) return `${x.name} has ${counted(x.shape[3])} and ${y.name} ${counted(y.shape[3])}; both should have as many.`;
   const [given, wanted] = [family(source, floats), family(resultOfY, floats)];

@@ -1,6 +1,6 @@
 """The right products, rounded or added in another way: what a reference program or another GPU would give.
 
-These are no mistakes: they say why a right result has other bits.
+They are not mistakes: they say why a right result has other bits.
 """
 
 from __future__ import annotations
