@@ -50,7 +50,7 @@ from itertools import product
 
 from .checks import arguments_checked, require_int, shown
 from .errors import Error
-from .layout_text import checked_digits, parse, printed_names, trimmed
+from .layout_text import checked_digits, parse, printed_sizes, size_product, strides, written, written_for_einops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,18 +119,18 @@ class Layout:
     def _make_tables(self) -> None:
         """What each value of a coordinate adds to each place, and the other way round."""
         left, right = self.coordinates, self.places
-        self.extents = tuple([_product([self.sizes[name] for name in group]) for group in left])
-        self.spans = {place: _product([self.sizes[n.lstrip("*")] for n in names]) for place, names in right.items()}
+        self.extents = tuple([size_product([self.sizes[name] for name in group]) for group in left])
+        self.spans = {place: size_product([self.sizes[n.lstrip("*")] for n in names]) for place, names in right.items()}
         largest = max((*self.extents, *self.spans.values()), default=1)
         if largest > LARGEST:
             raise Error(f"'{self.text}' has {largest} values on an axis or in a place; at most {LARGEST} are taken")
-        self._strides = [_strides(names, self.sizes) for names in right.values()]
+        self._strides = [strides(names, self.sizes) for names in right.values()]
         self._offsets: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = {}
         self._forward = [[self._table(group, names) for names in right.values()] for group in left]
         self._backward = [[self._table(names, group) for group in left] for names in right.values()]
 
     def __repr__(self) -> str:
-        return f"Layout({self._text(whole=True)!r}, {self.axes!r}, {self.trimmed_sizes})"
+        return f"Layout({written(self, whole=True)!r}, {self.axes!r}, {self.trimmed_sizes})"
 
     def __eq__(self, other: object) -> bool:
         """Two layouts are equal if they map alike: the names of digits, and how they are split, do not matter.
@@ -153,7 +153,7 @@ class Layout:
     @property
     def copies(self) -> int:
         """How many places hold each element."""
-        return _product(self.sizes[name] for name in self.replicated)
+        return size_product(self.sizes[name] for name in self.replicated)
 
     # --- forwards: coordinates to places -------------------------------------------------------------------
 
@@ -286,14 +286,10 @@ class Layout:
         >>> d.inverse()
         Layout('(m j) h -> i (m h), j (j)', ('lane', 'item'), {'m': 4, 'j': 16, 'h': 4})
         """
-        groups = [f"({' '.join([name.lstrip('*') for name in names])})" for names in self.places.values()]
-        targets = [
-            f"{axis} ({' '.join([f'*{name}' if name in self.shared else name for name in group])})"
-            for axis, group in zip(self.axes, self.coordinates)
-        ]
-        return Layout(f"{' '.join(groups)} -> {', '.join(targets)}", tuple(self.places), self.sizes)
+        from .layout_algebra import inverted
 
-    @arguments_checked
+        return Layout(*inverted(self))
+
     @arguments_checked
     def compose(self, then: Layout) -> Layout:
         """First this layout, then another one whose axes are the places of this one.
@@ -321,10 +317,9 @@ class Layout:
         >>> Layout("i j -> lane (j), item (i)", ("i", "j"), {"i": 4, "j": 8}).renamed(i="k", item="register")
         Layout('k j -> lane (j), register (k)', ('k', 'j'), {'k': 4, 'j': 8})
         """
-        groups = [f"({' '.join(group)})" for group in self.coordinates]
-        places = [f"{names.get(place, place)} ({' '.join(digits)})" for place, digits in self.places.items()]
-        axes = tuple([names.get(axis, axis) for axis in self.axes])
-        return Layout(f"{' '.join(groups)} -> {', '.join(places)}", axes, self.sizes)
+        from .layout_algebra import renamed
+
+        return Layout(*renamed(self, names))
 
     def linear(self) -> dict[str, tuple[tuple[int, ...], ...]]:
         """The layout as Triton's LinearLayout: for each bit of each place, lowest first, the coordinates it adds.
@@ -367,10 +362,10 @@ class Layout:
 
     def _table(self, source: tuple[str, ...], target: tuple[str, ...]) -> tuple[int, ...]:
         """For every value of the digits `source`, the sum of those digits at their weight in `target`."""
-        strides = _strides(target, self.sizes)
+        weights = strides(target, self.sizes)
         table = [0]
         for name in source:
-            stride, size = strides.get(name, 0), self.sizes[name.lstrip("*")]
+            stride, size = weights.get(name, 0), self.sizes[name.lstrip("*")]
             table = [base + digit * stride for base in table for digit in range(size)]
         return tuple(table)
 
@@ -381,10 +376,7 @@ class Layout:
         >>> Layout("i (g e) -> lane (*r g i), item (e)", "ik", {"e": 4, "g": 4, "i": 16, "r": 2}).trimmed_sizes
         {'i': 16, 'g': 4, 'e': 4, 'r': 2}
         """
-        names = printed_names(self)
-        placed = (digit.lstrip("*") for group in self.places.values() for digit in group)
-        every = dict.fromkeys([digit for group in self.coordinates for digit in group] + list(placed))
-        return {names[digit]: self.sizes[digit] for digit in every if digit in names}
+        return printed_sizes(self)
 
     @property
     def pattern(self) -> str:
@@ -396,12 +388,7 @@ class Layout:
         ...        {"b": 1, "v": 1, "i": 16, "c": 1, "g": 4, "e": 4}).pattern
         'i (g e) -> lane (g i), item (e)'
         """
-        return self._text(whole=False)
-
-    def _text(self, whole: bool) -> str:
-        left, right = trimmed(self, whole)
-        places = ", ".join([f"{place} ({' '.join(names)})" for place, names in right.items()])
-        return f"{' '.join(left)} -> {places}"
+        return written(self, whole=False)
 
     @property
     def einops(self) -> str:
@@ -411,23 +398,4 @@ class Layout:
         >>> Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 16, "g": 4, "e": 4}).einops
         'i (g e) -> (g i) (e)'
         """
-        left, right = trimmed(self, whole=False)
-        places = " ".join(f"({' '.join(name.lstrip('*') for name in names)})" for names in right.values())
-        return f"{' '.join(left)} -> {places}"
-
-
-def _product(sizes: Iterable[int]) -> int:
-    """The product of sizes. math.prod would do, but to load math's library takes as long as two modules of ours."""
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
-
-
-def _strides(names: tuple[str, ...], sizes: Mapping[str, int]) -> dict[str, int]:
-    """The weight of each digit in a group: the product of the sizes to its right."""
-    strides, weight = {}, 1
-    for name in reversed(names):
-        strides[name] = weight
-        weight *= sizes[name.lstrip("*")]
-    return strides
+        return written_for_einops(self)

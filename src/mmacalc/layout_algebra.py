@@ -10,7 +10,28 @@ if TYPE_CHECKING:
 
     from .layout import Layout
 
-__all__ = ["bases", "composed", "shape_and_stride"]
+__all__ = ["bases", "composed", "inverted", "renamed", "shape_and_stride"]
+
+
+# --- inverse and names -------------------------------------------------------------------------------------
+
+
+def inverted(layout: Layout) -> tuple[str, tuple[str, ...], dict[str, int]]:
+    """The pattern, axes and sizes of the inverse; see `Layout.inverse`."""
+    groups = [f"({' '.join([name.lstrip('*') for name in names])})" for names in layout.places.values()]
+    targets = [
+        f"{axis} ({' '.join([f'*{name}' if name in layout.shared else name for name in group])})"
+        for axis, group in zip(layout.axes, layout.coordinates)
+    ]
+    return f"{' '.join(groups)} -> {', '.join(targets)}", tuple(layout.places), layout.sizes
+
+
+def renamed(layout: Layout, names: Mapping[str, str]) -> tuple[str, tuple[str, ...], dict[str, int]]:
+    """The pattern, axes and sizes under other names of axes and places; see `Layout.renamed`."""
+    groups = [f"({' '.join(group)})" for group in layout.coordinates]
+    places = [f"{names.get(place, place)} ({' '.join(digits)})" for place, digits in layout.places.items()]
+    axes = tuple([names.get(axis, axis) for axis in layout.axes])
+    return f"{' '.join(groups)} -> {', '.join(places)}", axes, layout.sizes
 
 
 # --- composition -------------------------------------------------------------------------------------------

@@ -6,11 +6,14 @@ from .errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .layout import Layout
 
-__all__ = ["checked_digits", "parse", "printed_names", "trimmed"]
+__all__ = [
+    "checked_digits", "parse", "printed_names", "printed_sizes", "size_product", "strides", "written",
+    "written_for_einops",
+]  # fmt: skip
 
 
 def parse(text: str) -> tuple[tuple[tuple[str, ...], ...], dict[str, tuple[str, ...]]]:
@@ -87,7 +90,7 @@ def printed_names(layout: Layout) -> dict[str, str]:
     return names
 
 
-def trimmed(layout: Layout, whole: bool) -> tuple[list[str], dict[str, list[str]]]:
+def _trimmed(layout: Layout, whole: bool) -> tuple[list[str], dict[str, list[str]]]:
     """Both sides without unit digits; unless `whole`, also without a block of one value."""
     names = printed_names(layout)
     right = {
@@ -101,3 +104,46 @@ def trimmed(layout: Layout, whole: bool) -> tuple[list[str], dict[str, list[str]
         if whole or extent > 1 or axis != "block":
             left.append(kept[0] if len(kept) == 1 else f"({' '.join(kept)})")
     return left, right
+
+
+def printed_sizes(layout: Layout) -> dict[str, int]:
+    """The sizes of the printed digits; see `Layout.trimmed_sizes`."""
+    names = printed_names(layout)
+    placed = (digit.lstrip("*") for group in layout.places.values() for digit in group)
+    every = dict.fromkeys([digit for group in layout.coordinates for digit in group] + list(placed))
+    return {names[digit]: layout.sizes[digit] for digit in every if digit in names}
+
+
+def written(layout: Layout, whole: bool) -> str:
+    """The pattern of a layout; see `Layout.pattern`. With `whole`, also a block of one value."""
+    left, right = _trimmed(layout, whole)
+    places = ", ".join([f"{place} ({' '.join(names)})" for place, names in right.items()])
+    return f"{' '.join(left)} -> {places}"
+
+
+def written_for_einops(layout: Layout) -> str:
+    """The pattern of a layout as einops reads it; see `Layout.einops`."""
+    left, right = _trimmed(layout, whole=False)
+    places = " ".join(f"({' '.join(name.lstrip('*') for name in names)})" for names in right.values())
+    return f"{' '.join(left)} -> {places}"
+
+
+def size_product(sizes: Iterable[int]) -> int:
+    """The product of sizes. math.prod would do, but to load math's library takes as long as two modules of ours."""
+    total = 1
+    for size in sizes:
+        total *= size
+    return total
+
+
+def strides(names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
+    """The weight of each digit in a group: the product of the sizes to its right.
+
+    >>> strides(("*r", "g", "i"), {"r": 2, "g": 4, "i": 16})
+    {'i': 1, 'g': 16, '*r': 64}
+    """
+    weights, weight = {}, 1
+    for name in reversed(names):
+        weights[name] = weight
+        weight *= sizes[name.lstrip("*")]
+    return weights

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from itertools import product
 
-from ..layout_text import printed_names
+from ..layout_text import printed_names, strides
 from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from ..model import Operand
 
@@ -71,18 +71,18 @@ def fragment(operand: Operand) -> Fragment:
     """
     layout, merge = operand.layout, operand.placement.merge
     weights = _weights(operand)
-    strides = _strides(layout.places["lane"], layout.sizes)
+    divisors = strides(layout.places["lane"], layout.sizes)
     lane = [name for name in layout.places["lane"] if name[0] != "*" and layout.sizes[name] > 1]
     if "warp" in layout.places:
         warps = [name for name in layout.places["warp"] if layout.sizes[name] > 1]
-        strides |= dict.fromkeys(warps, operand.wave)
+        divisors |= dict.fromkeys(warps, operand.wave)
         lane = warps + lane
     printed = printed_names(layout)  # the names of the pattern, which stands above the code
     digits = [
-        Digit(printed[name], strides[name], layout.sizes[name], *weights[name]) for name in lane if name in weights
+        Digit(printed[name], divisors[name], layout.sizes[name], *weights[name]) for name in lane if name in weights
     ]
     names = [name.lstrip("*") for name in layout.places["item"]]
-    slots = _strides(layout.places["item"], layout.sizes)
+    slots = strides(names, layout.sizes)
     values = [
         range(layout.sizes[name]) if name in weights else [operand.placement.fields.get(name, 0)] for name in names
     ]
@@ -107,7 +107,7 @@ def _weights(operand: Operand) -> dict[str, tuple[int, int, int]]:
     layout, merge, shared = operand.layout, operand.placement.merge, group_size(operand)
     weights: dict[str, tuple[int, int, int]] = {}
     for axis, group in enumerate(layout.coordinates):
-        for name, weight in _strides(group, layout.sizes).items():
+        for name, weight in strides(group, layout.sizes).items():
             if "p" in group:
                 weight = weight * merge // shared
             weights[name] = tuple([weight if axis == where else 0 for where in range(3)])  # type: ignore[assignment]
@@ -115,14 +115,6 @@ def _weights(operand: Operand) -> dict[str, tuple[int, int, int]]:
         del weights["p"]
         weights["s"] = (0, 0, 1)
     return weights
-
-
-def _strides(names: Iterable[str], sizes: Mapping[str, int]) -> dict[str, int]:
-    strides, stride = {}, 1
-    for name in reversed(list(names)):
-        strides[name.lstrip("*")] = stride
-        stride *= sizes[name.lstrip("*")]
-    return strides
 
 
 def runs(found: Fragment, order: str) -> tuple[Run, ...]:
