@@ -59,7 +59,7 @@ WGMMA_NAMES = {
     "start address": "address", "leading dimension byte offset": "leading", "stride dimension byte offset": "stride",
     "base offset": "base_offset", "swizzle": "swizzle",
 }  # fmt: skip
-SHARED_FIELDS = {
+SHARED_FIELDS: dict[str, tuple[tuple[str, int, int], ...]] = {
     "tcgen05": (
         ("address", 0, 14), ("leading", 16, 14), ("stride", 32, 14), ("version", 46, 3), ("base_offset", 49, 3),
         ("leading_is_absolute", 52, 1), ("lut_segment", 53, 1), ("swizzle", 61, 3),
