@@ -1,6 +1,6 @@
 """Decoded instructions of AMD GPUs: what `mmacalc.asm.decoder.decode` yields, for programs that execute or analyse code.
 
-    for instruction in decode(kernel.code, kernel.target, kernel.address, kernel.wavefront_size):
+    for instruction in decode(code, "gfx942", address):
         if instruction.name == "v_add_f32":
             d, (a, b) = instruction.destinations[0], instruction.sources
 
