@@ -1,4 +1,4 @@
-"""Decoded instructions of AMD GPUs: what `mmacalc.asm.decoder.decode` yields, for programs that execute or analyse code.
+"""Decoded instructions of AMD GPUs: what `mmacalc.asm.decoder.decode` yields, for programs that execute code.
 
     for instruction in decode(code, "gfx942", address):
         if instruction.name == "v_add_f32":
