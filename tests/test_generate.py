@@ -1,5 +1,6 @@
 """Generated kernels: their indices against the layouts, and what compilers make of them."""
 
+import itertools
 import json
 import re
 import shutil
@@ -191,6 +192,63 @@ def test_formulas_give_every_element_its_place():
                     assert (lane, slot) in {(place.lane, place.item) for place in places}
 
 
+def cute_value(layout, thread, value):
+    """What CuTe's layout ((threads), (values)):((strides)) maps a thread and a value to."""
+    shapes, strides = (eval(part) for part in layout.split(":"))
+
+    def mapped(index, shape, stride):
+        if isinstance(shape, int):
+            return index % shape * stride
+        total = 0
+        for one, step in zip(shape, stride):
+            total += mapped(index, one, step)
+            index //= one
+        return total
+
+    return mapped(thread, shapes[0], strides[0]) + mapped(value, shapes[1], strides[1])
+
+
+@pytest.mark.parametrize(
+    ("arch", "name"),
+    [
+        ("gfx942", "v_mfma_f32_32x32x8_f16"),
+        ("gfx950", "v_mfma_f32_4x4x4_16b_f16"),
+        ("gfx1100", "v_wmma_f32_16x16x16_f16"),
+        ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("sm_90a", "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"),
+    ],
+)
+def test_the_texts_for_triton_and_cute_give_every_place_its_element(arch, name):
+    inst = mmacalc.instruction(arch, name)
+    for matrix in ("A", "D"):
+        operand = inst.operand(matrix)
+        text = answer(["generate", "-a", arch, "-i", name, "--formula", matrix]).out
+        written = re.search(r"#ttg.linear<{register = (\[.*\]), lane = (\[.*\]), warp = (\[.*\]), block = \[\]}>", text)
+        bases = dict(zip(("register", "lane", "warp"), map(eval, written.groups())))
+        gluon = re.search(r"reg_bases=(\[.*\]), lane_bases=(\[.*\]), warp_bases=(\[.*\]), block_bases=\[\]", text)
+        assert list(bases.values()) == [eval(found) for found in gluon.groups()]
+        cute = re.search(r"CuTe.*\n +(\S+)", text)[1]
+        for lane, item in itertools.product(range(operand.lanes), range(operand.layout.spans["item"])):
+            places = {"register": item, "lane": lane % operand.wave, "warp": lane // operand.wave}
+            found = [0] * len(bases["lane"][0])
+            for place, value in places.items():
+                for bit, basis in enumerate(bases[place]):
+                    found = [old ^ (new if value >> bit & 1 else 0) for old, new in zip(found, basis)]
+            *block, row, column = found
+            block = block[0] if block else 0
+            coordinates = dict(zip(operand.axes, (block, row, column)))
+            assert (lane, item) in {(place.lane, place.item) for place in operand.locate(**coordinates)}
+            _, rows, columns = operand.shape
+            assert cute_value(cute, lane, item) == row + rows * (column + columns * block)
+
+
+def test_formulas_that_would_be_wrong_are_refused():
+    swapped = ["generate", "-a", "gfx908", "-i", "v_mfma_f32_32x32x1f32", "--blgp", "1"]
+    assert "BLGP makes lanes" in answer([*swapped, "--formula", "B"]).err
+    sparse = answer(["generate", "-a", "gfx942", "-i", "v_smfmac_f32_16x16x32_f16", "--formula", "A"]).out
+    assert sparse.count("p is shared, so a place has several elements") == 2
+
+
 @pytest.mark.parametrize(
     ("arch", "name", "options", "says"),
     [
@@ -217,7 +275,7 @@ def test_the_command_writes_checks_and_explains(tmp_path):
     assert answer([*line, "-o", str(path)]).out == f"written to {path}\n"
     assert path.read_text() == answer(line).out == json.loads(answer([*line, "--json"]).out)["source"]
     assert answer([*line, "--check"]).out.endswith("one v_mfma_f32_32x32x8_f16, no wait state missing\n")
-    assert "int m = lane / 32 % 2;" in answer([*line, "--formula", "D"]).out
+    assert "const int d_m = lane / 32 % 2;" in answer([*line, "--formula", "D"]).out
 
 
 GEMMS = [

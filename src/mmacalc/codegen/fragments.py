@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from itertools import product
 
+from ..errors import Error
 from ..layout_text import printed_names, strides
 from ..records import TupleRecord
 
@@ -64,12 +65,20 @@ class Fragment(TupleRecord):
 def fragment(operand: Operand) -> Fragment:
     """The digits and items of an operand.
 
+    Raises:
+        Error: a modifier makes lanes read other lanes' registers, so that no expression of the lane is right.
+
     >>> import mmacalc
     >>> found = fragment(mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16").operand("A"))
     >>> found.digits[0], found.items[3]
     (Digit(name='g', divisor=16, size=4, block=0, row=0, column=4), Item(slot=3, block=0, row=0, column=3))
     """
     layout, merge = operand.layout, operand.placement.merge
+    if operand.placement.lanes:
+        raise Error(
+            f"BLGP makes lanes of {operand.instruction.name} read other lanes' {operand.name}: there are no index "
+            "expressions of a lane's own number. Leave out blgp"
+        )
     weights = _weights(operand)
     divisors = strides(layout.places["lane"], layout.sizes)
     lane = [name for name in layout.places["lane"] if name[0] != "*" and layout.sizes[name] > 1]

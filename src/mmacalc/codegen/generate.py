@@ -14,9 +14,12 @@ from .source import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
 
     from ..model import Instruction, Operand
+
+    Text = TypeVar("Text")
 
 __all__ = ["Formulas", "GeneratedKernel", "formulas", "generate"]
 
@@ -32,10 +35,12 @@ class GeneratedKernel(TupleRecord):
 
 
 class Formulas(TupleRecord):
-    """Index expressions of an operand, valid in C and (with // for /) in Python.
+    """Index expressions of an operand, valid in C and (with // for /) in Python; and its layout for Triton and CuTe.
 
-    digits: (name, expression of `lane`) of each digit; row, column, block: sums of the digits; items: for each slot
-    what it adds to row, column and block.
+    digits: (name, expression of `lane`) of each digit, named as in generated kernels; row, column, block: sums of the
+    digits; items: for each slot what it adds to row, column and block. linear: for each bit of each place the
+    coordinates that it adds, as Triton's linear layouts have them; cute: shape:stride of CuTe, from (thread, value) to
+    an index that grows along the rows first; not_linear, not_cute: the reason, where there is no such layout.
     """
 
     operand: Operand
@@ -44,6 +49,10 @@ class Formulas(TupleRecord):
     column: str
     block: str
     items: tuple[tuple[int, int, int, int], ...]
+    linear: Mapping[str, tuple[tuple[int, ...], ...]]
+    cute: str
+    not_linear: str
+    not_cute: str
 
 
 @arguments_checked
@@ -122,21 +131,30 @@ def formulas(operand: Operand) -> Formulas:
     >>> import mmacalc
     >>> found = formulas(mmacalc.instruction("mi300x", "v_mfma_f32_32x32x8_f16").operand("D"))
     >>> found.row, found.column, found.items[5]
-    ('4 * m', 'j', (5, 0, 9, 0))
+    ('4 * d_m', 'd_j', (5, 0, 9, 0))
+    >>> found.cute
+    '((32,2),(4,4)):((32,4),(1,8))'
     """
     found = fragment(operand)
+    names = [f"{operand.name.lower()}_{digit.name}" for digit in found.digits]
     digits = [
-        (digit.name, f"{'lane' if digit.divisor == 1 else f'lane / {digit.divisor}'} % {digit.size}")
-        for digit in found.digits
+        (name, f"{'lane' if digit.divisor == 1 else f'lane / {digit.divisor}'} % {digit.size}")
+        for name, digit in zip(names, found.digits)
     ]
     row, column, block = (
-        total([(getattr(digit, axis), digit.name) for digit in found.digits]) for axis in ("row", "column", "block")
+        total([(getattr(digit, axis), name) for name, digit in zip(names, found.digits)])
+        for axis in ("row", "column", "block")
     )
-    return Formulas(
-        operand,
-        tuple(digits),
-        row,
-        column,
-        block,
-        tuple([(item.slot, item.block, item.row, item.column) for item in found.items]),
-    )
+    items = tuple([(item.slot, item.block, item.row, item.column) for item in found.items])
+    no_bases: dict[str, tuple[tuple[int, ...], ...]] = {}
+    linear, not_linear = _or_reason(operand.layout.linear, no_bases)
+    cute, not_cute = _or_reason(operand.layout.cute, "")
+    return Formulas(operand, tuple(digits), row, column, block, items, linear, cute, not_linear, not_cute)
+
+
+def _or_reason(written: Callable[[], Text], none: Text) -> tuple[Text, str]:
+    """A layout in another notation, or why that notation does not have it."""
+    try:
+        return written(), ""
+    except Error as error:
+        return none, str(error)
