@@ -15,7 +15,7 @@ from .catalog import entry
 from .catalog.grammar import sass
 from .checks import arguments_checked
 from .errors import Error
-from .formats import formats_named
+from .formats import formats_named, scaling
 from .records import TupleRecord
 
 TYPE_CHECKING = False
@@ -264,11 +264,12 @@ def estimate(
     if min(m, n, k) < 1:
         raise Error(f"a GEMM of {m}x{n}x{k} has a size below 1; M, N and K are at least 1")
     record, where = entry(architecture).architecture, device(architecture, units, clock_ghz)
-    wanted, results = formats_named(type), formats_named(out) if out else None
+    wanted, results, scales = formats_named(type), formats_named(out) if out else None, scaling(type)
     fitting = [
         (inst, fields)
         for inst, fields in _products(architecture, wanted)
-        if results is None or inst.format("D", fields).name in results
+        if (results is None or inst.format("D", fields).name in results)
+        and (not scales or (inst.block_size == scales[1] and scales[0] in inst.format_names("SA")))
     ]
     if not fitting:
         raise Error(_none_fits(architecture, record, type, out))

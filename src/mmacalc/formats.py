@@ -1,7 +1,7 @@
 """Number formats of matrix instructions: widths, fields, specials, printed names.
 
 Names are those of the instruction mnemonics and of the OCP and PTX documents: f16, bf16, e4m3 ...
-`named` also takes what people write instead: fp16, half, fp8, amd_fp8, ue8m0, s8 ...
+`named` also takes what people write instead: fp16, half, fp8, amd_fp8, ue8m0, s8, torch.float8_e4m3fn, f8E4M3FN ...
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-__all__ = ["CHOICES", "FORMATS", "Format", "chosen", "formats_named", "named"]
+__all__ = ["CHOICES", "FORMATS", "Format", "chosen", "formats_named", "named", "scaling"]
 
 
 class Format(TupleRecord):
@@ -118,28 +118,67 @@ SHORT_NAMES = {"e4m3": "fp8", "e5m2": "bf8", "e2m3": "fp6", "e3m2": "bf6", "e2m1
 
 ALIASES = {
     **{short: name for name, short in SHORT_NAMES.items()},
-    "fp64": "f64", "double": "f64", "fp32": "f32", "float": "f32", "single": "f32", "fp16": "f16", "half": "f16",
-    "bfloat16": "bf16", "e4m3fn": "e4m3", "amd_fp8": "e4m3fnuz",
-    "amd_bf8": "e5m2fnuz", "fp8_fnuz": "e4m3fnuz", "bf8_fnuz": "e5m2fnuz",
-    "ue8m0": "e8m0", "s32": "i32", "int32": "i32", "s8": "i8", "int8": "i8", "uint8": "u8",
-    "s4": "i4", "int4": "i4", "uint4": "u4",
+    "fp64": "f64", "double": "f64", "float64": "f64", "fp32": "f32", "float": "f32", "single": "f32", "float32": "f32",
+    "fp16": "f16", "half": "f16", "float16": "f16", "bfloat16": "bf16", "bfloat": "bf16",
+    "floattf32": "tf32", "e4m3fn": "e4m3", "amd_fp8": "e4m3fnuz", "amd_bf8": "e5m2fnuz", "fp8_fnuz": "e4m3fnuz",
+    "bf8_fnuz": "e5m2fnuz", "ue8m0": "e8m0", "s32": "i32", "int32": "i32", "s8": "i8", "int8": "i8",
+    "uint8": "u8", "s4": "i4", "int4": "i4", "uint4": "u4",
 }  # fmt: skip
+
+# What comes before a format's name where it is a type of a library or of a language.
+PREFIXES = ("torch.", "numpy.", "np.", "ml_dtypes.", "jnp.", "tl.", ".")
+# The formats of ml_dtypes and of LLVM that no matrix instruction has, though their names are like those of others.
+ELSEWHERE = {
+    "e4m3": "has infinities (IEEE's rules); OCP's format without them is float8_e4m3fn, or e4m3",
+    "e4m3b11fnuz": "has the bias 11; AMD's format is float8_e4m3fnuz, of bias 8",
+    "e3m4": "has four bits of mantissa",
+}
+
+
+def _plain(name: str) -> str:
+    """A format's name without what libraries put around the bits of its fields, if it is written so.
+
+    torch, NumPy, ml_dtypes: float8_e4m3fn, float4_e2m1fn_x2, float8_e8m0fnu; LLVM and MLIR: Float8E4M3FN, f8E4M3FN.
+
+    Raises:
+        Error: it is a format that no matrix instruction has.
+
+    >>> _plain("torch.float4_e2m1fn_x2"), _plain("f8E4M3FNUZ"), _plain("half")
+    ('e2m1', 'e4m3fnuz', 'half')
+    """
+    lower = name.strip().lower()
+    for prefix in PREFIXES:
+        lower = lower.removeprefix(prefix)
+    lower = lower.removesuffix("_x2")  # torch's packed pairs
+    width = lower.removeprefix("float").removeprefix("f").removeprefix("p")
+    bits = width[:1]
+    if width == lower or bits not in "468" or not width[1:].removeprefix("_").startswith("e"):
+        return lower
+    fields = width[1:].removeprefix("_")
+    if fields in ELSEWHERE and bits == "8" and not lower.startswith("fp"):  # fp8_e4m3 is OCP's
+        raise Error(f"no matrix instruction has the format {name}, which {ELSEWHERE[fields]}")
+    for suffix in ("fnu", "fn", ""):  # what says that there are no infinities, and of the scale no sign
+        if (plain := fields.removesuffix(suffix)) in FORMATS and FORMATS[plain].bits == int(bits):
+            return plain
+    return lower
 
 
 def named(name: str) -> Format:
-    """The format that `name` means.
+    """The format that `name` means, by the names of PTX, OCP, LLVM, torch, NumPy and ml_dtypes.
 
     Raises:
         Error: no format is called that.
 
-    >>> named("FP16").bits, named("amd_fp8").name
-    (16, 'e4m3fnuz')
+    >>> named("FP16").bits, named("amd_fp8").name, named("torch.float8_e4m3fn").name, named("f8E5M2FNUZ").name
+    (16, 'e4m3fnuz', 'e4m3', 'e5m2fnuz')
     """
-    lower = name.lower()
+    if name in FORMATS:
+        return FORMATS[name]
+    lower = _plain(name)
     try:
         return FORMATS[ALIASES.get(lower, lower)]
     except KeyError:
-        hint = did_you_mean(lower, (*FORMATS, *ALIASES))
+        hint = did_you_mean(lower, (*FORMATS, *ALIASES, *BLOCK_SCALED, *NUMPY_NAMES.values()))
         raise Error(f"unknown number format '{name}'.{hint} Known: {', '.join(FORMATS)}.") from None
 
 
@@ -155,7 +194,8 @@ def chosen(choice: str, name: str) -> int:
     if name.isdecimal() and len(name) < 10:
         return int(name)
     offered = CHOICES[choice]
-    meant = ALIASES.get(name.lower(), name.lower())
+    plain = _plain(name)
+    meant = ALIASES.get(plain, plain)
     for candidate in (meant, f"u{meant}"):
         if candidate in offered:
             return offered.index(candidate)
@@ -166,6 +206,13 @@ def chosen(choice: str, name: str) -> int:
 # A format that people name by its width alone is found in both its encodings.
 _EITHER = {"fp8": {"e4m3", "e4m3fnuz"}, "bf8": {"e5m2", "e5m2fnuz"}}
 
+# Formats of blocks that share a scale: those of the elements, that of the scale, and the elements of a block.
+# Source: OCP Microscaling Formats (MX) 1.0, table 1; nvfp4: PTX ISA 9.1, kind::mxf4nvf4 with scale_vec::4X.
+BLOCK_SCALED = {
+    "mxfp8": (("e4m3", "e5m2"), "e8m0", 32), "mxfp6": (("e2m3", "e3m2"), "e8m0", 32),
+    "mxfp4": (("e2m1",), "e8m0", 32), "nvfp4": (("e2m1",), "ue4m3", 16),
+}  # fmt: skip
+
 
 def formats_named(given: str) -> set[str]:
     """The formats that a name means: one, or for a name that has only a width (fp8, bf8) both encodings.
@@ -173,9 +220,22 @@ def formats_named(given: str) -> set[str]:
     Raises:
         Error: no format is called that.
 
-    >>> sorted(formats_named("fp8")), formats_named("half")
-    (['e4m3', 'e4m3fnuz'], {'f16'})
+    >>> sorted(formats_named("fp8")), formats_named("half"), formats_named("mxfp4")
+    (['e4m3', 'e4m3fnuz'], {'f16'}, {'e2m1'})
     """
-    if given.lower() in CHOICES:
-        return {given.lower()}
-    return _EITHER.get(given.lower()) or {named(given).name}
+    lower = given.strip().lower()
+    if lower in CHOICES:
+        return {lower}
+    if lower in BLOCK_SCALED:
+        return set(BLOCK_SCALED[lower][0])
+    return _EITHER.get(lower) or {named(given).name}
+
+
+def scaling(given: str) -> tuple[str, int] | None:
+    """The format and block size of the scales that belong to a format; None if it has none.
+
+    >>> scaling("MXFP4"), scaling("fp4")
+    (('e8m0', 32), None)
+    """
+    lower = given.strip().lower()
+    return BLOCK_SCALED[lower][1:] if lower in BLOCK_SCALED else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .catalog import entry, every_instruction
 from .checks import arguments_checked
 from .compiler import builtins
-from .formats import formats_named
+from .formats import formats_named, scaling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def find(
 
     Args:
         arch: an architecture by any of its names; all of them if left out.
-        m, n, k, blocks: the shape. a, b, c, d: formats by any of their names ("fp8" means OCP and FNUZ alike).
+        m, n, k, blocks: the shape. a, b, c, d: formats by any of their names ("fp8" means OCP and FNUZ alike;
+            mxfp8, mxfp6, mxfp4 and nvfp4 ask for the block scales as well).
         sparse: only sparse, or only dense instructions. opcode: the opcode field.
         intrinsic: a part of the compiler builtin's or intrinsic's name. name: a part of the mnemonic.
 
@@ -47,12 +48,14 @@ def find(
     """
     sizes = {"m": m, "n": n, "k": k, "blocks": blocks, "sparse": sparse, "opcode": opcode}
     formats = {x: formats_named(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None}
+    scales = [wanted for given in (a, b) if given is not None and (wanted := scaling(given))]
     pool = every_instruction() if arch is None else iter(entry(arch).instructions())
     return tuple(
         inst
         for inst in pool
         if all(value is None or getattr(inst, key) == value for key, value in sizes.items())
         and all(inst.format_names(operand) & wanted for operand, wanted in formats.items())
+        and all(inst.block_size == size and scale in inst.format_names("SA") for scale, size in scales)
         and (name is None or any(name.lower() in known for known in (inst.name, *inst.aliases)))
         and (intrinsic is None or any(intrinsic.lower() in known for known in builtins.names(inst)))
     )

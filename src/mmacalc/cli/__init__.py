@@ -96,7 +96,7 @@ def show(
 
 
 class HelpRequested(Exception):  # noqa: N818 (not an error)
-    """A text was asked for (help, version); showing it is the whole answer."""
+    """The help was asked for; showing it is the whole answer."""
 
 
 def answer(argv: Sequence[str]) -> Reply:

@@ -13,7 +13,6 @@ a matrix (-A -B -C -D -k) and one of the actions -d -g -m -R -M; or list the ins
 
 from __future__ import annotations
 
-from .. import __version__
 from ..catalog import entry
 from ..errors import Error
 from . import SUBCOMMANDS, Reply, show
@@ -46,7 +45,6 @@ def add_arguments(parser: Parser) -> None:
     from .parser import number_or_name, whole_number
 
     parser.epilog = "further commands:\n" + "\n".join(f"    {name:14} {text}" for name, text in SUBCOMMANDS.items())
-    parser.add_text("-v", "--version", text=f"mmacalc {__version__}\n", help="show the version")
     # Abbreviations that AMD's tool accepts must stay unambiguous here. Its options are those with a short spelling,
     # and these.
     spelt_out = ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi", "markdown", "asciidoc", "transpose")
@@ -63,6 +61,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Options) -> Reply:
     """Answer one classic command line."""
+    if options.version:
+        return _version(options)
     if not options.architecture:
         raise Error("no architecture was given; choose one with -a, such as `-a cdna3` or `-a MI300X`")
     if options.list_instructions:
@@ -157,6 +157,13 @@ def concerns(instruction: Instruction, modifier: str) -> tuple[str, ...]:
     if modifier in ("opsel", "op_sel_hi"):
         return ("SA", "SB") if instruction.scaled else ("K",) if instruction.sparse else ("C", "D")
     return ("A", "B", "K") if instruction.sparse else ("A", "B", "C")
+
+
+def _version(options: Options) -> Reply:
+    from ..answers.version import version
+    from ..render import version as render
+
+    return show(options.json, "version", version(), render)
 
 
 def _listing(options: Options) -> Reply:

@@ -32,7 +32,7 @@ def add_arguments(parser: Parser) -> None:
         add(f"--{size}", type=whole_number, metavar="#", help=f"the size {size.upper()} of one block")
     add("--blocks", type=whole_number, metavar="#", help="how many blocks one instruction multiplies")
     for operand in "abcd":
-        add(f"--{operand}", metavar="FORMAT", help=f"the format of {operand.upper()}")
+        add(f"--{operand}", metavar="FORMAT", help=f"the format of {operand.upper()}, by any of its names")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--sparse", action="store_true", default=None, help="sparse instructions only")
     kind.add_argument("--dense", dest="sparse", action="store_false", help="dense instructions only")

@@ -16,6 +16,7 @@ import time
 from ..catalog import entry
 from ..errors import Error
 from ..files import write
+from ..formats import formats_named
 from . import Reply, show
 from .parser import field_value, shape, whole_number
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-INTEGERS = ("i8", "u8", "i4", "u4", "iu8", "iu4", "b1")
+INTEGERS = {"i8", "u8", "i4", "u4", "iu8", "iu4", "b1"}
 LARGEST_RANDOM = 1 << 28  # elements of a matrix: 2 GiB
 FILES = {
     "a": "A", "b": "B", "c": "C (default: zeros)", "scale_a": "the scale codes of A (default: scales of 1)",
@@ -126,7 +127,7 @@ def _integers(options: Namespace) -> bool:
     """Whether the instruction, or the type that was named, is one of integers."""
     if options.instruction is not None:
         return not entry(options.architecture).instruction(options.instruction).format("A").is_float
-    return options.type in INTEGERS
+    return options.type is not None and formats_named(options.type) <= INTEGERS
 
 
 def _instruction(options: Namespace, operands: dict[str, Any]) -> Any:

@@ -84,6 +84,7 @@ STYLES: dict[str, tuple[str | None, str]] = {
 }
 # Every option by what follows it: nothing, a whole number, a number or a format's name, or a name.
 FLAGS: dict[str, tuple[str | None, str]] = {
+    "version": ("-v", "show the version; with --json also what it runs on, for bug reports"),
     "list_instructions": ("-L", "list the architecture's instructions"),
     "detail_instruction": ("-d", "print all details of the instruction"),
     **ACTIONS,

@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
-class _Show(argparse.Action):
-    def __init__(self, option_strings: Sequence[str], dest: str, text: str | None = None, **rest: Any) -> None:
+class _Help(argparse.Action):
+    def __init__(self, option_strings: Sequence[str], dest: str, **rest: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **rest)
-        self.text = text
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        raise HelpRequested(self.text if self.text is not None else parser.format_help())
+        raise HelpRequested(parser.format_help())
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
@@ -33,11 +32,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, prog: str, description: str | None) -> None:
         super().__init__(prog=prog, description=description, add_help=False, formatter_class=_formatter)
         self.abbreviated: frozenset[str] = frozenset()
-        self.add_argument("-h", "--help", action=_Show, help="show this text")
-
-    def add_text(self, *flags: str, text: str, help: str) -> None:
-        """An option whose whole answer is a fixed text."""
-        self.add_argument(*flags, action=_Show, text=text, help=help)
+        self.add_argument("-h", "--help", action=_Help, help="show this text")
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         """What an abbreviation may stand for: the options in `abbreviated` before all others, each once.

@@ -11,6 +11,7 @@ from ..arithmetic.codecs import code_type, decode, encode
 from ..checks import require_int
 from ..errors import Error
 from ..estimates import estimate
+from ..formats import formats_named
 from . import fast
 from .arrays import checked
 from .computing import by_steps
@@ -38,7 +39,7 @@ TYPES = {
     "float6_e3m2fn": "bf6", "float4_e2m1fn": "fp4", "int8": "i8", "uint8": "u8", "int4": "i4", "uint4": "u4",
 }  # fmt: skip
 """The format that an array's type stands for where no instruction is given."""
-SIGNED = ("i8", "i4")
+SIGNED = {"i8", "i4"}
 """Formats of signed integers, which RDNA's instructions take where NEG says so."""
 
 
@@ -289,7 +290,7 @@ def best_instruction(arch: str, form: str, shape: tuple[int, int, int]) -> tuple
         inst, fields = candidate.instruction, candidate.modifiers
         accumulator = inst.format("C", fields)
         if accumulator == inst.format("D", fields):
-            signed = {"neg": 3} if form in SIGNED and inst.format("A", fields).kind == "either" else {}
+            signed = {"neg": 3} if formats_named(form) <= SIGNED and inst.format("A", fields).kind == "either" else {}
             found.setdefault(accumulator.bits, (inst, {**fields, **signed}))
     if not found:
         raise Error(f"{arch} has no instruction on {form} whose C and D have the same format")
