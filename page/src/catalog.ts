@@ -12,6 +12,7 @@ export type Choice<T> = T | [string[], number[][], T[]];
 
 export interface Data {
   version: string;
+  columns: Record<string, number[]>;
   statements: string[];
   statement: number[];
   architectures: [string, string, string, number[], string[], string][];
@@ -235,18 +236,24 @@ export class Instruction {
 
 /** Undoes what makes the data small (src/mmacalc/answers/page_data.py): columns become rows, differences numbers. */
 export function unpacked(packed: Data): Data {
-  const columns = packed.kinds as unknown as unknown[][];
-  columns[2] = sums(columns[2] as number[][]);
-  const kinds = columns[0].map((_, at) => columns.map((column) => column[at])) as unknown as Data["kinds"];
-  const sets = sums(packed.sets.map(([registers]) => registers)).map((registers, at) => [registers, packed.sets[at][1]]) as Data["sets"];
+  const tables: Record<string, unknown> = { ...packed };
+  for (const [name, differences] of Object.entries(packed.columns)) {
+    const columns = [...(tables[name] as unknown[][])];
+    for (const column of differences) columns[column] = sums(columns[column] as (number | number[])[]);
+    tables[name] = columns[0].map((_, row) => columns.map((column) => column[row]));
+  }
   let last = 0;
-  const instructions = packed.instructions.map(([shared, rest, kind, ...more]) => [shared, rest, (last += kind), ...more]) as Data["instructions"];
-  return { ...packed, kinds, sets, instructions };
+  const sum = (step: number | null) => (step === null ? -1 : (last += step));
+  tables.choices = packed.choices.map((choice) => (Array.isArray(choice) ? [choice[0], choice[1], choice[2].map(sum)] : sum(choice)));
+  return tables as unknown as Data;
 }
 
-function sums(rows: number[][]): number[][] {
+/** Numbers, or lists of numbers, from the differences between neighbours. */
+function sums(values: (number | number[])[]): (number | number[])[] {
+  let last = 0;
   let before: number[] = [];
-  return rows.map((row) => (before = row.map((value, at) => value + (before[at] ?? 0))));
+  return values.map((value) =>
+    Array.isArray(value) ? (before = value.map((step, at) => step + (before[at] ?? 0))) : (last += value));
 }
 
 export class Catalog {

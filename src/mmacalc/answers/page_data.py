@@ -23,9 +23,9 @@ kilobytes; `page/src/catalog.ts` reads it.
     floats        the formats that are floats
     members       the architectures that have an instruction, by number
 
-To be small, `kinds` is a list of columns, and its sets, the operands of `sets` and the kinds of `instructions` are the
-difference from the row before. encodings, words, slots and text: see `mmacalc.answers.page_words`; rules, banks and
-accesses: `page_banks`; wait_rows and waits: `page_waits`.
+To be small, the tables that `columns` names are lists of columns, and the columns whose numbers it gives hold the
+difference from the row before, as `choices` do. encodings, words, slots and text: see `mmacalc.answers.page_words`;
+rules, banks and accesses: `page_banks`; wait_rows and waits: `page_waits`.
 """
 
 from __future__ import annotations
@@ -54,6 +54,11 @@ SIGNS = ("", "-", "|", "-|", "low", "high")
 ABOUT_INSTRUCTIONS = (
     "vendor", "layout", "waves", "format_fields", "scale_fields", "assumed", "unconfirmed", "layouts_on_hardware",
     "notes", "wmma_fragments")  # fmt: skip
+# The tables that are written as columns, and which columns hold the difference from the row before.
+COLUMNS: dict[str, tuple[int, ...]] = {
+    "layouts": (), "placements": (0,), "operands": (1,), "sets": (0,), "kinds": (0, 1, 2, 7), "contents": (),
+    "words": (2,), "instructions": (2,),
+}  # fmt: skip
 
 
 def page_data() -> dict[str, Any]:
@@ -82,17 +87,14 @@ def page_data() -> dict[str, Any]:
         for number in numbers:
             ordered[records[number].name].append(entry(records[number].name).instruction(name))
         before = name
-    made = tables.data()
-    made["kinds"] = [list(column) for column in zip(*made["kinds"])]
-    made["kinds"][2] = _differences(made["kinds"][2])
-    registers, elsewhere = zip(*made["sets"])
-    made["sets"] = list(zip(_differences(registers), elsewhere))
-    kinds = _differences([[row[2]] for row in instructions])
+    made = {**tables.data(), "instructions": instructions}
+    made["choices"] = _choice_differences(made["choices"])
     return {
         **made,
+        **{name: _columns(made[name], differences) for name, differences in COLUMNS.items()},
+        "columns": COLUMNS,
         "architectures": [_architecture(record) for record in records],
         "floats": [name for name, found in FORMATS.items() if found.is_float],
-        "instructions": [[*row[:2], kind, *row[3:]] for row, (kind,) in zip(instructions, kinds)],
         "members": members.things,
         **bank_data(records),
         **wait_data(ordered),
@@ -103,9 +105,32 @@ def _architecture(record: Architecture) -> list[Any]:
     return [record.name, record.title, record.vendor, list(record.waves), list(record.aliases), record.unit]
 
 
-def _differences(rows: Sequence[list[int]]) -> list[list[int]]:
-    """Each row less the one before it: numbers that count up become ones, which compress to little."""
-    return [[a - b for a, b in zip(row, before + [0] * len(row))] for before, row in zip([[], *rows], rows)]
+def _columns(rows: Sequence[Sequence[Any]], differences: Sequence[int]) -> list[list[Any]]:
+    """A table as columns, some of them as differences: numbers that count up become ones, which compress to little."""
+    columns = [list(column) for column in zip(*rows)]
+    for number in differences:
+        columns[number] = _differences(columns[number])
+    return columns
+
+
+def _differences(values: Sequence[Any]) -> list[Any]:
+    """Each number, or list of numbers, less the one before it."""
+    if isinstance(values[0], int):
+        return [value - before for value, before in zip(values, [0, *values])]
+    return [[a - b for a, b in zip(row, before + [0] * len(row))] for before, row in zip([[], *values], values)]
+
+
+def _choice_differences(choices: Sequence[Any]) -> list[Any]:
+    """Each placement of the choices less the one before it, null for those that do not exist."""
+    before, found = 0, []
+    for choice in choices:
+        placements = [choice] if isinstance(choice, int) else choice[2]
+        steps: list[int | None] = []
+        for placement in placements:
+            steps.append(None if placement < 0 else placement - before)
+            before = before if placement < 0 else placement
+        found.append(steps[0] if isinstance(choice, int) else [*choice[:2], steps])
+    return found
 
 
 class _Distinct:

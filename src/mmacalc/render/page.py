@@ -56,7 +56,7 @@ def _data() -> dict[str, Any]:
     names = [record[0] for record in data["architectures"]]
     statements: dict[str, int] = {}
     numbers, name = [], ""
-    for shared, rest, _, _, members in data["instructions"]:
+    for shared, rest, _, _, members in zip(*data["instructions"]):
         name = name[:shared] + rest
         inst = entry(names[data["members"][members][0]]).instruction(name)
         numbers.append(statements.setdefault(_statement(inst), len(statements)))
