@@ -43,6 +43,11 @@ class Rerun:
     """
 
     __slots__ = ("chains", "codes", "execution", "problem", "sources")
+    problem: Problem
+    sources: dict[str, Array]
+    codes: dict[str, Array]
+    execution: Execution | None
+    chains: Sequence[Sequence[int]] | None
 
     def __init__(
         self, problem: Problem, sources: Mapping[str, Array] | None = None, codes: Mapping[str, Array] | None = None,
@@ -85,6 +90,8 @@ class Moved:
     """The right result, its elements stored elsewhere or not at all."""
 
     __slots__ = ("problem", "sources")
+    problem: Problem
+    sources: dict[str, Array]
     operand = "D"
 
     def __init__(self, problem: Problem, source: Array) -> None:
@@ -112,6 +119,10 @@ class Stored:
     """
 
     __slots__ = ("apart", "codes", "problem", "spread")
+    problem: Problem
+    codes: Array
+    spread: float
+    apart: Array
     operand = None
     sources: dict[str, Array] = {}
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["other_conversion"]
 
-ALIKE = {
+ALIKE: dict[str, tuple[str, ...]] = {
     "f16": ("bf16",), "bf16": ("f16",), "e4m3": ("e4m3fnuz", "e5m2"), "e5m2": ("e5m2fnuz", "e4m3"),
     "e4m3fnuz": ("e4m3", "e5m2fnuz"), "e5m2fnuz": ("e5m2", "e4m3fnuz"), "e2m3": ("e3m2",), "e3m2": ("e2m3",),
 }  # fmt: skip

@@ -52,6 +52,20 @@ class Problem:
             and of C.
     """
 
+    execution: Execution
+    given: Mapping[str, Array]
+    tiles: tuple[int, int, int]
+    alpha: float
+    beta: float
+    batch: tuple[int, ...]
+    codes: dict[str, Array]
+    shapes: dict[str, tuple[int, ...]]
+    values: dict[str, NDArray[np.float64]]
+    slack: float
+    expected: Array
+    right: NDArray[np.float64]
+    magnitude: Array
+
     def __init__(
         self, execution: Execution, codes: dict[str, Array], given: Mapping[str, Array], scalars: tuple[float, float]
     ) -> None:
@@ -59,7 +73,7 @@ class Problem:
         self.alpha, self.beta = scalars
         tail = len(execution.shapes["D"])
         lead = np.broadcast_shapes(*(array.shape[: array.ndim - tail] for array in codes.values()))
-        self.batch: tuple[int, ...] = lead
+        self.batch = lead
         self.codes = {
             name: np.broadcast_to(array, lead + array.shape[array.ndim - tail :]).reshape(-1, *array.shape[-tail:])
             for name, array in codes.items()
