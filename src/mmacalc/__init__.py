@@ -86,9 +86,9 @@ _PACKAGES = (
 # The methods of `mmacalc.model` whose code is in a higher layer.
 FUNCTIONS.update(
     numerics="mmacalc.arithmetic:numerics",
-    multiply="mmacalc.emulator:multiply",
-    multiply_bits="mmacalc.emulator:multiply_bits",
-    execute="mmacalc.emulator:execute",
+    multiply="mmacalc.emulator.matrices:multiply",
+    multiply_bits="mmacalc.emulator.matrices:multiply_bits",
+    execute="mmacalc.emulator.registers:execute",
     draw_operand="mmacalc.drawing:draw_operand",
     draw_instruction="mmacalc.drawing:draw_instruction",
 )

@@ -18,10 +18,19 @@ __all__ = ["FUNCTIONS", "higher_layer", "imported"]
 FUNCTIONS: dict[str, str] = {}  # the name that the lower layer uses: "module:function"
 
 
+_found: dict[str, Any] = {}
+
+
 def higher_layer(name: str) -> Any:
-    """The function that the package root entered under this name; its module is imported now."""
-    module, _, function = FUNCTIONS[name].partition(":")
-    return getattr(imported(module), function)
+    """The function that the package root entered under this name; its module is imported now.
+
+    Of a function with `arguments_checked` it is the one inside: the methods that call it have checked the arguments.
+    """
+    if name not in _found:
+        module, _, attribute = FUNCTIONS[name].partition(":")
+        function = getattr(imported(module), attribute)
+        _found[name] = getattr(function, "__wrapped__", function)
+    return _found[name]
 
 
 def imported(module: str) -> Any:

@@ -230,11 +230,54 @@ def encode(values: NDArray[Any], format: Format, vendor: str = "amd", signed: bo
     """
     if not format.is_float:
         return _encode_integers(values, format, signed)
+    if values.dtype.kind == "f" and format.name in NUMPY_FLOATS:
+        return _encode_by_numpy(values, format, vendor)
+    if values.dtype.kind == "f" and (format.bits <= 8 or format.name == "bf16") and has_sign(format):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if not np.count_nonzero(values != values):
+                return _encode_narrow(values, format)
     with np.errstate(invalid="ignore"):  # a signalling NaN
         values = np.asarray(values, np.float64)
     if format.specials == "e8m0":
         return _encode_scales(values, format)
     return on_grid(round_to_format(values, format), format, vendor)
+
+
+NUMPY_FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+"""The formats that are types of NumPy, whose conversions round to nearest even, once."""
+
+
+def _encode_by_numpy(values: NDArray[Any], format: Format, vendor: str) -> NDArray[Any]:
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        codes = values.astype(NUMPY_FLOATS[format.name]).view(code_type(format))
+        missing = values != values
+    if np.count_nonzero(missing):
+        codes[missing] = nan_code(format, vendor)
+    return codes
+
+
+def _encode_narrow(values: NDArray[Any], format: Format) -> NDArray[Any]:
+    """The codes of values without NaN, of bf16 or a format of up to 8 bits: by way of float32 rounded to odd, which
+    has at least two bits more (see `mmacalc.arithmetic.exact`)."""
+    near = np.asarray(values.astype(np.float32))
+    words = near.view(np.uint32)
+    if values.dtype.itemsize > 4:
+        words = words - (np.abs(near) > np.abs(values))  # toward zero
+        words |= near != values
+    if format.name == "bf16":
+        words = words + (np.uint32(0x7FFF) + (words >> np.uint32(16) & np.uint32(1)))
+        return (words >> np.uint32(16)).astype(np.uint16)
+    lost = words & np.uint32(0xFFFF) != 0
+    codes: NDArray[Any] = _codes_of_bf16(format.name)[words >> np.uint32(16) | lost]
+    return codes
+
+
+@cache
+def _codes_of_bf16(name: str) -> NDArray[Any]:
+    """The code of each bf16 number in a narrower format; of bf16's NaNs anything."""
+    values = _table("bf16")
+    rounded = round_to_format(np.where(np.isnan(values), 0.0, values), FORMATS[name])
+    return on_grid(rounded, FORMATS[name])
 
 
 def on_grid(rounded: NDArray[np.float64], format: Format, vendor: str = "amd", keep_nan: bool = False) -> NDArray[Any]:

@@ -101,8 +101,10 @@ def as_values(execution: Execution, name: str, value: ArrayLike) -> Array:
     values = _saved_type(execution, name, as_array(execution, name, value))
     if values.dtype.kind not in "fiub" and values.dtype.name not in ML_DTYPES:
         raise Error(f"{name} of {execution.inst.name} has type {values.dtype}; it takes numbers: floats or integers")
+    if values.dtype.kind in "fiu":
+        return values
     with np.errstate(invalid="ignore"):  # a signalling NaN
-        return values if values.dtype.kind in "fiu" else values.astype(np.float64)
+        return values.astype(np.float64)
 
 
 def rounded(execution: Execution, name: str, value: ArrayLike) -> Array:

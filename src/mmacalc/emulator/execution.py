@@ -153,6 +153,19 @@ def execution_of(
     Raises:
         Error: a modifier that the instruction lacks, or a value that it does not take.
     """
+    if wave is None and not (modifiers or clamp or satfinite):
+        return _plain(inst)
+    return _modified(inst, wave, modifiers, clamp, satfinite)
+
+
+@lru_cache(maxsize=256)
+def _plain(inst: Instruction) -> Execution:
+    return _modified(inst, None, {}, False, False)
+
+
+def _modified(
+    inst: Instruction, wave: int | None, modifiers: Mapping[str, int | str], clamp: bool, satfinite: bool
+) -> Execution:
     if "A" not in inst.operands or "B" not in inst.operands:
         raise Error(f"{inst.name} moves a matrix and computes nothing; multiply and execute are for products")
     size = inst.architecture.wave(wave)

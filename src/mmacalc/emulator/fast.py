@@ -53,13 +53,14 @@ class Kernel(TupleRecord):
     """How to compute one instruction fast.
 
     name: of the function of core.c; parameters: fields of its task; group: the products of a step; aligned: whether
-    it reads exponents.
+    it reads exponents; task: a `core.Task` with the parameters, as bytes: copying is faster than setting each.
     """
 
     name: str
     parameters: dict[str, int]
     group: int
     aligned: bool
+    task: bytes
 
 
 @cache
@@ -73,8 +74,8 @@ def kernel(execution: Execution) -> Kernel | None:
     name = numerics.model
     if name == "fma_chain":
         if out.name == "f64" and given.get("rounding", "rn") == "rn":
-            return Kernel("fma_chain_f64", {"group": 1}, 1, False)
-        return Kernel(name, {"group": 1}, 1, False) if out.name == "f32" else None
+            return _kernel("fma_chain_f64", {"group": 1}, aligned=False)
+        return _kernel(name, {"group": 1}, aligned=False) if out.name == "f32" else None
     possible = {
         "aligned_truncated": group in (4, 8, 16, 32), "two_stage_floored": group in (4, 8),
         "two_stage_floored_even_odd": group == 16, "pairwise_f32": group in (2, 4) and given.get("flush"),
@@ -90,7 +91,11 @@ def kernel(execution: Execution) -> Kernel | None:
         "out": OUT[out.name],
         "low_bits": _low_bits(execution),
     }
-    return Kernel(name, {key: int(value) for key, value in given.items()}, group, name != "pairwise_f32")
+    return _kernel(name, {key: int(value) for key, value in given.items()}, aligned=name != "pairwise_f32")
+
+
+def _kernel(name: str, parameters: dict[str, int], aligned: bool) -> Kernel:
+    return Kernel(name, parameters, parameters["group"], aligned, bytes(core.Task(**parameters)))
 
 
 def _low_bits(execution: Execution) -> int:
@@ -198,17 +203,24 @@ def chain(
     padded = -(-columns // lanes) * lanes
     d = _padded(c, padded)
     d = d.copy() if d is c else d
-    arrays = {"a": a.values, "exponent_a": a.exponents, "c": d, "flags": np.zeros(d.shape, np.uint8)}
+    flags = np.zeros(d.shape, np.uint8)
+    arrays = {"a": a.values, "exponent_a": a.exponents, "c": d, "flags": flags}
     arrays |= dict(zip(("b", "exponent_b"), _wide(b, padded)))
     if scales:
         arrays |= dict(zip(("scale_a", "exponent_sa"), scales[0]))
         arrays |= dict(zip(("scale_b", "exponent_sb"), _wide(scales[1], padded)))
-    task = core.Task(rows=rows, columns=padded, depth=a.values.shape[-1], lanes=lanes, **found.parameters)
-    kept = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
-    for name, array in kept.items():
-        setattr(task, name, array.__array_interface__["data"][0])
-    _in_threads(lambda first, last: function(task, first, last), entries * rows, threads)
-    return kept["c"][..., :columns], kept["flags"][..., :columns]
+    task = core.Task.from_buffer_copy(found.task)
+    task.rows, task.columns, task.depth, task.lanes = rows, padded, a.values.shape[-1], lanes
+    kept = []  # alive until the core has read them
+    for name, array in arrays.items():
+        if array is not None:
+            kept.append(np.ascontiguousarray(array))
+            setattr(task, name, core.address(kept[-1]))
+    if threads <= 1:
+        function(task, 0, entries * rows)
+    else:
+        _in_threads(lambda first, last: function(task, first, last), entries * rows, threads)
+    return (d, flags) if padded == columns else (d[..., :columns], flags[..., :columns])
 
 
 def _on_numpy(
@@ -292,7 +304,7 @@ def products(execution: Execution, found: Kernel, codes: Mapping[str, Array], th
         values, bad = chain(found, a, b, values, scales, threads)
         flags = bad if flags is None else flags | bad
     result = _encoded(values, form)
-    if flags is not None and flags.any():
+    if flags is not None and np.count_nonzero(flags):
         for at in _chunks(np.nonzero(flags), depth):
             result[at] = _elements(execution, codes, at)
     return result

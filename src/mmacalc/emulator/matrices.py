@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+VALUES = {"f64": np.float64, "f32": np.float32, "i32": np.int32}
+"""The types whose memory is the encoding."""
+
 __all__ = ["dot", "extras", "multiply", "multiply_bits", "prepared"]
 
 
@@ -69,8 +72,10 @@ def multiply(
     codes = {name: rounded(execution, name, value) for name, value in given.items()}
     codes |= extras(execution, index, scale_a, scale_b)
     out = execution.formats["D"]
-    values = decode(compute(execution, prepared(execution, codes), rearrange=True), out)
-    return values if out.bits == 64 else values.astype(np.float32 if out.is_float else np.int32)
+    found = compute(execution, prepared(execution, codes), rearrange=True)
+    if out.name in VALUES:
+        return found.view(VALUES[out.name])
+    return decode(found, out).astype(np.float32 if out.is_float else np.int32)
 
 
 @arguments_checked
@@ -176,6 +181,8 @@ def extras(
     execution: Execution, index: ArrayLike | None, scale_a: ArrayLike | None, scale_b: ArrayLike | None
 ) -> dict[str, Array]:
     """The index and the scales, as far as they are given."""
+    if index is None and scale_a is None and scale_b is None:
+        return {}
     name = execution.inst.name
     if index is not None and not execution.sparsity:
         raise Error(f"{name} is not sparse, so it takes no index")
