@@ -271,3 +271,58 @@ def test_a_further_catalog_cannot_take_over_names_of_the_package(tmp_path):
     environment = {**os.environ, "MMACALC_CATALOG": str(tmp_path / "more.py")}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["dna9", "cdna3"]
+
+
+# What drivers, compilers and shops print, the architecture that it means, and the product where the catalog lists it.
+PRINTED = [
+    ("AMD Instinct MI300X OAM", "cdna3", "MI300X"), ("AMD Radeon RX 7900 XTX", "rdna3", "RX 7900 XTX"),
+    ("Aqua Vanjaram [Instinct MI300X]", "cdna3", "MI300X"), ("AMD Radeon RX 7600M XT", "rdna3", None),
+    ("AMD Ryzen AI MAX+ 395 w/ Radeon 8060S", "rdna3", None), ("Strix Halo", "rdna3", "Radeon 8060S (Strix Halo)"),
+    ("AMD Radeon AI PRO R9700", "rdna4", "AI PRO R9700"), ("AMD Radeon PRO W7900", "rdna3", "PRO W7900"),
+    ("gfx942:sramecc+:xnack-", "cdna3", "MI300X"), ("amdgcn-amd-amdhsa--gfx1201", "rdna4", "RX 9070 XT"),
+    ("gfx9-4-generic", "cdna3", "MI300X"), ("gfx11-generic", "rdna3", "RX 7900 XTX"),
+    ("gfx12-generic", "rdna4", "RX 9070 XT"), ("NVIDIA H100 80GB HBM3", "sm_90a", "H100"),
+    ("NVIDIA H100 PCIe", "sm_90a", "H100 PCIe"), ("NVIDIA H100 NVL", "sm_90a", None),
+    ("NVIDIA A100-SXM4-80GB", "sm_80", "A100"), ("Tesla V100-PCIE-16GB", "sm_70", "V100 PCIe"),
+    ("NVIDIA GeForce RTX 4090", "sm_89", "RTX 4090"), ("NVIDIA GeForce RTX 4090 Laptop GPU", "sm_89", None),
+    ("NVIDIA GeForce RTX 5070 Ti", "sm_120a", None), ("RTX 3050", "sm_86", None), ("RTX 2050", "sm_86", "RTX 2050"),
+    ("NVIDIA RTX 4000 Ada Generation", "sm_89", None), ("Quadro RTX 6000", "sm_75", None),
+    ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "sm_120a", "RTX PRO 6000"),
+    ("NVIDIA B200", "sm_100a", "B200"),
+    ("NVIDIA GH200 480GB", "sm_90a", "GH200"), ("sm_90", "sm_90", None), ("compute_90a", "sm_90a", "H100"),
+    ("9.0a+PTX", "sm_90a", "H100"), ("90-real", "sm_90", None), ("ada", "sm_89", "L40S"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("printed", "arch", "product"), PRINTED, ids=[row[0] for row in PRINTED])
+def test_what_drivers_compilers_and_shops_print_is_an_architecture(printed, arch, product):
+    assert mmacalc.architecture(printed).name == arch
+    found = mmacalc.catalog.product(printed)
+    assert (found.name if found else None) == product
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("RTX 6000", r"ambiguous: .*rtx 6000 ada \(sm_89\).*rtx pro 6000 \(sm_120a\).*quadro rtx 6000 \(sm_75\)"),
+        ("jetson", "ambiguous: jetson agx xavier"),
+        ("gfx1030", "no matrix instructions: WMMA begins with RDNA3"),
+        ("GeForce GTX 1660 SUPER", "no tensor cores"),
+        ("Tesla P100-PCIE-16GB", "tensor cores begin with Volta"),
+        ("AMD Ryzen 7 7700", "unknown architecture"),
+        ("AMD Radeon Graphics", "unknown architecture"),
+        ("1234", "unknown architecture"),
+        ("v", "unknown architecture"),
+        ("", "unknown architecture"),
+    ],
+)
+def test_a_name_of_several_architectures_or_of_none_is_refused(name, says):
+    with pytest.raises(Error, match=says):
+        mmacalc.architecture(name)
+
+
+def test_every_name_in_the_catalog_means_itself_when_it_is_printed_in_a_sentence():
+    for arch, aliases in mmacalc.architectures().items():
+        for name in aliases:
+            if len(name) > 3:
+                assert mmacalc.architecture(f"device 0: {name} (ok)").name == arch, name

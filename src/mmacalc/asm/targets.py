@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..catalog import entry, normalised, product
+from ..catalog import entry, known_name, product
 from ..errors import Error
 from ..records import TupleRecord
 from .elf_machines import GENERIC
@@ -61,7 +61,7 @@ def target(arch: str, wave: int | None = None, llvm: int | None = None) -> Targe
         raise Error(f"{architecture.title} has no public machine code; assembly is for AMD's architectures")
     if not architecture.assembly:
         raise Error(f'the catalog\'s record of {architecture.title} names no generation of encodings ("assembly")')
-    name = normalised(arch)
+    name = known_name(arch)
     if not name.startswith("gfx") or name.endswith("generic"):
         named = product(arch) if name != architecture.name else None
         name = named.target if named and named.target else (*architecture.targets, architecture.name)[0]

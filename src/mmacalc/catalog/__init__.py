@@ -31,7 +31,6 @@ away from the files of this folder.
 from __future__ import annotations
 
 import os
-from types import SimpleNamespace
 
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
@@ -58,7 +57,7 @@ FILE_NAMES = (
     "WITHOUT_MATRIX_INSTRUCTIONS",
 )  # fmt: skip
 # What drivers and shops print before a chip's name, in their order.
-BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon", "rtx", "rx", "ai", "pro")
+BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon", "rtx", "rx")
 
 
 class Entry:
@@ -110,6 +109,11 @@ class Entry:
     def tensor_memory_names(self) -> tuple[str, ...]:
         """The instructions whose shape is a parameter (tcgen05 of NVIDIA), which `instructions` leaves out."""
         return ()
+
+    @property
+    def doubts(self) -> set[str]:
+        """The operands and fields that no second source confirms, of any instruction."""
+        return {part for line in self._lines.values() for part in line.more.get("unconfirmed", ())}
 
     def canonical(self, name: str) -> str | None:
         """The mnemonic that a name or alias means, case-insensitive; None if there is none."""
@@ -225,7 +229,9 @@ def _load(file: str) -> None:
     else:
         for builtin in [name for name in _unread_files() if name.isidentifier()]:
             _load(builtin)
-        module = read_literals(file)
+        from .grammar.literals import read_literals
+
+        module = read_literals(file, FILE_NAMES)
     _without.update(getattr(module, "WITHOUT_MATRIX_INSTRUCTIONS", {}))
     for record in module.ARCHITECTURES:
         record = {**getattr(module, "COMMON", {}), **record}
@@ -254,54 +260,12 @@ def normalised(name: str) -> str:
     """The one spelling of an architecture name that GeForce RTX 4090, rtx-4090 and 4090 share.
 
     >>> normalised("NVIDIA GeForce RTX 4090"), normalised("Radeon PRO W7900")
-    ('4090', 'w7900')
+    ('4090', 'prow7900')
     """
     short = name.lower().replace(" ", "").replace("-", "").replace("_", "")
     for brand in BRANDS:
         short = short.removeprefix(brand) or short
     return short
-
-
-def read_literals(path: str) -> SimpleNamespace:
-    """The assignments of a catalog file outside the package, read as literals: nothing in it is executed.
-
-    Raises:
-        Error: the file cannot be read, is not Python, or has anything but literals assigned to known names.
-    """
-    import ast
-
-    where = f"MMACALC_CATALOG names '{path}'"
-    try:
-        with open(path, encoding="utf-8") as stream:
-            tree = ast.parse(stream.read(), path)
-    except (OSError, SyntaxError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise Error(f"{where}, which cannot be read: {reason}") from None
-    values: dict[str, Any] = {}
-    for number, statement in enumerate(tree.body):
-        if number == 0 and isinstance(statement, ast.Expr):
-            continue  # the docstring
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
-        if name not in FILE_NAMES or not isinstance(statement, ast.Assign):
-            known = ", ".join(FILE_NAMES)
-            raise Error(f"{where}; its line {statement.lineno} should assign a literal to one of {known}")
-        try:
-            values[name] = ast.literal_eval(statement.value)
-        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            raise Error(f"{where}; {name} in line {statement.lineno} is not a literal") from None
-    _check_file(where, values)
-    return SimpleNamespace(**values)
-
-
-def _check_file(where: str, values: dict[str, Any]) -> None:
-    if missing := [name for name in ("ARCHITECTURES", "INSTRUCTIONS") if name not in values]:
-        raise Error(f"{where}, which has no {' and no '.join(missing)}")
-    kinds = {"ARCHITECTURES": dict, "INSTRUCTIONS": tuple}
-    for name, kind in kinds.items():
-        if not isinstance(values[name], tuple) or not all(isinstance(item, kind) and item for item in values[name]):
-            word = "dictionaries" if kind is dict else "tuples"
-            raise Error(f"{where}, whose {name} should be a tuple of {word} (a single one ends in a comma)")
 
 
 def _load_all() -> None:
@@ -317,17 +281,47 @@ def entry(name: str) -> Entry:
     Raises:
         Error: no architecture is called that; the message names the closest.
     """
+    return _entries[_names[_meant(name)[0]]]
+
+
+def known_name(name: str) -> str:
+    """The architecture's name that a text means, in the spelling of `normalised`.
+
+    Raises:
+        Error: as `entry`.
+
+    >>> known_name("AMD Instinct MI300X"), known_name("amdgcn-amd-amdhsa--gfx1150"), known_name("compute_90")
+    ('mi300x', 'gfx1150', 'sm90')
+    """
+    return _meant(name)[0]
+
+
+def _meant(name: str) -> tuple[str, bool]:
+    """The known name that a text means, and whether it may be another product."""
     short = normalised(name)
     if short not in _names and short in _unread_files():
         _load(short)
     while short not in _names and _unread_files():
         _load(_unread_files()[0])
-    if short not in _names:
-        if short in _without:
-            raise Error(f"{name} has no matrix instructions: {_without[short]}")
+    return (short, False) if short in _names else _read(name, short)
+
+
+def _read(name: str, short: str) -> tuple[str, bool]:
+    """What a text means that is not a known name to the letter."""
+    from .grammar.chips import meaning
+
+    owners = {name: _names[known] for known, name in _spelled.items()}
+    for entry in _entries.values():
+        owners |= dict.fromkeys(entry.architecture.series, entry.architecture.name)
+    found = meaning(name, {**owners, **dict.fromkeys(_without, "no matrix instructions")})
+    if found is None:
         hint = did_you_mean(short, _spelled, shown=_spelled)
         raise Error(f"unknown architecture '{name}'.{hint} Known: {', '.join(sorted(_entries))}; `architectures` lists products.")
-    return _entries[_names[short]]
+    if found.name in _without:
+        raise Error(f"{name} has no matrix instructions: {_without[found.name]}")
+    if found.name in owners and normalised(found.name) not in _names:  # a series
+        return normalised(owners[found.name]), True
+    return normalised(found.name), found.other
 
 
 @arguments_checked
@@ -354,8 +348,12 @@ def product(name: str) -> Product | None:
 
     >>> product("MI300A").units, product("gfx1151").name, product("sm_90")
     (228, 'Radeon 8060S (Strix Halo)', None)
+    >>> product("NVIDIA A100-SXM4-80GB").name, product("NVIDIA GeForce RTX 4090 Laptop GPU")
+    ('A100', None)
     """
-    products, short = architecture(name).products, normalised(name)
+    (short, other), products = _meant(name), architecture(name).products
+    if other:
+        return None  # a product that the catalog does not list
     named = [one for one in products if short in map(normalised, _names_of(one))]
     chip = [one for one in products if one.target == short]
     chips = {one.target for one in products} - {""}

@@ -40,6 +40,12 @@ ARCHITECTURES = (
     },
 )
 
+WITHOUT_MATRIX_INSTRUCTIONS = {
+    "gfx90*": "MFMA begins with CDNA1 (gfx908)", "gfx90c": "MFMA begins with CDNA1 (gfx908)",
+    "gfx9-generic": "MFMA begins with CDNA1 (gfx908)", "mi50": "MFMA begins with CDNA1 (MI100)",
+    "mi60": "MFMA begins with CDNA1 (MI100)", "vega": "MFMA begins with CDNA1 (MI100)",
+}
+
 INSTRUCTIONS = (
     ("v_mfma_f32_32x32x1f32", 0x40, 64, 56, "blgp"),
     ("v_mfma_f32_16x16x1f32", 0x41, 32, 24, "blgp"),

@@ -35,22 +35,22 @@ ARCHITECTURES = (
      "products": (("V100", 80, 1.53, {"aliases": ("v100 sxm2",)}), ("V100 PCIe", 80, 1.38), ("Titan V", 80, 1.455))},
     {"name": "sm_72", "title": "sm_72 (Volta, Xavier)", "wmma_fragments": "volta", "ptx": "6.1", "arithmetic": "volta", "aliases": (),
      "products": (("Jetson AGX Xavier", 8, None, {"aliases": ("xavier", "jetson xavier", "agx xavier")}),)},
-    {"name": "sm_75", "title": "sm_75 (Turing)", "wmma_fragments": "turing", "ptx": "6.3", "arithmetic": "turing", "aliases": ("turing", "tu102"),
+    {"name": "sm_75", "title": "sm_75 (Turing)", "series": ("rtx 20#0", "quadro rtx #000",), "wmma_fragments": "turing", "ptx": "6.3", "arithmetic": "turing", "aliases": ("turing", "tu102"),
      "fma_per_clock": {"f16": 512, "int8": 1024, "int4": 2048},
      "fma_source": "NVIDIA Turing GPU Architecture, 2018",
      "products": (("T4", 40, 1.59), ("RTX 2080 Ti", 68, 1.545, GEFORCE_75), ("RTX 2080", 46, 1.71, GEFORCE_75), ("RTX 2070", 36, 1.62, GEFORCE_75), ("RTX 2060", 30, 1.68, GEFORCE_75), ("Titan RTX", 72, 1.77))},
     {"name": "sm_80", "title": "sm_80 (Ampere)", "ptx": "7.0", "arithmetic": "ampere", "aliases": ("ampere", "ga100"),
      "fma_per_clock": {"f16": 1024, "bf16": 1024, "tf32": 512, "int8": 2048, "int4": 4096, "f64": 64},
      "fma_source": "NVIDIA A100 Tensor Core GPU Architecture, 2020",
-     "products": (("A100", 108, 1.41, {"aliases": ("a800",)}), ("A30", 56, 1.44))},
-    {"name": "sm_86", "title": "sm_86 (Ampere)", "ptx": "7.1", "arithmetic": "ampere", "aliases": ("ga102",),
+     "products": (("A100", 108, 1.41, {"aliases": ("a800", "a100 pcie")}), ("A30", 56, 1.44))},
+    {"name": "sm_86", "title": "sm_86 (Ampere)", "series": ("rtx 30#0", "rtx a****",), "ptx": "7.1", "arithmetic": "ampere", "aliases": ("ga102",),
      "fma_per_clock": {"f16": 512, "bf16": 512, "tf32": 256, "int8": 1024, "int4": 2048},
      "fma_source": "NVIDIA Ampere GA102 GPU Architecture, 2021",
-     "products": (("A40", 84, 1.74), ("RTX A6000", 84, 1.8), ("A10", 72, 1.695), ("A2", 10, 1.77), ("RTX 3090", 82, 1.695, GEFORCE_86), ("RTX 3080", 68, 1.71, GEFORCE_86), ("RTX 3070", 46, 1.725, GEFORCE_86), ("RTX 3060", 28, 1.777, GEFORCE_86), ("A16", 10, None))},
+     "products": (("A40", 84, 1.74), ("RTX A6000", 84, 1.8), ("A10", 72, 1.695), ("A2", 10, 1.77), ("RTX 3090", 82, 1.695, GEFORCE_86), ("RTX 3080", 68, 1.71, GEFORCE_86), ("RTX 3070", 46, 1.725, GEFORCE_86), ("RTX 3060", 28, 1.777, GEFORCE_86), ("A16", 10, None), ("A10G", None, None), ("RTX 2050", None, None))},
     {"name": "sm_87", "title": "sm_87 (Ampere)", "ptx": "7.4", "arithmetic": "ampere", "aliases": (),
      "products": (("Jetson AGX Orin", 16, 1.3, {"aliases": ("orin", "jetson orin", "agx orin")}),)},
     {"name": "sm_88", "title": "sm_88 (Ampere)", "ptx": "9.0", "arithmetic": "ampere", "aliases": ()},
-    {"name": "sm_89", "title": "sm_89 (Ada)", "ptx": "7.8", "arithmetic": "ada", "aliases": ("ada", "ada lovelace", "ad102"),
+    {"name": "sm_89", "title": "sm_89 (Ada)", "series": ("rtx 40#0", "rtx #000 ada",), "ptx": "7.8", "arithmetic": "ada", "aliases": ("ada", "ada lovelace", "ad102"),
      "fma_per_clock": {"f16": 512, "bf16": 512, "tf32": 256, "fp8": 1024, "int8": 1024, "int4": 2048},
      "fma_source": "NVIDIA Ada GPU Architecture, 2023",
      "products": (("L40S", 142, 2.52), ("L40", 142, 2.49, HALF_OF_89), ("L4", 58, 2.04), ("RTX 6000 Ada", 142, 2.505), ("RTX 4090", 128, 2.52, GEFORCE_89), ("RTX 4080", 76, 2.505, GEFORCE_89), ("RTX 4070", 46, 2.475, GEFORCE_89), ("RTX 4060", 24, 2.46, GEFORCE_89))},
@@ -75,7 +75,7 @@ ARCHITECTURES = (
      "products": (("Jetson AGX Thor", 20, None, {"aliases": ("thor", "jetson thor", "agx thor")}),)},
     {"name": "sm_110f", "title": "sm_110f (Blackwell family, Thor)", "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101f",)},
     {"name": "sm_120", "title": "sm_120 (Blackwell)", "ptx": "8.7", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": ()},
-    {"name": "sm_120a", "title": "sm_120a (Blackwell, GeForce and RTX PRO)", "ptx": "8.7", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": ("gb202",),
+    {"name": "sm_120a", "title": "sm_120a (Blackwell, GeForce and RTX PRO)", "series": ("rtx 50#0", "rtx pro ****",), "ptx": "8.7", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": ("gb202",),
      "fma_per_clock": {"f16": 512, "bf16": 512, "tf32": 256, "fp8": 1024, "int8": 1024, "fp4": 2048},
      "fma_source": "NVIDIA RTX Blackwell and RTX PRO Blackwell GPU Architecture, 2025",
      "products": (("RTX PRO 6000", 188, 2.617), ("RTX 5090", 170, 2.407, GEFORCE_120), ("RTX 5080", 84, 2.617, GEFORCE_120), ("RTX 5070", 48, 2.512, GEFORCE_120), ("RTX 5060", 30, 2.497, GEFORCE_120))},
@@ -107,6 +107,17 @@ K_TWO_ROWS = {"unconfirmed": {"K": "which lane of the pair holds row r + 8: two 
 B_TF32 = {"unconfirmed": {"B": "the registers 2 and 3, by analogy with the 16-bit types"}}
 PTXAS_ONLY = {"provenance": "one source"}  # not in the PTX ISA, or not as this type: ptxas takes it
 WGMMA_SP = {"unconfirmed": {"K": "as in mma.sp, for each of the four warps"}}
+
+# Tensor cores begin with Volta; of Turing's chips TU116 and TU117 lack them (NVIDIA Turing GPU Architecture, 2018).
+WITHOUT_MATRIX_INSTRUCTIONS = {
+    "sm_50": "tensor cores begin with Volta (sm_70)", "sm_52": "tensor cores begin with Volta (sm_70)",
+    "sm_53": "tensor cores begin with Volta (sm_70)", "sm_60": "tensor cores begin with Volta (sm_70)",
+    "sm_61": "tensor cores begin with Volta (sm_70)", "sm_62": "tensor cores begin with Volta (sm_70)",
+    "pascal": "tensor cores begin with Volta (sm_70)", "maxwell": "tensor cores begin with Volta (sm_70)",
+    "p100": "tensor cores begin with Volta (sm_70)", "p40": "tensor cores begin with Volta (sm_70)",
+    "gtx 9#0": "tensor cores begin with Volta (sm_70)", "gtx 10#0": "tensor cores begin with Volta (sm_70)",
+    "gtx 16#0": "Turing's chips TU116 and TU117 have no tensor cores",
+}
 
 INSTRUCTIONS = (
     # --- dense, 16-bit and 32-bit floating point ---

@@ -19,6 +19,7 @@ ARCHITECTURES = (
             "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153",
             "gfx1154", "gfx11-generic",
         ),  # fmt: skip
+        "series": ("rx 7***", "rx 7***m", "rx 7***s"),
         "targets": ("gfx1100", "gfx1150", "gfx1151"),
         "encoding": "VOP3P",
         "register_alignment": 4,
@@ -61,6 +62,12 @@ ARCHITECTURES = (
         ),  # fmt: skip
     },
 )
+
+WITHOUT_MATRIX_INSTRUCTIONS = {
+    "gfx10**": "WMMA begins with RDNA3", "gfx10-1-generic": "WMMA begins with RDNA3",
+    "gfx10-3-generic": "WMMA begins with RDNA3", "rdna1": "WMMA begins with RDNA3", "rdna2": "WMMA begins with RDNA3",
+    "rx 5***": "WMMA begins with RDNA3", "rx 6***": "WMMA begins with RDNA3",
+}
 
 INSTRUCTIONS = (
     ("v_wmma_f32_16x16x16_f16", 0x40, 32, None, "neg"),

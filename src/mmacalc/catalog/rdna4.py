@@ -25,6 +25,7 @@ ARCHITECTURES = (
         "amd_calculator": True,
         "arithmetic": "rdna4",
         "aliases": ("gfx1200", "gfx1201", "gfx12-generic"),
+        "series": ("rx 9***", "rx 9***m", "rx 9***s"),
         "targets": ("gfx1200", "gfx1201"),
         # Which lanes LDS serves together: (access, bytes, banks, lanes, how sure, source). Measured on an RX 9070 XT.
         "lds_phases": (

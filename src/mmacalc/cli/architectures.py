@@ -1,7 +1,8 @@
 """Every architecture that mmacalc knows, with the names and products that -a takes.
 
-mmacalc architectures            one line each
-mmacalc architectures MI300A     all about one: other names, targets, products with compute units and clocks
+mmacalc architectures                   one line each: what is known of it, targets, products
+mmacalc architectures MI300A            all about one: what is known and how sure, products with units and clocks
+mmacalc architectures "NVIDIA H100 80GB HBM3"     what a driver prints is taken, here and after -a
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> Reply:
     """The list, or one architecture's page."""
-    from ..catalog import architectures, entry
+    from ..answers.architectures import describe, describe_all
     from ..render import architectures as render
+    from .parser import terminal_width
 
-    names = [options.name] if options.name else architectures()
-    return show(options.json, "architectures", [entry(name) for name in names], render, bool(options.name))
+    found = (describe(options.name),) if options.name else describe_all()
+    return show(options.json, "architectures", found, render, bool(options.name), terminal_width())

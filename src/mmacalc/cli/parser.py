@@ -21,9 +21,19 @@ class _Help(argparse.Action):
         raise HelpRequested(parser.format_help())
 
 
+WIDTH = 110  # characters in a line, where no terminal says how wide it is
+
+
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    # A fixed width: asking the terminal for its own imports shutil, which takes 4 ms of every query.
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=32, width=110)
+    width = max(40, terminal_width())
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=min(32, width // 3), width=width)
+
+
+def terminal_width() -> int:
+    """Characters in a line of the terminal (COLUMNS, if it is set); WIDTH where there is no terminal."""
+    from shutil import get_terminal_size
+
+    return get_terminal_size((WIDTH, 24)).columns
 
 
 class Parser(argparse.ArgumentParser):

@@ -54,6 +54,7 @@ class Architecture(Record):
         arithmetic: the name of the table in `mmacalc.arithmetic.tables` that says how its instructions round; "" is
             for unpublished.
         aliases: other names, lower case; targets: the compiler's names.
+        series: names of products of which the catalog does not list every one, * for a digit and # for one from 1 to 9.
         format_fields: for instructions that leave the formats of operands to fields, each operand's field.
         scale_fields: the fields that choose among scales, with the number of their values.
         format_names: what a word of a mnemonic means here, where it differs: {"fp8": "e4m3fnuz"}.
@@ -90,6 +91,7 @@ class Architecture(Record):
     layout: str
     waves: tuple[int, ...]
     aliases: tuple[str, ...] = ()
+    series: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     arithmetic: str = ""
     format_fields: Mapping[str, str] = {}

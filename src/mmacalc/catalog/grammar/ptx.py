@@ -230,6 +230,11 @@ class Entry(PlainEntry):
         names = [name for template in templates for name in expand(template)]
         return tuple([name for name in names if not refusal(name, self.architecture.name)])
 
+    @property
+    def doubts(self) -> set[str]:
+        """The operands that no second source confirms, of any instruction."""
+        return {part for family in self._families() for part in (*family[3:], {})[0].get("unconfirmed", ())}
+
     def _families(self) -> Iterator[tuple[Any, ...]]:
         for family in self._module.INSTRUCTIONS:
             if _version(family[1]) <= REFERENCE and self.architecture.name in targets(family, self._module):

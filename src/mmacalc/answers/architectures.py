@@ -1,0 +1,132 @@
+"""What is known of an architecture, and how sure that is."""
+
+from __future__ import annotations
+
+from ..arithmetic.tables import TABLES
+from ..catalog import Entry, architectures, entry, known_name
+from ..checks import arguments_checked
+from ..hazards.tables import RULES
+from ..hazards.tables import TABLES as WAITS
+from ..model.architecture import PROVENANCES
+from ..records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..model import Architecture
+
+__all__ = ["Known", "KnownArchitecture", "describe", "describe_all"]
+
+
+class Known(Record):
+    """What is known of one subject.
+
+    Attributes:
+        subject: "layouts", "cycles", "arithmetic", "waits", "encoding" or "device".
+        what: in words; "" if nothing is. provenance: how sure the parts of it are, the surest first.
+    """
+
+    subject: str
+    what: str
+    provenance: tuple[str, ...] = ()
+
+
+class KnownArchitecture(Record):
+    """An architecture with what is known of it.
+
+    Attributes:
+        entry: of the catalog. known: by subject, in one order. runs_on: where the name that was asked for is that of a
+            generic target, all targets on which its code runs.
+    """
+
+    entry: Entry
+    known: tuple[Known, ...]
+    runs_on: tuple[str, ...] = ()
+
+    @property
+    def architecture(self) -> Architecture:
+        """The record."""
+        return self.entry.architecture
+
+
+@arguments_checked
+def describe(name: str) -> KnownArchitecture:
+    """What is known of an architecture, by any of its names.
+
+    Raises:
+        Error: no architecture is called that, or several are.
+
+    >>> {known.subject: known.provenance for known in describe("MI300X").known}["waits"]
+    ('two sources agree', 'unconfirmed')
+    """
+    from ..asm.elf_machines import GENERIC
+
+    short = known_name(name)
+    generic = [targets for target, targets in GENERIC.items() if target.replace("-", "") == short]
+    return _described(entry(name), generic[0] if generic else ())
+
+
+def describe_all() -> tuple[KnownArchitecture, ...]:
+    """The same of every architecture."""
+    return tuple([_described(entry(name)) for name in architectures()])
+
+
+def _described(found: Entry, runs_on: tuple[str, ...] = ()) -> KnownArchitecture:
+    one = found.architecture
+    known = (_layouts(found), _cycles(found), _arithmetic(one), _waits(one), _encoding(one), _device(one))
+    return KnownArchitecture(found, known, runs_on)
+
+
+def _layouts(found: Entry) -> Known:
+    one, parts = found.architecture, {"A", "B", "C", "D", "K", "SA", "SB"}
+    sure = ["assumed"] if parts & set(one.assumed) else ["two sources agree"]
+    if one.layouts_on_hardware:
+        sure.append("hardware-verified")
+    if parts & {*one.unconfirmed, *found.doubts}:
+        sure.append("unconfirmed")
+    return Known("layouts", "of every operand", _sorted(sure))
+
+
+def _cycles(found: Entry) -> Known:
+    one = found.architecture
+    if one.fma_per_clock:
+        return Known(
+            "cycles", f"from the rates that {one.vendor.upper()} publishes ({one.fma_source})", ("one source",)
+        )
+    if one.family.ptx:
+        return Known("cycles", "")
+    first = found.instruction(found.names[0])
+    return Known("cycles", "of every instruction", (first.provenance_of("cycles"),) if first.cycles else ())
+
+
+def _arithmetic(one: Architecture) -> Known:
+    rows = TABLES.get(one.arithmetic, ())
+    if not rows:
+        return Known("arithmetic", "")
+    sure = _sorted(row.provenance for row in rows)
+    return Known("arithmetic", "bit for bit" if sure != ("assumed",) else "unpublished", sure)
+
+
+def _waits(one: Architecture) -> Known:
+    if not one.hazards:
+        return Known("waits", "")
+    llvm, guide, _ = RULES[one.hazards]
+    tables = [WAITS[name] for name in (llvm, guide) if name]
+    return Known("waits", " and ".join([table.source for table in tables]), _sorted(t.provenance for t in tables))
+
+
+def _encoding(one: Architecture) -> Known:
+    return Known("encoding", "byte for byte as LLVM's", ("one source",)) if one.assembly else Known("encoding", "")
+
+
+def _device(one: Architecture) -> Known:
+    sized = [product for product in one.products if product.units and product.clock_ghz]
+    if not sized:
+        return Known("device", "")
+    what = f"units and clock of {len(sized)} of {len(one.products)} products, by the vendor's data sheets"
+    return Known("device", what, ("one source",))
+
+
+def _sorted(provenances: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(provenances), key=PROVENANCES.index))

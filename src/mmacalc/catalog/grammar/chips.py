@@ -1,0 +1,141 @@
+"""What drivers, compilers and shops print, as a name that the catalog has.
+
+"NVIDIA H100 80GB HBM3", "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-", "compute_90" and "9.0a+PTX" are in no list. One
+rule reads them: a text means the known name whose words it has all, of several the one with the most words. If none has
+all its words in the text, a text means the known names that have all of its own ("RTX 6000": three generations).
+In a known name, `*` stands for a digit and `#` for one from 1 to 9, so that "rtx 40#0" is every GeForce of that series.
+"""
+
+from __future__ import annotations
+
+from ...errors import Error
+from ...records import TupleRecord
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Meaning", "meaning"]
+
+VENDORS = {"nvidia", "amd", "intel", "tesla", "geforce", "instinct", "radeon", "arc", "r", "tm", "c"}
+# Words that make no other product of a name: the same chip with the same units and clock.
+INSIGNIFICANT = {
+    "gpu", "graphics", "generation", "oam", "hbm2", "hbm2e", "hbm3", "hbm3e", "sxm", "sxm2", "sxm4", "sxm5", "sxm6",
+    "ada", "blackwell", "amdgcn", "amdhsa", "sramecc", "xnack", "workstation",
+    "edition",
+}  # fmt: skip
+CAPABILITY = ("sm", "compute", "lto", "cc")
+SHORTEST = 3  # letters and digits of a text that is a part of names
+
+
+class Meaning(TupleRecord):
+    """The known name that a text means; `other` is whether it has words that may make it another product."""
+
+    name: str
+    other: bool
+
+
+def meaning(text: str, known: Mapping[str, str]) -> Meaning | None:
+    """What a text means of the known names; None if none.
+
+    Args:
+        text: what was given. known: by each name as people write it, what it belongs to (an architecture).
+
+    Raises:
+        Error: it may mean several that belong to different architectures.
+
+    >>> names = {"H100": "sm_90a", "H100 PCIe": "sm_90a", "sm_90": "sm_90", "RTX PRO 6000": "sm_120a"}
+    >>> meaning("NVIDIA H100 80GB HBM3", names), meaning("9.0+PTX", names)
+    (Meaning(name='H100', other=False), Meaning(name='sm_90', other=False))
+    """
+    if capability := _capability(text):
+        return next((Meaning(name, False) for name in known if name == capability), None)
+    given = _words(text)
+    if not given:
+        return None
+    phrases = {name: _words(name) or [name] for name in known}
+    inside = {name: words for name, words in phrases.items() if all(_any_fits(given, word) for word in words)}
+    if inside:
+        most = max(map(len, inside.values()))
+        best = [name for name, words in inside.items() if len(words) == most]
+        exact = [name for name in best if not _is_series(name)] or best
+        _one_owner(text, exact, known)
+        owner = known[exact[0]]
+        used = [word for name, words in inside.items() if known[name] == owner for word in words]
+        rest = [word for word in given if not any(_fits(word, pattern) for pattern in used)]
+        several = len({tuple(phrases[name]) for name in exact}) > 1
+        return Meaning(exact[0], several or _is_series(exact[0]) or not all(map(_insignificant, rest)))
+    if len("".join(given)) < SHORTEST:
+        return None
+    around = [
+        name
+        for name, words in phrases.items()
+        if not set(given).isdisjoint(words) and all(any(_fits(word, known) for known in words) for word in given)
+    ]
+    if not around:
+        return None
+    _one_owner(text, around, known)
+    return Meaning(around[0], True)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a name, without the vendor's."""
+    spaced = "".join([letter if letter.isalnum() or letter in "*#" else " " for letter in text.lower()])
+    return [word for word in spaced.split() if word not in VENDORS]
+
+
+def _capability(text: str) -> str:
+    """NVIDIA's target that a text spells in the way of nvcc, CMake or torch; empty if it is none.
+
+    >>> _capability("compute_90a"), _capability("8.6"), _capability("90-real"), _capability("SM120"), _capability("4090")
+    ('sm_90a', 'sm_86', 'sm_90', 'sm_120', '')
+    """
+    lower = text.strip().lower()
+    for suffix in ("+ptx", "-real", "-virtual"):
+        lower = lower.removesuffix(suffix)
+    for prefix in CAPABILITY:
+        lower = lower.removeprefix(prefix)
+    plain = lower.removeprefix("_")
+    number = plain.rstrip("af")
+    digits = number.replace(".", "", 1)
+    dotted = number.partition(".")[2]
+    if digits.isdecimal() and digits.isascii() and len(digits) in (2, 3) and len(plain) - len(number) < 2:
+        return f"sm_{digits}{plain[len(number) :]}" if len(dotted) < 2 else ""
+    return ""
+
+
+def _fits(word: str, pattern: str) -> bool:
+    """Whether a word is that of a known name, in which * is a digit and # one from 1 to 9."""
+    if word == pattern:
+        return True
+    if len(word) != len(pattern) or not _is_series(pattern):
+        return False
+    digits = {"*": "0123456789", "#": "123456789"}
+    return all(letter in digits.get(place, place) for letter, place in zip(word, pattern))
+
+
+def _any_fits(words: Iterable[str], pattern: str) -> bool:
+    return any(_fits(word, pattern) for word in words)
+
+
+def _is_series(name: str) -> bool:
+    return "*" in name or "#" in name
+
+
+def _insignificant(word: str) -> bool:
+    return word in INSIGNIFICANT or (word.endswith("gb") and word[:-2].isdecimal())
+
+
+def _one_owner(text: str, names: list[str], known: Mapping[str, str]) -> None:
+    """Refuse names of several architectures."""
+    owners: dict[str, str] = {}
+    for name in names:
+        owners.setdefault(known[name], _filled(name, _words(text)))
+    if len(owners) > 1:
+        shown = [f"{name} ({owner})" for owner, name in owners.items()]
+        raise Error(f"'{text}' is ambiguous: {', '.join(shown[:-1])} or {shown[-1]}; give one of them")
+
+
+def _filled(name: str, given: list[str]) -> str:
+    """A known name with the words of a text in the places of its patterns."""
+    return " ".join([next((word for word in given if _fits(word, place)), place) for place in name.split()])
