@@ -45,14 +45,25 @@ KERNELS = (
     ("cdna5", "v_wmma_f16_16x16x32_f16"),
     ("cdna5", "v_wmma_bf16_16x16x32_bf16"),
 )
-NAMES = [f"{arch} {name.split('aligned.')[-1]}" for arch, name in KERNELS]
+OF_THE_CORE = (  # their models have no kernel on NumPy
+    ("rdna3", "v_wmma_f32_16x16x16_f16"),
+    ("rdna3", "v_wmma_f32_16x16x16_bf16"),
+    ("rdna3", "v_wmma_f16_16x16x16_f16"),
+    ("rdna3", "v_wmma_bf16_16x16x16_bf16"),
+    ("rdna4", "v_wmma_f32_16x16x16_f16"),
+    ("rdna4", "v_wmma_f32_16x16x16_bf16"),
+    ("rdna4", "v_wmma_f16_16x16x16_f16"),
+    ("rdna4", "v_wmma_bf16_16x16x16_bf16"),
+    ("rdna4", "v_wmma_f32_16x16x16_fp8_bf8"),
+)
 
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
     """The core, compiled from its source as it is now. Without a C compiler the tests that need it fail."""
-    built = core.SOURCE.with_name(f"_core{core.SUFFIX}")
-    current = built.is_file() and built.stat().st_mtime > core.SOURCE.stat().st_mtime
+    built = core.HERE / f"_core{core.SUFFIX}"
+    sources = [*core.SOURCES, core.HERE / "core.h"]
+    current = built.is_file() and built.stat().st_mtime > max(source.stat().st_mtime for source in sources)
     return built if current else core.build(tmp_path_factory.mktemp("core"))
 
 
@@ -103,21 +114,31 @@ def differences(arch, name, outputs):
         yield kind, int(wrong.sum())
 
 
+FORMS = [
+    *((kind, *form) for form in KERNELS for kind in ("core", "NumPy")),
+    *(("core", *form) for form in OF_THE_CORE),
+]
+
+
 @pytest.mark.parametrize(
-    ("arch", "name"), KERNELS, ids=[f"{arch} {name.split('aligned.')[-1]}" for arch, name in KERNELS]
-)
+    ("kernels", "arch", "name"), FORMS, indirect=["kernels"],
+    ids=[f"{kind} {arch} {name.split('aligned.')[-1]}" for kind, arch, name in FORMS],
+)  # fmt: skip
 def test_a_kernel_is_the_model_to_the_bit_on_every_kind_of_special(arch, name, kernels):
     assert dict(differences(arch, name, 6000)) == dict.fromkeys(mmasim_answers.KINDS, 0)
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("arch", "name"), KERNELS)
+@pytest.mark.parametrize(("kernels", "arch", "name"), FORMS, indirect=["kernels"])
 def test_a_kernel_is_the_model_to_the_bit_on_a_million_outputs(arch, name, kernels):
     assert dict(differences(arch, name, 1_000_000)) == dict.fromkeys(mmasim_answers.KINDS, 0)
 
 
 def test_the_core_has_every_kernel_and_no_other_version_of_it_is_used(kernels, monkeypatch):
-    names = {fast.kernel(execution_of(mmacalc.instruction(*form), None, {}, False, False)).name for form in KERNELS}
+    found = {form: fast.kernel(execution_of(mmacalc.instruction(*form), None, {}, False, False))
+             for form in (*KERNELS, *OF_THE_CORE)}  # fmt: skip
+    assert {form for form, kernel in found.items() if kernel is None} == set(OF_THE_CORE if kernels == "NumPy" else ())
+    names = {kernel.name for kernel in found.values() if kernel}
     assert all((core.function(name) is not None) == (kernels == "core") for name in names)
     monkeypatch.setattr(core, "VERSION", core.VERSION + 1)
     core.library.cache_clear()

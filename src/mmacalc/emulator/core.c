@@ -9,101 +9,7 @@
  * a zero, NONFINITE for an infinity or NaN. Columns are padded to a multiple of `lanes`; neighbouring columns are the
  * lanes of a vector. Compile with -ffp-contract=off and without -ffast-math; -fno-trapping-math only makes it faster.
  */
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
-#define EMPTY (-4096)     /* the exponent of a zero; two of them make less than NOTHING */
-#define NOTHING (-2000)
-#define HUGE_EXPONENT 2000 /* the exponents of infinities and NaN are above; NONFINITE is 12288 */
-#define LOW (-94)          /* alignments between LOW and HIGH scale in float32 without rounding anything that counts */
-#define HIGH 94
-#define MOST_LANES 32
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__gnu_linux__)
-#define EXPORT __attribute__((visibility("default"), target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#elif defined(_WIN32)
-#define EXPORT __declspec(dllexport)
-#else
-#define EXPORT __attribute__((visibility("default")))
-#endif
-#if defined(__GNUC__)
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static __forceinline
-#endif
-
-enum { OUT_F32, OUT_F16, OUT_BF16 };
-
-typedef struct {
-    const void *a, *b, *scale_a, *scale_b;                          /* values; the scales are float32, one for each block */
-    const int16_t *exponent_a, *exponent_b, *exponent_sa, *exponent_sb;
-    void *c;                                                        /* in: C; out: D */
-    uint8_t *flags;
-    int64_t rows, columns, depth;                                   /* M, padded N and K of one entry */
-    int32_t lanes, group, fraction, dot_fraction, sum_fraction, reach, lowest, kept, flush, out, low_bits;
-} Task;
-
-INLINE double pow2(int64_t e) { int64_t b = (e + 1023) << 52; double d; memcpy(&d, &b, 8); return d; }
-INLINE float pow2f(int32_t e) { int32_t b = (e + 127) << 23; float f; memcpy(&f, &b, 4); return f; }
-INLINE int64_t bits_of(double d) { int64_t b; memcpy(&b, &d, 8); return b; }
-INLINE double of_bits(int64_t b) { double d; memcpy(&d, &b, 8); return d; }
-INLINE int32_t clamp(int32_t x, int32_t low, int32_t high) { return x < low ? low : x > high ? high : x; }
-INLINE int32_t larger(int32_t x, int32_t y) { return x > y ? x : y; }
-
-/* The exponent that c is aligned by. */
-INLINE int32_t exponent_of(float c) {
-    uint32_t b;
-    memcpy(&b, &c, 4);
-    int32_t e = (int32_t)(b >> 23 & 255);
-    return (b << 1) == 0 ? 2 * EMPTY : e == 255 ? HUGE_EXPONENT + 1 : (e ? e : 1) - 127;
-}
-
-/* To nearest even with `fraction` bits of exponents from `least`, sign kept. */
-INLINE double nearest(double v, int fraction, int least) {
-    int64_t e = (bits_of(v) >> 52 & 2047) - 1023;
-    double big = 1.5 * pow2((e > least ? e : least) - fraction + 52);
-    return copysign((v + big) - big, v);
-}
-
-/* The sum of two numbers, of which the result may have any error, as a number that rounds as the exact sum does. */
-INLINE double odd_sum(double x, double y) {
-    double s = x + y, t = s - x, error = (x - (s - t)) + (y - t);
-    int64_t b = bits_of(s), step = (error > 0) == (s > 0) ? 1 : -1;
-    return of_bits(error != 0 && (b & 1) == 0 ? b + step : b);
-}
-
-INLINE void finish(float *restrict c, const float *restrict d, uint8_t *restrict flags, const int32_t *restrict bad, int W) {
-    for (int j = 0; j < W; j++) {
-        c[j] = d[j];
-        flags[j] |= (uint8_t)((bad[j] != 0) | !(fabsf(d[j]) <= 3.4028234e38f));
-    }
-}
-
-/* Loops of every kernel: x, ex are a row of A; y, ey columns of B from j0 on, line after line of k; c and flags are D's. */
-#define ROWS_BEGIN(T)                                                                                                   \
-    for (int64_t r = first; r < last; r++)                                                                              \
-        for (int64_t j0 = 0; j0 < t->columns; j0 += W) {                                                                \
-            const int64_t N = t->columns, K = t->depth, entry = r / t->rows;                                            \
-            const T *x = (const T *)t->a + r * K, *y = (const T *)t->b + entry * K * N + j0;                            \
-            T *c = (T *)t->c + r * N + j0;                                                                              \
-            uint8_t *flags = t->flags + r * N + j0;
-#define EXPONENTS const int16_t *ex = t->exponent_a + r * K, *ey = t->exponent_b + entry * K * N + j0;
-#define LANES for (int j = 0; j < W; j++)
-
-/* The largest exponent of the products k0, k0 + step ... below k1. */
-#define LARGEST(e, k0, k1, step)                                                                                        \
-    LANES e[j] = 2 * EMPTY;                                                                                             \
-    for (int64_t k = k0; k < k1; k += step) {                                                                           \
-        const int16_t s = ex[k], *z = ey + k * N;                                                                       \
-        LANES { int16_t p = (int16_t)(s + z[j]); e[j] = p > e[j] ? p : e[j]; }                                          \
-    }
-/* The products k0, k0 + step ... below k1, scaled and cut toward zero, added to sum. Unsigned: flagged lanes may wrap. */
-#define CUT_SUM(sum, scale, k0, k1, step)                                                                               \
-    for (int64_t k = k0; k < k1; k += step) {                                                                           \
-        const float f = x[k], *z = y + k * N;                                                                           \
-        LANES sum[j] += (uint32_t)(int32_t)(f * z[j] * scale[j]);                                                       \
-    }
+#include "core.h"
 
 /* aligned_truncated. Eight products of 2^(fraction + 2) at most fit an int32; sums of more are added in float64. */
 INLINE void aligned(const Task *t, int64_t first, int64_t last, const int W, const int G) {
@@ -321,7 +227,6 @@ INLINE void block_scaled(const Task *t, int64_t first, int64_t last, const int W
     }
 }
 
-#define WIDTHS(call8, call32) do { if (t->lanes == 8) { call8; } else { call32; } } while (0)
 #define ALIGNED(G) WIDTHS(aligned(t, first, last, 8, G), aligned(t, first, last, 32, G)); break
 
 EXPORT void mmacalc_aligned_truncated(const Task *t, int64_t first, int64_t last) {
@@ -368,4 +273,4 @@ EXPORT void mmacalc_fma_chain_f64(const Task *t, int64_t first, int64_t last) {
         LANES { c[j] = d[j]; flags[j] |= !(fabs(d[j]) <= 1.7976931348623157e308); }
     }
 }
-EXPORT int32_t mmacalc_version(void) { return 1; }
+EXPORT int32_t mmacalc_version(void) { return 2; }

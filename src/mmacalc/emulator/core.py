@@ -1,4 +1,4 @@
-"""The compiled core of the emulator, where there is one: core.c as a shared library, called through ctypes.
+"""The compiled core of the emulator, where there is one: core.c and rdna.c as a shared library, called through ctypes.
 
     python -m mmacalc.emulator.core          compile it beside this file
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Task", "address", "build", "function", "library"]
 
-VERSION = 1
-SOURCE = Path(__file__).with_name("core.c")
+VERSION = 2
+HERE = Path(__file__).parent
+SOURCES = (HERE / "core.c", HERE / "rdna.c")
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 # No contraction into fused multiply-adds: it would change results. Traps are not used, and floor() is faster without.
 FLAGS = ("-O3", "-std=c11", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fvisibility=hidden")
@@ -31,11 +32,12 @@ FLAGS = ("-O3", "-std=c11", "-ffp-contract=off", "-fno-trapping-math", "-fno-mat
 _POINTERS = ("a", "b", "scale_a", "scale_b", "exponent_a", "exponent_b", "exponent_sa", "exponent_sb", "c", "flags")
 _NUMBERS = (
     "lanes", "group", "fraction", "dot_fraction", "sum_fraction", "reach", "lowest", "kept", "flush", "out", "low_bits",
+    "pair",
 )  # fmt: skip
 
 
 class Task(ctypes.Structure):
-    """The struct of core.c: pointers, then the sizes of one entry, then the model's parameters."""
+    """The struct of core.h: pointers, then the sizes of one entry, then the model's parameters."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in _POINTERS),
@@ -63,13 +65,13 @@ def build(folder: Path | None = None, compiler: str | None = None) -> Path:
     from subprocess import run
     from tempfile import TemporaryDirectory
 
-    target = (folder or SOURCE.parent) / f"_core{SUFFIX}"
+    target = (folder or HERE) / f"_core{SUFFIX}"
     command = compiler or os.environ.get("CC") or next((name for name in ("cc", "gcc", "clang") if which(name)), None)
     if command is None:
         raise RuntimeError("there is no C compiler (cc, gcc or clang); mmacalc works without its core, on NumPy")
     with TemporaryDirectory(dir=target.parent) as scratch:
         made = Path(scratch) / target.name
-        words = [*command.split(), *FLAGS, "-shared", "-fPIC", str(SOURCE), "-o", str(made), "-lm"]
+        words = [*command.split(), *FLAGS, "-shared", "-fPIC", *map(str, SOURCES), "-o", str(made), "-lm"]
         done = run(words, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{' '.join(words)} failed:\n{done.stderr}")
@@ -82,7 +84,7 @@ def build(folder: Path | None = None, compiler: str | None = None) -> Path:
 def library() -> ctypes.CDLL | None:
     """The core, or None if there is none."""
     chosen = os.environ.get("MMACALC_CORE", "")
-    path = Path(chosen) if chosen else SOURCE.with_name(f"_core{SUFFIX}")
+    path = Path(chosen) if chosen else HERE / f"_core{SUFFIX}"
     if chosen == "off" or not path.is_file():
         return None
     try:

@@ -53,19 +53,26 @@ class Kernel(TupleRecord):
     """How to compute one instruction fast.
 
     name: of the function of core.c; parameters: fields of its task; group: the products of a step; aligned: whether
-    it reads exponents; task: a `core.Task` with the parameters, as bytes: copying is faster than setting each.
+    it reads exponents; flushed: whether subnormal A and B count as zero; task: a `core.Task` with the parameters, as
+    bytes, since copying is faster than setting each.
     """
 
     name: str
     parameters: dict[str, int]
     group: int
     aligned: bool
+    flushed: bool
     task: bytes
 
 
-@cache
 def kernel(execution: Execution) -> Kernel | None:
-    """The kernel of an instruction, None if there is none."""
+    """The kernel of an instruction, None if there is none (of some models only the core has one)."""
+    found = _kernel_of(execution)
+    return found if found and (found.name in KERNELS or core.function(found.name)) else None
+
+
+@cache
+def _kernel_of(execution: Execution) -> Kernel | None:
     numerics, out = execution.numerics, execution.formats["D"]
     if execution.sparsity or execution.formats["C"] != out:
         return None
@@ -74,28 +81,31 @@ def kernel(execution: Execution) -> Kernel | None:
     name = numerics.model
     if name == "fma_chain":
         if out.name == "f64" and given.get("rounding", "rn") == "rn":
-            return _kernel("fma_chain_f64", {"group": 1}, aligned=False)
-        return _kernel(name, {"group": 1}, aligned=False) if out.name == "f32" else None
+            return _kernel("fma_chain_f64", {"group": 1})
+        return _kernel(name, {"group": 1}) if out.name == "f32" else None
+    bits = execution.formats["A"].bits
     possible = {
         "aligned_truncated": group in (4, 8, 16, 32), "two_stage_floored": group in (4, 8),
         "two_stage_floored_even_odd": group == 16, "pairwise_f32": group in (2, 4) and given.get("flush"),
-        "exact": group <= 128 and execution.formats["A"].bits <= 16, "block_scaled_fp4": execution.inst.k % 64 == 0,
+        "exact": group <= 128 and bits <= 16, "block_scaled_fp4": execution.inst.k % 64 == 0,
+        "dot2_ones_complement": bits == 16, "dot4_floored": bits == 16 or out.name == "f32",
     }.get(name)  # fmt: skip
-    if not possible or out.name not in OUT or (name != "exact" and out.name == "bf16"):
+    if not possible or out.name not in OUT or (name not in WITH_BF16 and out.name == "bf16"):
         return None
-    given = {
-        "kept": 23,
-        "reach": 10000,
-        **given,
-        "group": group,
-        "out": OUT[out.name],
-        "low_bits": _low_bits(execution),
-    }
-    return _kernel(name, {key: int(value) for key, value in given.items()}, aligned=name != "pairwise_f32")
+    kept = {"kept": 23, "reach": 10000, "lowest": EMPTY, "low_bits": _low_bits(execution)}
+    given = {**kept, **given, "group": group, "out": OUT[out.name]}
+    flushed = given.get("flush") or (name == "dot2_ones_complement" and execution.formats["A"].exponent == 8)
+    return _kernel(name, {key: int(value) for key, value in given.items()}, bool(flushed))
 
 
-def _kernel(name: str, parameters: dict[str, int], aligned: bool) -> Kernel:
-    return Kernel(name, parameters, parameters["group"], aligned, bytes(core.Task(**parameters)))
+WITH_BF16 = ("exact", "dot2_ones_complement", "dot4_floored")
+"""The kernels that have results in bf16."""
+NO_EXPONENTS = ("fma_chain", "fma_chain_f64", "pairwise_f32")
+
+
+def _kernel(name: str, parameters: dict[str, int], flushed: bool = False) -> Kernel:
+    task = bytes(core.Task(**parameters))
+    return Kernel(name, parameters, parameters["group"], name not in NO_EXPONENTS, flushed, task)
 
 
 def _low_bits(execution: Execution) -> int:
@@ -129,7 +139,7 @@ def decoded(codes: Array, form: Format, found: Kernel) -> Operand:
     """Codes as a kernel reads them."""
     aligned = found.aligned
     if form.bits <= 16:
-        values, exponents = _tables(form.name, bool(found.parameters.get("flush")))
+        values, exponents = _tables(form.name, found.flushed)
         return Operand(values.take(codes), exponents.take(codes) if aligned and exponents is not None else None)
     if form.bits == 64:
         return Operand(codes.view(np.float64), None)
