@@ -3,15 +3,18 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tabulate as tabulate_module
 from tabulate import tabulate
 
-from mmacalc.cli import answer
+from mmacalc.answers.guide import EXAMPLES, NEEDS, TOPICS
+from mmacalc.cli import SUBCOMMANDS, answer
 
 ROOT = Path(__file__).parents[1]
 QUERY = ["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A", "-g", "-I", "3", "-K", "9"]
@@ -94,7 +97,8 @@ def test_abbreviations_of_amds_options_are_not_taken_by_ours(abbreviation):
 
 
 BAD = [
-    ([], "no architecture"),
+    (["--json"], "no architecture"),
+    (["help", "fromats"], "Did you mean formats"),
     (["-a", "cdna3"], "no instruction"),
     (["-a", "cdna8", "-L"], "Did you mean"),
     (QUERY[:4], "no action"),
@@ -246,6 +250,37 @@ def test_help_and_version_speak_for_this_program():
     assert answer(["-v"]).out.startswith("mmacalc ")
     assert "--get-register" in answer(["-h"]).out
     assert "--intrinsic" in answer(["find", "-h"]).out
+
+
+def test_every_example_of_the_short_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kernel.s").write_text("v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15]\n")
+    np.save("d.npy", np.zeros((32, 32), np.float32))
+    for example in EXAMPLES:
+        program, *words = shlex.split(example.command)
+        status, out, err = answer(words)
+        assert program == "mmacalc"
+        assert status == (example.need == "debug"), (example.command, err)
+        assert out
+        assert example.command in answer([]).out
+
+
+def test_every_command_stands_under_one_need_and_first_in_the_help():
+    assert sorted(name for names in NEEDS.values() for name in names) == sorted(SUBCOMMANDS)
+    shown = answer(["-h"]).out
+    assert shown.index("  find:") < shown.index("--get-register")
+
+
+@pytest.mark.parametrize("width", [60, 90, 200])
+def test_help_is_as_wide_as_the_terminal(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    for argv in [[], ["-h"], ["help"], *[["help", name] for name in (*TOPICS, *SUBCOMMANDS)]]:
+        status, out, _ = answer(argv)
+        assert status == 0
+        paragraphs = [line for line in out.splitlines() if line[:2].strip()]
+        assert paragraphs
+        assert max(map(len, paragraphs)) <= width, argv
+    assert len(answer(["-h"]).out.splitlines()) < {60: 300, 90: 190, 200: 150}[width]
 
 
 @pytest.mark.parametrize("action", [["-g"], ["-m"], ["-R"], ["-M"], ["--pattern"], ["-d"], ["-D", "-g", "-o"]])

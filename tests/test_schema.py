@@ -30,6 +30,7 @@ SAMPLES = {
     "pattern": [f"-a cdna3 -i {F16} -A --pattern"],
     "architectures": ["architectures"],
     "version": ["-v"],
+    "help": ["help", "help formats"],
     "assemble": ["assemble -a gfx942 'v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[0:3]' --fields",
                  "assemble -a gfx942 '.long 1'"],
     "disassemble": ["disassemble -a gfx942 '00 81 cc d3 10 25 02 04'"],

@@ -55,6 +55,7 @@ SUBCOMMANDS = {
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
     "gemm": "compute a whole matrix product on the emulator, one instruction chained along K",
     "generate": "write a kernel around one instruction: HIP with its builtin, CUDA with inline PTX",
+    "help": "explain a topic (layouts, modifiers, formats ...) or a command",
     "intrinsic": "show the clang builtin and the LLVM intrinsic of an instruction",
     "lint": "find hazards in a listing: registers of matrix instructions used too early",
     "memory": "show how an operand is loaded: access width, cache lines, LDS bank conflicts, padding and swizzles",
@@ -67,6 +68,7 @@ SUBCOMMANDS = {
 
 
 OLDER_NAMES = {"lds-transpose": "transpose-loads"}
+CLASSIC_USAGE = "mmacalc COMMAND ...\n       mmacalc -a NAME -i NAME [MATRIX] ACTION [options]"
 
 
 class Reply(TupleRecord):
@@ -151,8 +153,10 @@ def _result(argv: Sequence[str]) -> Result:
     if first in SUBCOMMANDS:
         parser, run = _command(first)
         return run(parser.parse_args(argv[1:]))
-    if first == "help":
-        return _result([*argv[1:2], "-h"])
+    if not argv:
+        from .help import first_page
+
+        return first_page()
     if first and first[0] != "-":
         hint = did_you_mean(first, SUBCOMMANDS)
         raise Error(f"there is no command '{first}'.{hint} They are: {', '.join(SUBCOMMANDS)}; `mmacalc -h` has more")
@@ -178,7 +182,8 @@ def _made(name: str) -> tuple[Parser, Callable[[Namespace], Result]]:
     from .parser import Parser
 
     module = import_module(f".{name.replace('-', '_')}", __name__)
-    parser = Parser(prog="mmacalc" if name == "classic" else f"mmacalc {name}", description=module.__doc__)
+    classic = name == "classic"
+    parser = Parser("mmacalc" if classic else f"mmacalc {name}", module.__doc__, CLASSIC_USAGE if classic else None)
     module.add_arguments(parser)
     return parser, module.run
 

@@ -8,14 +8,14 @@ a matrix (-A -B -C -D -k) and one of the actions -d -g -m -R -M; or list the ins
     mmacalc -a MI300X -i v_mfma_f32_16x16x16_f16 -B -R               the registers of all of B
     mmacalc -a MI300X -i v_mfma_f32_16x16x16_f16 -d                  all about the instruction
 
-`mmacalc COMMAND -h` explains each of the further commands, which are listed below.
+`mmacalc COMMAND -h` explains each of the commands above.
 """
 
 from __future__ import annotations
 
 from ..catalog import entry
 from ..errors import Error
-from . import SUBCOMMANDS, Reply, show
+from . import Reply, show
 from .options import (
     ACTIONS,
     FLAGS,
@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
     """Declare the options of AMD's command line, and those it lacks."""
     from .parser import number_or_name, whole_number
 
-    parser.epilog = "further commands:\n" + "\n".join(f"    {name:14} {text}" for name, text in SUBCOMMANDS.items())
+    parser.commands_first = True
     # Abbreviations that AMD's tool accepts must stay unambiguous here. Its options are those with a short spelling,
     # and these.
     spelt_out = ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi", "markdown", "asciidoc", "transpose")

@@ -24,11 +24,6 @@ class _Help(argparse.Action):
 WIDTH = 110  # characters in a line, where no terminal says how wide it is
 
 
-def _formatter(prog: str) -> argparse.HelpFormatter:
-    width = max(40, terminal_width())
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=min(32, width // 3), width=width)
-
-
 def terminal_width() -> int:
     """Characters in a line of the terminal (COLUMNS, if it is set); WIDTH where there is no terminal."""
     from shutil import get_terminal_size
@@ -36,12 +31,31 @@ def terminal_width() -> int:
     return get_terminal_size((WIDTH, 24)).columns
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser that raises `Error` for bad arguments and `HelpRequested` for -h."""
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal: paragraphs are filled, indented lines stay as they are."""
 
-    def __init__(self, prog: str, description: str | None) -> None:
-        super().__init__(prog=prog, description=description, add_help=False, formatter_class=_formatter)
+    def __init__(self, prog: str) -> None:
+        width = max(40, terminal_width())
+        super().__init__(prog, max_help_position=min(32, width // 3), width=width)
+        self.whole_width = width
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        from ..render.guide import wrapped
+
+        return wrapped(text, self.whole_width)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises `Error` for bad arguments and `HelpRequested` for -h.
+
+    Its help has the commands first where `commands_first` is set.
+    """
+
+    def __init__(self, prog: str, description: str | None, usage: str | None = None) -> None:
+        # A formatter is made for every parser, and asking the terminal for its width takes 4 ms, so it waits for -h.
+        super().__init__(prog=prog, usage=usage, description=description, add_help=False)
         self.abbreviated: frozenset[str] = frozenset()
+        self.commands_first = False
         self.add_argument("-h", "--help", action=_Help, help="show this text")
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
@@ -52,6 +66,18 @@ class Parser(argparse.ArgumentParser):
         found: list[Any] = super()._get_option_tuples(option_string)
         each = list({id(candidate[0]): candidate for candidate in found}.values())
         return [candidate for candidate in each if candidate[0].dest in self.abbreviated] or each
+
+    def format_help(self) -> str:
+        """The help, in lines as wide as the terminal's."""
+        self.formatter_class = _Formatter
+        whole = super().format_help()
+        if not self.commands_first:
+            return whole
+        from ..render.guide import commands
+        from .help import by_need
+
+        usage, gap, rest = whole.partition("\n\n")
+        return f"{usage}\n\ncommands, by need:\n{commands(by_need(), max(40, terminal_width()))}{gap}{rest}"
 
     def add_common(self, *names: str) -> None:
         """Options that many subcommands have, by their names in COMMON."""
