@@ -132,8 +132,8 @@ INLINE void pairwise(const Task *t, int64_t first, int64_t last, const int W, co
 
 /* exact. Each product, exact in float64, is split at a bit 40 below the largest exponent; what is above and what is below
  * are added without error while no bit of a term lies more than 86 below, which is checked. */
-INLINE void exact(const Task *t, int64_t first, int64_t last, const int W) {
-    const int64_t G = t->group;
+INLINE void exact(const Task *t, int64_t first, int64_t last, const int W, const int64_t G) {
+    const int low_bits = t->low_bits, out = t->out;
     ROWS_BEGIN(float) EXPONENTS
         float d[MOST_LANES];
         int32_t bad[MOST_LANES];
@@ -151,7 +151,7 @@ INLINE void exact(const Task *t, int64_t first, int64_t last, const int W) {
                 }
             }
             LANES {
-                int32_t ec = exponent_of(d[j]), top = larger(e[j], ec), lowest = least[j] + HUGE_EXPONENT - t->low_bits;
+                int32_t ec = exponent_of(d[j]), top = larger(e[j], ec), lowest = least[j] + HUGE_EXPONENT - low_bits;
                 int32_t of_c = ec > NOTHING ? ec - 23 : 0, sign;
                 lowest = of_c < lowest ? of_c : lowest;
                 memcpy(&sign, &d[j], 4);
@@ -162,22 +162,22 @@ INLINE void exact(const Task *t, int64_t first, int64_t last, const int W) {
                 low[j] = (double)d[j] - high[j];
             }
             for (int64_t k = k0; k < k0 + G; k++) {
-                const float f = x[k], *z = y + k * N;
+                const double f = x[k];
+                const float *z = y + k * N;
                 LANES {
-                    double p = (double)f * (double)z[j], h = (p + big[j]) - big[j];
+                    double p = f * (double)z[j], h = (p + big[j]) - big[j];
                     high[j] += h;
                     low[j] += p - h;
                 }
             }
-            LANES {
-                double v = odd_sum(high[j], low[j]) + 0.0;
-                if (t->out == OUT_F16) {
-                    v = nearest(v, 10, -14);
-                    bad[j] |= fabs(v) > 65504.0;
-                } else if (t->out == OUT_BF16)
-                    v = nearest(v, 7, -126);
-                d[j] = (float)v;
-            }
+            if (out == OUT_F32)
+                LANES d[j] = (float)(odd_sum(high[j], low[j]) + 0.0);
+            else
+                LANES {
+                    double v = nearest(odd_sum(high[j], low[j]) + 0.0, out == OUT_F16 ? 10 : 7, out == OUT_F16 ? -14 : -126);
+                    bad[j] |= (out == OUT_F16) & (fabs(v) > 65504.0);
+                    d[j] = (float)v;
+                }
         }
         finish(c, d, flags, bad, W);
     }
@@ -229,6 +229,8 @@ INLINE void block_scaled(const Task *t, int64_t first, int64_t last, const int W
 
 #define ALIGNED(G) WIDTHS(aligned(t, first, last, 8, G), aligned(t, first, last, 32, G)); break
 
+#define EXACT(G) WIDTHS(exact(t, first, last, 8, G), exact(t, first, last, 32, G)); break
+
 EXPORT void mmacalc_aligned_truncated(const Task *t, int64_t first, int64_t last) {
     switch (t->group) {
     case 4: ALIGNED(4);
@@ -256,7 +258,11 @@ EXPORT void mmacalc_fma_chain(const Task *t, int64_t first, int64_t last) {
     WIDTHS(pairwise(t, first, last, 8, 1, 0), pairwise(t, first, last, 32, 1, 0));
 }
 EXPORT void mmacalc_exact(const Task *t, int64_t first, int64_t last) {
-    WIDTHS(exact(t, first, last, 8), exact(t, first, last, 32));
+    switch (t->group) {
+    case 2: EXACT(2);
+    case 4: EXACT(4);
+    default: EXACT(t->group);
+    }
 }
 EXPORT void mmacalc_block_scaled_fp4(const Task *t, int64_t first, int64_t last) {
     WIDTHS(block_scaled(t, first, last, 8), block_scaled(t, first, last, 32));

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["KERNELS", "PREPARED"]
 
 LOW, HIGH = -94, 94  # as in core.c: alignments that float32 can scale by
+UNSHARED = 1 << 18  # multiply-accumulates of a product of matrices
 NOTHING, HUGE = -2000, 2000  # a sum of exponents below: one of the factors is zero; above: not finite
 
 
@@ -227,7 +228,7 @@ def exact(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Arra
     d, bad = c.copy(), (c == 0) & np.signbit(c)
     for step, start in enumerate(range(0, x.shape[1], group)):
         part = slice(start, start + group)
-        products = x[:, part] @ y[part]
+        products = _product(x[:, part], y[part])
         bad |= rows[:, step, None] + columns[step] > room
         wide = to_odd(*two_sum(products, d.astype(np.float64))) + 0.0
         if given["out"] == 1:
@@ -237,6 +238,17 @@ def exact(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Arra
             wide = _nearest(wide, 7, -126)
         d = wide.astype(np.float32)
     return d, bad
+
+
+def _product(a: Array, b: Array) -> Array:
+    """a @ b, in parts so small that OpenBLAS does not share them out to threads: there are some already."""
+    rows = max(1, UNSHARED // b.size)
+    if rows >= len(a):
+        return a @ b
+    found = np.empty((len(a), b.shape[1]), b.dtype)
+    for first in range(0, len(a), rows):
+        np.matmul(a[first : first + rows], b, out=found[first : first + rows])
+    return found
 
 
 def exact_b(b: Operand, given: dict[str, int]) -> Operand:
@@ -273,10 +285,10 @@ def block_scaled_fp4(
             part = slice(run * group, (run + 1) * group)
             own = power_a[:, run, None] + power_b[run]
             bad |= own > HUGE
-            used = size_a[:, part] @ size_b[part] != 0
+            used = _product(size_a[:, part], size_b[part]) != 0
             top = np.where(used, np.maximum(top, own), top)
             factor = value_a[:, run, None].astype(np.float64) * value_b[run]
-            terms.append((a.values[:, part] @ b.values[part]) * factor)
+            terms.append(_product(a.values[:, part], b.values[part]) * factor)
         bad |= (top > HIGH) | ((top < LOW) & (top != lowest))
         scale = _power64(fraction - np.clip(top, -200, HIGH))
         total = np.trunc(d * scale)
