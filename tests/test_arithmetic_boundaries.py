@@ -26,7 +26,7 @@ ARCHITECTURES = sorted({arch for arch, _ in RECORD})
 def test_every_parameter_of_an_architectures_arithmetic_is_the_recorded_one(arch):
     for (where, name), (case, wanted) in RECORD.items():
         if where == arch:
-            found = dot(mmacalc.instruction(arch, name), *case)
+            found = dot(boundary_dots.named_instruction(arch, name), *case)
             np.testing.assert_array_equal(found.astype(np.float64), wanted, err_msg=name)
 
 
@@ -35,7 +35,7 @@ def test_every_way_of_computing_has_such_dot_products():
         stored = inst.k // 2 if inst.sparse else inst.k
         parameters = inst.numerics.parameters
         changes = [name for name, value in parameters.items() if boundary_dots.mutations(name, value, stored)]
-        assert not changes or (inst.arch, inst.name) in RECORD, (inst.arch, inst.name, changes)
+        assert not changes or (inst.arch, boundary_dots.name_of(inst)) in RECORD, (inst, changes)
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ def test_every_form_of_mmasim_is_equal_to_the_bit_on_every_kind_of_input(form):
         assert not wrong.any(), (kind, np.argwhere(wrong)[0], found[wrong][0], wanted[wrong][0])
 
 
-def test_the_record_has_all_243_forms():
-    assert len(RECORD.files) == 243
+def test_the_record_has_all_326_forms():
+    assert len(RECORD.files) == 326
 
 
 @pytest.mark.mmasim

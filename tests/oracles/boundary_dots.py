@@ -1,7 +1,7 @@
 """Dot products on which one parameter of an instruction's arithmetic shows, for every row of every table.
 
     pip install mmasim==2.1.1 torch
-    python tests/oracles/boundary_dots.py tests/data/boundary_dots.txt.gz
+    python tests/oracles/boundary_dots.py tests/data/boundary_dots.txt.gz [--keep]
 
 For every row of `mmacalc.arithmetic.tables` that decides about an instruction, and each of its parameters, one more and
 one less are tried (a group of half and double the size, the other truth value) on dot products made for the
@@ -15,6 +15,7 @@ from __future__ import annotations
 import gzip
 import sys
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ import mmacalc
 from mmacalc.arithmetic.codecs import encode, round_to_format
 from mmacalc.arithmetic.models import MODELS, numbers
 from mmacalc.catalog import entry
+from mmacalc.families.tensor_memory_shapes import TYPES
 
 TRIES, KEPT, ROUNDS = 6000, 3, 8
 Case = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -43,7 +45,36 @@ def subjects() -> dict[tuple[object, ...], mmacalc.Instruction]:
             key = (table, numerics.model, numerics.source, numerics.step, formats, numerics.rounding)
             if key not in found or found[key].k < inst.k:
                 found[key] = inst
+    return found | {(name,): inst for name, inst in tensor_memory_subjects().items()}
+
+
+def tensor_memory_subjects() -> dict[str, mmacalc.Instruction]:
+    """tcgen05.mma of B200 with every choice of types, by a name that has them: every way of computing that MMA-Sim has.
+
+    tests/test_tensor_memory_arithmetic.py holds all other targets, shapes and forms against these.
+    """
+    found = {}
+    for name in entry("sm_100a").tensor_memory_names:
+        kind = name.split("kind::")[-1].split(".")[0]
+        if not name.startswith("tcgen05.mma.cta_group::1") or kind in ("i8", "ti16", "mxf4", "mxf4nvf4"):
+            continue
+        inputs, outputs = TYPES[kind]
+        for a, b, d in product(inputs, inputs, outputs):
+            if kind != "f16" or (a == b and (a, d) != ("bf16", "f16")):
+                found[f"{name}:{a}:{b}:{d}"] = named_instruction("sm_100a", f"{name}:{a}:{b}:{d}")
     return found
+
+
+def named_instruction(arch: str, name: str) -> mmacalc.Instruction:
+    """The instruction of a name, to which ":A:B:D" adds the types of a tcgen05.mma."""
+    name, *types = name.replace("::", "\0").split(":")
+    inst = mmacalc.instruction(arch, name.replace("\0", "::"))
+    return inst.shaped(m=128, n=8, a=types[0], b=types[1], d=types[2]) if types else inst
+
+
+def name_of(inst: mmacalc.Instruction) -> str:
+    """The name that `named_instruction` takes."""
+    return ":".join([inst.name, *inst.types.values()]) if inst.in_tensor_memory else inst.name
 
 
 def mutations(name: str, value: object, stored: int) -> list[object]:
@@ -194,7 +225,7 @@ def read(path: Path) -> dict[tuple[str, str], tuple[Case, np.ndarray]]:
             key = (words[0], words[1])
     found = {}
     for (arch, name), entries in record.items():
-        inst = mmacalc.instruction(arch, name)
+        inst = named_instruction(arch, name)
         a, b = np.zeros((2, len(entries), inst.k // 2 if inst.sparse else inst.k))
         for row, (_, _, *terms) in enumerate(entries):
             for k, x, y in (term.split(":") for term in terms):
@@ -204,11 +235,13 @@ def read(path: Path) -> dict[tuple[str, str], tuple[Case, np.ndarray]]:
     return found
 
 
-def main(path: str) -> None:
-    """Write the record."""
+def main(path: str, kept: bool = False) -> None:
+    """Write the record; `kept`: what it has already stays as it is."""
     forms = {mmasim_answers.instruction(*form): form for form in mmasim_answers.forms()}
-    record = {}
+    record = dict(read(Path(path))) if kept else {}
     for inst in subjects().values():
+        if (inst.arch, name_of(inst)) in record:
+            continue
         case, missing = boundaries(inst)
         if not len(case[0]):
             continue
@@ -217,10 +250,10 @@ def main(path: str) -> None:
         results = np.array(exactly(inst, case))
         if inst in forms:
             confirm(inst, forms[inst], case, results)
-        record[inst.arch, inst.name] = case, results
+        record[inst.arch, name_of(inst)] = case, results
         print(inst.arch, inst.name, len(results), "confirmed" if inst in forms else "", missing, flush=True)
     write(path, record)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], kept=sys.argv[2:] == ["--keep"])

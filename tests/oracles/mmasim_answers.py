@@ -9,6 +9,7 @@ ROWS x COLUMNS elements of D for each kind of input, as codes. The tests make th
 
 from __future__ import annotations
 
+import re
 import sys
 import zlib
 
@@ -117,7 +118,7 @@ def inputs(inst: mmacalc.Instruction, kind: str) -> dict[str, np.ndarray]:
 def forms() -> list[tuple[str, str, str]]:
     """(MMA-Sim's architecture, class and form) of everything that mmacalc has too."""
     from mmasim.amd import isa_mfma
-    from mmasim.nv_ptx import isa_mma, isa_wgmma
+    from mmasim.nv_ptx import isa_mma, isa_tcgen05mma, isa_wgmma
 
     found = [(arch, "MMA", form) for arch, names in isa_mma.mma_shape_and_type.items() for form in names]
     found += [
@@ -125,6 +126,16 @@ def forms() -> list[tuple[str, str, str]]:
     ]
     # One n of wgmma stands for all: n changes neither the model nor its parameters.
     found += [("Hopper", "WGMMA", form) for form in isa_wgmma.wgmma_shape_and_type["Hopper"] if "n8k" in form]
+    # Nor do m and n of tcgen05.
+    found += [
+        ("Blackwell", kind, form)
+        for kind, forms in (
+            ("TCGen05MMA", isa_tcgen05mma.tcgen05mma_shape_and_type),
+            ("TCGen05MMABlockScale", isa_tcgen05mma.tcgen05mma_block_scale_shape_and_type),
+        )
+        for form in forms["Blackwell"]
+        if form.startswith("m128n8k")
+    ]
     found += [(arch, "MFMA", suffix) for arch, names in isa_mfma.arch_mfma_suffix.items() for suffix in names]
     return found
 
@@ -137,6 +148,8 @@ def instruction(arch: str, kind: str, form: str) -> mmacalc.Instruction:
     shape, *parts = form.split(".")
     if kind == "WGMMA":
         return mmacalc.instruction(target, f"wgmma.mma_async.sync.aligned.{form}")
+    if kind.startswith("TCGen05"):
+        return tensor_memory_instruction(target, shape, parts)
     if kind == "MMABlockScale":
         which, block, *types = parts
         vectors = int(shape.split("k")[1]) // int(block.removeprefix("block"))
@@ -145,13 +158,23 @@ def instruction(arch: str, kind: str, form: str) -> mmacalc.Instruction:
     return mmacalc.instruction(target, f"mma.sync.aligned.{shape}.row.col.{'.'.join(parts)}")
 
 
+def tensor_memory_instruction(target: str, shape: str, parts: list[str]) -> mmacalc.Instruction:
+    """The tcgen05.mma of a form such as m128n8k32.kind::f8f6f4.f32.e4m3.e5m2, with its shape and types."""
+    m, n, _ = (int(size) for size in re.findall(r"[0-9]+", shape))
+    which = ".".join([parts[0], "block_scale", parts[1]]) if parts[1].startswith("block") else parts[0]
+    d, a, b, *scale = parts[1:] if which == parts[0] else parts[2:]
+    inst = mmacalc.instruction(target, f"tcgen05.mma.cta_group::1.{which}")
+    return inst.shaped(m=m, n=n, a=a, b=b, d=d, scale=scale[0] if inst.block_size == 16 else None)
+
+
 def answer(arch: str, kind: str, form: str, given: dict[str, np.ndarray]) -> np.ndarray:
     """D's codes, the first ROWS x COLUMNS of them, as MMA-Sim computes them."""
     import torch
     from mmasim.amd import MFMA
-    from mmasim.nv_ptx import MMA, WGMMA, MMABlockScale
+    from mmasim.nv_ptx import MMA, WGMMA, MMABlockScale, TCGen05MMA, TCGen05MMABlockScale
 
-    operation = {"MMA": MMA, "MMABlockScale": MMABlockScale, "WGMMA": WGMMA, "MFMA": MFMA}[kind](arch, form)
+    classes = (MFMA, MMA, MMABlockScale, WGMMA, TCGen05MMA, TCGen05MMABlockScale)
+    operation = next(one for one in classes if one.__name__ == kind)(arch, form)
 
     def tensor(name: str, dtype: object, container: str) -> object:
         array = np.ascontiguousarray(given[name])
@@ -165,7 +188,7 @@ def answer(arch: str, kind: str, form: str, given: dict[str, np.ndarray]) -> np.
 
     types = operation.__dict__
     args = [tensor(x.upper(), types[f"{x}_type"], types.get(f"{x}_type_ptx", "")) for x in "abc"]
-    if kind == "MMABlockScale":
+    if kind.endswith("BlockScale"):
         args += [tensor("SA", types["s_type"], ""), tensor("SB", types["s_type"], "")]
     d = operation(*args)
     width = d.element_size()

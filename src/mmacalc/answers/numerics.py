@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import product
 
 from ..arithmetic.numerics import kind
 from ..arithmetic.numerics import numerics as model_of
 from ..catalog import architectures, entry
 from ..checks import arguments_checked
+from ..families.tensor_memory_shapes import types_of
+from ..model.tensor_memory import TensorMemoryInstruction
 from ..records import Record, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from ..arithmetic.numerics import Numerics
+    from ..catalog import Entry
     from ..diagnosis.witness import RoundingExample
     from ..model import Instruction
 
@@ -61,17 +65,18 @@ def numerics(instruction: Instruction, wave: int | None = None, **modifiers: int
     >>> found.numerics.model, found.numerics.provenance, found.example.instruction != found.example.exact
     ('pairwise_f32', 'two sources agree', True)
     """
-    size, fields = instruction.architecture.wave(wave), instruction.resolved(modifiers)
-    instruction.check_modifiers(size, fields)
-    return InstructionNumerics(instruction, size, modifiers, model_of(instruction, **modifiers))
+    size, (shaped, fields) = instruction.architecture.wave(wave), instruction.with_parameters(modifiers)
+    shaped.check_modifiers(size, shaped.resolved(fields))
+    return InstructionNumerics(instruction, size, modifiers, model_of(shaped, **fields))
 
 
 class Arithmetic(TupleRecord):
     """Instructions that compute alike.
 
     architectures: the canonical names of those that have them; inputs, outputs: the formats of A and B, and of D;
-    kinds: mma, mma.sp, wgmma, mfma ...; shapes: (M, N, K); numerics: how the first of them computes; roundings: theirs,
-    one or, where the name chooses, several; instructions: how many there are on the first architecture.
+    kinds: mma, mma.sp, wgmma, mfma ...; shapes: (M, N, K), none of tcgen05; numerics: how the first of them computes;
+    roundings: theirs, one or, where the name chooses, several; instructions: how many there are on the first
+    architecture.
     """
 
     architectures: tuple[str, ...]
@@ -102,9 +107,21 @@ def overview(arch: str | None = None) -> tuple[Arithmetic, ...]:
     names = tuple(architectures()) if arch is None else (entry(arch).architecture.name,)
     alike: dict[str, tuple[tuple[Arithmetic, ...], list[str]]] = {}
     for name in names:
-        rows = _of(entry(name).instructions())
+        found = entry(name)
+        rows = _of((*found.instructions(), *_in_tensor_memory(found)))
         alike.setdefault(repr(rows), (rows, []))[1].append(name)
     return tuple(one._replace(architectures=tuple(group)) for rows, group in alike.values() for one in rows)
+
+
+def _in_tensor_memory(found: Entry) -> Iterator[Instruction]:
+    """The instructions of Tensor Memory with each of their types whose documents are public (not kind::ti16)."""
+    for name in found.tensor_memory_names:
+        inst = found.instruction(name)
+        if not isinstance(inst, TensorMemoryInstruction) or not inst.formats:
+            continue
+        for a, d in product(*types_of(inst.kind)):
+            if (a, d) != ("bf16", "f16"):
+                yield inst.shaped(a=a, b=a, d=d)
 
 
 def _of(instructions: Iterable[Instruction]) -> tuple[Arithmetic, ...]:
@@ -125,6 +142,8 @@ def _of(instructions: Iterable[Instruction]) -> tuple[Arithmetic, ...]:
         inputs |= dict.fromkeys((inst.formats["A"], inst.formats["B"]))
         for values, value in zip(others, seen):
             values[value] = None
+        if inst.in_tensor_memory:  # its shape is a parameter
+            others[2].clear()
     return tuple(
         Arithmetic((), tuple(inputs), tuple(outputs), tuple(kinds), tuple(shapes), found, tuple(roundings), len(names))
         for found, (inputs, outputs, kinds, shapes, roundings, names) in rows.values()

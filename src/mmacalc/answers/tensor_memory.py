@@ -12,14 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..layout import Layout
     from ..model import Element, Location
+    from ..model.loaded_matrix import LoadedLocation, LoadedMatrix
     from ..model.tensor_memory import (
-        LoadedLocation,
-        LoadedMatrix,
         TensorMemoryInstruction,
         TensorMemoryLocation,
-        TensorMemoryMove,
         TensorMemoryOperand,
     )
+    from ..model.tensor_memory_move import TensorMemoryMove
 
 __all__ = [
     "CellContents", "CellTable", "Detail", "ElementCells", "ElementTable", "Move", "MovedCell", "Pattern", "Reading",

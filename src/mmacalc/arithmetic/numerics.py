@@ -123,7 +123,7 @@ def model_name(name: str) -> str:
 
 
 def kind(inst: Instruction) -> str:
-    """The sort of an instruction: mfma, smfmac, wmma (of AMD, and of NVIDIA), swmmac, mma or wgmma.
+    """The sort of an instruction: mfma, smfmac, wmma (of AMD, and of NVIDIA), swmmac, mma, wgmma or tcgen05.
 
     >>> import mmacalc
     >>> kind(mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16"))
@@ -146,9 +146,8 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     """
     if not {"A", "B"} <= set(inst.operands):
         raise Error(f"{inst.name} moves a matrix and computes nothing, so it has no arithmetic model")
-    if inst.in_tensor_memory:
-        raise Error(f"how {inst.name} rounds is not known here: no published measurement of tcgen05 was compared")
-    fields = inst.resolved(modifiers)
+    inst, rest = inst.with_parameters(modifiers)
+    fields = inst.resolved(rest)
     formats = {operand: inst.format(operand, fields).name for operand in "ABCD"}
     row = _row(inst, formats)
     parameters, provenance, source = dict(row.parameters), row.provenance, row.source
@@ -157,15 +156,22 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
         parameters["group"] = min(parameters["group"] or stored, stored)
     if row.model == "fma_chain" and formats["D"] == "f64" and inst.rounding:
         parameters["rounding"] = inst.rounding
-    if inst.architecture.family.ptx and row.model != "integer" and (inst.sparse or kind(inst) == "wmma"):
-        provenance = ASSUMED
-        likewise = "the dense model over the selected products; dense" if inst.sparse else "as mma.sync"
-        source = f"{likewise}: {source}"
+    if row.model != "integer" and (likewise := _likewise(inst)):
+        provenance, source = ASSUMED, f"{likewise}: {source}"
     explanation = _explain(inst, row.model, parameters, formats, stored)
     rounding, subnormals = _rounding(row.model, parameters, formats["D"]), _subnormals(row.model, formats)
     nan = _nan(inst, row.model, formats)
     step = "1" if row.model == "fma_chain" else str(row.parameters.get("group") or "K")
     return Numerics(row.model, parameters, provenance, source, explanation, rounding, subnormals, nan, step)
+
+
+def _likewise(inst: Instruction) -> str:
+    """The instructions that a row's source is about, where an instruction of NVIDIA is not one of them; else ""."""
+    if not inst.architecture.family.ptx:
+        return ""
+    if inst.sparse:
+        return "the dense model over the selected products; dense"
+    return "as mma.sync" if kind(inst) == "wmma" else inst.modelled_as
 
 
 def _row(inst: Instruction, formats: Mapping[str, str]) -> Row:
@@ -199,6 +205,8 @@ def _explain(
             "the next."
         )
     saturates = "says .satfinite" if inst.architecture.family.ptx else "clamps"
+    if inst.in_tensor_memory:
+        saturates = "descriptor says so"
     text = EXPLANATIONS[model].format(
         **words, chain=chain, final=_final(model, parameters, formats["D"]), saturates=saturates,
         round=_rounding(model, parameters, formats["D"]),

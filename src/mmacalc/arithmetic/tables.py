@@ -138,7 +138,17 @@ _HOPPER_GPUS = f"{BOTH}, H100, H200"
 _BLACKWELL_FP4 = _row(
     ("e2m1",), "block_scaled_fp4", {"group": 16, "fraction": 35, "lowest": -139}, ONE, MMA_SIM, name="mxf4"
 )
-_BLACKWELL_REST = (_BLACKWELL_FP4, *_aligned((*HALF, "tf32", *FP8, *FP6_FP4), None, 25, ONE, MMA_SIM))
+# MMA-Sim has tcgen05 of sm_100a with cta_group::1: exactly one step for the usual K.
+_TCGEN05 = (*HALF, "tf32", *FP8, *FP6_FP4)
+_TCGEN05_ALIGNED = {"group": None, "fraction": 25}
+_TCGEN05_SOURCE = f"{MMA_SIM}; of fp8, that it keeps 25 bits, also DeepGEMM's issue 176"
+_TCGEN05_LIKE_B200 = (
+    _row(("e2m1",), "block_scaled_fp4", {"group": 16, "fraction": 35, "lowest": -139}, ASSUMED,
+         f"as on B200: {MMA_SIM}", name="mxf4", kinds=("tcgen05",)),
+    *_by_result(_TCGEN05, "aligned_truncated", _TCGEN05_ALIGNED, 25, ASSUMED, f"as on B200: {MMA_SIM}",
+                kinds=("tcgen05",)),
+)  # fmt: skip
+_BLACKWELL_REST = _aligned(_TCGEN05, None, 25, ONE, MMA_SIM)
 _CUT_FP8 = {"fraction": 13}  # the adder of these generations, of which 13 bits are kept for fp8
 
 TABLES: dict[str, tuple[Row, ...]] = {
@@ -201,17 +211,18 @@ TABLES: dict[str, tuple[Row, ...]] = {
         *_fp8_two_halves(HARDWARE, f"{KHATTAK}, H100, H200"), *_fp8_add_c_last(ASSUMED, "as on B200"),
     ),
     "b200": (
-        _INTEGERS, _F64, _M8N8K4,
+        _INTEGERS, _F64, _M8N8K4, _BLACKWELL_FP4,
+        *_by_result(_TCGEN05, "aligned_truncated", _TCGEN05_ALIGNED, 25, ONE, _TCGEN05_SOURCE, kinds=("tcgen05",)),
         *_aligned((*HALF, "tf32"), None, 25, HARDWARE, f"{BOTH}, B200"),
         *_fp8_two_halves(HARDWARE, f"{KHATTAK}, B200"), *_fp8_add_c_last(HARDWARE, f"{KHATTAK}, B200"),
         *_BLACKWELL_REST,
     ),
     "blackwell": (
-        _INTEGERS, _F64, _M8N8K4,
+        _INTEGERS, _F64, _M8N8K4, *_TCGEN05_LIKE_B200, _BLACKWELL_FP4,
         *_fp8_two_halves(ASSUMED, "as on B200"), *_fp8_add_c_last(ASSUMED, "as on B200"),
         *_BLACKWELL_REST,
     ),
-    "blackwell_rtx": (_INTEGERS, _F64, _M8N8K4, *_BLACKWELL_REST),
+    "blackwell_rtx": (_INTEGERS, _F64, _M8N8K4, _BLACKWELL_FP4, *_BLACKWELL_REST),
     "": (_INTEGERS, _row(("f64", "f32"), "fma_chain", {}, ASSUMED, "as on other architectures"), _UNPUBLISHED),
 }  # fmt: skip
 """The tables by name; "" is for an architecture whose record names none."""

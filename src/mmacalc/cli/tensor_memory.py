@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..answers import tensor_memory as answers
 from ..catalog.grammar.tcgen05 import parse
 from ..errors import Error
-from ..model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
+from ..model.tensor_memory import TensorMemoryInstruction
+from ..model.tensor_memory_move import TensorMemoryMove
 from ..render import tensor_memory as render
 from . import Reply, show
 from .options import ACTIONS, MATRICES, MATRIX_NAMES, STYLES, TENSOR_MEMORY, TENSOR_MEMORY_NAMES, spellings
@@ -13,7 +14,8 @@ from .options import ACTIONS, MATRICES, MATRIX_NAMES, STYLES, TENSOR_MEMORY, TEN
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..model import Instruction
-    from ..model.tensor_memory import LoadedMatrix, TensorMemoryOperand
+    from ..model.loaded_matrix import LoadedMatrix
+    from ..model.tensor_memory import TensorMemoryOperand
     from .options import Options
 
 __all__ = ["run"]

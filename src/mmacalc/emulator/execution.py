@@ -14,7 +14,7 @@ import numpy as np
 from ..arithmetic.numerics import Numerics, model_name, numerics
 from ..errors import Error
 from ..model.modifiers import negated
-from .places import Places, located, shared_k
+from .places import Places, located
 from .sparse import Sparsity, sparsity
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ class Execution:
         self.sparsity: Sparsity | None = sparsity(inst) if inst.sparse else None
         self._places: dict[tuple[str, bool], Places] = {}
         self.signed = {"A": self._signed("A"), "B": self._signed("B")}
-        self.block_size = shared_k(self.operand("SA")) if "SA" in inst.operands else 0
+        self.block_size = inst.block_size
         self.shapes = self._shapes()
         self.rearranged = {name: self._rearranged(name) for name in "AB"}
         self.flips = {name: self._flip(name) for name in "ABC"}
@@ -73,8 +73,9 @@ class Execution:
         return other
 
     def in_registers(self, name: str) -> bool:
-        """Whether an operand lies in registers, in places that are known (not wgmma's B, nor wmma's fragments)."""
-        return name in self.inst.register_operands
+        """Whether an operand lies in registers or Tensor Memory, in places that are known (not in shared memory, as B
+        of wgmma and tcgen05, nor wmma's fragments)."""
+        return name in self.inst.register_operands or (self.inst.in_tensor_memory and name != "B")
 
     # --- shapes ---
 
@@ -168,8 +169,11 @@ def _modified(
 ) -> Execution:
     if "A" not in inst.operands or "B" not in inst.operands:
         raise Error(f"{inst.name} moves a matrix and computes nothing; multiply and execute are for products")
+    inst, rest = inst.with_parameters(modifiers)
+    if inst.in_tensor_memory and inst.formats:  # of the largest shape where none was named
+        inst = inst.with_parameters({"m": inst.m, "n": inst.n})[0]
     size = inst.architecture.wave(wave)
-    fields = {name: int(value) for name, value in inst.resolved(modifiers).items() if value}
+    fields = {name: int(value) for name, value in inst.resolved(rest).items() if value}
     if clamp and inst.format("A").kind != "either":
         raise Error(f"{inst.name} has no CLAMP: it is for the integer WMMA and SWMMAC instructions")
     if satfinite and (not inst.architecture.family.ptx or inst.format("A").kind not in ("signed", "unsigned")):

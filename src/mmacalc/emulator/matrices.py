@@ -12,6 +12,7 @@ from .arrays import SPOKEN, checked, rounded
 from .computing import compute, integers, numbers
 from .execution import Execution, execution_of
 from .sparse import compress
+from .tensor_memory import fitted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def multiply(
     >>> d.dtype, float(d[1, 2])
     (dtype('float32'), 18.5)
     """
+    inst, modifiers = fitted(inst, a, b, modifiers)
     execution = execution_of(inst, wave, modifiers, clamp, satfinite)
     given = {"A": a, "B": b, "C": c}
     codes = {name: rounded(execution, name, value) for name, value in given.items()}
@@ -123,6 +125,7 @@ def multiply_bits(
     >>> hex(inst.multiply_bits(one, one)[0, 0])
     '0x41800000'
     """
+    inst, modifiers = fitted(inst, a, b, modifiers)
     execution = execution_of(inst, wave, modifiers, clamp, satfinite)
     codes = {name: checked(execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     codes |= extras(execution, index, scale_a, scale_b)

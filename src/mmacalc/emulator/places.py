@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from ..records import TupleRecord
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Places", "located", "shared_k"]
+__all__ = ["Places", "located"]
 
 
 class Places(TupleRecord):
@@ -40,17 +38,16 @@ class Places(TupleRecord):
         return int(self.lane.shape[-1])
 
 
-def shared_k(operand: Operand) -> int:
-    """How many logical k share one element of an operand of scales."""
-    return prod(operand.layout.sizes[digit] for digit in operand.layout.shared)
-
-
 _kept: dict[tuple[Any, ...], Places] = {}
 
 
-def located(operand: Operand) -> Places:
+def located(operand: Any) -> Places:
     """The places of an operand's elements: of a sparse A and of K those of the stored elements, of scales one for
     each block of k. Operands that lie alike share one answer."""
+    if operand.instruction.in_tensor_memory:
+        from .tensor_memory import located_cells
+
+        return located_cells(operand)
     placement = operand.placement
     # Layouts are made once for each text and sizes, and kept, so they are told apart by identity.
     key = (
@@ -71,7 +68,8 @@ def _located(operand: Operand) -> Places:
     first = table["register"].astype(np.intp) * 32 + table["lsb"]
     lane = table["lane"].astype(np.intp)
     if name in ("SA", "SB"):
-        step = np.s_[:, :: shared_k(operand)] if name == "SA" else np.s_[:: shared_k(operand)]
+        size = operand.instruction.block_size
+        step = np.s_[:, ::size] if name == "SA" else np.s_[::size]
         first, lane = first[step], lane[step]
     elif operand.instruction.sparse and name in ("A", "K"):
         first, lane = (array[..., :: sizes["p"], :] for array in (first, lane))

@@ -11,6 +11,7 @@ from .computing import compute
 from .execution import Execution, execution_of
 from .places import Places
 from .rerun import reference_case
+from .tensor_memory import fitted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ def execute(
     Args:
         a, b, c: the registers of A, B and C: uint32 (or int32), (..., registers, lanes); leading axes are batches and
             broadcast. C may be 0. For a sparse AMD instruction, c is the destination, which accumulates. Of wgmma,
-            B is a (..., K, N) matrix of encodings, since it lies in shared memory.
+            B is a (..., K, N) matrix of encodings, since it lies in shared memory. Of tcgen05, B is one too, A may be
+            one, and the others are cells of Tensor Memory: (..., lanes, columns), for a pair of CTAs with the lanes of
+            the second after those of the first; modifiers are m, n, half, selector, scale_id_a, scale_id_b.
         index, scale_a, scale_b: the registers of K, SA and SB. Without scales, all scales are 1.
         d: what the destination held before; C's registers if left out. Bits and lanes that the instruction does not
             write keep it.
@@ -68,6 +71,7 @@ def execute(
     >>> d.shape, hex(d[0, 0])
     ((4, 64), '0x41800000')
     """
+    inst, modifiers = fitted(inst, a, b, modifiers)
     execution = execution_of(inst, wave, modifiers, clamp, satfinite)
     given = {"A": a, "B": b, "C": c, "K": index, "SA": scale_a, "SB": scale_b}
     if execution.sparsity and index is None:
@@ -88,7 +92,7 @@ def execute(
     registers = np.empty((*batch, *old.shape[-2:]), np.uint32)
     registers[...] = old
     scatter(registers, result, place)
-    return registers
+    return np.swapaxes(registers, -1, -2) if inst.in_tensor_memory else registers
 
 
 def files(
@@ -107,6 +111,8 @@ def files(
     >>> sorted(before), hex(before["A"][1, 0]), hex(after[0, 0])
     (['A', 'B', 'C'], '0x3c003c00', '0x40800000')
     """
+    if inst.in_tensor_memory:
+        raise Error(f"{inst.name} has its matrices in Tensor Memory, not in registers: -M prints their cells")
     case = reference_case(inst, a, b, c, bits, rest)
     execution = case.execution
     before: dict[str, Array] = {}
@@ -154,7 +160,7 @@ def _ones(execution: Execution, name: str) -> Array:
 
 def _old(execution: Execution, c: ArrayLike, place: Places) -> Array:
     """What D's registers held: C's, as far as C's file is of the same size."""
-    old = as_array(execution, "C", c)
+    old = _turned(execution, as_array(execution, "C", c))
     if old.ndim >= 2 and old.shape[-2:] == (place.registers, place.lanes):
         return old.astype(np.uint32, copy=False)
     return np.zeros((place.registers, place.lanes), np.uint32)
@@ -164,7 +170,9 @@ def _read(execution: Execution, name: str, value: ArrayLike, copy: int = 0) -> A
     """The matrix of encodings that an operand's registers hold; of a replicated one the given copy."""
     if name not in ("C", *execution.inst.operands):
         raise Error(f"{execution.inst.name} has no operand {name}; it has {', '.join(execution.inst.operands)}")
-    if name == "B" and "wgmma" in execution.inst.features:
+    if not execution.in_registers(name) and name in execution.inst.elsewhere:
+        return checked(execution, name, value)
+    if name == "A" and execution.inst.in_tensor_memory and _is_matrix(execution, value):
         return checked(execution, name, value)
     if name == "C" and as_array(execution, name, value).ndim == 0:
         return np.broadcast_to(checked(execution, name, value), execution.shapes[name])
@@ -175,9 +183,21 @@ def _read(execution: Execution, name: str, value: ArrayLike, copy: int = 0) -> A
     return found
 
 
+def _is_matrix(execution: Execution, value: ArrayLike) -> bool:
+    """Whether A of tcgen05 is a matrix in shared memory, by its type and shape; of tf32 both can be the same."""
+    array = as_array(execution, "A", value)
+    form = execution.formats["A"]
+    return array.dtype.itemsize * 8 != 32 or (form.bits == 32 and array.shape[-2:] == execution.shapes["A"])
+
+
+def _turned(execution: Execution, file: Array) -> Array:
+    """A file of Tensor Memory, (lanes, columns), as (columns, lanes); a register file as it is."""
+    return np.swapaxes(file, -1, -2) if execution.inst.in_tensor_memory and file.ndim > 1 else file
+
+
 def _file(execution: Execution, name: str, value: ArrayLike) -> Array:
     """A register file, its type and shape checked."""
-    file = as_array(execution, name, value)
+    file = _turned(execution, as_array(execution, name, value))
     if file.dtype == np.int32:  # torch computes with few unsigned types
         file = file.view(np.uint32)
     place = execution.places("D" if name not in execution.inst.operands else name)
@@ -187,6 +207,11 @@ def _file(execution: Execution, name: str, value: ArrayLike) -> Array:
             "(an array of 32-bit floats or integers becomes that by .view(numpy.uint32))"
         )
     if file.shape[-2:] != (place.registers, place.lanes):
+        if execution.inst.in_tensor_memory:
+            raise Error(
+                f"{name} of {execution.inst.name} has shape {_turned(execution, file).shape}; in Tensor Memory it is "
+                f"(..., {place.lanes}, {place.registers}): {place.lanes} lanes of {place.registers} columns"
+            )
         raise Error(
             f"{name} of {execution.inst.name} has shape {file.shape}; it needs "
             f"(..., {place.registers}, {place.lanes}): {place.registers} registers of {place.lanes} lanes"

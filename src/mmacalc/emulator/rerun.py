@@ -6,6 +6,7 @@ from .arrays import as_array, as_values, checked, rounded
 from .computing import compute
 from .execution import Execution, execution_of
 from .matrices import extras, prepared
+from .tensor_memory import fitted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def reference_case(
     options = dict(rest)
     further = [options.pop(name, None) for name in ("index", "scale_a", "scale_b")]
     flags = [bool(options.pop(name, False)) for name in ("clamp", "satfinite")]
-    execution = execution_of(inst, options.pop("wave", None), options, *flags)
+    wave = options.pop("wave", None)
+    inst, options = fitted(inst, a, b, options)
+    execution = execution_of(inst, wave, options, *flags)
     read = as_array if bits else as_values
     given = {name: read(execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     codes = {name: (checked if bits else rounded)(execution, name, value) for name, value in given.items()}

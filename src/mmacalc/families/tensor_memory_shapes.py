@@ -14,7 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .tensor_memory import Form
 
-__all__ = ["TYPES", "allowed_shapes", "check_shape", "check_types", "default_types", "depths", "remark", "types_of"]
+__all__ = [
+    "TYPES", "allowed_shapes", "check_scale_type", "check_shape", "check_types", "default_types", "depths", "remark",
+    "types_of",
+]  # fmt: skip
 
 _FLOAT = ("f16", "tf32", "f8f6f4", "ti16")
 _MX = ("mxf8f6f4", "mxf4", "mxf4nvf4")
@@ -177,3 +180,22 @@ def check_types(kind: str, a: str, b: str, d: str) -> None:
         raise Error(f"A and B of kind::f16 have the same type; got {a} and {b}")
     if kind == "f16" and a == "bf16" and d == "f16":
         raise Error("D of kind::f16 is f32 when A and B are bf16; got f16")
+
+
+def check_scale_type(kind: str, scales: int, given: str | None) -> str:
+    """The type of scales; the usual one if none is named.
+
+    Args:
+        scales: of a row and of the usual K: 4 where a scale is for 16 elements.
+
+    Raises:
+        Error: these scales have no such type; says which they have.
+
+    >>> check_scale_type("mxf4nvf4", 4, None), check_scale_type("mxf4", 2, None)
+    ('ue4m3', 'ue8m0')
+    """
+    known = ("ue4m3", "ue8m0") if scales == 4 else ("ue8m0",)
+    if given is not None and given not in known:
+        block = "" if kind != "mxf4nvf4" else " with .block16" if scales == 4 else " with .block32"
+        raise Error(f"scales of kind::{kind}{block} are {' or '.join(known)}; got '{given}'")
+    return given or known[0]

@@ -167,7 +167,9 @@ class Actions:
         Args:
             a, b, c: the registers of A, B and C: uint32, (..., registers, lanes); leading axes are batches and
                 broadcast. C may be 0. For a sparse AMD instruction, c is the destination, which accumulates. B of
-                wgmma is a (..., K, N) matrix of encodings, since it lies in shared memory.
+                wgmma is a (..., K, N) matrix of encodings, since it lies in shared memory. Of tcgen05, B is one too, A
+                may be one, and the others are cells of Tensor Memory: (..., lanes, columns), for a pair of CTAs with
+                the lanes of the second after those of the first.
             index, scale_a, scale_b: the registers of K, SA and SB. Without scales, all scales are 1.
             d: what the destination contained before; C's registers if left out. Bits and lanes that the instruction
                 does not write keep it.

@@ -83,6 +83,7 @@ class Instruction(Record, Actions):
     fragment_registers: Mapping[str, int] = {}
 
     in_tensor_memory = False  # whether its operands are in Tensor Memory: see `mmacalc.model.tensor_memory`
+    modelled_as = ""  # what its arithmetic is assumed to be like, where no model is about this very form
 
     def _check(self) -> None:
         for problem in self._problems():
@@ -373,6 +374,11 @@ class Instruction(Record, Actions):
         {'matrix_a_fmt': 4}
         """
         return canonical_modifiers(self, modifiers)
+
+    def with_parameters(self, modifiers: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
+        """The instruction with the shape and types among modifiers, where they are parameters (tcgen05), and the
+        modifiers that remain: all of them elsewhere."""
+        return self, dict(modifiers)
 
     @arguments_checked
     def check_modifiers(self, wave: int | None, modifiers: Mapping[str, int]) -> None:

@@ -8,28 +8,37 @@ from __future__ import annotations
 
 from math import gcd
 
-from ..checks import require_int
+from ..checks import arguments_checked, require_int
 from ..errors import Error, did_you_mean
 from ..families import tensor_memory as family
 from ..families.tensor_memory_moves import epilogue
-from ..families.tensor_memory_shapes import check_shape, check_types, default_types, remark
+from ..families.tensor_memory_shapes import (
+    DEPTHS,
+    check_scale_type,
+    check_shape,
+    check_types,
+    default_types,
+    remark,
+    types_of,
+)
 from ..formats import named
-from ..records import TupleRecord
-from .instruction import Instruction
-from .location import Element, Location
+from ..records import TupleRecord, cached_property
+from .instruction import MOST_OPERANDS, Instruction
+from .loaded_matrix import LoadedMatrix
+from .location import Element
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from collections.abc import Mapping
+    from typing import Any
 
+    from ..formats import Format
     from ..layout import Layout
 
-__all__ = [
-    "LoadedLocation", "LoadedMatrix", "TensorMemoryInstruction", "TensorMemoryLocation", "TensorMemoryMove",
-    "TensorMemoryOperand", "spoken",
-]  # fmt: skip
+__all__ = ["TensorMemoryInstruction", "TensorMemoryLocation", "TensorMemoryOperand", "spoken"]
 
-PARAMETERS = ("m", "n", "k", "a", "b", "d", "half", "selector", "scale_id_a", "scale_id_b")
+SHAPE = ("m", "n", "k", "a", "b", "d", "scale")
+PARAMETERS = (*SHAPE, "half", "selector", "scale_id_a", "scale_id_b")
 WHERE_B = "is in shared memory, where a 64-bit matrix descriptor says; `mmacalc descriptor` draws it"
 
 
@@ -49,21 +58,17 @@ class TensorMemoryLocation(TupleRecord):
     width: int
 
 
-class LoadedLocation(TupleRecord):
-    """Where an element is after tcgen05.ld: CTA, warp of the warpgroup, lane (thread) of the warp, the number of the
-    load, its register, and the bits."""
-
-    cta: int
-    warp: int
-    lane: int
-    load: int
-    register: int
-    lsb: int
-    width: int
+def _types(kind: str, given: Mapping[str, Any]) -> dict[str, str]:
+    """The types of A, B and D: those that were named, else the usual ones. A and B of kind::f16 are alike."""
+    usual = dict(zip("ABD", default_types(kind)))
+    found = {name: str(given.get(name.lower(), word)) for name, word in usual.items()}
+    return {**found, "B": found["A"]} if kind == "f16" and "b" not in given else found
 
 
 class TensorMemoryInstruction(Instruction):
-    """A tcgen05.mma. m, n and formats are the largest shape and the usual types; `operand` takes others.
+    """A tcgen05.mma. Until a shape and types are given, m, n and formats are the largest shape and the usual types.
+
+    `given` has the parameters of the instruction descriptor that were named: see `shaped`.
 
     >>> import mmacalc
     >>> mma = mmacalc.instruction("sm_100a", "tcgen05.mma.cta_group::1.kind::f16")
@@ -73,8 +78,102 @@ class TensorMemoryInstruction(Instruction):
 
     form: family.Form = family.Form("", False, False, 0)
     sass: str = ""
+    given: Mapping[str, Any] = {}
 
     in_tensor_memory = True
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The types of A, B and D as PTX spells them, s8 rather than i8.
+
+        Raises:
+            Error: they are not published (kind::ti16).
+        """
+        return _types(self.form.kind, self.given)
+
+    @cached_property
+    def _kept(self) -> dict[tuple[Any, ...], TensorMemoryInstruction]:
+        return {}
+
+    @arguments_checked
+    def shaped(
+        self,
+        m: int | None = None,
+        n: int | None = None,
+        k: int | None = None,
+        a: str | None = None,
+        b: str | None = None,
+        d: str | None = None,
+        scale: str | None = None,
+    ) -> TensorMemoryInstruction:
+        """The instruction with what its instruction descriptor says.
+
+        Args:
+            m, n, k: the shape; what is left out stays as it is.
+            a, b, d: the types of A, B and D, such as "bf16". scale: the type of the scales, "ue8m0" or "ue4m3".
+
+        Raises:
+            Error: there is no such shape or type; the message says which there are.
+
+        >>> import mmacalc
+        >>> mma = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f8f6f4").shaped(m=64, n=32, b="e2m1")
+        >>> mma.m, mma.n, mma.k, mma.format("B").name
+        (64, 32, 32, 'e2m1')
+        """
+        parameters = {"m": m, "n": n, "k": k, "a": a, "b": b, "d": d, "scale": scale}
+        key = tuple(parameters.values())
+        if key not in self._kept:
+            named_now = {name: value for name, value in parameters.items() if value is not None}
+            if len(self._kept) >= MOST_OPERANDS:  # so that an endless batch takes no endless memory
+                self._kept.clear()
+            self._kept[key] = self._with({**self.given, **named_now}) if named_now else self
+        return self._kept[key]
+
+    def _with(self, given: Mapping[str, Any]) -> TensorMemoryInstruction:
+        m, n = given.get("m", self.m), given.get("n", self.n)
+        k = check_shape(self.form, self.arch, m, n, given.get("k"))
+        types = _types(self.form.kind, given)
+        check_types(self.form.kind, *types.values())
+        formats = {**types, "C": types["D"]}
+        if self.scaled:
+            scale = check_scale_type(self.form.kind, self.scale_vec, given.get("scale"))
+            formats |= {"SA": scale, "SB": scale}
+        elif "scale" in given:
+            raise Error(f"kind::{self.form.kind} has no scales, so no type of scales")
+        names = {name: named(word).name for name, word in formats.items()}
+        changed = {"m": m, "n": n, "k": k, "formats": names, "given": given}
+        return type(self)(**{name: getattr(self, name) for name in self._fields} | changed)
+
+    @property
+    def modelled_as(self) -> str:  # type: ignore[override]  # it depends on the form here
+        """What its arithmetic is assumed to be like: MMA-Sim has dense cta_group::1 with the usual K only."""
+        form = self.form
+        alike = "as with cta_group::1 and without .ws" if form.ws or form.cta_group == 2 else ""
+        return alike if self.k == DEPTHS[form.kind][form.sparse] else "as with the usual K"
+
+    def format(self, operand: str, fields: Mapping[str, int | str] = {}) -> Format:
+        """As `Instruction.format`.
+
+        Raises:
+            Error: the types are not published (kind::ti16), or there is no such operand.
+        """
+        types_of(self.form.kind)
+        return super().format(operand, fields)
+
+    def modifier_limits(self, wave: int | None = None, cbsz: int = 0) -> dict[str, tuple[int, ...]]:
+        """The fields of addresses and of the descriptor that choose places; see `operand`. No others."""
+        scales = {"scale_id_a": (0, 1, 2, 3), "scale_id_b": (0, 1, 2, 3)} if self.scaled else {}
+        return {"half": (0, 1), **({"selector": (0, 1)} if self.sparse else {}), **scales}
+
+    def with_parameters(self, modifiers: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
+        """The instruction with the shape and types among modifiers, and the modifiers that remain.
+
+        Types are also called a_type, b_type, d_type and scale_type, as on the command line.
+        """
+        words = {name: name.removesuffix("_type") for name in modifiers}
+        parameters = {words[name]: value for name, value in modifiers.items() if words[name] in SHAPE}
+        rest = {name: value for name, value in modifiers.items() if words[name] not in SHAPE}
+        return self.shaped(**parameters), rest
 
     def operand(self, name: str, wave: int | None = None, **parameters: Any) -> Any:
         """One operand in Tensor Memory, a `TensorMemoryOperand`.
@@ -96,29 +195,15 @@ class TensorMemoryInstruction(Instruction):
         if unknown := [given for given in parameters if given not in PARAMETERS]:
             hint = did_you_mean(unknown[0], PARAMETERS)
             raise Error(f"tcgen05.mma has no parameter '{unknown[0]}'.{hint} Known: {', '.join(PARAMETERS)}")
-        if missing := [size for size in ("m", "n") if parameters.get(size) is None]:
+        known = {**self.given, **parameters}
+        if missing := [size for size in ("m", "n") if known.get(size) is None]:
             raise Error(
                 f"the shape of {self.name} is in the instruction descriptor: name {' and '.join(missing)}, "
                 f"such as m={self.m}, n={self.n} (on the command line --m {self.m} --n {self.n})"
             )
-        return TensorMemoryOperand(self, upper, {key: value for key, value in parameters.items() if value is not None})
-
-    def _refuse_arithmetic(self) -> NoReturn:
-        """mmacalc has no model of this arithmetic that was compared with tcgen05."""
-        raise Error(f"how {self.name} rounds is not known here: no published measurement of tcgen05 was compared")
-
-    @property
-    def numerics(self) -> NoReturn:
-        self._refuse_arithmetic()
-
-    def multiply(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse_arithmetic()
-
-    def multiply_bits(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse_arithmetic()
-
-    def execute(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse_arithmetic()
+        shape = {word: value for word, value in parameters.items() if word in SHAPE}
+        fields = {word: value for word, value in parameters.items() if word not in SHAPE and value is not None}
+        return TensorMemoryOperand(self.shaped(**shape), upper, fields)
 
 
 class TensorMemoryOperand:
@@ -137,21 +222,14 @@ class TensorMemoryOperand:
 
     def __init__(self, instruction: TensorMemoryInstruction, name: str, parameters: dict[str, Any]) -> None:
         self.instruction, self.name = instruction, name
-        form, target = instruction.form, instruction.arch
-        self.m, self.n = (require_int(size, parameters[size]) for size in ("m", "n"))
-        depth = None if "k" not in parameters else require_int("k", parameters["k"])
-        self.k = check_shape(form, target, self.m, self.n, depth)
-        usual = default_types(form.kind)
-        self.types = {operand: str(parameters.get(operand.lower(), usual["ABD".index(operand)])) for operand in "ABD"}
-        if "a" in parameters and "b" not in parameters and form.kind == "f16":
-            self.types["B"] = self.types["A"]
-        check_types(form.kind, *self.types.values())
+        self.m, self.n, self.k, self.types = instruction.m, instruction.n, instruction.k, instruction.types
         self.cells = self._cells()
         self.layout = self.cells.layout
         self.scale_id = self._choice(parameters, f"scale_id_{name[-1].lower()}", range(0, 4, self._scale_step()))
-        halves, selectors = (range(self.layout.sizes.get(digit, 1)) for digit in ("half", "f"))
+        concerned = {"half": "half" if name in ("A", "C", "D") else "", "selector": "f" if name == "K" else ""}
         self.fields = {
-            "half": self._choice(parameters, "half", halves), "f": self._choice(parameters, "selector", selectors)
+            digit: self._choice(parameters, field, range(self.layout.sizes.get(digit, 1)))
+            for field, digit in concerned.items() if digit
         }  # fmt: skip
 
     def _choice(self, parameters: dict[str, Any], name: str, allowed: range) -> int:
@@ -176,11 +254,16 @@ class TensorMemoryOperand:
         return family.scale_cells(form, self.name, rows, self.m, 4 - self._scale_step() + self.scales)
 
     @property
+    def element_bits(self) -> int:
+        """The width of an element."""
+        return self.instruction.format(self.name).bits
+
+    @property
     def scales(self) -> int:
         """How many scales a row has along this K; 0 of an operand that has none."""
         if self.name not in ("SA", "SB"):
             return 0
-        return self.instruction.scale_vec * self.k // self.instruction.k
+        return self.k // self.instruction.block_size
 
     def _scale_step(self) -> int:
         """The bytes between the places in a word where the scales of one K may begin."""
@@ -310,62 +393,3 @@ class TensorMemoryOperand:
         if pack and self.cells.bits != 16:
             raise Error(f".pack::16b is for a D of 16 bits; it is {self.types['D']} here")
         return LoadedMatrix(self, epilogue(self.layout, shape, count, pack), pack)
-
-
-class LoadedMatrix(TupleRecord):
-    """D in the registers of a warpgroup: its operand, the layout (cta, warp, lane, load, item), whether packed."""
-
-    operand: TensorMemoryOperand
-    layout: Layout
-    pack: bool
-
-    def locate(self, i: int = 0, j: int = 0) -> tuple[LoadedLocation, ...]:
-        """Which thread and register holds an element.
-
-        Raises:
-            Error: it is outside D.
-        """
-        found = []
-        for cta, warp, lane, load, item in self.layout.locate({"i": i, "j": j}, self.operand.fields):
-            register, lsb = (item // 2, item % 2 * 16) if self.pack else (item, 0)
-            found.append(LoadedLocation(cta, warp, lane, load, register, lsb, self.operand.cells.bits))
-        return tuple(found)
-
-    def contents(self, warp: int, lane: int, load: int, register: int, cta: int = 0) -> tuple[tuple[int, int], ...]:
-        """The (i, j) in a register of a thread after a load, lowest bits first."""
-        items = (2 * register, 2 * register + 1) if self.pack else (register,)
-        places = [(cta, warp, lane, load, item) for item in items]
-        return tuple([(i, j) for place in places for i, j in self.layout.contents(place, self.operand.fields)])
-
-
-class TensorMemoryMove(Instruction):
-    """A tcgen05.ld, st, cp or another instruction of Tensor Memory that multiplies nothing.
-
-    `layout` is that of `mmacalc.families.tensor_memory_moves`: from the lane and column (of cp: row and column) to the
-    thread and register, or lane and column; None where nothing is moved between such places.
-    """
-
-    layout: Layout | None = None
-    pack: bool = False
-    sass: str = ""
-
-    in_tensor_memory = True
-
-    def locate(self, lane: int = 0, column: int = 0) -> tuple[Location, ...]:
-        """Which thread and register of the warp a cell's value is in, from the address of a tcgen05.ld or st.
-
-        Raises:
-            Error: the instruction is not an ld or st, or does not reach that cell.
-
-        >>> import mmacalc
-        >>> load = mmacalc.instruction("sm_100a", "tcgen05.ld.sync.aligned.16x256b.x2.b32")
-        >>> load.locate(lane=9, column=5)
-        (Location(lane=6, item=3, register=3, lsb=0, width=32),)
-        """
-        if self.layout is None or "item" not in self.layout.places:
-            raise Error(f"{self.name} moves nothing between Tensor Memory and registers; tcgen05.ld and st do")
-        found = []
-        for thread, item in self.layout.locate({"lane": lane, "column": column}):
-            register, lsb, width = (item // 2, item % 2 * 16, 16) if self.pack else (item, 0, 32)
-            found.append(Location(thread, item, register, lsb, width))
-        return tuple(found)

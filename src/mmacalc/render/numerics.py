@@ -90,7 +90,7 @@ def _tables(rows: Sequence[Arithmetic], heading: str, style: str) -> str:
 
 def _cells(row: Arithmetic, numbers: dict[str, str]) -> tuple[str, ...]:
     numerics = row.numerics
-    kinds = ", ".join(row.kinds) + ("" if len(row.shapes) > 1 else " {}x{}x{}".format(*row.shapes[0]))
+    kinds = ", ".join(row.kinds) + (" {}x{}x{}".format(*row.shapes[0]) if len(row.shapes) == 1 else "")
     step = "" if numerics.model == "integer" else numerics.step
     return (
         ", ".join(row.inputs), ", ".join(row.outputs), kinds, numerics.model, step, _fraction(row),

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..model import Element
-    from ..model.tensor_memory import LoadedLocation, TensorMemoryLocation, TensorMemoryOperand
+    from ..model.loaded_matrix import LoadedLocation
+    from ..model.tensor_memory import TensorMemoryLocation, TensorMemoryOperand
 
 __all__ = ["json_object", "text"]
 

@@ -1,0 +1,51 @@
+"""D of a tcgen05.mma in the registers of a warpgroup, after tcgen05.ld of all its columns."""
+
+from __future__ import annotations
+
+from ..records import TupleRecord
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..layout import Layout
+    from .tensor_memory import TensorMemoryOperand
+
+__all__ = ["LoadedLocation", "LoadedMatrix"]
+
+
+class LoadedLocation(TupleRecord):
+    """Where an element is after tcgen05.ld: CTA, warp of the warpgroup, lane (thread) of the warp, the number of the
+    load, its register, and the bits."""
+
+    cta: int
+    warp: int
+    lane: int
+    load: int
+    register: int
+    lsb: int
+    width: int
+
+
+class LoadedMatrix(TupleRecord):
+    """D in the registers of a warpgroup: its operand, the layout (cta, warp, lane, load, item), whether packed."""
+
+    operand: TensorMemoryOperand
+    layout: Layout
+    pack: bool
+
+    def locate(self, i: int = 0, j: int = 0) -> tuple[LoadedLocation, ...]:
+        """Which thread and register holds an element.
+
+        Raises:
+            Error: it is outside D.
+        """
+        found = []
+        for cta, warp, lane, load, item in self.layout.locate({"i": i, "j": j}, self.operand.fields):
+            register, lsb = (item // 2, item % 2 * 16) if self.pack else (item, 0)
+            found.append(LoadedLocation(cta, warp, lane, load, register, lsb, self.operand.cells.bits))
+        return tuple(found)
+
+    def contents(self, warp: int, lane: int, load: int, register: int, cta: int = 0) -> tuple[tuple[int, int], ...]:
+        """The (i, j) in a register of a thread after a load, lowest bits first."""
+        items = (2 * register, 2 * register + 1) if self.pack else (register,)
+        places = [(cta, warp, lane, load, item) for item in items]
+        return tuple([(i, j) for place in places for i, j in self.layout.contents(place, self.operand.fields)])
