@@ -376,8 +376,16 @@ class Instruction(Record, Actions):
         return canonical_modifiers(self, modifiers)
 
     def with_parameters(self, modifiers: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
-        """The instruction with the shape and types among modifiers, where they are parameters (tcgen05), and the
-        modifiers that remain: all of them elsewhere."""
+        """The instruction with the shape and types that are among modifiers, and the other modifiers.
+
+        Args:
+            modifiers: of tcgen05 also m, n, k, a, b, d, scale; see `TensorMemoryInstruction.shaped`.
+
+        >>> import mmacalc
+        >>> mma, rest = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16").with_parameters({"m": 64})
+        >>> mma.m, rest
+        (64, {})
+        """
         return self, dict(modifiers)
 
     @arguments_checked
