@@ -64,7 +64,7 @@ def test_text_json_and_page_say_the_same():
         (["-i", "v_mfma_f32_16x16x16_f16"], "needs -a"),
         (["-a", "gfx942", "-m", "neg=1"], "for one instruction"),
         (["-a", "gfx942", "-i", "v_mfma_f32_16x16x16_f16", "--markdown"], "leave -i out"),
-        (["-a", "gfx900"], "unknown architecture"),
+        (["-a", "gfx0000"], "unknown architecture"),
     ],
 )
 def test_what_does_not_go_together_is_refused(words, reason):
