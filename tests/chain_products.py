@@ -121,7 +121,7 @@ def questions(arch, wave):
         for inst in mmacalc.instructions(arch)
         if {"A", "B"} <= {*inst.operands} and "D" in inst.register_operands
         if "wgmma" not in inst.features or inst.n in (8, 24, 64)
-        if not (inst.architecture.family.ptx and "wmma" in inst.features)  # refused
+        if "wmma" not in inst.features  # refused
     ]
     results, operands = {}, {}
     for inst in known:

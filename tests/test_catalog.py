@@ -142,7 +142,7 @@ def imaginary(*lines, **changes):
     ("changes", "says"),
     [
         ({"layout": "mmfa"}, "unknown layout family 'mmfa'. Did you mean mfma"),
-        ({"vendor": "via"}, "the vendor is amd or nvidia; got 'via'"),
+        ({"vendor": "via"}, "the vendor of layout 'mfma' is amd; got 'via'"),
         ({"accumulators": "maybe"}, "accumulators is required, allowed or none; got 'maybe'"),
         ({"waves": (0,)}, "waves is a tuple of wave sizes"),
         ({"registers": 4}, "Architecture 'dna9' has no field 'registers'"),

@@ -131,7 +131,7 @@ def _occupied(inst: Instruction) -> int:
 
 def _duration(inst: Instruction, fields: Mapping[str, int], product: Product | None) -> int | None:
     """The cycles for which one instruction occupies its matrix units; None if not known."""
-    if not inst.architecture.family.ptx:
+    if not inst.architecture.family.rated:
         return inst.cycles_for(**fields)
     rate = dense_rate(inst, product)
     return None if rate is None else inst.flops // 2 * MATRIX_UNITS // rate // _occupied(inst)

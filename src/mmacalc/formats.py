@@ -80,10 +80,13 @@ _ROWS = (
     ("ue4m3", 8, "float", 4, 3, 7, "fn", "UE4M3 (unsigned 4-bit exponent, 3-bit mantissa scale)"),
     ("ue5m3", 8, "float", 5, 3, 15, "fn", "UE5M3 (unsigned 5-bit exponent, 3-bit mantissa scale)"),
     ("i32", 32, "signed", 0, 31, 0, "none", "int32 (Signed 32-bit integer)"),
+    ("u32", 32, "unsigned", 0, 32, 0, "none", "uint32 (Unsigned 32-bit integer)"),
     ("i8", 8, "signed", 0, 7, 0, "none", "int8 (Signed 8-bit integer)"),
     ("u8", 8, "unsigned", 0, 8, 0, "none", "uint8 (Unsigned 8-bit integer)"),
     ("i4", 4, "signed", 0, 3, 0, "none", "int4 (Signed 4-bit integer)"),
     ("u4", 4, "unsigned", 0, 4, 0, "none", "uint4 (Unsigned 4-bit integer)"),
+    ("i2", 2, "signed", 0, 1, 0, "none", "int2 (Signed 2-bit integer)"),
+    ("u2", 2, "unsigned", 0, 2, 0, "none", "uint2 (Unsigned 2-bit integer)"),
     ("iu8", 8, "either", 0, 8, 0, "none", "IU8 (Signed/unsigned 8-bit integer)"),
     ("iu4", 4, "either", 0, 4, 0, "none", "IU4 (Signed/unsigned 4-bit integer)"),
     ("b1", 1, "bits", 0, 1, 0, "none", "B1 (single bit)"),
@@ -101,6 +104,7 @@ NUMPY_NAMES = {
     "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "e4m3fnuz": "float8_e4m3fnuz", "e5m2fnuz": "float8_e5m2fnuz",
     "e2m3": "float6_e2m3fn", "e3m2": "float6_e3m2fn", "e2m1": "float4_e2m1fn", "e8m0": "float8_e8m0fnu",
     "i32": "int32", "i8": "int8", "u8": "uint8", "i4": "int4", "u4": "uint4", "iu8": "int8", "iu4": "int4",
+    "u32": "uint32", "i2": "int2", "u2": "uint2",
 }  # fmt: skip
 
 FORMATS = {row[0]: Format(*row) for row in _ROWS}
@@ -123,6 +127,7 @@ ALIASES = {
     "floattf32": "tf32", "e4m3fn": "e4m3", "amd_fp8": "e4m3fnuz", "amd_bf8": "e5m2fnuz", "fp8_fnuz": "e4m3fnuz",
     "bf8_fnuz": "e5m2fnuz", "ue8m0": "e8m0", "s32": "i32", "int32": "i32", "s8": "i8", "int8": "i8",
     "uint8": "u8", "s4": "i4", "int4": "i4", "uint4": "u4",
+    "uint32": "u32", "s2": "i2", "int2": "i2", "uint2": "u2",
 }  # fmt: skip
 
 # What comes before a format's name where it is a type of a library or of a language.

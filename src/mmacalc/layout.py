@@ -69,9 +69,12 @@ class Layout:
             right is a name and its digits in parentheses.
         axes: the name of each coordinate, such as ("i", "k") or ("block", "i", "k").
         sizes: the number of values of every digit in the text.
+        extents: where an axis ends before its digits do, by axis: 6 rows in groups of 4 leave the last group half
+            empty, and the places of the missing rows hold nothing. Never so for an axis with a shared digit.
 
     Raises:
-        Error: the text cannot be read, a digit has no size, or a digit occurs twice on one side.
+        Error: the text cannot be read, a digit has no size, a digit occurs twice on one side, or an axis is to end
+            where its digits do not reach.
 
     >>> layout = Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 16, "g": 4, "e": 4})
     >>> layout.locate({"i": 3, "k": 9})
@@ -81,12 +84,13 @@ class Layout:
     """
 
     __slots__ = (
-        "axes", "coordinates", "extents", "places", "replicated", "selectors", "shared", "sizes", "spans", "text",
-        "_backward", "_forward", "_offsets", "_strides",
+        "axes", "coordinates", "extents", "partial", "places", "replicated", "selectors", "shared", "sizes", "spans",
+        "text", "_backward", "_forward", "_offsets", "_strides",
     )  # fmt: skip
     axes: tuple[str, ...]
     coordinates: tuple[tuple[str, ...], ...]
     extents: tuple[int, ...]
+    partial: dict[str, int]
     places: dict[str, tuple[str, ...]]
     replicated: tuple[str, ...]
     selectors: tuple[str, ...]
@@ -96,7 +100,9 @@ class Layout:
     text: str
 
     @arguments_checked
-    def __init__(self, text: str, axes: Sequence[str], sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, text: str, axes: Sequence[str], sizes: Mapping[str, int], extents: Mapping[str, int] = {}
+    ) -> None:
         left, right = parse(text)
         sizes = {name: require_int(f"the size of {name}", size) for name, size in sizes.items()}
         digits = checked_digits(text, left, right, axes, sizes)
@@ -106,7 +112,7 @@ class Layout:
         self.coordinates = left
         self.places = right
         self._sort_digits()
-        self._make_tables()
+        self._make_tables(extents)
 
     def _sort_digits(self) -> None:
         """Which digits are shared, replicated or selectors, by the side that they are on."""
@@ -116,21 +122,30 @@ class Layout:
         self.replicated = tuple([name[1:] for name in placed if name[0] == "*"])
         self.selectors = tuple([name for name in placed if name[0] != "*" and name not in given])
 
-    def _make_tables(self) -> None:
+    def _make_tables(self, extents: Mapping[str, int]) -> None:
         """What each value of a coordinate adds to each place, and the other way round."""
         left, right = self.coordinates, self.places
-        self.extents = tuple([size_product([self.sizes[name] for name in group]) for group in left])
+        whole = [size_product([self.sizes[name] for name in group]) for group in left]
+        self.extents = tuple([extents.get(axis, size) for axis, size in zip(self.axes, whole)])
+        self.partial = {axis: self.extents[at] for at, axis in enumerate(self.axes) if self.extents[at] != whole[at]}
+        for axis, extent, size, group in zip(self.axes, self.extents, whole, left):
+            if not 0 < extent <= size or (extent < size and not {*self.shared}.isdisjoint(group)):
+                raise Error(f"{axis} of '{self.text}' ends at 1 to {size}, with no shared digit; got {extent}")
         self.spans = {place: size_product([self.sizes[n.lstrip("*")] for n in names]) for place, names in right.items()}
         largest = max((*self.extents, *self.spans.values()), default=1)
         if largest > LARGEST:
             raise Error(f"'{self.text}' has {largest} values on an axis or in a place; at most {LARGEST} are taken")
         self._strides = [strides(names, self.sizes) for names in right.values()]
         self._offsets: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = {}
-        self._forward = [[self._table(group, names) for names in right.values()] for group in left]
+        self._forward = [
+            [self._table(group, names)[:extent] for names in right.values()]
+            for group, extent in zip(left, self.extents)
+        ]
         self._backward = [[self._table(names, group) for group in left] for names in right.values()]
 
     def __repr__(self) -> str:
-        return f"Layout({written(self, whole=True)!r}, {self.axes!r}, {self.trimmed_sizes})"
+        partial = f", {self.partial}" if self.partial else ""
+        return f"Layout({written(self, whole=True)!r}, {self.axes!r}, {self.trimmed_sizes}{partial})"
 
     def __eq__(self, other: object) -> bool:
         """Two layouts are equal if they map alike: the names of digits, and how they are split, do not matter.
@@ -154,6 +169,14 @@ class Layout:
     def copies(self) -> int:
         """How many places hold each element."""
         return size_product(self.sizes[name] for name in self.replicated)
+
+    def span(self, digits: Sequence[str]) -> int:
+        """The number of values of a group of digits.
+
+        >>> Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 16, "g": 4, "e": 4}).span(("g", "e"))
+        16
+        """
+        return size_product(self.sizes[name.lstrip("*")] for name in digits)
 
     # --- forwards: coordinates to places -------------------------------------------------------------------
 
@@ -255,6 +278,8 @@ class Layout:
             return ()
         steps = [[table[value] for table in rows] for rows, value in zip(self._backward, place)]
         base = [sum(column) for column in zip(*steps)]
+        if self.partial and any(value >= extent for value, extent in zip(base, self.extents)):
+            return ()
         if not self.shared:
             return (tuple(base),)
         return tuple(tuple(map(sum, zip(base, offset))) for offset in self._shared_offsets())
@@ -282,13 +307,21 @@ class Layout:
         one. Of a selector the inverse knows only the places: for every value of its field, the element is the one that
         the place holds when the field chooses that place.
 
+        Raises:
+            Error: an axis ends before its digits do, so that some places hold nothing.
+
         >>> d = Layout("(m h) j -> lane (m j), item (h)", ("i", "j"), {"m": 4, "h": 4, "j": 16})
         >>> d.inverse()
         Layout('(m j) h -> i (m h), j (j)', ('lane', 'item'), {'m': 4, 'j': 16, 'h': 4})
         """
         from .layout_algebra import inverted
 
+        self._require_whole("inverse")
         return Layout(*inverted(self))
+
+    def _require_whole(self, what: str) -> None:
+        for axis, extent in self.partial.items():
+            raise Error(f"'{self.pattern}' has no {what}: {axis} ends at {extent}, so some places hold nothing")
 
     @arguments_checked
     def compose(self, then: Layout) -> Layout:
@@ -308,7 +341,7 @@ class Layout:
         """
         from .layout_algebra import composed
 
-        return Layout(*composed(self, then))
+        return Layout(*composed(self, then), self.partial)
 
     @arguments_checked
     def renamed(self, **names: str) -> Layout:
@@ -319,7 +352,8 @@ class Layout:
         """
         from .layout_algebra import renamed
 
-        return Layout(*renamed(self, names))
+        partial = {names.get(axis, axis): extent for axis, extent in self.partial.items()}
+        return Layout(*renamed(self, names), partial)
 
     def linear(self) -> dict[str, tuple[tuple[int, ...], ...]]:
         """The layout as Triton's LinearLayout: for each bit of each place, lowest first, the coordinates it adds.
@@ -327,13 +361,15 @@ class Layout:
         The element at a place is the XOR of the bases of its set bits. A basis of zeros is a copy (or a selector).
 
         Raises:
-            Error: a size that is not a power of two, or a digit that is shared (several elements in one place).
+            Error: a size that is not a power of two, an axis of `partial`, or a digit that is shared (several elements
+                in one place).
 
         >>> Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 4, "g": 2, "e": 2}).linear()
         {'lane': ((1, 0), (2, 0), (0, 2)), 'item': ((0, 1),)}
         """
         from .layout_algebra import bases
 
+        self._require_whole("linear layout")
         return bases(self)
 
     @arguments_checked
@@ -348,7 +384,7 @@ class Layout:
                 B is (N, K), so its layouts of B are those of order ("j", "k").
 
         Raises:
-            Error: a digit that is shared, or an order that is not one of the axes.
+            Error: a digit that is shared, an axis of `partial`, or an order that is not one of the axes.
 
         >>> Layout("(h i) (c t e) -> lane (i t), item (c h e)", ("i", "k"),
         ...        {"h": 2, "i": 8, "c": 2, "t": 4, "e": 2}).cute()
@@ -356,6 +392,7 @@ class Layout:
         """
         from .layout_algebra import shape_and_stride
 
+        self._require_whole("shape:stride")
         return shape_and_stride(self, order)
 
     # --- the tables and the texts -------------------------------------------------------------------------

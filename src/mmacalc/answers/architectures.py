@@ -94,7 +94,7 @@ def _cycles(found: Entry) -> Known:
         return Known(
             "cycles", f"from the rates that {one.vendor.upper()} publishes ({one.fma_source})", ("one source",)
         )
-    if one.family.ptx:
+    if one.family.rated:
         return Known("cycles", "")
     first = found.instruction(found.names[0])
     return Known("cycles", "of every instruction", (first.provenance_of("cycles"),) if first.cycles else ())

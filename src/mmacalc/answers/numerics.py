@@ -136,7 +136,7 @@ def _of(instructions: Iterable[Instruction]) -> tuple[Arithmetic, ...]:
             inst.formats["D"],
             *sorted((name, value) for name, value in found.parameters.items() if name not in ("group", "rounding")),
         )  # fmt: skip
-        sort = kind(inst) + ".sp" * (inst.sparse and inst.architecture.family.ptx)
+        sort = kind(inst) + ".sp" * (".sp" in inst.name)
         seen = (inst.formats["D"], sort, (inst.m, inst.n, inst.k), found.rounding, inst.name)
         _, (inputs, *others) = rows.setdefault(key, (found, [{} for _ in range(6)]))
         inputs |= dict.fromkeys((inst.formats["A"], inst.formats["B"]))

@@ -72,7 +72,9 @@ def page_data() -> dict[str, Any]:
     records = [entry(name).architecture for name in architectures()]
     rows: dict[tuple[str, int, tuple[str, ...]], list[int]] = {}
     for number, record in enumerate(records):
-        alike = record.name if not record.family.ptx else repr([getattr(record, name) for name in ABOUT_INSTRUCTIONS])
+        alike = (
+            record.name if not record.family.grammar else repr([getattr(record, name) for name in ABOUT_INSTRUCTIONS])
+        )
         for inst in entry(record.name).instructions():
             rows.setdefault((inst.name, tables.kind(inst, alike), inst.aliases), []).append(number)
     ordered: dict[str, list[Instruction]] = {record.name: [] for record in records}

@@ -67,7 +67,7 @@ def wait_data(instructions: dict[str, list[Instruction]]) -> dict[str, Any]:
 
 
 def _architecture(name: str, instructions: list[Instruction]) -> dict[str, Any] | None:
-    if entry(name).architecture.family.ptx:
+    if not entry(name).architecture.hazards:
         return None
     found = _Waits(entry(name))
     kinds = [found.kinds_of(inst) for inst in instructions]

@@ -32,7 +32,7 @@ __all__ = ["encodable", "encoding_data", "refusals", "word_data"]
 
 
 def _form(inst: Instruction, wave: int) -> InstructionForm | None:
-    if inst.architecture.family.ptx:
+    if not inst.architecture.assembly:
         return None
     return form_of(inst.name, target(inst.arch, wave))
 

@@ -109,7 +109,7 @@ class Matrix:
         self.operand = operand
         self._trimmed = _trimmed(operand.layout)
         places = self._trimmed.places
-        self._lane_digits = tuple(digit for place in ("warp", "lane") for digit in places.get(place, ()))
+        self._lane_digits = tuple(digit for place in (operand.outer, "lane") for digit in places.get(place, ()))
         axes = dict(zip(self._trimmed.axes, self._trimmed.coordinates))
         self.blocks, self.rows, self.columns = (
             self._axis(name, axes.get(name, ())) for name in ("block", *operand.axes[-2:])

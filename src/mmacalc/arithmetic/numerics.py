@@ -146,6 +146,7 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     """
     if not {"A", "B"} <= set(inst.operands):
         raise Error(f"{inst.name} moves a matrix and computes nothing, so it has no arithmetic model")
+    inst.architecture.family.require("arithmetic", inst.name)
     inst, rest = inst.with_parameters(modifiers)
     fields = inst.resolved(rest)
     formats = {operand: inst.format(operand, fields).name for operand in "ABCD"}
@@ -156,22 +157,13 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
         parameters["group"] = min(parameters["group"] or stored, stored)
     if row.model == "fma_chain" and formats["D"] == "f64" and inst.rounding:
         parameters["rounding"] = inst.rounding
-    if row.model != "integer" and (likewise := _likewise(inst)):
-        provenance, source = ASSUMED, f"{likewise}: {source}"
+    if row.model != "integer" and (analogy := inst.architecture.family.analogy(inst)):
+        provenance, source = ASSUMED, f"{analogy}: {source}"
     explanation = _explain(inst, row.model, parameters, formats, stored)
     rounding, subnormals = _rounding(row.model, parameters, formats["D"]), _subnormals(row.model, formats)
     nan = _nan(inst, row.model, formats)
     step = "1" if row.model == "fma_chain" else str(row.parameters.get("group") or "K")
     return Numerics(row.model, parameters, provenance, source, explanation, rounding, subnormals, nan, step)
-
-
-def _likewise(inst: Instruction) -> str:
-    """The instructions that a row's source is about, where an instruction of NVIDIA is not one of them; else ""."""
-    if not inst.architecture.family.ptx:
-        return ""
-    if inst.sparse:
-        return "the dense model over the selected products; dense"
-    return "as mma.sync" if kind(inst) == "wmma" else inst.modelled_as
 
 
 def _row(inst: Instruction, formats: Mapping[str, str]) -> Row:
@@ -204,7 +196,7 @@ def _explain(
             f" k longer than {words['group']} is a chain, low k first: the result of one step is the accumulator of "
             "the next."
         )
-    saturates = "says .satfinite" if inst.architecture.family.ptx else "clamps"
+    saturates = "says .satfinite" if inst.architecture.family.satfinite else "clamps"
     if inst.in_tensor_memory:
         saturates = "descriptor says so"
     text = EXPLANATIONS[model].format(
@@ -268,6 +260,4 @@ def _nan(inst: Instruction, model: str, formats: Mapping[str, str]) -> str:
         if named(formats["A"]).bits == 8:
             return f"{factor}; C's NaN quieted"
         return f"{factor} from a NaN factor, {invalid} from an invalid product, C's NaN quieted"
-    if inst.architecture.family.ptx and out != "f64":
-        return {"f32": "0x7FFFFFFF", "f16": "0x7FFF"}[out]
-    return "canonical"
+    return inst.architecture.family.nan_codes.get(out, "canonical")

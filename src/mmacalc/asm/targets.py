@@ -57,8 +57,7 @@ def target(arch: str, wave: int | None = None, llvm: int | None = None) -> Targe
     """
     listed = entry(arch)
     architecture = listed.architecture
-    if architecture.family.ptx:
-        raise Error(f"{architecture.title} has no public machine code; assembly is for AMD's architectures")
+    architecture.family.require("assembly", architecture.title)
     if not architecture.assembly:
         raise Error(f'the catalog\'s record of {architecture.title} names no generation of encodings ("assembly")')
     name = known_name(arch)

@@ -249,11 +249,9 @@ def _load(file: str) -> None:
 
 
 def _entry_type(record: dict[str, Any]) -> type[Entry]:
-    if "layout" in record and family(record["layout"]).ptx:
-        from .grammar.ptx import Entry as PtxEntry
-
-        return PtxEntry
-    return Entry
+    grammar = family(record["layout"]).grammar if "layout" in record else ""
+    found: type[Entry] = imported(f"{__name__}.grammar.{grammar}").Entry if grammar else Entry
+    return found
 
 
 def normalised(name: str) -> str:

@@ -126,7 +126,7 @@ def _alike(x: Instruction) -> Iterator[Instruction]:
     for name in known.names:
         head, _, rest = name.partition("m64n")
         key = (head, rest.lstrip("0123456789"))
-        if x.architecture.family.ptx and (name.split(".")[0] != x.name.split(".")[0] or key in seen):
+        if x.architecture.family.grammar and (name.split(".")[0] != x.name.split(".")[0] or key in seen):
             continue
         if rest:
             seen.add(key)

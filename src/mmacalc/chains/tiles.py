@@ -130,7 +130,7 @@ def refusal(x: Instruction, y: Instruction, use: Use, modifiers: Mapping[str, in
         theirs = f"{x.name} is an instruction of {x.architecture.title}, {y.name} of {y.architecture.title}"
         return f"{theirs}; a chain runs on one architecture"
     for inst, operand in ((x, "D"), (y, use.operand)):
-        if inst.architecture.family.ptx and "wmma" in inst.features:
+        if "wmma" in inst.features:
             return f"{inst.name} has fragments with copies that NVIDIA leaves unspecified; chain takes mma and wgmma"
         if "A" not in inst.operands or "B" not in inst.operands:
             return f"{inst.name} moves a matrix and multiplies nothing; a chain is of two products"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..model import Architecture
 
-__all__ = ["AMD", "PTX", "of_target"]
+__all__ = ["AMD", "PTX", "SHARED", "of_target"]
 
 AMD = {
     "v_mov_b32_dpp": 16, "v_cndmask_b32_dpp": 16, "ds_swizzle_b32": 32, "v_perm_b32": 1, "v_cndmask_b32": 1,
@@ -28,6 +28,7 @@ PTX = {
     "shfl.sync.bfly.b32": 32, "shfl.sync.idx.b32": 32, "prmt.b32": 1, "selp.b32": 1, "mov.b32": 1, "and.b32": 1,
     "bfi.b32": 1, "shl.b32": 1, "lop3.b32": 1, "cvt.rn.f16.f32": 1, "cvt.f32.f16": 1,
 }  # fmt: skip
+SHARED: Mapping[str, Mapping[str, int]] = {"amd": AMD, "ptx": PTX}
 
 
 def of_target(architecture: Architecture) -> Mapping[str, int]:
@@ -41,6 +42,6 @@ def of_target(architecture: Architecture) -> Mapping[str, int]:
     64
     """
     listed = entry(architecture.name).vector_instructions
-    if not listed and not architecture.family.ptx:
+    if not listed and not architecture.family.grammar:
         raise Error(f"the catalog's file of {architecture.title} has no VECTOR_INSTRUCTIONS, which move data")
-    return {**(PTX if architecture.family.ptx else AMD), **listed}
+    return {**SHARED[architecture.family.vector_instructions], **listed}

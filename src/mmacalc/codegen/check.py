@@ -57,7 +57,8 @@ def check(source: str, inst: Instruction, wave: int, single: bool = True) -> Che
     Raises:
         Error: no compiler is installed (names the package), or it refuses the source.
     """
-    return (_check_cuda if inst.architecture.family.ptx else _check_hip)(source, inst, wave, single)
+    checks = {"cuda": _check_cuda, "hip": _check_hip}
+    return checks[inst.architecture.family.language](source, inst, wave, single)
 
 
 def _compiler(names: tuple[str, ...], package: str) -> str:

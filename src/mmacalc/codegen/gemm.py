@@ -84,7 +84,7 @@ def plan(inst: Instruction, wave: int | None = None) -> Plan:
     (128, 32, 2, Swizzle(bits=2, base=4, shift=3))
     """
     size = inst.architecture.wave(wave)
-    if inst.architecture.family.ptx or inst.sparse or inst.scaled or inst.blocks > 1 or inst.choices:
+    if not inst.architecture.builtins or inst.sparse or inst.scaled or inst.blocks > 1 or inst.choices:
         raise Error(f"a GEMM is generated around a dense AMD instruction of one block without scales; not {inst.name}")
     if inst.format("A").bits < 8 or inst.format("B").bits != inst.format("A").bits:
         raise Error(

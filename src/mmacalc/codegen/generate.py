@@ -91,7 +91,8 @@ def generate(
     """
     if not hasattr(instruction, "architecture"):
         raise Error(f"generate() takes an instruction, such as mmacalc.instruction(...); got {instruction!r}")
-    native = "cuda" if instruction.architecture.family.ptx else "hip"
+    instruction.architecture.family.require("generate", instruction.architecture.title)
+    native = instruction.architecture.family.language
     language = language or native
     for name, value, known in (
         ("language", language, tuple(LANGUAGES)),

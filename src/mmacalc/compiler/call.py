@@ -238,4 +238,4 @@ def named(name: str) -> Callable[..., Array] | None:
 def _places() -> tuple[tuple[str, int], ...]:
     """Every architecture that has builtins, with each of its wave sizes; the default's first."""
     records = [entry(name).architecture for name in (DEFAULT_ARCHITECTURE, *architectures())]
-    return tuple((record.name, wave) for record in records if not record.family.ptx for wave in record.waves)
+    return tuple((record.name, wave) for record in records if record.builtins for wave in record.waves)

@@ -98,8 +98,8 @@ def _other_waves(problem: Problem, name: str) -> Iterator[tuple[str, Operand]]:
 
 def _other_instructions(problem: Problem, name: str) -> Iterator[tuple[str, Operand]]:
     inst = problem.inst
-    if inst.architecture.family.ptx:
-        return  # fragments of one shape and width lie alike in all generations
+    if inst.architecture.family.alike:
+        return
     for architecture in architectures():
         if entry(architecture).architecture.vendor != inst.architecture.vendor:
             continue

@@ -239,7 +239,7 @@ def other_modifiers(problem: Problem) -> Iterator[Candidate]:
         for abid in range(1 << cbsz)
         if not execution.sparsity
     ]
-    saturate = execution.saturate and not execution.inst.architecture.family.ptx
+    saturate = execution.saturate and not execution.inst.architecture.family.satfinite
     for fields in chosen:
         try:
             other = execution_of(execution.inst, execution.wave, fields, saturate, False)

@@ -89,12 +89,12 @@ def _turned(own: Array, verb: str, name: str) -> Iterator[tuple[str, str, Array]
 
 def _tiled(problem: Problem, name: str, own: Array) -> Iterator[tuple[str, str, Array]]:
     """Each small tile transposed, as by ldmatrix with .trans too many or too few; the tiles in another order."""
-    nvidia = problem.inst.architecture.family.ptx
+    moves = problem.inst.architecture.family.matrix_moves
     k_axis = {"A": 1, "B": 0}.get(name)
     packed = max(1, 16 // problem.execution.formats[name].bits) if k_axis is not None else 1
     i, j = np.indices(own.shape)
     for size in (8, 4, 16, 2, 32):
-        for unit in {1, packed} if nvidia and size == 8 else {1}:
+        for unit in {1, packed} if moves and size == 8 else {1}:
             height, width = (size * unit if k_axis == axis else size for axis in (0, 1))
             if own.shape[0] % height or own.shape[1] % width or own.shape == (size, size):
                 continue
@@ -103,7 +103,7 @@ def _tiled(problem: Problem, name: str, own: Array) -> Iterator[tuple[str, str, 
             row = i - i % height + (v * unit + i % unit if k_axis == 0 else v)
             column = j - j % width + (u * unit + j % unit if k_axis == 1 else u)
             text, advice = f"has each {size} x {size} tile transposed", f"transpose no tiles of {name}"
-            if nvidia and size == 8 and name != "D":
+            if moves and size == 8 and name != "D":
                 text += " (ldmatrix with .trans too many or too few)"
                 advice = f"load {name} by ldmatrix with .trans if it has none, without .trans if it has it"
             yield text, advice, own[row, column]

@@ -176,7 +176,7 @@ def _modified(
     fields = {name: int(value) for name, value in inst.resolved(rest).items() if value}
     if clamp and inst.format("A").kind != "either":
         raise Error(f"{inst.name} has no CLAMP: it is for the integer WMMA and SWMMAC instructions")
-    if satfinite and (not inst.architecture.family.ptx or inst.format("A").kind not in ("signed", "unsigned")):
+    if satfinite and (not inst.architecture.family.satfinite or inst.format("A").kind not in ("signed", "unsigned")):
         raise Error(f"{inst.name} has no .satfinite: it is for mma and wgmma on 8-bit and 4-bit integers")
     always = "satfinite" in inst.features
     return _call(inst, size, tuple(sorted(fields.items())), bool(clamp or satfinite or always))

@@ -269,8 +269,7 @@ def _instruction(
     if instruction is not None:
         return entry(arch).instruction(instruction), {}
     name = str(getattr(a, "dtype", "no array")).removeprefix("torch.")
-    vendor = entry(arch).architecture.vendor
-    form = {**TYPES, "float32": "tf32" if vendor == "nvidia" else "f32"}.get(name)
+    form = {**TYPES, "float32": entry(arch).architecture.family.float32}.get(name)
     if form is None:
         known = ", ".join(TYPES)
         raise Error(f"A has type {name}, for which there is no format; give instruction=, or an array of {known}")

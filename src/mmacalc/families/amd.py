@@ -56,6 +56,11 @@ class AmdFamily(Family):
         index_text: the layout of the compression indices.
     """
 
+    vendor: str = "amd"
+    spelling: str = "amd"
+    assembler: str = "assembler"
+    language: str = "hip"
+    vector_instructions: str = "amd"
     row_lanes: int = 64
     chunk_bits: tuple[int, int] = (128, 128)
     index_text: str = INDEX

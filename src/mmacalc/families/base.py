@@ -6,6 +6,7 @@ and never compares its name.
 
 from __future__ import annotations
 
+from ..errors import Error
 from ..layout import Layout
 from ..records import Record, TupleRecord
 
@@ -43,11 +44,13 @@ def packed(layout: Layout, bits: int, fields: Mapping[str, int] | None = None, m
 _LAYOUTS: dict[tuple[object, ...], Layout] = {}
 
 
-def shared_layout(text: str, axes: tuple[str, ...], sizes: tuple[tuple[str, int], ...]) -> Layout:
-    """One Layout object for all operands of the same text and sizes."""
-    key = (text, axes, sizes)
+def shared_layout(
+    text: str, axes: tuple[str, ...], sizes: tuple[tuple[str, int], ...], extents: tuple[tuple[str, int], ...] = ()
+) -> Layout:
+    """One Layout object for all operands of the same text, sizes and extents."""
+    key = (text, axes, sizes, extents)
     if key not in _LAYOUTS:
-        _LAYOUTS[key] = Layout(text, axes, dict(sizes))
+        _LAYOUTS[key] = Layout(text, axes, dict(sizes), dict(extents))
     return _LAYOUTS[key]
 
 
@@ -57,7 +60,21 @@ class Family(Record):
     Attributes:
         name: as catalog files name it.
         features: the words that a catalog line may have among its features.
-        ptx: whether its instructions are PTX instructions, which have qualifiers and no opcode.
+        vendor: whose instructions they are.
+        grammar: the module of `mmacalc.catalog.grammar` whose Entry reads its catalog files; "" for lines of names
+            and opcodes, as in `mmacalc.catalog`.
+        spelling: how its users write names and registers: the beginning of a name of modules of `mmacalc.render`.
+        assembler: the module of `mmacalc.asm` that encodes its instructions; "" if none does.
+        refused: the questions that have no answer for its instructions, each with the sentence that says so,
+            in which {title} stands for the architecture.
+        language: the language of the kernels that `mmacalc.generate` writes; "" for none.
+        vector_instructions: the list in `mmacalc.chains.vector_instructions` that its targets share; "" for none.
+        matrix_moves: whether it has instructions that load and store matrices of 8 x 8 (ldmatrix, stmatrix).
+        alike: whether operands of one shape and width lie alike in all its generations.
+        rated: whether the vendor publishes multiply-adds per clock instead of the cycles of an instruction.
+        satfinite: whether integer instructions can saturate by a qualifier of the name (.satfinite), not by a bit.
+        nan_codes: the bits of a NaN result by D's format, where they are published.
+        float32: the format in which matrices of float32 are multiplied.
         blocks: whether its instructions can multiply several blocks, so that every element names its block.
         half_results: whether 16-bit results fill half of a register, which OPSEL[2] chooses.
         accvgprs: whether C and D can be in accumulation registers (AccVGPRs).
@@ -67,12 +84,41 @@ class Family(Record):
 
     name: str
     features: tuple[str, ...]
-    ptx: bool = False
+    vendor: str = ""
+    grammar: str = ""
+    spelling: str = ""
+    assembler: str = ""
+    refused: Mapping[str, str] = {}
+    language: str = ""
+    vector_instructions: str = ""
+    matrix_moves: bool = False
+    alike: bool = False
+    rated: bool = False
+    satfinite: bool = False
+    nan_codes: Mapping[str, str] = {}
+    float32: str = "f32"
     blocks: bool = False
     half_results: bool = False
     accvgprs: bool = False
     opcode_bits: int = 0
     mnemonics: str = ""
+
+    def require(self, topic: str, title: str) -> None:
+        """Refuse a question about an architecture that has no answer.
+
+        Args:
+            topic: "arithmetic", "assembly", "waits", "launch" ...
+            title: how messages call the architecture, or the instruction.
+
+        Raises:
+            Error: the family refuses the topic.
+        """
+        if topic in self.refused:
+            raise Error(self.refused[topic].format(title=title))
+
+    def analogy(self, instruction: Instruction) -> str:
+        """What the arithmetic of an instruction is inferred from, where it was not measured itself; else empty."""
+        return ""
 
     def operands(self, instruction: Instruction) -> tuple[str, ...]:
         """The names of an instruction's operands, in the order in which they are listed."""

@@ -60,6 +60,12 @@ GROUPS = {4: (8, 4), 32: (2, 1)}
 
 
 class _TensorCore(Family):
+    def analogy(self, instruction: Instruction) -> str:
+        """Sparse instructions and wmma, none of which was measured, and those whose record names another."""
+        if instruction.sparse:
+            return "the dense model over the selected products; dense"
+        return "as mma.sync" if "wmma" in instruction.features else instruction.modelled_as
+
     def operands(self, instruction: Instruction) -> tuple[str, ...]:
         """Those that the name of the PTX instruction implies."""
         return instruction.given_operands
@@ -186,4 +192,16 @@ def _moved(instruction: Instruction, operand: str) -> Placement:
 
 
 FEATURES = ("sparse", "ordered", "scale", "satfinite", "wgmma", "wmma", "move", "trans", "tensor-memory")
-TENSOR_CORE = _TensorCore("tensor-core", FEATURES, ptx=True, mnemonics="ptx")
+TENSOR_CORE = _TensorCore(
+    "tensor-core", FEATURES, vendor="nvidia", grammar="ptx", spelling="ptx", mnemonics="ptx", language="cuda",
+    vector_instructions="ptx", matrix_moves=True, alike=True, rated=True, satfinite=True, float32="tf32",
+    nan_codes={"f32": "0x7FFFFFFF", "f16": "0x7FFF"},
+    refused={
+        "assembly": "{title} has no public machine code; assembly is for AMD's architectures",
+        "waits": (
+            "wait states are counted only on AMD's architectures; {title} interlocks in hardware. "
+            "Give an AMD architecture, such as gfx942"
+        ),
+        "launch": "launch runs waves of AMD architectures; {title} is not one",
+    },
+)  # fmt: skip

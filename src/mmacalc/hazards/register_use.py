@@ -94,11 +94,7 @@ def entry_of(arch: str) -> Entry:
         Error: unknown architecture, or one of another vendor.
     """
     entry = catalog.entry(arch)
-    if entry.architecture.family.ptx:
-        raise Error(
-            f"wait states are counted only on AMD's architectures; {entry.architecture.title} interlocks in "
-            "hardware. Give an AMD architecture, such as gfx942"
-        )
+    entry.architecture.family.require("waits", entry.architecture.title)
     return entry
 
 

@@ -85,8 +85,7 @@ def launch(
     if running_wave() is not None:
         raise Error("launch: a kernel cannot launch another")
     record = architecture(arch)
-    if record.family.ptx:
-        raise Error(f"launch runs waves of AMD architectures; {record.title} is not one")
+    record.family.require("launch", record.title)
     grid_size, block_size = _dim3("grid", grid), _dim3("block", block)
     if not callable(kernel):
         raise Error(f"launch: the kernel is {shown(kernel)}; it takes a function, called as kernel(wave, *args)")

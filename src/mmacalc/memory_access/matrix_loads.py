@@ -48,7 +48,7 @@ def matrix_loads(tile: Tile, placing: Placing = PLAIN) -> tuple[MatrixLoad, ...]
     [('x4', 4)]
     """
     operand = tile.operand
-    if not operand.instruction.architecture.family.ptx or "warp" in operand.layout.places:
+    if not operand.instruction.architecture.family.matrix_moves or "warp" in operand.layout.places:
         return ()
     moves = "stmatrix" if operand.name == "D" else "ldmatrix"
     candidates = _moving(operand.instruction.arch, moves)

@@ -48,7 +48,7 @@ class Architecture(Record):
 
     Attributes:
         name: the canonical name, such as "cdna3"; title: as it is printed.
-        vendor: "amd" or "nvidia".
+        vendor: "amd", "nvidia" or "intel".
         layout: the name of its layout family, see `mmacalc.families`.
         waves: the wave sizes, the default first.
         arithmetic: the name of the table in `mmacalc.arithmetic.tables` that says how its instructions round; "" is
@@ -125,13 +125,12 @@ class Architecture(Record):
 
     def _check(self) -> None:
         where = f"the catalog's record of architecture '{self.name}'"
-        if self.vendor not in ("amd", "nvidia"):
-            raise Error(f"{where}: the vendor is amd or nvidia; got '{self.vendor}'")
+        if self.vendor != self.family.vendor:
+            raise Error(f"{where}: the vendor of layout '{self.layout}' is {self.family.vendor}; got '{self.vendor}'")
         if self.accumulators not in ("required", "allowed", "none", None):
             raise Error(f"{where}: accumulators is required, allowed or none; got '{self.accumulators}'")
         if not self.waves or not all(isinstance(wave, int) and wave > 0 for wave in self.waves):
             raise Error(f"{where}: waves is a tuple of wave sizes, the default first; got {self.waves!r}")
-        self.family  # noqa: B018 (an unknown family is refused now)
 
     @cached_property
     def family(self) -> Family:

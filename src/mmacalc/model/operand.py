@@ -228,7 +228,7 @@ class Operand:
         """
         if axis not in self._steps:
             tables = self.layout.axis_tables().get(axis, {"lane": (0,), "item": (0,)})
-            warps = tables.get("warp", (0,) * len(tables["lane"]))
+            warps = tables.get(self.outer, (0,) * len(tables["lane"]))
             rows = zip(tables["lane"], warps, tables["item"])
             self._steps[axis] = [(lane + self.wave * warp, item) for lane, warp, item in rows]
         return self._steps[axis]
@@ -248,8 +248,13 @@ class Operand:
 
     @property
     def lanes(self) -> int:
-        """The number of lanes of the wave (for a warpgroup, of its four warps)."""
-        return self.wave * self.layout.spans.get("warp", 1)
+        """The number of lanes of the wave (for a warpgroup, of its four warps; for fused EUs, of both)."""
+        return self.wave * self.layout.spans.get(self.outer, 1)
+
+    @property
+    def outer(self) -> str:
+        """The place that counts waves, "" where there is one: "warp" for a warpgroup, "eu" for two fused EUs."""
+        return next((place for place in self.layout.places if place not in ("lane", "item")), "")
 
     def slot(self, lane: int, item: int) -> Location:
         """The Location of one item of one lane.
@@ -303,4 +308,4 @@ class Operand:
                 yield row, col, block
 
     def _place(self, lane: int, item: int) -> tuple[int, ...]:
-        return (lane // self.wave, lane % self.wave, item) if "warp" in self.layout.places else (lane, item)
+        return (lane // self.wave, lane % self.wave, item) if self.outer else (lane, item)

@@ -9,15 +9,29 @@ from .spelling import heading
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from ..answers.detail import Detail
     from ..model import Instruction, Operand
 
-__all__ = ["text"]
+__all__ = ["own_object", "statement", "text"]
 
 _COORDINATES = {
     "A": "[i][k]", "B": "[k][j]", "C": "[i][j]", "D": "[i][j]", "K": "[i][k]", "SA": "[i][k]", "SB": "[k][j]",
 }  # fmt: skip
+
+
+def own_object(detail: Detail) -> dict[str, Any]:
+    """What only AMD's instructions have, as plain data: the compiler's names by wave size."""
+    from .intrinsic import intrinsic_object
+
+    intrinsics = detail.intrinsics.items()
+    return {"intrinsics": {str(wave): [intrinsic_object(one) for one in found] for wave, found in intrinsics}}
+
+
+def statement(inst: Instruction) -> str:
+    """What the page writes after the name: nothing, since it has the instruction words."""
+    return ""
 
 
 def text(detail: Detail) -> str:

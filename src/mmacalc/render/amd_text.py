@@ -4,16 +4,33 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..answers.layouts import RegisterColumn
-    from ..model import Element, Location, Operand
+    from collections.abc import Callable
 
-__all__ = ["SOURCE_FIELDS", "column_title", "halves", "held_place"]
+    from ..answers.layouts import RegisterColumn
+    from ..model import Element, Instruction, Location, Operand
+
+__all__ = [
+    "LANE", "REGISTER", "SOURCE_FIELDS", "also", "by_halves", "column_title", "halves", "held_place",
+    "instruction_name", "lane_texts", "place", "register_name",
+]  # fmt: skip
+
+REGISTER, LANE = "VGPR", "lane"
 
 # The field of the encoding that names each operand's registers; sparse instructions hold K in Src2.
 # Scales are the sources of the prefix, the first half of a 16-byte encoding.
 SOURCE_FIELDS = {
     "A": "Src0", "B": "Src1", "C": "Src2", "K": "Src2", "D": "Vdst", "SA": "ScaleSrc0", "SB": "ScaleSrc1",
 }  # fmt: skip
+
+
+def instruction_name(instruction: Instruction) -> str:
+    """A mnemonic in capitals, as AMD's tool prints it."""
+    return instruction.name.upper()
+
+
+def register_name(register: int, width: int) -> str:
+    """The name of a register, or of the pair that a 64-bit element takes."""
+    return f"v[{register}:{register + 1}]" if width == 64 else f"v{register}"
 
 
 def halves(operand: Operand, location: Location, prefix: str = "v") -> tuple[tuple[str, str], ...]:
@@ -33,6 +50,27 @@ def halves(operand: Operand, location: Location, prefix: str = "v") -> tuple[tup
     if last < 32:
         return ((f"{prefix}{register}{{", f"}}.[{last}:{lsb}]"),)
     return (f"{prefix}{register}{{", f"}}.[31:{lsb}]"), (f"{prefix}{register + 1}{{", f"}}.[{last - 32}:0]")
+
+
+def place(operand: Operand, location: Location, prefix: str = "v") -> str:
+    """The text of a location."""
+    return " ".join([f"{before}{location.lane}{after}" for before, after in halves(operand, location, prefix)])
+
+
+def lane_texts(operand: Operand, location: Location, mark: Callable[[str], str]) -> list[str]:
+    """The texts of an item's place in every lane, each line of them marked."""
+    return by_halves(halves(operand, location), operand.lanes, mark)
+
+
+def by_halves(pairs: tuple[tuple[str, str], ...], lanes: int, mark: Callable[[str], str]) -> list[str]:
+    """As `lane_texts`, from what stands before and after the lane."""
+    template = "\n".join([mark("\0".join(pair)) for pair in pairs])  # a NUL stands for the lane
+    return [template.replace("\0", str(lane)) for lane in range(lanes)]
+
+
+def also(operand: Operand, row: int, col: int) -> str:
+    """What else to say about the place of an element."""
+    return ""
 
 
 def held_place(operand: Operand, register: int, lane: int, element: Element) -> str:

@@ -39,7 +39,7 @@ def _line(found: KnownArchitecture, longest: int, width: int) -> str:
     """The line of one architecture, and further lines where its products need them."""
     one = found.architecture
     marks = "".join(map(_mark, LETTERS, found.known))
-    chips = f" ({', '.join(one.targets)})" if not one.family.ptx else ""
+    chips = f" ({', '.join(one.targets)})" if one.targets not in ((), (one.name,)) else ""
     products = f": {', '.join(product.name for product in one.products)}" if one.products else ""
     begin = f"{one.name:{longest}}  {marks}  "
     return fill(f"{begin}{one.title}{chips}{products}", width, subsequent_indent=" " * len(begin)) + "\n"

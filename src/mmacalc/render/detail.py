@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from ..later import imported
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
     from typing import Any
 
     from ..answers.detail import Detail, FormatChoice
-    from ..model import Operand
+    from ..model import Instruction, Operand
 
-__all__ = ["json_object", "text"]
+__all__ = ["detail_module", "json_object", "text"]
 
 
 def text(detail: Detail) -> str:
-    """The page of an AMD or of a PTX instruction."""
-    if detail.instruction.architecture.family.ptx:
-        from . import ptx_detail
+    """The page of an instruction, as its vendor's users write."""
+    page: str = detail_module(detail.instruction).text(detail)
+    return page
 
-        return ptx_detail.text(detail)
-    from . import amd_detail
 
-    return amd_detail.text(detail)
+def detail_module(instruction: Instruction) -> ModuleType:
+    """The module that writes the page of an instruction."""
+    module: ModuleType = imported(f"mmacalc.render.{instruction.architecture.family.spelling}_detail")
+    return module
 
 
 def json_object(detail: Detail) -> dict[str, Any]:
@@ -48,7 +52,7 @@ def json_object(detail: Detail) -> dict[str, Any]:
         "modifiers": {name: list(values) for name, values in detail.modifiers.items()},
         "numerics": None if detail.numerics is None else numerics_object(detail.numerics),
         "waves": {str(wave): _operands(operands) for wave, operands in detail.operands.items()},
-        **(_ptx_object(detail) if architecture.family.ptx else _amd_object(detail)),
+        **detail_module(instruction).own_object(detail),
     }
 
 
@@ -73,11 +77,10 @@ def _operands(operands: Mapping[str, Operand]) -> dict[str, Any]:
 
 def _operand(operand: Operand) -> dict[str, Any]:
     from . import formulas
-    from .amd_text import SOURCE_FIELDS
+    from .spelling import vendor_text
 
-    ptx = operand.instruction.architecture.family.ptx
     return {
-        "field": None if ptx else SOURCE_FIELDS.get(operand.name),
+        "field": vendor_text(operand).SOURCE_FIELDS.get(operand.name),
         "format": operand.format.name,
         "format_title": operand.format.title,
         "registers": operand.registers,
@@ -87,25 +90,4 @@ def _operand(operand: Operand) -> dict[str, Any]:
         "einops": operand.einops,
         "element_to_register": formulas.forward(operand),
         "register_to_element": formulas.backward(operand),
-    }
-
-
-def _amd_object(detail: Detail) -> dict[str, Any]:
-    from .intrinsic import intrinsic_object
-
-    intrinsics = detail.intrinsics.items()
-    return {"intrinsics": {str(wave): [intrinsic_object(one) for one in found] for wave, found in intrinsics}}
-
-
-def _ptx_object(detail: Detail) -> dict[str, Any]:
-    from .ptx_detail import syntax
-
-    instruction = detail.instruction
-    return {
-        "ptx_syntax": syntax(instruction),
-        "ptx_version": instruction.ptx,
-        "targets": list(instruction.targets),
-        "sass": {target: {"opcodes": text, "status": status} for target, (text, status) in detail.sass.items()},
-        "elsewhere": dict(instruction.elsewhere),
-        "fragment_registers": dict(instruction.fragment_registers) or None,
     }

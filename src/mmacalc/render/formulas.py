@@ -40,8 +40,8 @@ def forward(operand: Operand) -> dict[str, str]:
     """
     digits = list(_digits(operand))
     lane = _sum([_of_coordinate(digit) for digit in digits if digit.place == "lane" and digit.axis])
-    if "warp" in operand.layout.places:
-        warp = _sum([_of_coordinate(digit) for digit in digits if digit.place == "warp"])
+    if operand.outer:
+        warp = _sum([_of_coordinate(digit) for digit in digits if digit.place == operand.outer])
         lane = f"{operand.wave} * {_factor(warp)} + {lane}"
     copies = sorted({offset for offset, _ in operand.copies()})
     return {"GPR": _register(operand, digits), "Lane": _copied(lane, copies)}
@@ -76,8 +76,8 @@ def _digits(operand: Operand) -> Iterator[_Digit]:
     """
     layout, merge = operand.layout, operand.placement.merge
     origins: dict[str, tuple[str, int, int]] = {}
-    for coordinate, group, extent in zip(layout.axes, layout.coordinates, layout.extents):
-        stride = extent
+    for coordinate, group in zip(layout.axes, layout.coordinates):
+        stride = extent = layout.span(group)
         for name in group:
             stride //= layout.sizes[name]
             origins[name] = (coordinate, stride, extent)
@@ -164,10 +164,10 @@ def _of_place(operand: Operand, digit: _Digit) -> str:
         name, step, end = "(32 * GPR_num + GPR_bits)", digit.weight * width, operand.items * width
     elif digit.place == "item":
         name, step, end = "GPR_num", digit.weight * width // 32, operand.registers
-    elif digit.place == "warp":  # lanes count through the warps of a warpgroup
+    elif digit.place == operand.outer:  # lanes count through the warps of a warpgroup
         name, step, end = "lane", digit.weight * operand.wave, operand.lanes
     else:
-        warps = operand.layout.spans.get("warp", 1)
+        warps = operand.layout.spans.get(operand.outer, 1)
         name, step, end = digit.place, digit.weight, operand.layout.spans[digit.place] * warps
     text = name if step == 1 else f"floor({name} / {step})"
     if step * digit.size != end or step == 1:

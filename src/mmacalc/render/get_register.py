@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .amd_text import SOURCE_FIELDS
-from .spelling import element_text, heading, place_text
+from .spelling import element_text, heading, place_text, vendor_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ def text(answer: ElementPlaces) -> str:
     name = element_text(operand, answer.row, answer.col, answer.block)
     head = heading(operand.instruction, operand)
     if answer.calculation is None:
-        return head + "".join([f"{name} = {place_text(operand, location)}\n" for location in locations])
+        lines = "".join([f"{name} = {place_text(operand, location)}\n" for location in locations])
+        more: str = vendor_text(operand).also(operand, answer.row, answer.col)
+        return head + lines + more
     from . import output_sum
 
     place = place_text(operand, locations[0], f"{SOURCE_FIELDS['D']}_v")

@@ -24,9 +24,9 @@ def text(layout: MatrixLayout, style: str = "grid", transpose: bool = False) -> 
     if len(lanes) < operand.lanes:
         columns = tuple((title, [cells[int(lane)] for lane in lanes]) for title, cells in columns)
     if transpose:
-        table = tables.write(["lane", *lanes], [(title, *cells) for title, cells in columns], style)
+        table = tables.write([vendor_text(operand).LANE, *lanes], [(title, *cells) for title, cells in columns], style)
     else:
-        header = ["lane", *(title for title, _ in columns)]
+        header = [vendor_text(operand).LANE, *(title for title, _ in columns)]
         table = tables.write(header, list(zip(lanes, *(cells for _, cells in columns))), style)
     return heading(operand.instruction, operand) + table
 

@@ -7,26 +7,16 @@ no Node. The data are put in when the page is made, and so architectures of MMAC
 from __future__ import annotations
 
 import json
-import re
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import __version__
 from ..answers.page_data import page_data
 from ..catalog import entry
-from . import ptx_detail
-
-if TYPE_CHECKING:
-    from ..model import Instruction
+from .detail import detail_module
 
 __all__ = ["page"]
-
-# What the operands and constants of a PTX statement are called elsewhere in this package.
-_PTX_OPERANDS = {
-    "d": "D", "a": "A", "b": "B", "c": "C", "e": "K", "sp-meta": "K", "scale-a": "SA", "scale-b": "SB", "p": "P",
-}  # fmt: skip
-_PTX_CONSTANTS = {"f": "selector", "sp-sel": "selector"}
 
 
 def page(start: str = "") -> str:
@@ -59,22 +49,6 @@ def _data() -> dict[str, Any]:
     for shared, rest, _, _, members in zip(*data["instructions"]):
         name = name[:shared] + rest
         inst = entry(names[data["members"][members][0]]).instruction(name)
-        numbers.append(statements.setdefault(_statement(inst), len(statements)))
+        text = detail_module(inst).statement(inst)
+        numbers.append(statements.setdefault(text, len(statements)))
     return {"version": __version__, **data, "statements": list(statements), "statement": numbers}
-
-
-def _statement(inst: Instruction) -> str:
-    """What follows the name in a PTX statement, operands as `<A>` and constants as `<=selector>`; "" for AMD's."""
-    if not inst.architecture.family.ptx:
-        return ""
-    return re.sub(r"[\w-]+", lambda word: _word(inst, word.group()), ptx_detail.syntax(inst).removeprefix(inst.name))
-
-
-def _word(inst: Instruction, word: str) -> str:
-    field = _PTX_CONSTANTS.get(word, word.replace("-", "_"))
-    if field in inst.modifier_limits():
-        return f"<={field}>"
-    operand = _PTX_OPERANDS.get(word)
-    if word == "r":  # what ldmatrix fills and stmatrix stores
-        operand = next((name for name in inst.operands if name in "AD"), None)
-    return f"<{operand}>" if operand in inst.operands else word

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ..families.base import Family
     from ..model import Location, Operand
 
+from .spelling import family_text
+
 __all__ = ["bits_text", "element_text", "operand_title", "place_text", "ranges", "register_text"]
 
 # The operands that are no matrix of the product, as their pictures call them.
@@ -34,9 +36,8 @@ def register_text(family: Family, register: int, width: int) -> str:
     >>> register_text(amd, 2, 64), register_text(ptx, 2, 64), register_text(ptx, 2, 16)
     ('v[2:3]', '%rd1', '%r2')
     """
-    if family.ptx:
-        return f"%rd{register // 2}" if width == 64 else f"%r{register}"
-    return f"v[{register}:{register + 1}]" if width == 64 else f"v{register}"
+    name: str = family_text(family).register_name(register, width)
+    return name
 
 
 def bits_text(lsb: int, width: int) -> str:

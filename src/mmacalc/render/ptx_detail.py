@@ -12,13 +12,19 @@ from .spelling import heading
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from ..answers.detail import Detail
     from ..model import Instruction, Operand
 
-__all__ = ["syntax", "text"]
+__all__ = ["own_object", "statement", "syntax", "text"]
 
 _COORDINATES = {"A": "[i][k]", "B": "[k][j]", "K": "[i][k]", "SA": "[i][k]", "SB": "[k][j]"}
+# What the operands and constants of a PTX statement are called elsewhere in this package.
+_OPERANDS = {
+    "d": "D", "a": "A", "b": "B", "c": "C", "e": "K", "sp-meta": "K", "scale-a": "SA", "scale-b": "SB", "p": "P",
+}  # fmt: skip
+_CONSTANTS = {"f": "selector", "sp-sel": "selector"}
 _ROLES = {"K": "metadata e", "SA": "scales of A", "SB": "scales of B", "P": "row addresses"}
 
 
@@ -33,6 +39,36 @@ def text(detail: Detail) -> str:
         *_mappings(inst), *_provenance(inst),
     ]  # fmt: skip
     return heading(inst) + "".join([f"    {line}\n" for line in lines])
+
+
+def own_object(detail: Detail) -> dict[str, Any]:
+    """What only PTX instructions have, as plain data."""
+    instruction = detail.instruction
+    return {
+        "ptx_syntax": syntax(instruction),
+        "ptx_version": instruction.ptx,
+        "targets": list(instruction.targets),
+        "sass": {target: {"opcodes": text, "status": status} for target, (text, status) in detail.sass.items()},
+        "elsewhere": dict(instruction.elsewhere),
+        "fragment_registers": dict(instruction.fragment_registers) or None,
+    }
+
+
+def statement(inst: Instruction) -> str:
+    """What follows the name in a statement, operands as `<A>` and constants as `<=selector>`."""
+    import re
+
+    return re.sub(r"[\w-]+", lambda word: _word(inst, word.group()), syntax(inst).removeprefix(inst.name))
+
+
+def _word(inst: Instruction, word: str) -> str:
+    field = _CONSTANTS.get(word, word.replace("-", "_"))
+    if field in inst.modifier_limits():
+        return f"<={field}>"
+    operand = _OPERANDS.get(word)
+    if word == "r":  # what ldmatrix fills and stmatrix stores
+        operand = next((name for name in inst.operands if name in "AD"), None)
+    return f"<{operand}>" if operand in inst.operands else word
 
 
 def _identity(inst: Instruction) -> Iterator[str]:

@@ -6,12 +6,22 @@ register of the operand, %rd1 the second 64-bit one.
 
 from __future__ import annotations
 
+from .amd_text import also, by_halves
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..answers.layouts import RegisterColumn
-    from ..model import Element, Location, Operand
+    from collections.abc import Callable
 
-__all__ = ["column_title", "element_name", "halves", "held_place", "register_text"]
+    from ..answers.layouts import RegisterColumn
+    from ..model import Element, Instruction, Location, Operand
+
+__all__ = [
+    "LANE", "REGISTER", "SOURCE_FIELDS", "also", "column_title", "element_name", "halves", "held_place",
+    "instruction_name", "lane_texts", "place", "register_name", "register_text",
+]  # fmt: skip
+
+REGISTER, LANE = "register", "lane"
+SOURCE_FIELDS: dict[str, str] = {}  # of an encoding, which is not published
 
 # What the PTX ISA calls the elements of each operand; K is its metadata operand e, P the address operand p.
 LETTERS = {"A": "a", "B": "b", "C": "c", "D": "d"}
@@ -29,21 +39,41 @@ def element_name(operand: Operand, item: int) -> str:
     return f"{letter}{first}" if merge == 1 else f"{letter}{first}-{letter}{first + merge - 1}"
 
 
+def instruction_name(instruction: Instruction) -> str:
+    """The name as it is, since its case matters."""
+    return instruction.name
+
+
+def register_name(register: int, width: int) -> str:
+    """The name of a register, %rd for one of 64 bits."""
+    return f"%rd{register // 2}" if width == 64 else f"%r{register}"
+
+
 def register_text(register: int, lsb: int, width: int) -> str:
     """The register and bits, such as %r1[31:16].
 
     >>> register_text(1, 16, 16), register_text(1, 0, 32), register_text(2, 0, 64)
     ('%r1[31:16]', '%r1', '%rd1')
     """
-    if width == 64:
-        return f"%rd{register // 2}"
-    return f"%r{register}" if width == 32 else f"%r{register}[{lsb + width - 1}:{lsb}]"
+    name = register_name(register, width)
+    return name if width >= 32 else f"{name}[{lsb + width - 1}:{lsb}]"
 
 
 def halves(operand: Operand, location: Location, prefix: str = "") -> tuple[tuple[str, str], ...]:
     """The text of a location before and after the lane; `prefix` is for AMD's registers."""
     _, item, register, lsb, width = location
     return ((f"{element_name(operand, item)} @ lane ", f" ({register_text(register, lsb, width)})"),)
+
+
+def place(operand: Operand, location: Location, prefix: str = "") -> str:
+    """The text of a location."""
+    ((before, after),) = halves(operand, location, prefix)
+    return f"{before}{location.lane}{after}"
+
+
+def lane_texts(operand: Operand, location: Location, mark: Callable[[str], str]) -> list[str]:
+    """The texts of an item's place in every lane, each of them marked."""
+    return by_halves(halves(operand, location), operand.lanes, mark)
 
 
 def held_place(operand: Operand, register: int, lane: int, element: Element) -> str:

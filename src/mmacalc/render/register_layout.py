@@ -51,13 +51,12 @@ def block_cells(layout: RegisterLayout, group: int) -> tuple[tuple[str, ...], ..
 def _slot_texts(layout: RegisterLayout) -> list[str]:
     """The text of every slot's place; a line for each register that it straddles."""
     operand = layout.operand
-    halves, templates, own = vendor_text(operand).halves, [], amd_tool_quirks.has_own_signs(operand)
+    lane_texts, own = vendor_text(operand).lane_texts, amd_tool_quirks.has_own_signs(operand)
+    by_item = []
     for location, sign in zip(layout.locations, layout.signs):
         signs = amd_tool_quirks.sign(operand, location.lsb) if own else sign
-        # A NUL stands for the lane: twice, if the slot straddles two registers.
-        templates.append("\n".join([signed("\0".join(half), signs) for half in halves(operand, location)]))
-    lanes = [str(lane) for lane in range(operand.lanes)]
-    texts = [template.replace("\0", lane) for lane in lanes for template in templates]
+        by_item.append(lane_texts(operand, location, lambda text, signs=signs: signed(text, signs)))
+    texts = [text for lane in zip(*by_item) for text in lane]
     return [texts[place] for place in layout.places]
 
 

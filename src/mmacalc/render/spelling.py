@@ -1,17 +1,27 @@
-"""Elements and locations as text, spelt as the vendor's users do: see `amd_text` and `ptx_text`."""
+"""Elements and locations as text, spelt as the vendor's users do: see `amd_text`, `ptx_text` and `dpas_text`."""
 
 from __future__ import annotations
 
-from . import amd_text
+from ..later import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
     from ..answers.output_terms import NotInRegisters
+    from ..families.base import Family
     from ..model import Instruction, Location, Operand
 
-__all__ = ["element_text", "heading", "instruction_name", "place_text", "run_text", "signed", "vendor_text"]
+__all__ = [
+    "element_text",
+    "family_text",
+    "heading",
+    "instruction_name",
+    "place_text",
+    "run_text",
+    "signed",
+    "vendor_text",
+]
 
 
 def heading(instruction: Instruction, operand: Operand | None = None) -> str:
@@ -23,17 +33,20 @@ def heading(instruction: Instruction, operand: Operand | None = None) -> str:
 
 
 def instruction_name(instruction: Instruction) -> str:
-    """A mnemonic in capitals, as AMD's tool prints it; a PTX name as it is, since its case matters."""
-    return instruction.name if instruction.architecture.family.ptx else instruction.name.upper()
+    """An instruction's name as answers print it."""
+    name: str = family_text(instruction.architecture.family).instruction_name(instruction)
+    return name
+
+
+def family_text(family: Family) -> ModuleType:
+    """The module that spells names and registers of a family."""
+    module: ModuleType = imported(f"mmacalc.render.{family.spelling}_text")
+    return module
 
 
 def vendor_text(operand: Operand) -> ModuleType:
     """The module that spells an operand's locations."""
-    if operand.instruction.architecture.family.ptx:
-        from . import ptx_text
-
-        return ptx_text
-    return amd_text
+    return family_text(operand.instruction.architecture.family)
 
 
 def place_text(operand: Operand, location: Location, prefix: str = "v") -> str:
@@ -45,8 +58,8 @@ def place_text(operand: Operand, location: Location, prefix: str = "v") -> str:
     >>> place_text(a, a.locate(i=9, k=3)[0])
     'a3 @ lane 5 (%r1[31:16])'
     """
-    halves = vendor_text(operand).halves(operand, location, prefix)
-    return " ".join([f"{before}{location.lane}{after}" for before, after in halves])
+    text: str = vendor_text(operand).place(operand, location, prefix)
+    return text
 
 
 def element_text(operand: Operand | NotInRegisters, row: int, col: int, block: int) -> str:

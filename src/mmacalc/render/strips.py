@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from .places import bits_text, register_text
+from .spelling import family_text
 
 if TYPE_CHECKING:
     from ..answers.picture import Axis, Matrix
@@ -96,7 +97,7 @@ def _register(matrix: Matrix, axis: Axis) -> Strip | None:
         return None
     registers = [register for register, _ in _parts(matrix, axis)]
     family = matrix.operand.instruction.architecture.family
-    head = "register" if family.ptx else "VGPR"
+    head = family_text(family).REGISTER
     if any(register for other in _others(matrix, axis) for register, _ in _parts(matrix, other)):
         if not any(registers):
             return None
