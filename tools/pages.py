@@ -36,7 +36,7 @@ from mmacalc.cli import answer
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs/pictures"
 SHELL = set("|<>;&")
-OPENING = re.compile(r"(`{3,})(?:\{code-block\} *)?([\w+-]*) *$")
+OPENING = re.compile(r"(`{3,})(?:\{code-block\} *)?(\S*)")
 
 
 class Block(NamedTuple):
@@ -212,7 +212,12 @@ def main(words: list[str]) -> int:
     status = 0
     for page in chosen:
         text = page.read_text()
-        found, pictures = outputs(text)
+        try:
+            found, pictures = outputs(text)
+        except RuntimeError as problem:
+            status = 1
+            print(f"{page.relative_to(ROOT)}: {problem}")
+            continue
         if (new := updated(text, found)) != text:
             status = 1
             change = difflib.unified_diff(text.split("\n"), new.split("\n"), lineterm="", n=1)
@@ -226,7 +231,7 @@ def main(words: list[str]) -> int:
                 print(f"docs/pictures/{name}: another picture")
                 if update:
                     kept.write_text(picture)
-    return 0 if update else status
+    return status
 
 
 if __name__ == "__main__":
