@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import mmacalc
+from mmacalc import Instruction
 from mmacalc.catalog import entry
 from mmacalc.cli import SUBCOMMANDS, answer
+from mmacalc.model.architecture import PROVENANCES
 
 
 def pages() -> dict[str, str]:
     """The text of each page by its file name."""
-    made = {"commands.md": commands()}
+    made = {"commands.md": commands(), "provenance.md": provenance()}
     for name in mmacalc.architectures():
-        if mmacalc.architecture(name).vendor == "amd":
-            made[f"instructions-{name}.md"] = instructions(name)
+        vendor = mmacalc.architecture(name).vendor
+        made[f"instructions-{name}.md"] = families(name) if vendor == "nvidia" else instructions(name)
     return made
 
 
@@ -23,6 +27,33 @@ def commands() -> str:
         words = [name, "-h"] if name else ["-h"]
         text += f"\n## mmacalc {name}\n\n```text\n{answer(words).out}```\n"
     return text
+
+
+def provenance() -> str:
+    """How many instructions of each architecture have each provenance."""
+    text = "| architecture | " + " | ".join(PROVENANCES) + " |\n" + "|---" * (len(PROVENANCES) + 1) + "|\n"
+    for name in mmacalc.architectures():
+        count = Counter(entry(name).instruction(each).provenance for each in entry(name).names)
+        cells = [str(count[provenance] or "") for provenance in PROVENANCES]
+        text += f"| {mmacalc.architecture(name).title} | {' | '.join(cells)} |\n"
+    return text
+
+
+def families(name: str) -> str:
+    """NVIDIA's instructions of a target by kind and shape: there are hundreds, which differ in types and qualifiers."""
+    architecture = mmacalc.architecture(name)
+    lines = [f"# The instructions of {architecture.title}", "",
+             f"`mmacalc -a {name} -L` lists the names. A kind leads to its first instruction on the interactive page.", "",
+             "| instruction | M x N x K | A | D | names |", "|---|---|---|---|---|"]  # fmt: skip
+    groups: dict[tuple[str, str], list[Instruction]] = {}
+    for inst in map(entry(name).instruction, entry(name).names):
+        kind = inst.name.split(".m", 1)[0].removesuffix(".sync.aligned")
+        groups.setdefault((kind, f"{inst.m} x {inst.n} x {inst.k}"), []).append(inst)
+    for (kind, shape), members in groups.items():
+        link = f'<a href="../layouts.html#{name}/{members[0].name}">{kind}</a>'
+        a, d = (", ".join(dict.fromkeys(inst.formats.get(operand, "") for inst in members)) for operand in "AD")
+        lines.append(f"| {link} | {shape} | {a} | {d} | {len(members)} |")
+    return "\n".join(lines) + "\n"
 
 
 def instructions(name: str) -> str:
