@@ -30,13 +30,25 @@ NUMBERS = {
 TYPES = {"a": "the type of A", "b": "the type of B", "d": "the type of D", "scale": "of scales: ue8m0 or ue4m3"}
 
 
+def _word(text: str) -> int:
+    """The argument type of a descriptor, which has up to 64 bits."""
+    from argparse import ArgumentTypeError
+
+    from .parser import number
+
+    value = number(text, (1 << 64) - 1)
+    if value is None:
+        raise ArgumentTypeError(f"'{text[:40]}' is not a whole number of at most 64 bits, such as 0x08400490")
+    return value
+
+
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     from .parser import whole_number
 
     what = (*descriptors.INPUT_CODES, *descriptors.SHARED_FIELDS, "atom")
     parser.add_argument("what", metavar="KIND", help=f"a kind or unit, or an atom: {', '.join(what)}")
-    parser.add_argument("value", nargs="?", type=whole_number, help="a descriptor to decode, such as 0x08400490")
+    parser.add_argument("value", nargs="?", type=_word, help="a descriptor to decode, such as 0x08400490")
     parser.add_argument("-M", "--m", type=whole_number, metavar="#", help="instruction: M")
     parser.add_argument("-N", "--n", type=whole_number, metavar="#", help="instruction: N")
     for name, text in TYPES.items():

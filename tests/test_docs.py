@@ -1,0 +1,86 @@
+"""What the documentation shows is what mmacalc answers: see tools/pages.py, which also brings the pages up to date."""
+
+import re
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+from mmacalc.cli import SUBCOMMANDS, answer, command_parser
+from mmacalc.cli.options import with_shape
+
+ROOT = Path(__file__).parents[1]
+
+
+def loaded(path):
+    spec = spec_from_file_location(path.stem, path)
+    module = sys.modules[path.stem] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+pages = loaded(ROOT / "tools/pages.py")
+PAGES = [page for page in pages.pages() if "generated" not in page.parts]
+RUN = [page for page in PAGES if re.search(r"^```(console|pycon)$", page.read_text(), re.MULTILINE)]
+ILLUSTRATIONS = {"asm", "cpp", "python", "text", "toml", "yaml"}
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_output_and_picture_on_a_page_is_what_mmacalc_gives_now(page):
+    found, pictures = pages.outputs(page.read_text())
+    wrong = [(one.command, one.shown, one.now) for one in found if not one.right]
+    assert not wrong, "run python tools/pages.py --update, and read what it changed"
+    stale = [name for name, picture in pictures.items() if (pages.PICTURES / name).read_text() != picture]
+    assert not stale, "run python tools/pages.py --update"
+
+
+def test_every_picture_is_drawn_by_a_command_on_a_page_and_shown_on_one():
+    text = "".join(page.read_text() for page in PAGES)
+    for picture in pages.PICTURES.iterdir():
+        assert f" -o {picture.name}" in text
+        assert f"pictures/{picture.name})" in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_is_not_run_on_a_page_is_an_illustration_or_a_command_for_the_readers_machine(page):
+    for block in pages.blocks(page.read_text()):
+        if block.language == "sh":
+            assert page.name in ("install.md", "README.md", "CONTRIBUTING.md")
+        elif block.language not in ("console", "pycon") and not block.file:
+            assert block.language in ILLUSTRATIONS or block.language.startswith("{")
+
+
+def parsed(command):
+    """The options that a command line of mmacalc sets; an mmacalc.Error if it has another option, or lacks one."""
+    first, *rest = words = pages.plain_words(command)
+    if first in SUBCOMMANDS:
+        return command_parser(first).parse_args(rest)
+    return first == "help" or command_parser("classic").parse_args(with_shape(words))
+
+
+def complete(command):
+    """Whether a text is a whole command line, without the marks of something left out or of a pipe."""
+    return command.startswith("mmacalc -") or (
+        command.split()[1:2] and command.split()[1] in SUBCOMMANDS and len(command.split()) > 2
+    )
+
+
+def test_every_command_line_in_the_text_of_a_page_has_options_that_exist():
+    found = 0
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        for command in re.findall(r"`(mmacalc [^`]*)`", text):
+            if complete(command) and not re.search(r"\.\.\.|\\?\||<|>", command):
+                found += bool(parsed(command))
+    assert found > 20
+
+
+def test_every_example_in_a_help_text_has_options_that_exist():
+    found = 0
+    for name in ("", *SUBCOMMANDS):
+        for line in answer([name, "-h"] if name else ["-h"]).out.splitlines():
+            command = re.split(r"  +", line.strip())[0]
+            if line.startswith("    mmacalc ") and complete(command) and not re.search(r"[<>|]", command):
+                found += bool(parsed(command))
+    assert found > 40
