@@ -21,7 +21,7 @@ copyright = "2026, the mmacalc authors"
 version = release = mmacalc.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "generated/provenance.md"]  # which a page includes
 source_suffix = {".md": "markdown"}
 
 myst_enable_extensions = ["deflist", "attrs_inline"]

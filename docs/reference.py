@@ -10,6 +10,8 @@ from mmacalc.catalog import entry
 from mmacalc.cli import SUBCOMMANDS, answer
 from mmacalc.model.architecture import PROVENANCES
 
+ORPHAN = "---\norphan: true\n---\n\n"  # not in the contents beside each page: the pages of the vendors link here
+
 
 def pages() -> dict[str, str]:
     """The text of each page by its file name."""
@@ -42,7 +44,7 @@ def provenance() -> str:
 def families(name: str) -> str:
     """NVIDIA's instructions of a target by kind and shape: there are hundreds, which differ in types and qualifiers."""
     architecture = mmacalc.architecture(name)
-    lines = [f"# The instructions of {architecture.title}", "",
+    lines = [ORPHAN + f"# The instructions of {architecture.title}", "",
              f"`mmacalc -a {name} -L` lists the names. A kind leads to its first instruction on the interactive page.", "",
              "| instruction | M x N x K | A | D | names |", "|---|---|---|---|---|"]  # fmt: skip
     groups: dict[tuple[str, str], list[Instruction]] = {}
@@ -60,7 +62,7 @@ def instructions(name: str) -> str:
     """The instructions of an architecture as a table; each links to the interactive page."""
     architecture = mmacalc.architecture(name)
     lines = [
-        f"# The instructions of {architecture.title}",
+        ORPHAN + f"# The instructions of {architecture.title}",
         "",
         "Cycles are those for which one instruction occupies the matrix unit; registers are 32-bit registers of each"
         " lane, in the first wave size. A name leads to its layouts on the interactive page.",
@@ -73,5 +75,7 @@ def instructions(name: str) -> str:
         registers = ", ".join(str(inst.operand(operand).registers) for operand in "ABD")
         link = f'<a href="../layouts.html#{name}/{inst.name}/D">{inst.name}</a>'
         shape = f"{inst.m} x {inst.n} x {inst.k}"
-        lines.append(f"| {link} | {shape} | {inst.blocks} | {', '.join(formats)} | {registers} | {inst.cycles or '?'} |")
+        lines.append(
+            f"| {link} | {shape} | {inst.blocks} | {', '.join(formats)} | {registers} | {inst.cycles or '?'} |"
+        )
     return "\n".join(lines) + "\n"
