@@ -18,7 +18,7 @@ PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
 PROJECT = nox.project.load_toml("pyproject.toml")
 TEST_PACKAGES = nox.project.dependency_groups(PROJECT, "test")
 DOCS_PACKAGES = nox.project.dependency_groups(PROJECT, "docs")
-README_QUERY = "-a MI300X -i v_mfma_f32_16x16x32_fp8_fp8 -A -g -I 3 -K 17".split()
+README_QUERY = ["-a", "MI300X", "-i", "v_mfma_f32_16x16x32_fp8_fp8", "-A", "-g", "-I", "3", "-K", "17"]
 ANSWER = "A[3][17] = v0{35}.[15:8]"
 
 # Tests whose oracle is a program: LLVM 22, clang, nvcc, Node, a browser, or a font.

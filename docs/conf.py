@@ -12,12 +12,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
-import mmacalc  # noqa: E402
 import reference  # noqa: E402
+
+import mmacalc  # noqa: E402
 
 project = "mmacalc"
 author = "the mmacalc authors"
-copyright = "2026, the mmacalc authors"
+copyright = "2026, the mmacalc authors"  # noqa: A001 (Sphinx reads this name)
 version = release = mmacalc.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]

@@ -45,7 +45,7 @@ def families(name: str) -> str:
     """NVIDIA's instructions of a target by kind and shape: there are hundreds, which differ in types and qualifiers."""
     architecture = mmacalc.architecture(name)
     lines = [ORPHAN + f"# The instructions of {architecture.title}", "",
-             f"`mmacalc -a {name} -L` lists the names. A kind leads to its first instruction on the interactive page.", "",
+             f"`mmacalc -a {name} -L` lists the names. A kind leads to its first on the interactive page.", "",
              "| instruction | M x N x K | A | D | names |", "|---|---|---|---|---|"]  # fmt: skip
     groups: dict[tuple[str, str], list[Instruction]] = {}
     for inst in map(entry(name).instruction, entry(name).names):
