@@ -168,6 +168,12 @@ def test_nothing_is_outside_the_picture_and_no_labels_overlap(look):
             assert not list(problems(draw_operand(operand, **look).scene)), operand
 
 
+def test_the_strip_of_a_digit_overlaps_nothing():
+    for operand in SOME[::3]:
+        for digit in matrix(operand).keys[2:]:
+            assert not list(problems(draw_operand(operand, color_by=digit).scene)), (operand, digit)
+
+
 def test_corners_and_registers_overlap_nowhere_either():
     for arch, name in (
         ("cdna3", "v_mfma_f32_32x32x8_f16"), ("cdna3", "v_mfma_f32_4x4x4_16b_f16"),

@@ -244,9 +244,9 @@ def test_the_keyboard_reaches_every_element(at):
     page.keyboard.press("Enter")
     assert shown(opened).endswith("is in lane 9 v1[31:16]")
     page.keyboard.press("?")
-    assert page.is_visible("dialog")
+    assert page.is_visible("dialog[aria-label=help]")
     page.keyboard.press("Escape")
-    assert not page.is_visible("dialog")
+    assert not page.is_visible("dialog[aria-label=help]")
 
 
 def test_searching_finds_by_words_in_any_order(at):
@@ -284,6 +284,8 @@ def test_four_hundred_random_states_survive_their_link(at):
             operand = inst.operand(name, wave, **fields)
             element = [chosen.randrange(extent) for extent in operand.shape][operand.shape[0] == 1 :]
             at_text = [f"at={','.join(map(str, element))}"]
+            marked = [[chosen.randrange(extent) for extent in operand.shape][operand.shape[0] == 1 :] for _ in range(2)]
+            at_text += ["mark=" + ";".join(",".join(map(str, each)) for each in marked)] * (chosen.random() < 0.4)
         else:
             at_text = []
         query += [*(f"{field}={value}" for field, value in fields.items()), *at_text]
@@ -307,6 +309,8 @@ def test_four_hundred_random_states_survive_their_link(at):
         ("#cdna3/v_mfma_f32_32x32x8_f16/K", "no operand K"),
         (D + "?at=32,0", "no element at 32, 0"),
         (D + "?at=x", "should be row,column"),
+        (D + "?mark=1,2;3", "should be row,column"),
+        (D + "?mark=1,2;3,32", "no element at 3, 32"),
         ("#cdna3/v_mfma_f32_4x4x4_16b_f16/A?cbsz=9", "cbsz of v_mfma_f32_4x4x4_16b_f16 is 0 to 4, not 9"),
         ("#rdna3/v_wmma_f32_16x16x16_f16/A?w=16", "no wave16"),
         ("#%E0%A4%A", "no architecture"),
@@ -338,6 +342,32 @@ def test_the_theme_is_the_systems_until_it_is_chosen(at):
     assert opened.page.evaluate(theme) == "dark"
     opened.page.click('[aria-label="light or dark"]')
     assert opened.page.evaluate(theme) == "light"
+
+
+def test_marks_stay_in_the_link_and_in_the_saved_picture(at):
+    opened = at(D + "?at=22,5&mark=7,9")
+    opened.page.keyboard.press("Tab")
+    opened.page.focus(".matrix")
+    opened.page.keyboard.press("m")
+    assert opened.page.evaluate("location.hash") == D + "?at=22,5&mark=7,9;22,5"
+    assert "D[7][9] is in lane 41 v3" in opened.page.evaluate("mmacalc.app.picture()")
+    opened.page.keyboard.press("m")
+    assert opened.page.evaluate("location.hash") == D + "?at=22,5&mark=7,9"
+    opened.page.keyboard.press("]")
+    assert "mark" not in opened.page.evaluate("location.hash")
+
+
+def test_the_kernel_is_read_and_copied(at):
+    opened = at("#cdna3/v_mfma_f32_32x32x8_f16/D", bypass_csp=True, permissions=["clipboard-read", "clipboard-write"])
+    page, inst = opened.page, mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16")
+    page.get_by_role("button", name="Kernel in HIP").click()
+    assert page.inner_text("dialog.kernel code") == mmacalc.generate(inst)
+    page.select_option("select[aria-label='order of A in memory']", "col")
+    page.get_by_role("button", name="Copy", exact=True).last.click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == mmacalc.generate(inst, order_a="col")
+    page.evaluate(AXE.read_text())
+    assert page.evaluate("axe.run().then((result) => result.violations.map(({ id }) => id))") == []
 
 
 def test_comparing_counts_what_lies_elsewhere(at):

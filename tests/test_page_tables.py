@@ -10,6 +10,7 @@ import mmacalc
 from browser import Opened
 from mmacalc.answers.output_terms import sign
 from mmacalc.answers.page_words import encodable
+from mmacalc.answers.picture import matrix
 from mmacalc.catalog import architectures, entry
 
 PRIMES = (0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F)
@@ -230,10 +231,12 @@ def test_saved_pictures_are_those_of_mmacalc_draw(opened):
     operands.append((blocks.operand("B", blgp=3), {"blgp": 3}))
     wmma = mmacalc.instruction("rdna3", "v_wmma_f32_16x16x16_f16")
     operands.append((wmma.operand("A", wave=64, neg=1), {"neg": 1}))
-    looks = [("light", "lane", False, True), ("dark", "register", False, False), ("print", "lane", True, True)]
+    looks = [("light", "lane", False, True), ("dark", "register", False, False), ("print", "lane", True, True),
+             ("light", "digit", False, True)]  # fmt: skip
     assert len(operands) > 40
     for at, (operand, fields) in enumerate(operands):
-        style, by, labels, fold = looks[at % 3]
+        style, by, labels, fold = looks[at % 4]
+        by = matrix(operand).keys[-1] if by == "digit" else by  # the last digit of the columns
         labels = labels and operand.shape[1] * operand.shape[2] < 2000
         inst = operand.instruction
         shown = opened.evaluate(
@@ -459,3 +462,43 @@ def test_wait_states_are_those_of_mmacalc_waits(opened):
             assert [row[1:] for row in rows] == [answer], (arch, words, one, two)
             compared += 1
     assert compared > 500
+
+
+KERNELS = """(asked) => asked.map(([arch, name, wave, fields, orders]) => {
+  const { catalog, kernel } = mmacalc;
+  const instruction = catalog.instruction(catalog.architecture(arch), name);
+  const { source, refused } = kernel(instruction, wave, fields, orders);
+  return refused ? null : source;
+})"""
+
+
+def asked_kernels():
+    """Every instruction with every wave size, of an instruction of PTX that several targets have one; modifiers and
+    orders at random."""
+    draw, seen = random.Random(14), set()
+    for arch in reversed(architectures()):
+        record = entry(arch).architecture
+        for inst in mmacalc.instructions(arch):
+            if inst.name in seen and record.family.ptx:
+                continue
+            seen.add(inst.name)
+            for wave in record.waves:
+                orders = {name: draw.choice(("row", "col")) for name in "AB"}
+                yield arch, inst.name, wave, {}, {"A": "row", "B": "col"}
+                yield arch, inst.name, wave, {f: draw.choice(v) for f, v in encodable(inst, wave).items()}, orders
+
+
+def test_kernels_are_those_of_mmacalc_generate(opened):
+    asked = list(asked_kernels())
+    found = opened.evaluate(KERNELS, asked)
+    made = 0
+    for (arch, name, wave, fields, orders), text in zip(asked, found):
+        try:
+            expected = mmacalc.generate(
+                mmacalc.instruction(arch, name), wave=wave, order_a=orders["A"], order_b=orders["B"], **fields
+            )
+        except mmacalc.Error:
+            expected = None
+        assert text == expected, (arch, name, wave, fields, orders)
+        made += expected is not None
+    assert made > 1300

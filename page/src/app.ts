@@ -37,7 +37,7 @@ export class App {
   private readonly dialog = help();
   private made = new Map<string, Matrix>();
 
-  constructor(readonly catalog: Catalog, private readonly statements: (instruction: Instruction) => string, start: string) {
+  constructor(readonly catalog: Catalog, start: string) {
     const hash = location.hash || `#${start}`;
     const opened = read(hash, catalog);
     this.state = opened.state;
@@ -77,7 +77,7 @@ export class App {
   }
 
   get statement(): string {
-    return this.statements(this.instruction);
+    return this.catalog.statements.get(this.instruction.name)!;
   }
 
   /** The operands of the instruction under its modifiers. */
@@ -106,6 +106,8 @@ export class App {
     this.state = { ...before, ...change };
     const problems: string[] = [];
     if ((change.arch && change.arch !== before.arch) || (change.name && change.name !== before.name)) this.moved();
+    const other = (["arch", "name", "operand", "wave"] as const).some((key) => key in change && change[key] !== before[key]);
+    if (other && !change.mark) this.state.mark = [];
     if (change.fields || change.wave) this.state.at = this.inside() ? this.state.at : null;
     complete(this.state, this.instruction, problems);
     history.replaceState(null, "", `#${link(this.state, this.catalog)}`);
@@ -224,7 +226,7 @@ export class App {
     if (!matrix) return "";
     const key = state.by.replace(/^digit:/, "");
     return svg(operandScene(matrix, {
-      style: this.style.name, colorBy: matrix.keys.includes(key) ? key : "lane", marks: state.at ? [state.at] : [],
+      style: this.style.name, colorBy: matrix.keys.includes(key) ? key : "lane", marks: [...state.mark, ...(state.at ? [state.at] : [])],
       labels: state.zoom === "read", fold: true,
     }));
   }

@@ -14,7 +14,6 @@ export interface Data {
   version: string;
   columns: Record<string, number[]>;
   statements: string[];
-  statement: number[];
   architectures: [string, string, string, number[], string[], string][];
   texts: string[];
   layouts: [number, number[], string][];
@@ -26,9 +25,12 @@ export interface Data {
   elsewhere: [string, string][];
   sets: [number[], number[]][];
   modifiers: [string, number[] | number[][], string[]][][];
-  kinds: [number[], number, number[], number[], Choice<number> | null, number[], number, number[]][];
+  kinds: [number[], number, number[], number[], Choice<number> | null, number[], number, number[], number[]][];
+  lines: string[];
+  kernels: number[][];
+  calls: [number, string][];
   contents: [Record<string, string>, string[]][];
-  instructions: [number, string, number, string[], number][];
+  instructions: [number, string, number, string[], number, number][];
   members: number[][];
   encodings: [string, number, [string, string, string][]][];
   words: [number, string, number, number, Choice<number>][];
@@ -40,6 +42,7 @@ export interface Data {
   banks: (Record<"read" | "write", number[]> | null)[];
   wait_rows: Record<"matrix" | "after" | "before", string[]>;
   waits: (Waits | null)[];
+  wait_lists: (number | null)[][];
   names: Record<"lds" | "global", Record<"load" | "store", string[]>>[];
   accesses: number[];
   provenances: string[];
@@ -53,9 +56,9 @@ export type WaitAnswer = [number, number, number | null, string];
 export interface Waits {
   unit: string;
   kinds: (number | [number, number, number] | null)[];
-  matrix: (number | null)[][][][];
-  after: (number | null)[][];
-  before: (number | null)[][];
+  matrix: number[][][];
+  after: number[];
+  before: number[];
   answers: WaitAnswer[];
 }
 
@@ -153,6 +156,7 @@ export class Instruction {
   private readonly modifierTables: number[];
   private readonly cycleChoice: Choice<number> | null;
   private readonly words_: number[];
+  private readonly calls: number[];
 
   constructor(
     private readonly catalog: Catalog,
@@ -161,13 +165,14 @@ export class Instruction {
     kind: number,
     readonly aliases: string[],
   ) {
-    const [shape, contents, sets, modifiers, cycles, notes, provenance, words] = catalog.data.kinds[kind];
+    const [shape, contents, sets, modifiers, cycles, notes, provenance, words, calls] = catalog.data.kinds[kind];
     this.shape = shape as [number, number, number, number];
     [this.formats, this.words] = catalog.data.contents[contents];
     this.sets = sets;
     this.modifierTables = modifiers;
     this.cycleChoice = cycles;
     this.words_ = words;
+    this.calls = calls;
     this.notes = notes.map((note) => catalog.data.notes[note]);
     this.cyclesProvenance = catalog.data.provenances[provenance];
   }
@@ -227,6 +232,15 @@ export class Instruction {
     return new Word(this.name, data.encodings[encoding], code, data.slots[slots], data.text[text], refused);
   }
 
+  /** The template of a kernel around it, and the builtin that is called; null where there is none. */
+  kernel(wave: number): { template: string; builtin: string } | null {
+    const { data } = this.catalog;
+    const number = this.calls[this.waveIndex(wave)];
+    if (number < 0) return null;
+    const [lines, builtin] = data.calls[number];
+    return { template: data.kernels[lines].map((line) => data.lines[line]).join("\n"), builtin };
+  }
+
   /** Operations of one instruction; 0 for one that only moves a matrix. */
   get operations(): number {
     const [m, n, k, blocks] = this.shape;
@@ -234,11 +248,11 @@ export class Instruction {
   }
 }
 
-/** Undoes what makes the data small (src/mmacalc/answers/page_data.py): columns become rows, differences numbers. */
+/** Undoes what makes the data small (src/mmacalc/answers/page_packing.py): columns become rows, differences numbers. */
 export function unpacked(packed: Data): Data {
   const tables: Record<string, unknown> = { ...packed };
   for (const [name, differences] of Object.entries(packed.columns)) {
-    const columns = [...(tables[name] as unknown[][])];
+    const columns = (tables[name] as Packed[]).map((column) => ("runs" in column ? repeated(column.runs) : column));
     for (const column of differences) columns[column] = sums(columns[column] as (number | number[])[]);
     tables[name] = columns[0].map((_, row) => columns.map((column) => column[row]));
   }
@@ -247,6 +261,12 @@ export function unpacked(packed: Data): Data {
   tables.choices = packed.choices.map((choice) => (Array.isArray(choice) ? [choice[0], choice[1], choice[2].map(sum)] : sum(choice)));
   return tables as unknown as Data;
 }
+
+type Packed = unknown[] | { runs: unknown[] };
+
+/** A column from its values, each followed by how often it stands there. */
+const repeated = (runs: unknown[]): unknown[] =>
+  runs.flatMap((value, at) => (at % 2 ? [] : Array<unknown>(runs[at + 1] as number).fill(value)));
 
 /** Numbers, or lists of numbers, from the differences between neighbours. */
 function sums(values: (number | number[])[]): (number | number[])[] {
@@ -260,6 +280,8 @@ export class Catalog {
   readonly architectures: Architecture[];
   readonly floats: Set<string>;
   private readonly rows: { name: string; kind: number; aliases: string[]; members: number[] }[] = [];
+  /** What follows the name of each instruction in PTX. */
+  readonly statements = new Map<string, string>();
   private readonly layouts: (Layout | undefined)[] = [];
   private readonly placements = new Map<string, Placement>();
   private readonly listed = new Map<string, Instruction[]>();
@@ -270,8 +292,9 @@ export class Catalog {
     }));
     this.floats = new Set(data.floats);
     let before = "";
-    for (const [shared, rest, kind, aliases, members] of data.instructions) {
+    for (const [shared, rest, kind, aliases, members, statement] of data.instructions) {
       before = before.slice(0, shared) + rest;
+      this.statements.set(before, data.statements[statement]);
       this.rows.push({ name: before, kind, aliases, members: data.members[members] });
     }
   }

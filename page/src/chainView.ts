@@ -110,7 +110,7 @@ export class ChainView {
     this.patterns[1].textContent = patternText(tiles.target);
     const show = (pitches?: [number, number]) => [tiles.source, tiles.target].forEach((matrix, side) => {
       const colourOf: ColourOf = (...element) => COLOURS[this.verdict(side, element)];
-      this.views[side].show(matrix, { style, colourOf, labels: false, shown: null, pitches });
+      this.views[side].show(matrix, { style, colourOf, labels: false, shown: [], pitches });
     });
     show();
     this.renderSummary(found, use, y);

@@ -140,7 +140,7 @@ export class Compare {
     const pairs: [Matrix, Matrix][] = [[first, other], [other, first]];
     const show = (pitches?: [number, number]) => pairs.forEach(([one, against], at) => {
       const colourOf: ColourOf = (...element) => COLOURS[verdict(one, against, element)];
-      this.sides[at].view.show(one, { style, colourOf, labels: false, shown: state.at, pitches });
+      this.sides[at].view.show(one, { style, colourOf, labels: false, shown: state.at ? [state.at] : [], pitches });
     });
     show();
     const plans = this.sides.map(({ view }) => view.plan!);

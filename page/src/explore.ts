@@ -4,7 +4,8 @@ import { answerOf, parsePlace, spoken, type Answer } from "./answer.ts";
 import type { App } from "./app.ts";
 import { choice, fillWith, h, select } from "./dom.ts";
 import { foot } from "./foot.ts";
-import { bare } from "./layout.ts";
+import { KernelView } from "./kernelView.ts";
+import { bare, compare } from "./layout.ts";
 import { showLane } from "./laneView.ts";
 import { MapView } from "./mapView.ts";
 import { MatrixView } from "./matrixView.ts";
@@ -39,7 +40,8 @@ export class Explore {
   private readonly overviewZoom = h("div");
   private readonly laneHead = h("h2");
   private readonly lane = h("div", { class: "lanes" });
-  private readonly foot = h("div", { class: "footer" });
+  private readonly foot = h("div");
+  private readonly kernel: KernelView;
   private names = false;
   private matrices: Matrix[] = [];
   private matrix: Matrix | null = null;
@@ -51,7 +53,7 @@ export class Explore {
   constructor(private readonly app: App) {
     const events = {
       hover: (element: Entry | null) => this.hover(this.matrix, element),
-      pick: (element: Entry) => this.pick(this.matrix!, element),
+      pick: (element: Entry, mark = false) => (mark ? this.toggleMark(element) : this.pick(this.matrix!, element)),
     };
     this.map = new MapView((name) => app.update({ operand: name, at: null }));
     this.matrixView = new MatrixView("Matrix of the operand. Arrow keys move by one element, with Shift by four; Page Up and Page Down change the block; g goes to an element.", events);
@@ -71,7 +73,9 @@ export class Explore {
     const right = h("aside", { class: "side right", "aria-label": "registers", tabindex: 0 },
       h("div", { class: "bar" }, this.overviewHead, this.overviewZoom), this.overview.element,
       this.laneHead, this.lane);
-    this.element = h("main", { class: "explore" }, left, middle, right, this.foot);
+    this.kernel = new KernelView(app);
+    this.element = h("main", { class: "explore" }, left, middle, right,
+      h("div", { class: "footer" }, this.foot, this.kernel.element));
   }
 
   focus(): void {
@@ -105,6 +109,7 @@ export class Explore {
       choose: (operand) => this.app.update({ operand, at: null }),
       copy: (text) => this.app.copy(text, "The instruction"),
     }));
+    this.kernel.render();
     this.renderMatrix();
   }
 
@@ -245,7 +250,7 @@ export class Explore {
     if (this.colourKey !== key || this.colourOf === null) this.colourKey = key;
     this.colourOf = this.colour(matrix);
     this.renderPattern(matrix);
-    this.matrixView.show(matrix, { style, colourOf: this.colourOf, labels: state.zoom === "read", shown: state.at });
+    this.matrixView.show(matrix, { style, colourOf: this.colourOf, labels: state.zoom === "read", shown: [...state.mark, ...(state.at ? [state.at] : [])], digit: this.key_() });
     const plan = this.matrixView.plan!;
     this.below.textContent = [...folded(plan.columns, plan.rows), ...notes(matrix)].join("; ");
     const { placement } = matrix;
@@ -306,6 +311,13 @@ export class Explore {
     else this.pin(element);
   }
 
+  private toggleMark(element: Entry): void {
+    const others = this.app.state.mark.filter((mark) => compare(mark, element) !== 0);
+    const added = others.length === this.app.state.mark.length ? [element] : [];
+    this.app.update({ mark: [...others, ...added] }, "marks");
+    this.renderMarks();
+  }
+
   /** Choose an element without laying out anew, unless it is folded away. */
   private pin(element: Entry, announce = false): void {
     const visible = this.matrixView.boxOf(element);
@@ -321,8 +333,10 @@ export class Explore {
     if (!matrix) return;
     const shown = this.shown();
     const own = shown && (shown.matrix === matrix || ("CD".includes(shown.matrix.name) && "CD".includes(matrix.name)));
-    this.matrixView.mark(own ? [shown.element] : []);
-    this.overview.mark(own ? matrix.placement.locate(...shown.element) : []);
+    const chosen = own ? [shown.element] : [];
+    const marks = [...this.app.state.mark, ...chosen];
+    this.matrixView.mark(marks, chosen);
+    this.overview.mark(marks.flatMap((element) => matrix.placement.locate(...element)));
     this.map.mark(shown?.matrix.name ?? "", shown?.element ?? null);
     this.renderAnswer(shown ? answerOf(shown.matrix, shown.element, this.matrices) : null);
     const [place] = shown ? shown.matrix.placement.locate(...shown.element) : [];
@@ -366,6 +380,7 @@ export class Explore {
   private key(event: KeyboardEvent): void {
     const matrix = this.matrix;
     if (!matrix || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "m" && this.app.state.at) this.toggleMark(this.app.state.at);
     const [block, row, column] = this.app.state.at ?? [0, 0, 0];
     const { blocks, rows, columns } = matrix;
     const step = event.shiftKey ? 4 : 1;

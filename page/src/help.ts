@@ -7,6 +7,7 @@ const KEYS: [string, string][] = [
   ["arrow keys", "move from element to element; with Shift by four; Page Up and Down from block to block; Home and End"],
   ["g", "go to an element (A[3][9], A[1][2].B4) or to a place (v0{35}, v1[31:16]{7})"],
   ["[ and ]", "the operand before, the next one"],
+  ["m, or a click with Shift", "mark the element, or take its mark away; marks stay in the link and in a saved picture"],
   ["c", "copy the answer"],
   ["l", "copy a link to what is shown"],
   ["?", "this help"],

@@ -235,10 +235,11 @@ class Painter {
   private strip(strip: Strip, track: Track, side: Across | Down): void {
     const stretches = strip.parts.flatMap((part) => track.span(part.first, part.last).map((cell) => ({ part, cell })));
     if (strip.kind !== "index") {
-      for (const { part, cell } of stretches) side.box(this.layers, cell, this.stripFill(strip, part.lane));
+      for (const { part, cell } of stretches) side.box(this.layers, cell, this.stripFill(strip, part.value));
     }
     const size = strip.kind === "index" ? INDEX_TEXT : STRIP_TEXT;
-    const colour = strip.kind === "lane" && this.laneColours ? this.style.ink : this.style.quiet;
+    const coloured = strip.kind === "digit" || (strip.kind === "lane" && this.laneColours);
+    const colour = coloured ? this.style.ink : this.style.quiet;
     for (const [number, room] of side.labelled(stretches.map(({ part, cell }) => [part.text, cell]), size)) {
       const { part, cell } = stretches[number];
       side.label(this.layers, part.text, cell, room, size, colour);
@@ -250,10 +251,11 @@ class Painter {
     return Boolean(this.colourOf.byLane) && !this.plan.matrix.read;
   }
 
-  private stripFill(strip: Strip, lane: number): string {
+  private stripFill(strip: Strip, value: number): string {
     const { matrix } = this.plan;
+    if (strip.kind === "digit") return fill(this.style, matrix.digitColour(strip.head, value));
     if (strip.kind !== "lane" || !this.laneColours) return this.style.strip;
-    return fill(this.style, matrix.byLane[lane + matrix.base[0]]);
+    return fill(this.style, matrix.byLane[value + matrix.base[0]]);
   }
 
   private heads(): void {

@@ -15,15 +15,18 @@ import { Layers } from "./scene.ts";
 export interface MatrixEvents {
   /** The element under the pointer, null when it leaves. */
   hover(element: Entry | null): void;
-  pick(element: Entry): void;
+  /** An element is chosen; with Shift, Control or Command it gets a mark, or loses it. */
+  pick(element: Entry, mark: boolean): void;
 }
 
 export interface MatrixLook {
   style: Style;
   colourOf: ColourOf;
   labels: boolean;
-  /** An element that must be visible although repetitions are left out. */
-  shown: Entry | null;
+  /** Elements that must be visible although repetitions are left out. */
+  shown: Entry[];
+  /** A digit whose values get a strip of their own. */
+  digit?: string;
   /** A size for every cell, instead of one that fills the window. */
   space?: Size;
   /** The pixels of each column and row, instead of those that fill the space. */
@@ -53,7 +56,7 @@ export class MatrixView {
       pointerleave: () => events.hover(null),
       click: (event: PointerEvent) => {
         const found = this.elementAt(event);
-        if (found) events.pick(found);
+        if (found) events.pick(found, event.shiftKey || event.ctrlKey || event.metaKey);
       } }, this.sizer);
   }
 
@@ -72,7 +75,7 @@ export class MatrixView {
   /** The space decides the cells, and the cells decide which strips have room: a second try is exact. */
   private layOut(matrix: Matrix, look: MatrixLook): Plan {
     const room: Size = look.space ?? [this.element.clientWidth, this.element.clientHeight];
-    const options = { labels: look.labels, shown: look.shown ? [look.shown] : [], pitches: look.pitches };
+    const options = { labels: look.labels, shown: look.shown, pitches: look.pitches, digit: look.digit };
     let made = plan(matrix, [room[0] - 130, room[1] - 70], options);
     for (let again = 0; again < 2 && !look.labels; again++) {
       const space: Size = [room[0] - made.marginLeft, room[1] - made.marginTop - 2];

@@ -172,6 +172,11 @@ export class Matrix {
     return (this.itemColours ??= Array.from({ length: items }, (_, item) => inFour(item, items)));
   }
 
+  /** What `colourBy` a digit gives the elements that have this value of it. */
+  digitColour(name: string, value: number): Colour {
+    return inFour(value, this.placement.layout.size(name));
+  }
+
   /** What `colourBy` takes. */
   get keys(): string[] {
     return ["lane", "register", ...this.axes.flatMap((axis) => axis.digits.map(([name]) => name))];

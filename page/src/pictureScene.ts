@@ -37,7 +37,7 @@ export function operandScene(matrix: Matrix, look: Look): Scene {
   line(title, 14, style.text, 24, "bold");
   line(pattern, 11, style.quiet, 19, "mono");
   bottom += 12;
-  const made = plan(matrix, SPACE, look);
+  const made = plan(matrix, SPACE, { ...look, digit: look.colorBy });
   drawMatrix(layers, made, style, matrix.colourBy(look.colorBy), PADDING, bottom);
   width = Math.max(width, made.width);
   bottom += made.height;

@@ -96,6 +96,8 @@ export interface PlanOptions {
   labels?: boolean;
   marks?: Element[];
   fold?: boolean;
+  /** A digit whose values get a strip of their own. */
+  digit?: string;
   /** Values that must be visible although an axis is folded, besides the marks. */
   shown?: Element[];
   /** The pixels of each column and row, instead of those that fill the space. */
@@ -111,9 +113,9 @@ export function plan(matrix: Matrix, space: Size, options: PlanOptions = {}): Pl
     const shape = grid(blocks, across);
     if (cellArea(matrix, shape, space) > cellArea(matrix, best, space)) best = shape;
   }
-  const { labels = false, marks = [], fold = true, shown = [] } = options;
+  const { labels = false, marks = [], fold = true, shown = [], digit = "" } = options;
   const whole = (): Runs[] => [matrix.columns, matrix.rows].map((axis) => [[0, axis.extent - 1]]);
-  if (labels) return withPitches(matrix, best, labelPitches(matrix), whole(), true, marks);
+  if (labels) return withPitches(matrix, best, labelPitches(matrix), whole(), true, marks, digit);
   const ofBlock = shared(best, space);
   const [width, height] = pitches(matrix, matrix.columns.extent, matrix.rows.extent, ofBlock);
   const narrowest = textWidth(String(matrix.lanes - 1), SMALLEST_TEXT, "bold") + 4;
@@ -123,7 +125,7 @@ export function plan(matrix: Matrix, space: Size, options: PlanOptions = {}): Pl
     segments(matrix.rows, every.map(([, row]) => row), fold && height * matrix.rows.run < SMALLEST_TILE),
   ];
   const [columns, rows] = visible.map((runs) => runs.reduce((sum, [low, high]) => sum + high + 1 - low, 0));
-  return withPitches(matrix, best, options.pitches ?? pitches(matrix, columns, rows, ofBlock), visible, false, marks);
+  return withPitches(matrix, best, options.pitches ?? pitches(matrix, columns, rows, ofBlock), visible, false, marks, digit);
 }
 
 function cellArea(matrix: Matrix, shape: Grid, space: Size): number {
@@ -139,12 +141,12 @@ function shared(shape: Grid, space: Size): Size {
 
 /** Lay out one operand whose cells have a size already. */
 export function withPitches(
-  matrix: Matrix, shape: Grid, [width, height]: Size, visible: Runs[], labels = false, marks: Element[] = [],
+  matrix: Matrix, shape: Grid, [width, height]: Size, visible: Runs[], labels = false, marks: Element[] = [], digit = "",
 ): Plan {
   const columns = track(matrix.columns, width, visible[0]);
   const rows = track(matrix.rows, height, visible[1]);
-  const top = strips(matrix, matrix.columns).filter((strip) => legible(strip, columns, null));
-  const left = strips(matrix, matrix.rows).filter((strip) => legible(strip, rows, 0.9 * STRIP_TEXT));
+  const top = strips(matrix, matrix.columns, digit).filter((strip) => legible(strip, columns, null));
+  const left = strips(matrix, matrix.rows, digit).filter((strip) => legible(strip, rows, 0.9 * STRIP_TEXT));
   return new Plan(
     matrix, columns, rows, shape, labels, marks,
     top.map((strip) => [strip, strip.kind === "index" ? 16 : 17]),
@@ -155,7 +157,7 @@ export function withPitches(
 
 /** Whether a strip of registers or bits has room for all its labels: every second one would say nothing. */
 function legible(strip: Strip, along: Track, height: number | null): boolean {
-  if (strip.kind === "index" || strip.kind === "lane") return true;
+  if (["index", "lane", "digit"].includes(strip.kind)) return true;
   return strip.parts.every((part) =>
     along.span(part.first, part.last).every((cell) => (height ?? textWidth(part.text, STRIP_TEXT)) <= cell.size),
   );

@@ -23,6 +23,8 @@ export interface State {
   wave: number;
   fields: Record<string, number>;
   at: Element | null;
+  /** Elements that stay marked. */
+  mark: Element[];
   /** What colours show: lane, register, or digit:NAME. */
   by: string;
   zoom: "fit" | "read";
@@ -34,12 +36,12 @@ export interface State {
 }
 
 export const START: State = {
-  view: "explore", arch: "cdna3", name: "v_mfma_f32_32x32x8_f16", operand: "D", wave: 0, fields: {}, at: null,
+  view: "explore", arch: "cdna3", name: "v_mfma_f32_32x32x8_f16", operand: "D", wave: 0, fields: {}, at: null, mark: [],
   by: "lane", zoom: "fit", other: null, more: {}, embed: false,
 };
 
 const VIEWS: View[] = ["compare", "chain", "waits", "memory"];
-const OWN = ["at", "by", "w", "zoom", "embed", ...VIEWS];
+const OWN = ["at", "mark", "by", "w", "zoom", "embed", ...VIEWS];
 
 /** The link of a state, without the part before #. */
 export function link(state: State, catalog: Catalog): string {
@@ -49,7 +51,9 @@ export function link(state: State, catalog: Catalog): string {
   const waves = instruction?.architecture.waves ?? [];
   if (state.wave && state.wave !== waves[0]) put("w", state.wave);
   for (const [field, value] of Object.entries(state.fields)) if (value) put(field, value);
-  if (state.at) put("at", (blocked(instruction) ? state.at : state.at.slice(1)).join(","));
+  const place = (element: Element) => (blocked(instruction) ? element : element.slice(1)).join(",");
+  if (state.at) put("at", place(state.at));
+  if (state.mark.length) put("mark", state.mark.map(place).join(";"));
   if (state.by !== "lane") put("by", state.by);
   if (state.zoom !== "fit") put("zoom", state.zoom);
   if (state.view !== "explore") {
@@ -107,11 +111,12 @@ function setting(state: State, key: string, value: string, instruction: Instruct
   else if (key === "zoom") state.zoom = value === "read" ? "read" : "fit";
   else if (key === "embed") state.embed = value !== "0";
   else if (key === "at") {
-    const numbers = value.split(",").map(Number);
-    const whole = numbers.every((each) => Number.isInteger(each) && each >= 0);
-    if (whole && numbers.length === 3) state.at = numbers as Element;
-    else if (whole && numbers.length === 2) state.at = [0, numbers[0], numbers[1]];
-    else problems.push(`“at=${value}” should be row,column or block,row,column.`);
+    state.at = element(value);
+    if (!state.at) problems.push(`“at=${value}” should be row,column or block,row,column.`);
+  } else if (key === "mark") {
+    const marked = value.split(";").map(element);
+    state.mark = marked.filter((each) => each !== null);
+    if (marked.includes(null)) problems.push(`“mark=${value}” should be row,column or block,row,column, several with ; between.`);
   } else if ((VIEWS as string[]).includes(key)) {
     state.view = key as View;
     const [arch = "", name = "", operand = ""] = value.split("/");
@@ -119,6 +124,13 @@ function setting(state: State, key: string, value: string, instruction: Instruct
   } else if (instruction.modifiers(instruction.wave(state.wave)).some((modifier) => modifier.field === key)) {
     state.fields[key] = Number(value) || 0;
   } else if (/^[a-z_]+$/.test(key) && !OWN.includes(key)) state.more[key] = value; // what a view has of its own
+}
+
+/** row,column or block,row,column; null if it is neither. */
+function element(text: string): Element | null {
+  const numbers = text.split(",").map((part) => (/^\d+$/.test(part) ? Number(part) : NaN));
+  if (numbers.some(Number.isNaN) || numbers.length < 2 || numbers.length > 3) return null;
+  return (numbers.length === 3 ? numbers : [0, ...numbers]) as Element;
 }
 
 /** Put right what does not go together. */
@@ -144,10 +156,12 @@ export function complete(state: State, instruction: Instruction, problems: strin
     state.operand = names.includes("D") ? "D" : names[0] ?? all[0];
   }
   const shape = instruction.operand(state.operand, wave)?.placement(state.fields)?.shape;
-  if (state.at && (!shape || state.at.some((value, axis) => value >= shape[axis]))) {
-    problems.push(`${state.operand} has no element at ${state.at.slice(1).join(", ")}.`);
-    state.at = null;
+  const missing = (element: Element) => !shape || element.some((value, axis) => value >= shape[axis]);
+  for (const element of [...(state.at ? [state.at] : []), ...state.mark].filter(missing)) {
+    problems.push(`${state.operand} has no element at ${element.slice(1).join(", ")}.`);
   }
+  if (state.at && missing(state.at)) state.at = null;
+  state.mark = state.mark.filter((element) => !missing(element));
 }
 
 const spoken = (values: number[]): string =>

@@ -1,29 +1,33 @@
 /** The strips at the edges of a picture, which are the whole layout: src/mmacalc/render/strips.py. */
 
 import { bitsText, registerText } from "./places.ts";
-import type { Axis, Matrix } from "./picture.ts";
+import { digit, type Axis, type Matrix } from "./picture.ts";
 
 export interface Part {
   first: number;
   last: number;
   text: string;
-  /** The lane part by which it is coloured. */
-  lane: number;
+  /** The lane part or the digit by which it is coloured. */
+  value: number;
 }
 
 export interface Strip {
-  kind: "index" | "lane" | "bits" | "register";
+  kind: "index" | "lane" | "bits" | "register" | "digit";
   head: string;
   parts: Part[];
 }
 
-/** The strips of the rows or of the columns, the nearest to the cells first. */
-export function strips(matrix: Matrix, axis: Axis): Strip[] {
+/** The strips of the rows or of the columns, the nearest to the cells first, with the values of one digit. */
+export function strips(matrix: Matrix, axis: Axis, key = ""): Strip[] {
   const parts: Part[] = [];
   for (let at = 0; at < axis.extent; at += axis.merged) {
-    parts.push({ first: at, last: at + axis.merged - 1, text: String(at), lane: 0 });
+    parts.push({ first: at, last: at + axis.merged - 1, text: String(at), value: 0 });
   }
   const found = [laneStrip(matrix, axis), bitsStrip(matrix, axis), registerStrip(matrix, axis)];
+  if (axis.digits.some(([name]) => name === key)) {
+    const values = axis.steps.map((_, value) => digit(axis, key, value));
+    found.push({ kind: "digit", head: key, parts: grouped(values.map((value) => [String(value), String(value), value])) });
+  }
   return [{ kind: "index", head: axis.name, parts }, ...found.filter((strip) => strip !== null)];
 }
 
@@ -32,9 +36,9 @@ const others = (matrix: Matrix, axis: Axis): Axis[] => matrix.axes.filter((other
 /** Neighbours with the same key as one part. */
 function grouped(parts: [string, string, number][]): Part[] {
   const result: Part[] = [];
-  for (const [value, [key, text, lane]] of parts.entries()) {
-    if (value && parts[value - 1][0] === key) result[result.length - 1].last = value;
-    else result.push({ first: value, last: value, text, lane });
+  for (const [at, [key, text, value]] of parts.entries()) {
+    if (at && parts[at - 1][0] === key) result[result.length - 1].last = at;
+    else result.push({ first: at, last: at, text, value });
   }
   return result;
 }

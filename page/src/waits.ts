@@ -32,8 +32,9 @@ export function waitTable(catalog: Catalog, first: Instruction, second: Instruct
   const unknown = [first, second].find((_, at) => kinds[at] === null);
   if (unknown) return `No source has wait states for ${unknown.name}.`;
   const [x, y] = kinds as number[];
-  const rows = (name: keyof Catalog["data"]["wait_rows"], numbers: (number | null)[]): WaitRow[] =>
-    numbers.flatMap((number, at) => (number === null ? [] : [{ words: catalog.data.wait_rows[name][at], answer: data.answers[number] }]));
+  const { wait_lists: lists } = catalog.data;
+  const rows = (name: keyof Catalog["data"]["wait_rows"], list: number): WaitRow[] =>
+    lists[list].flatMap((number, at) => (number === null ? [] : [{ words: catalog.data.wait_rows[name][at], answer: data.answers[number] }]));
   return {
     unit: data.unit,
     matrix: rows("matrix", data.matrix[x][y][first.name === second.name ? 1 : 0]),

@@ -17,14 +17,17 @@ kilobytes; `page/src/catalog.ts` reads it.
     sets          [operands, elsewhere]
     modifiers     [[field, values, names of the values] ...]; those of `abid` are a list for each value of cbsz
     kinds         [[m, n, k, blocks], contents, [set for each wave], [modifiers for each wave], cycles, notes,
-                  provenance of the cycles, [word for each wave] or -1]; cycles are a number, null, or a choice
+                  provenance of the cycles, [word for each wave] or -1, [call for each wave] or -1]; cycles are a
+                  number, null, or a choice
+    lines         lines of the templates of kernels (see `mmacalc.codegen.template`)
+    kernels       [line ...]
+    calls         [kernel, builtin]
     contents      [{operand: format}, words], words are sparse, scaled, integer and move
     instructions  [characters that the name shares with the one before, the rest of it, kind, aliases, members]
     floats        the formats that are floats
     members       the architectures that have an instruction, by number
 
-To be small, the tables that `columns` names are lists of columns, and the columns whose numbers it gives hold the
-difference from the row before, as `choices` do. encodings, words, slots and text: see `mmacalc.answers.page_words`;
+encodings, words, slots and text: see `mmacalc.answers.page_words`;
 rules, banks and accesses: `page_banks`; wait_rows and waits: `page_waits`.
 """
 
@@ -34,6 +37,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ..catalog import architectures, entry
+from ..codegen.template import template
+from ..errors import Error
 from ..formats import CHOICES, FORMATS
 from .modifier_choices import OperandTrials
 from .output_terms import sign
@@ -42,7 +47,7 @@ from .page_waits import wait_data
 from .page_words import encodable, encoding_data, refusals, word_data
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable
 
     from ..layout import Layout
     from ..model import Architecture, Instruction, Operand
@@ -54,11 +59,6 @@ SIGNS = ("", "-", "|", "-|", "low", "high")
 ABOUT_INSTRUCTIONS = (
     "vendor", "layout", "waves", "format_fields", "scale_fields", "assumed", "unconfirmed", "layouts_on_hardware",
     "notes", "wmma_fragments")  # fmt: skip
-# The tables that are written as columns, and which columns hold the difference from the row before.
-COLUMNS: dict[str, tuple[int, ...]] = {
-    "layouts": (), "placements": (0,), "operands": (1,), "sets": (0,), "kinds": (0, 1, 2, 7), "contents": (),
-    "words": (2,), "instructions": (2,),
-}  # fmt: skip
 
 
 def page_data() -> dict[str, Any]:
@@ -89,12 +89,9 @@ def page_data() -> dict[str, Any]:
         for number in numbers:
             ordered[records[number].name].append(entry(records[number].name).instruction(name))
         before = name
-    made = {**tables.data(), "instructions": instructions}
-    made["choices"] = _choice_differences(made["choices"])
     return {
-        **made,
-        **{name: _columns(made[name], differences) for name, differences in COLUMNS.items()},
-        "columns": COLUMNS,
+        **tables.data(),
+        "instructions": instructions,
         "architectures": [_architecture(record) for record in records],
         "floats": [name for name, found in FORMATS.items() if found.is_float],
         "members": members.things,
@@ -105,34 +102,6 @@ def page_data() -> dict[str, Any]:
 
 def _architecture(record: Architecture) -> list[Any]:
     return [record.name, record.title, record.vendor, list(record.waves), list(record.aliases), record.unit]
-
-
-def _columns(rows: Sequence[Sequence[Any]], differences: Sequence[int]) -> list[list[Any]]:
-    """A table as columns, some of them as differences: numbers that count up become ones, which compress to little."""
-    columns = [list(column) for column in zip(*rows)]
-    for number in differences:
-        columns[number] = _differences(columns[number])
-    return columns
-
-
-def _differences(values: Sequence[Any]) -> list[Any]:
-    """Each number, or list of numbers, less the one before it."""
-    if isinstance(values[0], int):
-        return [value - before for value, before in zip(values, [0, *values])]
-    return [[a - b for a, b in zip(row, before + [0] * len(row))] for before, row in zip([[], *values], values)]
-
-
-def _choice_differences(choices: Sequence[Any]) -> list[Any]:
-    """Each placement of the choices less the one before it, null for those that do not exist."""
-    before, found = 0, []
-    for choice in choices:
-        placements = [choice] if isinstance(choice, int) else choice[2]
-        steps: list[int | None] = []
-        for placement in placements:
-            steps.append(None if placement < 0 else placement - before)
-            before = before if placement < 0 else placement
-        found.append(steps[0] if isinstance(choice, int) else [*choice[:2], steps])
-    return found
 
 
 class _Distinct:
@@ -157,6 +126,7 @@ class _Tables:
     NAMES = (
         "texts", "layouts", "lanes", "placements", "choices", "signs", "operands", "elsewhere", "sets", "modifiers",
         "kinds", "contents", "encodings", "words", "slots", "text", "formats", "provenances", "notes",
+        "lines", "kernels", "calls",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -192,7 +162,16 @@ class _Tables:
             [self._number("notes", note) for note in inst.notes],
             self._number("provenances", inst.provenance_of("cycles")),
             [self._word(inst, wave) for wave in waves],
+            [self._call(inst, wave) for wave in waves],
         ]
+
+    def _call(self, inst: Instruction, wave: int) -> int:
+        try:
+            source, builtin = template(inst, wave)
+        except Error:
+            return -1
+        lines = tuple([self._number("lines", line) for line in source.split("\n")])
+        return self._number("calls", (self._number("kernels", lines), builtin))
 
     def _word(self, inst: Instruction, wave: int) -> int:
         found = word_data(inst, wave)

@@ -4,10 +4,11 @@ wait_rows  for each kind of pair the dependencies in words: {"matrix": [...], "a
 waits      for each architecture null (NVIDIA interlocks in hardware), or
     unit     "s_nop" or "v_nop"
     kinds    for each instruction its kind, or [kind, bits, kind where A and B have at most these bits], or null
-    matrix   [first kind][second kind][same opcode] an answer for each row, null where the row has no meaning
-    after    [kind] an answer for each row: a matrix instruction, then another instruction
-    before   [kind] an answer for each row: another instruction, then a matrix instruction
+    matrix   [first kind][second kind][same opcode] a list of `wait_lists`
+    after    [kind] a list: a matrix instruction, then another instruction
+    before   [kind] a list: another instruction, then a matrix instruction
     answers  [states, llvm, guide or null, where the sources have the rules]
+wait_lists  [an answer for each row, null where the row has no meaning]
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from ..hazards.recognizer import recognizer_for
 from ..hazards.register_use import register_use
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..catalog import Entry
     from ..hazards.register_use import RegisterUse
     from ..model import Instruction
@@ -63,21 +66,29 @@ ROWS = {name: [row[0] for row in rows] for name, rows in (("matrix", MATRIX), ("
 
 def wait_data(instructions: dict[str, list[Instruction]]) -> dict[str, Any]:
     """The tables `wait_rows` and `waits`, for the instructions of each architecture in the page's order."""
-    return {"wait_rows": ROWS, "waits": [_architecture(name, found) for name, found in instructions.items()]}
+    lists: dict[tuple[int | None, ...], int] = {}
+    waits = [_architecture(name, found, lists) for name, found in instructions.items()]
+    return {"wait_rows": ROWS, "waits": waits, "wait_lists": [*lists]}
 
 
-def _architecture(name: str, instructions: list[Instruction]) -> dict[str, Any] | None:
+def _architecture(
+    name: str, instructions: list[Instruction], lists: dict[tuple[int | None, ...], int]
+) -> dict[str, Any] | None:
     if not entry(name).architecture.hazards:
         return None
     found = _Waits(entry(name))
     kinds = [found.kinds_of(inst) for inst in instructions]
     every = range(len(found.instructions))
+
+    def number(answers: Iterable[int | None]) -> int:
+        return lists.setdefault(tuple(answers), len(lists))
+
     return {
         "unit": found.recognizer.unit,
         "kinds": kinds,
-        "matrix": [[[found.matrix(x, y, same) for same in (False, True)] for y in every] for x in every],
-        "after": [[found.other(x, row, True) for row in AFTER] for x in every],
-        "before": [[found.other(y, row, False) for row in BEFORE] for y in every],
+        "matrix": [[[number(found.matrix(x, y, same)) for same in (False, True)] for y in every] for x in every],
+        "after": [number(found.other(x, row, True) for row in AFTER) for x in every],
+        "before": [number(found.other(y, row, False) for row in BEFORE) for y in every],
         "answers": found.answers,
     }
 

@@ -223,6 +223,11 @@ class Matrix:
             f"{did_you_mean(key, self.keys)} It can be by: {', '.join(self.keys)}"
         )
 
+    def digit_colour(self, name: str, value: int) -> Colour:
+        """What `colour_by` a digit gives the elements that have this value of it."""
+        sizes = {name: size for axis in (self.blocks, self.rows, self.columns) for name, size in axis.digits}
+        return _in_four(value, sizes[name])
+
     def slot_colour(self, colour_of: ColourOf, lane: int, item: int) -> Colour | None:
         """What colours an item of a lane, None if it holds nothing.
 

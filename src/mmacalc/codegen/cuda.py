@@ -7,7 +7,7 @@ their bits; elements of kind::f8f6f4 lie in memory as in the registers, one in a
 from __future__ import annotations
 
 from ..errors import Error
-from .source import comment, element_type, fragments, kernel_name, loads, matrix_lines, slots, stores
+from .source import array_sizes, comment, element_type, fragments, kernel_name, loads, matrix_lines, slots, stores
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def _inputs(request: Request, operands: Mapping[str, Fragment]) -> Iterator[str]
 
 
 def _union(request: Request, name: str, found: Fragment) -> str:
-    element, words = element_type(request, found.operand), found.operand.registers
-    return f"union {{ {element} element[{slots(found)}]; unsigned int word[{words}]; u32x4 whole; }} {name.lower()}"
+    element, (elements, words) = element_type(request, found.operand), array_sizes(request, name, found)
+    return f"union {{ {element} element[{elements}]; unsigned int word[{words}]; u32x4 whole; }} {name.lower()}"
 
 
 def _mma(request: Request, operands: Mapping[str, Fragment]) -> Iterator[str]:
@@ -93,11 +93,15 @@ def _mma(request: Request, operands: Mapping[str, Fragment]) -> Iterator[str]:
         number += len(places[name])
     inputs = [*places["A"], *places["B"], *places["C"]]
     if inst.sparse:
-        texts += [f"%{number}", hex(fields.get("selector", 0))]
+        texts += [f"%{number}", request.mark("selector hex", hex(fields.get("selector", 0)))]
         inputs.append('"r"(metadata[lane])')
         number += 1
     for side in "ab" if inst.scaled else "":
-        texts += [f"%{number}", f"{{{fields.get(f'byte_id_{side}', 0)}, {fields.get(f'thread_id_{side}', 0)}}}"]
+        ids = [
+            request.mark(f"{which}_id_{side} field", fields.get(f"{which}_id_{side}", 0))
+            for which in ("byte", "thread")
+        ]
+        texts += [f"%{number}", f"{{{', '.join(ids)}}}"]
         inputs.append(f'"r"(scale_{side}[lane])')
         number += 1
     yield f'asm volatile("{inst.name} "'

@@ -6,7 +6,7 @@ from ..catalog import instructions
 from ..compiler.builtins import intrinsic, unscaled
 from ..errors import Error
 from ..records import TupleRecord
-from .source import comment, element_type, fragments, kernel_name, loads, matrix_lines, slots, stores
+from .source import array_sizes, comment, element_type, fragments, kernel_name, loads, matrix_lines, stores
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .source import Request
 
-__all__ = ["kernel"]
+__all__ = ["kernel", "reached"]
 
 # The most wait states after an SWMMAC of gfx1250 (LLVM 22.1.8, checkWMMACoexecutionHazards).
 WAITS = 8
@@ -38,7 +38,7 @@ def kernel(request: Request) -> str:
         Error: the instruction has no builtin that computes it, or an operand that cannot be loaded in that order.
     """
     inst = request.instruction
-    call = _how(inst, request.wave)
+    call = reached(inst, request.wave)
     builtin = call.builtin
     operands = fragments(request)
     body = [
@@ -62,7 +62,12 @@ class Call(TupleRecord):
     truncated: bool
 
 
-def _how(inst: Instruction, wave: int) -> Call:
+def reached(inst: Instruction, wave: int) -> Call:
+    """How a kernel reaches an instruction.
+
+    Raises:
+        Error: no builtin computes it.
+    """
     found = intrinsic(inst, wave)
     if found is None:  # gfx950's f8f6f4 without scales is what the scaled builtin becomes when both scales are 0
         for scaled in instructions(inst.arch):
@@ -113,8 +118,8 @@ def _scale_type(inst: Instruction) -> str:
 
 
 def _union(request: Request, name: str, kind: str, found: Fragment) -> str:
-    element, words = element_type(request, found.operand), found.operand.registers
-    return f"union {{ {_type(kind)} value; {element} element[{slots(found)}]; unsigned int word[{words}]; }} {name}"
+    element, (elements, words) = element_type(request, found.operand), array_sizes(request, name.upper(), found)
+    return f"union {{ {_type(kind)} value; {element} element[{elements}]; unsigned int word[{words}]; }} {name}"
 
 
 def _loads(request: Request, operands: Mapping[str, Fragment], builtin: Intrinsic) -> Iterator[str]:
@@ -143,7 +148,10 @@ def _call(request: Request, operands: Mapping[str, Fragment], call: Call) -> Ite
         yield from _assembly(request)
         return
     given = ARGUMENTS if request.instruction.scaled else {**ARGUMENTS, "a_scale": "0", "b_scale": "0"}
-    arguments = [given.get(name) or str(fields.get(FIELDS.get(name, name), 0)) for name in builtin.arg_names]
+    arguments = []
+    for name in builtin.arg_names:
+        field = FIELDS.get(name, name)
+        arguments.append(given.get(name) or request.mark(f"{field} field", fields.get(field, 0)))
     yield f"d.value = {builtin.builtin}({', '.join(arguments)});"
     yield ""
 

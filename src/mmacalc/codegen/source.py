@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from .fragments import Fragment, Item, Run
 
 __all__ = [
-    "Request", "comment", "element_type", "fragments", "kernel_name", "loads", "matrix_lines", "slots", "stores",
+    "Request", "array_sizes", "comment", "element_type", "fragments", "kernel_name", "loads", "matrix_lines", "slots",
+    "stores",
 ]  # fmt: skip
 
 # The C types of elements in memory. Narrower elements are packed into bytes; bf16 is carried as its bits.
@@ -27,7 +28,8 @@ WORDS = {4: "unsigned int", 8: "u32x2", 16: "u32x4"}
 
 class Request(TupleRecord):
     """What to generate: the instruction, wave size and modifiers; the orders of A and B in memory; whether leading
-    dimensions are constants rather than arguments; "hip" or "cuda"."""
+    dimensions are constants rather than arguments; "hip" or "cuda"; whether what depends on modifiers and orders is to
+    be a mark such as `@{A loads}` (see `mmacalc.codegen.template`)."""
 
     instruction: Instruction
     wave: int
@@ -36,10 +38,15 @@ class Request(TupleRecord):
     order_b: str
     constants: bool
     language: str
+    template: bool = False
 
     def order(self, name: str) -> str:
         """The order of an operand in memory; C and D are row by row."""
         return {"A": self.order_a, "B": self.order_b}.get(name, "row")
+
+    def mark(self, what: str, text: object) -> str:
+        """A text, or in a template the mark in its place."""
+        return f"@{{{what}}}" if self.template else str(text)
 
 
 def kernel_name(inst: Instruction) -> str:
@@ -58,7 +65,8 @@ def comment(request: Request) -> str:
     """The first line: what the kernel computes, and how its matrices lie in memory."""
     inst = request.instruction
     words = {"row": "row by row", "col": "column by column"}
-    orders = f"A {words[request.order_a]}, B {words[request.order_b]}, C and D row by row"
+    given = [f"{name} {request.mark(f'{name} order', words[request.order(name)])}" for name in "AB"]
+    orders = ", ".join([*given, "C and D row by row"])
     sparse = "; A is 2:4 compressed" if inst.sparse else ""
     return (
         f"// {inst.name} on {inst.architecture.title}, wave{request.wave}: D = A B + C. In memory: {orders}{sparse}.\n"
@@ -86,6 +94,9 @@ def _heading(name: str, found: Fragment) -> str:
 
 def matrix_lines(request: Request, name: str, found: Fragment) -> Iterator[str]:
     """The pattern of an operand, its leading dimension, and the digits of the lane number."""
+    if request.template:
+        yield request.mark(f"{name} digits", "")
+        return
     yield _heading(name, found)
     if request.constants:
         yield f"const int ld{name.lower()} = {_shortest(request, name, found)};"
@@ -94,6 +105,9 @@ def matrix_lines(request: Request, name: str, found: Fragment) -> Iterator[str]:
 
 def loads(request: Request, name: str, found: Fragment) -> Iterator[str]:
     """The accesses that load a matrix into its union."""
+    if request.template:
+        yield request.mark(f"{name} loads", "")
+        return
     for run in runs(found, request.order(name)):
         yield from _load(request, name, found, run)
 
@@ -101,6 +115,11 @@ def loads(request: Request, name: str, found: Fragment) -> Iterator[str]:
 def stored_bits(found: Fragment) -> int:
     """The bits of an element in memory: those of its slot, since containers are loaded whole."""
     return found.operand.placement.slot_bits
+
+
+def array_sizes(request: Request, name: str, found: Fragment) -> tuple[str, str]:
+    """How many elements, and how many words, the union of an operand has."""
+    return request.mark(f"{name} slots", slots(found)), request.mark(f"{name} words", found.operand.registers)
 
 
 def slots(found: Fragment) -> int:
@@ -155,5 +174,8 @@ def _address(request: Request, name: str, found: Fragment, item: Item) -> str:
 def stores(request: Request, found: Fragment) -> Iterator[str]:
     """The stores of D, element by element."""
     yield from matrix_lines(request, "D", found)
+    if request.template:
+        yield request.mark("D stores", "")
+        return
     for item in found.items:
         yield f"D[{_address(request, 'D', found, item)}] = d.element[{item.slot}];"

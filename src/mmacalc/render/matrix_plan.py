@@ -111,6 +111,7 @@ def plan(
     labels: bool = False,
     marks: Iterable[tuple[int, int, int]] = (),
     fold: bool = True,
+    digit: str = "",
 ) -> Plan:
     """Lay out one operand in a space, in pixels; a picture whose cells would be too small there takes more.
 
@@ -118,11 +119,12 @@ def plan(
         matrix: what to draw; space: width and height for the cells.
         labels: label every cell instead of every tile; marks: elements to mark, as (block, row, column).
         fold: leave out repetitions where tiles would be too small for their numbers.
+        digit: a digit whose values get a strip of their own.
     """
     blocks = matrix.blocks.extent
     shapes = [grid(blocks, across) for across in range(1, blocks + 1) if blocks % across == 0]
     chosen = max(shapes, key=lambda shape: _cell_area(matrix, shape, space))
-    return planned(matrix, chosen, space, labels, frozenset(marks), fold)
+    return planned(matrix, chosen, space, labels, frozenset(marks), fold, digit=digit)
 
 
 def _cell_area(matrix: Matrix, shape: Grid, space: tuple[float, float]) -> float:
@@ -143,6 +145,8 @@ def planned(
     labels: bool,
     marks: frozenset[tuple[int, int, int]],
     fold: bool,
+    *,
+    digit: str = "",
 ) -> Plan:
     """Lay out one operand whose blocks are arranged already."""
     if labels:
@@ -160,7 +164,7 @@ def planned(
         ]
         counts = [sum(high + 1 - low for low, high in runs) for runs in visible]
         width, height = _pitches(matrix, counts[0], counts[1], of_block)
-    return with_pitches(matrix, shape, (width, height), (visible[0], visible[1]), labels, marks)
+    return with_pitches(matrix, shape, (width, height), (visible[0], visible[1]), labels, marks, digit=digit)
 
 
 def with_pitches(
@@ -170,12 +174,14 @@ def with_pitches(
     visible: tuple[Runs, Runs],
     labels: bool = False,
     marks: frozenset[tuple[int, int, int]] = frozenset(),
+    *,
+    digit: str = "",
 ) -> Plan:
     """Lay out one operand whose cells have a size already: pixels for each column and row, and which are visible."""
     columns = track(matrix.columns, pitches[0], visible[0])
     rows = track(matrix.rows, pitches[1], visible[1])
-    top = [strip for strip in strips(matrix, matrix.columns) if _legible(strip, columns, None)]
-    left = [strip for strip in strips(matrix, matrix.rows) if _legible(strip, rows, 0.9 * STRIP_TEXT)]
+    top = [strip for strip in strips(matrix, matrix.columns, digit) if _legible(strip, columns, None)]
+    left = [strip for strip in strips(matrix, matrix.rows, digit) if _legible(strip, rows, 0.9 * STRIP_TEXT)]
     return Plan(
         matrix, columns, rows, shape, labels, marks,
         tuple((strip, 16.0 if strip.kind == "index" else 17.0) for strip in top),
@@ -187,7 +193,7 @@ def with_pitches(
 def _legible(strip: Strip, track: Track, height: float | None) -> bool:
     """Whether a strip of registers or bits has room for all its labels: every second one would say nothing."""
     cells = [(part, cell) for part in strip.parts for cell in track.span(part.first, part.last)]
-    return strip.kind in ("index", "lane") or all(
+    return strip.kind in ("index", "lane", "digit") or all(
         (height or text_width(part.text, STRIP_TEXT)) <= cell.size for part, cell in cells
     )
 

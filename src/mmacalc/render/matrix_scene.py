@@ -201,10 +201,11 @@ class _Painter:
         stretches = [(part, cell) for part in strip.parts for cell in track.span(part.first, part.last)]
         if strip.kind != "index":
             for part, cell in stretches:
-                self.layers.fills.append(side.box(cell, self._strip_fill(strip, part.lane)))
+                self.layers.fills.append(side.box(cell, self._strip_fill(strip, part.value)))
         index = strip.kind == "index"
         size = INDEX_TEXT if index else STRIP_TEXT
-        colour = self.style.ink if strip.kind == "lane" and self._lane_colours else self.style.quiet
+        coloured = strip.kind == "digit" or (strip.kind == "lane" and self._lane_colours)
+        colour = self.style.ink if coloured else self.style.quiet
         for number, room in side.labelled([(part.text, cell) for part, cell in stretches], size):
             part, cell = stretches[number]
             self.layers.texts.append(side.label(part.text, cell, room, size, colour))
@@ -214,10 +215,12 @@ class _Painter:
         """Whether a lane's colour is that of the sum of its parts, so that the parts can have colours."""
         return self.colour_of.shows_lane and not self.matrix.read
 
-    def _strip_fill(self, strip: Strip, lane: int) -> str:
+    def _strip_fill(self, strip: Strip, value: int) -> str:
+        if strip.kind == "digit":
+            return self.style.fill(self.matrix.digit_colour(strip.head, value))
         if strip.kind != "lane" or not self._lane_colours:
             return self.style.strip
-        return self.style.fill(self.matrix.by_lane[lane + self.matrix.base[0]])
+        return self.style.fill(self.matrix.by_lane[value + self.matrix.base[0]])
 
     def _heads(self) -> None:
         plan, style = self.plan, self.style

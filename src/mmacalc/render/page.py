@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import __version__
 from ..answers.page_data import page_data
+from ..answers.page_packing import packed
 from ..catalog import entry
 from .detail import detail_module
 
@@ -42,13 +43,15 @@ def _attribute(text: str) -> str:
 
 
 def _data() -> dict[str, Any]:
+    """The catalog's tables; each instruction also has the number of its statement in PTX."""
     data = page_data()
     names = [record[0] for record in data["architectures"]]
     statements: dict[str, int] = {}
-    numbers, name = [], ""
-    for shared, rest, _, _, members in zip(*data["instructions"]):
+    name = ""
+    for row in data["instructions"]:
+        shared, rest, _, _, members = row
         name = name[:shared] + rest
         inst = entry(names[data["members"][members][0]]).instruction(name)
         text = detail_module(inst).statement(inst)
-        numbers.append(statements.setdefault(text, len(statements)))
-    return {"version": __version__, **data, "statements": list(statements), "statement": numbers}
+        row.append(statements.setdefault(text, len(statements)))
+    return packed({"version": __version__, **data, "statements": list(statements)})

@@ -43,7 +43,7 @@ class Look(NamedTuple):
 def operand_scene(matrix: Matrix, look: Look) -> Scene:
     """The matrix of one operand."""
     marks = look.marks.get(matrix.operand.name, frozenset())
-    made = plan(matrix, SPACE, labels=look.labels, marks=marks, fold=look.fold)
+    made = plan(matrix, SPACE, labels=look.labels, marks=marks, fold=look.fold, digit=look.color_by)
     page = _Page(look.style, operand_heading(matrix), pattern_text(matrix))
     draw_matrix(page.layers, made, look.style, matrix.colour_by(look.color_by), PADDING, page.bottom)
     page.grow(made.width, made.height)

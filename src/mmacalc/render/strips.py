@@ -19,27 +19,30 @@ __all__ = ["Part", "Strip", "block_title", "notes", "strips"]
 
 
 class Part(NamedTuple):
-    """A stretch of an axis, its text, and the lane part by which it is coloured."""
+    """A stretch of an axis, its text, and the lane part or the digit by which it is coloured."""
 
     first: int
     last: int
     text: str
-    lane: int = 0
+    value: int = 0
 
 
 class Strip(NamedTuple):
-    """One strip: `kind` is index, lane, bits or register; `head` is written at its end."""
+    """One strip: `kind` is index, lane, bits, register or digit; `head` is written at its end."""
 
     kind: str
     head: str
     parts: tuple[Part, ...]
 
 
-def strips(matrix: Matrix, axis: Axis) -> tuple[Strip, ...]:
-    """The strips of the rows or of the columns, the nearest to the cells first."""
+def strips(matrix: Matrix, axis: Axis, digit: str = "") -> tuple[Strip, ...]:
+    """The strips of the rows or of the columns, the nearest to the cells first, with the values of one digit."""
     indices = range(0, axis.extent, axis.merged)
     found = [Strip("index", axis.name, tuple(Part(n, n + axis.merged - 1, str(n)) for n in indices))]
     found += [strip for strip in (_lane(matrix, axis), _bits(matrix, axis), _register(matrix, axis)) if strip]
+    if digit in dict(axis.digits):
+        values = [axis.digit(digit, value) for value in range(axis.extent)]
+        found.append(Strip("digit", digit, _grouped(axis, [(value, str(value), value) for value in values])))
     return tuple(found)
 
 
@@ -50,11 +53,11 @@ def _others(matrix: Matrix, axis: Axis) -> tuple[Axis, ...]:
 def _grouped(axis: Axis, parts: list[tuple[object, str, int]]) -> tuple[Part, ...]:
     """Neighbours with the same key as one part."""
     result: list[Part] = []
-    for value, (key, text, lane) in enumerate(parts):
+    for value, (key, text, coloured_by) in enumerate(parts):
         if value and parts[value - 1][0] == key:
             result[-1] = result[-1]._replace(last=value)
         else:
-            result.append(Part(value, value, text, lane))
+            result.append(Part(value, value, text, coloured_by))
     return tuple(result)
 
 

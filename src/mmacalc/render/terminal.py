@@ -178,7 +178,7 @@ class _Panel:
         stretches = [(part, cell) for part in strip.parts for cell in _characters(self.columns, part.first, part.last)]
         for part, cell in stretches:
             if strip.kind == "lane" and self.colour_of.shows_lane and not self.shown.read:
-                fill = self.style.fill(self.shown.by_lane[part.lane + self.shown.base[0]])
+                fill = self.style.fill(self.shown.by_lane[part.value + self.shown.base[0]])
                 line.fill(self.margin + int(cell.start), int(cell.size), fill, self.style.ink)
         parts = [(cell, float(len(part.text) + 1)) for part, cell in stretches]
         for number, _ in spaced(parts, 0.0):
@@ -199,7 +199,7 @@ class _Panel:
             for part in side.parts:
                 if part.first <= row <= part.last:
                     if side.kind == "lane" and self.colour_of.shows_lane and not self.shown.read:
-                        fill = self.style.fill(self.shown.by_lane[part.lane + self.shown.base[0]])
+                        fill = self.style.fill(self.shown.by_lane[part.value + self.shown.base[0]])
                         line.fill(at, wide, fill, self.style.ink)
                     line.put(at, f"{part.text if part.first == row else '':>{wide}}")
         for cell in self.columns.cells:
