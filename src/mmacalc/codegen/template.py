@@ -32,7 +32,10 @@ def template(instruction: Instruction, wave: int) -> tuple[str, str]:
     >>> builtin, [line.strip() for line in text.splitlines() if "@{D" in line][1:]
     ('mfma_f32_16x16x16f16', ['@{D digits}', '@{D stores}'])
     """
-    language, builtin = ("cuda", "") if instruction.architecture.family.ptx else ("hip", _builtin(instruction, wave))
+    family = instruction.architecture.family
+    family.require("generate", instruction.architecture.title)
+    language = family.language
+    builtin = _builtin(instruction, wave) if language == "hip" else ""
     fields = instruction.resolved({})
     request = Request(instruction, wave, fields, "row", "col", False, language, template=True)
     source = {"cuda": cuda, "hip": hip}[language].kernel(request)
