@@ -479,7 +479,7 @@ def asked_kernels():
     for arch in reversed(architectures()):
         record = entry(arch).architecture
         for inst in mmacalc.instructions(arch):
-            if inst.name in seen and record.family.ptx:
+            if inst.name in seen and record.vendor == "nvidia":
                 continue
             seen.add(inst.name)
             for wave in record.waves:
