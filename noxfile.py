@@ -52,7 +52,7 @@ def tests(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """The site, in build/site."""
     session.install(".", *DOCS_PACKAGES)
-    session.run("sphinx-build", "-W", "--keep-going", "-q", "docs", "build/site")
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "-j", "auto", "docs", "build/site")
 
 
 @nox.session

@@ -50,7 +50,7 @@ def families(name: str) -> str:
     groups: dict[tuple[str, str], list[Instruction]] = {}
     for inst in map(entry(name).instruction, entry(name).names):
         kind = inst.name.split(".m", 1)[0].removesuffix(".sync.aligned")
-        groups.setdefault((kind, f"{inst.m} x {inst.n} x {inst.k}"), []).append(inst)
+        groups.setdefault((kind, f"{inst.m}x{inst.n}x{inst.k}"), []).append(inst)
     for (kind, shape), members in groups.items():
         link = f'<a href="../layouts.html#{name}/{members[0].name}">{kind}</a>'
         a, d = (", ".join(dict.fromkeys(inst.formats.get(operand, "") for inst in members)) for operand in "AD")
@@ -74,7 +74,7 @@ def instructions(name: str) -> str:
         formats = [inst.formats[operand] for operand in "ABD"]
         registers = ", ".join(str(inst.operand(operand).registers) for operand in "ABD")
         link = f'<a href="../layouts.html#{name}/{inst.name}/D">{inst.name}</a>'
-        shape = f"{inst.m} x {inst.n} x {inst.k}"
+        shape = f"{inst.m}x{inst.n}x{inst.k}"
         lines.append(
             f"| {link} | {shape} | {inst.blocks} | {', '.join(formats)} | {registers} | {inst.cycles or '?'} |"
         )
