@@ -6,6 +6,7 @@ older than it, and the interactive page is put beside the others.
 """
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
 import reference  # noqa: E402
+
+os.environ["COLUMNS"] = "100"  # of the help texts, which follow the terminal's width
 
 import mmacalc  # noqa: E402
 

@@ -8,6 +8,7 @@ import mmacalc
 from mmacalc import Instruction
 from mmacalc.catalog import entry
 from mmacalc.cli import SUBCOMMANDS, answer
+from mmacalc.cli.help import guide
 from mmacalc.model.architecture import PROVENANCES
 
 ORPHAN = "---\norphan: true\n---\n\n"  # not in the contents beside each page: the pages of the vendors link here
@@ -24,10 +25,12 @@ def pages() -> dict[str, str]:
 
 def commands() -> str:
     """What `-h` prints, of the classic command line and of every command."""
-    text = "# Every command and option\n\nWhat `mmacalc -h` and `mmacalc COMMAND -h` print.\n"
+    text = "# Every command and option\n\nWhat `mmacalc -h`, `mmacalc COMMAND -h` and `mmacalc help TOPIC` print.\n"
     for name in ("", *SUBCOMMANDS):
         words = [name, "-h"] if name else ["-h"]
         text += f"\n## mmacalc {name}\n\n```text\n{answer(words).out}```\n"
+    for topic in guide().topics:
+        text += f"\n## mmacalc help {topic}\n\n```text\n{answer(['help', topic]).out}```\n"
     return text
 
 
