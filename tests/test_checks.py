@@ -25,6 +25,7 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.Layout: {"text": "i -> lane (i)", "axes": ("i",), "sizes": {"i": 4}},
     mmacalc.architecture: {"name": "gfx942"},
     mmacalc.lint: {"text": "s_nop 0", "arch": "gfx942"},
+    mmacalc.explain: {"text": "HMMA.16816.F32 R4, R8, R12, R4", "arch": "sm_80"},
     mmacalc.estimate: {"architecture": "gfx942", "m": 64, "n": 64, "k": 64, "type": "f16", "out": "f32", "units": 3,
                        "clock_ghz": 1.5},
     mmacalc.launch: {"kernel": lambda wave: None, "grid": 1, "block": 64, "arch": "gfx942", "wave_size": 64,

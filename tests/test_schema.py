@@ -31,6 +31,8 @@ SAMPLES = {
     "architectures": ["architectures"],
     "version": ["-v"],
     "help": ["help", "help formats"],
+    "explain": ["explain {listing}", "explain 'HMMA.16816.F32 R4, R8, R12, R4'", "explain -a B200 UTCHMMA",
+                "explain 'mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{%d0,%d1}}, %d2, %d3, {{%d4,%d5}};'"],
     "assemble": ["assemble -a gfx942 'v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[0:3]' --fields",
                  "assemble -a gfx942 '.long 1'"],
     "disassemble": ["disassemble -a gfx942 '00 81 cc d3 10 25 02 04'"],

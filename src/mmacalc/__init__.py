@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .answers.compare import compare as compare
+    from .answers.explain import Explanation as Explanation
+    from .answers.explain import explain as explain
     from .answers.intrinsic import intrinsic as intrinsic
     from .answers.numerics import numerics as numerics
     from .asm.assembler import assemble as assemble
@@ -56,26 +58,26 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Architecture", "Chain", "Diagnosis", "Element", "Error", "Finding", "Instruction", "Layout", "LintReport",
-    "Location", "Operand", "Product", "TensorMemoryLocation", "WaitStates", "architecture", "architectures",
-    "assemble", "chain", "compare", "diagnose", "disassemble", "estimate", "feeds", "find", "gemm", "gemm_bits",
-    "generate", "instruction", "instruction_descriptor", "instructions", "intrinsic", "launch", "lint", "memory",
-    "numerics", "shared_memory_descriptor", "wait_states",
+    "Architecture", "Chain", "Diagnosis", "Element", "Error", "Explanation", "Finding", "Instruction", "Layout",
+    "LintReport", "Location", "Operand", "Product", "TensorMemoryLocation", "WaitStates", "architecture",
+    "architectures", "assemble", "chain", "compare", "diagnose", "disassemble", "estimate", "explain", "feeds", "find",
+    "gemm", "gemm_bits", "generate", "instruction", "instruction_descriptor", "instructions", "intrinsic", "launch",
+    "lint", "memory", "numerics", "shared_memory_descriptor", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
 _HOMES = {
-    "Architecture": "model", "Chain": "chains", "Diagnosis": "diagnosis.compare", "Element": "model",
-    "Error": "errors", "Finding": "hazards.lint", "Instruction": "model", "Layout": "layout",
+    "Architecture": "model", "Chain": "chains", "Diagnosis": "diagnosis.compare", "Element": "model", "Error": "errors",
+    "Explanation": "answers.explain", "Finding": "hazards.lint", "Instruction": "model", "Layout": "layout",
     "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
     "TensorMemoryLocation": "model.tensor_memory", "WaitStates": "hazards.recognizer", "architecture": "catalog",
     "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
-    "diagnose": "diagnosis.compare", "disassemble": "asm.disassembler", "estimate": "estimates", "feeds": "chains",
-    "find": "search", "gemm": "emulator.gemm", "gemm_bits": "emulator.gemm", "generate": "codegen.generate",
-    "instruction": "catalog", "instruction_descriptor": "families.descriptors", "instructions": "catalog",
-    "intrinsic": "answers.intrinsic", "launch": "kernels", "lint": "hazards.lint", "memory": "memory_access.answer",
-    "numerics": "answers.numerics", "shared_memory_descriptor": "families.descriptors",
-    "wait_states": "hazards.recognizer",
+    "diagnose": "diagnosis.compare", "disassemble": "asm.disassembler", "estimate": "estimates",
+    "explain": "answers.explain", "feeds": "chains", "find": "search", "gemm": "emulator.gemm",
+    "gemm_bits": "emulator.gemm", "generate": "codegen.generate", "instruction": "catalog",
+    "instruction_descriptor": "families.descriptors", "instructions": "catalog", "intrinsic": "answers.intrinsic",
+    "launch": "kernels", "lint": "hazards.lint", "memory": "memory_access.answer", "numerics": "answers.numerics",
+    "shared_memory_descriptor": "families.descriptors", "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (
     "answers", "arithmetic", "asm", "catalog", "chains", "cli", "codegen", "diagnosis", "drawing", "emulator", "errors",

@@ -25,7 +25,18 @@ if TYPE_CHECKING:
 
     from .model import Architecture, Instruction, Product
 
-__all__ = ["Candidate", "Device", "Estimate", "dense_rate", "device", "estimate", "matrix_units", "peak", "units"]
+__all__ = [
+    "Candidate",
+    "Device",
+    "Estimate",
+    "dense_rate",
+    "device",
+    "duration",
+    "estimate",
+    "matrix_units",
+    "peak",
+    "units",
+]
 
 MATRIX_UNITS = 4
 """Matrix units of one compute unit, workgroup processor or SM (AMD's tool: "FLOPs/CU/cycle" is four times one's)."""
@@ -129,7 +140,7 @@ def _occupied(inst: Instruction) -> int:
     return MATRIX_UNITS if "wgmma" in inst.features else 1
 
 
-def _duration(inst: Instruction, fields: Mapping[str, int], product: Product | None) -> int | None:
+def duration(inst: Instruction, fields: Mapping[str, int], product: Product | None) -> int | None:
     """The cycles for which one instruction occupies its matrix units; None if not known."""
     if not inst.architecture.family.rated:
         return inst.cycles_for(**fields)
@@ -174,7 +185,7 @@ def peak(architecture: str, *formats: str) -> int | None:
 
 
 def _peak(fitting: Iterator[tuple[Instruction, dict[str, int]]], product: Product | None) -> int | None:
-    costs = [(inst, _duration(inst, fields, product)) for inst, fields in fitting]
+    costs = [(inst, duration(inst, fields, product)) for inst, fields in fitting]
     return max(
         (MATRIX_UNITS * inst.flops // cycles // _occupied(inst) for inst, cycles in costs if cycles), default=None
     )
@@ -301,8 +312,8 @@ def _candidate(
     steps = -(-k // inst.k)
     chains = -(-tiles // inst.blocks)
     count = chains * steps
-    duration = _duration(inst, fields, where.product)
-    cycles = None if duration is None else duration * _occupied(inst) * count
+    each = duration(inst, fields, where.product)
+    cycles = None if each is None else each * _occupied(inst) * count
     flops, useful = inst.flops * count, 2 * m * n * k
     share = None if cycles is None or not best else useful * MATRIX_UNITS / (cycles * best)
     registers = {
@@ -313,9 +324,7 @@ def _candidate(
     }
     inputs = tiles * steps
     moved = _memory(inst, fields, inputs * inst.m * inst.k, inputs * inst.k * inst.n, tiles * inst.m * inst.n)
-    found = Candidate(
-        inst, fields, chains, count, duration, cycles, None, flops, useful / flops, share, registers, moved
-    )
+    found = Candidate(inst, fields, chains, count, each, cycles, None, flops, useful / flops, share, registers, moved)
     longest = _longest(found, where.matrix_units or 0)
     if longest is None or where.matrix_units is None or where.clock_ghz is None:
         return found

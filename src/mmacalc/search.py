@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from .catalog import entry, every_instruction
+from .catalog import architectures, entry, every_instruction
+from .catalog.grammar.sass import is_opcode, sources
 from .checks import arguments_checked
 from .compiler import builtins
 from .formats import formats_named, scaling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .model import Instruction
 
 __all__ = ["find"]
@@ -37,7 +40,8 @@ def find(
         m, n, k, blocks: the shape. a, b, c, d: formats by any of their names ("fp8" means OCP and FNUZ alike;
             mxfp8, mxfp6, mxfp4 and nvfp4 ask for the block scales as well).
         sparse: only sparse, or only dense instructions. opcode: the opcode field.
-        intrinsic: a part of the compiler builtin's or intrinsic's name. name: a part of the mnemonic.
+        intrinsic: a part of the compiler builtin's or intrinsic's name. name: a part of the mnemonic, or the
+            beginning of a SASS opcode, such as HMMA.16816.
 
     Raises:
         Error: an unknown architecture or format.
@@ -49,13 +53,22 @@ def find(
     sizes = {"m": m, "n": n, "k": k, "blocks": blocks, "sparse": sparse, "opcode": opcode}
     formats = {x: formats_named(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None}
     scales = [wanted for given in (a, b) if given is not None and (wanted := scaling(given))]
-    pool = every_instruction() if arch is None else iter(entry(arch).instructions())
     return tuple(
         inst
-        for inst in pool
+        for inst in _pool(arch, name)
         if all(value is None or getattr(inst, key) == value for key, value in sizes.items())
         and all(inst.format_names(operand) & wanted for operand, wanted in formats.items())
         and all(inst.block_size == size and scale in inst.format_names("SA") for scale, size in scales)
-        and (name is None or any(name.lower() in known for known in (inst.name, *inst.aliases)))
+        and (name is None or is_opcode(name) or any(name.lower() in known for known in (inst.name, *inst.aliases)))
         and (intrinsic is None or any(intrinsic.lower() in known for known in builtins.names(inst)))
     )
+
+
+def _pool(arch: str | None, name: str | None) -> Iterator[Instruction]:
+    """The instructions of an architecture, or of all; where the name is a SASS opcode, those that become it."""
+    if name is None or not is_opcode(name):
+        yield from every_instruction() if arch is None else entry(arch).instructions()
+        return
+    for target in architectures() if arch is None else (arch,):
+        if entry(target).architecture.family.sass:
+            yield from sources(entry(target), name, part=True)

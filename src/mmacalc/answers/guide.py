@@ -41,6 +41,7 @@ NAME = "v_mfma_f32_32x32x8_f16"
 EXAMPLES = (
     Example("find", "instructions by shape", "mmacalc find --shape 32x32x8 --a bf16"),
     Example("look", "all about one", f"mmacalc {ONE} -d"),
+    Example("", "what a line does", 'mmacalc explain "HMMA.16816.F32 R4, R8, R12, R4"'),
     Example("place", "where A[3][7] is", f"mmacalc {ONE} -A -g -I 3 -K 7"),
     Example("", "a picture of D", f"mmacalc draw {ONE} -D"),
     Example("chain", "what its D can feed", f"mmacalc chain -a MI300X {NAME} --list"),
@@ -55,7 +56,7 @@ EXAMPLES = (
 # The commands of each need.
 NEEDS = {
     "find": ("architectures", "find", "compare", "estimate"),
-    "look": ("intrinsic", "numerics"),
+    "look": ("explain", "intrinsic", "numerics"),
     "place": ("draw", "page"),
     "chain": ("chain",),
     "load": ("memory", "transpose-loads", "descriptor"),
@@ -87,8 +88,9 @@ modifier sets.
     mmacalc draw -a gfx942 -i v_mfma_f32_16x16x16_f16 -A                a picture
 """
 INSTRUCTIONS = """\
-Names of instructions are those of the vendors, in any case: AMD's mnemonics (v_mfma_f32_16x16x16_f16, also without v_,
-and as older compilers wrote them), and PTX's names with their qualifiers in any order that ptxas takes.
+Names of instructions are those of the vendors, in any case: AMD's mnemonics (v_mfma_f32_16x16x16_f16, also as older
+compilers wrote them), PTX's names with their qualifiers in any order that ptxas takes, and SASS opcodes, which stand
+for the PTX instruction that becomes them (HMMA.16816.F32, HGMMA.64x128x16.F32).
 
     mmacalc -a gfx942 -L                                   all of one architecture
     mmacalc find --shape 16x16x16 --a f16                  those of a shape and format, of every architecture

@@ -52,6 +52,7 @@ SUBCOMMANDS = {
     "disassemble": "decode machine code: hexadecimal, raw bytes, or an ELF code object",
     "draw": "draw which lane holds which element: in the terminal, as SVG, PNG or HTML",
     "estimate": "estimate what a GEMM costs, for every instruction that could do it",
+    "explain": "explain a line or a listing of assembly, PTX or SASS: what its matrix instructions do",
     "find": "find instructions by shape, format, architecture, intrinsic or opcode",
     "gemm": "compute a whole matrix product on the emulator, one instruction chained along K",
     "generate": "write a kernel around one instruction: HIP with its builtin, CUDA with inline PTX",

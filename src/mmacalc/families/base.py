@@ -71,6 +71,7 @@ class Family(Record):
         vector_instructions: the list in `mmacalc.chains.vector_instructions` that its targets share; "" for none.
         matrix_moves: whether it has instructions that load and store matrices of 8 x 8 (ldmatrix, stmatrix).
         alike: whether operands of one shape and width lie alike in all its generations.
+        sass: whether its instructions become SASS opcodes, by which they are found too.
         rated: whether the vendor publishes multiply-adds per clock instead of the cycles of an instruction.
         satfinite: whether integer instructions can saturate by a qualifier of the name (.satfinite), not by a bit.
         nan_codes: the bits of a NaN result by D's format, where they are published.
@@ -93,6 +94,7 @@ class Family(Record):
     vector_instructions: str = ""
     matrix_moves: bool = False
     alike: bool = False
+    sass: bool = False
     rated: bool = False
     satfinite: bool = False
     nan_codes: Mapping[str, str] = {}

@@ -253,7 +253,14 @@ class Entry(PlainEntry):
             from .tensor_memory import record
 
             return self._instructions.setdefault(name, record(self.architecture, name))
-        family, full = self._find(name, key(name))
+        try:
+            family, full = self._find(name, key(name))
+        except Error:
+            from .sass import is_opcode, source
+
+            if not is_opcode(name):
+                raise
+            return source(self, name)
         return self._instruction(family, full)
 
     def instructions(self) -> tuple[Instruction, ...]:
@@ -297,7 +304,9 @@ class Entry(PlainEntry):
         """What is wrong with a name that no target has, and what would be right."""
         given = tuple(key(name).split("."))
         if given[0] not in {family[0].split(".")[0] for family in self._module.INSTRUCTIONS}:
-            return f" `-a {self.architecture.name} -L` lists what there is."
+            from .sass import near_opcode
+
+            return f"{near_opcode(name)} `-a {self.architecture.name} -L` lists what there is."
         return _advice(given, tuple(family[0] for family in self._module.INSTRUCTIONS))
 
 

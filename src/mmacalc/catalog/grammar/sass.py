@@ -17,9 +17,13 @@ same); sm_70 is what Turing's compiler does for the same instruction, since no c
 
 from __future__ import annotations
 
+from ...errors import Error, did_you_mean
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...model import Instruction
+    from .. import Entry
+    from .ptx import Entry as PtxEntry
 
 STEPS = "HMMA.884.{D}.{C}.STEP0 + HMMA.884.{D}.{C}.STEP1"
 UNPACK = "xMOVM.U4TO8.M832 + "
@@ -131,3 +135,120 @@ def _filled(text: str, inst: Instruction) -> str:
         N=f".{inst.blocks}" if inst.blocks > 1 else "",
         **{operand: names.get(operand, "") for operand in "ABCD"},
     )
+
+
+# --- from SASS back to PTX ---
+
+TENSOR_MEMORY = ("UTC", "LDTM", "STTM")
+"""How the opcodes of tcgen05 begin, whose names are in `tcgen05_sass`."""
+
+
+def opcodes(text: str) -> tuple[str, ...]:
+    """The opcodes of a text that `becomes` gives, without their numbers.
+
+    >>> opcodes("8xMOVM.U4TO8.M832 + 4xIMMA.16832.U8.U8")
+    ('MOVM.U4TO8.M832', 'IMMA.16832.U8.U8')
+    """
+    parts = text.lstrip("~=-").split(" + ")
+    return tuple([part.lstrip("0123456789").removeprefix("x") for part in parts if part[:1].isupper() or "x" in part])
+
+
+def _words() -> dict[str, set[str]]:
+    """Of each opcode's first word the first words of the PTX instructions that become it."""
+    found: dict[str, set[str]] = {}
+    for words, targets in ROWS:
+        for text in targets.values():
+            for opcode in opcodes(text):
+                found.setdefault(opcode.partition(".")[0].partition("{")[0], set()).add(words.split()[0])
+    return found
+
+
+def near_opcode(name: str) -> str:
+    """A clause that names the opcodes that a misspelt one is close to.
+
+    >>> near_opcode("HMAM.16816.F32")
+    ' Did you mean HMMA?'
+    """
+    known = {opcode.lower(): opcode for opcode in _words()}
+    return did_you_mean(name.strip().partition(".")[0], known, most=1, shown=known)
+
+
+def is_opcode(name: str) -> bool:
+    """Whether a name begins as the SASS opcode of a matrix instruction does.
+
+    >>> is_opcode("HMMA.16816.F32"), is_opcode("hgmma"), is_opcode("UTCHMMA.2CTA"), is_opcode("mma.sync")
+    (True, True, True, False)
+    """
+    first = name.strip().upper().partition(".")[0]
+    return first.startswith(TENSOR_MEMORY) or first in _words()
+
+
+def sources(entry: Entry, name: str, part: bool = False) -> tuple[Instruction, ...]:
+    """The PTX instructions of a target that become a SASS opcode of their own kind (emulation is left out).
+
+    Those that become exactly this opcode are first, of them those of the same shape.
+
+    Args:
+        entry: of a target. name: the opcode. part: whether further suffixes may follow the name.
+    """
+    given = name.strip().upper().rstrip(".").split(".")
+    found: list[tuple[tuple[bool, bool], Instruction]] = []
+    for inst, made, status in _made(entry, given[0]):
+        if any(opcode == given or (part and opcode[: len(given)] == given) for opcode in made):
+            own = {f"{inst.m}{inst.n}{inst.k}", f"{inst.m}X{inst.n}X{inst.k}"} & set(given) or inst.flops == 0
+            found.append(((status == "native, several", not own), inst))
+    return tuple([inst for _, inst in sorted(found, key=lambda pair: pair[0])])
+
+
+_MADE: dict[tuple[str, str], list[tuple[Instruction, list[list[str]], str]]] = {}
+
+
+def _made(entry: Entry, first: str) -> list[tuple[Instruction, list[list[str]], str]]:
+    """The instructions of a target that may become opcodes of that first word, with the opcodes that they do become (cut
+    at dots) and the status; without those that are emulated."""
+    target = entry.architecture.name
+    if (target, first) not in _MADE:
+        wanted, found = _words().get(first, set()), []
+        for name in entry.names if wanted else ():
+            if name.partition(".")[0] in wanted:
+                text, status = becomes(inst := entry.instruction(name), target)
+                if status.startswith("native"):
+                    found.append((inst, [opcode.upper().split(".") for opcode in opcodes(text)], status))
+        _MADE[target, first] = found
+    return _MADE[target, first]
+
+
+def source(entry: PtxEntry, name: str) -> Instruction:
+    """The PTX instruction that a SASS opcode stands for.
+
+    Raises:
+        Error: no instruction of the target becomes it, or several with other layouts do.
+    """
+    if name.strip().upper().startswith(TENSOR_MEMORY):
+        raise Error(_tensor_memory(entry, name))
+    found = sources(entry, name)
+    own = [inst for inst in found if becomes(inst, entry.architecture.name)[1] != "native, several"] or list(found)
+    shaped = [inst for inst in own if (inst.m, inst.n, inst.k) == (own[0].m, own[0].n, own[0].k)]
+    if not found:
+        title, near = entry.architecture.title, sources(entry, name.strip().upper().partition(".")[0], part=True)
+        known = sorted({opcode for inst in near for opcode in opcodes(becomes(inst, entry.architecture.name)[0])})
+        longer = [opcode for opcode in known if f"{opcode}.".startswith(f"{name.strip().upper()}.")]
+        if longer:
+            raise Error(f"{name} is the beginning of {len(longer)} SASS opcodes of {title}, such as {longer[0]}")
+        hint = did_you_mean(name.strip(), [opcode.lower() for opcode in known], shown={o.lower(): o for o in known})
+        raise Error(f"no instruction of {title} becomes the SASS opcode {name}.{hint}")
+    if len({inst.layouts for inst in shaped if "wmma" not in inst.features}) > 1:
+        names = " or ".join([inst.name for inst in shaped if "wmma" not in inst.features])
+        raise Error(f"{name} is a part of several PTX instructions with layouts of their own; give {names}")
+    return shaped[0]
+
+
+def _tensor_memory(entry: PtxEntry, name: str) -> str:
+    """Which tcgen05 instructions become an opcode, as a message: their types are in no opcode."""
+    wanted = name.strip().upper()
+    names = [known for known in entry.tensor_memory_names
+             if wanted in (getattr(entry.instruction(known), "sass", "") or "").upper().split("; ")]  # fmt: skip
+    if not names:
+        return f"no instruction of {entry.architecture.title} becomes the SASS opcode {name}; tcgen05 begins with sm_100a"
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f"{name} is in several tcgen05 instructions, whose types are in idesc[URx]; give one of {', '.join(names[:4])}{more}"

@@ -1,0 +1,116 @@
+"""What the matrix instructions of a text do: AMD's assembly, PTX (also inline in C++), SASS; a line or a listing."""
+
+from __future__ import annotations
+
+from ..checks import arguments_checked
+from ..errors import Error
+from ..records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..hazards.lint import LintReport
+    from ..model import Element, Instruction, Operand
+
+__all__ = ["ExplainedLine", "ExplainedOperand", "Explanation", "explain"]
+
+
+class ExplainedOperand(Record):
+    """One operand of a line.
+
+    Attributes:
+        role: "D", "A", "B", "C", "K" (sparse index or metadata), "SA", "SB", or words for what is not a matrix.
+        text: as the line has it. registers: the names of its registers, in order; empty where it has none.
+        operand: its layout; None where it is not a matrix in registers.
+    """
+
+    role: str
+    text: str
+    registers: tuple[str, ...] = ()
+    operand: Operand | None = None
+
+    @property
+    def lane(self) -> int | None:
+        """The first lane of which elements are read; None where no lane has any."""
+        if self.operand is None:
+            return None
+        return next((lane for lane in range(self.operand.lanes) if self.operand.contents(0, lane)), None)
+
+    @property
+    def held(self) -> tuple[tuple[Element, ...], ...]:
+        """What that lane holds in each of `registers`."""
+        if self.operand is None or (lane := self.lane) is None:
+            return ((),) * len(self.registers)
+        step = self.operand.registers // len(self.registers)  # PTX has one name for the two of a 64-bit element
+        return tuple([self.operand.contents(at * step, lane) for at in range(len(self.registers))])
+
+
+class ExplainedLine(Record):
+    """One matrix instruction of a text.
+
+    Attributes:
+        number: of the line, from 1. text: the instruction as it was written.
+        language: "AMD assembly", "PTX" or "SASS".
+        instruction: what it is; None where that is not known. operands: in the order of the line.
+        fields: the modifiers that concern layouts and formats. cycles: how long it occupies its matrix unit; None where
+            that is not published. others: PTX names that become the same SASS opcode.
+        problem: what is wrong with the line, or why it is not known; "" if nothing is.
+    """
+
+    number: int
+    text: str
+    language: str
+    instruction: Instruction | None = None
+    operands: tuple[ExplainedOperand, ...] = ()
+    fields: Mapping[str, int] = {}
+    cycles: int | None = None
+    others: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class Explanation(Record):
+    """The matrix instructions of a text.
+
+    Attributes:
+        architecture: the canonical name of that for which it is explained. also: other architectures that have all of
+            the instructions, where the text names none and none was given.
+        lines: the matrix instructions. hazards: of AMD's assembly, what `lint` finds; None for others, and where
+            `lint` refuses the text.
+    """
+
+    architecture: str
+    also: tuple[str, ...]
+    lines: tuple[ExplainedLine, ...]
+    hazards: LintReport | None = None
+
+
+@arguments_checked
+def explain(text: str, arch: str | None = None) -> Explanation:
+    """Every matrix instruction of a text: what it computes, its operands, its cycles, its hazards.
+
+    Args:
+        text: AMD's assembly, PTX, SASS or C++ with inline assembly, as compilers and disassemblers write it.
+        arch: the architecture; where it is left out, that which the text names, else the first that has all of its
+            instructions.
+
+    Raises:
+        Error: the text has no matrix instruction, no architecture has all of them, or the text names another one than
+            `arch`.
+
+    >>> found = explain("v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:0", "gfx942").lines[0]
+    >>> found.instruction.k, found.cycles, found.operands[1].role, found.operands[1].held[0][1]
+    (8, 32, 'A', Element(row=0, col=1, block=0, lsb=16, width=16))
+    >>> explain("HMMA.16816.F32.BF16 R4, R8, R12, R4").lines[0].instruction.name
+    'mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32'
+    """
+    from . import explain_amd, explain_nvidia
+
+    for reader in (explain_amd.explained, explain_nvidia.explained):
+        if (found := reader(text, arch)) is not None:
+            return found
+    first = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    raise Error(
+        f"there is no matrix instruction of AMD's assembly, PTX or SASS in '{first[:80]}'"
+        f"{' ...' if len(text.strip()) > len(first[:80]) else ''}.{explain_nvidia.near(first)}"
+    )

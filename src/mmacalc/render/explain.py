@@ -1,0 +1,155 @@
+"""What the matrix instructions of a text do, as text and as JSON."""
+
+from __future__ import annotations
+
+from ..errors import printable
+from . import json, lint
+from .spelling import element_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from ..answers.explain import ExplainedLine, ExplainedOperand, Explanation
+    from ..model import Element, Operand
+
+__all__ = ["json_object", "text"]
+
+SHOWN = 2  # registers whose elements are shown, besides the last
+MOST = 4  # elements of a register that are all shown
+ROLES = {"K": "K (sparse index)", "SA": "SA (scales of A)", "SB": "SB (scales of B)"}
+
+
+def text(answer: Explanation, name: str) -> str:
+    """A paragraph for each instruction, then the hazards, which name the text `name`."""
+    from ..catalog import entry
+
+    title = entry(answer.architecture).architecture.title
+    also = f"; also on {', '.join(answer.also)}. -a chooses" if answer.also else ""
+    lines = [f"Architecture: {title}{also}\n"]
+    lines += ["".join(_line(line, len(answer.lines) > 1)) for line in answer.lines]
+    if answer.hazards is not None and len(answer.lines) + answer.hazards.instructions > 2:
+        lines.append(lint.text(answer.hazards, name))
+    return "\n".join(lines)
+
+
+def _line(line: ExplainedLine, numbered: bool) -> Iterator[str]:
+    yield f"{f'{line.number}: ' if numbered else ''}{printable(line.text)}\n"
+    inst = line.instruction
+    if inst is None:
+        yield f"  {line.problem}\n"
+        return
+    if line.language == "SASS":
+        others = f" (or {', '.join(line.others)})" if line.others else ""
+        yield f"  PTX: {inst.name}{others}\n"
+    if inst.in_tensor_memory:
+        yield "  its shape and types are in the instruction descriptor: see `mmacalc help descriptor`\n"
+        return
+    yield f"  {_work(line)}\n"
+    for operand in line.operands:
+        yield from _operand(operand, line.operands[0])
+    if line.problem:
+        yield f"  note: {line.problem}\n"
+
+
+def _work(line: ExplainedLine) -> str:
+    """What it computes: shape, formats, cycles."""
+    inst = line.instruction
+    assert inst is not None
+    shape = f"{inst.m}x{inst.n}x{inst.k}" + (f", {inst.blocks} blocks" if inst.blocks > 1 else "")
+    if "move" in inst.features:
+        size = f"{inst.blocks} matrices" if inst.blocks > 1 else "a matrix"
+        formats = dict.fromkeys(name for name in inst.formats.values() if name != "address")
+        return f"moves {size} of {inst.m}x{inst.n}, {', '.join(formats)}"
+    a, b, d = [inst.format(name, line.fields).name for name in ("A", "B", "D")]
+    sparse = ", A sparse" if inst.sparse else ""
+    scaled = f", a scale for each {inst.block_size} k" if inst.block_size else ""
+    cycles = f"{line.cycles} cycles" if line.cycles else "cycles not published"
+    fields = "".join([f", {name.upper()} = {value}" for name, value in line.fields.items()])
+    added = "C" if "C" in inst.operands else "D"
+    return f"D = A B + {added}{sparse}, {shape}, {a} {b} -> {d}{scaled}; {cycles}{fields}"
+
+
+def _operand(operand: ExplainedOperand, result: ExplainedOperand) -> Iterator[str]:
+    role = ROLES.get(operand.role, operand.role)
+    layout = operand.operand
+    if layout is None or operand.lane is None:
+        yield f"  {role}: {printable(operand.text)}\n"
+        return
+    if operand.role == "C" and operand.registers == result.registers:
+        yield f"  {role}: {printable(operand.text)}  the same as D\n"
+        return
+    sizes = ", ".join([f"{digit}={size}" for digit, size in layout.sizes.items()])
+    yield f"  {role}: {printable(operand.text)}  {layout.pattern}   {sizes}\n"
+    held = [f"{name} = {_shortened(layout, each)}" for name, each in zip(operand.registers, operand.held)]
+    if len(held) > SHOWN + 1:
+        held[SHOWN:-1] = ["..."]
+    yield f"      lane {operand.lane}: {', '.join(held)}\n"
+
+
+def _shortened(layout: Operand, held: Sequence[Element]) -> str:
+    """The elements of a register: all, or the ends of a run along a row or a column.
+
+    >>> import mmacalc
+    >>> a = mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").operand("A")
+    >>> _shortened(a, a.contents(1, 0))
+    'A[8][0..1]'
+    """
+    rows, cols = sorted({one.row for one in held}), sorted({one.col for one in held})
+    blocks = sorted({one.block for one in held})
+    one_block = len(blocks) == 1 and len(held) == len(rows) * len(cols) > 1
+    if one_block and 1 in (len(rows), len(cols)) and _run(rows) and _run(cols):
+        row, col = [f"{places[0]}..{places[-1]}" if len(places) > 1 else f"{places[0]}" for places in (rows, cols)]
+        return element_text(layout, 0, 0, blocks[0]).replace("[0][0]", f"[{row}][{col}]")
+    texts = [element_text(layout, one.row, one.col, one.block) for one in held]
+    return " ".join(texts if len(texts) <= MOST else [texts[0], texts[1], "...", texts[-1]]) or "nothing"
+
+
+def _run(places: Sequence[int]) -> bool:
+    return places[-1] - places[0] == len(places) - 1
+
+
+def _elements(operand: ExplainedOperand) -> list[list[str]]:
+    """The elements of each register."""
+    layout = operand.operand
+    if layout is None:
+        return []
+    return [[element_text(layout, one.row, one.col, one.block) for one in held] for held in operand.held]
+
+
+def json_object(answer: Explanation) -> dict[str, Any]:
+    """The same as plain data."""
+    return {
+        "architecture": answer.architecture,
+        "also": list(answer.also),
+        "lines": [_line_object(line) for line in answer.lines],
+        "hazards": None if answer.hazards is None else lint.json_object(answer.hazards)["findings"],
+    }
+
+
+def _line_object(line: ExplainedLine) -> dict[str, Any]:
+    inst = line.instruction
+    whole = inst is not None and not inst.in_tensor_memory
+    return {
+        "line": line.number,
+        "text": line.text,
+        "language": line.language,
+        "name": inst.name if inst else None,
+        "instruction": json.instruction_object(inst) if inst and whole else None,
+        "modifiers": dict(line.fields),
+        "cycles": line.cycles,
+        "other_instructions": list(line.others),
+        "problem": line.problem or None,
+        "operands": [
+            {
+                "role": operand.role,
+                "text": operand.text,
+                "registers": list(operand.registers),
+                "pattern": operand.operand.pattern if operand.operand else None,
+                "lane": operand.lane,
+                "elements": _elements(operand),
+            }
+            for operand in line.operands
+        ],
+    }
