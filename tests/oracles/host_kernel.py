@@ -1,101 +1,391 @@
-"""Runs a generated HIP kernel on the host: a thread for each work-item, the matrix instruction by its layouts."""
+"""Runs generated HIP and CUDA kernels on the host: their C as it is, matrix instructions by `Instruction.execute`.
 
+Inline PTX becomes calls of host_runtime.h, which stop each thread until its warp has arrived; then `Machine` carries
+the instruction out on the registers of all lanes, or on the bytes of shared memory whose addresses they name.
+"""
+
+import ctypes
+import re
 import subprocess
-from string import Template
+import tempfile
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
+import mmacalc
 from llvm_mc import tool
 from mmacalc.compiler.builtins import intrinsic
+from mmacalc.emulator.places import located
+from mmacalc.emulator.registers import gather, scatter
+from mmacalc.families.descriptors import decode_shared_memory
+from mmacalc.families.shared_memory import offset, swizzled
 
-# The kernel's source follows the first part; `multiply` stands for the builtin: the lanes of a wave put their A and B
-# where the layouts have them, and each computes its own elements of D.
-PROGRAM = Template("""
-#include <barrier>
-#include <cstdio>
-#include <thread>
-#include <vector>
+RUNTIME = Path(__file__).with_name("host_runtime.h")
+PREFIX = """
 #define __global__
-#define __device__ inline
-#define __shared__ static
-static thread_local struct item { int lane, wave, thread, x, y; } self;
-static std::barrier<> *wave_barrier[16], *all_barrier;
-#define __builtin_amdgcn_workitem_id_x() self.thread
-#define __builtin_amdgcn_workgroup_id_x() self.x
-#define __builtin_amdgcn_workgroup_id_y() self.y
+#define __device__
+#define __shared__ static __attribute__((section("shared_memory")))
+#define __launch_bounds__(threads)
+#define __builtin_amdgcn_workitem_id_x() host::current
+#define __builtin_amdgcn_workgroup_id_x() host::block_x
+#define __builtin_amdgcn_workgroup_id_y() host::block_y
 #define __builtin_amdgcn_fence(order, scope)
-#define __builtin_amdgcn_s_barrier() all_barrier->arrive_and_wait()
-$tables
-template <class A, class B, class C> C multiply(A a, B b, C c);
-#define $builtin($names) multiply($values)
-$source
-static element wave_a[16][$m][$k], wave_b[16][$k][$n];
-template <class A, class B, class C> C multiply(A a, B b, C c) {
-    for (auto &at : places_a[self.lane]) wave_a[self.wave][at[1]][at[2]] = ((const element *)&a)[at[0]];
-    for (auto &at : places_b[self.lane]) wave_b[self.wave][at[1]][at[2]] = ((const element *)&b)[at[0]];
-    wave_barrier[self.wave]->arrive_and_wait();
-    for (auto &at : places_d[self.lane])
-        for (int k = 0; k < $k; ++k)
-            (($output *)&c)[at[0]] += wave_a[self.wave][at[1]][k] * wave_b[self.wave][k][at[2]];
-    wave_barrier[self.wave]->arrive_and_wait();
-    return c;
+#define __builtin_amdgcn_s_barrier() host::synchronize()
+static __attribute__((section("shared_memory"), aligned(1024), used)) char first_of_shared_memory[16];
+"""
+SUFFIX = """
+static void body(void **arguments) { %s(%s); }
+extern "C" char *shared_bytes() { return __start_shared_memory; }
+extern "C" int run(int blocks_x, int blocks_y, int threads, int backwards, host::Model model, void **arguments) {
+    return host::run(blocks_x, blocks_y, threads, backwards, model, body, arguments, __start_shared_memory,
+                     __stop_shared_memory - __start_shared_memory);
 }
-int main() {
-    const int M = $M, N = $N, K = $K, lda = K + 3, ldb = K + 1, ldd = N + 2;
-    std::vector<element> A(M * lda), B(N * ldb);
-    std::vector<$output> D(M * ldd, -7), wanted(M * ldd, -7);
-    for (int i = 0; i < M; ++i) for (int k = 0; k < K; ++k) A[i * lda + k] = (i * 3 + k * 5) % 7 - 3;
-    for (int j = 0; j < N; ++j) for (int k = 0; k < K; ++k) B[j * ldb + k] = (j * 2 + k * 3) % 5 - 2;
-    for (int i = 0; i < M; ++i) for (int j = 0; j < N; ++j) {
-        double sum = 0;
-        for (int k = 0; k < K; ++k) sum += (double)A[i * lda + k] * (double)B[j * ldb + k];
-        wanted[i * ldd + j] = sum;
-    }
-    std::barrier all(THREADS);
-    all_barrier = &all;
-    for (int wave = 0; wave < THREADS / WAVE; ++wave) wave_barrier[wave] = new std::barrier<>(WAVE);
-    for (int x = 0; x * BLOCK_M < M; ++x) for (int y = 0; y * BLOCK_N < N; ++y) {
-        std::vector<std::thread> work_items;
-        for (int t = 0; t < THREADS; ++t)
-            work_items.emplace_back([=, &A, &B, &D] {
-                self = {t % WAVE, t / WAVE, t, x, y};
-                $kernel(A.data(), B.data(), D.data(), M, N, K, lda, ldb, ldd);
-            });
-        for (auto &each : work_items) each.join();
-    }
-    int different = 0;
-    for (int at = 0; at < M * ldd; ++at) different += D[at] != wanted[at];
-    std::printf("%d", different);
+"""
+# Statements of PTX that concern one thread alone; the others are those of a warp or more.
+THREAD_STATEMENTS = [
+    (r"mov\.u32 (%\d+), %laneid", r"{0} = host::lane(32)"),
+    (r"mov\.u32 (%\d+), %tid\.x", r"{0} = host::current"),
+    (r"mov\.u32 (%\d+), %ctaid\.x", r"{0} = host::block_x"),
+    (r"mov\.u32 (%\d+), %ctaid\.y", r"{0} = host::block_y"),
+    (r"cvta\.to\.shared\.u64 (%\d+), (%\d+)", r"{0} = host::shared_address((const void *){1})"),
+    (r"bar\.sync 0", "host::synchronize()"),
+    (
+        r"cp\.async\.cg\.shared\.global \[(%\d+)\], \[(%\d+)\], 16, (%\d+)",
+        "host::copy(__start_shared_memory + {0}, (const void *){1}, 16, {2})",
+    ),
+    (r"cp\.async\.commit_group", "host::commit()"),
+    (r"cp\.async\.wait_group (\d+)", "host::wait({0})"),
+    (r"fence\.proxy\.async\.shared::cta|wgmma\.fence\.sync\.aligned", ""),
+    (r"wgmma\.commit_group\.sync\.aligned|wgmma\.wait_group\.sync\.aligned 0", ""),
+    (r"\.reg \.pred accumulate|setp\.eq\.u32 accumulate, 0, 0", ""),
+    (r"setp\.ne\.u32 accumulate, (%\d+), 0", "{0} = {0} != 0"),
+]
+# Of AMD's builtins: the bytes of an element of an argument, the arguments that are operands, and names of fields.
+BYTES = {"_Bool": 1, "_Float16": 2, "__fp16": 2, "__bf16": 2, "short": 2, "int": 4, "float": 4, "double": 8, "long": 8}
+BYTES |= {"long long": 8}
+OPERANDS = {"a": "A", "b": "B", "c": "C", "index": "K", "a_scale": "SA", "b_scale": "SB"}
+FIELDS = {"a_fmt": "matrix_a_fmt", "b_fmt": "matrix_b_fmt"}
+READ = {"r": "(uint32_t)({})", "l": "(uint64_t)({})", "f": "host::bits((float)({}))", "d": "host::bits((double)({}))"}
+WRITTEN = {
+    "r": "(uint32_t){}",
+    "l": "(decltype({1})){0}",
+    "f": "host::value<float>({})",
+    "d": "host::value<double>({})",
 }
-""")
 
 
-def places(inst, name, wave):
-    """C text: for each lane (slot, row, column) of its elements."""
-    operand = inst.operand(name, wave)
-    lanes = [[] for _ in range(wave)]
-    for i, j in np.ndindex(operand.shape[1:]):
-        for place in operand.locate(**dict(zip(operand.axes[1:], (i, j)))):
-            lanes[place.lane].append((place.item, i, j))
-    rows = ",".join("{" + ",".join(f"{{{item},{i},{j}}}" for item, i, j in lane) + "}" for lane in lanes)
-    return f"static const short places_{name.lower()}[{wave}][{len(lanes[0])}][3] = {{{rows}}};\n"
+def split_outside(text, separator):
+    """The parts of C text between separators that are in no parentheses or strings."""
+    parts, depth, quoted = [""], 0, False
+    for character in text:
+        quoted ^= character == '"'
+        depth += 0 if quoted else (character in "([{") - (character in ")]}")
+        if character == separator and not depth and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
 
 
-def different_elements(inst, wave, source, sizes, folder):
-    """How many elements of D a generated GEMM gets wrong on small integers, padding between its rows included."""
-    builtin = intrinsic(inst, wave)
-    attribute = "__attribute__((amdgpu_flat_work_group_size(THREADS, THREADS)))"
-    names = [f"x{n}" for n in range(len(builtin.arg_names))]
-    program = PROGRAM.substitute(
-        tables="".join(places(inst, name, wave) for name in "ABD"),
-        source=source.partition("#endif")[2].replace(attribute, ""),
-        builtin=builtin.builtin, names=", ".join(names), kernel=f"gemm_{inst.name[2:]}",
-        values=", ".join(names[builtin.arg_names.index(name)] for name in "abc"),
-        output={"f32": "float", "f64": "double", "i32": "int"}[inst.formats["D"]], **dict(zip("MNK", sizes)),
-        m=inst.m, n=inst.n, k=inst.k,
-    )  # fmt: skip
-    binary = folder / "kernel"
-    command = [tool("clang"), "-x", "c++", "-std=c++20", "-O1", "-w", "-o", binary, "-", "-lstdc++", "-lpthread", "-lm"]
-    done = subprocess.run(command, input=program, capture_output=True, text=True)
+def host_statement(match):
+    """An asm statement as a block of C++: its operands in words %0, %1 ..., the PTX statements as calls."""
+    text = re.sub(r'"\s*//[^\n]*', '"', match[1])
+    template, outputs, inputs = [*split_outside(text, ":"), "", ""][:3]
+    ptx = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', template)).replace("%%", "%").replace("\\n", " ")
+    operands = [re.fullmatch(r'"([=+]?)([rlfd])"\((.*)\)', each, re.S).groups()
+                for each in [*split_outside(outputs, ","), *split_outside(inputs, ",")] if each]  # fmt: skip
+    lines = [f"uint64_t words[{len(operands) + 1}] = {{}};"]
+    for number, (way, kind, expression) in enumerate(operands):
+        if way != "=":
+            lines.append(f"words[{number}] = {READ[kind].format(expression)};")
+    kinds = "".join(kind for _, kind, _ in operands)
+    for statement in [each.strip(" {}") if "{" not in each[1:] else each.strip() for each in ptx.split(";")]:
+        if statement:
+            lines.append(host_call(statement.removeprefix("{ "), kinds) + ";")
+    for number, (way, kind, expression) in enumerate(operands):
+        if way:
+            lines.append(f"{expression} = {WRITTEN[kind].format(f'words[{number}]', expression)};")
+    return "{ " + " ".join(lines) + " }"
+
+
+def host_call(statement, kinds):
+    """A PTX statement as a C++ expression."""
+    for pattern, call in THREAD_STATEMENTS:
+        if match := re.fullmatch(pattern, statement):
+            return call.format(*[re.sub(r"%(\d+)", r"words[\1]", each) for each in match.groups()])
+    members = 128 if statement.startswith("wgmma") else 32
+    return f'host::meet("{kinds}|{statement}", {members}, words)'
+
+
+def compiled(source, library, *options):
+    """Compile C++ into a shared library."""
+    command = [tool("clang"), "-x", "c++", *options, "-w", "-shared", "-fPIC", "-o", library, source, "-lstdc++"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:2000]
-    return int(subprocess.run([binary], capture_output=True, text=True, check=True).stdout)
+
+
+@cache
+def runtime():
+    """host_runtime.cpp, loaded so that kernels find it."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder, "runtime.so")
+        compiled(RUNTIME.with_suffix(".cpp"), library, "-std=c++17", "-O1")
+        return ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+
+
+def builtin_in(source, inst, wave):
+    """The builtin of a matrix instruction that a HIP kernel calls: of another one, where that has no scales."""
+    calls = set(re.findall(r"__builtin_amdgcn_\w+", source))
+    known = (intrinsic(each, wave) for each in mmacalc.instructions(inst.arch)) if "amdgcn" in source else ()
+    return next((each for each in known if each and each.builtin in calls), None)
+
+
+class HostKernel:
+    """A generated kernel, compiled for the host."""
+
+    def __init__(self, inst, source, folder, wave=None):
+        self.inst, self.wave = inst, inst.architecture.wave(wave)
+        self.builtin = builtin_in(source, inst, self.wave)
+        name, parameters = re.search(
+            r'extern "C"[^(]*?__global__.*?(\w+)\(\s*((?:const |unsigned |\w)[^)]*)\) \{', source, re.S
+        ).groups()
+        passed = []
+        for number, parameter in enumerate(parameters.split(",")):
+            kind = parameter.strip().rpartition("*" if "*" in parameter else " ")[0]
+            passed.append(f"({kind}*)arguments[{number}]" if "*" in parameter else f"*({kind} *)arguments[{number}]")
+        self.parameters = [re.split(r"[ *]", each.strip())[-1] for each in parameters.split(",")]
+        body = re.sub(
+            r"__attribute__\(\(amdgpu_flat_work_group_size\(\w+, \w+\)\)\)", "", source.partition("#endif")[2]
+        )
+        body = re.sub(r"asm(?: volatile)?\((.*?)\);", host_statement, body, flags=re.S)
+        suffix = SUFFIX % (name, ", ".join(passed))
+        program = "\n".join([f'#include "{RUNTIME}"', PREFIX, self._builtin(), body, suffix])
+        (folder / "kernel.cpp").write_text(program)
+        library = folder / f"kernel{len(list(folder.iterdir()))}.so"
+        compiled(folder / "kernel.cpp", library, "-std=c++17", "-O0")
+        runtime()
+        self.library = ctypes.CDLL(str(library))
+        self.library.shared_bytes.restype = ctypes.POINTER(ctypes.c_uint8)
+
+    def _builtin(self):
+        """The builtin of AMD as a macro; the registers of its c become those of the result."""
+        if not self.builtin:
+            return ""
+        builtin = self.builtin
+        names = [f"argument{number}" for number in range(len(builtin.arg_names))]
+        c = names[builtin.arg_names.index("c")]
+        call = f'host::wave("{builtin.builtin}", {self.wave}, {c}, {", ".join(names)})'
+        return f"#define {builtin.builtin}({', '.join(names)}) {call}"
+
+    def run(self, arguments, threads, blocks=(1, 1), backwards=False):
+        """Run with {parameter: array or int}; arrays are written in place. The names of what was carried out."""
+        held = [
+            value if isinstance(value, np.ndarray) else np.array(value, np.int32)
+            for value in (arguments[name] for name in self.parameters)
+        ]
+        pointers = (ctypes.c_void_p * len(held))(*[value.ctypes.data for value in held])
+        machine = Machine(self)
+        kind = ctypes.CFUNCTYPE(
+            None, ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.POINTER(ctypes.c_uint64))
+        )
+        problems = self.library.run(*blocks, threads, int(backwards), kind(machine.perform), pointers)
+        assert machine.failure is None, machine.failure
+        assert problems == 0, (
+            "a deadlock" if problems >= 1000000 else f"{problems} threads did not wait for their copies"
+        )
+        return machine.performed
+
+
+class Machine:
+    """Carries out the instructions of warps, as their kernel asks for them."""
+
+    def __init__(self, kernel):
+        self.kernel, self.performed, self.failure = kernel, [], None
+        self.shared = kernel.library.shared_bytes()
+
+    def perform(self, what, lanes, groups, words):
+        """One instruction of several warps: their lanes' words are changed in place."""
+        try:
+            kinds, _, statement = what.decode().rpartition("|")
+            count = len(kinds) if kinds else self.words_of_builtin()
+            found = np.array([words[n][:count] for n in range(lanes * groups)], np.uint64).reshape(groups, lanes, count)
+            change = self.builtin if not kinds else getattr(self, re.match(r"[a-z]+", statement)[0])
+            changed = change(found, *([statement, kinds] if kinds else []))
+            self.performed.append(statement.partition(" ")[0])
+            for n, row in enumerate(changed.reshape(lanes * groups, -1).tolist()):
+                for at, word in enumerate(row):
+                    words[n][at] = word
+        except BaseException as error:  # it cannot pass through C
+            self.failure = self.failure or error
+
+    # --- AMD ---
+
+    def words_of_builtin(self):
+        return sum(self.builtin_sizes())
+
+    def builtin_sizes(self):
+        """The 32-bit words of each argument of the builtin."""
+        counts = [kind.partition(" x") for kind in self.kernel.builtin.arg_types]
+        return [-(-BYTES[kind] * int(count or 1) // 4) for kind, _, count in counts]
+
+    def builtin(self, words):
+        inst, wave = self.kernel.inst, self.kernel.wave
+        files, fields, first = {}, {}, 0
+        for name, size in zip(self.kernel.builtin.arg_names, self.builtin_sizes()):
+            part = np.ascontiguousarray(words[:, :, first : first + size].swapaxes(1, 2).astype(np.uint32))
+            if name in OPERANDS:
+                files[name] = part
+            else:
+                fields[name] = int(part[0, 0, 0])
+            first += size
+        signs = fields.pop("a_signed", 0) + 2 * fields.pop("b_signed", 0)
+        fields = {FIELDS.get(name, name): value for name, value in fields.items() if value} | (
+            {"neg": signs} if signs else {}
+        )
+        names = [name for name in files if OPERANDS[name] in inst.operands or name == "c"]  # scales may be constants 0
+        held = {name: OPERANDS[name] if OPERANDS[name] in inst.operands else "D" for name in names}
+        files = {name: files[name][:, : inst.operand(held[name], wave, **fields).registers] for name in names}
+        names = {"index": "index", "a_scale": "scale_a", "b_scale": "scale_b"}
+        rest = {names[name]: files.pop(name) for name in names if name in files}
+        d = inst.execute(files["a"], files["b"], files["c"], wave=wave, **rest, **fields)
+        result = words.copy()
+        result[:, :, : d.shape[1]] = d.swapaxes(1, 2)
+        return result
+
+    # --- PTX ---
+
+    def file(self, words, operand, kinds):
+        """The registers (groups, registers, lanes) that an operand in braces names; of a double two."""
+        numbers = [int(each) for each in re.findall(r"%(\d+)", operand)]
+        columns = []
+        for number in numbers:
+            columns.append(words[:, :, number] & np.uint64(0xFFFFFFFF))
+            if kinds[number] == "d":
+                columns.append(words[:, :, number] >> np.uint64(32))
+        return np.stack(columns, axis=1).astype(np.uint32)
+
+    def written(self, words, operand, kinds, file):
+        changed, row = words.copy(), 0
+        for number in [int(each) for each in re.findall(r"%(\d+)", operand)]:
+            changed[:, :, number] = file[:, row]
+            if kinds[number] == "d":
+                changed[:, :, number] |= file[:, row + 1].astype(np.uint64) << np.uint64(32)
+                row += 1
+            row += 1
+        return changed
+
+    def bytes(self, first, count):
+        return np.ctypeslib.as_array(self.shared, (first + count,))[first:]
+
+    def mma(self, words, statement, kinds):
+        name, _, rest = statement.partition(" ")
+        inst = mmacalc.instruction(self.kernel.inst.arch, name)
+        d, a, b, c, *more = split_outside(rest, ",")
+        given = {}
+        if inst.sparse:
+            given |= {"index": self.file(words, more.pop(0), kinds), "selector": int(more.pop(0), 0)}
+        for side in "ab" if inst.scaled else "":
+            given[f"scale_{side}"] = self.file(words, more.pop(0), kinds)
+            given |= dict(zip((f"byte_id_{side}", f"thread_id_{side}"), map(int, more.pop(0).strip("{}").split(","))))
+        assert not more
+        files = [self.file(words, operand, kinds) for operand in (a, b, c)]
+        return self.written(words, d, kinds, inst.execute(*files, **given))
+
+    def ldmatrix(self, words, statement, kinds):
+        name, outputs, address = re.fullmatch(r"(\S+) ({.*}), \[(%\d+)\]", statement).groups()
+        count = int(re.search(r"\.x(\d)", name)[1])
+        assert name == f"ldmatrix.sync.aligned.m8n8.x{count}{'.trans' * ('.trans' in name)}.shared.b16"
+        addresses = words[:, :, int(address[1:])].astype(int)
+        result = np.zeros((len(words), count, 32), np.uint32)
+        for group, lanes in enumerate(addresses):
+            for matrix in range(count):
+                starts = lanes[8 * matrix : 8 * matrix + 8]
+                assert not (starts % 16).any(), "a row of ldmatrix is not aligned"
+                assert len(set(starts // 16 % 8)) == 8, f"bank conflicts: {starts}"
+                rows = np.stack([self.bytes(start, 16) for start in starts]).view(np.uint16)
+                rows = rows.T if ".trans" in name else rows
+                result[group, matrix] = np.ascontiguousarray(rows).view(np.uint32).reshape(32)
+        return self.written(words, outputs, kinds, result)
+
+    def wgmma(self, words, statement, kinds):
+        name, _, rest = statement.partition(" ")
+        inst = mmacalc.instruction(self.kernel.inst.arch, name)
+        d, a, b, *more = split_outside(rest.strip(), ",")
+        given = {}
+        if inst.sparse:
+            given = {"index": self.file(words, more.pop(0), kinds), "selector": int(more.pop(0), 0)}
+        scale_d, *immediates = more
+        if inst.format("D").name != "i32":
+            assert immediates[:2] == ["1", "1"]
+        in_shared = "AB" if "{" not in a else "B"
+        turns = immediates[2:] if inst.format("A").bits == 16 else ["0"] * len(in_shared)
+        assert len(turns) == len(in_shared)
+        majors = {each: "mn" if turn == "1" else "k" for each, turn in zip(in_shared, turns)}
+        results = []
+        for group, lanes in enumerate(words):
+            matrix_b = self.descriptor_matrix(inst, "B", lanes[:, int(b[1:])], majors["B"]).T
+            if "A" in in_shared:
+                codes = self.descriptor_matrix(inst, "A", lanes[:, int(a[1:])], majors["A"])
+                place = located(inst.operand("A"))
+                file = np.zeros((place.registers, place.lanes), np.uint32)
+                scatter(file, codes, place)
+            else:
+                file = self.file(words, a, kinds)[group]
+            old = self.file(words, d, kinds)[group]
+            if scale_d.startswith("%"):
+                assert len(set(lanes[:, int(scale_d[1:])])) == 1
+                old = old * int(lanes[0, int(scale_d[1:])])
+            index = {"index": given["index"][group], "selector": given["selector"]} if given else {}
+            results.append(inst.execute(file, matrix_b, old, **index))
+        return self.written(words, d, kinds, np.stack(results))
+
+    def descriptor_matrix(self, inst, name, descriptors, major):
+        """The encodings (rows, k) of an operand by its matrix descriptor; the swizzle is of absolute addresses."""
+        assert len(set(descriptors)) == 1, "the descriptor differs between lanes"
+        fields = {field.name: field.code for field in decode_shared_memory(int(descriptors[0]), "wgmma").fields}
+        swizzle = {0: "none", 1: "128B", 2: "64B", 3: "32B"}[fields["swizzle"]]
+        assert fields["base_offset"] == 0
+        start, bits = fields["address"] * 16, inst.format(name).bits
+        rows, k = (inst.m, inst.k // 2 if inst.sparse else inst.k) if name == "A" else (inst.n, inst.k)
+        steps = {"leading": fields["leading"] * 16, "stride": fields["stride"] * 16}
+        if major == "k" and swizzle != "none":
+            steps["leading"] = 0  # the PTX ISA does not use it there
+        codes = np.zeros((rows, k), f"u{max(bits, 8) // 8}")
+        for row, column in np.ndindex(rows, k):
+            place = swizzled(offset(row, column, bits, swizzle, major, **steps), swizzle)
+            at = swizzled(start + place, swizzle)
+            word = self.bytes(at, max(bits, 8) // 8).view(codes.dtype)[0]
+            codes[row, column] = word if bits >= 8 else word >> column % 8 & 1
+        return codes
+
+    def wmma(self, words, statement, kinds):
+        name, _, rest = statement.partition(" ")
+        if name.startswith("wmma.mma"):
+            return self.mma(words, statement, kinds)
+        parts = [each.strip("[]") for each in split_outside(rest, ",")]
+        if ".load." in name:
+            registers, pointer, stride = parts
+        else:
+            pointer, registers, stride = parts
+        inst = mmacalc.instruction(self.kernel.inst.arch, re.sub(r"\.(\w+)$", r".shared.\1", name))
+        operand = inst.operand(name.split(".")[2].upper())
+        place, (_, rows, columns) = located(operand), operand.shape
+        kind = np.dtype(f"u{max(operand.format.bits, 8) // 8}")
+        bits = operand.format.bits
+        step = int(words[0, 0, int(stride[1:])])
+        major, minor = (rows, columns) if ".row." in name else (columns, rows)
+        at = ctypes.cast(int(words[0, 0, int(pointer[1:])]), ctypes.POINTER(ctypes.c_uint8))
+        memory = np.ctypeslib.as_array(at, (((major - 1) * step + minor) * bits // 8,))
+        position = np.arange(major)[:, None] * step + np.arange(minor)
+        position = position if ".row." in name else position.T
+        file = self.file(words, registers, kinds)
+        if ".load." in name:
+            if bits >= 8:
+                codes = memory.view(kind)[position]
+            else:
+                codes = memory[position * bits // 8] >> position * bits % 8 & (1 << bits) - 1
+            scatter(file, np.broadcast_to(codes, (len(file), *codes.shape)).astype(kind), place)
+            return self.written(words, registers, kinds, file)
+        memory.view(kind)[position] = gather(file, place)[0]
+        return words

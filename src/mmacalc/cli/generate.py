@@ -33,6 +33,7 @@ def add_arguments(parser: Parser) -> None:
     add("--order-a", default="row", metavar="ORDER", help="row (default) or col: how A lies in memory")
     add("--order-b", default="col", metavar="ORDER", help="row or col (default): how B lies in memory")
     add("--ld", default="arguments", metavar="KIND", help="leading dimensions: arguments (default) or constants")
+    add("--lds", action="store_true", help="A and B go through LDS (shared memory), without bank conflicts")
     add(
         "--gemm", metavar="MxNxK", help="a whole tiled GEMM kernel (HIP); it takes any sizes, the launch line has these"
     )
@@ -56,7 +57,7 @@ def run(options: Namespace) -> Reply:
         return show(options.json, "formula", found, index_expressions)
     source = generate(
         inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
-        **modifiers,
+        lds=options.lds, **modifiers,
     )  # fmt: skip
     if options.output:
         from ..files import write

@@ -24,6 +24,8 @@ __all__ = ["Checked", "check"]
 
 CLANGS = ("clang-22", "clang-23", "clang-24", "amdclang", "clang", "/opt/rocm/llvm/bin/clang")
 
+PTX_PRODUCTS = ("mma.", "wgmma.mma_async", "wmma.mma")
+
 
 class Checked(TupleRecord):
     """What a compiled kernel contains.
@@ -80,7 +82,7 @@ def _check_cuda(source: str, inst: Instruction, wave: int, single: bool) -> Chec
         with open(listing, encoding="utf-8") as stream:
             words = [line.split()[0] for line in stream if line.strip()]
     statements = [word for word in words if word[0].isalpha()]
-    found = tuple([word for word in words if word.startswith("mma.")])
+    found = tuple([word for word in words if word.startswith(PTX_PRODUCTS)])
     return Checked(inst, compiler, inst.arch, len(statements), found, (), single)
 
 

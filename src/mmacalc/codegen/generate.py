@@ -64,6 +64,7 @@ def generate(
     ld: str = "arguments",
     wave: int | None = None,
     gemm: str | Sequence[int] | None = None,
+    lds: bool = False,
     **modifiers: int | str,
 ) -> str:
     """The source of a kernel in which one wave (warp) computes D = A B + C with one instruction, or of a whole GEMM.
@@ -72,13 +73,15 @@ def generate(
     pattern is a comment above each operand's indices. C and D lie row by row.
 
     Args:
-        instruction: an AMD instruction that a builtin reaches, or a warp-level mma of NVIDIA.
+        instruction: an AMD instruction that a builtin reaches, or an mma, mma.sp, wmma.mma or wgmma of NVIDIA.
         language: "hip" or "cuda"; the vendor's if left out.
         order_a, order_b: "row" or "col": how A and B lie in memory.
         ld: "arguments": leading dimensions, in elements and multiples of the widest access, are arguments of the
             kernel; "constants": those of one tile.
         gemm: "MxNxK" or (M, N, K): a tiled kernel with LDS staging, double buffering and bounds instead, for dense AMD
             instructions; it takes any sizes, those given are in the launch line. A lies row by row, B column by column.
+        lds: A and B go through LDS (NVIDIA: shared memory, from where ldmatrix loads them; wgmma always reads B there),
+            in a layout without bank conflicts.
         wave, modifiers: as for `Instruction.operand`; formats of f8f6f4, for example.
 
     Raises:
@@ -113,7 +116,8 @@ def generate(
         if (order_a, order_b) != ("row", "col") or modifiers:
             raise Error("a GEMM is generated for A row by row and B column by column, without modifiers")
         return tiled.kernel(tiled.plan(instruction, size), _sizes(gemm))
-    return LANGUAGES[language](Request(instruction, size, fields, order_a, order_b, ld == "constants", language))
+    constants = ld == "constants"
+    return LANGUAGES[language](Request(instruction, size, fields, order_a, order_b, constants, language, lds))
 
 
 def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:

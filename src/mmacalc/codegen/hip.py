@@ -6,7 +6,20 @@ from ..catalog import instructions
 from ..compiler.builtins import intrinsic, unscaled
 from ..errors import Error
 from ..records import TupleRecord
-from .source import array_sizes, comment, element_type, fragments, kernel_name, loads, matrix_lines, stores
+from .source import (
+    arguments_of,
+    array_sizes,
+    comment,
+    element_type,
+    fragments,
+    in_lds,
+    kernel_name,
+    leading_dimension,
+    loads,
+    matrix_lines,
+    signature,
+    stores,
+)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +40,19 @@ HEADER = """\
 #include <hip/hip_runtime.h>
 #else  // without ROCm: clang -x hip -nogpuinc -nogpulib
 #define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
 #endif
+"""
+
+SYNCHRONIZE = """\
+// What this workgroup wrote to LDS can be read behind this.
+static __device__ void synchronize() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
 """
 
 
@@ -41,16 +66,23 @@ def kernel(request: Request) -> str:
     call = reached(inst, request.wave)
     builtin = call.builtin
     operands = fragments(request)
+    if request.lds:
+        request = in_lds(request, operands)
     body = [
         f"const int lane = __builtin_amdgcn_workitem_id_x() % {request.wave};",
+        *_filling(request, operands),
         *_loads(request, operands, builtin),
         *_call(request, operands, call),
         *stores(request, operands["D"]),
     ]
     lines = "\n".join(f"    {line}" if line else "" for line in body)
+    name, arguments = kernel_name(inst), _arguments(request)
+    attributes = f"__attribute__((amdgpu_flat_work_group_size({request.wave}, {request.wave})))"
+    head = signature(f'extern "C" __global__ {attributes}\nvoid {name}', arguments)
+    functions = "".join(f"{line}\n" for tile in request.tiles.values() for line in tile.function())
     return (
-        f"{comment(request)}{HEADER}\n{_typedefs(builtin)}\n{_signature(request, operands)} {{\n{lines}\n}}\n"
-        f"\n{_launch(request)}"
+        f"{comment(request)}{HEADER}\n{_typedefs(builtin)}\n{SYNCHRONIZE if functions else ''}{functions}"
+        f"{head} {{\n{lines}\n}}\n\n{_launch(name, request.wave, arguments)}"
     )
 
 
@@ -93,20 +125,25 @@ def _type(kind: str) -> str:
     return f"{element.strip('_').replace(' ', '_').lower()}x{count}" if count else element
 
 
-def _signature(request: Request, operands: Mapping[str, Fragment]) -> str:
-    inst, wave = request.instruction, request.wave
-    arguments = [
-        f"{'' if name == 'D' else 'const '}{element_type(request, found.operand)} *{name}"
-        for name, found in operands.items()
-    ]
-    if inst.sparse:
-        arguments.append(f"const {_index_type(inst, wave)} *index")
+def _arguments(request: Request) -> dict[str, str]:
+    """The arguments of the kernel in order, as {name: C type}."""
+    inst = request.instruction
+    more = [f"const {_index_type(inst, request.wave)} *index"] if inst.sparse else []
     if inst.scaled:
-        arguments += [f"const {_scale_type(inst)} *scale_a", f"const {_scale_type(inst)} *scale_b"]
-    if not request.constants:
-        arguments += [f"int ld{name.lower()}" for name in operands]
-    attributes = f"__attribute__((amdgpu_flat_work_group_size({wave}, {wave})))"
-    return f'extern "C" __global__ {attributes}\nvoid {kernel_name(inst)}({", ".join(arguments)})'
+        more += [f"const {_scale_type(inst)} *scale_a", f"const {_scale_type(inst)} *scale_b"]
+    return arguments_of(request, more)
+
+
+def _filling(request: Request, operands: Mapping[str, Fragment]) -> Iterator[str]:
+    """The tiles in LDS, and the loops that fill them."""
+    if not request.tiles:
+        return
+    for name, tile in request.tiles.items():
+        yield tile.declaration()
+        yield from leading_dimension(request, name, operands[name])
+        yield from tile.filling("lane", request.wave)
+    yield "synchronize();"
+    yield ""
 
 
 def _index_type(inst: Instruction, wave: int) -> str:
@@ -118,7 +155,7 @@ def _scale_type(inst: Instruction) -> str:
 
 
 def _union(request: Request, name: str, kind: str, found: Fragment) -> str:
-    element, (elements, words) = element_type(request, found.operand), array_sizes(request, name.upper(), found)
+    element, (elements, words) = element_type(request, name.upper()), array_sizes(request, name.upper(), found)
     return f"union {{ {_type(kind)} value; {element} element[{elements}]; unsigned int word[{words}]; }} {name}"
 
 
@@ -166,6 +203,6 @@ def _assembly(request: Request) -> Iterator[str]:
     yield ""
 
 
-def _launch(request: Request) -> str:
-    name, wave = kernel_name(request.instruction), request.wave
-    return f"// hipLaunchKernelGGL({name}, dim3(1), dim3({wave}), 0, stream, ...);  one wave computes one tile\n"
+def _launch(name: str, wave: int, arguments: Mapping[str, str]) -> str:
+    given = f"hipLaunchKernelGGL({name}, dim3(1), dim3({wave}), 0, stream, {', '.join(arguments)})"
+    return f"// {given};  one wave computes one tile\n"

@@ -5,31 +5,34 @@ from __future__ import annotations
 from ..errors import Error
 from ..records import TupleRecord
 from .fragments import fragment, runs, total
+from .staging import WORDS, staged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from ..model import Instruction, Operand
+    from ..model import Instruction
     from .fragments import Fragment, Item, Run
+    from .staging import Staged
 
 __all__ = [
-    "Request", "array_sizes", "comment", "element_type", "fragments", "kernel_name", "loads", "matrix_lines", "slots",
-    "stores",
+    "Request", "arguments_of", "array_sizes", "comment", "element_type", "fragments", "in_lds", "kernel_name", "leading_dimension",
+    "loads", "matrix_lines", "not_neighbours", "pattern_line", "registers", "signature", "slots", "stores",
 ]  # fmt: skip
 
+MOST_COLUMNS = 110  # of a line of arguments
 # The C types of elements in memory. Narrower elements are packed into bytes; bf16 is carried as its bits.
 ELEMENTS = {
     "f64": "double", "f32": "float", "xf32": "float", "tf32": "float", "f16": "_Float16", "bf16": "unsigned short",
     "i32": "int", "i8": "signed char", "iu8": "signed char",
 }  # fmt: skip
-WORDS = {4: "unsigned int", 8: "u32x2", 16: "u32x4"}
 
 
 class Request(TupleRecord):
     """What to generate: the instruction, wave size and modifiers; the orders of A and B in memory; whether leading
-    dimensions are constants rather than arguments; "hip" or "cuda"; whether what depends on modifiers and orders is to
-    be a mark such as `@{A loads}` (see `mmacalc.codegen.template`)."""
+    dimensions are constants rather than arguments; "hip" or "cuda"; whether A and B go through LDS, and their tiles
+    there, once those are known; whether what depends on modifiers and orders is to be a mark such as `@{A loads}` (see
+    `mmacalc.codegen.template`)."""
 
     instruction: Instruction
     wave: int
@@ -38,6 +41,8 @@ class Request(TupleRecord):
     order_b: str
     constants: bool
     language: str
+    lds: bool = False
+    tiles: Mapping[str, Staged] = {}
     template: bool = False
 
     def order(self, name: str) -> str:
@@ -61,6 +66,23 @@ def fragments(request: Request) -> dict[str, Fragment]:
     return {name: fragment(inst.operand(operand, request.wave, **request.fields)) for name, operand in given.items()}
 
 
+def in_lds(request: Request, operands: Mapping[str, Fragment]) -> Request:
+    """The request with the tiles of A and B in LDS.
+
+    Raises:
+        Error: elements below a byte lie across memory.
+    """
+    for name in "AB":
+        bits = stored_bits(operands[name])
+        if bits * runs(operands[name], request.order(name))[0].count % 8:
+            raise not_neighbours(request, name, bits)
+    tiles = {
+        name: staged(operands[name].operand, operands[name], request.order(name), element_type(request, name))
+        for name in "AB"
+    }
+    return request._replace(tiles=tiles)
+
+
 def comment(request: Request) -> str:
     """The first line: what the kernel computes, and how its matrices lie in memory."""
     inst = request.instruction
@@ -68,17 +90,39 @@ def comment(request: Request) -> str:
     given = [f"{name} {request.mark(f'{name} order', words[request.order(name)])}" for name in "AB"]
     orders = ", ".join([*given, "C and D row by row"])
     sparse = "; A is 2:4 compressed" if inst.sparse else ""
-    return (
-        f"// {inst.name} on {inst.architecture.title}, wave{request.wave}: D = A B + C. In memory: {orders}{sparse}.\n"
-    )
+    wave = "" if inst.architecture.family.ptx else f", wave{request.wave}"
+    return f"// {inst.name} on {inst.architecture.title}{wave}: D = A B + C.\n// In memory: {orders}{sparse}.\n"
 
 
-def element_type(request: Request, operand: Operand) -> str:
+def element_type(request: Request, name: str) -> str:
     """The C type of an operand's elements in memory."""
-    name = operand.format.name
-    if request.language == "cuda" and name == "f16":
+    inst = request.instruction
+    kind = inst.format(name if name in inst.operands else "D", request.fields).name
+    if request.language == "cuda" and kind == "f16":
         return "unsigned short"
-    return ELEMENTS.get(name, "unsigned char")
+    return ELEMENTS.get(kind, "unsigned char")
+
+
+def signature(head: str, arguments: Mapping[str, str]) -> str:
+    """A function's head with its arguments {name: C type}, in lines of a readable length."""
+    lines = [f"{head}("]
+    for name, kind in arguments.items():
+        if len(lines[-1].rpartition("\n")[2]) + len(f"{kind}{name}") > MOST_COLUMNS:
+            lines[-1] = lines[-1].rstrip()
+            lines.append("    ")
+        lines[-1] += f"{kind}{name}, "
+    return "\n".join(lines).removesuffix(", ") + ")"
+
+
+def arguments_of(request: Request, more: Sequence[str] = ()) -> dict[str, str]:
+    """The arguments of a kernel in order, as {name: C type}: the matrices, `more`, and the leading dimensions.
+
+    Args:
+        more: types and names of further pointers, such as "const int *index".
+    """
+    found = {name: f"{'' if name == 'D' else 'const '}{element_type(request, name)} *" for name in "ABCD"}
+    found |= {text.rpartition("*")[2]: text.rpartition("*")[0] + "*" for text in more}
+    return found if request.constants else found | {f"ld{name.lower()}": "int " for name in "ABCD"}
 
 
 def _variables(name: str, found: Fragment) -> Iterator[str]:
@@ -87,7 +131,8 @@ def _variables(name: str, found: Fragment) -> Iterator[str]:
         yield f"const int {name}_{digit.name} = {quotient} % {digit.size};"
 
 
-def _heading(name: str, found: Fragment) -> str:
+def pattern_line(name: str, found: Fragment) -> str:
+    """The pattern of an operand and the sizes of its digits, as a comment."""
     sizes = ", ".join(f"{digit} = {size}" for digit, size in found.operand.sizes.items())
     return f"// {name}: {found.operand.pattern}    ({sizes})"
 
@@ -97,10 +142,16 @@ def matrix_lines(request: Request, name: str, found: Fragment) -> Iterator[str]:
     if request.template:
         yield request.mark(f"{name} digits", "")
         return
-    yield _heading(name, found)
-    if request.constants:
-        yield f"const int ld{name.lower()} = {_shortest(request, name, found)};"
+    yield pattern_line(name, found)
+    if name not in request.tiles:  # those of a tile stand where it is filled
+        yield from leading_dimension(request, name, found)
     yield from _variables(name.lower(), found)
+
+
+def leading_dimension(request: Request, name: str, found: Fragment) -> Iterator[str]:
+    """The leading dimension of a matrix, where it is a constant."""
+    if request.constants:
+        yield f"const int ld{name.lower()} = {found.columns if request.order(name) == 'row' else found.rows};"
 
 
 def loads(request: Request, name: str, found: Fragment) -> Iterator[str]:
@@ -128,47 +179,79 @@ def slots(found: Fragment) -> int:
     return found.operand.registers * 32 // bits
 
 
-def _shortest(request: Request, name: str, found: Fragment) -> int:
-    return found.columns if request.order(name) == "row" else found.rows
-
-
 def _load(request: Request, name: str, found: Fragment, run: Run) -> Iterator[str]:
     """The accesses of one run: one vector access each, as wide as the run allows."""
     bits, letter, slot = stored_bits(found), name.lower(), run.first.slot
-    at, size = _address(request, name, found, run.first), run.count * bits // 8
+    size = run.count * bits // 8
     if run.count == 1 and bits >= 8:
-        yield f"{letter}.element[{slot}] = {name}[{at}];"
+        kind = element_type(request, name)
+        yield f"{letter}.element[{slot}] = {_access(request, name, found, run.first, kind)};"
         return
     if run.count * bits % 8:
-        other = "col" if request.order(name) == "row" else "row"
-        raise Error(
-            f"{name} of {request.instruction.name} has elements of {bits} bits that are not neighbours in memory under "
-            f"order '{request.order(name)}': use order '{other}'"
-        )
+        raise not_neighbours(request, name, bits)
     if size % 4:
-        kind = {1: "unsigned char", 2: "unsigned short"}[size]
-        yield f"(({kind} *)&{letter})[{slot * bits // 8 // size}] = *(const {kind} *)({name} + {at});"
+        kind = WORDS[size]
+        source = _access(request, name, found, run.first, kind)
+        yield f"(({kind} *)&{letter})[{slot * bits // 8 // size}] = {source};"
         return
     width = min(16, size & -size)
     for more in range(0, size, width):
-        source = f"{name} + {at}" + (f" + {more * 8 // max(bits, 8)}" if more else "")
         word = slot * bits // 32 + more // 4
-        yield f"*({WORDS[width]} *)&{letter}.word[{word}] = *(const {WORDS[width]} *)({source});"
+        source = _access(request, name, found, run.first, WORDS[width], more)
+        yield f"*({WORDS[width]} *)&{letter}.word[{word}] = {source};"
 
 
-def _address(request: Request, name: str, found: Fragment, item: Item) -> str:
-    """The index of an item's element; of the byte it begins in where elements are narrower."""
+def not_neighbours(request: Request, name: str, bits: int) -> Error:
+    """Why elements below a byte cannot be loaded across memory."""
+    other = "col" if request.order(name) == "row" else "row"
+    return Error(
+        f"{name} of {request.instruction.name} has elements of {bits} bits that are not neighbours in memory under "
+        f"order '{request.order(name)}': use order '{other}'"
+    )
+
+
+def _access(request: Request, name: str, found: Fragment, item: Item, kind: str, more: int = 0) -> str:
+    """What a load reads, as C text: an element or vector at an item, `more` bytes further, in memory or in LDS."""
+    bits = stored_bits(found)
+    if name in request.tiles:
+        row, column = _row_and_column(request, name, found, item, bits, more)
+        return f"*(const {kind} *)({request.tiles[name].place(row, column)})"
+    at = _address(request, name, found, item)
+    if kind == element_type(request, name) and bits >= 8:
+        return f"{name}[{at}]"
+    return f"*(const {kind} *)({name} + {at}" + (f" + {more * 8 // max(bits, 8)})" if more else ")")
+
+
+def _row_and_column(
+    request: Request, name: str, found: Fragment, item: Item, bits: int, more: int = 0
+) -> tuple[str, str]:
+    """The row of memory that has an item, and the place in it in units of 8 / bits elements (8: elements)."""
     letter, order = name.lower(), request.order(name)
     across, along = ("row", "column") if order == "row" else ("column", "row")
     extent = found.rows if order == "row" else found.columns
     major = [(getattr(digit, across) + digit.block * extent, f"{letter}_{digit.name}") for digit in found.digits]
-    minor = [(getattr(digit, along), f"{letter}_{digit.name}") for digit in found.digits]
+    minor = [(getattr(digit, along) * bits // 8, f"{letter}_{digit.name}") for digit in found.digits]
     row = total(major, getattr(item, across) + item.block * extent)
+    return row, total(minor, getattr(item, along) * bits // 8 + more)
+
+
+def _address(request: Request, name: str, found: Fragment, item: Item) -> str:
+    """The index of an item's element; of the byte it begins in where elements are narrower."""
+    row, column = _row_and_column(request, name, found, item, 8)
     row = f"({row})" if " " in row else row
-    column = total(minor, getattr(item, along))
-    index = f"{row} * ld{letter}" + (f" + {column}" if column != "0" else "")
+    index = f"{row} * ld{name.lower()}" + (f" + {column}" if column != "0" else "")
     bits = stored_bits(found)
     return index if bits >= 8 else f"({index}) * {bits} / 8"
+
+
+def registers(name: str, found: Fragment) -> list[str]:
+    """The registers of an operand as constraints of inline PTX."""
+    operand, letter = found.operand, name.lower()
+    kind = operand.format.name
+    if kind in ("f32", "f64"):
+        constraint = '"d"' if kind == "f64" else '"f"'
+        return [f"{constraint}({letter}.element[{at}])" for at in range(slots(found))]
+    return [f'"r"({letter}.word[{at}])' for at in range(operand.registers)]
 
 
 def stores(request: Request, found: Fragment) -> Iterator[str]:

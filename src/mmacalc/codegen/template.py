@@ -11,6 +11,7 @@ The page fills them in (page/src/kernel.ts), so that it can show the kernel of a
 
 from __future__ import annotations
 
+from ..errors import Error
 from . import cuda, hip
 from .source import Request, kernel_name
 
@@ -33,6 +34,8 @@ def template(instruction: Instruction, wave: int) -> tuple[str, str]:
     ('mfma_f32_16x16x16f16', ['@{D digits}', '@{D stores}'])
     """
     family = instruction.architecture.family
+    if {"wgmma", "wmma"} & set(instruction.features):
+        raise Error(f"the loads of {instruction.name} do not follow from layouts of registers alone")
     family.require("generate", instruction.architecture.title)
     language = family.language
     builtin = _builtin(instruction, wave) if language == "hip" else ""

@@ -1,0 +1,109 @@
+"""ldmatrix: which of them fill an operand's registers from a tile in shared memory, and the row each lane names.
+
+A matrix is eight rows of 16 bytes. Lane 8 r + s names row s of matrix r; then register r of lane (i0 t) holds word t
+of row i0 of that matrix. So the registers of mma's operands, whose patterns end in lane (i0 t), item (... e) with e
+elements of 32 bits, are matrices; .trans turns 8x8 matrices of 16-bit elements over.
+
+Source: PTX ISA 9.1, section 9.7.14.5.15.
+"""
+
+from __future__ import annotations
+
+from ..catalog import entry
+from ..records import TupleRecord
+from .fragments import total
+from .ptx import braced, operands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .fragments import Fragment
+    from .staging import Staged
+
+__all__ = ["Matrices", "matrices"]
+
+
+class Matrices(TupleRecord):
+    """The matrices of an operand, one for each register: where their first rows begin.
+
+    transposed: whether ldmatrix needs .trans; rows, bytes: for each matrix the row of memory and the byte in it.
+    """
+
+    transposed: bool
+    rows: tuple[int, ...]
+    bytes: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The instruction that loads them all."""
+        return f"ldmatrix.sync.aligned.m8n8.x{len(self.rows)}{'.trans' * self.transposed}.shared.b16"
+
+    def row(self, lane: str = "lane") -> str:
+        """The row of memory that a lane names, as C text."""
+        return total([(1, f"{lane} % 8"), *_digits(self.rows, lane)])
+
+    def byte(self, lane: str = "lane") -> str:
+        """The byte in that row."""
+        return total(_digits(self.bytes, lane))
+
+    def load(self, tile: Staged) -> Iterator[str]:
+        """The instruction, as inline PTX, for the operand of that tile."""
+        letter = tile.name.lower()
+        count = len(self.rows)
+        outputs = [f'"=r"({letter}.word[{number}])' for number in range(count)]
+        yield f"const int {letter}_row = {self.row()}, {letter}_byte = {self.byte()};  // of the row this lane names"
+        yield f'asm volatile("{self.name} {braced(0, count)}, [%{count}];"'
+        address = tile.place(f"{letter}_row", f"{letter}_byte")
+        yield from operands(outputs, [f'"r"(shared_address({address}))'], ' : "memory"')
+
+
+def _digits(values: Sequence[int], lane: str) -> list[tuple[int, str]]:
+    """Terms of the lane that give matrix r = lane / 8 % count its value, one for each bit of r."""
+    bits = (len(values) - 1).bit_length()
+    return [(values[1 << bit], f"({lane} / {8 << bit} % 2)") for bit in range(bits)]
+
+
+def matrices(found: Fragment, order: str) -> Matrices | None:
+    """The matrices that fill an operand from memory of that order; None if none do, or the target has no ldmatrix.
+
+    >>> import mmacalc
+    >>> from mmacalc.codegen.fragments import fragment
+    >>> a = mmacalc.instruction("a100", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").operand("A")
+    >>> matrices(fragment(a), "row")
+    Matrices(transposed=False, rows=(0, 8, 0, 8), bytes=(0, 0, 16, 16))
+    >>> matrices(fragment(a), "col")
+    Matrices(transposed=True, rows=(0, 0, 8, 8), bytes=(0, 16, 0, 16))
+    """
+    operand, bits = found.operand, found.operand.placement.slot_bits
+    count, each = operand.registers, 32 // bits
+    if bits > 32 or count not in (1, 2, 4) or operand.instruction.blocks > 1 or not _has(operand.instruction.arch):
+        return None
+    lanes = {(digit.divisor, digit.size): digit for digit in found.digits}
+    if set(lanes) != {(1, 4), (4, 8)} or len(found.items) != count * each:
+        return None
+    word, line = lanes[1, 4], lanes[4, 8]
+    natural = "row" if word.column else "col"
+    along, across = (3, 2) if natural == "row" else (2, 3)
+    if (word[along + 2], word[across + 2], line[across + 2], line[along + 2]) != (each, 0, 1, 0):
+        return None
+    firsts = [found.items[number * each] for number in range(count)]
+    expected = [first[along] + more for first in firsts for more in range(each)]
+    if [item[along] for item in found.items] != expected:
+        return None
+    lines, words = [first[across] for first in firsts], [first[along] for first in firsts]
+    if order == natural:
+        return _affine(False, lines, [place * bits // 8 for place in words])
+    return _affine(True, words, [place * 2 for place in lines]) if bits == 16 else None
+
+
+def _affine(transposed: bool, rows: Sequence[int], places: Sequence[int]) -> Matrices | None:
+    for values in (rows, places):
+        for number, value in enumerate(values):
+            if value != sum(values[1 << bit] for bit in range(2) if number >> bit & 1):
+                return None
+    return Matrices(transposed, tuple(rows), tuple(places))
+
+
+def _has(arch: str) -> bool:
+    return "ldmatrix.sync.aligned.m8n8.x4.shared.b16" in entry(arch).names

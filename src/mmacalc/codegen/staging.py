@@ -1,0 +1,148 @@
+"""A tile of A or B in LDS (NVIDIA: shared memory): how it is filled from memory, and where its bytes lie.
+
+The tile keeps the order of memory, a row of memory behind the other, unless it has to be turned over while it is
+filled. A swizzle or padding keeps the accesses free of bank conflicts:
+
+    static __device__ int a_place(int row, int byte) {
+        const int at = row * 64 + byte;
+        return at ^ ((at >> 3) & 0x30);  // Swizzle<2,4,3>
+    }
+"""
+
+from __future__ import annotations
+
+from ..errors import Error
+from ..memory_access.answer import memory
+from ..memory_access.swizzles import MODES
+from ..records import TupleRecord
+from .fragments import group_size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..memory_access.swizzles import Swizzle
+    from ..model import Operand
+    from .fragments import Fragment
+
+__all__ = ["BANKED_BYTES", "WORDS", "Staged", "matrix_swizzle", "staged"]
+
+WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "u32x2", 16: "u32x4"}
+BANKED_BYTES = 128  # of shared memory that one cycle serves: 32 banks of 4 bytes
+
+
+class Staged(TupleRecord):
+    """A tile in LDS.
+
+    name: A or B; element, bits: the C type of its elements in memory, and their width; rows, row_bytes: rows of memory
+    and the bytes of one; turned: whether memory has the columns of the tile one behind the other; pad: bytes behind
+    each row; swizzle: of the bytes; panel: bytes of a row after which the next panel of all rows begins, 0 for none.
+    """
+
+    name: str
+    element: str
+    bits: int
+    rows: int
+    row_bytes: int
+    turned: bool = False
+    pad: int = 0
+    swizzle: Swizzle = MODES["none"]
+    panel: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """The size of the tile."""
+        return self.rows * (self.row_bytes + self.pad)
+
+    @property
+    def width(self) -> int:
+        """The bytes of one access that fills the tile."""
+        return 1 << min(4, (self.row_bytes & -self.row_bytes).bit_length() - 1)
+
+    def place(self, row: str, byte: str) -> str:
+        """The address of a byte of the tile, as C text."""
+        letter = self.name.lower()
+        return f"{letter}_tile + {letter}_place({row}, {byte})"
+
+    def function(self) -> Iterator[str]:
+        """The function that says where a byte lies."""
+        letter, (bits, base, shift) = self.name.lower(), self.swizzle
+        yield f"// Where a byte of {self.name}'s tile lies: {self._layout_words()}."
+        yield f"static __device__ int {letter}_place(int row, int byte) {{"
+        if self.panel:
+            panel = f"byte / {self.panel} * {self.rows * self.panel}"
+            yield f"    const int at = {panel} + row * {self.panel} + byte % {self.panel};"
+        else:
+            yield f"    const int at = row * {self.row_bytes + self.pad} + byte;"
+        mask = ((1 << bits) - 1) << base
+        yield f"    return at ^ ((at >> {shift}) & {mask:#x});" if bits else "    return at;"
+        yield "}"
+        yield ""
+
+    def _layout_words(self) -> str:
+        if self.swizzle.bits:
+            return f"Swizzle<{','.join(map(str, self.swizzle))}> of byte addresses, against bank conflicts"
+        return f"rows are {self.pad} bytes apart, against bank conflicts" if self.pad else "row by row"
+
+    def declaration(self, alignment: int = 16) -> str:
+        """The array in LDS."""
+        return f"__shared__ __attribute__((aligned({alignment}))) unsigned char {self.name.lower()}_tile[{self.bytes}];"
+
+    def filling(self, thread: str, threads: int) -> Iterator[str]:
+        """The loop that fills the tile, an access of each thread at a time."""
+        name, ld = self.name, f"ld{self.name.lower()}"
+        if self.turned:
+            size = self.bits // 8
+            columns = self.row_bytes // size
+            place = self.place(f"at % {self.rows}", f"at / {self.rows}" + (f" * {size}" if size > 1 else ""))
+            yield f"// {name} lies the other way round in memory: it is turned over, element by element."
+            yield f"for (int at = {thread}; at < {self.rows} * {columns}; at += {threads})"
+            yield f"    *({self.element} *)({place}) = {name}[at / {self.rows} * {ld} + at % {self.rows}];"
+            return
+        width, count = self.width, self.row_bytes // self.width
+        row, part = (f"at / {count}", f"at % {count}") if count > 1 else ("at", "0")
+        byte = f"{part} * {width}" if width > 1 and count > 1 else part
+        start = f"{row} * {ld}" if self.bits >= 8 else f"{row} * {ld} * {self.bits} / 8"
+        yield f"// {name}'s tile: {self.rows} rows of {self.row_bytes} bytes, {width} at a time."
+        yield f"for (int at = {thread}; at < {self.rows} * {count}; at += {threads})"
+        yield f"    *({WORDS[width]} *)({self.place(row, byte)}) ="
+        yield f"        *(const {WORDS[width]} *)((const unsigned char *)({name} + {start}) + {byte});"
+
+
+def staged(operand: Operand, found: Fragment, order: str, element: str) -> Staged:
+    """The tile of one operand in LDS, under the swizzle or padding that frees it of bank conflicts.
+
+    Raises:
+        Error: a row of memory is not a whole number of bytes, or elements lie where no access reaches them.
+    """
+    bits = operand.placement.slot_bits
+    blocks = operand.shape[0]
+    across, along = (found.rows, found.columns) if order == "row" else (found.columns, found.rows)
+    if along * bits % 8:
+        raise Error(f"a row of {operand.name} of {operand.instruction.name} is {along * bits} bits, no whole bytes")
+    tile = Staged(operand.name, element, bits, blocks * across, along * bits // 8)
+    if operand.instruction.architecture.family.ptx:
+        return tile._replace(swizzle=matrix_swizzle(tile.row_bytes))
+    if tile.width < 4 or (group_size(operand) > 1 and order == "col"):
+        return tile
+    repair = memory(operand, order, fill=tile.width).search()
+    if repair.swizzle is not None:
+        return tile._replace(swizzle=repair.swizzle)
+    return tile._replace(pad=repair.pad_bytes or 0)
+
+
+def matrix_swizzle(row_bytes: int) -> Swizzle:
+    """The smallest swizzle under which the eight rows of an 8x8 matrix of ldmatrix lie in different banks.
+
+    >>> matrix_swizzle(32), matrix_swizzle(256)
+    (Swizzle(bits=1, base=4, shift=3), Swizzle(bits=3, base=4, shift=4))
+    """
+    if row_bytes % 16:
+        return MODES["none"]
+    for bits in range(4):
+        for shift in range(3, 8):
+            swizzle = MODES["none"]._replace(bits=bits, shift=shift)
+            addresses = [swizzle.address(row * row_bytes) for row in range(8)]
+            if len({address % BANKED_BYTES for address in addresses}) == 8 and shift >= bits:
+                return swizzle
+    return MODES["none"]
