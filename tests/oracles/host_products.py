@@ -57,7 +57,7 @@ def tile_product(inst, source, orders, folder, wave=None, backwards=False, seed=
     if inst.integer and "neg" in inst.features:
         fields = {**fields, "neg": 3}  # A and B are signed
     a, b, c, rest = inputs(inst, wave, seed, **fields)
-    given = {**rest, **fields, **({"wave": wave} if not inst.architecture.family.ptx else {})}
+    given = {**rest, **fields, **({"wave": wave} if inst.architecture.family.language != "cuda" else {})}
     case = reference_case(inst, a, b, c, False, given)
     registers, _ = files(inst, a, b, c, **given)
     arguments = {}
@@ -105,7 +105,7 @@ def gemm_product(inst, source, plan, orders, folder, sizes, backwards=False, pad
         form = inst.format(name)
         arguments[f"ld{name.lower()}"] = ld = matrix.shape[order == "row"] + more
         bits, shift = width(inst, name, plan.wave, {})
-        codes = encode(matrix, form, "nvidia" if inst.architecture.family.ptx else "amd")
+        codes = encode(matrix, form, "nvidia" if inst.architecture.family.language == "cuda" else "amd")
         arguments[name] = np.append(packed(codes, order, bits, ld, shift), np.zeros(64, np.uint8))
     form = inst.format("D")
     wanted = np.full((m, n + 2), np.uint64(0xA5A5A5A5A5A5A5A5)).astype(f"u{form.bits // 8}")

@@ -90,7 +90,7 @@ def comment(request: Request) -> str:
     given = [f"{name} {request.mark(f'{name} order', words[request.order(name)])}" for name in "AB"]
     orders = ", ".join([*given, "C and D row by row"])
     sparse = "; A is 2:4 compressed" if inst.sparse else ""
-    wave = "" if inst.architecture.family.ptx else f", wave{request.wave}"
+    wave = "" if request.language == "cuda" else f", wave{request.wave}"
     return f"// {inst.name} on {inst.architecture.title}{wave}: D = A B + C.\n// In memory: {orders}{sparse}.\n"
 
 

@@ -121,7 +121,7 @@ def staged(operand: Operand, found: Fragment, order: str, element: str) -> Stage
     if along * bits % 8:
         raise Error(f"a row of {operand.name} of {operand.instruction.name} is {along * bits} bits, no whole bytes")
     tile = Staged(operand.name, element, bits, blocks * across, along * bits // 8)
-    if operand.instruction.architecture.family.ptx:
+    if operand.instruction.architecture.family.matrix_moves:
         return tile._replace(swizzle=matrix_swizzle(tile.row_bytes))
     if tile.width < 4 or (group_size(operand) > 1 and order == "col"):
         return tile
