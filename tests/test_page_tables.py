@@ -494,9 +494,10 @@ def test_kernels_are_those_of_mmacalc_generate(opened):
     made = 0
     for (arch, name, wave, fields, orders), text in zip(asked, found):
         try:
-            expected = mmacalc.generate(
-                mmacalc.instruction(arch, name), wave=wave, order_a=orders["A"], order_b=orders["B"], **fields
-            )
+            inst = mmacalc.instruction(arch, name)
+            if {"wgmma", "wmma"} & set(inst.features):  # the page shows loads from layouts of registers alone
+                raise mmacalc.Error("not on the page")
+            expected = mmacalc.generate(inst, wave=wave, order_a=orders["A"], order_b=orders["B"], **fields)
         except mmacalc.Error:
             expected = None
         assert text == expected, (arch, name, wave, fields, orders)

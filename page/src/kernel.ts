@@ -152,7 +152,7 @@ function total(terms: [number, string][], constant: number): string {
 /** The kernel of an instruction, as `mmacalc generate` writes it. */
 export function kernel(instruction: Instruction, wave: number, fields: Fields, orders: { A: Order; B: Order }): Kernel {
   const found = instruction.kernel(wave);
-  if (!found) return { source: "", refused: "mmacalc generate makes no kernel of this instruction" };
+  if (!found) return { source: "", refused: "the page makes no kernel of this instruction; ask mmacalc generate" };
   const fragments = new Map<string, Fragment>();
   for (const name of ["A", "B", "C", "D"] as const) {
     const table = instruction.operand(name, wave) ?? instruction.operand("D", wave);

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from .staging import Staged
 
 __all__ = [
-    "Request", "arguments_of", "array_sizes", "comment", "element_type", "fragments", "in_lds", "kernel_name", "leading_dimension",
-    "loads", "matrix_lines", "not_neighbours", "pattern_line", "registers", "signature", "slots", "stores",
+    "Request", "arguments_of", "array_sizes", "comment", "element_type", "fragments", "in_lds", "kernel_name",
+    "leading_dimension", "loads", "matrix_lines", "not_neighbours", "pattern_line", "registers", "signature", "slots",
+    "stores",
 ]  # fmt: skip
 
 MOST_COLUMNS = 110  # of a line of arguments
