@@ -349,7 +349,7 @@ def test_formulas_that_would_be_wrong_are_refused():
             "sm_90a",
             f"{WGMMA}.m64n8k256.s32.b1.b1.and.popc",
             {"order_b": "row"},
-            "elements of one bit .* use order 'col'",
+            "elements of 1 bit .* use order 'col'",
         ),
         (
             "sm_80",

@@ -205,9 +205,10 @@ def _load(request: Request, name: str, found: Fragment, run: Run) -> Iterator[st
 def not_neighbours(request: Request, name: str, bits: int) -> Error:
     """Why elements below a byte cannot be loaded across memory."""
     other = "col" if request.order(name) == "row" else "row"
+    width = f"{bits} bits" if bits > 1 else "1 bit"
     return Error(
-        f"{name} of {request.instruction.name} has elements of {bits} bits that are not neighbours in memory under "
-        f"order '{request.order(name)}': use order '{other}'"
+        f"{name} of {request.instruction.name} has elements of {width} that are not neighbours in memory under order "
+        f"'{request.order(name)}': use order '{other}'"
     )
 
 
