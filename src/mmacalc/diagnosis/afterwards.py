@@ -6,6 +6,7 @@ computes D with them.
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from math import erf, sqrt
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from ..arithmetic.codecs import encode, largest, round_to_format
 from ..formats import FORMATS
+from .agreement import coarse
 from .candidates import Candidate, Stored
 
 TYPE_CHECKING = False
@@ -83,6 +85,14 @@ def stored_otherwise(problem: Problem) -> Iterator[Candidate]:
         )
         stored = Stored(problem, codes_of(problem, values), apart=np.nan_to_num(apart, posinf=0.0))
         yield Candidate(text, "compare before the activation, or apply it to the reference too", stored)
+    for axis, what in ((-1, "row"), (-2, "column")):
+        with np.errstate(all="ignore"):
+            values = np.exp(d - d.max(axis=axis, keepdims=True))
+            values /= values.sum(axis=axis, keepdims=True)
+        apart = np.nan_to_num(values * (2 * problem.slack * problem.magnitude + ACTIVATION_SLACK) + 1e-7)
+        text = f"softmax was applied to each {what} of D"
+        advice = "compare before softmax, or apply it to the reference too"
+        yield Candidate(text, advice, Stored(problem, codes_of(problem, values), 0, apart))
 
 
 def codes_of(problem: Problem, values: Array) -> Array:
@@ -99,6 +109,8 @@ def fitted(problem: Problem, given: Array) -> Iterator[Candidate]:
     if problem.execution.formats["D"].is_float:
         yield from rounded_on_the_way(problem, given)
     yield from _combined(problem, given)
+    yield from _clipped(problem, given)
+    yield from _with_relu(problem, given)
     yield from _per_line(problem, given)
     yield from _biased(problem, given)
 
@@ -154,7 +166,8 @@ def _combined(problem: Problem, given: Array) -> Iterator[Candidate]:
         table = np.stack(parts, axis=1)
         weights = 1 / np.maximum(problem.magnitude[good], 1e-300)
         solved = np.linalg.lstsq(table * weights[:, None], given[good] * weights, rcond=None)[0]
-    x, y = (_plain(float(value)) for value in (solved if len(parts) > 1 else (*solved, *solved)))
+    tolerance = max(2e-6, coarse(problem, given)[0] / 4)
+    x, y = (_plain(float(value), tolerance) for value in (solved if len(parts) > 1 else (*solved, *solved)))
     if x != y and abs(x - y) <= 4e-6 * abs(x):
         y = x
     if (x, y) == (1, 1) or abs(x) < 1e-6:
@@ -164,14 +177,49 @@ def _combined(problem: Problem, given: Array) -> Iterator[Candidate]:
     yield Candidate(*_scaled_words(problem, x, y, len(parts) > 1), Stored(problem, codes, 2 * spread))
 
 
-def _plain(value: float) -> float:
+def _clipped(problem: Problem, given: Array) -> Iterator[Candidate]:
+    """D kept within bounds, which are the smallest and the largest number of D and occur several times."""
+    d = problem.right
+    low, high = float(np.min(given)), float(np.max(given))
+    if not problem.execution.formats["D"].is_float or not np.isfinite([low, high]).all() or not low < high:
+        return
+    often = [(given == bound).sum() >= 4 for bound in (low, high)]
+    if any(often) and (low != 0 or often[1]):
+        sides = zip(("below", "above"), (low, high), often)
+        words = " and ".join(f"{what} {bound:.9g}" for what, bound, several in sides if several)
+        bounds = low if often[0] else -np.inf, high if often[1] else np.inf
+        stored = Stored(problem, codes_of(problem, np.clip(d, *bounds)))
+        yield Candidate(f"D was clipped {words}", "compare before the bounds are applied", stored)
+
+
+def _with_relu(problem: Problem, given: Array) -> Iterator[Candidate]:
+    """relu after a factor or a bias, which the elements that are left say."""
+    d = problem.right
+    left = given > 0
+    if (given < 0).any() or left.all() or left.sum() < 4 or not problem.execution.formats["D"].is_float:
+        return
+    advice = "compare before the activation, or apply it to the reference too"
+    factor = _plain(float(np.median(given[left] / d[left])), max(2e-6, coarse(problem, given)[0] / 4))
+    if np.isfinite(factor) and factor > 0:
+        stored = Stored(problem, codes_of(problem, np.maximum(factor * d, 0)), 2 * factor)
+        yield Candidate(f"D is scaled by {factor:.9g}, and relu was applied to it", f"check alpha; {advice}", stored)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a line without elements that are left
+        for axis, what in (((-1, -2), "one number"), (-2, "a number for each column"), (-1, "a number for each row")):
+            bias = np.nan_to_num(np.nanmedian(np.where(left, given - d, np.nan), axis=axis, keepdims=True))
+            stored = Stored(problem, codes_of(problem, np.maximum(d + bias, 0)), 4)
+            text = f"{what} is added to D (a bias), and relu was applied to it"
+            yield Candidate(text, f"add the bias to C; {advice}", stored)
+
+
+def _plain(value: float, tolerance: float = 2e-6) -> float:
     """The simplest number that a fitted one may mean."""
     simple = Fraction(value).limit_denominator(64)
     near = float(simple)
-    if abs(near - value) <= 2e-6 * max(abs(value), 0.25):
+    if abs(near - value) <= tolerance * max(abs(value), 0.25):
         return near
     power = 2.0 ** round(np.log2(abs(value))) * np.sign(value)
-    return float(power) if abs(power - value) <= 1e-6 * abs(value) else value
+    return float(power) if abs(power - value) <= tolerance / 2 * abs(value) else value
 
 
 def _weighted(problem: Problem, x: float, y: float) -> Array:
@@ -241,8 +289,9 @@ def _biased(problem: Problem, given: Array) -> Iterator[Candidate]:
         yield Candidate(text, "initialise the accumulator (with C, or with zero) before the first instruction", stored)
     for axis, what in (((-1, -2), "everywhere"), (-2, "to each column"), (-1, "to each row")):
         bias = np.median(added, axis=axis, keepdims=True)
-        if not np.any(np.abs(bias) > 8 * problem.slack * problem.magnitude.max()) or d.shape[-1] < 4:
-            continue
+        large = np.abs(bias) > 8 * problem.slack * problem.magnitude.max()
+        if 2 * large.sum() <= large.size or d.shape[-1] < 4:
+            continue  # a bias in a few lines only is something else: see `mmacalc.diagnosis.partial`
         shown = f"{bias.reshape(-1)[0]:.6g}" if what == "everywhere" else "a number of its own (a bias)"
         if what == "everywhere":
             text = f"{shown} is added everywhere"

@@ -19,8 +19,10 @@ from ..checks import arguments_checked
 from ..emulator.arrays import as_array, checked, rounded
 from ..errors import Error
 from ..records import TupleRecord
-from .problem import Problem, problem_of
-from .search import Explanation, arithmetic_of, mistakes_of, near
+from .agreement import near
+from .problem import Problem
+from .reading import problem_of
+from .search import Explanation, arithmetic_of, mistakes_of
 from .units import parts
 
 TYPE_CHECKING = False

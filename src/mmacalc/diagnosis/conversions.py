@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arithmetic.codecs import decode, encode
+from ..arithmetic.codecs import decode, encode, round_to_format
 from ..formats import FORMATS
 from .candidates import Candidate, changed
 
@@ -28,6 +28,9 @@ ALIKE: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """The formats of the same width whose encodings are taken for another's."""
 
+NARROWER = ("f16", "bf16", "e4m3", "e5m2")
+"""The formats by way of which inputs come that were rounded twice."""
+
 SPOKEN = {
     "e4m3": "OCP fp8 (e4m3fn)", "e5m2": "OCP bf8 (e5m2)", "e4m3fnuz": "FNUZ fp8 (e4m3fnuz)",
     "e5m2fnuz": "FNUZ bf8 (e5m2fnuz)",
@@ -37,9 +40,11 @@ SPOKEN = {
 def other_conversion(problem: Problem) -> Iterator[Candidate]:
     """A, B or both converted otherwise than the instruction needs."""
     form = problem.execution.formats["A"]
+    names = ("AB", "A", "B")
+    if form.bits == 8 and not form.is_float:
+        yield from _offset(problem, names)
     if not form.is_float or form.bits > 32:
         return
-    names = ("AB", "A", "B")
     for other in ALIKE.get(form.name, ()):
         for operands in names:
             yield from _misread(problem, operands, FORMATS[other])
@@ -51,9 +56,35 @@ def other_conversion(problem: Problem) -> Iterator[Candidate]:
             yield Candidate(
                 text, "convert with rounding to nearest even, or expect these values", changed(problem, **cut)
             )
+    for operands in names:
+        yield from _through(problem, operands)
     flushed = {name: _flushed(problem, name) for name in "AB"}
     advice = "the hardware keeps subnormals here; the kernel or the reference flushes them"
     yield Candidate("subnormal inputs were flushed to zero", advice, changed(problem, **flushed))
+
+
+def _offset(problem: Problem, names: tuple[str, ...]) -> Iterator[Candidate]:
+    """8-bit integers with an offset of 128 (a zero point): the top bit is the other."""
+    for operands in names:
+        flipped = {x: problem.codes[x] ^ problem.codes[x].dtype.type(128) for x in operands}
+        whose = " and ".join(operands)
+        text = f"the integers of {whose} are off by 128, modulo 256 (a zero point; unsigned for signed)"
+        yield Candidate(text, f"subtract the zero point of {whose} before the product", changed(problem, **flipped))
+
+
+def _through(problem: Problem, operands: str) -> Iterator[Candidate]:
+    """The operand's numbers were rounded to a narrower format before."""
+    whose, verb = " and ".join(operands), "were" if len(operands) > 1 else "was"
+    for name in NARROWER:
+        narrow, made = FORMATS[name], {}
+        for x in operands:
+            own = problem.execution.formats[x]
+            if narrow.mantissa < own.mantissa:
+                with np.errstate(all="ignore"):
+                    made[x] = encode(round_to_format(problem.values[x], narrow), own)
+        if len(made) == len(operands):
+            text = f"{whose} {verb} rounded to {SPOKEN.get(name, name)} before"
+            yield Candidate(text, f"keep {whose} in {own.name} from the start", changed(problem, **made))
 
 
 def _misread(problem: Problem, operands: str, other: Format) -> Iterator[Candidate]:

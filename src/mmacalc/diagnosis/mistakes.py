@@ -288,6 +288,16 @@ def wrong_addresses(problem: Problem) -> Iterator[Candidate]:
             yield _moves_of(problem, name, move)
 
 
+def wrong_addresses_alike(problem: Problem) -> Iterator[Candidate]:
+    """A and B loaded by the same wrong addresses."""
+    of_a = {move.text: move for move in memory_moves(problem, "A")}
+    for move in memory_moves(problem, "B"):
+        if (other := of_a.get(move.text)) is not None:
+            sources = {"A": other.source, "B": move.source}
+            advice = "check the addresses with which you load A and B"
+            yield Candidate(f"A and B alike: each {move.text}", advice, Rerun(problem, sources))
+
+
 def wrong_registers(problem: Problem) -> Iterator[Candidate]:
     """Lanes or registers of an operand, or of A and B alike, exchanged, repeated, zero."""
     moves = {name: tuple(register_moves(problem, name)) for name in "ABDC"}
@@ -307,7 +317,7 @@ def wrong_registers(problem: Problem) -> Iterator[Candidate]:
 MISTAKES = (
     transposed, wrong_accumulator, not_reset, other_modifiers, other_conversion, stored_otherwise, wrong_index,
     wrong_scales, wrong_block, shortened_k, reordered_k, no_layout, wrong_addresses, wrong_layout, wrong_registers,
-    other_instruction,
+    wrong_addresses_alike, other_instruction,
 )  # fmt: skip
 """Every known mistake, the likelier first."""
 

@@ -6,7 +6,8 @@ comes from. The same moves are tried on A, B, C and D; for D it is the result th
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
+from math import prod
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from .problem import elements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from numpy.typing import NDArray
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Move", "memory_moves", "orders", "register_moves"]
+__all__ = ["Move", "memory_moves", "moves_of", "orders", "register_moves", "turning_moves"]
 
 SPANS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -47,33 +48,66 @@ def inverse(source: Array) -> Array:
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
+KEPT = 1 << 14
+"""Elements of the largest matrix whose moves are kept for the next problem with the same execution and shapes."""
+_kept: dict[tuple[Any, ...], tuple[Move, ...]] = {}
+
+
+def moves_of(problem: Problem, name: str) -> Iterator[Move]:
+    """What `memory_moves` and `register_moves` yield."""
+    yield from memory_moves(problem, name)
+    yield from register_moves(problem, name)
+
+
+def kept(moves: Callable[[Problem, str], Iterator[Move]]) -> Callable[[Problem, str], Iterable[Move]]:
+    """A function whose answer for small matrices is kept: it does not depend on the numbers."""
+
+    def found(problem: Problem, name: str) -> Iterable[Move]:
+        if prod(problem.shapes[name]) > KEPT:
+            return moves(problem, name)
+        key = (moves, problem.execution, name, *problem.shapes.values())
+        if key not in _kept:
+            if len(_kept) >= 16:
+                _kept.clear()
+            _kept[key] = tuple(moves(problem, name))
+        return _kept[key]
+
+    return found
+
+
+def _whole(problem: Problem, name: str, found: Iterator[tuple[str, str, Array]]) -> Iterator[Move]:
+    """Moves of one block's matrix as those of all blocks."""
+    shape = problem.shapes[name]
+    blocks = elements(shape) - elements(shape[-2:]) if len(shape) == 3 else 0
+    for text, advice, source in found:
+        yield Move(text, advice, np.where(source < 0, -1, source + blocks))
+
+
+def turning_moves(problem: Problem, name: str) -> Iterator[Move]:
+    """A matrix that is loaded, or stored, with rows for columns, whole or tile by tile."""
+    own = elements(problem.shapes[name][-2:])
+    verb = "store" if name == "D" else "load"
+    yield from _whole(problem, name, chain(_turned(own, verb, name), _tiled(problem, name, own)))
+
+
+@kept
 def memory_moves(problem: Problem, name: str) -> Iterator[Move]:
     """A matrix that is loaded from memory, or stored there, by wrong addresses."""
-    shape = problem.shapes[name]
-    rows, columns = shape[-2:]
+    yield from turning_moves(problem, name)
+    yield from _whole(problem, name, _misplaced(elements(problem.shapes[name][-2:]), name))
+
+
+def _misplaced(own: Array, name: str) -> Iterator[tuple[str, str, Array]]:
     verb = "store" if name == "D" else "load"
-    at = elements(shape)
-    own = elements((rows, columns))
-    blocks = at - own if len(shape) == 3 else 0
-
-    def move(text: str, advice: str, source: Array) -> Move:
-        return Move(text, advice, np.where(source < 0, -1, source + blocks))
-
-    for text, advice, source in _turned(own, verb, name):
-        yield move(text, advice, source)
-    for text, advice, source in _tiled(problem, name, own):
-        yield move(text, advice, source)
     for text, source in _strided(own):
-        yield move(text, f"check the leading dimension (stride between rows) with which you {verb} {name}", source)
+        yield text, f"check the leading dimension (stride between rows) with which you {verb} {name}", source
     for text, source in _displaced(own):
-        yield move(text, f"check the row and column offsets with which you {verb} {name}", source)
+        yield text, f"check the row and column offsets with which you {verb} {name}", source
     for text, source in _swizzled(own):
-        yield move(
-            text, "undo the swizzle of shared memory (LDS) when reading, or do not apply it when writing", source
-        )
+        yield text, "undo the swizzle of shared memory (LDS) when reading, or do not apply it when writing", source
     for text, source in _missing(own):
         if name != "D":
-            yield move(text, f"check the bounds within which you {verb} {name}", source)
+            yield text, f"check the bounds within which you {verb} {name}", source
 
 
 def _turned(own: Array, verb: str, name: str) -> Iterator[tuple[str, str, Array]]:
@@ -215,6 +249,7 @@ def _missing(own: Array) -> Iterator[tuple[str, Array]]:
 # --- lanes and registers ----------------------------------------------------------------------------------------------
 
 
+@kept
 def register_moves(problem: Problem, name: str) -> Iterator[Move]:
     """An operand's register file with lanes or registers exchanged, repeated or left zero, in every instruction."""
     execution = problem.execution

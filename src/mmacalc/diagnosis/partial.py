@@ -25,8 +25,10 @@ __all__ = ["not_stored", "partly"]
 
 def not_stored(problem: Problem, given: Array, wrong: Array) -> Iterator[Candidate]:
     """Rows, columns, lanes, registers or tiles of D that are zero."""
-    where = _where(problem, wrong)
-    if where is None or (given[wrong] != 0).any():
+    if (given[wrong] != 0).any():
+        return
+    where = "every element" if wrong.any() and not given.any() else _where(problem, wrong) or _triangle(wrong)
+    if where is None:
         return
     codes = np.where(wrong, problem.expected.dtype.type(0), problem.expected)
     text = f"D is zero in {where}: not computed, or not stored"
@@ -35,10 +37,11 @@ def not_stored(problem: Problem, given: Array, wrong: Array) -> Iterator[Candida
 
 def partly(problem: Problem, given: Array, wrong: Array) -> Iterator[Candidate]:
     """Rows, columns, lanes, registers or tiles of D that hold something else, while the rest is right."""
-    where = _where(problem, wrong)
+    values = given[wrong]
+    everywhere = wrong.all() and np.isnan(given).all() and np.isfinite(problem.right).any()
+    where = "every element" if everywhere else _where(problem, wrong)
     if where is None:
         return
-    values = given[wrong]
     if np.isnan(values).all():
         text = f"D is NaN in {where}: the accumulator was not initialised there, or an input is NaN"
         advice = "initialise the accumulator before the first instruction"
@@ -54,6 +57,16 @@ def partly(problem: Problem, given: Array, wrong: Array) -> Iterator[Candidate]:
     values = given if form.is_float else given.astype(np.int64)
     codes = np.where(wrong, encode(values, form, problem.inst.architecture.vendor), problem.expected)
     yield Candidate(text, advice, Stored(problem, codes))
+
+
+def _triangle(wrong: Array) -> str | None:
+    """One side of the diagonal, or both, of which at least four rows are more than zero by chance."""
+    i, j = np.indices(wrong.shape[-2:])
+    sides = {"above the diagonal (a mask?)": j > i, "below the diagonal (a mask?)": j < i, "off the diagonal": j != i}
+    for text, side in sides.items():
+        if len(wrong.shape) >= 2 and side.sum() >= 6 and (wrong == side).all():
+            return f"the elements {text}"
+    return None
 
 
 def _where(problem: Problem, wrong: Array) -> str | None:

@@ -6,12 +6,12 @@ from itertools import chain, islice
 
 import numpy as np
 
-from ..arithmetic.codecs import largest, round_to_format
-from ..formats import FORMATS
 from ..records import TupleRecord
 from .afterwards import fitted, rounded_on_the_way
+from .agreement import coarse, near
 from .candidates import Candidate
 from .mistakes import LAST, MISTAKES, NEARLY_RIGHT, chained_otherwise
+from .pairs import two_mistakes
 from .partial import not_stored, partly
 from .problem import Problem, tile_of
 from .recovery import recovered
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Explanation", "arithmetic_of", "mistakes_of", "near"]
+__all__ = ["Explanation", "arithmetic_of", "mistakes_of"]
 
 KINDS_OF_TILES = 4
 """How many different mistakes in different tiles of a GEMM are looked for."""
@@ -50,42 +50,6 @@ class Explanation(TupleRecord):
     tiles: tuple[tuple[int, int], ...]
 
 
-def near(problem: Problem, given: Array, values: Array, magnitude: Array, coarse: float = 0.0) -> NDArray[np.bool_]:
-    """Which values agree up to rounding.
-
-    Args:
-        coarse: how far a rounding of D to a narrower format may have moved them besides, relative to the values.
-    """
-    form = problem.execution.formats["D"]
-    if not form.is_float:
-        if problem.execution.saturate:
-            values = np.clip(values, -(2.0**31), 2.0**31 - 1)
-        difference = (given - values) % 2.0**32
-        found: NDArray[np.bool_] = difference == 0
-        return found
-    with np.errstate(invalid="ignore"):
-        close = np.abs(given - values) <= problem.slack * magnitude + coarse * np.abs(values)
-        beyond = (
-            np.isinf(given) & (np.abs(values) > largest(form.name) * (1 - 2.0**-form.mantissa)) & (given * values > 0)
-        )
-    same: NDArray[np.bool_] = close | beyond | (given == values) | (np.isnan(given) & np.isnan(values))
-    return same
-
-
-def _coarse(problem: Problem, given: Array) -> tuple[float, str]:
-    """If D has only values of a narrower format: its relative precision, and its name."""
-    form = problem.execution.formats["D"]
-    finite = given[np.isfinite(given) & (given != 0)]
-    if not form.is_float or form.name not in ("f32", "f64") or finite.size < 8:
-        return 0.0, ""
-    expected = problem.right
-    for name in ("bf16", "f16"):
-        narrow = FORMATS[name]
-        if (round_to_format(finite, narrow) == finite).all() and (round_to_format(expected, narrow) != expected).any():
-            return 2.0 ** -(narrow.mantissa + 1) * 1.01, name
-    return 0.0, ""
-
-
 class _Trial:
     """What suspected mistakes are tried on: the given D, and which of its elements and tiles are wrong."""
 
@@ -94,7 +58,7 @@ class _Trial:
         self.given = problem.decoded_d(given)
         self.tile = tile_of(problem, wrong.shape[1:])
         self.count = int(self.tile.max(initial=0)) + 1
-        self.coarse, self.narrow = _coarse(problem, self.given)
+        self.coarse, self.narrow = coarse(problem, self.given)
         self.open = self._tiles_of(wrong)
         self.wrong_tiles = set(self.open)
         self.aim()
@@ -123,7 +87,7 @@ class _Trial:
             by_operand: dict[str, list[int]] = {}
             for number, candidate in enumerate(chunk):
                 name = candidate.outcome.operand
-                if name and self.problem.movable(name):
+                if name and candidate.outcome.problem is self.problem and self.problem.movable(name):
                     by_operand.setdefault(name, []).append(number)
             good: dict[int, bool] = {}
             for name, numbers in by_operand.items():
@@ -243,6 +207,7 @@ def _stages(trial: _Trial) -> tuple[Iterable[Candidate], ...]:
         chain(fitted(problem, given), recovered(problem, given)),
         partly(problem, given, rest),
         chain.from_iterable(mistake(problem) for mistake in LAST),
+        two_mistakes(problem, given, trial.rows, trial.columns),
     )
 
 
