@@ -1,7 +1,12 @@
-"""The source archive."""
+"""The source archive, and the wheel where there is no C compiler."""
 
+import importlib.util
 import re
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
@@ -13,3 +18,37 @@ def test_the_source_archive_holds_every_file_and_folder_of_the_repository():
     made = {"dist", "build", "LICENSE", "PKG-INFO", "pyproject.toml"}  # by builds, and what every archive holds
     own = {path.name for path in ROOT.iterdir() if path.name[0] != "." and not path.name.endswith(".egg-info")}
     assert own - {"__pycache__"} - made <= set(included)
+
+
+@pytest.fixture
+def hook(monkeypatch):
+    """The hook that compiles the core into a wheel, with hatchling's classes as far as it uses them; no compiler."""
+    name = "hatchling.builders.hooks.plugin.interface"
+    interface = ModuleType(name)
+    interface.BuildHookInterface = object
+    parts = name.split(".")
+    for end in range(1, len(parts)):
+        monkeypatch.setitem(sys.modules, ".".join(parts[:end]), ModuleType(parts[end - 1]))
+    monkeypatch.setitem(sys.modules, name, interface)
+    monkeypatch.setenv("CC", "/no/such/compiler")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made = module.CoreHook()
+    made.root, made.target_name, made.warnings = str(ROOT), "wheel", []
+    made.app = SimpleNamespace(display_warning=made.warnings.append)
+    return made
+
+
+def test_without_a_compiler_the_wheel_is_pure_python_and_says_so(hook, monkeypatch):
+    data = {"force_include": {}}
+    hook.initialize("standard", data)
+    assert data == {"force_include": {}}
+    assert len(hook.warnings) == 1
+    assert "will compute on NumPy" in hook.warnings[0]
+    monkeypatch.setenv("MMACALC_BUILD_CORE", "1")
+    with pytest.raises(OSError, match="no/such/compiler"):
+        hook.initialize("standard", data)
+    monkeypatch.setenv("MMACALC_BUILD_CORE", "0")
+    hook.initialize("standard", data)
+    assert data == {"force_include": {}}
