@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import mmacalc
 from mmacalc.cli import SUBCOMMANDS, answer, command_parser
 from mmacalc.cli.options import with_shape
 
@@ -49,6 +50,12 @@ def test_what_is_not_run_on_a_page_is_an_illustration_or_a_command_for_the_reade
             assert page.name in ("install.md", "README.md", "CONTRIBUTING.md")
         elif block.language not in ("console", "pycon") and not block.file:
             assert block.language in ILLUSTRATIONS or block.language.startswith("{")
+
+
+def test_every_public_name_is_in_the_reference():
+    text = "".join(page.read_text() for page in (ROOT / "docs/api").glob("*.md"))
+    shown = set(re.findall(r"auto\w+:: mmacalc\.(\w+)", text))
+    assert set(mmacalc.__all__) <= shown, f"name {sorted(set(mmacalc.__all__) - shown)} on a page of docs/api"
 
 
 def parsed(command):
