@@ -11,7 +11,7 @@ from mmacalc import rocwmma
 from mmacalc.asm.targets import target
 from mmacalc.catalog import architecture, normalised
 from mmacalc.cli import answer
-from mmacalc.estimates import estimate, peak
+from mmacalc.estimates import dense_rate, estimate, peak
 
 # AMD lab notes, "AMD matrix cores": operations per clock and CU of MI100 and MI250X, matrix cores and vector units.
 MATRIX = {"f64": (None, 256), "f32": (256, 256), "f16": (1024, 1024), "bf16": (512, 1024), "i8": (1024, 1024)}
@@ -90,7 +90,7 @@ AMD_PEAKS = {
     "AI PRO R9700": "f16  191, i8  383",
 }  # fmt: skip
 # NVIDIA's architecture papers (Volta, Turing, A100, GA102, Ada, H100, RTX Blackwell, RTX PRO Blackwell) and, for the
-# A10, A30, L4, L40 and L40S, data sheets; without sparsity.
+# A10, A30, L4, L40, L40S, HGX B200 and DGX B300 (an eighth), data sheets; without sparsity.
 NVIDIA_PEAKS = {
     "V100": "f16  125",
     "V100 PCIe": "f16  112",
@@ -117,6 +117,8 @@ NVIDIA_PEAKS = {
     "H100 PCIe": "f16  756, bf16  756, tf32  378, fp8  1513, i8  1513",
     "RTX 5090": "f16 f16 419, f16 f32 209.5, bf16  209.5, tf32  104.8, fp8 f16 838, fp8 f32 419, i8  838, e2m1  1676",
     "RTX 5080": "f16 f16 225.1, f16 f32 112.6, i8  450.2",
+    "B200": "f16  2250, bf16  2250, fp8  4500, fp6  4500, i8  4500, fp4  9000",
+    "B300": "f16  2250, bf16  2250, fp8  4500, fp4  13500",
     "RTX PRO 6000": "f16 f32 503.8, fp8 f32 1007.6, e2m1  2015.2",
 }
 
@@ -191,7 +193,37 @@ def test_the_time_of_a_candidate_is_that_of_the_matrix_units_with_the_most_chain
     assert one.seconds * found.device.clock_ghz * 1e9 == pytest.approx(cycles)
 
 
-@pytest.mark.parametrize("name", ["gfx942", "MI300A", "RX 7600", "RX 9060", "A100", "H100", "RTX 5090"])
+@pytest.mark.parametrize(
+    ("name", "shape", "type_", "parameters", "cycles"),
+    [
+        # Tiles in turn on the SMs or pairs of them, times steps of k, times M N K of one over the rate.
+        ("B200", (4096, 4096, 4096), "f16", {"m": 256, "n": 128, "k": 16}, 7 * 256 * 64),  # 512 tiles, 74 pairs
+        ("B200", (128, 256, 64), "fp8", {"m": 128, "n": 128, "k": 32}, 1 * 2 * 64),  # 2 tiles, 148 SMs
+        ("B300", (512, 512, 960), "fp4", {"m": 256, "n": 256, "k": 96}, 1 * 10 * 128),  # 4 tiles
+    ],
+)
+def test_the_best_shape_of_tcgen05_is_the_one_that_takes_the_least_time(name, shape, type_, parameters, cycles):
+    found = estimate(name, *shape, type_)
+    best = found.candidates[0]
+    inst = best.instruction
+    assert {size: getattr(inst, size) for size in "mnk"} == parameters
+    assert best.seconds * found.device.clock_ghz * 1e9 == pytest.approx(cycles)
+    assert sum(best.registers.values()) == 0
+
+
+def test_tcgen05_has_no_rate_where_nvidia_publishes_none():
+    """Half of the lanes, .ws, an N whose operands shared memory cannot deliver in time, K = 64 of FP4 on B300."""
+    mma = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16")
+    assert [dense_rate(mma.shaped(m=m, n=n)) for m, n in ((128, 256), (128, 128), (128, 120), (64, 256))] == [
+        4096, 4096, None, None,
+    ]  # fmt: skip
+    assert dense_rate(mmacalc.instruction("B200", "tcgen05.mma.ws.cta_group::1.kind::f16").shaped(m=128, n=256)) is None
+    fp4 = mmacalc.instruction("B300", "tcgen05.mma.cta_group::2.kind::mxf4.block_scale.block32")
+    assert [dense_rate(fp4.shaped(m=256, n=256, k=k)) for k in (64, 96)] == [None, 24576]
+    assert dense_rate(mmacalc.instruction("B200", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")) is None
+
+
+@pytest.mark.parametrize("name", ["gfx942", "MI300A", "RX 7600", "RX 9060", "A100", "H100", "B200", "RTX 5090"])
 def test_the_candidates_are_sorted_by_time_and_every_time_is_positive(name):
     for size in (1, 100, 512, 4096):
         seconds = [one.seconds for one in estimate(name, size, size, size, "f16").candidates]
@@ -220,7 +252,7 @@ def test_units_and_clock_stand_in_for_the_products():
 
 def test_what_nvidia_has_not_published_has_no_cycles_and_the_page_says_so():
     for name, type_, says in (
-        ("B200", "f16", "NVIDIA publishes no rate"), ("H20", "f16", "NVIDIA publishes no rate"),
+        ("Thor", "f16", "NVIDIA publishes no rate"), ("H20", "f16", "NVIDIA publishes no rate"),
         ("H100", "f64", "of wgmma"), ("RTX 5090", "fp6", "NVIDIA publishes no rate"),
         ("sm_90", "f16", "no product with sm_90"),
     ):  # fmt: skip

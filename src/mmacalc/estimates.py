@@ -5,7 +5,7 @@ cycles and `f` operations each reach 4 f / c operations per clock and unit. The 
 formats is the largest such number among its dense instructions on those formats.
 
 AMD publishes the cycles of every instruction. NVIDIA publishes multiply-adds per clock and SM, by format: an
-instruction that is native there is taken to reach them, and its cycles follow.
+instruction that is native there is taken to reach them, and its cycles follow (of tcgen05: see `_keeps_up`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from .catalog import entry
 from .catalog.grammar import sass
 from .checks import arguments_checked
 from .errors import Error
-from .formats import formats_named, scaling
+from .families.tensor_memory import LANES, slot_bits
+from .families.tensor_memory_shapes import allowed_shapes, depths, types_of
+from .formats import formats_named, named, scaling
+from .model.tensor_memory import TensorMemoryInstruction
 from .records import TupleRecord
 
 TYPE_CHECKING = False
@@ -41,11 +44,17 @@ __all__ = [
 MATRIX_UNITS = 4
 """Matrix units of one compute unit, workgroup processor or SM (AMD's tool: "FLOPs/CU/cycle" is four times one's)."""
 
+SHARED_MEMORY_BYTES = 128
+"""What shared memory delivers in a clock: 32 banks of 4 bytes (CUDA C++ Programming Guide, shared memory)."""
+
 INTEGERS = {"i8": "iu8", "u8": "iu8", "i4": "iu4", "u4": "iu4"}
 """Instructions on integers whose sign a field decides take either."""
 
 RATES = {"e4m3": "fp8", "e5m2": "fp8", "i8": "int8", "u8": "int8", "i4": "int4", "u4": "int4"}
 """NVIDIA's word for a format in its tables of rates, where it is not the format's name."""
+
+SMALL = {"e3m2": "fp8", "e2m3": "fp8", "e2m1": "fp8"}
+"""The same of tcgen05's kind::f8f6f4 and kind::mxf8f6f4, which have FP8's rate for all their formats."""
 
 
 class Device(TupleRecord):
@@ -121,23 +130,47 @@ def dense_rate(inst: Instruction, product: Product | None = None) -> int | None:
     through = architecture.fma_through
     if inst.sparse or (through and through not in inst.features) or inst.formats["A"] not in _rated(inst):
         return None
-    native = sass.becomes(inst, architecture.name)[1].startswith("native")
+    if inst.in_tensor_memory:
+        native = True
+    else:
+        native = sass.becomes(inst, architecture.name)[1].startswith("native")
     rates = {**architecture.fma_per_clock, **(product.fma_per_clock if product else {})}
     key = _rated(inst)[inst.formats["A"]]
-    rate = rates.get(f"{key}.{inst.formats['D']}", rates.get(key))
-    return rate if native else None
+    rate = rates.get(f"{key}.k{inst.k}", rates.get(f"{key}.{inst.formats['D']}", rates.get(key)))
+    return rate if native and rate and _keeps_up(inst, rate) else None
+
+
+def _keeps_up(inst: Instruction, rate: int) -> bool:
+    """Whether an instruction can have the published rate: a tcgen05.mma with 128 rows in each SM, without .ws, whose A
+    and B shared memory delivers in that time (NVIDIA publishes no rate of others)."""
+    if not isinstance(inst, TensorMemoryInstruction):
+        return True
+    ctas = inst.form.cta_group
+    rows = LANES + inst.n // ctas
+    cycles = inst.flops // 2 // ctas // rate
+    slot = slot_bits(inst.kind, inst.format("A").bits)
+    return inst.m == LANES * ctas and not inst.form.ws and rows * inst.k * slot <= 8 * SHARED_MEMORY_BYTES * cycles
 
 
 def _rated(inst: Instruction) -> Mapping[str, str]:
     """The formats of A whose rate NVIDIA's tables have, under their names there."""
     if inst.kind.startswith("mxf4"):
         return {"e2m1": "fp4"}
+    if inst.in_tensor_memory:
+        return {**RATES, **SMALL, **{name: name for name in ("f16", "bf16", "tf32")}}
     return {**RATES, **{name: name for name in ("f16", "bf16", "tf32", "f64")}}
 
 
 def _occupied(inst: Instruction) -> int:
-    """How many matrix units one instruction occupies: those of all four warps of a warpgroup, or one."""
+    """How many matrix units one instruction occupies: those of one or two SMs (tcgen05), of all four warps of a
+    warpgroup, or one."""
+    if inst.in_tensor_memory:
+        return MATRIX_UNITS * _ctas(inst)
     return MATRIX_UNITS if "wgmma" in inst.features else 1
+
+
+def _ctas(inst: Instruction) -> int:
+    return inst.form.cta_group if isinstance(inst, TensorMemoryInstruction) else 1
 
 
 def duration(inst: Instruction, fields: Mapping[str, int], product: Product | None) -> int | None:
@@ -163,12 +196,37 @@ def _choices(inst: Instruction, wanted: set[str]) -> Iterator[dict[str, int]]:
             yield fields
 
 
-def _products(architecture: str, wanted: set[str]) -> Iterator[tuple[Instruction, dict[str, int]]]:
-    """The dense instructions that multiply two matrices of one format, with the modifiers that choose it."""
+def _products(
+    architecture: str, wanted: set[str], shape: tuple[int, int] | None = None
+) -> Iterator[tuple[Instruction, dict[str, int]]]:
+    """The dense instructions that multiply two matrices of one format, with the modifiers that choose it.
+
+    Those whose shape is a parameter (tcgen05) once for each shape that can be best for a product of `shape`, M and N;
+    once for their largest without it.
+    """
+    for name in entry(architecture).tensor_memory_names:
+        tcgen05 = entry(architecture).instruction(name)
+        if isinstance(tcgen05, TensorMemoryInstruction) and tcgen05.formats and not tcgen05.sparse:
+            yield from ((shaped, {}) for shaped in _shaped(tcgen05, wanted, shape))
     for inst in entry(architecture).instructions():
         if {"A", "B", "D"} <= set(inst.operands) and not inst.sparse:
             for fields in _choices(inst, wanted):
                 yield inst, fields
+
+
+def _shaped(
+    inst: TensorMemoryInstruction, wanted: set[str], shape: tuple[int, int] | None
+) -> Iterator[TensorMemoryInstruction]:
+    rows, columns = allowed_shapes(inst.form)
+    if shape is None:
+        rows, columns = rows[-1:], columns[-1:]
+    else:  # powers of two, and one tile for all of N
+        enough = [size for size in columns if size >= shape[1]]
+        columns = tuple([size for size in columns if size & (size - 1) == 0 or size in enough[:1]])
+    inputs, outputs = types_of(inst.kind)
+    types = [(a, d) for a in inputs for d in outputs if named(a).name in wanted and (a, d) != ("bf16", "f16")]
+    shapes = [(m, n, k) for m in rows for n in columns for k in depths(inst.form, inst.arch, m)]
+    yield from (inst.shaped(m=m, n=n, k=k, a=a, b=a, d=d) for a, d in types for m, n, k in shapes)
 
 
 def peak(architecture: str, *formats: str) -> int | None:
@@ -203,7 +261,7 @@ class Candidate(TupleRecord):
             matrix units takes time. These three are None if a number is not known.
         useful: 2 M N K over `flops`; share: useful operations in those cycles over the architecture's peak on these
             formats (None if not known).
-        registers: 32-bit registers a lane needs, by operand.
+        registers: 32-bit registers a lane needs, by operand; none where it is in shared or Tensor Memory.
         bytes: read and written when every instruction loads its A and B from memory.
     """
 
@@ -278,7 +336,7 @@ def estimate(
     wanted, results, scales = formats_named(type), formats_named(out) if out else None, scaling(type)
     fitting = [
         (inst, fields)
-        for inst, fields in _products(architecture, wanted)
+        for inst, fields in _products(architecture, wanted, (m, n))
         if (results is None or inst.format("D", fields).name in results)
         and (not scales or (inst.block_size == scales[1] and scales[0] in inst.format_names("SA")))
     ]
@@ -286,9 +344,18 @@ def estimate(
         raise Error(_none_fits(architecture, record, type, out))
     best = _peak(_products(architecture, wanted), where.product)
     made = [_candidate(inst, fields, (m, n, k), best, where) for inst, fields in fitting]
-    made.sort(key=lambda one: _rank(one, where))
+    made = _best_shapes(sorted(made, key=lambda one: _rank(one, where)))
     least = min(_memory(one.instruction, one.modifiers, m * k, k * n, m * n) for one in made)
     return Estimate(record, where, m, n, k, type, 2 * m * n * k, best, least, tuple(made))
+
+
+def _best_shapes(candidates: list[Candidate]) -> list[Candidate]:
+    """Of the shapes of one tcgen05.mma with the same K and formats the first; all other instructions."""
+    kept: dict[Any, Candidate] = {}
+    for number, one in enumerate(candidates):
+        inst = one.instruction
+        kept.setdefault((inst.name, inst.k, *inst.formats.values()) if inst.in_tensor_memory else number, one)
+    return list(kept.values())
 
 
 def _rank(found: Candidate, where: Device) -> tuple[Any, ...]:

@@ -23,11 +23,17 @@ GEFORCE_86 = {"fma_per_clock": {"f16.f32": 256, "bf16": 256, "tf32": 128}}
 GEFORCE_89 = {"fma_per_clock": {"f16.f32": 256, "bf16": 256, "tf32": 128, "fp8.f32": 512}}
 HALF_OF_89 = {"fma_per_clock": {"f16": 256, "bf16": 256, "tf32": 128, "fp8": 512, "int8": 512, "int4": 1024}}
 GEFORCE_120 = GEFORCE_89
+RATES_OF_B200 = {"f16": 4096, "bf16": 4096, "tf32": 2048, "fp8": 8192, "int8": 8192, "fp4": 16384}
+SOURCE_OF_B200 = "two times Hopper's, of mxf4 and mxf4nvf4 four times its FP8: CUTLASS, Blackwell SM100 GEMMs"
+# Of FP4 with K = 96 only: NVIDIA publishes none of K = 64. There is no kind::i8.
+RATES_OF_B300 = {"f16": 4096, "bf16": 4096, "tf32": 2048, "fp8": 8192, "fp4.k96": 24576}
+SOURCE_OF_B300 = "derived from the dense peaks of DGX B300, 2025: those of B200, of FP4 half as much again"
 RATES_OF_H20 = {"fma_per_clock": dict.fromkeys(("f16", "bf16", "tf32", "fp8", "int8"))}  # reduced, to what is not published
 
 # name, marketing generation, PTX version that introduced the target, what people call its chips; dense FMA per clock
-# and SM where NVIDIA publishes them, with the source (of sm_90a for wgmma, since mma.sync does not reach them).
-# Products: name, SMs, and the boost clock in GHz that NVIDIA's peaks assume (None where it publishes none).
+# and SM where NVIDIA publishes them, with the source (of sm_90a for wgmma, of sm_100a and sm_103a for tcgen05, since mma.sync does not reach them).
+# Products: name, SMs, and the boost clock in GHz that NVIDIA's peaks assume (None where it publishes none; of B200
+# and B300 the clock that gives the 2.25 PFLOPS of dense FP16 of HGX B200 and DGX B300 on 148 SMs, for NVIDIA publishes none).
 ARCHITECTURES = (
     {"name": "sm_70", "title": "sm_70 (Volta)", "wmma_fragments": "volta", "ptx": "6.0", "arithmetic": "volta", "aliases": ("volta", "gv100"),
      "fma_per_clock": {"f16": 512},
@@ -61,12 +67,16 @@ ARCHITECTURES = (
      "products": (("H100", 132, 1.83, {"aliases": ("h100 sxm", "h100 sxm5", "h800")}), ("H100 PCIe", 114, 1.62), ("H200", 132, 1.83), ("GH200", 132, 1.83), ("H20", 78, None, RATES_OF_H20))},
     {"name": "sm_100", "title": "sm_100 (Blackwell)", "ptx": "8.6", "assumed": ("lds_phases",), "arithmetic": "b200", "aliases": ()},
     {"name": "sm_100a", "title": "sm_100a (Blackwell)", "ptx": "8.6", "assumed": ("lds_phases",), "arithmetic": "b200", "aliases": ("blackwell", "gb100"),
-     "products": (("B200", 148, None, {"aliases": ("gb200",)}), ("B100", None, None))},
-    {"name": "sm_100f", "title": "sm_100f (Blackwell family)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "b200", "aliases": ()},
+     "fma_per_clock": RATES_OF_B200, "fma_through": "tcgen05", "fma_source": SOURCE_OF_B200,
+     "products": (("B200", 148, 1.856), ("GB200", None, None), ("B100", None, None))},
+    {"name": "sm_100f", "title": "sm_100f (Blackwell family)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "b200", "aliases": (),
+     "fma_per_clock": RATES_OF_B200, "fma_through": "tcgen05", "fma_source": SOURCE_OF_B200},
     {"name": "sm_103", "title": "sm_103 (Blackwell Ultra)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ()},
     {"name": "sm_103a", "title": "sm_103a (Blackwell Ultra)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("blackwell ultra",),
-     "products": (("B300", 148, None, {"aliases": ("gb300",)}),)},
-    {"name": "sm_103f", "title": "sm_103f (Blackwell Ultra family)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ()},
+     "fma_per_clock": RATES_OF_B300, "fma_through": "tcgen05", "fma_source": SOURCE_OF_B300,
+     "products": (("B300", 148, 1.856), ("GB300", None, None))},
+    {"name": "sm_103f", "title": "sm_103f (Blackwell Ultra family)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": (),
+     "fma_per_clock": RATES_OF_B300, "fma_through": "tcgen05", "fma_source": SOURCE_OF_B300},
     {"name": "sm_107", "title": "sm_107 (Rubin)", "ptx": "9.4", "assumed": ("lds_phases",), "aliases": ()},
     {"name": "sm_107a", "title": "sm_107a (Rubin)", "ptx": "9.4", "assumed": ("lds_phases",), "aliases": ("rubin",)},
     {"name": "sm_107f", "title": "sm_107f (Rubin family)", "ptx": "9.4", "assumed": ("lds_phases",), "aliases": ()},

@@ -191,7 +191,7 @@ def _moved(instruction: Instruction, operand: str) -> Placement:
     return packed(layout, bits)._replace(slot_bits=max(bits, 8))
 
 
-FEATURES = ("sparse", "ordered", "scale", "satfinite", "wgmma", "wmma", "move", "trans", "tensor-memory")
+FEATURES = ("sparse", "ordered", "scale", "satfinite", "wgmma", "wmma", "move", "trans", "tensor-memory", "tcgen05")
 TENSOR_CORE = _TensorCore(
     "tensor-core", FEATURES, vendor="nvidia", grammar="ptx", spelling="ptx", mnemonics="ptx", language="cuda",
     vector_instructions="ptx", matrix_moves=True, alike=True, sass=True, rated=True, satfinite=True, float32="tf32",

@@ -81,7 +81,7 @@ class Architecture(Record):
         ptx: the PTX ISA version that introduced the target.
         wmma_fragments: whose wmma fragments it has where they are not those of Ampere and later: "volta", "turing".
         fma_per_clock: dense multiply-adds per clock and SM by type ("f16", or "f16.f32" only with f32 accumulators,
-            "fp8", "fp4", "int8" ...); fma_source: where they are published;
+            "fp8", "fp4", "int8" ..., "fp4.k96" only with that K); fma_source: where they are published;
             fma_through: the only instructions that reach them, if not all do.
     """
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..estimates import Candidate, Estimate
+    from ..model import Instruction
 
 __all__ = ["json_object", "text"]
 
@@ -61,6 +62,9 @@ def _notes(estimate: Estimate) -> Iterator[str]:
         return
     if any(c.cycles for c in estimate.candidates):
         yield f"Cycles follow from the multiply-adds per clock and SM that NVIDIA publishes ({record.fma_source})."
+    if any(c.instruction.in_tensor_memory for c in estimate.candidates):
+        yield "tcgen05 has D in Tensor Memory, not in registers. Its cycles are those with 128 rows in each SM, without"
+        yield ".ws, and where the 128 bytes that shared memory delivers in a clock are enough for A and B."
     if any(c.cycles is None for c in estimate.candidates):
         through = f"; those it publishes for {record.title} are of {record.fma_through}" if record.fma_through else ""
         yield f"?: NVIDIA publishes no rate for this instruction and these formats{through}."
@@ -70,7 +74,7 @@ def _row(found: Candidate) -> tuple[str, ...]:
     chosen = "".join(f" {field}:{value}" for field, value in found.modifiers.items())  # as the assembler writes them
     return (
         str(found.count),
-        found.instruction.name + chosen,
+        found.instruction.name + chosen + _parameters(found.instruction),
         "?" if found.duration is None else str(found.duration),
         "?" if found.cycles is None else str(found.cycles),
         _percent(found.useful),
@@ -79,6 +83,12 @@ def _row(found: Candidate) -> tuple[str, ...]:
         " ".join(str(found.registers[name]) for name in "ABD"),
         str(found.bytes),
     )
+
+
+def _parameters(inst: Instruction) -> str:
+    """The shape and types of a tcgen05.mma, which its name does not say, as `shaped` takes them."""
+    given = getattr(inst, "given", {})
+    return "".join(f" {name}={value}" for name, value in given.items() if not (name == "b" and value == given.get("a")))
 
 
 def _percent(share: float | None) -> str:
@@ -121,6 +131,7 @@ def _described(found: Candidate) -> dict[str, Any]:
     inst = found.instruction
     return {
         "instruction": inst.name,
+        "shape": [inst.m, inst.n, inst.k],
         "modifiers": dict(found.modifiers),
         "formats": {name: inst.format(name, found.modifiers).name for name in "ABCD"},
         "integer": not named(inst.format("A", found.modifiers).name).is_float,

@@ -7,6 +7,7 @@ D[200][17] = Tensor Memory of CTA 1, lane 72, column 17, bits 15:0
 from __future__ import annotations
 
 from ..answers import tensor_memory as answers
+from ..estimates import dense_rate
 from ..model.tensor_memory import spoken
 from . import tables
 from .spelling import heading
@@ -168,6 +169,8 @@ def _detail_text(answer: answers.Detail, style: str) -> str:
         lines.append(f"    SA, SB: a scale for every {inst.block_size} of k")
     lines.append("Operands: A in shared or Tensor Memory; B in shared memory; C, D and the rest in Tensor Memory")
     lines.append(f"SASS: {inst.sass} (the types are in idesc[URx])")
+    if rate := dense_rate(inst):
+        lines.append(f"Dense FMA per clock and SM: {rate} ({inst.architecture.fma_source})")
     return heading(inst) + "".join([f"    {line}\n" for line in lines])
 
 

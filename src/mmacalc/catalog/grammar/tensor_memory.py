@@ -41,7 +41,7 @@ def _mma(architecture: Architecture, name: Name, targets: tuple[str, ...]) -> In
     scales = SCALES.get(name.kind, {}).get(name.scale, 0)
     rows, columns = allowed_shapes(form)
     depth = DEPTHS[name.kind][form.sparse]
-    formats, features, operands = {}, ["tensor-memory"], ["A", "B", "C", "D"]
+    formats, features, operands = {}, ["tensor-memory", "tcgen05"], ["A", "B", "C", "D"]
     if name.kind in TYPES:
         inputs, outputs = (FORMAT.get(types[0], types[0]) for types in TYPES[name.kind])
         formats = {"A": inputs, "B": inputs, "C": outputs, "D": outputs}
