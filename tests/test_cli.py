@@ -360,13 +360,21 @@ def test_bash_completes_architectures_instructions_and_options(tmp_path):
     script = (
         answer(["completion", "bash"]).out
         + 'try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mmacalc; echo "${COMPREPLY[*]}"; }\n'
+        + 'type() { COMP_WORDS=(mmacalc -a B200 -i "$@"); COMP_CWORD=$((3 + $#)); _mmacalc; echo "${COMPREPLY[*]}"; }\n'
         + "try mmacalc -a MI300\ntry mmacalc -a cdna3 -i v_mfma_f64_16\ntry mmacalc --list-i\ntry mmacalc comp\n"
+        # Bash breaks words at colons and replaces what is after the last of them.
+        + "type tcgen05.mma.sp.cta_group :: 1.kind :: mxf8\ntype tcgen05.shift.cta_group ::\n"
+        + "type tcgen05.mma.sp.cta_group::1.kind::mxf8\n"
     )
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment)
     assert done.stdout.splitlines()[1:3] == ["v_mfma_f64_16x16x4_f64", "--list-instructions"]
     assert done.stdout.splitlines()[0].split() == ["mi300", "mi300a", "mi300x"]
     assert done.stdout.splitlines()[3].split()[0].startswith("comp")
+    assert done.stdout.splitlines()[4:] == [
+        "mxf8f6f4.block_scale.block32", "1.down 2.down",
+        "tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale.block32",
+    ]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -62,8 +62,27 @@ def candidates(words: list[str]) -> list[str]:
     >>> candidates(["-a", "cdna3", "-i", "v_mfma_f64_16"])
     ['v_mfma_f64_16x16x4_f64']
     """
-    *before, start = words or [""]
-    return [word for word in _next(before) if word.lower().startswith(start.lower())]
+    *before, start = joined = _joined(words) or [""]
+    found = [word for word in _next(before) if word.lower().startswith(start.lower())]
+    # Bash replaces what is after the last colon.
+    done = start.rfind(":") + 1 if joined != words else 0
+    return [word[done:] for word in found]
+
+
+def _joined(words: list[str]) -> list[str]:
+    """The words as they were typed: bash breaks them at colons, which PTX names have.
+
+    >>> _joined(["-i", "tcgen05.mma.cta_group", "::", "1.kind"])
+    ['-i', 'tcgen05.mma.cta_group::1.kind']
+    """
+    found: list[str] = []
+    for word in words:
+        colons = bool(word) and not word.strip(":")
+        if found and (colons or (found[-1].endswith(":") and not word.startswith("-"))):
+            found[-1] += word
+        else:
+            found.append(word)
+    return found
 
 
 def _next(before: list[str]) -> list[str]:
@@ -79,7 +98,8 @@ def _next(before: list[str]) -> list[str]:
 def _instructions(before: list[str]) -> list[str]:
     named = [word for flag, word in pairwise(before) if flag in ("-a", "--architecture")]
     try:
-        return list(entry(named[-1]).names) if named else []
+        known = entry(named[-1]) if named else None
+        return [*known.names, *known.tensor_memory_names] if known else []
     except Error:
         return []
 

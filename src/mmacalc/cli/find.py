@@ -5,6 +5,8 @@ All given criteria must match. For example:
     mmacalc find --shape 32x32x8 --a bf16          every 32x32x8 instruction with bf16 inputs
     mmacalc find -a gfx950 --a fp8 --sparse        the sparse FP8 instructions of CDNA4
     mmacalc find --intrinsic mfma_f32_32x32x1f32   the instructions that a builtin becomes
+    mmacalc find -a B200 UTCHMMA                   those that become a SASS opcode
+    mmacalc find -a A100 "wmma::fragment<matrix_a, 16, 16, 16, half, row_major>"
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     add = parser.add_argument
-    add("name", nargs="?", help="a part of the mnemonic")
+    add("name", nargs="?", help="a part of the mnemonic or SASS opcode, or a name of CUDA's mma.h")
     add("-a", "--architecture", metavar="NAME", help="one architecture only")
     add("--shape", metavar="MxNxK", help="the shape of one block, such as 16x16x32")
     for size in ("m", "n", "k"):

@@ -23,8 +23,16 @@ def text(matches: Sequence[Instruction]) -> str:
 def _columns(inst: Instruction) -> tuple[str, str, str, str]:
     blocks = f" x {inst.blocks}" if inst.blocks > 1 else ""
     own = inst.formats
-    formats = f"{own['A']} {own['B']} -> {own['D']}" if {"A", "B", "D"} <= set(own) else next(iter(own.values()))
-    return inst.arch, inst.name, f"{inst.m}x{inst.n}x{inst.k}{blocks}", formats
+    formats = f"{own['A']} {own['B']} -> {own['D']}" if {"A", "B", "D"} <= set(own) else next(iter(own.values()), "")
+    return inst.arch, inst.name, f"{_shape(inst)}{blocks}", formats
+
+
+def _shape(inst: Instruction) -> str:
+    """M, N and K; of tcgen05 the letters of those that are parameters and were not asked for, of its moves nothing."""
+    if not inst.in_tensor_memory:
+        return f"{inst.m}x{inst.n}x{inst.k}"
+    given = getattr(inst, "given", None)
+    return "" if given is None else f"{given.get('m', 'M')}x{given.get('n', 'N')}x{inst.k}"
 
 
 def json_object(matches: Sequence[Instruction]) -> dict[str, Any]:

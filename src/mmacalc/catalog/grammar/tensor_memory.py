@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ...errors import Error
 from ...families.tensor_memory import Form
 from ...families.tensor_memory_moves import copy_layout, load_layout
@@ -28,12 +30,18 @@ def record(architecture: Architecture, name: str) -> Instruction:
         Error: the target does not take it; says why, and which targets do.
     """
     parsed = parse(name)
-    taking = tuple(target for target in TARGETS if not refusal(parsed.text, target))
+    taking = _taking(parsed.text)
     if architecture.name not in taking:
         why = refusal(parsed.text, architecture.name)
         others = f"; {', '.join(taking)} have it" if taking else ""
         raise Error(f"{architecture.name} does not have {parsed.text}: {why}{others}")
     return _mma(architecture, parsed, taking) if parsed.operation == "mma" else _move(architecture, parsed, taking)
+
+
+@cache
+def _taking(name: str) -> tuple[str, ...]:
+    """The targets that take a name."""
+    return tuple([target for target in TARGETS if not refusal(name, target)])
 
 
 def _mma(architecture: Architecture, name: Name, targets: tuple[str, ...]) -> Instruction:
