@@ -47,10 +47,6 @@ def find(
         m, n, k, blocks: the shape. a, b, c, d: formats by any of their names ("fp8" means OCP and FNUZ alike;
             mxfp8, mxfp6, mxfp4 and nvfp4 ask for the block scales as well).
         sparse: only sparse, or only dense instructions. opcode: the opcode field.
-<<<<<<< HEAD
-        intrinsic: a part of the compiler builtin's or intrinsic's name. name: a part of the mnemonic, or the
-            beginning of a SASS opcode, such as HMMA.16816.
-=======
         intrinsic: a part of the compiler builtin's or intrinsic's name, or a name of CUDA's mma.h: wmma::mma_sync,
             "wmma::fragment<matrix_a, 16, 16, 16, half, row_major>". name: a part of the mnemonic, the beginning of
             a SASS opcode, such as HMMA.16816, or such a name of mma.h.
