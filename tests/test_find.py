@@ -88,7 +88,7 @@ def test_sass_opcodes_find_the_instructions_that_become_them():
     loads = mmacalc.find("B200", name="LDTM.16dp256bit")
     assert loads
     assert all(".ld." in inst.name and "16x256b" in inst.name for inst in loads)
-    assert [inst.name for inst in mmacalc.find("A100", name="HMMA.16816.F32.BF16", k=16)][0] == (
+    assert mmacalc.find("A100", name="HMMA.16816.F32.BF16", k=16)[0].name == (
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
     )
 
