@@ -128,7 +128,7 @@ def dense_rate(inst: Instruction, product: Product | None = None) -> int | None:
     """
     architecture = inst.architecture
     through = architecture.fma_through
-    if inst.sparse or (through and through not in inst.features) or inst.formats["A"] not in _rated(inst):
+    if inst.sparse or (through and through not in inst.features) or inst.formats.get("A") not in _rated(inst):
         return None
     if inst.in_tensor_memory:
         native = True
