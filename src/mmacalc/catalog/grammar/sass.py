@@ -214,6 +214,10 @@ def _made(entry: Entry, first: str) -> list[tuple[Instruction, list[list[str]], 
                 text, status = becomes(inst := entry.instruction(name), target)
                 if status.startswith("native"):
                     found.append((inst, [opcode.upper().split(".") for opcode in opcodes(text)], status))
+        if first.startswith(TENSOR_MEMORY):
+            for inst in map(entry.instruction, entry.tensor_memory_names):
+                made = [opcode.upper().split(".") for opcode in getattr(inst, "sass", "").split("; ")]
+                found.append((inst, made, "native"))
         _MADE[target, first] = found
     return _MADE[target, first]
 
