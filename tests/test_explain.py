@@ -69,7 +69,7 @@ def test_find_takes_the_beginning_of_an_opcode():
     found = {inst.name for inst in mmacalc.find(arch="sm_80", name="hmma.16816")}
     assert "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" in found
     assert all("HMMA.16816" in becomes(mmacalc.instruction("sm_80", name), "sm_80")[0] for name in found)
-    assert {inst.arch for inst in mmacalc.find(name="UTCHMMA", arch="sm_100a")} == set()
+    assert {inst.kind for inst in mmacalc.find(name="UTCHMMA", arch="sm_100a")} == {"f16", "tf32"}
     assert {inst.n for inst in mmacalc.find(arch="H100", name="HGMMA", n=64)} == {64}
     assert sources(mmacalc.catalog.entry("sm_80"), "QMMA") == ()
 
