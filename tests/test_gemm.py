@@ -375,3 +375,40 @@ def test_random_matrices_need_a_type_and_are_the_same_every_time():
     assert "needs --type" in answer(command[:-2]).err
     assert "no --a and no --b" in answer(command[:3]).err
     assert "needs -i" in answer([*command[:5], "--bits"]).err
+
+
+class OnDevice:
+    """An array in memory that NumPy cannot read, with what the array API standard gives it to be copied."""
+
+    def __init__(self, array, device="gpu:1"):
+        self._array, self.device, self.shape, self.dtype = array, device, array.shape, f"library.{array.dtype}"
+
+    def __array__(self, *_, **__):
+        raise TypeError("implicit conversion to a NumPy array is not allowed")
+
+    def __dlpack_device__(self):
+        return (2, 1)
+
+    def __dlpack__(self, *, dl_device=None, **_):
+        if dl_device is None or dl_device[0] != 1:
+            raise BufferError("not in the memory of the host")
+        return self._array.__dlpack__()
+
+    def __array_namespace__(self):
+        return self
+
+    @staticmethod
+    def asarray(result, device=None):
+        return OnDevice(result, device)
+
+
+def test_arrays_on_a_device_are_computed_on_the_host_and_the_result_goes_back():
+    a, b = RNG.standard_normal((2, 40, 40)).astype(np.float32)
+    expected = gemm(a, b, arch="sm_80")
+    d = gemm(OnDevice(a), OnDevice(b), arch="sm_80")
+    assert (type(d), d.device) == (OnDevice, "gpu:1")
+    np.testing.assert_array_equal(d._array, expected)
+    assert d.emulation == expected.emulation
+    multiply = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x4_f32").multiply
+    x, y = a[:16, :4], b[:4, :16]
+    np.testing.assert_array_equal(multiply(OnDevice(x), OnDevice(y)), multiply(x, y))

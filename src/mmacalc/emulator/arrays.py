@@ -38,8 +38,10 @@ NOT_ARRAYS = (ValueError, TypeError, RuntimeError, BufferError)  # what librarie
 def as_array(execution: Execution, name: str, value: ArrayLike) -> Array:
     """What was given for an operand (a list, a torch tensor, anything with `__array__` or `__dlpack__`) for NumPy.
 
+    Arrays on a GPU are copied to the host, where everything is computed; `mmacalc.gemm` copies its result back.
+
     Raises:
-        Error: it is not an array of numbers, or not in the memory of the host.
+        Error: it is not an array of numbers, or its library cannot copy it to the host.
     """
     whose = f"{SPOKEN[name].split()[0]} of {execution.inst.name}"
     try:
@@ -56,10 +58,13 @@ def _numpy(value: Any) -> Array:
         return value
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        return _of_torch(value.detach(), torch)
-    if hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
+        return _of_torch(value.detach().cpu(), torch)
+    if not hasattr(value, "__dlpack__"):
         return np.asarray(value)
-    return np.from_dlpack(value)
+    try:
+        return np.asarray(value) if hasattr(value, "__array__") else np.from_dlpack(value)
+    except NOT_ARRAYS:  # in a GPU's memory
+        return np.from_dlpack(value, device="cpu")
 
 
 def _of_torch(tensor: Any, torch: Any) -> Array:

@@ -94,7 +94,8 @@ def gemm(
 
     Args:
         a, b, c: A (..., M, K), B (..., K, N), C (..., M, N) or a number; leading axes are batches and broadcast. NumPy,
-            ml_dtypes and torch arrays, or anything with `__array__` or `__dlpack__`.
+            ml_dtypes and torch arrays, or anything with `__array__` or `__dlpack__`. What lies on a GPU is copied to
+            the host, and the result back.
         arch: any name of an architecture, target or product.
         instruction: a name, or an `Instruction`. If left out, that which `mmacalc.estimate` finds best for the type
             of A: float16, bfloat16, int8 ... (float32 is TF32 on NVIDIA).
@@ -211,4 +212,8 @@ def _of_library(result: Array, like: object) -> Any:
         return torch.from_numpy(signed).to(like.device)
     if isinstance(like, np.ndarray) or not hasattr(like, "__array_namespace__"):
         return result
-    return like.__array_namespace__().asarray(result)
+    library: Any = like.__array_namespace__()
+    try:
+        return library.asarray(result, device=getattr(like, "device", None))
+    except TypeError:  # CuPy's asarray has no device: it is the current one
+        return library.asarray(result)

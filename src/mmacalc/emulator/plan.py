@@ -268,7 +268,7 @@ def _instruction(
         raise Error('gemm needs arch="gfx942" or another architecture, or an Instruction')
     if instruction is not None:
         return entry(arch).instruction(instruction), {}
-    name = str(getattr(a, "dtype", "no array")).removeprefix("torch.")
+    name = str(getattr(a, "dtype", "no array")).rpartition(".")[2]  # of torch.float16
     form = {**TYPES, "float32": entry(arch).architecture.family.float32}.get(name)
     if form is None:
         known = ", ".join(TYPES)
