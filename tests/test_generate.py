@@ -12,7 +12,7 @@ import mmacalc
 from llvm_mc import tool
 from mmacalc import Error
 from mmacalc.catalog import entry
-from mmacalc.catalog.grammar.ptx import expand
+from mmacalc.catalog.grammar.braces import expand
 from mmacalc.cli import answer
 from mmacalc.codegen import gemm, ldmatrix, staging
 from mmacalc.codegen.check import check

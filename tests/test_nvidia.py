@@ -13,7 +13,8 @@ import mmacalc
 from closed_forms import distinct
 from formula_reader import evaluate
 from mmacalc.catalog import entry
-from mmacalc.catalog.grammar.ptx import expand, key
+from mmacalc.catalog.grammar.braces import expand
+from mmacalc.catalog.grammar.ptx import key
 from mmacalc.catalog.grammar.sass import becomes
 from mmacalc.cli import answer
 from mmacalc.families import shared_memory

@@ -20,7 +20,7 @@ export function answerOf(matrix: Matrix, element: Entry, all: Matrix[]): Answer 
   return {
     element: elementText(matrix, ...element),
     lane: `lane ${ranges(matrix.foundIn(...element))}`,
-    register: placeText(matrix.vendor, place),
+    register: placeText(matrix.registers, place),
     fragment: fragment(matrix, place.item),
     because: matrix.name === "C" || matrix.name === "D" ? product(matrix, element, all) : sums(matrix, element),
   };
@@ -31,7 +31,7 @@ export const spoken = (answer: Answer): string =>
 
 /** The element of a lane's fragment as PTX counts it: a3, or a4-a5 where the stored values of a group share a place. */
 function fragment(matrix: Matrix, item: number): string {
-  if (matrix.vendor !== "nvidia" || !"ABCD".includes(matrix.name)) return "";
+  if (!matrix.registers.counted || !"ABCD".includes(matrix.name)) return "";
   const letter = matrix.name.toLowerCase();
   const first = item * matrix.merge;
   return matrix.merge === 1 ? `${letter}${first}` : `${letter}${first}-${letter}${first + matrix.merge - 1}`;

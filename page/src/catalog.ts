@@ -16,7 +16,12 @@ export interface Data {
   statements: string[];
   architectures: [string, string, string, number[], string[], string][];
   texts: string[];
-  layouts: [number, number[], string][];
+  layouts: [number, number[], string, number[] | 0][];
+  /** of each architecture: what a register is called, how one is written and one of 64 bits, whether the elements of a
+   * fragment are counted, and why there is no instruction word */
+  registers: [string, string, string, boolean, string][];
+  /** of each architecture: the views that have no answer, with the sentence that says why */
+  refused: Record<string, string>[];
   lanes: number[][];
   placements: [number, number, number, number, number, number, number[], number][];
   choices: Choice<number>[];
@@ -71,10 +76,22 @@ export type TextModifier = [string, string, string, string, number | null, strin
 
 export type Fields = Readonly<Record<string, number>>;
 
+/** How registers are written: {0} stands for a number, {1} for the next one, {2} for half of it. */
+export interface Registers {
+  head: string;
+  one: string;
+  wide: string;
+  /** Whether the elements of a lane's fragment have names: a0, a1 ... */
+  counted: boolean;
+  notEncoded: string;
+}
+
 export interface Architecture {
   name: string;
   title: string;
   vendor: string;
+  registers: Registers;
+  refused: Record<string, string>;
   waves: number[];
   aliases: string[];
   unit: string;
@@ -287,9 +304,11 @@ export class Catalog {
   private readonly listed = new Map<string, Instruction[]>();
 
   constructor(readonly data: Data) {
-    this.architectures = data.architectures.map(([name, title, vendor, waves, aliases, unit]) => ({
-      name, title, vendor, waves, aliases, unit,
-    }));
+    this.architectures = data.architectures.map(([name, title, vendor, waves, aliases, unit], at) => {
+      const [head, one, wide, counted, notEncoded] = data.registers[at];
+      return { name, title, vendor, waves, aliases, unit, registers: { head, one, wide, counted, notEncoded },
+        refused: data.refused[at] };
+    });
     this.floats = new Set(data.floats);
     let before = "";
     for (const [shared, rest, kind, aliases, members, statement] of data.instructions) {
@@ -329,8 +348,8 @@ export class Catalog {
   }
 
   layout(number: number): Layout {
-    const [text, sizes, letters] = this.data.layouts[number];
-    return (this.layouts[number] ??= new Layout(this.data.texts[text], sizes, letters));
+    const [text, sizes, letters, ends] = this.data.layouts[number];
+    return (this.layouts[number] ??= new Layout(this.data.texts[text], sizes, letters, ends || []));
   }
 
   placement(number: number, wave: number): Placement {

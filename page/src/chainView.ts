@@ -70,6 +70,8 @@ export class ChainView {
   private ask(use: Use): Chain | string {
     const [x, y] = [this.app.instruction, this.second()];
     const [source, target, result] = [this.matrix(x, "D"), this.matrix(y, operandOf(use)), this.matrix(y, "D")];
+    const { refused } = x.architecture;
+    if (refused.chain) return `${refused.chain}.`;
     if (!source) return `D of ${x.name} is in no register.`;
     if (!target || !result) return `${operandOf(use)} of ${y.name} is in no register.`;
     return refusal(source, target, result, this.app.catalog.floats) || chain(source, target, use, this.app.state.more.keep === "1");
@@ -212,7 +214,7 @@ export class ChainView {
     this.views[1 - side].mark(visible ? [other] : []);
     const [d, operand] = side ? [other, element] : [element, other];
     const place = (matrix: Matrix, at: Entry, number: number, count: number) =>
-      `${elementText(matrix, ...at)}${count > 1 ? ` of number ${number}` : ""} in lane ${ranges(matrix.foundIn(...at))} ${placeText(matrix.vendor, matrix.location(...at))}`;
+      `${elementText(matrix, ...at)}${count > 1 ? ` of number ${number}` : ""} in lane ${ranges(matrix.foundIn(...at))} ${placeText(matrix.registers, matrix.location(...at))}`;
     const [x, y] = side ? [tile, this.shown[1]] : [this.shown[0], tile];
     this.answerLine.textContent = `${place(tiles.source, d, x, tiles.xTiles[0] * tiles.xTiles[1])} becomes ${place(tiles.target, operand, y, tiles.yTiles[0] * tiles.yTiles[1])}`;
   }

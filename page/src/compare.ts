@@ -166,7 +166,7 @@ export class Compare {
       const inside = element && matrix && element.every((value, axis) => value < matrix.placement.shape[axis]);
       this.sides[at].view.mark(inside ? [element] : []);
       if (!inside) continue;
-      const place = placeText(matrix.vendor, matrix.location(...element));
+      const place = placeText(matrix.registers, matrix.location(...element));
       lines.push(`${elementText(matrix, ...element)} of ${matrix.instruction.architecture.title}: lane ${ranges(matrix.foundIn(...element))} ${place}`);
     }
     this.answerLine.textContent = lines.join(" \u00b7 ");

@@ -267,7 +267,7 @@ export class Explore {
   /** The pattern, each digit a button that colours by it. */
   private renderPattern(matrix: Matrix): void {
     const { layout } = matrix.placement;
-    const lanes = new Set([...(layout.places.get("warp") ?? []), ...(layout.places.get("lane") ?? [])].map(bare));
+    const lanes = new Set([...(layout.places.get(layout.outer) ?? []), ...(layout.places.get("lane") ?? [])].map(bare));
     const items = new Set((layout.places.get("item") ?? []).map(bare));
     const digits = new Set(matrix.axes.flatMap((axis) => axis.digits.map(([name]) => name)));
     const now = this.key_();

@@ -24,9 +24,7 @@ export function foot(
   const copy = h("button", { type: "button", class: "small", click: () => events.copy(text) }, "Copy");
   const line = h("div", { class: "statement" }, h("code", {}, ...shown), copy);
   if (!word) {
-    const why = instruction.architecture.vendor === "nvidia"
-      ? "PTX. The registers are those of the picture: %a0 \u2026 are the 32-bit registers of A."
-      : "Nobody has published how this instruction is encoded.";
+    const why = instruction.architecture.registers.notEncoded;
     return h("footer", { class: "foot" }, line, h("p", { class: "quiet" }, why));
   }
   const refused = word.refused(fields);

@@ -45,7 +45,7 @@ function operandRows(
   for (let row = first; row < first + most; row++) {
     const size = wide ? bit / 2 : bit;
     const boxes = (pieces[row] ?? []).map((piece) => box(matrix, lane, piece, piece.item === item, style, size, events));
-    const name = registerText(matrix.vendor, row * step, wide ? 64 : 32);
+    const name = registerText(matrix.registers, row * step, wide ? 64 : 32);
     rows.push(h("div", { class: "register" }, h("span", { class: "name" }, name), h("div", { class: "bits" }, ...boxes)));
   }
   const last = first + most - 1;

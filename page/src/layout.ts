@@ -15,13 +15,19 @@ export class Layout {
   readonly selectors: string[];
   readonly replicated: string[];
   readonly shared: string[];
+  /** The place that counts waves (the warps of a warpgroup, two fused EUs), "" where there is one. */
+  readonly outer: string;
+  /** Where an axis ends before its digits do. */
+  readonly ends: Map<string, number>;
 
-  constructor(text: string, sizes: number[], letters: string) {
+  constructor(text: string, sizes: number[], letters: string, ends: number[] = []) {
     const [left, right] = text.split(" -> ");
     this.text = text;
     this.groups = [...left.matchAll(/\(([^)]*)\)|(\S+)/g)].map((found) => words(found[1] ?? found[2]));
     this.places = new Map([...right.matchAll(/(\w+) \(([^)]*)\)/g)].map((found) => [found[1], words(found[2])]));
     this.axes = this.groups.length === 3 ? ["block", ...letters] : [...letters];
+    this.outer = [...this.places.keys()].find((place) => place !== "lane" && place !== "item") ?? "";
+    this.ends = new Map([...letters].map((axis, at): [string, number] => [axis, ends[at] ?? 0]).filter(([, end]) => end));
     const given = this.groups.flat();
     const placed = [...this.places.values()].flat();
     const named = [...new Set([...given, ...placed.map(bare)])];

@@ -203,7 +203,7 @@ class Painter {
   private cellLabel(element: Element, [x, y, width, height]: Area, layer: number, ink: string): void {
     const { matrix } = this.plan;
     const location = matrix.location(...element);
-    const place = signed(placeText(matrix.vendor, location), matrix.signs[location.item]);
+    const place = signed(placeText(matrix.registers, location), matrix.signs[location.item]);
     const at = baseline(y + height / 2 - 2, 11);
     this.layers.label(layer, "cells", x + 4, at, this.lanes(...element), 11, ink, "start", "bold");
     this.layers.label(layer, "cells", x + width - 4, at, place, STRIP_TEXT, ink, "end", "mono");

@@ -41,6 +41,8 @@ export class MemoryView {
     this.picker.show(instruction, operand, names);
     const matrix = operand ? this.app.matrixOf(instruction, operand, wave, state.fields) : null;
     this.answerLine.textContent = "";
+    const { refused } = instruction.architecture;
+    if (refused.memory) return this.nothing(`${refused.memory}.`);
     if (!matrix) return this.nothing("No operand of this instruction is a matrix in registers.");
     const order = state.more.order === "col" ? "col" : "row";
     const ld = Number(state.more.ld) || shortest(matrix, order);

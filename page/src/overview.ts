@@ -74,7 +74,7 @@ export class Overview {
 
   private name(slot: Location): string {
     const bits = bitsText(slot.lsb, slot.width);
-    const register = registerText(this.matrix!.vendor, slot.register, slot.width);
+    const register = registerText(this.matrix!.registers, slot.register, slot.width);
     return bits ? `${register} ${bits}` : register;
   }
 

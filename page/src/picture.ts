@@ -1,6 +1,6 @@
 /** What a picture of an operand shows: src/mmacalc/answers/picture.py. */
 
-import type { Fields, Instruction, OperandTable } from "./catalog.ts";
+import type { Fields, Instruction, OperandTable, Registers } from "./catalog.ts";
 import { bare } from "./layout.ts";
 import type { Colour } from "./palette.ts";
 import type { Element, Location, Placement, Step } from "./placement.ts";
@@ -61,9 +61,9 @@ export class Matrix {
     readonly fields: Fields,
     readonly placement: Placement,
   ) {
-    const { places } = placement.layout;
+    const { places, outer } = placement.layout;
     this.name = table.name;
-    this.laneDigits = [...(places.get("warp") ?? []), ...(places.get("lane") ?? [])];
+    this.laneDigits = [...(places.get(outer) ?? []), ...(places.get("lane") ?? [])];
     [this.blocks, this.rows, this.columns] = [0, 1, 2].map((at) => this.axis(at));
     this.lanes = placement.lanes;
     this.merge = placement.merge;
@@ -93,7 +93,7 @@ export class Matrix {
       extent,
       run: trailing((name) => !this.laneDigits.includes(name)),
       merged: trailing((name) => !this.laneDigits.includes(name) && !items.includes(name)),
-      period: items.includes(first[0]) && first[1] >= HUES ? extent / first[1] : 0,
+      period: items.includes(first[0]) && first[1] >= HUES && !layout.ends.has(axisNames[at]) ? extent / first[1] : 0,
       movesLane: steps[at].some(([lane]) => lane > 0),
       movesSlot: steps[at].some(([, slot]) => slot > 0),
     };
@@ -103,8 +103,8 @@ export class Matrix {
     return [this.blocks, this.rows, this.columns];
   }
 
-  get vendor(): string {
-    return this.instruction.architecture.vendor;
+  get registers(): Registers {
+    return this.instruction.architecture.registers;
   }
 
   foundIn(block: number, row: number, column: number): number[] {

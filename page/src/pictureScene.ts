@@ -70,7 +70,7 @@ export function patternText({ placement: { layout } }: Matrix): string {
 
 /** Where an element is, in a sentence. */
 export function answer(matrix: Matrix, element: Element): string {
-  const place = placeText(matrix.vendor, matrix.location(...element));
+  const place = placeText(matrix.registers, matrix.location(...element));
   return `${elementText(matrix, ...element)} is in lane ${ranges(matrix.foundIn(...element))} ${place}`;
 }
 

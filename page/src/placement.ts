@@ -47,17 +47,18 @@ export class Placement {
     const group = (place: string) => layout.places.get(place) ?? [];
     const axis = (name: string) => layout.groups[layout.axes.indexOf(name)] ?? [];
     this.axisNames = ["block", layout.axes[layout.axes.length - 2], layout.axes[layout.axes.length - 1]];
-    this.lanes = wave * layout.span(group("warp"));
+    this.lanes = wave * layout.span(group(layout.outer));
     this.items = layout.span(group("item")) / merge;
     this.registers = Math.ceil((layout.span(group("item")) * slotBits) / 32);
     this.steps = this.axisNames.map((name) => {
       const lane = layout.table(axis(name), group("lane"));
-      const warp = layout.table(axis(name), group("warp"));
+      const warp = layout.table(axis(name), group(layout.outer));
       const item = layout.table(axis(name), group("item"));
-      return lane.map((step, at) => [step + wave * warp[at], item[at]]);
+      const steps = lane.map((step, at): Step => [step + wave * warp[at], item[at]]);
+      return steps.slice(0, layout.ends.get(name) ?? steps.length);
     }) as [Step[], Step[], Step[]];
     const lane = names.indexOf("lane");
-    const warp = names.indexOf("warp");
+    const warp = names.indexOf(layout.outer);
     const offsets = layout.offsets(chosen).filter((_, at) => at % merge === 0);
     this.copies = offsets.map((row) => [row[lane] + (warp < 0 ? 0 : wave * row[warp]), row[names.indexOf("item")]]);
     this.backward = names.map((place) => this.axisNames.map((name) => layout.table(group(place), axis(name))));
@@ -110,8 +111,7 @@ export class Placement {
   }
 
   private contents(lane: number, item: number): Element[] {
-    const warps = this.layout.places.has("warp");
-    const place = warps ? [Math.floor(lane / this.wave), lane % this.wave, item] : [lane, item];
+    const place = this.layout.outer ? [Math.floor(lane / this.wave), lane % this.wave, item] : [lane, item];
     const names = [...this.layout.places.values()];
     if (place.some((value, at) => value >= this.layout.span(names[at]))) return [];
     for (const selector of this.layout.selectors) {
@@ -122,6 +122,7 @@ export class Placement {
       }
     }
     const base = [0, 1, 2].map((axis) => place.reduce((sum, value, at) => sum + this.backward[at][axis][value], 0));
+    if (base.some((value, axis) => value >= this.steps[axis].length)) return [];
     return this.sharedSteps.map((more) => [base[0] + more[0], base[1] + more[1], base[2] + more[2]]);
   }
 }

@@ -1,5 +1,6 @@
 /** Places and elements in words: src/mmacalc/render/places.py. */
 
+import type { Registers } from "./catalog.ts";
 import type { Location } from "./placement.ts";
 import type { Matrix } from "./picture.ts";
 
@@ -10,9 +11,9 @@ const TITLES: Record<string, string> = {
 export const operandTitle = (name: string): string => TITLES[name] ?? name;
 
 /** The name of a register, or of the pair that a 64-bit element takes. */
-export function registerText(vendor: string, register: number, width: number): string {
-  if (vendor === "nvidia") return width === 64 ? `%rd${Math.floor(register / 2)}` : `%r${register}`;
-  return width === 64 ? `v[${register}:${register + 1}]` : `v${register}`;
+export function registerText(registers: Registers, register: number, width: number): string {
+  const numbers = [register, register + 1, Math.floor(register / 2)];
+  return (width === 64 ? registers.wide : registers.one).replace(/{(\d)}/g, (_, at) => String(numbers[at]));
 }
 
 /** The bits of a register that an element takes; "" for all, with a + where it goes on in the next register. */
@@ -23,11 +24,11 @@ export function bitsText(lsb: number, width: number): string {
 }
 
 /** The registers and bits of a location, in full. */
-export function placeText(vendor: string, { register, lsb, width }: Location): string {
-  const first = registerText(vendor, register, width);
+export function placeText(registers: Registers, { register, lsb, width }: Location): string {
+  const first = registerText(registers, register, width);
   const last = lsb + width - 1;
   if (last > 31 && width < 32) {
-    return `${first}[31:${lsb}] + ${registerText(vendor, register + 1, width)}[${last - 32}:0]`;
+    return `${first}[31:${lsb}] + ${registerText(registers, register + 1, width)}[${last - 32}:0]`;
   }
   return width >= 32 ? first : `${first}[${last}:${lsb}]`;
 }

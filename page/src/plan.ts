@@ -185,7 +185,7 @@ const rounded = (pitch: number): number => (pitch >= 8 ? Math.floor(pitch) : Mat
 /** Room for `16  v0[15:0]` in every cell. */
 function labelPitches(matrix: Matrix): Size {
   const { placement, signs } = matrix;
-  const texts = signs.map((sign, item) => signed(placeText(matrix.vendor, placement.slot(0, item)), sign));
+  const texts = signs.map((sign, item) => signed(placeText(matrix.registers, placement.slot(0, item)), sign));
   const [blocks, rows, columns] = placement.shape;
   const lanes: string[] = [];
   for (let block = 0; block < blocks; block++) {

@@ -78,7 +78,7 @@ function bitsStrip(matrix: Matrix, axis: Axis): Strip | null {
 function registerStrip(matrix: Matrix, axis: Axis): Strip | null {
   if (!axis.movesSlot) return null;
   const registers = parts(matrix, axis).map(([register]) => register);
-  const head = matrix.vendor === "amd" ? "VGPR" : "register";
+  const head = matrix.registers.head;
   if (others(matrix, axis).some((other) => parts(matrix, other).some(([register]) => register))) {
     if (!registers.some(Boolean)) return null;
     return { kind: "register", head, parts: grouped(registers.map((r) => [String(r), `+${r}`, 0])) };
@@ -86,7 +86,7 @@ function registerStrip(matrix: Matrix, axis: Axis): Strip | null {
   if (!registers.some(Boolean) && axis === matrix.rows && matrix.columns.movesSlot) return null;
   const base = Math.floor(bit(matrix, matrix.base[1]) / 32);
   const { width } = matrix.placement.slot(0, 0);
-  const name = (register: number) => registerText(matrix.vendor, register + base, width);
+  const name = (register: number) => registerText(matrix.registers, register + base, width);
   return { kind: "register", head, parts: grouped(registers.map((r) => [String(r), name(r), 0])) };
 }
 
@@ -107,7 +107,7 @@ export function notes(matrix: Matrix): string[] {
   if (!matrix.axes.some((axis) => axis.movesSlot)) {
     const place = placement.slot(0, Math.floor(matrix.base[1] / matrix.merge));
     const bits = bitsText(place.lsb, place.width);
-    found.push(`all in ${registerText(matrix.vendor, place.register, place.width)}${bits && `[${bits}]`}`);
+    found.push(`all in ${registerText(matrix.registers, place.register, place.width)}${bits && `[${bits}]`}`);
   }
   if (placement.copies.length > 1) found.push(`each element is kept ${placement.copies.length} times`);
   if (matrix.merge > 1) {

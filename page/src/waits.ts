@@ -27,7 +27,7 @@ export function nops(states: number, unit: string): string[] {
 export function waitTable(catalog: Catalog, first: Instruction, second: Instruction, fields: [Record<string, number>, Record<string, number>]): WaitTable | string {
   const { architecture } = first;
   const data = catalog.data.waits[catalog.architectures.indexOf(architecture)];
-  if (!data) return `${architecture.title} interlocks in hardware: no wait states are needed.`;
+  if (!data) return `${architecture.refused.waits ?? `No source has wait states for ${architecture.title}`}.`;
   const kinds = [first, second].map((instruction, at) => kindOf(catalog, data, instruction, fields[at]));
   const unknown = [first, second].find((_, at) => kinds[at] === null);
   if (unknown) return `No source has wait states for ${unknown.name}.`;

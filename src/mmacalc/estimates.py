@@ -333,6 +333,7 @@ def estimate(
     if min(m, n, k) < 1:
         raise Error(f"a GEMM of {m}x{n}x{k} has a size below 1; M, N and K are at least 1")
     record, where = entry(architecture).architecture, device(architecture, units, clock_ghz)
+    record.family.require("estimate", record.title)
     wanted, results, scales = formats_named(type), formats_named(out) if out else None, scaling(type)
     fitting = [
         (inst, fields)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..arithmetic.tables import TABLES
+from ..asm.targets import own_assembler
 from ..catalog import Entry, architectures, entry, known_name
 from ..checks import arguments_checked
 from ..hazards.tables import RULES
 from ..hazards.tables import TABLES as WAITS
-from ..model.architecture import PROVENANCES
+from ..model.architecture import PROVENANCES, VENDORS
 from ..records import Record
 
 TYPE_CHECKING = False
@@ -92,7 +93,7 @@ def _cycles(found: Entry) -> Known:
     one = found.architecture
     if one.fma_per_clock:
         return Known(
-            "cycles", f"from the rates that {one.vendor.upper()} publishes ({one.fma_source})", ("one source",)
+            "cycles", f"from the rates that {VENDORS[one.vendor]} publishes ({one.fma_source})", ("one source",)
         )
     if one.family.rated:
         return Known("cycles", "")
@@ -101,7 +102,7 @@ def _cycles(found: Entry) -> Known:
 
 
 def _arithmetic(one: Architecture) -> Known:
-    rows = TABLES.get(one.arithmetic, ())
+    rows = () if "arithmetic" in one.family.refused else TABLES.get(one.arithmetic, ())
     if not rows:
         return Known("arithmetic", "")
     sure = _sorted(row.provenance for row in rows)
@@ -117,7 +118,8 @@ def _waits(one: Architecture) -> Known:
 
 
 def _encoding(one: Architecture) -> Known:
-    return Known("encoding", "byte for byte as LLVM's", ("one source",)) if one.assembly else Known("encoding", "")
+    oracle = "iga64" if own_assembler(one.name) else "LLVM"
+    return Known("encoding", f"byte for byte as {oracle}'s", ("one source",)) if one.assembly else Known("encoding", "")
 
 
 def _device(one: Architecture) -> Known:

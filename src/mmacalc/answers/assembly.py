@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..asm.assembler import assemble_lines
 from ..asm.disassembler import disassemble
-from ..asm.targets import target
+from ..asm.targets import own_assembler, target
 from ..catalog import entry
 from ..records import Record
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..asm.fields import Encoding, Field
+    from ..asm.fields import Encoding
     from ..asm.forms import InstructionForm
 
 __all__ = ["Assembly", "EncodedField", "Statement", "assembly"]
@@ -50,12 +50,12 @@ class Statement(Record):
 
 class Assembly(Record):
     """The statements of a text; architecture: the canonical name, target: the name that was asked for; llvm: the
-    version of LLVM whose encodings these are."""
+    version of LLVM whose encodings these are, None where they are iga64's."""
 
     architecture: str
     target: str
     statements: tuple[Statement, ...]
-    llvm: int
+    llvm: int | None
 
 
 def assembly(
@@ -80,24 +80,13 @@ def assembly(
         Statement(arch, wave, line.code, *(_explained(line.form, line.values) if fields and line.form else ()))
         for line in lines
     ]
-    return Assembly(entry(arch).architecture.name, arch, tuple(statements), target(arch, wave, llvm).llvm)
+    version = None if own_assembler(arch) else target(arch, wave, llvm).llvm
+    return Assembly(entry(arch).architecture.name, arch, tuple(statements), version)
 
 
 def _explained(form: InstructionForm, values: Mapping[str, int]) -> tuple[Encoding, tuple[EncodedField, ...]]:
     encoding = form.encoding
     found = sorted(encoding.fields.values(), key=lambda field: min(low for _, low in field.pieces))
     return encoding, tuple(
-        EncodedField(field.name, field.bits, values[field.name], _meaning(form, field, values)) for field in found
+        EncodedField(field.name, field.bits, values[field.name], form.meaning(field, values)) for field in found
     )
-
-
-def _meaning(form: InstructionForm, field: Field, values: Mapping[str, int]) -> str:
-    notes = []
-    if field.name in ("OP", "SCALE_OP"):
-        notes.append(f"{values[field.name]:#x}: {form.name}" if field.name == "OP" else f"{values[field.name]:#x}")
-    notes += [f"{slot.name} = {slot.text(values)}" for slot in form.slots if slot.field == field.name]
-    for modifier in form.modifiers:
-        if modifier.field == field.name:
-            shown = (modifier.text(values[field.name]) or "").strip()
-            notes.append(shown or f"{modifier.name} at its default")
-    return f"{field.meaning}; {', '.join(notes)}" if notes else field.meaning

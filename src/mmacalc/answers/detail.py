@@ -75,10 +75,12 @@ class Detail(Record):
 
     @property
     def numerics(self) -> Numerics | None:
-        """The arithmetic; None for an instruction that only moves a matrix."""
+        """The arithmetic; None for an instruction that only moves a matrix, or of which nothing is documented."""
         from ..arithmetic.numerics import numerics
 
-        return None if "move" in self.instruction.features else numerics(self.instruction, **self.fields)
+        inst = self.instruction
+        unknown = "move" in inst.features or "arithmetic" in inst.architecture.family.refused
+        return None if unknown else numerics(inst, **self.fields)
 
     @property
     def sass(self) -> dict[str, tuple[str, str]]:

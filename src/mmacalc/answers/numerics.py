@@ -108,6 +108,9 @@ def overview(arch: str | None = None) -> tuple[Arithmetic, ...]:
     alike: dict[str, tuple[tuple[Arithmetic, ...], list[str]]] = {}
     for name in names:
         found = entry(name)
+        if arch is None and "arithmetic" in found.architecture.family.refused:
+            continue
+        found.architecture.family.require("arithmetic", found.architecture.title)
         rows = _of((*found.instructions(), *_in_tensor_memory(found)))
         alike.setdefault(repr(rows), (rows, []))[1].append(name)
     return tuple(one._replace(architectures=tuple(group)) for rows, group in alike.values() for one in rows)

@@ -58,7 +58,12 @@ def _names(architecture: Architecture) -> dict[str, dict[str, list[str]]]:
 
 
 def _operand(architecture: Architecture, name: str) -> Operand | None:
-    """The operand of that name of any instruction: what loads it is called does not depend on the instruction."""
+    """The operand of that name of any instruction: what loads it is called does not depend on the instruction.
+
+    None where the family does not say how its loads and stores are called.
+    """
+    if not architecture.family.mnemonics:
+        return None
     for inst in entry(architecture.name).instructions():
         if name in inst.register_operands:
             return inst.operand(name)

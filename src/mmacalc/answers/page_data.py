@@ -6,7 +6,8 @@ distinct thing is listed once and referred to by its number, so that thousands o
 kilobytes; `page/src/catalog.ts` reads it.
 
     texts         patterns
-    layouts       [text, sizes in the order in which the text first names the digits, letters of the last two axes]
+    layouts       [text, sizes in the order in which the text first names the digits, letters of the last two axes,
+                  and where these end before their digits do, 0 for one that does not, or for both]
     lanes         for each lane the lane that is read instead (BLGP)
     placements    [layout, slot bits, offset, bits, merged slots, format, [values of the selectors], lanes or -1]
     choices       a placement, or [[field ...], [[value ...] ...], [placement for each combination, the last field
@@ -214,7 +215,9 @@ class _Tables:
             pattern = layout.pattern
             letters = "".join(axis[0] for axis in layout.axes[-2:])
             sizes = [*layout.trimmed_sizes.values()]
-            number = self._number("layouts", [self._number("texts", pattern), sizes, letters])
+            ends = [layout.partial.get(axis, 0) for axis in layout.axes[-2:]]
+            row = [self._number("texts", pattern), sizes, letters, ends if any(ends) else 0]
+            number = self._number("layouts", row)
             self._layouts[id(layout)] = number, layout  # the layout too, so that its id stays its own
         return self._layouts[id(layout)][0]
 

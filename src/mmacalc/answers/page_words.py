@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..asm.assembler import assemble
 from ..asm.forms import form_of
-from ..asm.targets import target
+from ..asm.targets import own_assembler, target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ __all__ = ["encodable", "encoding_data", "refusals", "word_data"]
 
 
 def _form(inst: Instruction, wave: int) -> InstructionForm | None:
-    if not inst.architecture.assembly:
+    if not inst.architecture.assembly or own_assembler(inst.arch):  # the page encodes by AMD's forms only
         return None
     return form_of(inst.name, target(inst.arch, wave))
 

@@ -127,7 +127,8 @@ class Matrix:
         run = _trailing(sizes, lambda digit: digit not in self._lane_digits)
         merged = _trailing(sizes, lambda digit: digit not in (*self._lane_digits, *items))
         first = sizes[0] if sizes else ("", 1)
-        period = len(steps) // first[1] if first[0] in items and first[1] >= 4 else 0
+        folds = first[0] in items and first[1] >= 4 and name not in self._trimmed.partial
+        period = len(steps) // first[1] if folds else 0
         return Axis(name, tuple(sizes), steps, run, merged, period)
 
     # --- places ---
@@ -259,7 +260,7 @@ def matrix(operand: Operand) -> Matrix:
 def _trimmed(layout: Layout) -> Layout:
     """The layout without its unit digits, under the names that `pattern` prints."""
     axes = layout.axes if layout.axes[0] != "block" or layout.extents[0] > 1 else layout.axes[1:]
-    return Layout(layout.pattern, axes, layout.trimmed_sizes)
+    return Layout(layout.pattern, axes, layout.trimmed_sizes, layout.partial)
 
 
 def _trailing(sizes: list[tuple[str, int]], fits: Callable[[str], bool]) -> int:

@@ -8,7 +8,7 @@ from ..records import TupleRecord
 from .forms import InstructionForm, form_of, spellings
 from .reader import Reader
 from .registers import RegisterRange
-from .targets import target
+from .targets import own_assembler, target
 from .tokens import TokenStream
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def assemble(text: str, arch: str, wave: int | None = None, llvm: int | None = N
     Takes every matrix instruction of the target with all operand kinds and modifiers, v_accvgpr_read and
     v_accvgpr_write, the scale loads, and `.long` for other words; several lines, labels and comments. Spellings
     that LLVM knows as aliases are taken. The bytes are those of LLVM 24 or, on request, of LLVM 22; they differ on
-    gfx1250 and gfx1251 only.
+    gfx1250 and gfx1251 only. On Intel's Xe-HP, Xe-HPG and Xe-HPC it takes dpas and dpasw as iga64 does.
 
     Args:
         text: assembly, one instruction a line.
@@ -67,6 +67,9 @@ class Assembled(TupleRecord):
 
 def assemble_lines(text: str, arch: str, wave: int | None = None, llvm: int | None = None) -> list[Assembled]:
     """Every statement of a text, assembled: as `assemble`, each with its form."""
+    if own := own_assembler(arch):
+        statements: list[Assembled] = own.assemble_lines(text, arch, wave, llvm)
+        return statements
     where, reader = target(arch, wave, llvm), Reader(text)
     result = []
     for number, line in reader.statements(strict=True):

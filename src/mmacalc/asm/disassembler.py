@@ -14,7 +14,7 @@ from .assembler import statement
 from .forms import InstructionForm, forms
 from .lengths import words_of
 from .reader import MATRIX, Reader
-from .targets import target
+from .targets import own_assembler, target
 from .tokens import TokenStream
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def disassemble(code: bytes, arch: str, wave: int | None = None, llvm: int | Non
     """The assembly text of machine code, one line per instruction, as LLVM prints it.
 
     Matrix instructions, v_accvgpr_read, v_accvgpr_write and the scale loads are decoded; every other instruction,
-    and data, is written as `.long 0x........`, a line for each of its 32-bit words.
+    and data, is written as `.long 0x........`, a line for each of its 32-bit words. DPAS is written as iga64 does.
 
     Args:
         code: the bytes, little-endian, a whole number of 32-bit words.
@@ -53,6 +53,9 @@ def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | No
     """As `disassemble`: the text of every instruction, with the number of the 32-bit word at which it begins."""
     if not isinstance(code, (bytes, bytearray, memoryview)):
         raise Error(f"disassemble takes bytes, such as bytes.fromhex('0081ccd310250204'); got {type(code).__name__}")
+    if own := own_assembler(arch):
+        decoded: list[tuple[int, str]] = own.instructions(code, arch, wave, llvm)
+        return decoded
     if len(code) % 4:
         raise Error(f"the code has {len(code)} bytes; instructions are whole 32-bit words, so a multiple of 4")
     where = target(arch, wave, llvm)
@@ -92,6 +95,9 @@ def respelled(text: str, arch: str, wave: int | None = None, llvm: int | None = 
     >>> respelled("loop: V_MFMA_F32_32X32X8F16 acc[0:15] v[16:17] v[18:19] 0\\ns_cbranch_scc0 loop", "gfx942")
     ['loop:', 'v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], 0', 's_cbranch_scc0 loop']
     """
+    if own := own_assembler(arch):
+        spelt: list[str] = own.respelled(text, arch, wave, llvm)
+        return spelt
     where, reader = target(arch, wave, llvm), Reader(text)
     lines: list[str] = []
     for number, line in reader.statements(strict=True):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..model import Instruction
-    from .fields import Encoding
+    from .fields import Encoding, Field
     from .modifiers import Modifier
     from .targets import Target
 
@@ -62,6 +62,18 @@ class InstructionForm(Record):
     def template(self) -> tuple[int, int]:
         """What a decoder compares: (mask, value)."""
         return self.encoding.template(self.fixed, self.free)
+
+    def meaning(self, field: Field, values: Mapping[str, int]) -> str:
+        """What the value of a field means."""
+        notes = []
+        if field.name in ("OP", "SCALE_OP"):
+            notes.append(f"{values[field.name]:#x}: {self.name}" if field.name == "OP" else f"{values[field.name]:#x}")
+        notes += [f"{slot.name} = {slot.text(values)}" for slot in self.slots if slot.field == field.name]
+        for modifier in self.modifiers:
+            if modifier.field == field.name:
+                shown = (modifier.text(values[field.name]) or "").strip()
+                notes.append(shown or f"{modifier.name} at its default")
+        return f"{field.meaning}; {', '.join(notes)}" if notes else field.meaning
 
     def slot(self, name: str) -> OperandSlot | None:
         """The operand of that name, None if there is none."""

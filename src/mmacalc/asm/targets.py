@@ -10,16 +10,19 @@ from functools import cache
 
 from ..catalog import entry, known_name, product
 from ..errors import Error
+from ..later import imported
 from ..records import TupleRecord
 from .elf_machines import GENERIC
 from .generations import generation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from ..catalog import Entry
     from .generations import Generation
 
-__all__ = ["LLVM_VERSIONS", "Target", "agreed", "runs_on", "target"]
+__all__ = ["LLVM_VERSIONS", "Target", "agreed", "own_assembler", "runs_on", "target"]
 
 LLVM_VERSIONS = (24, 22)  # those whose encodings were compared, the default first
 
@@ -38,6 +41,17 @@ class Target(TupleRecord):
     def alignment(self) -> int:
         """2 where register tuples start at even registers."""
         return 1 if self.entry.architecture.register_alignment == 4 else 2
+
+
+@cache
+def own_assembler(arch: str) -> ModuleType | None:
+    """The module that encodes an architecture's instructions, where that is not AMD's assembler (Intel's DPAS).
+
+    Raises:
+        Error: no such architecture.
+    """
+    name = entry(arch).architecture.family.assembler
+    return imported(f"mmacalc.asm.{name}") if name else None
 
 
 @cache

@@ -129,6 +129,7 @@ def refusal(x: Instruction, y: Instruction, use: Use, modifiers: Mapping[str, in
     if x.arch != y.arch:
         theirs = f"{x.name} is an instruction of {x.architecture.title}, {y.name} of {y.architecture.title}"
         return f"{theirs}; a chain runs on one architecture"
+    x.architecture.family.require("chain", x.architecture.title)
     for inst, operand in ((x, "D"), (y, use.operand)):
         if "wmma" in inst.features:
             return f"{inst.name} has fragments with copies that NVIDIA leaves unspecified; chain takes mma and wgmma"

@@ -18,6 +18,7 @@ FAMILIES = {
     "wmma-rdna4": ("wmma", "RDNA4"),
     "wmma-cdna5": ("wmma", "CDNA5"),
     "tensor-core": ("tensor_core", "TENSOR_CORE"),
+    "dpas": ("dpas", "DPAS"),
 }
 
 

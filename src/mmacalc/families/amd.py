@@ -58,7 +58,6 @@ class AmdFamily(Family):
 
     vendor: str = "amd"
     spelling: str = "amd"
-    assembler: str = "assembler"
     language: str = "hip"
     vector_instructions: str = "amd"
     row_lanes: int = 64

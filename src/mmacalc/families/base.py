@@ -64,7 +64,7 @@ class Family(Record):
         grammar: the module of `mmacalc.catalog.grammar` whose Entry reads its catalog files; "" for lines of names
             and opcodes, as in `mmacalc.catalog`.
         spelling: how its users write names and registers: the beginning of a name of modules of `mmacalc.render`.
-        assembler: the module of `mmacalc.asm` that encodes its instructions; "" if none does.
+        assembler: the module of `mmacalc.asm` that encodes its instructions instead of AMD's assembler.
         refused: the questions that have no answer for its instructions, each with the sentence that says so,
             in which {title} stands for the architecture.
         language: the language of the kernels that `mmacalc.generate` writes; "" for none.

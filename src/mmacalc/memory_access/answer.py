@@ -177,6 +177,8 @@ def memory(
     """
     if not hasattr(operand, "placement"):
         raise Error(f"memory() takes an operand, such as instruction.operand('A'); got {operand!r}")
+    record = operand.instruction.architecture
+    record.family.require("memory", record.title)
     if pad < 0 or pad % 4:
         raise Error(f"pad is a number of bytes, a multiple of 4; got {pad}")
     if fill not in (4, 8, 16):

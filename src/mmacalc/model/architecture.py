@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from ..families.base import Family
 
-__all__ = ["PROVENANCES", "Architecture", "Product"]
+__all__ = ["PROVENANCES", "VENDORS", "Architecture", "Product"]
 
+VENDORS = {"amd": "AMD", "nvidia": "NVIDIA", "intel": "Intel"}
 PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfirmed", "assumed")
 
 

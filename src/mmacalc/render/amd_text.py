@@ -10,11 +10,14 @@ if TYPE_CHECKING:
     from ..model import Element, Instruction, Location, Operand
 
 __all__ = [
-    "LANE", "REGISTER", "SOURCE_FIELDS", "also", "by_halves", "column_title", "halves", "held_place",
-    "instruction_name", "lane_texts", "place", "register_name",
+    "COUNTED", "LANE", "NAMES", "NOT_ENCODED", "REGISTER", "SOURCE_FIELDS", "also", "by_halves", "column_title",
+    "halves", "held_place", "instruction_name", "lane_texts", "place", "register_name",
 ]  # fmt: skip
 
 REGISTER, LANE = "VGPR", "lane"
+NAMES = ("v{0}", "v[{0}:{1}]")  # of a register and of 64 bits, from its number, the next and half of it
+COUNTED = False  # whether the elements of a lane's fragment have names
+NOT_ENCODED = "It is not published how this instruction is encoded."
 
 # The field of the encoding that names each operand's registers; sparse instructions hold K in Src2.
 # Scales are the sources of the prefix, the first half of a 16-byte encoding.
@@ -30,7 +33,7 @@ def instruction_name(instruction: Instruction) -> str:
 
 def register_name(register: int, width: int) -> str:
     """The name of a register, or of the pair that a 64-bit element takes."""
-    return f"v[{register}:{register + 1}]" if width == 64 else f"v{register}"
+    return NAMES[width == 64].format(register, register + 1, register // 2)
 
 
 def halves(operand: Operand, location: Location, prefix: str = "v") -> tuple[tuple[str, str], ...]:

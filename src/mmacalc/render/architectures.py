@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from textwrap import fill
 
+from ..model.architecture import VENDORS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +58,7 @@ def _page(found: KnownArchitecture) -> str:
     of_products = {name for product in one.products for name in (product.name.lower(), *product.aliases)}
     lines = [
         f"{one.title} (-a {one.name})",
-        f"    vendor: {one.vendor.upper()}",
+        f"    vendor: {VENDORS[one.vendor]}",
         f"    compiler targets: {', '.join(one.targets)}",
         f"    other names: {', '.join(name for name in one.aliases if name not in of_products) or 'none'}",
         f"    wave sizes: {' and '.join(map(str, one.waves))}",

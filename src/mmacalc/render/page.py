@@ -16,8 +16,11 @@ from ..answers.page_data import page_data
 from ..answers.page_packing import packed
 from ..catalog import entry
 from .detail import detail_module
+from .spelling import family_text
 
 __all__ = ["page"]
+
+VIEWS = ("chain", "memory", "waits")  # those of the page that a family can refuse
 
 
 def page(start: str = "") -> str:
@@ -54,4 +57,12 @@ def _data() -> dict[str, Any]:
         inst = entry(names[data["members"][members][0]]).instruction(name)
         text = detail_module(inst).statement(inst)
         row.append(statements.setdefault(text, len(statements)))
-    return packed({"version": __version__, **data, "statements": list(statements)})
+    records = [entry(name).architecture for name in names]
+    spelt = [family_text(record.family) for record in records]
+    registers = [[one.REGISTER, *one.NAMES, one.COUNTED, one.NOT_ENCODED] for one in spelt]
+    refused = [
+        {topic: text.format(title=record.title) for topic, text in record.family.refused.items() if topic in VIEWS}
+        for record in records
+    ]
+    own = {"version": __version__, "registers": registers, "refused": refused, "statements": list(statements)}
+    return packed({**data, **own})

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from ..model import Operand
 
-__all__ = ["json_object", "text"]
+__all__ = ["ends_text", "json_object", "text"]
 
 
 def text(operand: Operand) -> str:
@@ -18,8 +18,13 @@ def text(operand: Operand) -> str:
     sizes = ", ".join(f"{name}={size}" for name, size in operand.sizes.items())
     return (
         f"{heading(operand.instruction, operand)}{operand.name}: {operand.pattern}\n"
-        f"    sizes: {sizes}\n    einops: {operand.einops}\n"
+        f"    sizes: {sizes}{ends_text(operand)}\n    einops: {operand.einops}\n"
     )
+
+
+def ends_text(operand: Operand) -> str:
+    """Where axes end before their digits do, so that the last register is not full; empty if none does."""
+    return "".join(f"; {axis} ends at {extent}" for axis, extent in operand.layout.partial.items())
 
 
 def json_object(operand: Operand) -> dict[str, Any]:
@@ -27,5 +32,6 @@ def json_object(operand: Operand) -> dict[str, Any]:
     from . import json
 
     return {
-        **json.operand_object(operand), "pattern": operand.pattern, "sizes": operand.sizes, "einops": operand.einops
+        **json.operand_object(operand), "pattern": operand.pattern, "sizes": operand.sizes, "einops": operand.einops,
+        "ends": operand.layout.partial,
     }  # fmt: skip

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from ..model import Element, Instruction, Location, Operand
 
 __all__ = [
-    "LANE", "REGISTER", "SOURCE_FIELDS", "also", "column_title", "element_name", "halves", "held_place",
-    "instruction_name", "lane_texts", "place", "register_name", "register_text",
+    "COUNTED", "LANE", "NAMES", "NOT_ENCODED", "REGISTER", "SOURCE_FIELDS", "also", "column_title", "element_name",
+    "halves", "held_place", "instruction_name", "lane_texts", "place", "register_name", "register_text",
 ]  # fmt: skip
 
 REGISTER, LANE = "register", "lane"
+NAMES = ("%r{0}", "%rd{2}")
+COUNTED = True
+NOT_ENCODED = "PTX. The registers are those of the picture: %a0 \u2026 are the 32-bit registers of A."
 SOURCE_FIELDS: dict[str, str] = {}  # of an encoding, which is not published
 
 # What the PTX ISA calls the elements of each operand; K is its metadata operand e, P the address operand p.
@@ -46,7 +49,7 @@ def instruction_name(instruction: Instruction) -> str:
 
 def register_name(register: int, width: int) -> str:
     """The name of a register, %rd for one of 64 bits."""
-    return f"%rd{register // 2}" if width == 64 else f"%r{register}"
+    return NAMES[width == 64].format(register, register + 1, register // 2)
 
 
 def register_text(register: int, lsb: int, width: int) -> str:

@@ -1,8 +1,8 @@
 """PTX names: families into instructions, qualifier orders into one, and why a target refuses a name.
 
-The catalog file of a family with PTX names (`Family.ptx`) has families of names instead of lines (see
-`mmacalc.catalog.ptx`). Its architectures are `Entry` objects of this module. Nothing is expanded until it is asked for, and a name expands
-only the families whose fixed qualifiers it has.
+The catalog file of a family whose `Family.grammar` is this module has families of names instead of lines (see
+`mmacalc.catalog.ptx` and `mmacalc.catalog.grammar.braces`). Nothing is expanded until it is asked for, and a name
+expands only the families whose fixed qualifiers it has.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from ...errors import Error
 from ...formats import named
 from ...model import Instruction
 from .. import Entry as PlainEntry
+from .braces import expand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-__all__ = ["Entry", "expand", "key"]
+__all__ = ["Entry", "key"]
 
 REFERENCE = (9, 5)  # the PTX version of ptxas 13.5, the newest whose verdicts were recorded
 TYPES = (
@@ -37,36 +38,6 @@ OPCODES = {"wgmma": 2, "wmma": 2, "wmma.load": 3, "wmma.store": 3}  # the parts 
 _SHARED = ("shared", "shared::cta")
 _ANYWHERE = (*_SHARED, "global")
 SPACES: dict[str, tuple[str, ...]] = {"ldmatrix": _SHARED, "stmatrix": _SHARED, "wmma.load": _ANYWHERE, "wmma.store": _ANYWHERE}
-
-
-# --- the notation of the families ---
-
-
-def expand(template: str) -> Iterator[str]:
-    """The names of a family, braces expanded from left to right.
-
-    >>> list(expand("m16n8k{8,16}.{d=f16,f32}.f16.f16.{d}"))[1:3]
-    ['m16n8k8.f32.f16.f16.f32', 'm16n8k16.f16.f16.f16.f16']
-    >>> list(expand("m64n{8,16..48..16}k8{,.satfinite}"))[-2:]
-    ['m64n48k8', 'm64n48k8.satfinite']
-    """
-    head, brace, rest = template.partition("{")
-    if not brace:
-        yield template
-        return
-    inside, _, tail = rest.partition("}")
-    label, equals, inside = inside.rpartition("=")
-    for choice in _choices(inside):
-        yield from expand(head + choice + (tail.replace(f"{{{label}}}", choice) if equals else tail))
-
-
-def _choices(inside: str) -> Iterator[str]:
-    for part in inside.split(","):
-        if ".." in part:
-            first, last, step = map(int, part.split(".."))
-            yield from map(str, range(first, last + 1, step))
-        else:
-            yield part
 
 
 def key(name: str) -> str:

@@ -1,0 +1,157 @@
+"""Names of DPAS: iga64's mnemonic with the types of dst, src0, src1 and src2.
+
+    dpas.8x4.f.bf.hf.hf     systolic depth 8, repeat count 4: D is f, C bf, B hf and A hf
+
+An instruction is also found by a line of assembly, `dpas.8x4 (16|M0) r40:f r30:bf r20:hf r10.0:hf`, and by vISA's name
+`dpas.hf.hf.8.4` (precision of src1 and of src2, depth, repeat count), whose accumulators are f or d.
+"""
+
+from __future__ import annotations
+
+from ...errors import Error, did_you_mean
+from ...families.dpas import TYPES
+from ...formats import named
+from ...model import Instruction
+from ...records import cached_property
+from .. import Entry as PlainEntry
+from .braces import expand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+__all__ = ["Entry", "describe", "spelled"]
+
+OPERANDS = "DCBA"  # in the order of a line of assembly: dst, src0, src1, src2
+SPELT = {"ub": "u8", "b": "s8"}
+
+
+def describe(name: str) -> dict[str, Any]:
+    """What a name means but for the execution size: the repeat count m, k, and the formats.
+
+    >>> describe("dpas.8x4.d.d.u8.s2")
+    {'m': 4, 'k': 32, 'formats': {'D': 'i32', 'C': 'i32', 'B': 'u8', 'A': 'i2'}, 'features': ()}
+    """
+    mnemonic, shape, *types = name.split(".")
+    depth, _, repeats = shape.partition("x")
+    formats = {operand: TYPES[word] for operand, word in zip(OPERANDS, types)}
+    # OPS_PER_CHAN of IGC's DPAS.md: the elements of the wider source in 32 bits, and 8 where both have 4 bits or less.
+    per_channel = min(8, 32 // max(named(formats[operand]).bits for operand in "AB"))
+    features = ("fused",) if mnemonic == "dpasw" else ()
+    return {"m": int(repeats), "k": int(depth) * per_channel, "formats": formats, "features": features}
+
+
+def spelled(text: str) -> tuple[str, int | None]:
+    """The name that a text means, in any of its three spellings, and the execution size if the text has one.
+
+    >>> spelled("dpasw.8x4 (8|M0) r40:d r30:d r20:ub r10.0:b"), spelled("dpas.bf.bf.8.8")
+    (('dpasw.8x4.d.d.u8.s8', 8), ('dpas.8x8.f.f.bf.bf', None))
+    """
+    words = text.lower().replace("(", " (").replace(")", ") ").split()
+    if words and words[0] == "(w)":
+        words = words[1:]
+    parts = words[0].split(".") if words else [""]
+    size = None
+    for word in words[1:]:
+        if word[0] == "(":
+            digits = word.strip("()").partition("|")[0]
+            size = int(digits) if digits.isdecimal() and len(digits) < 4 else 0
+        elif ":" in word:
+            parts.append(word.rpartition(":")[2])
+    if len(parts) == 5 and parts[3].isdecimal() and parts[4].isdecimal():
+        mnemonic, b, a, depth, repeats = parts
+        accumulator = "d" if b in TYPES and not named(TYPES[b]).is_float else "f"
+        parts = [mnemonic, f"{depth}x{repeats}", accumulator, accumulator, b, a]
+    return ".".join([SPELT.get(part, part) for part in parts]), size
+
+
+class Entry(PlainEntry):
+    """A generation of Xe and the names that it has."""
+
+    def __init__(self, record: dict[str, Any], file: Any) -> None:
+        self._file = file
+        super().__init__(record, file)
+
+    def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
+        """Nothing is read ahead."""
+
+    def _of(self, table: str) -> dict[str, Mapping[str, Any]]:
+        """Every name of a table of the file that this generation has, with what its line says besides."""
+        return {
+            name: line[2] if len(line) > 2 else {}
+            for line in getattr(self._file, table, ())
+            if self.architecture.name in line[1].split()
+            for name in expand(line[0])
+        }
+
+    @cached_property
+    def _listed(self) -> dict[str, Mapping[str, Any]]:
+        return self._of("INSTRUCTIONS")
+
+    @cached_property
+    def _every(self) -> dict[str, Mapping[str, Any]]:
+        return {**self._listed, **self._of("UNLISTED")}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in catalog order."""
+        return tuple(self._listed)
+
+    def canonical(self, name: str) -> str | None:
+        """The name that a text means; None if this generation has no such instruction."""
+        full, size = spelled(name)
+        return full if full in self._every and size in (None, self.architecture.waves[0]) else None
+
+    def instruction(self, name: str) -> Instruction:
+        """The instruction of a name, a line of assembly, or vISA's name; case-insensitive.
+
+        Raises:
+            Error: the generation has none; says what is wrong with the text.
+        """
+        full, size = spelled(name)
+        if full not in self._every:
+            raise Error("; ".join(self._wrong(name.strip(), full)))
+        channels = self.architecture.waves[0]
+        if size not in (None, channels):
+            raise Error(f"DPAS of {self.architecture.title} has the execution size {channels}; got {size} in '{name}'")
+        if full not in self._instructions:
+            more = self._every[full]
+            doubts = more.get("unconfirmed", {})
+            self._instructions[full] = Instruction(
+                self.architecture, full, n=channels, blocks=1, **describe(full), doubts=doubts,
+                stated_provenance=more.get("provenance", "two sources agree"),
+            )  # fmt: skip
+        return self._instructions[full]
+
+    def _wrong(self, given: str, full: str) -> Iterator[str]:
+        title = self.architecture.title
+        yield f"{title} has no instruction '{given}'"
+        parts = full.split(".")
+        mnemonics = dict.fromkeys(name.split(".")[0] for name in self._listed)
+        same = [name.split(".") for name in self._every if name.split(".")[0] == parts[0]]
+        if not same:
+            hint = did_you_mean(parts[0], mnemonics)
+            yield f"it has {' and '.join(mnemonics)}.{hint} `-a {self.architecture.name} -L` lists their names"
+        elif len(parts) < 2 or parts[1] not in {name[1] for name in same}:
+            yield f"after {parts[0]} come the systolic depth, which is 8, and a repeat count of 1 to 8: {parts[0]}.8x4"
+        elif len(parts) != 6:
+            yield f"the types of dst, src0, src1 and src2 follow, as in {'.'.join([*parts[:2], 'f', 'f', 'bf', 'bf'])}"
+        elif unknown := [part for part in parts[2:] if part not in TYPES]:
+            yield f"'{unknown[0]}' is not one of the types {', '.join(TYPES)}"
+        else:
+            yield from self._wrong_types(parts, same)
+
+    def _wrong_types(self, parts: list[str], same: list[list[str]]) -> Iterator[str]:
+        sources = [name for name in same if name[4:] == parts[4:]]
+        if sources:
+            results = dict.fromkeys(".".join(name[2:4]) for name in sources)
+            yield f"with src1 {parts[4]} and src2 {parts[5]} it has dst and src0 of {', '.join(results)}"
+        else:
+            pairs = dict.fromkeys(".".join(name[4:]) for name in same)
+            floats = [pair for pair in pairs if named(TYPES[pair.partition(".")[0]]).is_float]
+            yield f"src1 and src2 are {', '.join(floats)}, or integers of 8, 4 and 2 bits (u8, s8, u4, s4, u2, s2)"
+
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Every listed instruction, in catalog order."""
+        return tuple(self.instruction(name) for name in self.names)
