@@ -271,6 +271,10 @@ def chain_questions(most):
     """Pairs of instructions of every architecture, one for each two layouts, in all uses."""
     seen, found = set(), []
     for arch in architectures():
+        if "chain" in mmacalc.architecture(arch).family.refused:
+            inst = mmacalc.instructions(arch)[0]
+            found.append([arch, inst.name, inst.name, "A", inst.architecture.waves[0]])
+            continue
         asked = [inst for inst in mmacalc.instructions(arch) if not inst.name.startswith("wmma.")]  # which is refused
         of_product = [inst for inst in asked if {"A", "B", "D"} <= {*inst.operands}]
         results, targets = {}, {}

@@ -95,6 +95,7 @@ export function refusal(source: Matrix, target: Matrix, resultOfY: Matrix, float
   if (x.architecture !== y.architecture) {
     return `${x.name} is an instruction of ${x.architecture.title}, ${y.name} of ${y.architecture.title}; a chain runs on one architecture.`;
   }
+  if (x.architecture.refused.chain) return `${x.architecture.refused.chain}.`;
   if (x.has("move") || y.has("move")) return "An instruction that moves a matrix multiplies nothing; a chain is of two products.";
   const fragment = [x, y].find((each) => each.name.startsWith("wmma."));
   if (fragment) return `${fragment.name} has fragments with copies that NVIDIA leaves unspecified; chain takes mma and wgmma.`;

@@ -70,8 +70,6 @@ export class ChainView {
   private ask(use: Use): Chain | string {
     const [x, y] = [this.app.instruction, this.second()];
     const [source, target, result] = [this.matrix(x, "D"), this.matrix(y, operandOf(use)), this.matrix(y, "D")];
-    const { refused } = x.architecture;
-    if (refused.chain) return `${refused.chain}.`;
     if (!source) return `D of ${x.name} is in no register.`;
     if (!target || !result) return `${operandOf(use)} of ${y.name} is in no register.`;
     return refusal(source, target, result, this.app.catalog.floats) || chain(source, target, use, this.app.state.more.keep === "1");

@@ -25,7 +25,7 @@ NAMES = ("r{0}", "r{0}")
 COUNTED = False
 NOT_ENCODED = "The types are those of dst, src0, src1 and src2. `mmacalc assemble` encodes lines of iga64's assembly."
 SOURCE_FIELDS = SOURCES
-SUFFIXES = {name: word for word, name in reversed([*TYPES.items()])}
+SUFFIXES = {name: word for word, name in TYPES.items()}  # of 8 bits ub and b, which other instructions take too
 VECTORS = {8: "char", 16: "short", 32: "int"}
 
 
