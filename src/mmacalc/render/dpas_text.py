@@ -20,7 +20,7 @@ __all__ = [
     "instruction_name", "lane_texts", "place", "register_name",
 ]  # fmt: skip
 
-REGISTER, LANE = "register", "dword"
+REGISTER, LANE = "GRF", "dword"
 NAMES = ("r{0}", "r{0}")
 COUNTED = False
 NOT_ENCODED = "The types are those of dst, src0, src1 and src2. `mmacalc assemble` encodes lines of iga64's assembly."

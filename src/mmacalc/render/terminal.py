@@ -102,6 +102,8 @@ def _columns(shown: Matrix, look: Look, width: int) -> Track:
     room = width - _margin(shown)
     every = [(block, 0, column) for block in range(shown.blocks.extent) for column in range(axis.extent)]
     every += [(0, row, 0) for row in range(shown.rows.extent)]
+    highest = max(range(shown.rows.extent), key=lambda row: shown.rows.steps[row][0])  # of two numbers that are added
+    every += [(0, highest, column) for column in range(axis.extent)]
     tile = max(len(_lanes(shown, *element)) for element in every) + 1
     cell = ceil(tile * axis.merged / axis.run)
     indexed = max(cell, len(str(axis.extent - axis.merged)) + 1)
