@@ -18,8 +18,8 @@ export interface Data {
   texts: string[];
   layouts: [number, number[], string, number[] | 0][];
   /** of each architecture: what a register is called, how one is written and one of 64 bits, whether the elements of a
-   * fragment are counted, and why there is no instruction word */
-  registers: [string, string, string, boolean, string][];
+   * fragment are counted, why there is no instruction word, and the language of kernels */
+  registers: [string, string, string, boolean, string, string][];
   /** of each architecture: the views that have no answer, with the sentence that says why */
   refused: Record<string, string>[];
   lanes: number[][];
@@ -84,6 +84,8 @@ export interface Registers {
   /** Whether the elements of a lane's fragment have names: a0, a1 ... */
   counted: boolean;
   notEncoded: string;
+  /** In which kernels are written around an instruction; "" for none. */
+  language: string;
 }
 
 export interface Architecture {
@@ -305,8 +307,8 @@ export class Catalog {
 
   constructor(readonly data: Data) {
     this.architectures = data.architectures.map(([name, title, vendor, waves, aliases, unit], at) => {
-      const [head, one, wide, counted, notEncoded] = data.registers[at];
-      return { name, title, vendor, waves, aliases, unit, registers: { head, one, wide, counted, notEncoded },
+      const [head, one, wide, counted, notEncoded, language] = data.registers[at];
+      return { name, title, vendor, waves, aliases, unit, registers: { head, one, wide, counted, notEncoded, language },
         refused: data.refused[at] };
     });
     this.floats = new Set(data.floats);

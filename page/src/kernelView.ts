@@ -21,12 +21,12 @@ export class KernelView {
 
   render(): void {
     const { instruction } = this.app;
-    this.element.hidden = instruction.has("move");
+    this.element.hidden = instruction.has("move") || "generate" in instruction.architecture.refused;
     this.open.textContent = `Kernel in ${this.language} \u2026`;
   }
 
   private get language(): string {
-    return this.app.instruction.architecture.vendor === "nvidia" ? "CUDA" : "HIP";
+    return this.app.instruction.architecture.registers.language;
   }
 
   private show(): void {

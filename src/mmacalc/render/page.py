@@ -20,7 +20,7 @@ from .spelling import family_text
 
 __all__ = ["page"]
 
-VIEWS = ("chain", "memory", "waits")  # those of the page that a family can refuse
+VIEWS = ("chain", "generate", "memory", "waits")  # those of the page that a family can refuse
 
 
 def page(start: str = "") -> str:
@@ -58,8 +58,8 @@ def _data() -> dict[str, Any]:
         text = detail_module(inst).statement(inst)
         row.append(statements.setdefault(text, len(statements)))
     records = [entry(name).architecture for name in names]
-    spelt = [family_text(record.family) for record in records]
-    registers = [[one.REGISTER, *one.NAMES, one.COUNTED, one.NOT_ENCODED] for one in spelt]
+    spelt = [(family_text(record.family), record.family.language.upper()) for record in records]
+    registers = [[one.REGISTER, *one.NAMES, one.COUNTED, one.NOT_ENCODED, language] for one, language in spelt]
     refused = [
         {topic: text.format(title=record.title) for topic, text in record.family.refused.items() if topic in VIEWS}
         for record in records
