@@ -95,3 +95,56 @@ def test_on_rdna3_a_lane_of_d_reads_the_copies_of_a_and_b_in_its_own_group_of_la
     for row in range(16):
         a, b = matrices[:, row % groups]
         np.testing.assert_array_equal(found[row], inst.multiply(a, b, wave=wave)[row])
+
+
+# --- packed results: f16 and bf16 ---
+
+
+def packed():
+    """(format, A, B, C, D of gfx1100, D of gfx1201) of each matrix; of A, C and D some rows."""
+    for part in recorded.text("amd_numerics/packed_wmma.txt.gz").replace("bf16", "\nbf16").split("\n\n"):
+        form, *lines = part.split("\n")
+        table = np.array([words(line) for line in lines if line], np.uint16)
+        rows = (len(table) - 16) // 4
+        yield form, *np.split(table, np.cumsum([rows, 16, rows, rows]))
+
+
+@pytest.mark.parametrize(("arch", "column"), [("rdna3", 4), ("rdna4", 5)])
+def test_every_measured_packed_result_is_reproduced_with_its_subnormals_and_nan(arch, column):
+    """In wave32 gfx1201 takes the capture's k 0-7 and 8-15 from lanes 0-15 and 16-31, as above."""
+    order = np.r_[0:4, 8:12, 4:8, 12:16] if arch == "rdna4" else np.arange(16)
+    cases = list(packed())
+    assert [(case[0], len(case[1])) for case in cases] == [("f16", 3), ("bf16", 3), ("bf16", 4)]
+    for form, *matrices in cases:
+        a, b, c = matrices[:3]
+        a, c = (np.pad(part, ((0, 16 - len(part)), (0, 0))) for part in (a, c))
+        inst = mmacalc.instruction(arch, f"v_wmma_{form}_16x16x16_{form}")
+        d = inst.multiply_bits(a[:, order], b[order], c)
+        np.testing.assert_array_equal(d[: len(matrices[0])], matrices[column - 1])
+
+
+# A is 1, 2, 1, 2 ... along k, B is 3, 4, 3, 4 ..., C is -5: the f16 result for NEG_HI 0 to 7 (lines) and NEG 0 to 7.
+NEGATED = """5530 5060 5060 5530 55d0 51a0 51a0 55d0
+d1a0 d5d0 d5d0 d1a0 d060 d530 d530 d060
+d1a0 d5d0 d5d0 d1a0 d060 d530 d530 d060
+5530 5060 5060 5530 55d0 51a0 51a0 55d0
+55d0 51a0 51a0 55d0 5530 5060 5060 5530
+d060 d530 d530 d060 d1a0 d5d0 d5d0 d1a0
+d060 d530 d530 d060 d1a0 d5d0 d5d0 d1a0
+55d0 51a0 51a0 55d0 5530 5060 5060 5530"""
+
+
+@pytest.mark.parametrize("wave", [32, 64])
+@pytest.mark.parametrize("opsel", [0, 4])
+def test_neg_and_opsel_do_what_was_captured_and_the_other_half_of_d_stays(wave, opsel):
+    for high, line in enumerate(NEGATED.splitlines()):
+        for low, value in enumerate(words(line)):
+            for arch in ("rdna3", "rdna4"):
+                inst = mmacalc.instruction(arch, "v_wmma_f16_16x16x16_f16")
+                sizes = {name: inst.operand(name, wave=wave).registers for name in "ABCD"}
+                filled = {"A": 0x40003C00, "B": 0x44004200, "C": 0xC500C500, "D": 0x56781234}
+                a, b, c, d = (np.full((sizes[x], wave), word, np.uint32) for x, word in filled.items())
+                more = {"opsel": opsel} if arch == "rdna3" else {}
+                found = inst.execute(a, b, c, d=d, wave=wave, neg=low, neg_hi=high, **more)
+                half = value << 16 | 0x1234 if opsel else 0x56780000 | value
+                assert (found == (half if arch == "rdna3" else value << 16 | value)).all(), (arch, high, low)
