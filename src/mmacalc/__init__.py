@@ -1,4 +1,4 @@
-"""mmacalc: matrix instructions of AMD and NVIDIA GPUs, element by element and bit by bit.
+"""mmacalc: matrix instructions of AMD, NVIDIA and Intel GPUs, element by element and bit by bit.
 
 Everything is imported when it is first used, so `import mmacalc` costs nothing.
 

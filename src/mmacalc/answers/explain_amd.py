@@ -6,7 +6,7 @@ import re
 
 from ..asm.assembler import statement as assembled
 from ..asm.reader import named_targets, read_listing, vector_registers
-from ..asm.targets import agreed, target
+from ..asm.targets import agreed, own_assembler, target
 from ..asm.tokens import TokenStream
 from ..catalog import architectures, entry
 from ..errors import Error, did_you_mean
@@ -80,7 +80,8 @@ def _architecture(
 
 
 def _assembles(name: str) -> bool:
-    return bool(entry(name).architecture.family.assembler)
+    """Whether it is an architecture whose assembly is AMD's."""
+    return "assembly" not in entry(name).architecture.family.refused and own_assembler(name) is None
 
 
 def _line(one: Statement, where: str) -> ExplainedLine:
