@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import mmacalc
@@ -11,6 +12,7 @@ from mmacalc.cli import SUBCOMMANDS, answer
 from mmacalc.cli.help import guide
 from mmacalc.model.architecture import PROVENANCES
 
+MANY = 100  # instructions: more are shown by kind and shape
 ORPHAN = "---\norphan: true\n---\n\n"  # not in the contents beside each page: the pages of the vendors link here
 
 
@@ -18,8 +20,7 @@ def pages() -> dict[str, str]:
     """The text of each page by its file name."""
     made = {"commands.md": commands(), "provenance.md": provenance()}
     for name in mmacalc.architectures():
-        vendor = mmacalc.architecture(name).vendor
-        made[f"instructions-{name}.md"] = families(name) if vendor == "nvidia" else instructions(name)
+        made[f"instructions-{name}.md"] = families(name) if len(entry(name).names) > MANY else instructions(name)
     return made
 
 
@@ -45,14 +46,14 @@ def provenance() -> str:
 
 
 def families(name: str) -> str:
-    """NVIDIA's instructions of a target by kind and shape: there are hundreds, which differ in types and qualifiers."""
+    """The instructions of an architecture by kind and shape, where hundreds differ in types and qualifiers only."""
     architecture = mmacalc.architecture(name)
     lines = [ORPHAN + f"# The instructions of {architecture.title}", "",
              f"`mmacalc -a {name} -L` lists the names. A kind leads to its first on the interactive page.", "",
              "| instruction | M x N x K | A | D | names |", "|---|---|---|---|---|"]  # fmt: skip
     groups: dict[tuple[str, str], list[Instruction]] = {}
     for inst in map(entry(name).instruction, entry(name).names):
-        kind = inst.name.split(".m", 1)[0].removesuffix(".sync.aligned")
+        kind = re.split(r"\.sync|\.\dx", inst.name)[0]  # PTX's names, and Intel's
         groups.setdefault((kind, f"{inst.m}x{inst.n}x{inst.k}"), []).append(inst)
     for (kind, shape), members in groups.items():
         link = f'<a href="../layouts.html#{name}/{members[0].name}">{kind}</a>'
