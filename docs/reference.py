@@ -12,7 +12,7 @@ from mmacalc.cli import SUBCOMMANDS, answer
 from mmacalc.cli.help import guide
 from mmacalc.model.architecture import PROVENANCES
 
-MANY = 100  # instructions: more are shown by kind and shape
+MANY = 80  # instructions: more are shown by kind and shape
 ORPHAN = "---\norphan: true\n---\n\n"  # not in the contents beside each page: the pages of the vendors link here
 
 

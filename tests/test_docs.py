@@ -58,6 +58,15 @@ def test_every_public_name_is_in_the_reference():
     assert set(mmacalc.__all__) <= shown, f"name {sorted(set(mmacalc.__all__) - shown)} on a page of docs/api"
 
 
+def test_the_pages_that_come_from_the_program_have_every_command_and_architecture():
+    made = loaded(ROOT / "docs/reference.py").pages()
+    assert all(f"\n## mmacalc {name}\n" in made["commands.md"] for name in SUBCOMMANDS)
+    linked = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+    for name in mmacalc.architectures():
+        assert f"# The instructions of {mmacalc.architecture(name).title}\n" in made[f"instructions-{name}.md"]
+        assert name.endswith("f") or f"(generated/instructions-{name}.md)" in linked  # of a family: as its members
+
+
 def parsed(command):
     """The options that a command line of mmacalc sets; an mmacalc.Error if it has another option, or lacks one."""
     first, *rest = words = pages.plain_words(command)
