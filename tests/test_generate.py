@@ -14,7 +14,7 @@ from mmacalc import Error
 from mmacalc.catalog import entry
 from mmacalc.catalog.grammar.braces import expand
 from mmacalc.cli import answer
-from mmacalc.codegen import gemm, ldmatrix, staging
+from mmacalc.codegen import gemm, gemm_cuda, gemm_wgmma, ldmatrix, staging
 from mmacalc.codegen.check import check
 from mmacalc.codegen.fragments import fragment
 from mmacalc.codegen.generate import formulas
@@ -397,6 +397,62 @@ def test_a_generated_gemm_computes_a_product_of_any_size(target, name, tmp_path)
     assert len(performed) > 50
 
 
+HMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+NVIDIA_GEMMS = [  # with rows that vectors fit, and others
+    ("sm_80", HMMA, ("row", "col"), (9, 1)),
+    ("sm_80", HMMA, ("col", "row"), (3, 3)),
+    ("sm_75", "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", ("row", "row"), (1, 3)),
+    ("sm_80", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", ("col", "row"), (11, 2)),
+    ("sm_80", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", ("col", "col"), (1, 1)),
+    ("sm_90a", f"{WGMMA}.m64n24k16.f32.f16.f16", ("row", "col"), (9, 1)),
+    ("sm_90a", f"{WGMMA}.m64n64k16.f16.f16.f16", ("col", "row"), (3, 3)),
+    ("sm_90a", f"{WGMMA}.m64n16k8.f32.tf32.tf32", ("row", "row"), (1, 1)),
+]
+
+
+def nvidia_gemm(target, name, orders):
+    inst = mmacalc.instruction(target, name)
+    found = (gemm_wgmma if "wgmma" in name else gemm_cuda).plan(inst, *orders)
+    sizes = (found.block_m + 5, found.block_n - 3, 2 * found.block_k + 7)
+    return inst, found, sizes, mmacalc.generate(inst, gemm=sizes, order_a=orders[0], order_b=orders[1])
+
+
+@pytest.mark.parametrize(("target", "name", "orders", "padding"), NVIDIA_GEMMS)
+def test_a_gemm_of_nvidia_computes_a_product_of_any_size_in_any_order(target, name, orders, padding, tmp_path):
+    """Copies happen as late as they may, warps run one after the other; ldmatrix refuses bank conflicts."""
+    inst, found, sizes, source = nvidia_gemm(target, name, orders)
+    different, performed = gemm_product(inst, source, found, orders, tmp_path, sizes, alone=True, padding=padding)
+    assert different == 0
+    assert performed.count(inst.name) > 20
+
+
+@pytest.mark.parametrize(
+    "missing", ["        wait_for_copies();", '        asm volatile("bar.sync 0;" ::: "memory");\n']
+)
+def test_a_gemm_that_does_not_wait_is_found_out(missing, tmp_path):
+    inst, found, sizes, source = nvidia_gemm("sm_80", HMMA, ("row", "col"))
+    assert missing in source
+    try:
+        different, _ = gemm_product(
+            inst, source.replace(missing, ""), found, ("row", "col"), tmp_path, sizes, alone=True, padding=(9, 1)
+        )
+    except AssertionError as error:
+        different = str(error)
+    assert different
+
+
+def test_every_gemm_of_nvidia_compiles_without_spills(tmp_path):
+    for target in ("sm_80", "sm_90a"):
+        jobs = [job for job in NVIDIA_GEMMS if job[0] == target]
+        parts = [nvidia_gemm(*job[:3])[3].partition("#endif")[2] for job in jobs]
+        text = "".join(f"namespace n{n} {{\n{part.replace('gemm_', f'gemm{n}_')}\n}}\n" for n, part in enumerate(parts))
+        (tmp_path / "kernels.cu").write_text(text)
+        command = ["nvcc", f"-arch={target}", "-cubin", "-Xptxas", "-v", "kernels.cu", "-o", "kernels.cubin"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[:2000]
+        assert done.stderr.count("0 bytes spill stores, 0 bytes spill loads") == len(jobs)
+
+
 GEMM_TARGETS = [*GEMMS, ("gfx90a", "v_mfma_f64_16x16x4f64"), ("gfx1100", "v_wmma_f32_16x16x16_bf16"),
                 ("gfx1250", "v_wmma_f32_16x16x128_fp8_fp8"), ("gfx908", "v_mfma_f32_32x32x2f32")]  # fmt: skip
 
@@ -425,3 +481,29 @@ def test_a_generated_gemm_compiles_without_spills_or_conflicts(target, name):
 def test_a_gemm_that_cannot_be_generated_is_refused(name, options, says):
     with pytest.raises(Error, match=says):
         mmacalc.generate(mmacalc.instruction("gfx942", name), **options)
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "options", "says"),
+    [
+        ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", {}, "dense, of one block"),
+        (
+            "sm_80",
+            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
+            {},
+            "a GEMM is generated around mma.sync and wgmma",
+        ),
+        ("sm_80", "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", {}, "whole bytes; A of .* has 4 bits"),
+        ("sm_90a", f"{WGMMA}.m64n8k256.s32.b1.b1.and.popc", {}, "elements of whole bytes"),
+        (
+            "sm_90a",
+            f"{WGMMA}.m64n8k32.s32.s8.s8",
+            {"order_b": "row"},
+            "use order_b='col', or a wgmma with more columns",
+        ),
+        ("sm_80", HMMA, {"lds": True}, "through LDS or shared memory by itself"),
+    ],
+)
+def test_a_gemm_of_nvidia_that_cannot_be_generated_is_refused(arch, name, options, says):
+    with pytest.raises(Error, match=says):
+        mmacalc.generate(mmacalc.instruction(arch, name), gemm="64x64x64", **options)

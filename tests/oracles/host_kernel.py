@@ -37,8 +37,8 @@ static __attribute__((section("shared_memory"), aligned(1024), used)) char first
 SUFFIX = """
 static void body(void **arguments) { %s(%s); }
 extern "C" char *shared_bytes() { return __start_shared_memory; }
-extern "C" int run(int blocks_x, int blocks_y, int threads, int backwards, host::Model model, void **arguments) {
-    return host::run(blocks_x, blocks_y, threads, backwards, model, body, arguments, __start_shared_memory,
+extern "C" int run(int blocks_x, int blocks_y, int threads, int alone, host::Model model, void **arguments) {
+    return host::run(blocks_x, blocks_y, threads, alone, model, body, arguments, __start_shared_memory,
                      __stop_shared_memory - __start_shared_memory);
 }
 """
@@ -178,7 +178,7 @@ class HostKernel:
         call = f'host::wave("{builtin.builtin}", {self.wave}, {c}, {", ".join(names)})'
         return f"#define {builtin.builtin}({', '.join(names)}) {call}"
 
-    def run(self, arguments, threads, blocks=(1, 1), backwards=False):
+    def run(self, arguments, threads, blocks=(1, 1), alone=False):
         """Run with {parameter: array or int}; arrays are written in place. The names of what was carried out."""
         held = [
             value if isinstance(value, np.ndarray) else np.array(value, np.int32)
@@ -189,7 +189,7 @@ class HostKernel:
         kind = ctypes.CFUNCTYPE(
             None, ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.POINTER(ctypes.c_uint64))
         )
-        problems = self.library.run(*blocks, threads, int(backwards), kind(machine.perform), pointers)
+        problems = self.library.run(*blocks, threads, int(alone), kind(machine.perform), pointers)
         assert machine.failure is None, machine.failure
         assert problems == 0, (
             "a deadlock" if problems >= 1000000 else f"{problems} threads did not wait for their copies"

@@ -47,7 +47,7 @@ def packed(codes, order, bits, lead, shift=0):
     return np.ascontiguousarray(plane).reshape(-1)
 
 
-def tile_product(inst, source, orders, folder, wave=None, backwards=False, seed=0, lead=0, **fields):
+def tile_product(inst, source, orders, folder, wave=None, alone=False, seed=0, lead=0, **fields):
     """How many elements of D a kernel around one instruction gets wrong, and the instructions that it carried out.
 
     Args:
@@ -78,7 +78,7 @@ def tile_product(inst, source, orders, folder, wave=None, backwards=False, seed=
     arguments["D"][~padding] = EMPTY
     kernel = HostKernel(inst, source, folder, wave)
     threads = 128 if "wgmma" in inst.features else wave
-    performed = kernel.run(arguments, threads, backwards=backwards)
+    performed = kernel.run(arguments, threads, alone=alone)
     return int((arguments["D"] != wanted).sum()), performed
 
 
@@ -91,7 +91,7 @@ def width(inst, name, wave, fields):
     return placement.slot_bits, placement.offset
 
 
-def gemm_product(inst, source, plan, orders, folder, sizes, backwards=False, padding=(3, 1)):
+def gemm_product(inst, source, plan, orders, folder, sizes, alone=False, padding=(3, 1)):
     """How many elements of D a generated GEMM gets wrong on small integers, what lies beyond its rows included.
 
     Args:
@@ -113,5 +113,5 @@ def gemm_product(inst, source, plan, orders, folder, sizes, backwards=False, pad
     wanted[:, :n] = encode(a @ b, form)
     kernel = HostKernel(inst, source, folder, plan.wave)
     blocks = -(-m // plan.block_m), -(-n // plan.block_n)
-    performed = kernel.run(arguments, plan.threads, blocks, backwards)
+    performed = kernel.run(arguments, plan.threads, blocks, alone)
     return int((arguments["D"] != wanted).sum()), performed

@@ -43,7 +43,8 @@ static void **arguments;
 static void start() {
     body(arguments);
     Thread &self = threads[current];
-    problems += !self.open.empty() || !self.groups.empty();  // copies that nobody waited for
+    for (auto &group : self.groups) self.open.insert(self.open.end(), group.begin(), group.end());
+    problems += !self.open.empty();  // copies that nobody waited for
     self.done = true;
     swapcontext(&self.context, &scheduler);
 }
@@ -79,14 +80,14 @@ static bool together(size_t at) {
         if (!threads[at + n].what || std::strcmp(threads[at + n].what, first.what)) return false;
     return true;
 }
-static bool step(Model model) {
+static bool step(Model model, bool alone) {
     for (size_t at = 0; at < threads.size(); ++at) {
         if (!together(at)) continue;
         const char *what = threads[at].what;
         const int members = threads[at].members;
         std::vector<uint64_t *> words;
         std::vector<Thread *> ready;
-        for (size_t other = at; other < threads.size(); ++other)
+        for (size_t other = at; other < (alone ? at + 1 : threads.size()); ++other)
             if (together(other) && !std::strcmp(threads[other].what, what))
                 for (int n = 0; n < members; ++n) {
                     words.push_back(threads[other + n].words);
@@ -99,8 +100,22 @@ static bool step(Model model) {
     return false;
 }
 
+// Lets threads run until each waits: those of the first warp (or of the block, by `together`) that can.
+static bool proceed(int together) {
+    for (size_t first = 0; first < threads.size(); first += together) {
+        bool any = false;
+        for (size_t at = first; at < first + together; ++at)
+            if (!threads[at].done && !threads[at].what) {
+                any = true, current = at;
+                swapcontext(&scheduler, &threads[at].context);
+            }
+        if (any) return true;
+    }
+    return false;
+}
+// `alone`: each warp runs as far as it can before the next; else all warps run at once, which is faster.
 // Returns 0, or the number of what went wrong: copies without a wait, or threads that wait for ever (1000000).
-int run(int blocks_x, int blocks_y, int count, int backwards, Model model, void (*kernel)(void **), void **given,
+int run(int blocks_x, int blocks_y, int count, int alone, Model model, void (*kernel)(void **), void **given,
         char *shared, size_t bytes) {
     problems = 0, body = kernel, arguments = given;
     for (block_x = 0; block_x < blocks_x; ++block_x)
@@ -114,13 +129,7 @@ int run(int blocks_x, int blocks_y, int count, int backwards, Model model, void 
                 each.context.uc_stack.ss_size = 1 << 16;
                 makecontext(&each.context, start, 0);
             }
-            do {
-                for (int n = 0; n < count; ++n) {
-                    current = backwards ? count - 1 - n : n;
-                    if (!threads[current].done && !threads[current].what)
-                        swapcontext(&scheduler, &threads[current].context);
-                }
-            } while (step(model));
+            while (alone ? step(model, true) || proceed(32) : proceed(count) || step(model, false)) {}
             for (Thread &each : threads)
                 if (!each.done) return 1000000;
         }

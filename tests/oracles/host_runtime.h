@@ -13,7 +13,7 @@ void synchronize();
 void copy(void *to, const void *from, int bytes, int read);
 void commit();
 void wait(size_t pending);
-int run(int blocks_x, int blocks_y, int threads, int backwards, Model model, void (*body)(void **), void **arguments,
+int run(int blocks_x, int blocks_y, int threads, int alone, Model model, void (*body)(void **), void **arguments,
         char *shared, size_t bytes);
 
 static inline uint32_t lane(int wave) { return current % wave; }

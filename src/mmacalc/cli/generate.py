@@ -34,9 +34,7 @@ def add_arguments(parser: Parser) -> None:
     add("--order-b", default="col", metavar="ORDER", help="row or col (default): how B lies in memory")
     add("--ld", default="arguments", metavar="KIND", help="leading dimensions: arguments (default) or constants")
     add("--lds", action="store_true", help="A and B go through LDS (shared memory), without bank conflicts")
-    add(
-        "--gemm", metavar="MxNxK", help="a whole tiled GEMM kernel (HIP); it takes any sizes, the launch line has these"
-    )
+    add("--gemm", metavar="MxNxK", help="a whole tiled GEMM kernel; it takes any sizes, the launch line has these")
     add("--formula", metavar="MATRIX", help="only the index expressions of A, B, C or D")
     add("--check", action="store_true", help="compile, and look for the wanted instruction and missing wait states")
     add("-o", "--output", metavar="FILE", help="write the source there")

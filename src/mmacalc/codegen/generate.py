@@ -7,7 +7,7 @@ from operator import index
 from ..checks import arguments_checked, shown
 from ..errors import Error, did_you_mean
 from ..records import TupleRecord
-from . import cuda, hip
+from . import cuda, gemm_cuda, gemm_wgmma, hip
 from . import gemm as tiled
 from .fragments import fragment, total
 from .source import Request
@@ -78,8 +78,8 @@ def generate(
         order_a, order_b: "row" or "col": how A and B lie in memory.
         ld: "arguments": leading dimensions, in elements and multiples of the widest access, are arguments of the
             kernel; "constants": those of one tile.
-        gemm: "MxNxK" or (M, N, K): a tiled kernel with LDS staging, double buffering and bounds instead, for dense AMD
-            instructions; it takes any sizes, those given are in the launch line. A lies row by row, B column by column.
+        gemm: "MxNxK" or (M, N, K): a tiled kernel with LDS staging, double buffering and bounds instead, for dense
+            instructions (of NVIDIA: mma.sync and wgmma); it takes any sizes, those given are in the launch line.
         lds: A and B go through LDS (NVIDIA: shared memory, from where ldmatrix loads them; wgmma always reads B there),
             in a layout without bank conflicts.
         wave, modifiers: as for `Instruction.operand`; formats of f8f6f4, for example.
@@ -113,7 +113,13 @@ def generate(
     fields = instruction.resolved(modifiers)
     instruction.check_modifiers(size, fields)
     if gemm is not None:
-        if (order_a, order_b) != ("row", "col") or modifiers:
+        if modifiers or lds:
+            raise Error("a GEMM is generated without modifiers; it goes through LDS or shared memory by itself")
+        if language == "cuda":
+            if "wgmma" in instruction.features:
+                return gemm_wgmma.source(gemm_wgmma.plan(instruction, order_a, order_b), _sizes(gemm))
+            return gemm_cuda.source(gemm_cuda.plan(instruction, order_a, order_b), _sizes(gemm))
+        if (order_a, order_b) != ("row", "col"):
             raise Error("a GEMM is generated for A row by row and B column by column, without modifiers")
         return tiled.kernel(tiled.plan(instruction, size), _sizes(gemm))
     constants = ld == "constants"

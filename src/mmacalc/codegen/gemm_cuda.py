@@ -1,0 +1,250 @@
+"""A tiled GEMM kernel in CUDA around mma.sync: ldmatrix, cp.async, two buffers, bounds for any size.
+
+Each block computes a tile of D with four warps, two by two; each warp keeps its part in accumulators. A and B are
+staged in shared memory in the order of memory, under a swizzle that keeps ldmatrix free of bank conflicts; where memory
+has the rows of 16-bit elements instead of k contiguous, ldmatrix.trans turns them over. Other elements are turned over
+while they are staged. While one stage is multiplied, cp.async (from sm_80 on) fetches the next.
+"""
+
+from __future__ import annotations
+
+from ..errors import Error
+from ..memory_access.answer import memory
+from ..memory_access.swizzles import MODES
+from .fragments import fragment, total
+from .gemm_staging import (
+    CudaPlan,
+    Side,
+    accumulator,
+    declarations,
+    element_of,
+    head,
+    launch_line,
+    registers_of,
+    signature_of,
+    stages,
+    staging,
+)
+from .ldmatrix import matrices
+from .ptx import SYNCHRONIZE, braced, operand_texts, operands
+from .staging import matrix_swizzle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..model import Instruction
+    from .fragments import Fragment
+    from .ldmatrix import Matrices
+
+__all__ = ["plan", "source"]
+
+WARPS = 2  # along M and along N
+WARP_M, WARP_N = 64, 32  # the part of D that a warp computes
+DEPTH_BYTES = 64  # of k in one stage, at least
+
+
+def plan(inst: Instruction, order_a: str, order_b: str) -> CudaPlan:
+    """The sizes of a GEMM kernel around an mma.sync.
+
+    Raises:
+        Error: the instruction is sparse, scaled, has several blocks, or elements below 8 bits.
+
+    >>> import mmacalc
+    >>> found = plan(mmacalc.instruction("a100", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), "row", "col")
+    >>> found.block_m, found.block_n, found.block_k, found.a.swizzle
+    (128, 64, 32, Swizzle(bits=2, base=4, shift=3))
+    """
+    if inst.sparse or inst.scaled or inst.blocks > 1 or "wmma" in inst.features:
+        raise Error(
+            f"a GEMM is generated around mma.sync and wgmma, dense, of one block, without scales; not {inst.name}"
+        )
+    bits = {inst.operand(name).placement.slot_bits for name in "AB"}
+    if len(bits) > 1 or min(bits) < 8:
+        raise Error(f"a GEMM is generated for elements of whole bytes; A of {inst.name} has {min(bits)} bits")
+    width = min(bits) // 8
+    steps = max(1, DEPTH_BYTES // (inst.k * width))
+    tiles_m, tiles_n = WARP_M // inst.m, WARP_N // inst.n
+    extents = {"A": (WARPS * tiles_m * inst.m, order_a == "row"), "B": (WARPS * tiles_n * inst.n, order_b == "col")}
+    a, b = (_side(inst, name, extent, steps * inst.k, width, along) for name, (extent, along) in extents.items())
+    return CudaPlan(inst, tiles_m, tiles_n, steps, a, b)
+
+
+def _side(inst: Instruction, name: str, extent: int, depth: int, width: int, along_k: bool) -> Side:
+    turned = not along_k and width != 2
+    side = Side(name, extent, depth, element_of(inst, name), width, along_k, turned, MODES["none"])
+    if matrices(fragment(inst.operand(name)), _order(side)):
+        return side._replace(swizzle=matrix_swizzle(side.tile.row_bytes))
+    natural = "row" if name == "A" else "col"
+    found = memory(inst.operand(name), natural, ld=depth).search().swizzle if side.rows_of_k else None
+    return side._replace(swizzle=found or MODES["none"])
+
+
+def _order(side: Side) -> str:
+    """The order in memory that the tile has."""
+    return "row" if side.rows_of_k == (side.name == "A") else "col"
+
+
+def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
+    """The source of the kernel: D = A B; it takes any sizes.
+
+    Args:
+        sizes: M, N and K of the launch line that is shown.
+    """
+    a, b, d = (fragment(found.instruction.operand(name)) for name in "ABD")
+    lines = [*head(found), *_constants(found), *staging(found), *_products(found)]
+    return "\n".join([*lines, *_kernel(found, a, b, d), *launch_line(found, sizes), ""])
+
+
+def _constants(found: CudaPlan) -> Iterator[str]:
+    sizes = f"BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n}, BLOCK_K = {found.block_k}"
+    yield f"enum {{ {sizes}, THREADS = {found.threads} }};  // of a block"
+    tiles = f"TILES_M = {found.tiles_m}, TILES_N = {found.tiles_n}"
+    yield f"enum {{ WARPS = {WARPS}, {tiles} }};  // of a block in each direction; of a warp"
+    yield ""
+
+
+# --- from shared memory to registers, and the product ---
+
+
+def _products(found: CudaPlan) -> Iterator[str]:
+    inst = found.instruction
+    transposed = {_matrices(inst, side).transposed for side in (found.a, found.b) if _has_matrices(inst, side)}
+    for trans in sorted(transposed):
+        name = f"ldmatrix.sync.aligned.m8n8.x4{'.trans' * trans}.shared.b16"
+        yield f"// Four 8x8 matrices{' of 16-bit elements, turned over' * trans}; each lane names a row."
+        parameters = "unsigned int *word, const unsigned char *row"
+        yield f"static __device__ void load_matrices{'_turned' * trans}({parameters}) {{"
+        yield f'    asm volatile("{name} {braced(0, 4)}, [%4];"'
+        outputs = [f'"=r"(word[{number}])' for number in range(4)]
+        yield from (f"    {line}" for line in operands(outputs, ['"r"(shared_address(row))'], ' : "memory"'))
+        yield "}"
+        yield ""
+    d, a, b = (registers_of(inst, name) for name in "DAB")
+    yield "// d += a b"
+    yield f"static __device__ void multiply({d[0]} *d, const {a[0]} *a, const {b[0]} *b) {{"
+    texts, first = {}, 0
+    for name, (_, _, count) in (("D", d), ("A", a), ("B", b)):
+        texts[name] = braced(first, count)
+        first += count
+    texts["C"] = texts["D"]
+    yield f'    asm volatile("{inst.name} "'
+    yield from (f"    {line}" for line in operand_texts(texts, ";"))
+    outputs = [f'"+{d[1]}"(d[{number}])' for number in range(d[2])]
+    inputs = [
+        f'"{kind}"({letter}[{number}])' for letter, (_, kind, many) in (("a", a), ("b", b)) for number in range(many)
+    ]
+    yield from (f"    {line}" for line in operands(outputs, inputs))
+    yield "}"
+    yield ""
+
+
+def _has_matrices(inst: Instruction, side: Side) -> bool:
+    return matrices(fragment(inst.operand(side.name)), _order(side)) is not None
+
+
+def _matrices(inst: Instruction, side: Side) -> Matrices:
+    found = matrices(fragment(inst.operand(side.name)), _order(side))
+    assert found is not None  # _has_matrices
+    return found
+
+
+def _kernel(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
+    yield from signature_of(found)
+    yield from _indented(_prologue(found, a, b, d))
+    yield from _indented(_loop(found, a, b))
+    yield from _indented(_epilogue(found, d))
+    yield "}"
+
+
+def _indented(lines: Iterator[str]) -> Iterator[str]:
+    return (f"    {line}" if line else "" for line in lines)
+
+
+def _prologue(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
+    yield from declarations(found, alignment=128)
+    yield "const int lane = thread % 32, warp = thread / 32;"
+    yield "const int first_m = block_m * BLOCK_M, first_n = block_n * BLOCK_N;"
+    yield "const int warp_m = warp / WARPS * (BLOCK_M / WARPS), warp_n = warp % WARPS * (BLOCK_N / WARPS);"
+    by_matrix = [side.name for side in (found.a, found.b) if _has_matrices(found.instruction, side)]
+    for name, part in (("A", a), ("B", b), ("D", d)):
+        yield f"// {name}: {part.operand.pattern}"
+        if name not in by_matrix:
+            for digit in part.digits:
+                quotient = f"lane / {digit.divisor}" if digit.divisor > 1 else "lane"
+                yield f"const int {name.lower()}_{digit.name} = {quotient} % {digit.size};"
+    yield f"{accumulator(found.instruction)} sum[TILES_M][TILES_N] = {{}};"
+    yield ""
+
+
+def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
+    yield from stages()
+    yield f"    {SYNCHRONIZE}"
+    yield "    const unsigned char *a_tile = a_tiles[buffer], *b_tile = b_tiles[buffer];"
+    yield f"    for (int step = 0; step < {found.steps}; ++step) {{"
+    for side, part, tiles in ((found.a, a, "TILES_M"), (found.b, b, "TILES_N")):
+        yield from (f"        {line}" for line in _fill(found, side, part, tiles))
+    yield "        for (int i = 0; i < TILES_M; ++i)"
+    yield "            for (int j = 0; j < TILES_N; ++j) multiply(sum[i][j].word, a[i], b[j]);"
+    yield "    }"
+    yield f"    {SYNCHRONIZE}  // before the buffer is filled again"
+    yield "}"
+    yield ""
+
+
+def _fill(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[str]:
+    """The registers of one operand for one step: by ldmatrix, four registers at once, or element by element."""
+    inst, letter = found.instruction, side.name.lower()
+    kind, _, count = registers_of(inst, side.name)
+    yield f"{kind} {letter}[{tiles}][{count}];"
+    warp, extent = ("warp_m", inst.m) if side.name == "A" else ("warp_n", inst.n)
+    depth = inst.k * side.bytes
+    if not _has_matrices(inst, side):
+        row, byte = _element_place(side, part)
+        yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
+        for item in part.items:
+            more, along = (item.row, item.column) if side.name == "A" else (item.column, item.row)
+            line = total([(1, warp), (extent, "tile"), (1, row)], more)
+            column = total([(depth, "step"), (1, byte)], along * side.bytes)
+            yield f"    {letter}[tile][{item.slot}] = *(const {side.element} *)({side.tile.place(line, column)});"
+        yield "}"
+        return
+    given = _matrices(inst, side)
+    each = 4 // count  # tiles that one ldmatrix fills
+    tile = f"(tile + lane / {8 * count})" if each > 1 else "tile"
+    across = f"{warp} + {extent} * {tile}"
+    if side.rows_of_k:
+        row, byte = f"{across} + {given.row()}", total([(depth, "step"), (1, given.byte())])
+    else:
+        row = total([(inst.k, "step"), (1, given.row())])
+        byte = f"({across}) * {side.bytes}" + (f" + {given.byte()}" if given.byte() != "0" else "")
+    yield f"for (int tile = 0; tile < {tiles}; tile += {each}) {{"
+    yield f"    const int row = {row}, byte = {byte};"
+    yield f"    load_matrices{'_turned' * given.transposed}({letter}[tile], {side.tile.place('row', 'byte')});"
+    yield "}"
+
+
+def _element_place(side: Side, part: Fragment) -> tuple[str, str]:
+    """The row of a lane's first element in the tile, and the byte in that row."""
+    letter = side.name.lower()
+    across, along = ("row", "column") if side.name == "A" else ("column", "row")
+    row = total([(getattr(digit, across), f"{letter}_{digit.name}") for digit in part.digits])
+    return row, total([(getattr(digit, along) * side.bytes, f"{letter}_{digit.name}") for digit in part.digits])
+
+
+def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
+    inst = found.instruction
+    row = total([(digit.row, f"d_{digit.name}") for digit in d.digits])
+    column = total([(digit.column, f"d_{digit.name}") for digit in d.digits])
+    yield f"const unsigned char rows[] = {{{', '.join(str(item.row) for item in d.items)}}};  // of a lane's elements"
+    yield f"const unsigned char columns[] = {{{', '.join(str(item.column) for item in d.items)}}};"
+    yield "#pragma unroll  // so that the sums stay in registers"
+    yield "for (int i = 0; i < TILES_M; ++i)"
+    yield "#pragma unroll"
+    yield "    for (int j = 0; j < TILES_N; ++j)"
+    yield "#pragma unroll"
+    yield f"        for (int n = 0; n < {len(d.items)}; ++n) {{"
+    yield f"            const int row = first_m + warp_m + i * {inst.m} + {row} + rows[n];"
+    yield f"            const int column = first_n + warp_n + j * {inst.n} + {column} + columns[n];"
+    yield "            if (row < M && column < N) D[(long long)row * ldd + column] = sum[i][j].each[n];"
+    yield "        }"

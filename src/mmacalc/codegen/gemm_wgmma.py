@@ -1,0 +1,212 @@
+"""A tiled GEMM kernel in CUDA around wgmma: matrix descriptors of swizzled tiles, cp.async, two buffers, bounds.
+
+A block is one warpgroup. A and B lie in shared memory as the canonical layouts have them: K-major with rows of 64
+bytes, or as memory has them where 16-bit elements lie the other way round (MN-major). A step along k moves
+the descriptor's start address; the swizzle is of absolute addresses, so it stays right.
+
+Sources: PTX ISA 9.1, section 9.7.15.5; CUTLASS 7107b055, cute/arch/mma_sm90_desc.hpp, for moving the start address.
+"""
+
+from __future__ import annotations
+
+from ..errors import Error
+from ..families.shared_memory import SWIZZLES
+from ..memory_access.swizzles import MODES
+from .fragments import fragment, total
+from .gemm_staging import (
+    CudaPlan,
+    Side,
+    accumulator,
+    declarations,
+    element_of,
+    head,
+    launch_line,
+    registers_of,
+    signature_of,
+    stages,
+    staging,
+)
+from .ptx import DESCRIPTOR, SYNCHRONIZE, braced, operands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..model import Instruction
+
+__all__ = ["plan", "source"]
+
+DEPTH_BYTES = 64  # of k in one stage: two buffers of the widest tiles fit into 48 KiB of static shared memory
+WIDEST_PAIR = 128  # columns up to which a warpgroup keeps two tiles of 64 rows in registers
+ROWS = 8  # of a tile of the canonical layouts
+VECTOR = 16  # bytes of a thread's access
+
+
+def plan(inst: Instruction, order_a: str, order_b: str) -> CudaPlan:
+    """The sizes of a GEMM kernel around a wgmma.
+
+    Raises:
+        Error: the instruction is sparse, has elements below 8 bits, or too few columns to be turned over.
+
+    >>> import mmacalc
+    >>> found = plan(mmacalc.instruction("h100", "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"), "row", "col")
+    >>> found.block_m, found.block_n, found.block_k, found.b.swizzle
+    (128, 128, 32, Swizzle(bits=2, base=4, shift=3))
+    """
+    bits = inst.format("A").bits
+    if inst.sparse or bits < 8:
+        raise Error(f"a GEMM is generated around dense wgmma with elements of whole bytes; not {inst.name}")
+    depth = DEPTH_BYTES * 8 // bits
+    tiles = 2 if inst.n <= WIDEST_PAIR else 1
+    a = _side(inst, "A", tiles * inst.m, depth, order_a == "row")
+    b = _side(inst, "B", inst.n, depth, order_b == "col")
+    return CudaPlan(inst, tiles, 1, depth // inst.k, a, b)
+
+
+def _side(inst: Instruction, name: str, extent: int, depth: int, along_k: bool) -> Side:
+    size, element = inst.format(name).bits // 8, element_of(inst, name)
+    if along_k or size != 2:
+        if not along_k and extent * size % VECTOR:
+            raise Error(
+                f"B of {inst.name} has {extent * size} bytes in a row of memory, which is turned over 16 bytes at a "
+                "time: use order_b='col', or a wgmma with more columns"
+            )
+        return Side(name, extent, depth, element, size, along_k, not along_k, MODES["64B"])
+    row_bytes = extent * size
+    mode = max([mode for mode in SWIZZLES.values() if row_bytes % mode.row_bytes == 0], key=lambda mode: mode.row_bytes)
+    return Side(name, extent, depth, element, size, False, False, MODES[mode.name], mode.row_bytes)
+
+
+def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
+    """The source of the kernel: D = A B; it takes any sizes.
+
+    Args:
+        sizes: M, N and K of the launch line that is shown.
+    """
+    lines = [*head(found), DESCRIPTOR, *_constants(found), *staging(found), *signature_of(found)]
+    lines += [f"    {line}" if line else "" for line in (*_prologue(found), *_loop(found), *_epilogue(found))]
+    return "\n".join([*lines, "}", *launch_line(found, sizes), ""])
+
+
+def _constants(found: CudaPlan) -> Iterator[str]:
+    yield f"enum {{ BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n}, BLOCK_K = {found.block_k} }};  // of a block"
+    yield f"enum {{ THREADS = {found.threads}, TILES = {found.tiles_m} }};  // of a warpgroup; of 64 rows each"
+    yield ""
+
+
+def _prologue(found: CudaPlan) -> Iterator[str]:
+    yield from declarations(found, alignment=1024)
+    yield "const int lane = thread;  // of the warpgroup: 0 to 127"
+    yield "const int first_m = block_m * BLOCK_M, first_n = block_n * BLOCK_N;"
+    part = fragment(found.instruction.operand("D"))
+    yield f"// D: {part.operand.pattern}"
+    for digit in part.digits:
+        quotient = f"lane / {digit.divisor}" if digit.divisor > 1 else "lane"
+        yield f"const int d_{digit.name} = {quotient} % {digit.size};"
+    yield f"{accumulator(found.instruction)} sum[TILES] = {{}};"
+    yield ""
+
+
+def _loop(found: CudaPlan) -> Iterator[str]:
+    yield from stages()
+    yield "    // The asynchronous proxy, through which wgmma reads, sees what this thread copied."
+    yield '    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
+    yield f"    {SYNCHRONIZE}"
+    for side in (found.a, found.b):
+        yield f"    const unsigned long long {side.name.lower()} = {_descriptor(side)};  // {_words(side)}"
+    yield from (f"    {line}" for line in _products(found))
+    yield f"    {SYNCHRONIZE}  // before the buffer is filled again"
+    yield "}"
+    yield ""
+
+
+def _words(side: Side) -> str:
+    return f"{'K' if side.rows_of_k else 'MN'}-major, {_mode_name(side)} swizzle"
+
+
+def _mode_name(side: Side) -> str:
+    return next(name for name, swizzle in MODES.items() if swizzle == side.swizzle)
+
+
+def _strides(side: Side) -> tuple[int, int]:
+    """The leading and the stride dimension byte offset of a side's descriptor."""
+    if side.rows_of_k:
+        return VECTOR, ROWS * DEPTH_BYTES
+    panel, group = side.depth * side.panel, ROWS * side.panel  # the next panel of columns; the next eight k
+    return (panel, group) if side.swizzle.bits else (group, panel)
+
+
+def _descriptor(side: Side) -> str:
+    leading, stride = _strides(side)
+    tile = f"{side.name.lower()}_tiles[buffer]"
+    return f"descriptor({tile}, {leading}, {stride}, {SWIZZLES[_mode_name(side)].code})"
+
+
+def _offset(found: CudaPlan, side: Side, tile: int, step: int) -> int:
+    """The bytes from the beginning of a side's tile to what one wgmma reads."""
+    inst = found.instruction
+    if side.rows_of_k:
+        return tile * inst.m * DEPTH_BYTES + step * inst.k * side.bytes
+    return tile * inst.m * side.bytes // side.panel * side.depth * side.panel + step * inst.k * side.panel
+
+
+def _products(found: CudaPlan) -> Iterator[str]:
+    """All wgmma of a stage between one fence and one wait."""
+    inst = found.instruction
+    _, constraint, count = registers_of(inst, "D")
+    starts = [f'"l"({name} + {number})' if number else f'"l"({name})' for name, number in _starts(found)]
+    unique = list(dict.fromkeys(starts))
+    places = iter([found.tiles_m * count + unique.index(start) for start in starts])
+    yield 'asm volatile("{ .reg .pred accumulate;\\n"'
+    yield '             "setp.eq.u32 accumulate, 0, 0;\\n"  // true: D = A B + D'
+    yield '             "wgmma.fence.sync.aligned;\\n"'
+    for step in range(found.steps):
+        for tile in range(found.tiles_m):
+            a, b = next(places), next(places)
+            yield from _one(found, tile, a, b, f"step {step}, rows {tile * inst.m} to {tile * inst.m + inst.m - 1}")
+    yield '             "wgmma.commit_group.sync.aligned;\\n"'
+    yield '             "wgmma.wait_group.sync.aligned 0; }"'
+    outputs = [f'"+{constraint}"(sum[{tile}].word[{n}])' for tile in range(found.tiles_m) for n in range(count)]
+    yield from operands(outputs, unique, ' : "memory"')
+
+
+def _starts(found: CudaPlan) -> Iterator[tuple[str, int]]:
+    """For each wgmma the descriptors of A and B: which is moved on, and by how many 16 bytes."""
+    for step in range(found.steps):
+        for tile in range(found.tiles_m):
+            yield "a", _offset(found, found.a, tile, step) // VECTOR
+            yield "b", _offset(found, found.b, 0, step) // VECTOR
+
+
+def _one(found: CudaPlan, tile: int, a: int, b: int, words: str) -> Iterator[str]:
+    inst = found.instruction
+    count = registers_of(inst, "D")[2]
+    immediates = ["accumulate"]
+    if inst.format("D").name != "i32":
+        immediates += ["1", "1"]
+    if inst.format("A").bits == 16:
+        immediates += [str(int(not side.rows_of_k)) for side in (found.a, found.b)]
+    yield f'             "{inst.name} "  // {words}'
+    line = ""
+    for part in braced(tile * count, count).split(" "):
+        if len(line) + len(part) > 96:
+            yield f'             "{line}"'
+            line = ""
+        line += f"{part} "
+    yield f'             "{line[:-1]}, %{a}, %{b}, {", ".join(immediates)};\\n"'
+
+
+def _epilogue(found: CudaPlan) -> Iterator[str]:
+    inst = found.instruction
+    d = fragment(inst.operand("D"))
+    row = total([(digit.row, f"d_{digit.name}") for digit in d.digits])
+    column = total([(digit.column, f"d_{digit.name}") for digit in d.digits])
+    # The items of a lane: c steps of eight columns, two rows eight apart, two neighbours (see D's pattern).
+    yield "#pragma unroll  // so that the sums stay in registers"
+    yield "for (int tile = 0; tile < TILES; ++tile)"
+    yield "#pragma unroll"
+    yield f"    for (int n = 0; n < {len(d.items)}; ++n) {{"
+    yield f"        const int row = first_m + tile * {inst.m} + {row} + n / 2 % 2 * 8;"
+    yield f"        const int column = first_n + {column} + n / 4 * 8 + n % 2;"
+    yield "        if (row < M && column < N) D[(long long)row * ldd + column] = sum[tile].each[n];"
+    yield "    }"
