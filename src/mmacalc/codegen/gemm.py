@@ -3,10 +3,13 @@
 Each workgroup computes a tile of D with four waves, two by two; each wave keeps its part in accumulators. A and B are
 staged in LDS with k contiguous, so a lane reads the k of `kpack` instructions at once: k is relabelled for A and B
 alike, which changes nothing but the order of the sum. The bytes of LDS are swizzled as `mmacalc.memory(...).search()`
-finds, so that neither reads nor writes conflict.
+finds, so that neither reads nor writes conflict. A matrix that lies the other way round in memory is turned over when
+it is written to LDS, element by element.
 """
 
 from __future__ import annotations
+
+from math import gcd
 
 from ..compiler.builtins import intrinsic
 from ..errors import Error
@@ -36,7 +39,8 @@ class Plan(TupleRecord):
     """The sizes of a GEMM kernel.
 
     kpack: the instructions whose k a lane reads at once; steps: how often it does so for each stage; tiles: of the
-    instruction along M and along N in one wave; swizzle: of the bytes of LDS.
+    instruction along M and along N in one wave; swizzle: of the bytes of LDS; order_a, order_b: "row" or "col", how A
+    and B lie in memory.
     """
 
     instruction: Instruction
@@ -45,6 +49,12 @@ class Plan(TupleRecord):
     steps: int
     tiles: int
     swizzle: Swizzle
+    order_a: str = "row"
+    order_b: str = "col"
+
+    def turned(self, side: str) -> bool:
+        """Whether the rows of A (the columns of B), not k, are contiguous in memory."""
+        return self.order_a == "col" if side == "a" else self.order_b == "row"
 
     @property
     def block_m(self) -> int:
@@ -72,7 +82,7 @@ class Plan(TupleRecord):
         return WAVES * WAVES * self.wave
 
 
-def plan(inst: Instruction, wave: int | None = None) -> Plan:
+def plan(inst: Instruction, wave: int | None = None, order_a: str = "row", order_b: str = "col") -> Plan:
     """The sizes of a GEMM kernel around an instruction.
 
     Raises:
@@ -98,7 +108,7 @@ def plan(inst: Instruction, wave: int | None = None) -> Plan:
     steps = max(1, DEPTH_BYTES // (inst.k * kpack * width))
     tiles = (64 if size == 64 else 32) // inst.m
     depth = inst.k * kpack * steps
-    return Plan(inst, size, kpack, steps, max(1, tiles), _swizzle(inst, size, depth, kpack))
+    return Plan(inst, size, kpack, steps, max(1, tiles), _swizzle(inst, size, depth, kpack), order_a, order_b)
 
 
 def _swizzle(inst: Instruction, wave: int, depth: int, kpack: int) -> Swizzle:
@@ -116,7 +126,7 @@ def _lane_elements(found: Fragment) -> int:
 
 
 def kernel(found: Plan, sizes: tuple[int, int, int]) -> str:
-    """The source of the kernel: D = A B, with A row by row and B column by column; it takes any sizes.
+    """The source of the kernel: D = A B; it takes any sizes.
 
     Args:
         sizes: M, N and K of the launch line that is shown.
@@ -134,7 +144,8 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     inst = found.instruction
     element = ELEMENTS.get(inst.format("A").name, "unsigned char")
     yield f"// D = A B with {inst.name} on {inst.architecture.title}, wave{found.wave}."
-    yield "// A (M x K) lies row by row, B (K x N) column by column, D (M x N) row by row; ld in elements."
+    a, b = ("column by column" if order == "col" else "row by row" for order in (found.order_a, found.order_b))
+    yield f"// A (M x K) lies {a}, B (K x N) {b}, D (M x N) row by row; ld in elements."
     yield "#if __has_include(<hip/hip_runtime.h>)"
     yield "#include <hip/hip_runtime.h>"
     yield "#else  // without ROCm: clang -x hip -nogpuinc -nogpulib"
@@ -159,16 +170,19 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
 
 
 def _helpers(found: Plan) -> Iterator[str]:
-    yield "// VECTOR elements of a row, zero beyond the matrix. A vector load needs rows that are aligned to it."
-    yield "static __device__ vector fetch(const element *matrix, int row, int rows, int k, int depth, int ld) {"
-    yield "    union { vector whole; element each[VECTOR]; } found = {};"
-    yield "    const element *from = matrix + (long)row * ld + k;"
-    yield "    if (row < rows && k + VECTOR <= depth && ld % VECTOR == 0) {"
+    yield "typedef union { vector whole; element each[VECTOR]; } elements;"
+    yield ""
+    parameters = "const element *matrix, int row, int rows, int column, int columns, int ld"
+    yield "// VECTOR elements of a row of memory, zero beyond the matrix. A vector load needs aligned rows."
+    yield f"static __device__ elements fetch({parameters}) {{"
+    yield "    elements found = {};"
+    yield "    const element *from = matrix + (long)row * ld + column;"
+    yield "    if (row < rows && column + VECTOR <= columns && ld % VECTOR == 0) {"
     yield "        found.whole = *(const vector *)from;"
     yield "    } else if (row < rows) {"
-    yield "        for (int n = 0; n < VECTOR && k + n < depth; ++n) found.each[n] = from[n];"
+    yield "        for (int n = 0; n < VECTOR && column + n < columns; ++n) found.each[n] = from[n];"
     yield "    }"
-    yield "    return found.whole;"
+    yield "    return found;"
     yield "}"
     yield ""
     bits, base, shift = found.swizzle
@@ -190,8 +204,8 @@ def _body(found: Plan, builtin: Intrinsic, a: Fragment, b: Fragment, d: Fragment
     inst = found.instruction
     yield 'extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(THREADS, THREADS)))'
     output = ELEMENTS.get(inst.format("D").name, "unsigned char")
-    sizes = "int M, int N, int K, int lda, int ldb, int ldd"
-    yield f"void gemm_{inst.name[2:]}(const element *A, const element *B, {output} *D, {sizes}) {{"
+    yield f"void gemm_{inst.name[2:]}(const element *A, const element *B, {output} *D,"
+    yield "    int M, int N, int K, int lda, int ldb, int ldd) {"
     yield from _indented(_prologue(a, b, d))
     yield from _indented(_loop(found, builtin, a, b))
     yield from _indented(_epilogue(found, d, output))
@@ -204,8 +218,9 @@ def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
     grid = f"dim3({-(-m // found.block_m)}, {-(-n // found.block_n)})"
     name = f"gemm_{found.instruction.name[2:]}"
     yield ""
+    lda, ldb = m if found.turned("a") else k, n if found.turned("b") else k
     yield f"// hipLaunchKernelGGL({name}, {grid}, dim3({found.threads}), 0, stream,"
-    yield f"//                    A, B, D, {m}, {n}, {k}, {k}, {k}, {n});"
+    yield f"//                    A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n});  // A, B, D, M, N, K, lda, ldb, ldd"
 
 
 def _indented(lines: Iterator[str]) -> Iterator[str]:
@@ -226,19 +241,40 @@ def _prologue(a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
             yield f"const int {name.lower()}_{digit.name} = {quotient} % {digit.size};"
     yield ""
     yield "result sum[TILES][TILES] = {};"
-    yield "vector a_next[A_LOADS], b_next[B_LOADS];"
+    yield "elements a_next[A_LOADS], b_next[B_LOADS];"
     yield ""
 
 
-def _staged(side: str, what: str) -> Iterator[str]:
-    """A loop over the vectors that this thread stages: fetching them, or writing them to LDS."""
+def _place_of_vector(found: Plan, side: str) -> str:
+    """Which row and k a thread's vector begins at: along k, or along the rows where memory has those contiguous."""
+    if not found.turned(side):
+        return "const int at = (n * THREADS + thread) * VECTOR, row = at / BLOCK_K, k = at % BLOCK_K;"
+    extent = found.block_m if side == "a" else found.block_n
+    lanes = gcd(4, extent * found.element_bytes // VECTOR)  # take a line of up to 64 bytes of each k
+    row = f"(at / ({lanes} * BLOCK_K) * {lanes} + at % {lanes}) * VECTOR" if lanes > 1 else "at / BLOCK_K * VECTOR"
+    k = f"at / {lanes} % BLOCK_K" if lanes > 1 else "at % BLOCK_K"
+    return f"const int at = n * THREADS + thread, k = {k}, row = {row};"
+
+
+def _fetches(found: Plan, side: str) -> Iterator[str]:
+    """A loop over the vectors that this thread fetches for the next stage."""
     extent, matrix, first = ("M", "A", "first_m") if side == "a" else ("N", "B", "first_n")
+    place = (f"{first} + row", extent), ("next + k", "K")
+    (row, rows), (column, columns) = reversed(place) if found.turned(side) else place
     yield f"for (int n = 0; n < {side.upper()}_LOADS; ++n) {{"
-    yield "    const int at = (n * THREADS + thread) * VECTOR, row = at / BLOCK_K, k = at % BLOCK_K;"
-    if what == "fetch":
-        yield f"    {side}_next[n] = fetch({matrix}, {first} + row, {extent}, next + k, K, ld{side});"
+    yield f"    {_place_of_vector(found, side)}"
+    yield f"    {side}_next[n] = fetch({matrix}, {row}, {rows}, {column}, {columns}, ld{side});"
+    yield "}"
+
+
+def _stores(found: Plan, side: str) -> Iterator[str]:
+    """A loop over the vectors that this thread writes to LDS, turned over if memory has them the other way round."""
+    yield f"for (int n = 0; n < {side.upper()}_LOADS; ++n) {{"
+    yield f"    {_place_of_vector(found, side)}"
+    if found.turned(side):
+        yield f"    for (int e = 0; e < VECTOR; ++e) {side}_tile[buffer][place(row + e, k)] = {side}_next[n].each[e];"
     else:
-        yield f"    *(vector *)&{side}_tile[buffer][place(row, k)] = {side}_next[n];"
+        yield f"    *(vector *)&{side}_tile[buffer][place(row, k)] = {side}_next[n].whole;"
     yield "}"
 
 
@@ -247,7 +283,7 @@ def _loop(found: Plan, builtin: Intrinsic, a: Fragment, b: Fragment) -> Iterator
     yield "    // The next stage comes from global memory while this one is multiplied."
     yield "    if (next < K) {"
     for side in "ab":
-        yield from (f"        {line}" for line in _staged(side, "fetch"))
+        yield from (f"        {line}" for line in _fetches(found, side))
     yield "    }"
     yield "    if (next > 0) {"
     yield f"        for (int step = 0; step < {found.steps}; ++step) {{"
@@ -257,7 +293,7 @@ def _loop(found: Plan, builtin: Intrinsic, a: Fragment, b: Fragment) -> Iterator
     yield "    buffer ^= 1;"
     yield "    if (next < K) {"
     for side in "ab":
-        yield from (f"        {line}" for line in _staged(side, "store"))
+        yield from (f"        {line}" for line in _stores(found, side))
     yield "    }"
     yield "    synchronize();"
     yield "}"
@@ -272,16 +308,18 @@ def _multiply(found: Plan, builtin: Intrinsic, a: Fragment, b: Fragment) -> Iter
         kinds = f"{side}_value part[{found.kpack}]; vector whole[{vectors}];"
         yield f"union {{ {kinds} }} {side}[TILES];"
         row, group = _row_and_group(part, side)
-        yield "for (int tile = 0; tile < TILES; ++tile)"
+        k = f"step * {inst.k * found.kpack}" + (f" + ({group}) * {elements}" if group != "0" else "")
+        yield "for (int tile = 0; tile < TILES; ++tile) {"
+        yield f"    const int row = wave_{'m' if side == 'a' else 'n'} + tile * {extent} + {row}, k = {k};"
         yield f"    for (int n = 0; n < {vectors}; ++n)"
-        k = f"step * {inst.k * found.kpack} + ({group}) * {elements} + n * VECTOR"
-        first = f"wave_{'m' if side == 'a' else 'n'} + tile * {extent} + {row}"
-        yield f"        {side}[tile].whole[n] = *(const vector *)&{side}_tile[buffer][place({first}, {k})];"
+        yield f"        {side}[tile].whole[n] = *(const vector *)&{side}_tile[buffer][place(row, k + n * VECTOR)];"
+        yield "}"
     arguments = {"a": "a[i].part[part]", "b": "b[j].part[part]", "c": "sum[i][j]", "a_signed": "1", "b_signed": "1"}
     call = ", ".join(arguments.get(name, "0") for name in builtin.arg_names)
-    yield f"for (int part = 0; part < {found.kpack}; ++part)"
+    yield f"for (int part = 0; part < {found.kpack}; ++part)  // k is relabelled: the parts of a lane's elements"
     yield "    for (int i = 0; i < TILES; ++i)"
-    yield f"        for (int j = 0; j < TILES; ++j) sum[i][j] = {builtin.builtin}({call});"
+    yield "        for (int j = 0; j < TILES; ++j)"
+    yield f"            sum[i][j] = {builtin.builtin}({call});"
 
 
 def _row_and_group(found: Fragment, side: str) -> tuple[str, str]:

@@ -119,9 +119,7 @@ def generate(
             if "wgmma" in instruction.features:
                 return gemm_wgmma.source(gemm_wgmma.plan(instruction, order_a, order_b), _sizes(gemm))
             return gemm_cuda.source(gemm_cuda.plan(instruction, order_a, order_b), _sizes(gemm))
-        if (order_a, order_b) != ("row", "col"):
-            raise Error("a GEMM is generated for A row by row and B column by column, without modifiers")
-        return tiled.kernel(tiled.plan(instruction, size), _sizes(gemm))
+        return tiled.kernel(tiled.plan(instruction, size, order_a, order_b), _sizes(gemm))
     constants = ld == "constants"
     return LANGUAGES[language](Request(instruction, size, fields, order_a, order_b, constants, language, lds))
 
