@@ -1,7 +1,10 @@
 """Intel's DPAS: layouts against the closed forms of IGC's documentation, encodings and verdicts against iga64."""
 
+import os
 import random
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -326,6 +329,23 @@ def test_each_generation_has_the_types_of_its_documents():
     assert pairs("xe2") == {"bf.bf", "hf.hf", "tf32.tf32", *integers}
     assert pairs("xe-hpc") == pairs("xe2") | {"bf8.bf8"}
     assert pairs("xe-hpc", "dpasw") == pairs("xe2", "dpasw") == set()
+
+
+def test_a_generation_is_a_file(tmp_path):
+    """With a family of names a line; nothing else knows it."""
+    file = tmp_path / "xe9.py"
+    record = {"name": "xe9", "title": "Xe9", "vendor": "intel", "layout": "dpas", "waves": (16,), "assembly": "xe-hpc"}
+    lines = (("dpas.8x{1..8..1}.f.f.{b=bf,hf}.{b}", "xe9"),)
+    file.write_text(
+        f"ARCHITECTURES = ({record!r},)\nINSTRUCTIONS = {lines!r}\nUNLISTED = (('dpas.8x8.d.ud.u8.u8', 'xe9'),)\n"
+    )
+    answers = []
+    for arch in ("xe9", "xe-hpc"):
+        words = [sys.executable, "-m", "mmacalc", "-a", arch, "-i", "dpas.8x5.f.f.hf.hf", "-d"]
+        done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "MMACALC_CATALOG": str(file)})
+        assert done.returncode == 0, done.stderr
+        answers.append(done.stdout.replace("Xe-HPC", "Xe9"))
+    assert answers[0] == answers[1]
 
 
 # --- what is answered, and what is refused with a reason ---

@@ -72,6 +72,8 @@ def target(arch: str, wave: int | None = None, llvm: int | None = None) -> Targe
     listed = entry(arch)
     architecture = listed.architecture
     architecture.family.require("assembly", architecture.title)
+    if own_assembler(arch):
+        raise Error(f"{architecture.title} has an assembler of its own; this question is about LLVM's targets")
     if not architecture.assembly:
         raise Error(f'the catalog\'s record of {architecture.title} names no generation of encodings ("assembly")')
     name = known_name(arch)

@@ -10,6 +10,7 @@ Every other Python file of this folder is data: literals only, assigned to these
                       fields as a dictionary, in which `on` names the only architectures with the load; may be left out
     VECTOR_INSTRUCTIONS   those of `mmacalc.chains.vector_instructions` that not every target has, each with the lanes
                       within which it moves data (1: it moves none); may be left out
+    UNLISTED          of a file of DPAS: names that are found but not listed; may be left out
     WITHOUT_MATRIX_INSTRUCTIONS   names of targets that have none, each with a sentence; may be left out
 
 A line of an AMD file is
@@ -53,7 +54,7 @@ MORE = (
     "provenance",
 )  # fmt: skip
 FILE_NAMES = (
-    "ARCHITECTURES", "INSTRUCTIONS", "COMMON", "ALIASES", "TRANSPOSE_LOADS", "VECTOR_INSTRUCTIONS", "OUTSIDE",
+    "ARCHITECTURES", "INSTRUCTIONS", "COMMON", "ALIASES", "TRANSPOSE_LOADS", "VECTOR_INSTRUCTIONS", "OUTSIDE", "UNLISTED",
     "WITHOUT_MATRIX_INSTRUCTIONS",
 )  # fmt: skip
 # What drivers and shops print before a chip's name, in their order.
