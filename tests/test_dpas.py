@@ -370,6 +370,25 @@ def test_the_command_line_answers_in_igcs_spelling():
     assert "i ends at 3" in answer(["-a", "pvc", "-i", "dpas.8x3.f.f.bf.bf", "-A", "--pattern"]).out
 
 
+def test_explain_names_the_registers_of_a_line():
+    found = mmacalc.explain("L0:\n  (W) dpas.8x3 (16|M0) r40:f null:f r20:bf r10.0:bf {Atomic,$3} // comment")
+    assert (found.architecture, found.also) == ("xe-hpc", ("xe2",))
+    (line,) = found.lines
+    assert (line.number, line.language, line.instruction.name) == (2, "iga64", "dpas.8x3.f.f.bf.bf")
+    d, c, b, a = line.operands
+    assert [each.role for each in line.operands] == ["D", "C", "B", "A"]
+    assert (d.registers, c.text, b.registers[-1], a.registers) == (
+        ("r40", "r41", "r42"),
+        "null:f (zero)",
+        "r27",
+        ("r10", "r11"),
+    )
+    assert mmacalc.explain("dpasw.8x4 (8|M0) r4:d r3:d r2:u8 r1.8:s8").lines[0].operands[3].registers == ()
+    assert "src1 and src2 are bf.bf" in mmacalc.explain("dpas.8x4 (8|M0) r4:f r3:f r2:bf r1:hf").lines[0].problem
+    with pytest.raises(Error, match="gfx942 is not an architecture of Intel"):
+        mmacalc.explain("dpas.8x4 (8|M0) r4:f r3:f r2:bf r1:hf", "gfx942")
+
+
 def test_what_intel_does_not_document_is_refused_with_the_reason():
     inst, x = mmacalc.instruction("pvc", BF), np.ones((8, 16), np.float32)
     calls = [

@@ -144,7 +144,7 @@ def test_without_an_architecture_it_is_one_in_which_the_registers_fit():
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("'hello world'", "no matrix instruction of AMD's assembly, PTX or SASS in 'hello world'"),
+        ("'hello world'", "no matrix instruction of AMD's assembly, PTX, SASS or iga64's assembly in 'hello world'"),
         ("HMAM.16816.F32 R1", "Did you mean HMMA"),
         ("v_mfma_f32_32x32x8_f61", "Did you mean v_mfma_f32_32x32x8_f16"),
         ("-a sm_80 v_mfma_f32_32x32x8_f16", "not an architecture of AMD"),

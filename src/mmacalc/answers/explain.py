@@ -1,4 +1,4 @@
-"""What the matrix instructions of a text do: AMD's assembly, PTX (also inline in C++), SASS; a line or a listing."""
+"""What the matrix instructions of a text do: AMD's assembly, PTX (also in C++), SASS, iga64's; a line or a listing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ExplainedLine(Record):
 
     Attributes:
         number: of the line, from 1. text: the instruction as it was written.
-        language: "AMD assembly", "PTX" or "SASS".
+        language: "AMD assembly", "PTX", "SASS" or "iga64".
         instruction: what it is; None where that is not known. operands: in the order of the line.
         fields: the modifiers that concern layouts and formats. cycles: how long it occupies its matrix unit; None where
             that is not published. others: PTX names that become the same SASS opcode.
@@ -90,7 +90,8 @@ def explain(text: str, arch: str | None = None) -> Explanation:
     """Every matrix instruction of a text: what it computes, its operands, its cycles, its hazards.
 
     Args:
-        text: AMD's assembly, PTX, SASS or C++ with inline assembly, as compilers and disassemblers write it.
+        text: AMD's assembly, PTX, SASS, iga64's assembly, or C++ with inline assembly, as compilers and disassemblers
+            write it.
         arch: the architecture; where it is left out, that which the text names, else the first that has all of its
             instructions.
 
@@ -104,13 +105,13 @@ def explain(text: str, arch: str | None = None) -> Explanation:
     >>> explain("HMMA.16816.F32.BF16 R4, R8, R12, R4").lines[0].instruction.name
     'mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32'
     """
-    from . import explain_amd, explain_nvidia
+    from . import explain_amd, explain_intel, explain_nvidia
 
-    for reader in (explain_amd.explained, explain_nvidia.explained):
+    for reader in (explain_amd.explained, explain_nvidia.explained, explain_intel.explained):
         if (found := reader(text, arch)) is not None:
             return found
     first = next((line.strip() for line in text.split("\n") if line.strip()), "")
     raise Error(
-        f"there is no matrix instruction of AMD's assembly, PTX or SASS in '{first[:80]}'"
+        f"there is no matrix instruction of AMD's assembly, PTX, SASS or iga64's assembly in '{first[:80]}'"
         f"{' ...' if len(text.strip()) > len(first[:80]) else ''}.{explain_nvidia.near(first)}"
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .dpas_encodings import Generation
     from .fields import Encoding, Field
 
-__all__ = ["assemble_lines", "instructions", "respelled"]
+__all__ = ["assemble_lines", "instructions", "respelled", "statements"]
 
 SPELT = {"ub": "u8", "b": "s8"}
 PRINTED = {spelt: printed for printed, spelt in SPELT.items()}
@@ -93,7 +93,7 @@ def assemble_lines(text: str, arch: str, wave: int | None = None, llvm: int | No
     """
     found = []
     _generation(arch, wave, llvm)
-    for number, line in _statements(text):
+    for number, line in statements(text):
         try:
             found.append(_statement(line, arch))
         except Error as error:
@@ -105,7 +105,7 @@ def assemble_lines(text: str, arch: str, wave: int | None = None, llvm: int | No
     return found
 
 
-def _statements(text: str) -> list[tuple[int, str]]:
+def statements(text: str) -> list[tuple[int, str]]:
     """The lines with instructions, without comments and labels."""
     text = re.sub(r"/\*.*?\*/", lambda comment: re.sub(r"[^\n]", " ", comment.group()), text, flags=re.S)
     found = []
@@ -336,7 +336,7 @@ def respelled(text: str, arch: str, wave: int | None = None, llvm: int | None = 
     """
     lines = []
     _generation(arch, wave, llvm)
-    for number, line in _statements(text):
+    for number, line in statements(text):
         if re.match(r"(?:\([^)]*\)\s*)?dpasw?\b", line):
             try:
                 line = instructions(_statement(line, arch).code, arch)[0][1]

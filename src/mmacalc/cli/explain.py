@@ -1,4 +1,4 @@
-"""Explain the matrix instructions of a text: AMD's assembly, PTX (also inline in C++) or SASS; a line or a listing.
+"""Explain the matrix instructions of a text: AMD's assembly, PTX (also in C++), SASS or iga64's; a line or a listing.
 
     mmacalc explain "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15]"
     mmacalc explain "HMMA.16816.F32 R4, R8, R12, R4"
