@@ -255,6 +255,30 @@ def test_what_ldmatrix_reads_is_what_memory_says_and_free_of_conflicts():
                 assert rows == load.rows
 
 
+SASS = """.text.kernel:
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+        /*0170*/               @P0 HMMA.{shape}.F32 R8, R4, R2, R8 ;
+        /*0180*/                   EXIT ;
+"""
+
+
+@pytest.mark.parametrize(("shape", "status", "says"), [
+    ("16816", 0, "SASS: HMMA.16816.F32\n"),
+    ("1688", 1, "SASS: HMMA.1688.F32, where HMMA.16816.F32 was expected\n"),
+])  # fmt: skip
+def test_sass_is_compared_with_what_the_instruction_becomes(shape, status, says, tmp_path, monkeypatch):
+    """nvdisasm's listing is recorded, since the machine code is nvcc's own."""
+    program = tmp_path / "nvdisasm"
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{SASS.format(shape=shape)}END\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    line = ["generate", "-a", "sm_80", "-i", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "--check"]
+    got = answer(line)
+    assert got.status == status
+    assert got.out.endswith(says)
+    assert json.loads(answer([*line, "--json"]).out)["sass"] == [f"HMMA.{shape}.F32"]
+
+
 def test_the_truncated_index_of_clang_is_gone_round_by_assembly():
     inst = mmacalc.instruction("gfx1250", "v_swmmac_f32_16x16x128_fp8_fp8")
     source = mmacalc.generate(inst)

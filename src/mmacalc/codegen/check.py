@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 from ..asm.disassembler import disassemble
 from ..asm.objects import read
 from ..catalog import entry
+from ..catalog.grammar.sass import becomes
 from ..errors import Error
 from ..hazards.lint import lint
 from ..records import TupleRecord
@@ -32,7 +36,8 @@ class Checked(TupleRecord):
 
     instruction: the wanted one; compiler: the program that compiled it; target: for which chip; instructions: how many
     there are; matrix_instructions: their mnemonics in order; findings: missing wait states, as `mmacalc.lint` has them;
-    single: whether there should be just one matrix instruction, rather than any number of the same.
+    single: whether there should be just one matrix instruction, rather than any number of the same. sass: of NVIDIA the
+    matrix instructions of the machine code in order; None if no nvdisasm is installed.
     """
 
     instruction: Instruction
@@ -42,12 +47,33 @@ class Checked(TupleRecord):
     matrix_instructions: tuple[str, ...]
     findings: tuple[Finding, ...]
     single: bool
+    sass: tuple[str, ...] | None = None
 
     @property
     def wanted(self) -> bool:
         """Whether there are no matrix instructions but the wanted one, and no wait state is missing."""
+        return self.has_instructions and self.has_sass and not self.findings
+
+    @property
+    def has_instructions(self) -> bool:
+        """Whether there are no matrix instructions but the wanted one."""
         found = self.matrix_instructions
-        return set(found) == {self.instruction.name} and not (self.single and len(found) > 1) and not self.findings
+        return set(found) == {self.instruction.name} and not (self.single and len(found) > 1)
+
+    @property
+    def becomes(self) -> str:
+        """The SASS opcodes that the instruction is known to become; "" for none, or if that is not known."""
+        return becomes(self.instruction, self.target)[0] if self.target.startswith("sm_") else ""
+
+    @property
+    def has_sass(self) -> bool:
+        """Whether the machine code has just the opcodes that the instruction is known to become."""
+        if self.sass is None or not self.becomes:
+            return True
+        counted = [text.partition("x") if text[0].isdigit() else ("1", "", text) for text in self.becomes.split(" + ")]
+        wanted = {name: int(count) for count, _, name in counted if "MMA" in name}  # MOVM turns fragments over
+        found = {name: self.sass.count(name) for name in self.sass}
+        return found == wanted if self.single else set(found) == set(wanted)
 
 
 def check(source: str, inst: Instruction, wave: int, single: bool = True) -> Checked:
@@ -65,25 +91,42 @@ def check(source: str, inst: Instruction, wave: int, single: bool = True) -> Che
 
 def _compiler(names: tuple[str, ...], package: str) -> str:
     for name in names:
-        if found := shutil.which(name):
+        if found := _program(name):
             return found
     raise Error(f"--check needs {names[0]}, which is not installed: {package}")
 
 
+def _program(name: str) -> str | None:
+    """A program in PATH, or in one of NVIDIA's Python packages."""
+    if found := shutil.which(name):
+        return found
+    for folder in sys.path:
+        for path in glob.glob(os.path.join(glob.escape(folder or "."), "nvidia", "*", "bin", name)):
+            return path
+    return None
+
+
 def _check_cuda(source: str, inst: Instruction, wave: int, single: bool) -> Checked:
-    """nvcc's PTX has the instruction by its name, and ptxas takes it."""
+    """nvcc's PTX has the instruction by its name, ptxas takes it, and SASS has what it becomes."""
     compiler = _compiler(("nvcc",), "install the CUDA toolkit, or pip install nvidia-cuda-nvcc")
     with tempfile.TemporaryDirectory() as folder:
         path, listing, code = (os.path.join(folder, name) for name in ("kernel.cu", "kernel.ptx", "kernel.cubin"))
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(source)
         _run([compiler, f"-arch={inst.arch}", "-ptx", path, "-o", listing])
-        _run([compiler, f"-arch={inst.arch}", "-cubin", path, "-o", code])
+        _run([compiler, f"-arch={inst.arch}", "-cubin", listing, "-o", code])
         with open(listing, encoding="utf-8") as stream:
             words = [line.split()[0] for line in stream if line.strip()]
+        disassembler = _program("nvdisasm")
+        sass = _sass(_run([disassembler, "-c", code])) if disassembler else None
     statements = [word for word in words if word[0].isalpha()]
     found = tuple([word for word in words if word.startswith(PTX_PRODUCTS)])
-    return Checked(inst, compiler, inst.arch, len(statements), found, (), single)
+    return Checked(inst, compiler, inst.arch, len(statements), found, (), single, sass)
+
+
+def _sass(listing: str) -> tuple[str, ...]:
+    """The matrix instructions of a listing of nvdisasm, such as /*0170*/  HMMA.16816.F32 R8, R4, R2, R8 ;"""
+    return tuple(re.findall(r"^\s*/\*[0-9a-f]+\*/\s+(?:@\S+\s+)?([A-Z]+MMA\.\S+)", listing, re.MULTILINE))
 
 
 def _check_hip(source: str, inst: Instruction, wave: int, single: bool) -> Checked:
@@ -118,8 +161,9 @@ def _mnemonics(sections: tuple[Section, ...], inst: Instruction, wave: int) -> t
     return tuple([known[word] for word in words if word in known])
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
         raise Error(f"{os.path.basename(command[0])} refuses the generated source: {first}")
+    return done.stdout
