@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import mmacalc
 
 MFMA = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
 SQUARE = np.ones((16, 16))
+DATA = Path(__file__).parent / "data"
 CODES = np.ones((16, 16), np.uint16)
 REGISTERS = np.ones((2, 64), np.uint32)
 LAYOUT = MFMA.operand("A").layout
@@ -28,6 +30,7 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.explain: {"text": "HMMA.16816.F32 R4, R8, R12, R4", "arch": "sm_80"},
     mmacalc.estimate: {"architecture": "gfx942", "m": 64, "n": 64, "k": 64, "type": "f16", "out": "f32", "units": 3,
                        "clock_ghz": 1.5},
+    mmacalc.load: {"path": str(DATA / "llvm" / "scale_gfx942.hsaco"), "arch": "gfx942"},
     mmacalc.launch: {"kernel": lambda wave: None, "grid": 1, "block": 64, "arch": "gfx942", "wave_size": 64,
                      "progress": False},
     mmacalc.compare: {"first": MFMA, "second": MFMA},

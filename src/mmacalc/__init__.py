@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .answers.intrinsic import intrinsic as intrinsic
     from .answers.numerics import numerics as numerics
     from .asm.assembler import assemble as assemble
+    from .asm.code_objects import Kernel as Kernel
+    from .asm.code_objects import load as load
     from .asm.disassembler import disassemble as disassemble
     from .catalog import architecture as architecture
     from .catalog import architectures as architectures
@@ -58,17 +60,18 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Architecture", "Chain", "Diagnosis", "Element", "Error", "Explanation", "Finding", "Instruction", "Layout",
-    "LintReport", "Location", "Operand", "Product", "TensorMemoryLocation", "WaitStates", "architecture",
+    "Architecture", "Chain", "Diagnosis", "Element", "Error", "Explanation", "Finding", "Instruction", "Kernel",
+    "Layout", "LintReport", "Location", "Operand", "Product", "TensorMemoryLocation", "WaitStates", "architecture",
     "architectures", "assemble", "chain", "compare", "diagnose", "disassemble", "estimate", "explain", "feeds", "find",
     "gemm", "gemm_bits", "generate", "instruction", "instruction_descriptor", "instructions", "intrinsic", "launch",
-    "lint", "memory", "numerics", "shared_memory_descriptor", "wait_states",
+    "lint", "load", "memory", "numerics", "shared_memory_descriptor", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
 _HOMES = {
     "Architecture": "model", "Chain": "chains", "Diagnosis": "diagnosis.compare", "Element": "model", "Error": "errors",
-    "Explanation": "answers.explain", "Finding": "hazards.lint", "Instruction": "model", "Layout": "layout",
+    "Explanation": "answers.explain", "Finding": "hazards.lint", "Instruction": "model",
+    "Kernel": "asm.code_objects", "Layout": "layout",
     "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
     "TensorMemoryLocation": "model.tensor_memory", "WaitStates": "hazards.recognizer", "architecture": "catalog",
     "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
@@ -76,7 +79,8 @@ _HOMES = {
     "explain": "answers.explain", "feeds": "chains", "find": "search", "gemm": "emulator.gemm",
     "gemm_bits": "emulator.gemm", "generate": "codegen.generate", "instruction": "catalog",
     "instruction_descriptor": "families.descriptors", "instructions": "catalog", "intrinsic": "answers.intrinsic",
-    "launch": "kernels", "lint": "hazards.lint", "memory": "memory_access.answer", "numerics": "answers.numerics",
+    "launch": "kernels", "lint": "hazards.lint", "load": "asm.code_objects",
+    "memory": "memory_access.answer", "numerics": "answers.numerics",
     "shared_memory_descriptor": "families.descriptors", "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (

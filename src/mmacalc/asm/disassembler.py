@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .operands import OperandSlot
     from .targets import Target
 
-__all__ = ["disassemble", "instructions", "respelled"]
+__all__ = ["FormDecoder", "decoders", "disassemble", "instructions", "respelled"]
 
 
 @arguments_checked
@@ -59,13 +59,13 @@ def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | No
     if len(code) % 4:
         raise Error(f"the code has {len(code)} bytes; instructions are whole 32-bit words, so a multiple of 4")
     where = target(arch, wave, llvm)
-    tables = [_decoders(one) for one in (where, *(() if llvm else _older(arch, where)))]
+    tables = [decoders(one) for one in (where, *(() if llvm else _older(arch, where)))]
     words = memoryview(bytes(code)).cast("I") if _LITTLE else _swapped(code)
     decoded, at, end = [], 0, len(words)
     while at < end:
         key, length, text = words[at] >> 16, 0, None
-        for decoders in tables:
-            for decoder in decoders.get(key, ()):
+        for by_key in tables:
+            for decoder in by_key.get(key, ()):
                 size, text = decoder.read(words, at, end)
                 if size:
                     length = length or size
@@ -77,7 +77,7 @@ def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | No
             decoded.append((at, text))
         else:
             # Bits that no form has are data to LLVM, which goes on at the next word.
-            known = any(key in decoders for decoders in tables)
+            known = any(key in by_key for by_key in tables)
             length = length or (1 if known else words_of(where.generation.formats, words, at, end))
             decoded += [(at + i, f".long 0x{words[at + i]:08x}") for i in range(length)]
         at += length
@@ -126,7 +126,7 @@ def _older(arch: str, where: Target) -> list[Target]:
 
 
 @cache
-def _decoders(where: Target) -> dict[int, tuple[FormDecoder, ...]]:
+def decoders(where: Target) -> dict[int, tuple[FormDecoder, ...]]:
     """The decoders by the upper half of an instruction's first word, longer forms first."""
     by_key: dict[int, list[FormDecoder]] = {}
     for form in forms(where).values():

@@ -11,7 +11,11 @@ from .elf_machines import MACHINES
 from .reader import AMD_MNEMONICS, Reader, named_targets
 from .targets import agreed, runs_on
 
-__all__ = ["CodeFile", "Section", "read", "read_hexadecimal", "read_text"]
+__all__ = ["CodeFile", "Section", "elf_content", "read", "read_hexadecimal", "read_text"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
 
 # llvm-objdump: `v_mfma... // 000000001900: D3CC8100 04022510`; llvm-mc -show-encoding: `; encoding: [0x00,0x81,...]`
 _LISTED = re.compile(r"//\s*[0-9a-fA-F]+:\s*((?:[0-9a-fA-F]{8}\b[ \t]*)+)|encoding:\s*\[((?:0x[0-9a-fA-F]{2},?)+)\]")
@@ -51,12 +55,8 @@ def read(content: bytes, name: str, arch: str | None = None) -> CodeFile:
     Raises:
         Error: it has no code, is for another target, or needs pyelftools, which is missing.
     """
-    if content.startswith(_BUNDLE):
-        content = _unbundled(content, name, arch)
-    if content.startswith(_COMPRESSED):
-        raise Error(f"'{name}' is a compressed offload bundle; clang-offload-bundler --unbundle takes the object out")
-    if content.startswith(b"\x7fELF"):
-        return _elf(content, name, arch and arch.partition(":")[0])
+    if content.startswith((_BUNDLE, _COMPRESSED, b"\x7fELF")):
+        return _elf(content, name, arch)
     text = _text(content)
     if text is None:
         return CodeFile((), (Section("", content),))
@@ -166,10 +166,20 @@ def _entries(content: bytes, name: str) -> dict[str, bytes]:
 # --- ELF ---
 
 
-def _elf(content: bytes, name: str, arch: str | None) -> CodeFile:
-    """The executable sections of an ELF object."""
+def elf_content(content: bytes, name: str, arch: str | None) -> tuple[ELFFile, str, bytes]:
+    """An ELF object for an AMD GPU, out of its bundle if it is in one: as pyelftools reads it, its target, its bytes.
+
+    Raises:
+        Error: it is none, is damaged, is for another target than `arch`, or pyelftools is missing.
+    """
     from io import BytesIO
 
+    if content.startswith(_BUNDLE):
+        content = _unbundled(content, name, arch)
+    if content.startswith(_COMPRESSED):
+        raise Error(f"'{name}' is a compressed offload bundle; clang-offload-bundler --unbundle takes the object out")
+    if not content.startswith(b"\x7fELF"):
+        raise Error(f"'{name}' is not an ELF object; give a code object, such as clang's kernel.hsaco")
     try:
         from elftools.common.exceptions import ELFError
         from elftools.elf.elffile import ELFFile
@@ -180,12 +190,19 @@ def _elf(content: bytes, name: str, arch: str | None) -> CodeFile:
     try:
         elf = ELFFile(BytesIO(content))
         machine, flags = int.from_bytes(content[18:20], "little"), elf.header["e_flags"]
-        headers = [(ascii(section.name)[1:-1], section.header) for section in elf.iter_sections()]
+        for section in elf.iter_sections():
+            ascii(section.name)
     except (ELFError, ValueError, KeyError, OverflowError, AttributeError) as error:
         raise Error(f"'{name}' is a damaged ELF object: {error}") from None
     if machine != _ELF_MACHINE:
         raise Error(f"'{name}' is an ELF object of another processor; give the code object of an AMD GPU")
-    target = _built_for(flags & 0xFF, name, arch)
+    return elf, _built_for(flags & 0xFF, name, arch and arch.partition(":")[0]), content
+
+
+def _elf(content: bytes, name: str, arch: str | None) -> CodeFile:
+    """The executable sections of an ELF object."""
+    elf, target, content = elf_content(content, name, arch)
+    headers = [(ascii(section.name)[1:-1], section.header) for section in elf.iter_sections()]
     sections = []
     for title, header in headers:
         if header["sh_flags"] & _EXECUTABLE and header["sh_type"] != _NO_BITS and header["sh_size"]:

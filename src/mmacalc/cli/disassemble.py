@@ -2,6 +2,10 @@
 
     mmacalc disassemble -a gfx942 "00 81 cc d3 10 25 02 04"
     mmacalc disassemble kernel.hsaco
+    mmacalc disassemble --all kernel.hsaco
+
+--all decodes all other instructions too, as llvm-objdump 22 prints them, for gfx908, gfx90a, gfx942, gfx950, gfx1100
+to gfx1103, gfx1200, gfx1201 and gfx1250; .long is left for words that compute kernels do not have.
 
 Takes bytes in hexadecimal, in memory order, or 32-bit words: groups with 0x, or several of eight digits, as objdump
 prints them. Or a file (- for standard input): such text, a listing of llvm-objdump, raw bytes, or an ELF code object,
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     parser.add_common("target", "wave", "llvm", "json")
+    parser.add_argument("--all", action="store_true", help="decode every instruction, not only those of matrices")
     parser.add_argument("code", nargs="+", help="hexadecimal or assembly, or the path of a file")
 
 
@@ -34,7 +39,7 @@ def run(options: Namespace) -> Reply:
     from ..render import disassembly as render
 
     file, name = _code(options.code, options.architecture)
-    answer = disassembly(file, name, options.architecture, options.wavefront, options.llvm)
+    answer = disassembly(file, name, options.architecture, options.wavefront, options.llvm, options.all)
     return show(options.json, "disassemble", answer, render)
 
 

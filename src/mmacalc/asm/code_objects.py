@@ -1,0 +1,326 @@
+"""Code objects: what an executor needs of a linked ELF object for an AMD GPU.
+
+Sources: LLVM 22, "User Guide for AMDGPU Backend": "Code Object" (ELF header, notes, relocation records), "Kernel
+Descriptor", "Initial Kernel Execution State", "Code Object V5 Metadata".
+"""
+
+from __future__ import annotations
+
+import struct
+from types import MappingProxyType
+
+from ..checks import arguments_checked, shown
+from ..errors import Error, did_you_mean
+from ..files import file_name, reason
+from ..records import Record, TupleRecord
+from .message_pack import unpacked
+from .objects import elf_content
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from os import PathLike
+    from typing import Any
+
+__all__ = ["Kernel", "KernelArgument", "KernelDescriptor", "LoadedSection", "load"]
+
+
+class LoadedSection(TupleRecord):
+    """A part of a code object that lies in memory: its ELF section, address and bytes, with relocations applied."""
+
+    name: str
+    address: int
+    data: bytes
+    executable: bool
+    writable: bool
+
+
+class KernelArgument(TupleRecord):
+    """An argument in the kernarg segment: offset and size in bytes.
+
+    value_kind: "by_value", "global_buffer", "dynamic_shared_pointer", "hidden_block_count_x" ..., as the metadata has
+    it. name, type_name: "" where the compiler wrote none.
+    """
+
+    name: str
+    offset: int
+    size: int
+    value_kind: str
+    type_name: str = ""
+    address_space: str = ""
+
+
+class KernelDescriptor(Record):
+    """The 64 bytes that say how a kernel starts.
+
+    Attributes:
+        group_segment_size, private_segment_size, kernarg_size: bytes of LDS, of scratch for a work-item, of arguments.
+        entry_offset: where the code begins, in bytes from the descriptor.
+        wavefront_size: 32 or 64. user_sgpr_count: SGPRs that are set before the kernel starts.
+        user_sgprs: (name, first SGPR, count) of what is in them, in their order; "kernarg_preload" last.
+        workgroup_id_sgprs: (name, SGPR) of the workgroup's ids and of what follows them. Empty for gfx12 and newer,
+            where the ids are in ttmp9 (x) and ttmp7 (y in the lower, z in the upper half).
+        work_item_id: 0: x; 1: x, y; 2: x, y, z. Of gfx908 they are in v0, v1, v2; else ten bits each of v0.
+        round_f32, round_f16_f64: 0 nearest even, 1 up, 2 down, 3 to zero.
+        denormals_f32, denormals_f16_f64: 0 flushed in and out, 1 out, 2 in, 3 kept.
+        ieee_mode, dx10_clamp: of targets before gfx12. fp16_overflow: results beyond f16 are clamped.
+        accum_offset: of gfx90a and newer CDNA targets, the number of VGPRs before the AccVGPRs; else 0.
+    """
+
+    group_segment_size: int
+    private_segment_size: int
+    kernarg_size: int
+    entry_offset: int
+    wavefront_size: int
+    user_sgpr_count: int
+    user_sgprs: tuple[tuple[str, int, int], ...]
+    workgroup_id_sgprs: tuple[tuple[str, int], ...]
+    work_item_id: int
+    round_f32: int
+    round_f16_f64: int
+    denormals_f32: int
+    denormals_f16_f64: int
+    ieee_mode: bool
+    dx10_clamp: bool
+    fp16_overflow: bool
+    uses_dynamic_stack: bool
+    private_segment: bool
+    accum_offset: int
+    kernarg_preload: tuple[int, int]
+
+
+class Kernel(Record):
+    """A compiled kernel.
+
+    Attributes:
+        name, target: its name and compiler target. address, code: of its own instructions, in bytes.
+        descriptor, arguments: see there. sections: all that the object puts into memory, functions that the kernel
+            calls and global variables among them.
+        vgpr_count, accvgpr_count, sgpr_count: registers of a work-item, of a wave; 0 where the metadata is silent.
+        maximum_workgroup_size: in work-items; 0 where the metadata is silent.
+        metadata: the kernel's part of the metadata note.
+    """
+
+    name: str
+    target: str
+    address: int
+    code: bytes
+    descriptor: KernelDescriptor
+    arguments: tuple[KernelArgument, ...]
+    sections: tuple[LoadedSection, ...]
+    metadata: Mapping[str, Any] = {}
+
+    @property
+    def wavefront_size(self) -> int:
+        """32 or 64."""
+        return self.descriptor.wavefront_size
+
+    @property
+    def vgpr_count(self) -> int:
+        """VGPRs of a work-item, AccVGPRs included where the two are one file."""
+        return int(self.metadata.get(".vgpr_count", 0))
+
+    @property
+    def accvgpr_count(self) -> int:
+        """AccVGPRs of a work-item."""
+        return int(self.metadata.get(".agpr_count", 0))
+
+    @property
+    def sgpr_count(self) -> int:
+        """SGPRs of a wave."""
+        return int(self.metadata.get(".sgpr_count", 0))
+
+    @property
+    def maximum_workgroup_size(self) -> int:
+        """Work-items of a workgroup, at most."""
+        return int(self.metadata.get(".max_flat_workgroup_size", 0))
+
+
+class Kernels(dict[str, Kernel]):
+    """Kernels by name; a name that is not there gets a hint."""
+
+    def __missing__(self, name: str) -> Kernel:
+        raise Error(f"there is no kernel '{name}'.{did_you_mean(name, self)} Kernels: {', '.join(self) or 'none'}")
+
+
+@arguments_checked
+def load(path: str | PathLike[str], arch: str | None = None) -> Mapping[str, Kernel]:
+    """The kernels of a code object by name, with all that it takes to run them.
+
+    Args:
+        path: a linked code object (.hsaco, .co), by itself or in clang's offload bundle.
+        arch: which object of a bundle, such as "gfx942"; may be left out if there is one.
+
+    Raises:
+        Error: no such file, not a linked code object, no kernel in it, a relocation that needs another object, or
+            pyelftools is missing (install mmacalc[elf]). Asking the result for a kernel that it lacks raises too.
+
+    Example: `mmacalc.load("kernel.hsaco")["gemm"].descriptor.kernarg_size`, where there is such a file; here is none:
+
+    >>> load("kernel.hsaco")
+    Traceback (most recent call last):
+    mmacalc.errors.Error: cannot read 'kernel.hsaco': No such file or directory
+    """
+    from os import PathLike, fspath
+
+    name = fspath(path) if isinstance(path, (str, PathLike)) else None
+    if not isinstance(name, str):
+        raise Error(f"path = {shown(path)} should be the path of a code object, such as 'kernel.hsaco'")
+    try:
+        with open(file_name(name), "rb") as file:
+            content = file.read()
+    except (OSError, ValueError) as problem:
+        raise Error(f"cannot read '{name}': {reason(problem)}") from None
+    return MappingProxyType(_kernels(content, name, arch))
+
+
+def _kernels(content: bytes, name: str, arch: str | None) -> Kernels:
+    elf, target, content = elf_content(content, name, arch)
+    if elf["e_type"] == "ET_REL":
+        raise Error(f"'{name}' is not linked; link it: ld.lld -shared {name} -o kernel.hsaco")
+    sections = _sections(elf, name)
+    symbols = {symbol.name: symbol.entry for symbol in _symbols(elf) if symbol.name}
+    listed = {kernel.get(".symbol", ""): kernel for kernel in _metadata(elf, name).get("amdhsa.kernels", ())}
+    kernels = Kernels()
+    for symbol, entry in symbols.items():
+        if not symbol.endswith(".kd"):
+            continue
+        metadata = listed.get(symbol, {})
+        descriptor = _descriptor(_bytes(sections, entry["st_value"], 64, name), target)
+        address = entry["st_value"] + descriptor.entry_offset
+        title = str(metadata.get(".name", symbol[:-3]))
+        size = symbols[symbol[:-3]]["st_size"] if symbol[:-3] in symbols else 0
+        code = _bytes(sections, address, size, name)
+        arguments = tuple(_argument(one) for one in metadata.get(".args", ()))
+        kernels[title] = Kernel(title, target, address, code, descriptor, arguments, sections, metadata)
+    if not kernels:
+        raise Error(f"'{name}' has no kernel: none of its symbols is a kernel descriptor (NAME.kd)")
+    return kernels
+
+
+def _symbols(elf: Any) -> Iterator[Any]:
+    for section in elf.iter_sections():
+        if section["sh_type"] in ("SHT_DYNSYM", "SHT_SYMTAB"):
+            yield from section.iter_symbols()
+
+
+def _argument(entry: Mapping[str, Any]) -> KernelArgument:
+    return KernelArgument(
+        str(entry.get(".name", "")), int(entry[".offset"]), int(entry[".size"]), str(entry[".value_kind"]),
+        str(entry.get(".type_name", "")), str(entry.get(".address_space", "")),
+    )  # fmt: skip
+
+
+# --- sections ---
+
+_ALLOCATED, _WRITABLE, _EXECUTABLE = 0x2, 0x1, 0x4  # SHF_ALLOC, SHF_WRITE, SHF_EXECINSTR
+_ABSOLUTE_64, _RELATIVE_64 = 3, 13  # R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64
+
+
+def _sections(elf: Any, name: str) -> tuple[LoadedSection, ...]:
+    """What lies in memory, at the addresses of the object itself, relocated for them."""
+    found: list[tuple[str, int, bytearray, int]] = []
+    for section in elf.iter_sections():
+        flags, size = section["sh_flags"], section["sh_size"]
+        if flags & _ALLOCATED and size:
+            data = bytearray(size) if section["sh_type"] == "SHT_NOBITS" else bytearray(section.data())
+            found.append((section.name, section["sh_addr"], data, flags))
+    for section in elf.iter_sections():
+        if section["sh_type"] != "SHT_RELA":
+            continue
+        table = elf.get_section(section["sh_link"])
+        for relocation in section.iter_relocations():
+            value = relocation["r_addend"]
+            if relocation["r_info_type"] == _ABSOLUTE_64:
+                symbol = table.get_symbol(relocation["r_info_sym"])
+                if symbol["st_shndx"] == "SHN_UNDEF" and symbol["st_info"]["bind"] != "STB_WEAK":
+                    raise Error(f"'{name}' needs '{symbol.name}', which is in another object; link the two")
+                value += symbol["st_value"]
+            elif relocation["r_info_type"] != _RELATIVE_64:
+                raise Error(f"'{name}' has a relocation of type {relocation['r_info_type']}, which is not known")
+            _write(found, relocation["r_offset"], value, name)
+    return tuple(
+        LoadedSection(title, address, bytes(data), bool(flags & _EXECUTABLE), bool(flags & _WRITABLE))
+        for title, address, data, flags in found
+    )
+
+
+def _write(sections: list[tuple[str, int, bytearray, int]], address: int, value: int, name: str) -> None:
+    for _, start, data, _ in sections:
+        if start <= address and address + 8 <= start + len(data):
+            data[address - start : address - start + 8] = (value & (1 << 64) - 1).to_bytes(8, "little")
+            return
+    raise Error(f"'{name}' is damaged: a relocation is at {address:#x}, where it has no section")
+
+
+def _bytes(sections: tuple[LoadedSection, ...], address: int, size: int, name: str) -> bytes:
+    for section in sections:
+        start = address - section.address
+        if start >= 0 and start + size <= len(section.data):
+            return section.data[start : start + size]
+    raise Error(f"'{name}' is damaged: it has no {size} bytes at {address:#x}")
+
+
+# --- the note ---
+
+_NOTE = 32  # NT_AMDGPU_METADATA
+
+
+def _metadata(elf: Any, name: str) -> Mapping[str, Any]:
+    for section in elf.iter_sections():
+        if section["sh_type"] != "SHT_NOTE":
+            continue
+        for note in section.iter_notes():
+            if note["n_name"] == "AMDGPU" and note["n_type"] in (_NOTE, "NT_AMDGPU_METADATA"):
+                content = note["n_descdata"]
+                found = unpacked(content if isinstance(content, bytes) else content.encode("latin-1"))
+                if isinstance(found, dict):
+                    return found
+                raise Error(f"'{name}' is damaged: its metadata note is not a map")
+    return {}
+
+
+# --- the descriptor ---
+
+# What may be in the user SGPRs, by the bit of the kernel code properties: name and number of SGPRs.
+_USER_SGPRS = (
+    ("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2), ("kernarg_segment_ptr", 2),
+    ("dispatch_id", 2), ("flat_scratch_init", 2), ("private_segment_size", 1),
+)  # fmt: skip
+_AFTER_USER = ("workgroup_id_x", "workgroup_id_y", "workgroup_id_z", "workgroup_info")
+_WAVE32, _DYNAMIC_STACK = 1 << 10, 1 << 11
+
+
+def _descriptor(content: bytes, target: str) -> KernelDescriptor:
+    """The kernel descriptor, read as the target's."""
+    group, private, kernarg, _, entry = struct.unpack_from("<4Iq", content)
+    (rsrc3, rsrc1, rsrc2, properties, preload) = struct.unpack_from("<3I2H", content, 44)
+    number = int(target[3:], 16) if target[3:].isalnum() and "-" not in target else 0
+    gfx12 = number >= 0x1200
+    bits = 6 if number >= 0x1250 else 5
+    user, first = [], 0
+    for bit, (name, count) in enumerate(_USER_SGPRS):
+        if properties >> bit & 1:
+            user.append((name, first, count))
+            first += count
+    if preload & 0x7F:
+        user.append(("kernarg_preload", first, preload & 0x7F))
+    total = rsrc2 >> 1 & (1 << bits) - 1
+    ids, at = [], total
+    for bit, name in enumerate(_AFTER_USER):
+        if rsrc2 >> 7 + bit & 1 and not gfx12:
+            ids.append((name, at))
+            at += 1
+    if rsrc2 & 1 and number in (0x908, 0x90A):  # newer ones have their scratch in FLAT_SCRATCH
+        ids.append(("private_segment_wave_offset", at))
+    return KernelDescriptor(
+        group_segment_size=group, private_segment_size=private, kernarg_size=kernarg, entry_offset=entry,
+        wavefront_size=32 if properties & _WAVE32 else 64, user_sgpr_count=total, user_sgprs=tuple(user),
+        workgroup_id_sgprs=tuple(ids), work_item_id=rsrc2 >> 11 & 3, round_f32=rsrc1 >> 12 & 3,
+        round_f16_f64=rsrc1 >> 14 & 3, denormals_f32=rsrc1 >> 16 & 3, denormals_f16_f64=rsrc1 >> 18 & 3,
+        ieee_mode=bool(rsrc1 >> 23 & 1) and not gfx12, dx10_clamp=bool(rsrc1 >> 21 & 1) and not gfx12,
+        fp16_overflow=bool(rsrc1 >> 26 & 1), uses_dynamic_stack=bool(properties & _DYNAMIC_STACK),
+        private_segment=bool(rsrc2 & 1),
+        accum_offset=4 * ((rsrc3 & 63) + 1) if number in (0x90A, 0x942, 0x950) else 0,
+        kernarg_preload=(preload >> 7, preload & 0x7F),
+    )  # fmt: skip

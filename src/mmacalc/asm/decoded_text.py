@@ -1,0 +1,255 @@
+"""Decoded instructions as text: as llvm-objdump 22 prints them.
+
+Source: LLVM 22.1.8, AMDGPUInstPrinter.
+"""
+
+from __future__ import annotations
+
+from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
+from .immediates import STYLES, dpp_control, swizzle
+from .operand_codes import constant_patterns, register_text
+from .tables import Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Printer = Callable[[int, Row, Mapping[str, int | str]], str]
+
+__all__ = ["instruction_text", "operand_text"]
+
+_SELECTS = ("BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD")
+_UNUSED = ("UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE")
+_SCOPES = ("", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS")
+_MULTIPLY = ("", "mul:2", "mul:4", "div:2")
+_FLOAT_TEXTS = ("0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494")
+
+
+def instruction_text(instruction: DecodedInstruction) -> str:
+    """The assembly of a decoded instruction."""
+    if isinstance(instruction.form, str):
+        return instruction.form
+    row = instruction.form
+    assert isinstance(row, Row)
+    body = _half_text(instruction, row)
+    if instruction.second is not None:
+        second = instruction.second
+        assert isinstance(second.form, Row)
+        return f"{body} :: {_half_text(second, second.form)}"
+    return body
+
+
+def _half_text(instruction: DecodedInstruction, row: Row) -> str:
+    modifiers = instruction.modifiers
+    sources, destinations = iter(instruction.sources), iter(instruction.destinations)
+    texts, number = [], 0
+    for slot in row.slots:
+        if slot.style and slot.field is not None:
+            texts.append(STYLES[slot.style](int(modifiers[slot.field.name.lower()]), row.family))
+            continue
+        if slot.destination:
+            texts.append(register_text(next(destinations)))
+            continue
+        operand = next(sources)
+        constant = slot.style or slot.constant
+        shown = operand_text(operand, constant, instruction.size - row.size == 8)
+        if slot.field is None and not slot.style:
+            texts.append(shown)
+            continue
+        texts.append(_signed(shown, operand, number, modifiers))
+        number += not slot.style
+    operands = f" {', '.join(texts)}" if any(texts) else ""
+    return f"{row.mnemonic}{operands}{modifiers_text(instruction, row)}"
+
+
+def _signed(
+    shown: str, operand: RegisterOperand | ConstantOperand, number: int, modifiers: Mapping[str, int | str]
+) -> str:
+    """A source with its absolute value, sign and sign extension."""
+    negated, absolute = int(modifiers.get("neg", 0)) >> number & 1, int(modifiers.get("abs", 0)) >> number & 1
+    if int(modifiers.get("sext", 0)) >> number & 1:
+        shown = f"sext({shown})"
+    if absolute:
+        shown = f"|{shown}|"
+    if negated:
+        return f"neg({shown})" if isinstance(operand, ConstantOperand) and not absolute else f"-{shown}"
+    return shown
+
+
+def operand_text(operand: RegisterOperand | ConstantOperand, constant: str, wide: bool = False) -> str:
+    """A register, or a constant of a type; wide: whether the instruction has a 64-bit literal."""
+    if isinstance(operand, RegisterOperand):
+        return register_text(operand)
+    kind, bits = constant.rstrip("!"), operand.bits
+    if kind.startswith("literal"):
+        return _own_literal(kind, bits)
+    if operand.literal and operand.width == 64:
+        return _literal_64(kind, bits, wide)
+    if not operand.literal:
+        return _inline(kind, bits) or hexadecimal(bits)
+    if kind in ("f16", "bf16") and _inline(kind, bits & 0xFFFF):
+        return f"lit({bits:#x})"
+    if kind == "i16" and _inline("i32", bits):
+        return f"lit({bits:#x})"
+    if kind in ("i16", "f16", "bf16"):
+        return hexadecimal(bits & 0xFFFF)
+    return f"lit({bits:#x})" if _inline(kind, bits) else hexadecimal(bits)
+
+
+def _inline(kind: str, bits: int) -> str:
+    """The text of a pattern that is an inline constant of a type; "" if it is none."""
+    width, patterns = constant_patterns(kind or "i32")
+    value = bits - (1 << width) if bits >> width - 1 else bits
+    if -16 <= value <= 64:
+        return str(value)
+    if kind == "i16":
+        return ""
+    for code, name in zip(range(240, 249), _FLOAT_TEXTS):
+        if patterns[code] == bits:
+            return "0.15915494309189532" if code == 248 and width == 64 else name
+    return ""
+
+
+def _own_literal(kind: str, bits: int) -> str:
+    """A literal that is part of the instruction: K of fmamk, the value of s_setreg_imm32_b32."""
+    if kind == "literali32":
+        return _inline("i32", bits) or hexadecimal(bits)
+    if kind != "literal64":
+        return hexadecimal(bits)
+    if bits >> 32 == 0:
+        return f"lit64({bits:#x})"
+    return hexadecimal(bits >> 32 if bits & 0xFFFFFFFF == 0 else bits)
+
+
+def _literal_64(kind: str, bits: int, wide: bool) -> str:
+    """A literal of a 64-bit operand, of 32 bits or (wide) of 64."""
+    if wide and bits >> 32 == 0:
+        return f"lit64({bits:#x})"
+    if kind == "f64":
+        if inline := _inline(kind, bits):
+            return inline
+        return hexadecimal(bits >> 32 if bits & 0xFFFFFFFF == 0 else bits)
+    if wide:
+        return _inline(kind, bits) or hexadecimal(bits)
+    return f"lit({bits:#x})" if bits <= 64 else hexadecimal(bits & 0xFFFFFFFF)
+
+
+def hexadecimal(value: int) -> str:
+    """0x and digits."""
+    return f"{value:#x}"
+
+
+# --- modifiers ---
+
+
+def modifiers_text(instruction: DecodedInstruction, row: Row) -> str:
+    """What follows the operands."""
+    modifiers, parts = instruction.modifiers, []
+    in_place = {slot.field.name.lower() for slot in row.slots if slot.style and slot.field is not None}
+    for name in _ORDER:
+        if name in modifiers and name not in in_place:
+            value = int(modifiers[name])
+            shown = _PRINTED[name](value, row, modifiers) if name in _PRINTED else f"{name}:{value}" if value else ""
+            if shown:
+                parts.append(f" {shown}")
+    return "".join(parts)
+
+
+def _offset(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
+    if not value:
+        return ""
+    if row.name == "ds_swizzle_b32":
+        return f"offset:{swizzle(value)}"
+    return f"offset:{value:#x}" if row.encoding == "smem" else f"offset:{value}"
+
+
+def _flag(name: str) -> Printer:
+    return lambda value, row, modifiers: name if value else ""
+
+
+def _mask(name: str) -> Printer:
+    def shown(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
+        sources = sum(1 for slot in row.slots if not slot.destination and slot.field is not None and not slot.style)
+        width = row.widths.get(name, sources)
+        # Without op_sel_hi both halves are read, but by fma_mix, whose sources are then f32.
+        default = (1 << sources) - 1 if name == "op_sel_hi" and ":mix" not in row.format.name else 0
+        places = [*range(width)]
+        if name == "op_sel" and width > sources:
+            places[-1] = 3  # the destination's
+        bits = [value >> place & 1 for place in places]
+        if sum(bit << at for at, bit in enumerate(bits)) == default:
+            return ""
+        return f"{name}:[{','.join(map(str, bits))}]"
+
+    return shown
+
+
+_plain_op_sel = _mask("op_sel")
+
+
+def _op_sel(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
+    """op_sel, and what bits of it are called in swaps of lanes and, of RDNA4 and CDNA5, in 8-bit conversions."""
+    if row.name in ("v_permlane16_swap_b32", "v_permlane32_swap_b32"):
+        return " ".join([name for bit, name in ((2, "bound_ctrl:1"), (1, "fi:1")) if value & bit])
+    if row.family not in ("rdna4", "cdna5"):
+        return _plain_op_sel(value, row, modifiers)
+    if row.name.startswith("v_cvt_scale_pk"):
+        return f"scale_sel:{value}" if value else ""
+    selected = 0
+    if row.name in ("v_cvt_f32_fp8", "v_cvt_f32_bf8", "v_cvt_f16_fp8", "v_cvt_f16_bf8"):
+        selected, value = (value & 1) << 1 | value >> 1 & 1, value & 8
+        parts = ["op_sel:[0,1]" if value else ""]
+    elif row.name.startswith(("v_cvt_sr_fp8", "v_cvt_sr_bf8")):
+        selected, value = value >> 2, value & 3
+        parts = [_plain_op_sel(value, row, modifiers)]
+    else:
+        return _plain_op_sel(value, row, modifiers)
+    return " ".join(filter(None, (*parts, f"byte_sel:{selected}" if selected else "")))
+
+
+def _th(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
+    scope = int(modifiers.get("scope", 0))
+    if not value:
+        return ""
+    if "atomic" in row.name:
+        if value & 4:
+            return f"th:TH_ATOMIC_CASCADE_{'NT' if value & 2 else 'RT'}" if scope >= 2 else f"th:TH_ATOMIC_{value:#x}"
+        if value & 2:
+            return "th:TH_ATOMIC_NT" + ("_RETURN" if value & 1 else "")
+        return "th:TH_ATOMIC_RETURN"
+    store = "store" in row.name
+    if value == 7 and not store:
+        return "th:0x7"
+    bypass = "BYPASS" if scope == 3 else "WB" if store else "LU"
+    names = ("", "NT", "HT", bypass, "NT_RT", "RT_NT", "NT_HT", "NT_WB")
+    return f"th:TH_{'STORE' if store else 'LOAD'}_{names[value]}"
+
+
+_PRINTED: dict[str, Printer] = {
+    "clamp": _flag("clamp"),
+    "omod": lambda value, row, modifiers: _MULTIPLY[value],
+    **{name: _mask(name) for name in ("op_sel_hi", "neg_lo", "neg_hi")},
+    "op_sel": _op_sel,
+    **{name: _flag(name) for name in (
+        "offen", "idxen", "gds", "glc", "slc", "dlc", "scc", "sc0", "sc1", "nt", "lds", "tfe", "nv", "scale_offset",
+    )},
+    "dpp_ctrl": lambda value, row, modifiers: dpp_control(value, row.family),
+    "dpp8": lambda value, row, modifiers: f"dpp8:[{','.join(str(value >> 3 * lane & 7) for lane in range(8))}]",
+    "row_mask": lambda value, row, modifiers: f"row_mask:{value:#x}",
+    "bank_mask": lambda value, row, modifiers: f"bank_mask:{value:#x}",
+    "bound_ctrl": lambda value, row, modifiers: f"bound_ctrl:{value}" if value else "",
+    "dst_sel": lambda value, row, modifiers: f"dst_sel:{_SELECTS[value]}",
+    "dst_unused": lambda value, row, modifiers: f"dst_unused:{_UNUSED[value]}",
+    "src0_sel": lambda value, row, modifiers: f"src0_sel:{_SELECTS[value]}",
+    "src1_sel": lambda value, row, modifiers: f"src1_sel:{_SELECTS[value]}",
+    "scope": lambda value, row, modifiers: f"scope:{_SCOPES[value]}" if value else "",
+    "offset": _offset,
+    "th": _th,
+    "bitop3": lambda value, row, modifiers: f"bitop3:{value:#x}" if value else "",
+}  # fmt: skip
+_ORDER = (
+    "bitop3", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "omod", "dpp_ctrl", "dpp8", "row_mask", "bank_mask",
+    "bound_ctrl", "fi", "dst_sel", "dst_unused", "src0_sel", "src1_sel", "idxen", "offen", "offset",
+    "offset0", "offset1", "gds", "scale_offset", "th", "scope", "nv", "glc", "sc0", "slc", "nt", "dlc", "scc", "sc1",
+    "lds", "tfe",
+)  # fmt: skip

@@ -1,0 +1,188 @@
+"""What the codes of operand fields mean: one table for every kind of field, from code to operand.
+
+Kinds, as the lines of instruction_tables.txt name them, each with a count of registers:
+
+v   a VGPR (eight bits); a   an AccVGPR; b   a VGPR or, where the field ACC is set, an AccVGPR
+l, X   as v and x, of the VGPRs 0 to 127; Q   a tuple of scalar registers that begins at a multiple of four
+t   half of one of the VGPRs 0 to 127: bit 7 is the half; T, Y   the same as a source of nine bits, Y without scalars
+s   a scalar register (seven or eight bits); p   the even SGPR of a pair, halved; q   a tuple's SGPR, divided by four
+S   a scalar source: registers, constants, values of the hardware
+x   a source of nine bits: those of S, VGPRs from 256 on; y   only the VGPRs; B   the VGPRs, AccVGPRs where ACC is set
+w   an SDWA source: a VGPR, or a scalar source from 256 on; d   an SDWA destination: VCC, or a scalar from 128 on
+
+A count such as "1/2" is that of wave32 and that of wave64. Source: as `mmacalc.asm.formats`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .decoded import ConstantOperand, RegisterOperand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Operand: TypeAlias = RegisterOperand | ConstantOperand
+
+__all__ = ["LITERAL", "LITERAL_64", "Scalars", "codes", "constant_patterns", "register_text"]
+
+LITERAL = ConstantOperand(0, True, 0)  # the code of a literal, which is in the words that follow
+LITERAL_64 = ConstantOperand(0, True, 64)
+
+_PAIRS = {"vcc", "exec", "flat_scratch", "xnack_mask"}
+_CDNA = {102: ("flat_scratch", 0), 103: ("flat_scratch", 1), 104: ("xnack_mask", 0), 105: ("xnack_mask", 1)}
+_ALL = {
+    106: ("vcc", 0), 107: ("vcc", 1), 126: ("exec", 0), 127: ("exec", 1),
+    230: ("flat_scratch_base", 0), 231: ("flat_scratch_base", 1),
+    235: ("shared_base", 0), 236: ("shared_limit", 0), 237: ("private_base", 0), 238: ("private_limit", 0),
+    239: ("pops_exiting_wave_id", 0), 251: ("vccz", 0), 252: ("execz", 0), 253: ("scc", 0), 254: ("lds_direct", 0),
+}  # fmt: skip
+_LDS_DIRECT, _HARDWARE = 254, 230
+
+
+class Scalars:
+    """The scalar registers of a generation: how many SGPRs, and the codes of the others."""
+
+    __slots__ = ("m0", "named", "null", "sgprs", "vector_alignment", "wide_literals")
+
+    def __init__(self, sgprs: int, m0: int, null: int, vector_alignment: int, wide_literals: bool = False) -> None:
+        self.wide_literals = wide_literals
+        self.sgprs, self.m0, self.null, self.vector_alignment = sgprs, m0, null, vector_alignment
+        self.named = {**(_CDNA if sgprs == 102 else {}), **_ALL}
+
+    def register(self, code: int, count: int) -> RegisterOperand | None:
+        """The scalar register of a code below 256; None if there is none of that size."""
+        align = min(count, 4) if count != 3 else 4
+        if code < self.sgprs or 108 <= code < 124:
+            file, limit, first = ("s", self.sgprs, code) if code < self.sgprs else ("ttmp", 16, code - 108)
+            first -= first % align
+            return RegisterOperand(file, first, count, 0, 32 * count) if first + count <= limit else None
+        if code == self.null:
+            return RegisterOperand("null", 0, count, 0, 32 * count)
+        if code == self.m0:
+            return RegisterOperand("m0", 0, 1) if count == 1 else None
+        if code not in self.named or count > 2:
+            return None
+        file, index = self.named[code]
+        if count == 2 and (index or file == "lds_direct"):
+            return None
+        return RegisterOperand(file, index, count, 0, 32 * count)
+
+
+def constant_patterns(kind: str) -> tuple[int, dict[int, int]]:
+    """The width of the constants of an operand's type, and the pattern of every inline constant by its code.
+
+    >>> width, patterns = constant_patterns("f16")
+    >>> width, hex(patterns[242]), hex(patterns[193])
+    (16, '0x3c00', '0xffff')
+    """
+    width, form = _TYPES[kind]
+    mask = (1 << width) - 1
+    patterns = {128 + value: value for value in range(65)}
+    patterns |= {192 + value: -value & mask for value in range(1, 17)}
+    return width, {**patterns, **dict(zip(range(240, 249), _FLOATS[form]))}
+
+
+# The type of an operand -> the width of its constants, the format of its floating point inline constants. Packed 32-bit
+# types have one 32-bit constant for the lower half; LLVM 22.1.8, getInlineImmVal.
+_TYPES = {
+    "i16": (16, "f16"), "f16": (16, "f16"), "bf16": (16, "bf16"),
+    "i32": (32, "f32"), "f32": (32, "f32"), "i64": (64, "f64"), "f64": (64, "f64"),
+    "v2i16": (32, "f32"), "v2f16": (32, "f16"), "v2bf16": (32, "bf16"), "v2i32": (32, "f32"), "v2f32": (32, "f32"),
+}  # fmt: skip
+# Codes 240 to 248: 0.5, -0.5, 1, -1, 2, -2, 4, -4, 1/(2 pi).
+_FLOATS = {
+    "f16": (0x3800, 0xB800, 0x3C00, 0xBC00, 0x4000, 0xC000, 0x4400, 0xC400, 0x3118),
+    "bf16": (0x3F00, 0xBF00, 0x3F80, 0xBF80, 0x4000, 0xC000, 0x4080, 0xC080, 0x3E22),
+    "f32": (
+        0x3F000000, 0xBF000000, 0x3F800000, 0xBF800000, 0x40000000, 0xC0000000, 0x40800000, 0xC0800000, 0x3E22F983,
+    ),
+    "f64": (
+        0x3FE0 << 48, 0xBFE0 << 48, 0x3FF0 << 48, 0xBFF0 << 48, 0x4000 << 48, 0xC000 << 48, 0x4010 << 48, 0xC010 << 48,
+        0x3FC45F306DC9C882,
+    ),
+}  # fmt: skip
+
+
+@cache
+def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Operand | None, ...]:
+    """The operand of every code of a field, of nine bits at most; None where there is none, LITERAL and LITERAL_64.
+
+    Args:
+        kind, count: see the module; ACC has been looked at. constant: the type of constants, "" if there are none,
+            with a "!" where the operand takes a literal.
+    """
+    nothing: tuple[Operand | None, ...] = (None,) * 256
+    vgprs = tuple(_vector("a" if kind in "aA" else "v", first, count, scalars) for first in range(256))
+    halves = tuple(RegisterOperand("v", code & 127, 1, code >> 7, 16) for code in range(256))
+    registers = tuple(scalars.register(code, count) for code in range(256))
+    sources = _sources(registers, constant, scalars)
+    step = {"p": 2, "q": 4}.get(kind, 1)
+    lower, upper = {
+        "v": (vgprs, nothing),
+        "l": (vgprs[:128], nothing),
+        "a": (vgprs, nothing),
+        "t": (halves, nothing),
+        "p": (registers[::step], nothing),
+        "q": (registers[::step], nothing),
+        "s": (registers[:128], nothing),
+        "d": ((registers[106],) * 128 + registers[:128], nothing),
+        "S": ((*sources[:_LDS_DIRECT], _unless_lds(sources[_LDS_DIRECT]), sources[_LDS_DIRECT + 1]), nothing),
+        "x": (sources, vgprs),
+        "X": (sources, vgprs[:128] + nothing[:128]),
+        "Q": (tuple(each if code % 4 == 0 else None for code, each in enumerate(registers[:128])), nothing),
+        "T": (sources, halves),
+        "y": (nothing, vgprs),
+        "Y": (nothing, halves),
+        "A": (nothing, vgprs),
+        "w": (vgprs, sources),
+    }[kind]
+    return (*lower, *nothing[len(lower) :], *upper)
+
+
+def _vector(file: str, first: int, count: int, scalars: Scalars) -> RegisterOperand | None:
+    aligned = file == "a" or count == 1 or first % scalars.vector_alignment == 0
+    return RegisterOperand(file, first, count, 0, 32 * count) if aligned and first + count <= 256 else None
+
+
+def _sources(
+    registers: tuple[RegisterOperand | None, ...], constant: str, scalars: Scalars
+) -> tuple[Operand | None, ...]:
+    found: list[Operand | None] = list(registers)
+    if constant:
+        width, patterns = constant_patterns(constant.rstrip("!"))
+        for code, pattern in patterns.items():
+            found[code] = ConstantOperand(pattern, False, width)
+        if constant.endswith("!"):
+            found[255] = LITERAL
+    if scalars.wide_literals:  # the code of lds_direct, which gfx1250 lacks
+        found[_LDS_DIRECT] = LITERAL_64 if constant in ("i64!", "f64!") else None
+    return tuple(found)
+
+
+def _unless_lds(operand: Operand | None) -> Operand | None:
+    """Scalar instructions have no lds_direct; its code may be that of a 64-bit literal."""
+    return operand if operand is LITERAL_64 else None
+
+
+def register_text(register: RegisterOperand) -> str:
+    """A register as LLVM prints it.
+
+    >>> register_text(RegisterOperand("v", 4, 2, 0, 64)), register_text(RegisterOperand("vcc", 0, 1))
+    ('v[4:5]', 'vcc_lo')
+    >>> register_text(RegisterOperand("v", 4, 1, 1, 16)), register_text(RegisterOperand("shared_base", 0, 2, 0, 64))
+    ('v4.h', 'src_shared_base')
+    """
+    file, index, count, half, bits = register
+    if file in ("v", "a", "s", "ttmp"):
+        if count > 1:
+            return f"{file}[{index}:{index + count - 1}]"
+        return f"{file}{index}{'.lh'[0] + 'lh'[half] if bits == 16 else ''}"
+    if file in _PAIRS:
+        return file if count == 2 else f"{file}_{'hi' if index else 'lo'}"
+    if file in ("m0", "null", "off"):
+        return file
+    if file == "flat_scratch_base":
+        return f"src_{file}_{'hi' if index else 'lo'}"
+    return f"src_{file}"
