@@ -6,6 +6,7 @@ import random
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -64,6 +65,8 @@ SAMPLES = {
     "tensor-memory-moved": ["-a B200 -i tcgen05.ld.sync.aligned.16x64b.x2.b32 -g --column 2"],
     "descriptor": ["descriptor f16 -M 128 -N 256", "descriptor wgmma 0x1"],
     "swizzle-atom": ["descriptor atom --swizzle 128B-base32B --type tf32 --major mn"],
+    "kernels": ["run-kernel {kernel}"],
+    "run-kernel": ["run-kernel {kernel} reverse --block 256 --args {x} out:{y}:f4:256 256 --trace"],
     "chain-list": [f"chain -a gfx942 {F16} --list"],
 }  # fmt: skip
 
@@ -102,7 +105,15 @@ def checked(argv):
 def files(tmp_path):
     (tmp_path / "kernel.s").write_text(LISTING)
     (tmp_path / "zeros.csv").write_text("\n".join([",".join(["0"] * 16)] * 16))
-    return {"listing": str(tmp_path / "kernel.s"), "zeros": str(tmp_path / "zeros.csv")}
+    np.save(tmp_path / "x.npy", np.zeros(256, np.float32))
+    kernel = Path(__file__).parent / "data/kernels/exchange_gfx942.hsaco"
+    return {
+        "kernel": str(kernel),
+        "x": str(tmp_path / "x.npy"),
+        "y": str(tmp_path / "y.npy"),
+        "listing": str(tmp_path / "kernel.s"),
+        "zeros": str(tmp_path / "zeros.csv"),
+    }
 
 
 def test_the_schema_is_one():

@@ -62,7 +62,7 @@ NEEDS = {
     "load": ("memory", "transpose-loads", "descriptor"),
     "encode": ("assemble", "disassemble"),
     "wait": ("waits", "lint"),
-    "compute": ("run", "gemm"),
+    "compute": ("run", "gemm", "run-kernel"),
     "generate": ("generate",),
     "work with it": ("batch", "completion", "help"),
 }

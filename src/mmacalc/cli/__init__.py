@@ -6,7 +6,8 @@
 command line is the classic one of AMD's Matrix Instruction Calculator. `run` reads the options, calls the function
 that answers, and has `show` render the answer; nothing below this package sees the options.
 
-Status 0 is an answer, 1 a finding (of `lint` and `run --compare`), 2 a refusal, 3 a fault of mmacalc, 130 Ctrl-C.
+Status 0 is an answer, 1 a finding (of `lint`, `run --compare` and `run-kernel`), 2 a refusal, 3 a fault of mmacalc,
+130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ SUBCOMMANDS = {
     "numerics": "explain how an instruction rounds, with an input that shows it",
     "page": "write the interactive page of all layouts: one file, no network",
     "run": "run one instruction on the emulator, to the bit, and compare with a kernel's result",
+    "run-kernel": "run a compiled AMD kernel on the emulator, and say what is wrong with it",
     "transpose-loads": "show the loads that transpose: what each lane receives, and the operands they fill",
     "waits": "show how many wait states one instruction needs after another, and by which rule",
 }

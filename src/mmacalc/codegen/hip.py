@@ -199,7 +199,8 @@ def _assembly(request: Request) -> Iterator[str]:
     yield "d.value = c.value;"
     nops = "\\n\\tv_nop" * WAITS
     operands = '"v"(a.value), "v"(b.value), "v"(index[lane])'
-    yield f'asm("{request.instruction.name} %0, %1, %2, %3{nops}" : "+v"(d.value) : {operands});'
+    signed = " neg_lo:[1,1,0]" if request.instruction.format("A").kind == "either" else ""  # as the builtins' arguments
+    yield f'asm("{request.instruction.name} %0, %1, %2, %3{signed}{nops}" : "+v"(d.value) : {operands});'
     yield ""
 
 

@@ -6,6 +6,7 @@ lanes       numbers of which each lane has its own, such as threadIdx.x
 scheduler   the order in which waves run: one at a time, the same order each time
 memory      pointers into NumPy arrays, bounds-checked; stores take effect when the launch has succeeded
 report      what a launch issued and moved
+machine     compiled kernels, instruction by instruction
 rocwmma     rocWMMA's fragments (public as `mmacalc.rocwmma`)
 """
 

@@ -1,4 +1,4 @@
-"""`launch`: run a Python kernel over a grid of workgroups and waves."""
+"""`launch`: run a kernel, in Python or compiled, over a grid of workgroups and waves."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from operator import index
 
 import numpy as np
 
+from ..asm.code_objects import Kernel
 from ..catalog import architecture
 from ..checks import arguments_checked, shown
 from ..errors import Error
@@ -39,7 +40,7 @@ PROGRESS_DELAY = 2.0
 
 @arguments_checked
 def launch(
-    kernel: Callable[..., object],
+    kernel: Callable[..., object] | Kernel,
     grid: Size,
     block: Size,
     *args: Any,
@@ -57,11 +58,17 @@ def launch(
 
     Waves take turns in a fixed order, so a launch gives the same bits every time.
 
+    A compiled kernel, from `mmacalc.load`, runs instruction by instruction on the target that it was compiled for; the
+    report is then a `KernelReport`, which names uninitialised values, races in LDS, missing waits and the like with
+    their instructions (docs/kernels.md). Its arguments: arrays for pointers, None for a null pointer; int (as an
+    integer), float (as a floating-point number), NumPy scalars or bytes for values.
+
     Args:
-        kernel: the function.
-        grid, block: a number or up to three, as dim3; block counts threads, in whole waves.
-        args, kwargs: passed to the kernel after the wave.
-        arch: the architecture, by any of its names.
+        kernel: the function, or a compiled kernel.
+        grid, block: a number or up to three, as dim3; block counts threads, of a Python kernel in whole waves.
+        args, kwargs: passed to the kernel after the wave. A compiled kernel takes by name shared= (bytes of dynamic
+            LDS), trace= (called with a `TraceStep` after each instruction of one wave) and trace_wave= (its number).
+        arch: the architecture, by any of its names; of a compiled kernel its own.
         wave_size: 32 or 64 where the architecture has both; its default if left out.
         progress: whether to show progress on standard error once it takes longer than two seconds; if left out,
             when that is a terminal.
@@ -84,6 +91,8 @@ def launch(
     """
     if running_wave() is not None:
         raise Error("launch: a kernel cannot launch another")
+    if isinstance(kernel, Kernel):
+        return _launch_compiled(kernel, _dim3("grid", grid), _dim3("block", block), args, kwargs, progress)
     record = architecture(arch)
     record.family.require("launch", record.title)
     grid_size, block_size = _dim3("grid", grid), _dim3("block", block)
@@ -116,6 +125,26 @@ def launch(
     memory.commit()
     sites = memory.lds.sites if memory.lds else ()
     return Report(record, groups, groups * waves, state.issued, memory.traffic, state.warnings, sites)
+
+
+def _launch_compiled(
+    kernel: Kernel, grid: Dim3, block: Dim3, args: tuple[Any, ...], options: dict[str, Any], progress: bool | None
+) -> Report:
+    from .machine.launching import launch_compiled
+
+    threads = block.x * block.y * block.z
+    if threads > MAX_THREADS:
+        raise Error(f"launch: a block of {threads} threads; it takes at most {MAX_THREADS}")
+    line = _Progress(kernel.name, grid.x * grid.y * grid.z, progress)
+
+    def tick(done: int) -> None:
+        line.done = done
+        line.tick()
+
+    try:
+        return launch_compiled(kernel, grid, block, args, options, tick)
+    finally:
+        line.close()
 
 
 def _workgroups(grid: Dim3) -> Iterator[Dim3]:

@@ -65,12 +65,14 @@ class LdsCounter:
         self._known: dict[tuple[Any, ...], tuple[int, int]] = {}
         self._provenance: dict[tuple[str, int], str] = {}
 
-    def count(self, addresses: Array, element_bytes: int, access: str) -> None:
+    def count(self, addresses: Array, element_bytes: int, access: str, place: str = "", times: int = 1) -> None:
         """Count the accesses of one statement.
 
         Args:
             addresses: the byte address of each element, (lanes, elements); negative where a lane has none.
             access: "read" or "write".
+            place: the statement; the line of the kernel that is running if left out.
+            times: how many waves access LDS so.
         """
         if not self.architecture.lds_phases or not addresses.size:
             return
@@ -80,8 +82,8 @@ class LdsCounter:
             if addresses[:, first].max() < 0:
                 continue
             cycles, ideal = self._cost(addresses[:, first], width, access)
-            counted = self._sites.setdefault((_call_site(), access, width), [0, 0, 0])
-            counted[:] = [counted[0] + 1, counted[1] + cycles, counted[2] + ideal]
+            counted = self._sites.setdefault((place or _call_site(), access, width), [0, 0, 0])
+            counted[:] = [counted[0] + times, counted[1] + times * cycles, counted[2] + times * ideal]
 
     def _cost(self, lanes: Array, width: int, access: str) -> tuple[int, int]:
         start = int(lanes[lanes >= 0].min()) // PERIOD * PERIOD

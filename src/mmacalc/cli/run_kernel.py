@@ -1,0 +1,130 @@
+"""Run a compiled AMD kernel on the emulator, and say what is wrong with it.
+
+    mmacalc run-kernel kernel.hsaco gemm --grid 4 4 --block 256 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
+    mmacalc run-kernel kernel.hsaco scale --grid 2 --block 64 --args out:x.npy 0.5 --trace
+    mmacalc run-kernel kernel.hsaco          the kernels of a code object, with their arguments
+
+Arguments in the kernel's order: FILE.npy is an array that the kernel reads; out:FILE.npy one that is written back when
+the kernel has ended well, out:FILE.npy:TYPE:SHAPE one that begins as zeros (f4 is float32, u2 uint16 ...); null is a
+null pointer; 5 is an integer of the argument's size, 5.0 a float of it.
+--trace prints each instruction of one wave with what its registers hold in each lane.
+The status is 1 if something is wrong with the kernel: an uninitialised value, a race in LDS, a missing wait ...;
+2 if it was stopped, by an access out of bounds or an instruction that is not covered. Arrays are then as before.
+"""
+
+from __future__ import annotations
+
+from ..errors import Error
+from . import Reply, show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from .parser import Parser
+
+OUTPUT = "out:"
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare this command's arguments."""
+    parser.add_common("json")
+    add = parser.add_argument
+    add("file", help="a linked code object (.hsaco, .co), by itself or in clang's offload bundle")
+    add("kernel", nargs="?", help="the kernel's name; without it, the kernels are listed")
+    add("-a", "--architecture", metavar="NAME", help="which object of a bundle, such as gfx942")
+    add("--grid", nargs="+", type=int, default=[1], metavar="N", help="workgroups along x, y, z (default: 1)")
+    add("--block", nargs="+", type=int, default=[64], metavar="N", help="threads of a workgroup (default: 64)")
+    add("--args", nargs="*", default=[], metavar="ARGUMENT", help="the kernel's arguments, see above")
+    add("--shared", type=int, default=0, metavar="BYTES", help="dynamic LDS (default: 0)")
+    add("--trace", action="store_true", help="print every instruction of one wave and what it wrote")
+    add("--trace-wave", type=int, default=0, metavar="N", help="which wave of the launch (default: 0)")
+
+
+def run(options: Namespace) -> Reply:
+    """The report of the launch, and 1 if something was found wrong."""
+    from ..answers.kernel_run import KernelList, KernelRun
+    from ..asm.code_objects import load
+    from ..kernels.launching import launch
+    from ..kernels.machine.report import KernelReport
+    from ..render import kernel_list, kernel_run
+
+    kernels = load(options.file, options.architecture)
+    if options.kernel is None:
+        return show(options.json, "kernels", KernelList(options.file, tuple(kernels.values())), kernel_list)
+    kernel = kernels[options.kernel]
+    arguments, outputs, inputs = _arguments(options.args)
+    steps: list[Any] = []
+    report = launch(
+        kernel, tuple(options.grid), tuple(options.block), *arguments, shared=options.shared,
+        trace=steps.append if options.trace else None, trace_wave=options.trace_wave,
+    )  # fmt: skip
+    if outputs:
+        from ..files import write
+        from .arrays import content
+
+        write({path: content("--args", path, array) for path, array in outputs.items()}, inputs)
+    assert isinstance(report, KernelReport)  # the kernel is a compiled one
+    found = KernelRun(report, tuple(steps), tuple(outputs))
+    return show(options.json, "run-kernel", found, kernel_run, status=1 if report.findings else 0)
+
+
+def _arguments(words: list[str]) -> tuple[list[Any], dict[str, NDArray[Any]], list[str]]:
+    """The arguments, the arrays among them that are written back, and the files that are only read."""
+    from .arrays import load
+
+    arguments: list[Any] = []
+    outputs: dict[str, NDArray[Any]] = {}
+    inputs: list[str] = []
+    for word in words:
+        if word.startswith(OUTPUT):
+            path, array = _output(word.removeprefix(OUTPUT))
+            outputs[path] = array
+            arguments.append(array)
+        elif word.lower().endswith(".npy"):
+            inputs.append(word)
+            arguments.append(load("--args", word, (), False))
+        else:
+            arguments.append(_value(word))
+    return arguments, outputs, inputs
+
+
+def _output(word: str) -> tuple[str, NDArray[Any]]:
+    import numpy as np
+
+    from .arrays import load
+
+    path, _, rest = word.partition(":")
+    if not path.lower().endswith(".npy"):
+        raise Error(f"--args: out: takes a .npy file, as out:d.npy or out:d.npy:f4:64x64; got 'out:{word}'")
+    if not rest:
+        return path, np.array(load("--args", path, (), False))
+    kind, _, shape = rest.partition(":")
+    try:
+        sizes = tuple(int(size) for size in shape.split("x"))
+        array = np.zeros(sizes, kind)
+    except (TypeError, ValueError, MemoryError):
+        raise Error(
+            f"--args: '{rest}' cannot be read as a type and a shape, such as f4:64x64 for 64 rows of 64 float32"
+        ) from None
+    if array.dtype.hasobject or array.dtype.kind not in "biuf":
+        raise Error(f"--args: '{kind}' is not a type of numbers, such as f4, f2, i4 or u1")
+    return path, array
+
+
+def _value(word: str) -> Any:
+    if word == "null":
+        return None
+    try:
+        return int(word, 0)
+    except ValueError:
+        pass
+    try:
+        return float(word)
+    except ValueError:
+        raise Error(
+            f"--args: '{word}' is neither a .npy file, out:FILE.npy, a number nor null; see mmacalc run-kernel -h"
+        ) from None

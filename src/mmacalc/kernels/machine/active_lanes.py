@@ -1,0 +1,148 @@
+"""The lanes of a memory access: their addresses, what they load into registers and store from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...asm.decoded import RegisterOperand
+from . import atomics
+from .operands import raw_reader
+from .storage import scattered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...asm.decoded import DecodedInstruction
+    from .access_names import Access
+    from .state import Group
+
+    Array = NDArray[Any]
+
+__all__ = [
+    "ActiveLanes",
+    "atomic_access",
+    "index_scale",
+    "load_registers",
+    "note_stored",
+    "offset_of",
+    "register_count",
+    "stored_words",
+]
+
+
+class ActiveLanes:
+    """The lanes of one access: which are active, their addresses, and which waves they belong to."""
+
+    __slots__ = ("addresses", "group", "mask", "size", "waves")
+
+    def __init__(self, group: Group, addresses: Array, size: int) -> None:
+        self.group, self.mask, self.size = group, group.mask, size
+        whole = np.broadcast_to(addresses, (group.count, group.lanes))
+        self.addresses: Array = whole.ravel() if group.mask is None else whole[group.mask]
+        self.waves: Array
+
+    def lanes(self) -> tuple[Array, Array]:
+        """The wave (row of the batch) and the lane of each access."""
+        waves, lanes = np.nonzero(self.group.active)
+        return self.group.numbers()[waves], lanes
+
+    def spread(self, value: Array) -> Array:
+        """The values of the accesses as (count, lanes)."""
+        shape = (self.group.count, self.group.lanes)
+        if self.mask is None:
+            return value.reshape(shape)
+        found = np.zeros(shape, value.dtype)
+        found[self.mask] = value
+        return found
+
+    def gather(self, value: Array) -> Array:
+        """The values (count, lanes) of the active lanes, in the order of the accesses."""
+        whole = np.broadcast_to(value, (self.group.count, self.group.lanes))
+        return whole.ravel() if self.mask is None else whole[self.mask]
+
+
+def offset_of(instruction: DecodedInstruction) -> int:
+    """The constant offset of an access."""
+    return int(instruction.modifiers.get("offset", 0))
+
+
+def register_count(operand: Any) -> int:
+    """How many registers an operand has; 0 of constants."""
+    return operand[2] if isinstance(operand, RegisterOperand) else 0
+
+
+def index_scale(instruction: DecodedInstruction, access: Access) -> int:
+    """By how much an index register counts: SCALE_OFFSET multiplies it by the size of the access."""
+    return access.size if instruction.modifiers.get("scale_offset") else 1
+
+
+def load_registers(
+    group: Group,
+    lanes: ActiveLanes,
+    instruction: DecodedInstruction,
+    access: Access,
+    words: list[Array],
+    first: int = 0,
+) -> None:
+    """Write what was loaded into the destination."""
+    destination = instruction.destinations[0]
+    file = group.a if destination.file == "a" else group.v
+    for number, word in enumerate(words):
+        index = destination[1] + first + number
+        value = word
+        if access.signed:
+            by = np.int32(32 - 8 * access.size)
+            value = ((value.view(np.int32) << by) >> by).view(np.uint32)
+        spread = lanes.spread(value)
+        half = access.half
+        if half is None and destination.bits == 16:
+            half = destination.half
+        if half is not None:
+            old = file[index, group.rows]
+            low = np.uint32(0xFFFF)
+            spread = old & low | spread << np.uint32(16) if half else old & ~low | spread & low
+        group.write(file, index, spread)
+
+
+def stored_words(group: Group, lanes: ActiveLanes, access: Access, data: Any, first: int = 0) -> list[Array]:
+    """The words that a store writes."""
+    words = []
+    for number in range(max(1, access.size // 4)):
+        value = lanes.gather(raw_reader(data, first + number)(group))
+        half = access.half or (data.half if isinstance(data, RegisterOperand) and data.bits == 16 else 0)
+        words.append(value >> np.uint32(16) if half else value)
+    return words
+
+
+def atomic_access(
+    group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, where: tuple[Array, Array, Any]
+) -> None:
+    """Carry out an atomic operation at some offsets; `where`: the bytes, the offsets, the operand."""
+    data, offsets, operand = where
+    count = access.size // 4
+    returns = bool(instruction.destinations)
+    action, compared = access.action, []
+    values = [lanes.gather(raw_reader(operand, number)(group)) for number in range(count)]
+    if action in ("cmpswap", "fcmpswap"):
+        if access.unit == "ds":  # cmpst: what to compare with, then the value
+            other = instruction.sources[2]
+            compared, values = values, [lanes.gather(raw_reader(other, n)(group)) for n in range(count)]
+        else:  # the value, then what to compare with
+            compared = [lanes.gather(raw_reader(operand, count + number)(group)) for number in range(count)]
+    elif action == "cmpstore":
+        other = instruction.sources[2]
+        compared = [lanes.gather(raw_reader(other, number)(group)) for number in range(count)]
+    found = atomics.apply(data, offsets, action, access.kind, values, compared, returns)
+    if found is not None:
+        load_registers(group, lanes, instruction, access, found)
+
+
+def note_stored(
+    group: Group, lanes: ActiveLanes, shadow: Array, offsets: Array, size: int, taint: Array | None
+) -> None:
+    """Note in a shadow of undefined bytes what a store has written."""
+    value = np.zeros(len(offsets), np.uint32) if taint is None else lanes.gather(taint).astype(np.uint32)
+    scattered(shadow, offsets, size, [value * np.uint32(0x1010101)] * max(1, size // 4))

@@ -1,0 +1,197 @@
+"""A batch of workgroups that run together: their state, and the order in which waves run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import Error
+from .counters import Counters
+from .state import Group
+from .watching import Stop, Watched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...asm.decoded import DecodedInstruction
+    from ..waves import Dim3
+    from .lds import Lds, Scratch
+    from .program import Program, Step
+    from .state import Registers
+    from .storage import GlobalMemory
+    from .tally import Tally
+
+    Array = NDArray[Any]
+
+__all__ = ["Batch"]
+
+PATIENCE = 4096
+"""Blocks that one group of waves may run while others could, before these have their turn."""
+
+
+class Batch(Watched):
+    """Some workgroups. workgroup_of, wave_in_group: of each wave; groups: where the workgroups are in the grid."""
+
+    def __init__(
+        self,
+        program: Program,
+        registers: Registers,
+        memory: GlobalMemory,
+        stores: tuple[Lds, Scratch],
+        groups: list[Dim3],
+        tally: Tally,
+        lds_counter: Any,
+    ) -> None:
+        self.program, self.registers, self.memory = program, registers, memory
+        self.lds, self.scratch = stores
+        self.groups, self.tally, self.lds_counter = groups, tally, lds_counter
+        count = registers.waves
+        each = count // len(groups)
+        self.workgroup_of: Array = np.repeat(np.arange(len(groups)), each)
+        self.wave_in_group: Array = np.tile(np.arange(each), len(groups))
+        self.counters = Counters(count, program.target.generation)
+        self.ended: Array = np.zeros(count, np.bool_)
+        self.waiting: Array = np.zeros(count, np.bool_)
+        self.signalled: Array = np.zeros(count, np.int64)
+        self.waited: Array = np.zeros(count, np.int64)
+        self.place: Array = np.zeros(count, np.int64)
+        self.steps = 0
+        self.trace: tuple[int, Callable[[Step, Group, int], None]] | None = None
+        self._taint: Array | None = None
+
+    # --- running ---
+
+    def run(self, tick: Callable[[], None]) -> None:
+        """Run all waves to their end."""
+        patience, turn = PATIENCE, 0
+        while True:
+            ready = ~(self.ended | self.waiting)
+            if not ready.any():
+                if self.ended.all():
+                    return
+                self._release()
+                continue
+            at = self.registers.pc[ready]
+            lowest = int(at.min())
+            if patience <= 0:  # a loop may wait for what other waves do
+                others = np.unique(at)
+                turn += 1
+                lowest = int(others[turn % len(others)])
+                patience = 0 if turn % len(others) else PATIENCE
+            elif int(at.max()) != lowest:
+                patience -= 1
+            rows = np.flatnonzero(ready & (self.registers.pc == lowest))
+            self._run_block(lowest, Group(self.registers, self, rows))
+            tick()
+
+    def _run_block(self, address: int, group: Group) -> None:
+        block = self.program.block(address)
+        last = block[-1].instruction
+        self.registers.pc[group.rows] = last.address + last.size
+        for step in block:
+            self.execute(step, group)
+
+    def execute(self, step: Step, group: Group) -> None:
+        """Carry out one instruction in a group of waves."""
+        self.steps += 1
+        step.executed += group.count
+        registers = self.registers
+        if self.counters.busy and not step.touched.isdisjoint(self.counters.busy.keys()):
+            self._too_early(step, group)
+        taint: Array | None = None
+        if not step.reads <= registers.clean:
+            taint = self._taint_of(step, group)
+        self._taint, self._running = None, step
+        mask = group.mask
+        try:
+            step.run(group)
+        except Stop:
+            raise
+        except Error as error:
+            raise Error(f"{self._where(group, step.instruction)}: {error}") from None
+        if step.count:
+            written = step.writes
+            lds = step.access is not None and step.access.unit == "ds" and step.access.action != "load"
+            self.counters.issue(group, step.instruction.address, step.count, written, lds)
+        if step.kind == "lane":
+            self._settle_lane(step, group)
+        elif step.kind == "memory":
+            self._settle(step.writes, group, mask, self._taint)
+        elif taint is not None or not step.writes <= registers.clean:
+            self._settle(step.writes, group, mask, taint)
+        if self.trace is not None:
+            row, show = self.trace
+            found = np.flatnonzero(group.numbers() == row)
+            if len(found):
+                show(step, group, int(found[0]))
+
+    def _settle_lane(self, step: Step, group: Group) -> None:
+        """V_READLANE and its like: which lanes are read and written follows from other than EXEC."""
+        if step.instruction.name == "v_writelane_b32":
+            (number,) = (n for n in step.writes)
+            if number not in self.registers.clean:
+                where = self.registers.undefined.setdefault(
+                    number, np.ones((self.registers.waves, group.lanes), np.bool_)
+                )
+                lane = step.instruction.sources[1]
+                if hasattr(lane, "literal"):
+                    where[group.rows, lane.bits & group.lanes - 1] = False
+                else:
+                    where[group.rows] = False
+            return
+        group.settle(step.writes, None)
+
+    # --- barriers ---
+
+    def barrier(self, group: Group, instruction: DecodedInstruction, signals: bool, waits: bool) -> None:
+        """Waves arrive at a barrier, or wait at it."""
+        if signals:
+            self.signalled[group.rows] += 1
+            flight = self.counters.unfinished_lds_write(group)
+            if flight is not None:
+                other = self.program.instructions[flight.address]
+                waited = " and ".join(self.counters.kinds[flight.kind])
+                message = f"comes before the write to LDS is waited for: no wait for {waited} before it"
+                self.find("wait", group, instruction, message, None, other)
+        if waits:
+            self.waited[group.rows] += 1
+            self.waiting[group.rows] = True
+            self.place[group.rows] = instruction.address
+
+    def _release(self) -> None:
+        """Let waves go on whose workgroup has come to the barrier: those that have ended do not count.
+
+        Raises:
+            Error: no wave can go on.
+        """
+        released = False
+        for workgroup in np.unique(self.workgroup_of[self.waiting]).tolist():
+            members = self.workgroup_of == workgroup
+            live = members & ~self.ended
+            least = int(self.signalled[live].min())
+            free = live & self.waiting & (self.waited <= least)
+            if not free.any():
+                continue
+            released = True
+            self._compare(workgroup, members, live)
+            self.waiting[free] = False
+            self.lds.barrier(workgroup)
+        if not released:
+            row = int(np.flatnonzero(self.waiting)[0])
+            raise Error(
+                f"{self._wave(row)} waits for ever at the barrier at {int(self.place[row]):#x}: "
+                "other waves of its workgroup never signal it"
+            )
+
+    def _compare(self, workgroup: int, members: Array, live: Array) -> None:
+        places = np.unique(self.place[live])
+        if len(places) > 1:
+            first, second = (self.program.instructions[int(place)] for place in places[:2])
+            rows = np.flatnonzero(live & (self.place == places[1]))
+            group = Group(self.registers, self, rows)
+            self.find("barrier", group, second, "other waves of the workgroup are at another barrier", None, first)
+        if (members & self.ended).any():
+            self.tally.warnings["waves had ended when the others of their workgroup met at a barrier"] += 1

@@ -1,0 +1,79 @@
+"""Accesses through resource descriptors (buffer instructions), compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .active_lanes import ActiveLanes, load_registers, offset_of
+from .global_steps import global_access
+from .local_steps import scratch_access
+from .operands import raw_reader
+from .storage import SCRATCH_RESOURCE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...asm.decoded import DecodedInstruction
+    from .access_names import Access
+    from .state import Group
+
+    Array = NDArray[Any]
+
+__all__ = ["buffer_step"]
+
+
+def buffer_step(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
+    """MUBUF and VBUFFER with a raw or a structured resource; the one of scratch by its base."""
+    operands = list(instruction.sources)
+    data = operands.pop(0) if access.action != "load" else None
+    vector, resource, scalar = operands[:3]
+    modifiers = instruction.modifiers
+    index_on, offset_on = bool(modifiers.get("idxen")), bool(modifiers.get("offen"))
+    words = [raw_reader(resource, number) for number in range(4)]
+    start = raw_reader(scalar)
+    offset = offset_of(instruction)
+
+    def run(group: Group) -> None:
+        base = words[0](group).astype(np.uint64) | (words[1](group) & np.uint32(0xFFFF)).astype(np.uint64) << np.uint64(
+            32
+        )
+        soffset = start(group).astype(np.int64)
+        inside: Array = np.full((1, 1), offset, np.int64)
+        if offset_on:
+            inside = inside + raw_reader(vector, int(index_on))(group).astype(np.int64)
+        if (base == SCRATCH_RESOURCE).all():
+            where = inside + soffset // group.lanes
+            scratch_access(group, ActiveLanes(group, where, access.size), instruction, access, data)
+            return
+        stride = (words[1](group) >> np.uint32(16) & np.uint32(0x3FFF)).astype(np.int64)
+        records = words[2](group).astype(np.int64)
+        index = raw_reader(vector)(group).astype(np.int64) if index_on else np.zeros((1, 1), np.int64)
+        within = np.where(stride == 0, inside + access.size <= records, index < records)
+        _buffer_access(
+            group, instruction, access, data, (base + (index * stride + inside + soffset).view(np.uint64), within)
+        )
+
+    return run
+
+
+def _buffer_access(
+    group: Group, instruction: DecodedInstruction, access: Access, data: Any, where: tuple[Array, Array]
+) -> None:
+    """Lanes beyond the resource load zeros and store nothing, which the hardware defines."""
+    addresses, within = where
+    within = np.broadcast_to(within, (group.count, group.lanes))
+    before = group.mask
+    if not within[group.active].all():
+        if access.action == "load":
+            zeros = [np.zeros(group.count * group.lanes, np.uint32)] * max(1, access.size // 4)
+            lanes = ActiveLanes(group, addresses, access.size)
+            load_registers(group, lanes, instruction, access, [lanes.gather(z.reshape(within.shape)) for z in zeros])
+        group.mask = group.active & within
+    try:
+        global_access(group, ActiveLanes(group, addresses, access.size), instruction, access, data)
+    finally:
+        group.mask = before

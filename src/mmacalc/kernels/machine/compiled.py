@@ -1,0 +1,198 @@
+"""Launch of a compiled kernel: registers as the hardware sets them up, batches of workgroups, the report."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+
+from ...asm.decoder import text
+from ...errors import Error
+from ..lds_counter import LdsCounter
+from ..waves import Dim3
+from .arguments import packed_arguments
+from .batch import Batch
+from .control import CODE_BASE
+from .lds import Lds, Scratch
+from .program import program_of
+from .state import EXEC, M0, ROWS, SCALARS, Registers, packed
+from .storage import PRIVATE_BASE, SCRATCH_RESOURCE, SHARED_BASE, GlobalMemory
+from .tally import Tally
+from .target import MachineTarget
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...asm.code_objects import Kernel
+
+    Array = NDArray[Any]
+
+__all__ = ["CompiledLaunch"]
+
+MOST_WAVES = 1024
+"""Waves that run together at most."""
+MOST_BYTES = 1 << 27
+"""Bytes of registers and LDS of a batch, about."""
+DYNAMIC_STACK = 16384
+"""Bytes of scratch for a stack whose size the compiler does not know."""
+
+
+class CompiledLaunch:
+    """A launch of a compiled kernel: its memory, program and initial registers."""
+
+    def __init__(self, kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared: int) -> None:
+        self.kernel, self.grid, self.block = kernel, grid, block
+        self.descriptor = kernel.descriptor
+        wave = kernel.wavefront_size
+        self.target = MachineTarget(kernel.target, wave)
+        self.program = program_of(kernel, self.target)
+        self.lds_bytes = self.descriptor.group_segment_size + shared
+        self.memory = GlobalMemory()
+        for section in sorted(kernel.sections, key=lambda one: one.address):
+            content = np.frombuffer(section.data, np.uint8)
+            self.memory.add(f"section {section.name}", content, section.writable, start=CODE_BASE + section.address)
+        self._arguments(args, shared)
+        self.tally = Tally(text)
+        architecture = self.target.architecture
+        self.lds_counter = LdsCounter(architecture, wave)
+        most = architecture.lds_bytes
+        if self.lds_bytes > most:
+            raise Error(
+                f"the kernel wants {self.lds_bytes} bytes of LDS; a workgroup of {architecture.title} has {most}"
+            )
+
+    def _arguments(self, args: Sequence[Any], shared: int) -> None:
+        length = max(self.descriptor.kernarg_size, 16)
+        sizes = self.grid, self.block, shared
+        content = packed_arguments(self.kernel.arguments, args, self.memory, sizes, length)
+        self.argument_bytes = content
+        self.arguments = self.memory.add("the kernel arguments", np.frombuffer(content, np.uint8), False)
+        self.packet = self.memory.add("the dispatch packet", np.frombuffer(self._packet(), np.uint8), False)
+        self.memory.finish()
+
+    def _packet(self) -> bytes:
+        """The AQL packet of the dispatch (HSA runtime specification, "Kernel dispatch packet")."""
+        grid, block = self.grid, self.block
+        halves = np.array([2, 3, *block, 0], np.uint16).tobytes()
+        items = np.array([g * b for g, b in zip(grid, block)], np.uint32).tobytes()
+        rest = np.array([self.descriptor.private_segment_size, self.lds_bytes], np.uint32).tobytes()
+        return (halves + items + rest).ljust(64, b"\0")
+
+    # --- batches ---
+
+    @property
+    def waves(self) -> int:
+        """The waves of a workgroup."""
+        return -(-self.block.x * self.block.y * self.block.z // self.target.wave)
+
+    def run(self, tick: Callable[[int], None], trace: tuple[int, Callable[..., None]] | None = None) -> None:
+        """Run all workgroups; what they stored is in the arrays then.
+
+        Args:
+            tick: called now and then with the number of workgroups that are done.
+            trace: the number of a wave of the launch, and what is called after each of its instructions.
+        """
+        vectors, accumulators = self.program.registers()
+        each = self.waves
+        lane_bytes = 5 * (vectors + accumulators) + self.descriptor.private_segment_size * 2
+        size = each * self.target.wave * lane_bytes + 4 * self.lds_bytes
+        step = max(1, min(MOST_WAVES // each, MOST_BYTES // max(1, size)))
+        places = self._workgroups()
+        done = 0
+        with np.errstate(all="ignore"):
+            while groups := list(islice(places, step)):
+                batch = self._batch(groups, max(vectors, 3), accumulators)
+                if trace is not None and done * each <= trace[0] < (done + len(groups)) * each:
+                    batch.trace = (trace[0] - done * each, trace[1])
+                finished = done
+                batch.run(lambda: tick(finished))  # noqa: B023 - called within this turn
+                done += len(groups)
+                self.tally.steps += batch.steps
+        self.memory.commit()
+
+    def _workgroups(self) -> Iterator[Dim3]:
+        grid = self.grid
+        return (Dim3(x, y, z) for z in range(grid.z) for y in range(grid.y) for x in range(grid.x))
+
+    def _batch(self, groups: list[Dim3], vectors: int, accumulators: int) -> Batch:
+        lanes, each = self.target.wave, self.waves
+        registers = Registers(each * len(groups), lanes, vectors, accumulators, self._mode())
+        threads = self.block.x * self.block.y * self.block.z
+        thread = np.arange(each * lanes)
+        active = np.tile((thread < threads).reshape(each, lanes), (len(groups), 1))
+        registers.s[EXEC : EXEC + lanes // 32] = packed(active)
+        self._vector_registers(registers, thread, len(groups))
+        self._scalar_registers(registers, groups)
+        entry = self.kernel.address
+        if (
+            self.descriptor.kernarg_preload[1] and self.target.generation == "gfx9"
+        ):  # behind the code that loads them for older firmware
+            entry += 256
+        registers.pc[:] = entry
+        owners = registers.waves * lanes
+        stores = Lds(len(groups), self.lds_bytes), Scratch(owners, self._scratch_bytes())
+        return Batch(self.program, registers, self.memory, stores, groups, self.tally, self.lds_counter)
+
+    def _scratch_bytes(self) -> int:
+        return self.descriptor.private_segment_size + (DYNAMIC_STACK if self.descriptor.uses_dynamic_stack else 0)
+
+    def _mode(self) -> int:
+        found = self.descriptor
+        return found.round_f32 | found.round_f16_f64 << 2 | found.denormals_f32 << 4 | found.denormals_f16_f64 << 6
+
+    def _vector_registers(self, registers: Registers, thread: Array, groups: int) -> None:
+        block, lanes = self.block, registers.lanes
+        ids: tuple[Array, ...] = (
+            thread % block.x, thread // block.x % block.y, thread // (block.x * block.y)
+        )  # fmt: skip
+        if self.target.packed_ids:
+            ids = (ids[0] | ids[1] << 10 | ids[2] << 20,)
+            wanted = 1
+        else:
+            wanted = self.descriptor.work_item_id + 1
+        for number, each in enumerate(ids[:wanted]):
+            registers.v[number] = np.tile(each.astype(np.uint32).reshape(-1, lanes), (groups, 1))
+            registers.mark_written(number)
+
+    def _scalar_registers(self, registers: Registers, groups: list[Dim3]) -> None:
+        descriptor = self.descriptor
+        values = {
+            "kernarg_segment_ptr": self.arguments,
+            "dispatch_ptr": self.packet,
+            "private_segment_size": descriptor.private_segment_size,
+            # The base tells scratch from other buffers; words 2 and 3: no bound, swizzled with a work-item's id.
+            "private_segment_buffer": SCRATCH_RESOURCE | 0xFFFFFFFF << 64 | 0x00A00000 << 96,
+        }
+        start = descriptor.kernarg_preload[0]
+        for name, first, count in descriptor.user_sgprs:
+            value = values.get(name, 0)
+            if name == "kernarg_preload":
+                value = int.from_bytes(self.argument_bytes[4 * start : 4 * (start + count)], "little")
+            for number in range(count):
+                self._set(registers, first + number, value >> 32 * number & 0xFFFFFFFF)
+        self._workgroup_ids(registers, groups)
+        for name, value in (("shared_base", SHARED_BASE), ("private_base", PRIVATE_BASE),
+                            ("flat_scratch_base", PRIVATE_BASE)):  # fmt: skip
+            registers.s[ROWS[name]], registers.s[ROWS[name] + 1] = value & 0xFFFFFFFF, value >> 32
+        registers.s[M0] = 0xFFFFFFFF
+
+    def _workgroup_ids(self, registers: Registers, groups: list[Dim3]) -> None:
+        each = self.waves
+        ids = [np.repeat([group[axis] for group in groups], each).astype(np.uint32) for axis in range(3)]
+        if self.target.generation == "gfx12":
+            ttmp = ROWS["ttmp"]
+            registers.s[ttmp + 9] = ids[0]
+            registers.s[ttmp + 7] = ids[1] & np.uint32(0xFFFF) | ids[2] << np.uint32(16)
+            return
+        values = dict(zip(("workgroup_id_x", "workgroup_id_y", "workgroup_id_z"), ids))
+        for name, row in self.descriptor.workgroup_id_sgprs:
+            self._set(registers, row, values.get(name, 0))
+
+    @staticmethod
+    def _set(registers: Registers, row: int, value: Any) -> None:
+        registers.s[row] = value
+        registers.mark_written(SCALARS + row)

@@ -1,0 +1,293 @@
+"""Instructions that steer a wave: branches, calls, barriers, waits, the mode, the end of the program."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import Error
+from .counters import waits_of
+from .operands import raw_reader, scalar_row
+from .state import EXEC, SCC, VCC
+from .storage import BASE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...asm.decoded import DecodedInstruction
+    from .state import Group
+    from .target import MachineTarget
+
+    Array = NDArray[Any]
+    Run = Callable[[Group], None]
+
+__all__ = ["CODE_BASE", "CONTROL", "ENDS_BLOCK", "NOTHING", "control_step"]
+
+CODE_BASE = BASE
+"""The address at which the code object lies."""
+
+# Hints, caches and waits for what is not modelled: nothing to do.
+NOTHING = frozenset(
+    [
+        "s_nop",
+        "v_nop",
+        "s_clause",
+        "s_delay_alu",
+        "s_sleep",
+        "s_setprio",
+        "s_setprio_inc_wg",
+        "s_sendmsg",
+        "s_inst_prefetch",
+        "s_wait_alu",
+        "s_wait_idle",
+        "s_set_inst_prefetch_distance",
+        "s_waitcnt_depctr",
+        "s_icache_inv",
+        "s_dcache_inv",
+        "s_dcache_wb",
+        "s_dcache_discard",
+        "s_code_end",
+        "buffer_wbl2",
+        "buffer_inv",
+        "buffer_wbinvl1",
+        "buffer_wbinvl1_vol",
+        "buffer_gl0_inv",
+        "buffer_gl1_inv",
+        "buffer_invl2",
+        "global_wb",
+        "global_inv",
+        "global_wbinv",
+        "s_wait_xcnt",
+        "s_wait_expcnt",
+        "s_wait_samplecnt",
+        "s_wait_bvhcnt",
+        "s_wait_event",
+        "s_version",
+        "s_ttracedata",
+        "s_ttracedata_imm",
+        "s_incperflevel",
+        "s_decperflevel",
+        "s_sethalt",
+        "s_waitcnt_expcnt",
+        "s_monitor_sleep",
+        "s_wait_asynccnt",
+        "s_wait_tensorcnt",
+        "ds_nop",
+        "s_prefetch_inst",
+        "s_prefetch_inst_pc_rel",
+        "s_prefetch_data",
+        "global_prefetch_b8",
+    ]
+)
+WAITS = ("s_waitcnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_waitcnt_vscnt",
+         "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt")  # fmt: skip
+
+_CONDITIONS: dict[str, Callable[[Group], Array]] = {
+    "scc0": lambda group: group.s[SCC, group.rows] == 0,
+    "scc1": lambda group: group.s[SCC, group.rows] != 0,
+    "vccz": lambda group: ~_any(group, VCC),
+    "vccnz": lambda group: _any(group, VCC),
+    "execz": lambda group: ~_any(group, EXEC),
+    "execnz": lambda group: _any(group, EXEC),
+}
+
+
+def _any(group: Group, row: int) -> Array:
+    found: Array = (group.s[row : row + group.lanes // 32, group.rows] != 0).any(axis=0)
+    return found
+
+
+def _branch(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    goal = int(instruction.modifiers["target"])
+
+    def run(group: Group) -> None:
+        group.registers.pc[group.rows] = goal
+
+    return run
+
+
+def _conditional(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    condition = _CONDITIONS[instruction.name.removeprefix("s_cbranch_")]
+    goal, following = int(instruction.modifiers["target"]), instruction.address + instruction.size
+
+    def run(group: Group) -> None:
+        group.registers.pc[group.rows] = np.where(condition(group), goal, following)
+
+    return run
+
+
+def _end(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    def run(group: Group) -> None:
+        group.batch.ended[group.rows] = True
+
+    return run
+
+
+def _barrier(signals: bool, waits: bool) -> Callable[[DecodedInstruction, MachineTarget], Run]:
+    def compile_(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+        following = instruction.address + instruction.size
+
+        def run(group: Group) -> None:
+            group.registers.pc[group.rows] = following
+            group.batch.barrier(group, instruction, signals, waits)
+
+        return run
+
+    return compile_
+
+
+def _wait(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    waits = waits_of(instruction.name, int(instruction.modifiers["simm16"]), target.generation)
+    return lambda group: group.batch.counters.wait(group, waits)
+
+
+# --- the program counter ---
+
+
+def _get_pc(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    row, value = scalar_row(instruction.destinations[0]), CODE_BASE + instruction.address + instruction.size
+
+    def run(group: Group) -> None:
+        _write_address(group, row, value)
+
+    return run
+
+
+def _write_address(group: Group, row: int, value: int) -> None:
+    group.s[row, group.rows], group.s[row + 1, group.rows] = value & 0xFFFFFFFF, value >> 32
+
+
+def _set_pc(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    low, high = raw_reader(instruction.sources[0]), raw_reader(instruction.sources[0], 1)
+
+    def run(group: Group) -> None:
+        goal = high(group)[:, 0].astype(np.int64) << 32 | low(group)[:, 0].astype(np.int64)
+        group.registers.pc[group.rows] = goal - CODE_BASE
+
+    return run
+
+
+def _swap_pc(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    jump, save = _set_pc(instruction, target), _get_pc(instruction, target)
+
+    def run(group: Group) -> None:
+        jump(group)
+        save(group)
+
+    return run
+
+
+def _call(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    jump, save = _branch(instruction, target), _get_pc(instruction, target)
+
+    def run(group: Group) -> None:
+        jump(group)
+        save(group)
+
+    return run
+
+
+# --- the mode and other hardware registers ---
+
+
+def _field(instruction: DecodedInstruction) -> tuple[int, int, int]:
+    """The hardware register that SIMM16 names, and the first bit and number of bits of it."""
+    simm = int(instruction.modifiers["simm16"])
+    return simm & 63, simm >> 6 & 31, (simm >> 11) + 1
+
+
+def _set_register(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    register, first, bits = _field(instruction)
+    read = raw_reader(instruction.sources[-1]) if instruction.sources else None
+    if register != 1:
+        raise Error(f"{instruction.name} of the hardware register {register} is not covered: only MODE (1) is")
+
+    def run(group: Group) -> None:
+        if read is None:
+            return
+        value = int(np.ravel(read(group))[0])
+        kept = (1 << bits) - 1 << first
+        group.mode.set(group.mode.bits & ~kept | value << first & kept)
+
+    return run
+
+
+def _get_register(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    """MODE as it is; 0 of every other register: the first unit of every kind, no trap, no cluster."""
+    register, first, bits = _field(instruction)
+    row = scalar_row(instruction.destinations[0])
+
+    def run(group: Group) -> None:
+        value = group.mode.bits if register == 1 else 0
+        group.write_scalar(row, np.full(group.count, value >> first & (1 << bits) - 1, np.uint32))
+
+    return run
+
+
+def _mode(first: int) -> Callable[[DecodedInstruction, MachineTarget], Run]:
+    def compile_(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+        value = int(instruction.modifiers["simm16"]) & 15
+
+        def run(group: Group) -> None:
+            group.mode.set(group.mode.bits & ~(15 << first) | value << first)
+
+        return run
+
+    return compile_
+
+
+def _clock(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    """S_MEMTIME and its like: the number of instructions so far."""
+    row = scalar_row(instruction.destinations[0])
+    return lambda group: _write_address(group, row, group.batch.steps)
+
+
+def _trap(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    def run(group: Group) -> None:
+        raise Error(f"the kernel came to s_trap at {instruction.address:#x}: it stops itself there")
+
+    return run
+
+
+CONTROL: dict[str, Callable[[DecodedInstruction, MachineTarget], Run]] = {
+    "s_branch": _branch,
+    **{f"s_cbranch_{name}": _conditional for name in _CONDITIONS},
+    "s_endpgm": _end,
+    "s_endpgm_saved": _end,
+    "s_barrier": _barrier(True, True),
+    "s_barrier_signal": _barrier(True, False),
+    "s_barrier_wait": _barrier(False, True),
+    **dict.fromkeys(WAITS, _wait),
+    "s_getpc_b64": _get_pc,
+    "s_get_pc_i64": _get_pc,
+    "s_setpc_b64": _set_pc,
+    "s_set_pc_i64": _set_pc,
+    "s_swappc_b64": _swap_pc,
+    "s_swap_pc_i64": _swap_pc,
+    "s_call_b64": _call,
+    "s_call_i64": _call,
+    "s_setreg_b32": _set_register,
+    "s_setreg_imm32_b32": _set_register,
+    "s_getreg_b32": _get_register,
+    "s_round_mode": _mode(0),
+    "s_denorm_mode": _mode(4),
+    "s_memtime": _clock,
+    "s_memrealtime": _clock,
+    "s_get_shader_cycles_u64": _clock,
+    "s_trap": _trap,
+}
+ENDS_BLOCK = frozenset(
+    name for name in CONTROL if name.startswith(("s_branch", "s_cbranch", "s_endpgm", "s_barrier", "s_set_pc",
+                                                 "s_setpc", "s_swap", "s_call", "s_trap"))
+)  # fmt: skip
+
+
+def control_step(instruction: DecodedInstruction, target: MachineTarget) -> Run | None:
+    """The function of an instruction that steers; None if it is none."""
+    if instruction.name in NOTHING:
+        return lambda group: None
+    make = CONTROL.get(instruction.name)
+    return make(instruction, target) if make else None

@@ -1,0 +1,64 @@
+"""What a launch found wrong with a kernel, each with its instruction, waves and lanes."""
+
+from __future__ import annotations
+
+from ...records import TupleRecord
+
+__all__ = ["KINDS", "KernelFinding", "lanes_text"]
+
+KINDS = {
+    "uninitialised": "a value that no instruction has written is used",
+    "wait": "a register is touched before the access that writes it is waited for",
+    "race": "two waves access the same bytes of LDS without a barrier in between",
+    "barrier": "the waves of a workgroup meet at different barriers",
+    "exec": "a WMMA instruction runs while lanes are inactive",
+    "wait states": "too few wait states after a matrix instruction",
+}
+
+
+class KernelFinding(TupleRecord):
+    """One mistake.
+
+    kind: one of `KINDS`. address, text: the instruction. message: what is wrong with it. other_address, other_text: the
+    instruction that it collides with, None and "" if there is none. workgroup, wave: where it was first seen. lanes:
+    which lanes then. times: how often it was executed that way.
+    """
+
+    kind: str
+    address: int
+    text: str
+    message: str
+    other_address: int | None
+    other_text: str
+    workgroup: tuple[int, int, int]
+    wave: int
+    lanes: tuple[int, ...]
+    times: int
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words, over one or two lines."""
+        lanes = f", {lanes_text(self.lanes)}" if self.lanes else ""
+        where = f"workgroup {self.workgroup}, wave {self.wave}{lanes}"
+        more = f" ({self.times} times)" if self.times > 1 else ""
+        other = ""
+        if self.other_address is not None:
+            other = f"\n    the other instruction: {self.other_address:#x}: {self.other_text}"
+        return f"{self.kind}: {self.address:#x}: {self.text}: {self.message}; {where}{more}{other}"
+
+
+def lanes_text(lanes: tuple[int, ...]) -> str:
+    """Lanes as runs.
+
+    >>> lanes_text((0, 1, 2, 5)), lanes_text((7,)), lanes_text(())
+    ('lanes 0-2, 5', 'lane 7', '')
+    """
+    runs: list[list[int]] = []
+    for lane in lanes:
+        if runs and lane == runs[-1][1] + 1:
+            runs[-1][1] = lane
+        else:
+            runs.append([lane, lane])
+    parts = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
+    more = f" and {len(parts) - 6} more" if len(parts) > 6 else ""
+    return f"lane{'s' if len(lanes) > 1 else ''} {', '.join(parts[:6])}{more}" if lanes else ""

@@ -1,0 +1,203 @@
+"""Accesses of global memory, compiled: global, flat and scalar instructions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...asm.decoded import ConstantOperand, RegisterOperand
+from ...errors import Error
+from .active_lanes import (
+    ActiveLanes,
+    atomic_access,
+    index_scale,
+    load_registers,
+    note_stored,
+    offset_of,
+    register_count,
+    stored_words,
+)
+from .local_steps import lds_access, scratch_access
+from .operands import raw_reader
+from .state import M0, ROWS
+from .storage import Outside, gathered, scattered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...asm.decoded import DecodedInstruction
+    from .access_names import Access
+    from .operands import Reader
+    from .state import Group
+    from .storage import Outside
+
+    Array = NDArray[Any]
+
+__all__ = ["global_access", "global_addresses", "global_step", "load_to_lds", "scalar_load"]
+
+
+def global_addresses(instruction: DecodedInstruction, access: Access) -> Reader:
+    """The 64-bit address of each lane: a register pair, or a scalar base and a 32-bit offset."""
+    vector = instruction.sources[0]
+    scalar = instruction.sources[-1] if len(instruction.sources) > 1 else None
+    offset = np.uint64(offset_of(instruction) & (1 << 64) - 1)
+    base: Reader | None = None
+    if (
+        isinstance(scalar, RegisterOperand)
+        and scalar.file not in ("off", "v", "a", "null")
+        and register_count(scalar) == 2
+    ):
+        low, high = raw_reader(scalar), raw_reader(scalar, 1)
+        base = lambda group: high(group).astype(np.uint64) << np.uint64(32) | low(group)  # noqa: E731
+    if base is None:
+        low_v, high_v = raw_reader(vector), raw_reader(vector, 1)
+        return lambda group: (high_v(group).astype(np.uint64) << np.uint64(32) | low_v(group)) + offset
+    start = base
+    index, scale = raw_reader(vector), index_scale(instruction, access)
+    if not isinstance(vector, RegisterOperand) or vector.file == "off":
+        return lambda group: start(group) + offset
+    if scale > 1:
+        return lambda group: (
+            start(group) + (index(group).view(np.int32).astype(np.int64) * scale).view(np.uint64) + offset
+        )
+    return lambda group: start(group) + index(group).astype(np.uint64) + offset
+
+
+def global_step(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
+    """The function of a global or flat instruction."""
+    addresses = global_addresses(instruction, access)
+    data = instruction.sources[1] if len(instruction.sources) > 1 else None
+    flat = access.unit == "flat"
+
+    def run(group: Group) -> None:
+        found = addresses(group)
+        if flat and _in_aperture(group, found):
+            _flat(group, found, instruction, access, data)
+            return
+        lanes = ActiveLanes(group, found, access.size)
+        global_access(group, lanes, instruction, access, data)
+
+    return run
+
+
+def global_access(group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, data: Any) -> None:
+    """An access of global memory by some lanes."""
+    batch = group.batch
+    memory = batch.memory
+    try:
+        offsets = memory.offsets(lanes.addresses, access.size, access.action != "load")
+    except Outside as outside:
+        batch.outside(group, instruction, access, outside, lanes)
+        return
+    batch.count_bytes(access, len(offsets), False)
+    if access.action == "load":
+        load_registers(group, lanes, instruction, access, gathered(memory.data, offsets, access.size))
+    elif access.action == "store":
+        batch.check_stored(group, instruction, data, access)
+        scattered(memory.data, offsets, access.size, stored_words(group, lanes, access, data))
+    else:
+        atomic_access(group, lanes, instruction, access, (memory.data, offsets, data))
+
+
+def _in_aperture(group: Group, addresses: Array) -> bool:
+    whole = np.broadcast_to(addresses, (group.count, group.lanes))
+    high = whole[group.active] >> np.uint64(48)
+    return bool(high.any())
+
+
+def _flat(group: Group, addresses: Array, instruction: DecodedInstruction, access: Access, data: Any) -> None:
+    """A flat access of which some lanes are in LDS or scratch: each of the three by itself."""
+    whole = np.broadcast_to(addresses, (group.count, group.lanes))
+    # Of gfx1250 the lane's number is above: LLVM 22, "globally addressable scratch".
+    kind = whole >> np.uint64(48) & np.uint64(15)
+    before, active = group.mask, group.active
+    try:
+        for number in (0, 1, 2):
+            mask = active & (kind == number)
+            if not mask.any():
+                continue
+            group.mask = mask
+            if number == 0:
+                global_access(group, ActiveLanes(group, whole, access.size), instruction, access, data)
+            elif number == 1:
+                low = (whole & np.uint64(0xFFFFFFFF)).astype(np.int64)
+                lds_access(group, ActiveLanes(group, low, access.size), instruction, access, data)
+            else:
+                low = (whole & np.uint64(0xFFFFFFFF)).astype(np.int64)
+                scratch_access(group, ActiveLanes(group, low, access.size), instruction, access, data)
+    finally:
+        group.mask = before
+
+
+def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) -> Callable[[Group], None]:
+    """Loads that go to LDS: lane n's data to M0 + offset + n times the size (CDNA3 ISA guide, "LDS DMA")."""
+    if access.unit != "global":
+        raise Error(f"{instruction.name} to LDS is not covered")
+    addresses = global_addresses(instruction, access)
+    offset = offset_of(instruction)
+
+    def run(group: Group) -> None:
+        batch = group.batch
+        lanes = ActiveLanes(group, addresses(group), access.size)
+        try:
+            offsets = batch.memory.offsets(lanes.addresses, access.size, False)
+        except Outside as outside:
+            batch.outside(group, instruction, access, outside, lanes)
+            return
+        values = gathered(batch.memory.data, offsets, access.size)
+        rows, columns = lanes.lanes()
+        start = batch.registers.s[M0][rows].astype(np.int64) + offset
+        places = start + columns * max(4, access.size)
+        if len(places) and int(places.max()) + access.size > batch.lds.size:
+            batch.outside_lds(group, instruction, access, lanes)
+            return
+        within = places + batch.workgroup_of[rows] * batch.lds.stride
+        race = batch.lds.note_write(within, access.size, batch.wave_in_group[rows] + 1)
+        batch.race(group, instruction, race, "writes", lanes)
+        scattered(batch.lds.data, within, max(4, access.size), values)
+        note_stored(group, lanes, batch.lds.undefined, within, max(4, access.size), None)
+
+    return run
+
+
+def scalar_load(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
+    """S_LOAD and S_BUFFER_LOAD."""
+    base, *rest = instruction.sources
+    low, high = raw_reader(base), raw_reader(base, 1)
+    offset = offset_of(instruction)
+    scale = index_scale(instruction, access)
+    register = (
+        rest[0] if rest and isinstance(rest[0], RegisterOperand) and rest[0].file not in ("off", "null") else None
+    )
+    constant = rest[0].bits if rest and isinstance(rest[0], ConstantOperand) else 0
+    index = raw_reader(register) if register is not None else None
+    destination = instruction.destinations[0]
+    row = ROWS[destination.file] + destination[1]
+    buffer = access.unit == "scalar buffer"
+
+    def run(group: Group) -> None:
+        start = high(group).astype(np.uint64) << np.uint64(32) | low(group)
+        if buffer:
+            start = start & np.uint64(0xFFFF_FFFF_FFFF)
+        where = start[:, 0] + np.uint64((offset + constant) & (1 << 64) - 1)
+        if index is not None:
+            where = where + index(group)[:, 0].astype(np.uint64) * np.uint64(scale)
+        if access.size >= 4:
+            where = where & ~np.uint64(3)
+        where = np.broadcast_to(where, (group.count,))
+        try:
+            offsets = group.batch.memory.offsets(where, access.size, False)
+        except Outside as outside:
+            group.batch.outside(group, instruction, access, outside, None)
+            return
+        for number, word in enumerate(gathered(group.batch.memory.data, offsets, access.size)):
+            value = word
+            if access.signed:
+                by = np.int32(32 - 8 * access.size)
+                value = ((word.view(np.int32) << by) >> by).view(np.uint32)
+            group.write_scalar(row + number, value)
+
+    return run

@@ -1,0 +1,134 @@
+"""Accesses of LDS and scratch, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...asm.decoded import RegisterOperand
+from .active_lanes import ActiveLanes, atomic_access, index_scale, load_registers, note_stored, offset_of, stored_words
+from .operands import raw_reader
+from .storage import gathered, scattered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...asm.decoded import DecodedInstruction
+    from .access_names import Access
+    from .operands import Reader
+    from .state import Group
+
+    Array = NDArray[Any]
+
+__all__ = ["ds_step", "lds_access", "scratch_access", "scratch_step"]
+
+
+def ds_step(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
+    """The function of a DS instruction that loads, stores or computes."""
+    address = raw_reader(instruction.sources[0])
+    data = instruction.sources[1] if len(instruction.sources) > 1 else None
+    modifiers = instruction.modifiers
+    if access.pair:
+        starts = [int(modifiers.get(name, 0)) * access.pair for name in ("offset0", "offset1")]
+    else:
+        starts = [offset_of(instruction)]
+
+    def run(group: Group) -> None:
+        base = address(group).astype(np.int64)
+        results = []
+        for number, start in enumerate(starts):
+            lanes = ActiveLanes(group, base + start & 0xFFFFFFFF, access.size)  # the sum has 32 bits
+            operand = instruction.sources[1 + number] if access.pair and access.action == "store" else data
+            words = lds_access(group, lanes, instruction, access, operand, delayed=access.pair > 0)
+            results.append((lanes, words))
+        if access.pair and access.action == "load":  # both are read before either register is written
+            for number, (lanes, words) in enumerate(results):
+                if words is not None:
+                    load_registers(group, lanes, instruction, access, words, number * (access.size // 4))
+
+    return run
+
+
+def lds_access(
+    group: Group,
+    lanes: ActiveLanes,
+    instruction: DecodedInstruction,
+    access: Access,
+    data: Any,
+    delayed: bool = False,
+) -> list[Array] | None:
+    """An access of LDS; what a load finds is returned if `delayed`, else written."""
+    batch = group.batch
+    lds = batch.lds
+    addresses = lanes.addresses
+    if len(addresses) and (int(addresses.max()) + access.size > lds.size or int(addresses.min()) < 0):
+        batch.outside_lds(group, instruction, access, lanes)
+        return None
+    rows, _ = lanes.lanes()
+    offsets = addresses + batch.workgroup_of[rows] * lds.stride
+    waves = batch.wave_in_group[rows] + 1
+    batch.count_bytes(access, len(offsets), True)
+    batch.count_lds(group, lanes, instruction, access)
+    if access.action == "load":
+        batch.race(group, instruction, lds.note_read(offsets, access.size, waves), "reads", lanes)
+        words = gathered(lds.data, offsets, access.size)
+        batch.loaded_taint(group, lanes, lds.undefined_at(offsets, access.size), "LDS")
+        if delayed:
+            return words
+        load_registers(group, lanes, instruction, access, words)
+    elif access.action == "store":
+        batch.race(group, instruction, lds.note_write(offsets, access.size, waves), "writes", lanes)
+        scattered(lds.data, offsets, access.size, stored_words(group, lanes, access, data))
+        note_stored(group, lanes, lds.undefined, offsets, access.size, batch.stored_taint(group, data))
+    else:
+        atomic_access(group, lanes, instruction, access, (lds.data, offsets, data))
+    return None
+
+
+def scratch_step(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
+    """The function of a scratch instruction."""
+    vector = instruction.sources[0]
+    scalar = instruction.sources[-1] if len(instruction.sources) > 1 else None
+    data = instruction.sources[1] if len(instruction.sources) > 2 else None
+    offset, scale = offset_of(instruction), index_scale(instruction, access)
+    terms: list[Reader] = []
+    if isinstance(vector, RegisterOperand) and vector.file != "off":
+        index = raw_reader(vector)
+        terms.append(lambda group: index(group).view(np.int32).astype(np.int64) * scale)
+    if scalar is not None and not (isinstance(scalar, RegisterOperand) and scalar.file in ("off", "null", "v", "a")):
+        base = raw_reader(scalar)
+        terms.append(lambda group: base(group).view(np.int32).astype(np.int64))
+
+    def run(group: Group) -> None:
+        where: Array = np.full((1, 1), offset, np.int64)
+        for term in terms:
+            where = where + term(group)
+        scratch_access(group, ActiveLanes(group, where, access.size), instruction, access, data)
+
+    return run
+
+
+def scratch_access(
+    group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, data: Any
+) -> None:
+    """An access of scratch by some lanes."""
+    batch = group.batch
+    scratch = batch.scratch
+    addresses = lanes.addresses
+    if len(addresses) and (int(addresses.max()) + access.size > scratch.size or int(addresses.min()) < 0):
+        batch.outside_scratch(group, instruction, access, lanes)
+        return
+    rows, columns = lanes.lanes()
+    offsets = addresses + (rows * group.lanes + columns) * scratch.stride
+    if access.action == "load":
+        words = gathered(scratch.data, offsets, access.size)
+        batch.loaded_taint(group, lanes, scratch.undefined_at(offsets, access.size), "scratch")
+        load_registers(group, lanes, instruction, access, words)
+    elif access.action == "store":
+        scattered(scratch.data, offsets, access.size, stored_words(group, lanes, access, data))
+        note_stored(group, lanes, scratch.undefined, offsets, access.size, batch.stored_taint(group, data))
+    else:
+        atomic_access(group, lanes, instruction, access, (scratch.data, offsets, data))

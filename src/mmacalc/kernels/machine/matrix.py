@@ -1,0 +1,101 @@
+"""Matrix instructions of compiled kernels, carried out by `Instruction.execute`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...asm.decoded import ConstantOperand
+from ...emulator.registers import execute
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...asm.decoded import DecodedInstruction
+    from ...model import Instruction
+    from .state import Group
+    from .target import MachineTarget
+
+    Array = NDArray[Any]
+
+__all__ = ["fields_of", "matrix_step"]
+
+# Modifiers of the encodings that are no fields of the product: the default of OP_SEL_HI, hints.
+SPELLINGS = {"op_sel": "opsel", "index_key": "opsel", "neg_lo": "neg"}
+
+
+def fields_of(instruction: DecodedInstruction, inst: Instruction, wave: int) -> dict[str, int]:
+    """The modifiers of a decoded matrix instruction, as `Instruction.execute` names them."""
+    given = {SPELLINGS.get(name, name): int(value) for name, value in instruction.modifiers.items() if value}
+    if "neg" in instruction.modifiers and "blgp" in inst.features:  # LLVM's name for BLGP of FP64
+        given["blgp"] = given.pop("neg")
+    allowed = inst.modifier_limits(wave, given.get("cbsz", 0))
+    found = {name: value for name, value in given.items() if name in allowed}
+    if inst.sparse or "neg" not in allowed:
+        return found
+    return {name: value for name, value in found.items() if value in allowed[name]}
+
+
+def matrix_step(instruction: DecodedInstruction, inst: Instruction, target: MachineTarget) -> Callable[[Group], None]:
+    """The function that executes a matrix instruction: A, B and C from registers, D into them.
+
+    MFMA and SMFMAC do not look at EXEC; WMMA asks for all lanes (`Batch.matrix` reports it where they are not).
+    """
+    fields = fields_of(instruction, inst, target.wave)
+    clamp = bool(instruction.modifiers.get("clamp")) and inst.format("A").kind == "either"
+    sources = list(instruction.sources)
+    destination = instruction.destinations[0]
+    a, b, third = sources[:3]
+    keywords: dict[str, Any] = {}
+    c: Any = third
+    if inst.sparse:
+        keywords["index"], c = third, destination
+    if inst.scaled:
+        keywords["scale_a"], keywords["scale_b"] = sources[3:5]
+    held = "C" if "C" in inst.operands else "D"
+    counts = {"a": "A", "b": "B", "c": held, "index": "K", "scale_a": "SA", "scale_b": "SB"}
+    operands = {"a": a, "b": b, "c": c, **keywords}
+    reads = {
+        name: _registers(operand, inst.operand(counts[name], target.wave).registers)
+        for name, operand in operands.items()
+    }
+    key = (inst, tuple(sorted(fields.items())))
+
+    def run(group: Group) -> None:
+        files = {name: read(group) for name, read in reads.items()}
+        files["d"] = reads["c"](group) if c is destination else _registers(destination, destination[2])(group)
+        first, second, third = (files.pop(name) for name in "abc")
+        options: dict[str, Any] = {"clamp": clamp, "wave": target.wave, **files, **fields}
+        d = execute(inst, first, second, third, **options)
+        file = group.a if destination.file == "a" else group.v
+        for number in range(destination[2]):
+            file[destination[1] + number, group.rows] = d[..., number, :]
+        group.batch.matrix(group, instruction, key)
+
+    return run
+
+
+def _registers(operand: Any, count: int) -> Callable[[Group], Array]:
+    """The register file of an operand: (waves, registers, lanes)."""
+    if isinstance(operand, ConstantOperand):
+        words = [operand.bits >> (32 * (n % (operand.width // 32 or 1))) & 0xFFFFFFFF for n in range(count)]
+        column = np.array(words, np.uint32)[:, None]
+        return lambda group: np.broadcast_to(column, (group.count, count, group.lanes))
+    first, count = operand[1], min(count, operand[2])
+    if operand.file not in ("v", "a"):
+        from .operands import scalar_row
+
+        row = scalar_row(operand)
+        return lambda group: np.broadcast_to(
+            group.s[row : row + count, group.rows].T[:, :, None], (group.count, count, group.lanes)
+        )
+
+    def read(group: Group) -> Array:
+        file = group.a if operand.file == "a" else group.v
+        found: Array = np.ascontiguousarray(file[first : first + count, group.rows].swapaxes(0, 1))
+        return found
+
+    return read

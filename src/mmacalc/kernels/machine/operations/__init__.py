@@ -1,0 +1,1 @@
+"""The operations of instructions: tables of rows, a row for each."""

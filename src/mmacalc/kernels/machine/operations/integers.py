@@ -1,0 +1,163 @@
+"""Integer and bit operations of vector instructions: a row for each, over arrays of lanes.
+
+A row is "names": (signature, function). The signature has the type of each source in order, then those of the results;
+see `mmacalc.kernels.machine.operands` for the types. Names of several generations share a row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .bits import (
+    align_bits,
+    align_bytes,
+    any_of_three,
+    bit_field,
+    borrow,
+    borrow_in,
+    carry_add,
+    carry_add_in,
+    find_high,
+    find_low,
+    find_sign,
+    high_product,
+    high_product_signed,
+    left64,
+    low24,
+    mad64,
+    mad64_signed,
+    mask_bits,
+    median,
+    ones,
+    permuted,
+    reverse_operands,
+    reversed_bits,
+    right64,
+    right_signed64,
+    sat_pack,
+    shift_amount,
+    signed24,
+    signed_field,
+    sum_of_differences,
+    u64,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Array = Any  # of the types that the signatures name
+    Rows = dict[str, tuple[str, Callable[..., Any]]]
+
+__all__ = ["INTEGERS"]
+
+INTEGERS: Rows = {
+    "v_bitop3_b32": ("u32 u32 u32 -> u32", any_of_three),
+    "v_bitop2_b32": ("u32 u32 -> u32", lambda table: lambda a, b: any_of_three(table)(a, b, np.zeros_like(a))),
+    "v_bitop3_b16": ("u16 u16 u16 -> u16", any_of_three),
+    "v_mov_b32 v_accvgpr_mov_b32 v_accvgpr_read_b32 v_accvgpr_write_b32": ("b32 -> b32", lambda a: a),
+    "v_mov_b64": ("b64 -> b64", lambda a: a),
+    "v_mov_b16": ("u16 -> u16", lambda a: a),
+    "v_cndmask_b32": ("b32 b32 mask -> b32", lambda a, b, mask: np.where(mask, b, a)),
+    "v_cndmask_b16": ("u16 u16 mask -> u16", lambda a, b, mask: np.where(mask, b, a)),
+    "v_not_b32": ("u32 -> u32", lambda a: ~a),
+    "v_not_b16": ("u16 -> u16", lambda a: ~a),
+    "v_and_b32": ("u32 u32 -> u32", np.bitwise_and),
+    "v_or_b32": ("u32 u32 -> u32", np.bitwise_or),
+    "v_xor_b32": ("u32 u32 -> u32", np.bitwise_xor),
+    "v_xnor_b32": ("u32 u32 -> u32", lambda a, b: ~(a ^ b)),
+    "v_and_b16": ("u16 u16 -> u16", np.bitwise_and),
+    "v_or_b16": ("u16 u16 -> u16", np.bitwise_or),
+    "v_xor_b16": ("u16 u16 -> u16", np.bitwise_xor),
+    "v_and_or_b32": ("u32 u32 u32 -> u32", lambda a, b, c: a & b | c),
+    "v_or3_b32": ("u32 u32 u32 -> u32", lambda a, b, c: a | b | c),
+    "v_xor3_b32": ("u32 u32 u32 -> u32", lambda a, b, c: a ^ b ^ c),
+    "v_bfi_b32": ("u32 u32 u32 -> u32", lambda mask, a, b: mask & a | ~mask & b),
+    "v_bfe_u32": ("u32 u32 u32 -> u32", bit_field),
+    "v_bfe_i32": ("i32 u32 u32 -> i32", signed_field),
+    "v_bfm_b32": ("u32 u32 -> u32", mask_bits),
+    "v_bfrev_b32": ("u32 -> u32", reversed_bits),
+    "v_bcnt_u32_b32": ("u32 u32 -> u32", lambda a, b: ones(a) + b),
+    "v_ffbh_u32 v_clz_i32_u32": ("u32 -> u32", find_high),
+    "v_ffbl_b32 v_ctz_i32_b32": ("u32 -> u32", find_low),
+    "v_ffbh_i32 v_cls_i32": ("i32 -> u32", find_sign),
+    "v_alignbit_b32": ("u32 u32 u32 -> u32", align_bits),
+    "v_alignbyte_b32": ("u32 u32 u32 -> u32", align_bytes),
+    "v_perm_b32": ("u32 u32 u32 -> u32", permuted),
+    "v_lshlrev_b32": ("u32 u32 -> u32", lambda a, b: b << shift_amount(a, 32)),
+    "v_lshrrev_b32": ("u32 u32 -> u32", lambda a, b: b >> shift_amount(a, 32)),
+    "v_ashrrev_i32": ("u32 i32 -> i32", lambda a, b: b >> shift_amount(a, 32).astype(np.int32)),
+    "v_lshlrev_b16": ("u16 u16 -> u16", lambda a, b: b << (a & np.uint16(15))),
+    "v_lshrrev_b16": ("u16 u16 -> u16", lambda a, b: b >> (a & np.uint16(15))),
+    "v_ashrrev_i16": ("u16 i16 -> i16", lambda a, b: b >> (a & np.uint16(15)).astype(np.int16)),
+    "v_lshlrev_b64": ("u32 u64 -> u64", lambda a, b: left64(b, a)),
+    "v_lshrrev_b64": ("u32 u64 -> u64", lambda a, b: right64(b, a)),
+    "v_ashrrev_i64": ("u32 i64 -> i64", lambda a, b: right_signed64(b, a)),
+    "v_lshl_add_u32": ("u32 u32 u32 -> u32", lambda a, b, c: (a << shift_amount(b, 32)) + c),
+    "v_add_lshl_u32": ("u32 u32 u32 -> u32", lambda a, b, c: (a + b) << shift_amount(c, 32)),
+    "v_lshl_or_b32": ("u32 u32 u32 -> u32", lambda a, b, c: a << shift_amount(b, 32) | c),
+    "v_xad_u32": ("u32 u32 u32 -> u32", lambda a, b, c: (a ^ b) + c),
+    "v_lshl_add_u64": ("u64 u32 u64 -> u64", lambda a, b, c: (a << u64(b & np.uint32(7))) + c),
+    "v_add_u32 v_add_nc_u32": ("u32 u32 -> u32", np.add),
+    "v_sub_u32 v_sub_nc_u32": ("u32 u32 -> u32", np.subtract),
+    "v_subrev_u32 v_subrev_nc_u32": ("u32 u32 -> u32", lambda a, b: b - a),
+    "v_add_i32 v_add_nc_i32": ("i32 i32 -> i32", np.add),
+    "v_sub_i32 v_sub_nc_i32": ("i32 i32 -> i32", np.subtract),
+    "v_add3_u32": ("u32 u32 u32 -> u32", lambda a, b, c: a + b + c),
+    "v_add_nc_u64 v_add_u64": ("u64 u64 -> u64", np.add),
+    "v_sub_nc_u64 v_sub_u64": ("u64 u64 -> u64", np.subtract),
+    "v_mul_u64": ("u64 u64 -> u64", np.multiply),
+    "v_add_co_u32": ("u32 u32 -> u32 mask", carry_add),
+    "v_sub_co_u32": ("u32 u32 -> u32 mask", borrow),
+    "v_subrev_co_u32": ("u32 u32 -> u32 mask", reverse_operands(borrow)),
+    "v_addc_co_u32 v_add_co_ci_u32": ("u32 u32 mask -> u32 mask", carry_add_in),
+    "v_subb_co_u32 v_sub_co_ci_u32": ("u32 u32 mask -> u32 mask", borrow_in),
+    "v_subbrev_co_u32 v_subrev_co_ci_u32": ("u32 u32 mask -> u32 mask", reverse_operands(borrow_in)),
+    "v_mul_lo_u32": ("u32 u32 -> u32", np.multiply),
+    "v_mul_hi_u32": ("u32 u32 -> u32", high_product),
+    "v_mul_hi_i32": ("i32 i32 -> i32", high_product_signed),
+    "v_mul_u32_u24": ("u32 u32 -> u32", lambda a, b: low24(a) * low24(b)),
+    "v_mul_i32_i24": ("i32 i32 -> i32", lambda a, b: signed24(a) * signed24(b)),
+    "v_mul_hi_u32_u24": ("u32 u32 -> u32", lambda a, b: high_product(low24(a), low24(b))),
+    "v_mul_hi_i32_i24": ("i32 i32 -> i32", lambda a, b: high_product_signed(signed24(a), signed24(b))),
+    "v_mad_u32_u24": ("u32 u32 u32 -> u32", lambda a, b, c: low24(a) * low24(b) + c),
+    "v_mad_i32_i24": ("i32 i32 i32 -> i32", lambda a, b, c: signed24(a) * signed24(b) + c),
+    "v_mad_u32": ("u32 u32 u32 -> u32", lambda a, b, c: a * b + c),
+    "v_mad_u64_u32 v_mad_co_u64_u32": ("u32 u32 u64 -> u64 mask", mad64),
+    "v_mad_i64_i32 v_mad_co_i64_i32": ("i32 i32 i64 -> i64 mask", mad64_signed),
+    "v_mad_nc_u64_u32": ("u32 u32 u64 -> u64", lambda a, b, c: mad64(a, b, c)[0]),
+    "v_mad_nc_i64_i32": ("i32 i32 i64 -> i64", lambda a, b, c: mad64_signed(a, b, c)[0]),
+    "v_mad_u32_u16": ("u16 u16 u32 -> u32", lambda a, b, c: a.astype(np.uint32) * b.astype(np.uint32) + c),
+    "v_mad_i32_i16": ("i16 i16 i32 -> i32", lambda a, b, c: a.astype(np.int32) * b.astype(np.int32) + c),
+    "v_add_u16 v_add_nc_u16": ("u16 u16 -> u16", np.add),
+    "v_sub_u16 v_sub_nc_u16": ("u16 u16 -> u16", np.subtract),
+    "v_subrev_u16 v_subrev_nc_u16": ("u16 u16 -> u16", lambda a, b: b - a),
+    "v_add_i16 v_add_nc_i16": ("i16 i16 -> i16", np.add),
+    "v_sub_i16 v_sub_nc_i16": ("i16 i16 -> i16", np.subtract),
+    "v_mul_lo_u16": ("u16 u16 -> u16", np.multiply),
+    "v_mad_u16 v_mad_legacy_u16": ("u16 u16 u16 -> u16", lambda a, b, c: a * b + c),
+    "v_mad_i16 v_mad_legacy_i16": ("i16 i16 i16 -> i16", lambda a, b, c: a * b + c),
+    "v_sad_u8": ("u32 u32 u32 -> u32", sum_of_differences),
+    "v_sad_u32": ("u32 u32 u32 -> u32", lambda a, b, c: np.where(a > b, a - b, b - a) + c),
+    "v_sat_pk_u8_i16": ("i32 -> u16", sat_pack),
+    "v_swap_b32": ("u32 u32 -> u32 u32", lambda a, b: (b, a)),
+    "v_prng_b32": ("u32 -> u32", lambda a: (a << np.uint32(1)) ^ (a >> np.uint32(31)) * np.uint32(197)),
+}
+
+for _kind in ("u16", "i16", "u32", "i32", "u64", "i64"):
+    for _name, _function in (("min", np.minimum), ("max", np.maximum)):
+        INTEGERS[f"v_{_name}_{_kind}"] = (f"{_kind} {_kind} -> {_kind}", _function)
+        if _kind[1:] != "64":
+            INTEGERS[f"v_{_name}3_{_kind}"] = (
+                f"{_kind} {_kind} {_kind} -> {_kind}", lambda a, b, c, f=_function: f(f(a, b), c)
+            )  # fmt: skip
+    if _kind[1:] == "32":
+        for _first, _f in (("max", np.maximum), ("min", np.minimum)):
+            for _second, _s in (("max", np.maximum), ("min", np.minimum)):
+                if _first != _second:
+                    INTEGERS[f"v_{_first}{_second}_{_kind}"] = (
+                        f"{_kind} {_kind} {_kind} -> {_kind}", lambda a, b, c, f=_f, s=_s: s(f(a, b), c)
+                    )  # fmt: skip
+    if _kind[1:] != "64":
+        INTEGERS[f"v_med3_{_kind}"] = (f"{_kind} {_kind} {_kind} -> {_kind}", median)

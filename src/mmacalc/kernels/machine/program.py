@@ -1,0 +1,235 @@
+"""The program of a compiled kernel: its instructions, compiled one by one when they are first reached."""
+
+from __future__ import annotations
+
+from ...asm.decoded import RegisterOperand
+from ...asm.decoder import decode
+from ...errors import Error
+from .access_names import access_of
+from .control import ENDS_BLOCK, control_step
+from .cross_lane import CROSS_LANE
+from .matrix import matrix_step
+from .memory_steps import memory_step
+from .operands import numbers_of
+from .operations.packed import DOTS, MIXED, PACKED
+from .packed import dot, mixed, packed_arithmetic
+from .state import EXEC, SCALARS, SCC, VCC
+from .vector import arithmetic, dual
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any
+
+    from ...asm.code_objects import Kernel
+    from ...asm.decoded import DecodedInstruction
+    from ...model import Instruction
+    from .access_names import Access
+    from .state import Group
+    from .target import MachineTarget
+
+__all__ = ["Program", "Step", "program_of"]
+
+LANE_READS = ("v_readfirstlane_b32", "v_readlane_b32", "v_writelane_b32")
+_IMPLICIT = {"vccz": (VCC, VCC + 1), "vccnz": (VCC, VCC + 1), "execz": (EXEC, EXEC + 1), "execnz": (EXEC, EXEC + 1),
+             "scc0": (SCC,), "scc1": (SCC,)}  # fmt: skip
+
+
+class Step:
+    """One instruction, compiled.
+
+    run: the function. reads, writes: the numbers of the registers that it touches (see `state`); addresses: of those
+    read, the ones of a memory access's address. kind: "arithmetic", "cross", "lane", "matrix", "memory", "control".
+    access: of a memory instruction. count: of which counters (see `counters`), or "".
+    """
+
+    __slots__ = (
+        "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
+        "writes",
+    )  # fmt: skip
+    instruction: DecodedInstruction
+    run: Callable[[Group], None]
+    kind: str
+    access: Access | None
+    count: str
+    executed: int
+
+    def __init__(self, instruction: DecodedInstruction, target: MachineTarget) -> None:
+        self.instruction, self.executed, self.access, self.count = instruction, 0, None, ""
+        self.matrix: Instruction | None = None
+        self.reads: frozenset[int] = frozenset()
+        self.writes: frozenset[int] = frozenset()
+        self.addresses: frozenset[int] = frozenset()
+        self.kind, self.run = self._compiled(target)
+        halves = [instruction, *([instruction.second] if instruction.second is not None else [])]
+        for half in halves:
+            self.reads |= _numbers(half.sources)
+            self.writes |= _numbers(half.destinations)
+        if self.kind == "control":
+            self.reads |= _branch_reads(instruction.name, target.wave)
+        if self.matrix is not None and self.matrix.sparse:
+            self.reads |= _numbers(instruction.destinations)
+        if self.access is not None:
+            self._memory(target)
+        self.touched = self.reads | self.writes
+
+    def _memory(self, target: MachineTarget) -> None:
+        access = self.access
+        assert access is not None
+        sources = list(self.instruction.sources)
+        data = []
+        if access.action != "load" and access.unit not in ("scalar", "scalar buffer"):
+            at = 0 if access.unit == "buffer" else 1
+            last = None if access.unit == "ds" else at + 1
+            data = sources[at:last]
+        self.addresses = _numbers([source for source in sources if source not in data])
+        returns = bool(self.instruction.destinations)
+        if access.unit in ("scalar", "scalar buffer"):
+            self.count = "scalar"
+        elif access.unit == "ds":
+            self.count = "lds"
+        else:
+            flat = "flat " if access.unit == "flat" else ""
+            self.count = flat + ("load" if access.action == "load" or returns else "store")
+
+    def _compiled(self, target: MachineTarget) -> tuple[str, Callable[[Group], None]]:
+        instruction = self.instruction
+        name = instruction.name
+        try:
+            if (inst := target.matrix_instruction(name)) is not None:
+                self.matrix = inst
+                return "matrix", matrix_step(instruction, inst, target)
+            if (control := control_step(instruction, target)) is not None:
+                return "control", control
+            if name in CROSS_LANE:
+                if name.startswith("ds_"):
+                    self.count = "lds"
+                return "lane" if name in LANE_READS else "cross", CROSS_LANE[name](instruction, target)
+            if (access := access_of(name)) is not None:
+                self.access = access
+                return "memory", memory_step(instruction, access, target)
+            parts = _parts(instruction, target)
+        except Error as error:
+            return "control", _refusal(f"{error} (at {instruction.address:#x})")
+        if parts is None:
+            return "control", _refusal(
+                f"{name} at {instruction.address:#x} is not covered: `mmacalc` cannot run it, and stops here"
+            )
+        if instruction.second is not None:
+            other = _parts(instruction.second, target)
+            if other is None:
+                return "control", _refusal(f"{instruction.second.name} at {instruction.address:#x} is not covered")
+            return "arithmetic", dual(parts, other)
+        compute, store = parts
+        return "arithmetic", lambda group: store(group, compute(group))
+
+
+def _refusal(message: str) -> Callable[[Group], None]:
+    def run(group: Group) -> None:
+        raise Error(message)
+
+    return run
+
+
+def _parts(instruction: DecodedInstruction, target: MachineTarget) -> Any:
+    name = instruction.name.replace("v_dual_", "v_")
+    if name != instruction.name:
+        instruction = instruction._replace(name=name)
+    if name in PACKED:
+        return packed_arithmetic(instruction, target)
+    if name in MIXED:
+        return mixed(instruction, target)
+    if name in DOTS:
+        return dot(instruction, target)
+    return arithmetic(instruction, target) if target.has(name) else None
+
+
+def _numbers(operands: Iterable[object]) -> frozenset[int]:
+    return frozenset(number for operand in operands for number in numbers_of(operand))
+
+
+def _branch_reads(name: str, wave: int) -> frozenset[int]:
+    """The registers that a branch looks at; of a mask of 32 lanes one."""
+    return frozenset(SCALARS + row for row in _IMPLICIT.get(name.removeprefix("s_cbranch_"), ())[: wave // 32])
+
+
+_known: dict[int, tuple[object, Program]] = {}
+"""The programs of the code objects that were launched last, by the identity of their sections."""
+
+
+def program_of(kernel: Kernel, target: MachineTarget) -> Program:
+    """The program of a kernel, and of the functions that its object has; remembered for the next launch."""
+    key = id(kernel.sections)
+    if key not in _known:
+        while len(_known) >= 8:
+            del _known[next(iter(_known))]
+        gaps: dict[int, str] = {}
+        _known[key] = kernel.sections, Program(_decoded(kernel, gaps), target, gaps)
+    program = _known[key][1]
+    for step in program.steps.values():
+        step.executed = 0
+    return program
+
+
+def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstruction]:
+    """The instructions of the executable sections. Words that are none (data, or what the decoder does not know) go
+    into `gaps`, with the decoder's words about them: they matter only to a wave that comes there."""
+    for section in kernel.sections:
+        at = section.address
+        while section.executable and at < section.address + len(section.data):
+            try:
+                for one in decode(section.data[at - section.address :], kernel.target, at, kernel.wavefront_size):
+                    yield one
+                    at = one.address + one.size
+            except Error as error:
+                gaps[at] = str(error)
+                at += 4
+
+
+class Program:
+    """The instructions of a code object by address, and its basic blocks."""
+
+    def __init__(
+        self, instructions: Iterable[DecodedInstruction], target: MachineTarget, gaps: Mapping[int, str]
+    ) -> None:
+        self.target, self._gaps = target, gaps
+        self.instructions = {instruction.address: instruction for instruction in instructions}
+        goals = [int(one.modifiers["target"]) for one in self.instructions.values() if "target" in one.modifiers]
+        self._leaders = frozenset(goals)
+        self.steps: dict[int, Step] = {}
+        self._blocks: dict[int, tuple[Step, ...]] = {}
+
+    def step(self, address: int) -> Step:
+        """The instruction at an address, compiled.
+
+        Raises:
+            Error: there is none.
+        """
+        if address not in self.steps:
+            if address not in self.instructions:
+                raise Error(self._gaps.get(address, f"the kernel jumped to {address:#x}, where no instruction begins"))
+            self.steps[address] = Step(self.instructions[address], self.target)
+        return self.steps[address]
+
+    def block(self, address: int) -> tuple[Step, ...]:
+        """The instructions from an address to the next branch, barrier or branch target."""
+        if address not in self._blocks:
+            steps = [self.step(address)]
+            while steps[-1].instruction.name not in ENDS_BLOCK:
+                following = steps[-1].instruction.address + steps[-1].instruction.size
+                if following in self._leaders:
+                    break
+                steps.append(self.step(following))
+            self._blocks[address] = tuple(steps)
+        return self._blocks[address]
+
+    def registers(self) -> tuple[int, int]:
+        """How many vector registers and accumulators the instructions name."""
+        most = {"v": 0, "a": 0}
+        for instruction in self.instructions.values():
+            halves = [instruction, *([instruction.second] if instruction.second is not None else [])]
+            for half in halves:
+                for operand in (*half.sources, *half.destinations):
+                    if isinstance(operand, RegisterOperand) and operand.file in most:
+                        most[operand.file] = max(most[operand.file], operand[1] + operand[2])
+        return most["v"], most["a"]

@@ -1,0 +1,102 @@
+"""What a launch of a compiled kernel did, and what it found wrong with it."""
+
+from __future__ import annotations
+
+from ...records import TupleRecord
+from ..report import Report
+from .operations.floats import APPROXIMATE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...asm.code_objects import Kernel
+    from ...model import Architecture
+    from ..lds_counter import LdsSite
+    from ..memory import Traffic
+    from .findings import KernelFinding
+    from .program import Step
+    from .tally import Tally
+
+__all__ = ["Approximation", "KernelReport"]
+
+
+class Approximation(TupleRecord):
+    """An instruction that hardware computes approximately, and this emulator correctly rounded.
+
+    name: its mnemonic. times: how often waves executed it. ulp: the error that AMD documents, in ULP.
+    """
+
+    name: str
+    times: int
+    ulp: str
+
+
+class KernelReport(Report):
+    """Summary of a launch of a compiled kernel: a `mmacalc.kernels.Report` with what compiled code has besides.
+
+    Attributes:
+        kernel, target: the kernel's name and compiler target.
+        executed: how many instructions waves executed. mnemonics: how often each.
+        findings: what is wrong with the kernel, see `KernelFinding`; empty if nothing was found.
+        approximations: instructions whose results differ on hardware within the documented error.
+    """
+
+    kernel: str
+    target: str
+    executed: int
+    findings: tuple[KernelFinding, ...]
+    approximations: tuple[Approximation, ...]
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        architecture: Architecture,
+        sizes: tuple[int, int],
+        tally: Tally,
+        steps: tuple[Step, ...],
+        traffic: Traffic,
+        lds: tuple[LdsSite, ...],
+    ) -> None:
+        super().__init__(architecture, *sizes, tally.issued, traffic, tally.warnings, lds)
+        self.kernel, self.target = kernel.name, kernel.target
+        self.findings = tuple(tally.findings.values())
+        self.mnemonics: dict[str, int] = {}
+        for step in steps:
+            halves = [step.instruction, *([step.instruction.second] if step.instruction.second is not None else [])]
+            for half in halves:
+                self.mnemonics[half.name] = self.mnemonics.get(half.name, 0) + step.executed
+        self.executed = sum(step.executed for step in steps)
+        self.approximations = tuple(
+            Approximation(name, times, APPROXIMATE[name])
+            for name, times in self.mnemonics.items()
+            if name in APPROXIMATE
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "kernel": self.kernel,
+            "target": self.target,
+            **super().as_dict(),
+            "executed": self.executed,
+            "mnemonics": dict(self.mnemonics),
+            "findings": [
+                {**finding._asdict(), "workgroup": list(finding.workgroup), "lanes": list(finding.lanes)}
+                for finding in self.findings
+            ],
+            "approximations": [one._asdict() for one in self.approximations],
+        }
+
+    def __repr__(self) -> str:
+        found = len(self.findings)
+        return f"<KernelReport: {self.kernel}, {self.waves} waves, {self.executed} instructions, {found} findings>"
+
+    def __str__(self) -> str:
+        lines = [f"{self.kernel} for {self.target}: {self.executed} instructions", super().__str__()]
+        for one in self.approximations:
+            lines.append(f"{one.times} x {one.name}: approximate on hardware: up to {one.ulp} ULP")
+        lines += [finding.sentence for finding in self.findings]
+        count = len(self.findings)
+        lines.append("nothing wrong was found" if not count else f"{count} finding{'s' if count > 1 else ''}")
+        return "\n".join(lines)

@@ -1,0 +1,205 @@
+"""The registers of a batch of waves, and the group of them that is running.
+
+Vector registers are uint32 arrays (register, wave, lane), scalar ones (register, wave). All waves of a batch that are
+at the same instruction run together, as a `Group`; its methods are what operations read and write by.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+    Rows = slice | Array
+
+__all__ = [
+    "ACCUMULATORS",
+    "EXEC",
+    "M0",
+    "ROWS",
+    "SCALARS",
+    "SCC",
+    "VCC",
+    "Group",
+    "Mode",
+    "Registers",
+    "packed",
+    "unpacked",
+]
+
+# Where the registers of each file begin among the scalar registers of a wave.
+ROWS = {
+    "s": 0, "vcc": 106, "ttmp": 108, "m0": 124, "exec": 126, "flat_scratch": 128, "xnack_mask": 130, "scc": 132,
+    "flat_scratch_base": 134, "shared_base": 136, "shared_limit": 138, "private_base": 140, "private_limit": 142,
+    "pops_exiting_wave_id": 144, "vccz": 146, "execz": 147,
+}  # fmt: skip
+VCC, M0, EXEC, SCC = ROWS["vcc"], ROWS["m0"], ROWS["exec"], ROWS["scc"]
+SCALAR_ROWS = 148
+# Numbers of registers of any file, for sets of them: vector registers are 0 to 1023.
+ACCUMULATORS, SCALARS = 1024, 2048
+
+
+class Mode:
+    """How floats are computed: rounding of f32, and of f16 and f64 (0: nearest even, 1: up, 2: down, 3: to zero),
+    subnormal f32, and f16 and f64, as zero (on reading, on writing), DX10_CLAMP, IEEE. Of the kernel descriptor, or
+    set by s_setreg, s_round_mode, s_denorm_mode."""
+
+    __slots__ = ("bits", "flush", "rounding")
+    bits: int
+    flush: dict[str, tuple[bool, bool]]
+    rounding: dict[str, int]
+
+    def __init__(self, bits: int) -> None:
+        self.set(bits)
+
+    def set(self, bits: int) -> None:
+        """Take over the low byte of the MODE register."""
+        self.bits = bits
+        single, double = bits >> 4 & 3, bits >> 6 & 3
+        self.rounding = {"f32": bits & 3, "f16": bits >> 2 & 3, "f64": bits >> 2 & 3}
+        # 0: both are zero, 1: inputs are kept, 2: outputs are kept, 3: both are.
+        flags = [(not field & 1, not field & 2) for field in (single, double)]
+        self.flush = {"f32": flags[0], "f16": flags[1], "f64": flags[1]}
+
+
+def unpacked(words: Array, lanes: int) -> Array:
+    """Bits (waves, lanes) of masks in 32-bit words (words, waves)."""
+    octets = np.ascontiguousarray(words.T).view(np.uint8)
+    return np.unpackbits(octets, axis=1, bitorder="little")[:, :lanes].view(np.bool_)
+
+
+def packed(mask: Array) -> Array:
+    """The words (words, waves) of a mask (waves, lanes)."""
+    return np.packbits(mask, axis=1, bitorder="little").view(np.uint32).T
+
+
+class Registers:
+    """The registers of a batch of waves.
+
+    clean: the numbers of the registers that are written in every wave and lane. undefined: for others that some lanes
+    have written, where they are not: (waves, lanes), of scalar registers (waves, 1). Registers in neither are not
+    written at all. origins: for a register with an undefined value, where it came from.
+    """
+
+    def __init__(self, waves: int, lanes: int, vectors: int, accumulators: int, mode: int) -> None:
+        self.waves, self.lanes = waves, lanes
+        self.v: Array = np.zeros((vectors, waves, lanes), np.uint32)
+        self.a: Array = np.zeros((accumulators, waves, lanes), np.uint32)
+        self.s: Array = np.zeros((SCALAR_ROWS, waves), np.uint32)
+        self.pc: Array = np.zeros(waves, np.int64)
+        self.clean: set[int] = {SCALARS + row for row in range(106, SCALAR_ROWS) if row not in (VCC, VCC + 1)}
+        self.undefined: dict[int, Array] = {}
+        self.origins: dict[int, tuple[int, str]] = {}
+        self.mode = Mode(mode)
+
+    def mark_written(self, *numbers: int) -> None:
+        """Enter registers that the hardware writes before a kernel starts."""
+        self.clean.update(numbers)
+
+
+class Group:
+    """The waves that run together: rows of the batch, all at one instruction.
+
+    rows: which waves of the batch. count: how many. mask: EXEC (count, lanes), None where every lane is active.
+    """
+
+    __slots__ = ("a", "batch", "count", "lanes", "mask", "mode", "registers", "rows", "s", "v", "whole")
+    mask: Array | None
+
+    def __init__(self, registers: Registers, batch: Any, rows: Array) -> None:
+        self.registers, self.batch, self.lanes = registers, batch, registers.lanes
+        self.v, self.a, self.s, self.mode = registers.v, registers.a, registers.s, registers.mode
+        self.count = len(rows)
+        first = int(rows[0])
+        contiguous = int(rows[-1]) - first + 1 == self.count
+        self.rows: Rows = slice(first, first + self.count) if contiguous else rows
+        self.whole = self.count == registers.waves
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read EXEC again."""
+        words = self.s[EXEC : EXEC + self.lanes // 32, self.rows]
+        self.mask = None if (words == 0xFFFFFFFF).all() else unpacked(words, self.lanes)
+
+    @property
+    def active(self) -> Array:
+        """EXEC (count, lanes)."""
+        return np.ones((self.count, self.lanes), np.bool_) if self.mask is None else self.mask
+
+    def numbers(self) -> Array:
+        """The waves' numbers in the batch."""
+        return np.arange(self.registers.waves)[self.rows]
+
+    def write(self, file: Array, register: int, value: Array) -> None:
+        """Write a vector register in the active lanes."""
+        if self.mask is None:
+            file[register, self.rows] = value
+        elif isinstance(self.rows, slice):
+            np.copyto(file[register, self.rows], value, where=self.mask)
+        else:
+            file[register, self.rows] = np.where(self.mask, value, file[register, self.rows])
+
+    def write_scalar(self, row: int, value: Array) -> None:
+        """Write a scalar register: a number, or one for each wave (count,) or (count, 1)."""
+        self.s[row, self.rows] = value[:, 0] if value.ndim == 2 else value
+        if row in (EXEC, EXEC + 1):
+            self.refresh()
+
+    # --- registers that have not been written ---
+
+    def tainted(self, numbers: frozenset[int]) -> tuple[Array | None, tuple[int, ...]]:
+        """Where one of some registers is undefined in an active lane: (count, lanes) or (count, 1); None if nowhere.
+
+        And which registers those are.
+        """
+        registers, found, which = self.registers, None, []
+        for number in numbers - registers.clean:
+            where = registers.undefined.get(number)
+            scalar = number >= SCALARS
+            if where is None:
+                part: Array = np.ones((self.count, 1), np.bool_)
+            else:
+                part = where[self.rows]
+            if not scalar and self.mask is not None:
+                part = part & self.mask
+            if part.any():
+                found = part if found is None else found | part
+                which.append(number)
+        return found, tuple(sorted(which))
+
+    def settle(self, numbers: frozenset[int], taint: Array | None) -> None:
+        """Note that registers were written, with undefined values where `taint` says so."""
+        registers = self.registers
+        for number in numbers:
+            scalar = number >= SCALARS
+            if taint is None and self.whole and (scalar or self.mask is None):
+                registers.clean.add(number)
+                registers.undefined.pop(number, None)
+                continue
+            if taint is None and number in registers.clean:
+                continue
+            self._settle_partly(number, scalar, taint)
+
+    def _settle_partly(self, number: int, scalar: bool, taint: Array | None) -> None:
+        registers = self.registers
+        where = registers.undefined.get(number)
+        if where is None:
+            shape = (registers.waves, 1 if scalar else self.lanes)
+            where = np.full(shape, number not in registers.clean)
+            registers.undefined[number] = where
+            registers.clean.discard(number)
+        value: Any = False if taint is None else taint
+        if scalar:
+            where[self.rows] = value if taint is None else taint.any(axis=1, keepdims=True)
+        elif self.mask is None:
+            where[self.rows] = value
+        else:
+            where[self.rows] = np.where(self.mask, value, where[self.rows])
+        if not where.any():
+            registers.clean.add(number)
+            del registers.undefined[number]

@@ -1,0 +1,76 @@
+"""What a target is to the machine: its generation, wave size, table of operations, matrix instructions."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ...catalog import entry
+from ...errors import Error
+from .operations.conversions import CONVERSIONS, float8_rows
+from .operations.floats import FLOATS
+from .operations.integers import INTEGERS
+from .operations.scalars import SCALARS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ...model import Architecture, Instruction
+
+    Row = tuple[tuple[str, ...], tuple[str, ...], Callable[..., Any]]
+
+__all__ = ["MachineTarget"]
+
+GENERATIONS = {"gfx9": "gfx9", "gfx11": "gfx11", "gfx12": "gfx12"}
+
+
+class MachineTarget:
+    """A compiler's target, on a wave size.
+
+    generation: whose counters and initial registers it has: "gfx9", "gfx11" or "gfx12". keeps_halves: whether a 16-bit
+    result keeps the other half of its register (gfx10 and newer; LLVM 22, `zeroesHigh16BitsOfDest`). packed_ids:
+    whether the three work-item ids come in one register. architected: whether scratch needs no setup by the kernel.
+    """
+
+    name: str
+    architecture: Architecture
+    wave: int
+    generation: str
+
+    def __init__(self, name: str, wave: int) -> None:
+        self.name, self.wave = name, wave
+        self._entry = entry(name)
+        self.architecture = self._entry.architecture
+        self.generation = next((value for key, value in GENERATIONS.items() if name.startswith(key)), "")
+        if not self.generation:
+            raise Error(f"compiled kernels run for gfx9, gfx11 and gfx12 targets; {name} is none")
+        self.keeps_halves = self.generation != "gfx9"
+        self.packed_ids = name not in ("gfx900", "gfx902", "gfx904", "gfx906", "gfx908")
+        self.architected = self.generation != "gfx9" or name >= "gfx940"
+        self._rows = _table(tuple(sorted(self.architecture.format_names.items())))
+
+    def has(self, name: str) -> bool:
+        """Whether the table has a row for an instruction."""
+        return name in self._rows
+
+    def row(self, name: str) -> Row:
+        """The types of an instruction's sources and results, and its function."""
+        return self._rows[name]
+
+    def matrix_instruction(self, name: str) -> Instruction | None:
+        """The matrix instruction of a mnemonic."""
+        if not name.startswith(("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")):
+            return None
+        return self._entry.instruction(name)
+
+
+@lru_cache(maxsize=8)
+def _table(formats: tuple[tuple[str, str], ...]) -> dict[str, Row]:
+    rows: dict[str, Row] = {}
+    for table in (INTEGERS, SCALARS, FLOATS, CONVERSIONS, float8_rows(dict(formats))):
+        for names, (signature, function) in table.items():
+            sources, _, results = signature.partition("->")
+            for name in names.split():
+                rows[name] = (tuple(sources.split()), tuple(results.split()), function)
+    return rows

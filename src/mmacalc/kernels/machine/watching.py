@@ -1,0 +1,279 @@
+"""What the waves of a batch do wrong: undefined values, missing waits, races, accesses out of bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import Error
+from .findings import KernelFinding, lanes_text
+from .operands import numbers_of
+from .state import ACCUMULATORS, EXEC, SCALARS, SCC, VCC
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...asm.decoded import DecodedInstruction
+    from ..waves import Dim3
+    from .access_names import Access
+    from .active_lanes import ActiveLanes
+    from .counters import Counters
+    from .lds import Lds, Scratch
+    from .program import Program, Step
+    from .state import Group, Registers
+    from .storage import Outside
+    from .tally import Tally
+
+    Array = NDArray[Any]
+
+__all__ = ["Stop", "Watched"]
+
+USES = {"memory": "its address depends on", "matrix": "the product depends on", "control": "the branch depends on"}
+"""What an instruction of a kind makes of an undefined value; others pass it on."""
+
+
+class Stop(Error):  # noqa: N818
+    """An error that says where it is."""
+
+
+class Watched:
+    """The part of a batch (see `Batch`) that watches it."""
+
+    program: Program
+    registers: Registers
+    counters: Counters
+    lds: Lds
+    scratch: Scratch
+    groups: list[Dim3]
+    tally: Tally
+    workgroup_of: Array
+    wave_in_group: Array
+    lds_counter: Any
+    _taint: Array | None
+    _running: Step
+
+    # --- undefined values ---
+
+    def _settle(self, numbers: frozenset[int], group: Group, mask: Array | None, taint: Array | None) -> None:
+        """Note what was written, under the EXEC that it was written under."""
+        after, group.mask = group.mask, mask
+        group.settle(numbers, taint)
+        group.mask = after
+
+    def _taint_of(self, step: Step, group: Group) -> Array | None:
+        """Where the results are undefined, of arithmetic; other uses are found wrong here."""
+        if step.kind == "lane" or (step.kind == "cross" and not self._unwritten(step.reads)):
+            return None
+        taint, which = group.tainted(step.addresses if step.kind == "memory" else step.reads)
+        if taint is None:
+            return None
+        use = USES.get(step.kind, "EXEC is set from" if SCALARS + EXEC in step.writes else "")
+        if use:
+            self._use_undefined(step.instruction, group, taint, which, use)
+            return None
+        origins = self.registers.origins
+        for number in which:
+            origin = origins.setdefault(number, (step.instruction.address, self._name(number)))
+            origins.update(dict.fromkeys(step.writes, origin))
+        return taint
+
+    def _unwritten(self, numbers: frozenset[int]) -> bool:
+        """Whether one of some registers is not written in any lane."""
+        return bool(numbers - self.registers.clean - self.registers.undefined.keys())
+
+    def _use_undefined(
+        self, instruction: DecodedInstruction, group: Group, taint: Array, which: tuple[int, ...], use: str
+    ) -> None:
+        number = which[0]
+        address, register = self.registers.origins.get(number, (instruction.address, self._name(number)))
+        first = self.program.instructions[address]
+        source = f"{use} {register}, which no instruction has written"
+        if register.startswith(("LDS", "scratch")):
+            source = f"{use} bytes of {register} that nothing has written"
+        if address != instruction.address:
+            source += f" (read at {address:#x} by {self.tally.describe(first)})"
+        whole = np.broadcast_to(taint, (group.count, group.lanes if taint.shape[1] > 1 else 1))
+        self.find("uninitialised", group, instruction, source, whole, None)
+        for each in which:  # once is enough
+            self._settle(frozenset({each}), group, None, None)
+
+    def _name(self, number: int) -> str:
+        if number < ACCUMULATORS:
+            return f"v{number}"
+        if number < SCALARS:
+            return f"a{number - ACCUMULATORS}"
+        row = number - SCALARS
+        names = {VCC: "vcc", VCC + 1: "vcc_hi", EXEC: "exec", SCC: "scc"}
+        return names.get(row, f"s{row}")
+
+    def loaded_taint(self, group: Group, lanes: ActiveLanes, undefined: Array | None, what: str) -> None:
+        """A load has read bytes that nothing has written."""
+        if undefined is None:
+            return
+        spread = lanes.spread(undefined)
+        self._taint = spread if self._taint is None else self._taint | spread
+        step = self._running
+        for number in step.writes:
+            self.registers.origins[number] = (step.instruction.address, what)
+
+    def stored_taint(self, group: Group, data: Any) -> Array | None:
+        """Where data to be stored is undefined."""
+        numbers = frozenset(numbers_of(data))
+        if numbers <= self.registers.clean:
+            return None
+        taint, _ = group.tainted(numbers)
+        return None if taint is None else np.broadcast_to(taint, (group.count, group.lanes))
+
+    def check_stored(self, group: Group, instruction: DecodedInstruction, data: Any, access: Access) -> None:
+        """Find it wrong to store an undefined value to global memory."""
+        numbers = frozenset(numbers_of(data))
+        if numbers <= self.registers.clean:
+            return
+        taint, which = group.tainted(numbers)
+        if taint is not None:
+            self._use_undefined(instruction, group, taint, which, "it stores")
+
+    # --- findings ---
+
+    def find(
+        self,
+        kind: str,
+        group: Group,
+        instruction: DecodedInstruction,
+        message: str,
+        where: Array | None,
+        other: DecodedInstruction | None,
+    ) -> None:
+        """Enter a finding about an instruction; `where`: the waves and lanes that it concerns, (count, lanes or 1)."""
+        row = 0
+        lanes: tuple[int, ...] = ()
+        if where is not None and where.any():
+            row = int(where.any(axis=1).argmax())
+            lanes = tuple(np.flatnonzero(where[row]).tolist()) if where.shape[1] > 1 else ()
+        number = int(group.numbers()[row])
+        place = self.groups[int(self.workgroup_of[number])]
+        self.tally.add(
+            KernelFinding(
+                kind, instruction.address, self.tally.describe(instruction), message,
+                None if other is None else other.address, "" if other is None else self.tally.describe(other),
+                (place.x, place.y, place.z), int(self.wave_in_group[number]), lanes, 1,
+            )
+        )  # fmt: skip
+
+    def _too_early(self, step: Step, group: Group) -> None:
+        while (flight := self.counters.touched(step.reads, step.writes, step.count, group)) is not None:
+            other = self.program.instructions[flight.address]
+            names = ", ".join(self._name(number) for number in sorted(flight.numbers & step.touched)[:4])
+            waits = " and ".join(self.counters.kinds[flight.kind])
+            verb = "reads" if flight.numbers & step.reads else "writes"
+            message = (
+                f"{verb} {names} while the access that writes it may be outstanding: no wait for {waits} before it"
+            )
+            self.find("wait", group, step.instruction, message, None, other)
+
+    def race(
+        self,
+        group: Group,
+        instruction: DecodedInstruction,
+        found: tuple[int, int] | None,
+        verb: str,
+        lanes: ActiveLanes,
+    ) -> None:
+        """Enter a race that LDS has noticed."""
+        if found is None:
+            return
+        access, wave = found
+        rows, columns = lanes.lanes()
+        number, lane = int(rows[access]), int(columns[access])
+        where = np.zeros((group.count, group.lanes), np.bool_)
+        where[int(np.flatnonzero(group.numbers() == number)[0]), lane] = True
+        byte = int(lanes.addresses[access])
+        other = f"wave {wave - 1}" if wave else "another wave"
+        message = f"{verb} byte {byte} of LDS, which {other} of the workgroup accesses without a barrier in between"
+        self.find("race", group, instruction, message, where, None)
+
+    def matrix(self, group: Group, instruction: DecodedInstruction, key: Any) -> None:
+        """Count a matrix instruction; WMMA wants every lane active (RDNA3 ISA guide, "WMMA")."""
+        self.tally.issued[key] += group.count
+        if group.mask is not None and "mfma" not in instruction.name and "smfmac" not in instruction.name:
+            self.find(
+                "exec", group, instruction, "runs while lanes are inactive, which is undefined", ~group.mask, None
+            )
+
+    # --- memory ---
+
+    def count_bytes(self, access: Access, elements: int, local: bool) -> None:
+        """Count bytes moved."""
+        moved = elements * access.size
+        name = ("lds_" if local else "") + ("loaded" if access.action == "load" else "stored")
+        setattr(self.tally, name, getattr(self.tally, name) + moved)
+
+    def count_lds(self, group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access) -> None:
+        """Count the cycles and bank conflicts of an LDS access, once for each pattern of addresses."""
+        if self.lds_counter is None or access.size > 16:
+            return
+        table = np.full((group.count, group.lanes), -1, np.int64)
+        table[group.active] = lanes.addresses
+        low = np.where(table < 0, 1 << 40, table).min(axis=1, keepdims=True) // 256 * 256
+        table = np.where(table < 0, -1, table - low)
+        patterns, times = (
+            (table, np.ones(1, np.int64)) if len(table) == 1 else np.unique(table, axis=0, return_counts=True)
+        )
+        kind = "read" if access.action == "load" else "write"
+        place = f"{instruction.address:#x}: {self.tally.describe(instruction)}"
+        for pattern, count in zip(patterns, times.tolist()):
+            if pattern.max() >= 0:
+                self.lds_counter.count(pattern[:, None], access.size, kind, place, count)
+
+    def outside(
+        self, group: Group, instruction: DecodedInstruction, access: Access, outside: Outside, lanes: ActiveLanes | None
+    ) -> None:
+        """Stop the launch: an access outside every region.
+
+        Raises:
+            Error: always.
+        """
+        verb = "loads" if access.action == "load" else "stores"
+        who = (
+            self._where(group, instruction)
+            if lanes is None
+            else self._lane_where(group, instruction, lanes, outside.place)
+        )
+        raise Stop(f"{who}: it {verb} {access.size} bytes {outside.where}")
+
+    def outside_lds(self, group: Group, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes) -> None:
+        """Stop the launch: an access outside LDS."""
+        self._outside_local(group, instruction, access, lanes, "LDS", self.lds.size)
+
+    def outside_scratch(
+        self, group: Group, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes
+    ) -> None:
+        """Stop the launch: an access outside scratch."""
+        self._outside_local(group, instruction, access, lanes, "scratch", self.scratch.size)
+
+    def _outside_local(
+        self, group: Group, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes, what: str, size: int
+    ) -> None:
+        wrong = (lanes.addresses < 0) | (lanes.addresses + access.size > size)
+        place = int(np.flatnonzero(wrong)[0])
+        verb = "loads" if access.action == "load" else "stores"
+        who = self._lane_where(group, instruction, lanes, place)
+        raise Stop(
+            f"{who}: it {verb} {access.size} bytes at byte {int(lanes.addresses[place])} of {what}, which has {size}"
+        )
+
+    def _lane_where(self, group: Group, instruction: DecodedInstruction, lanes: ActiveLanes, place: int) -> str:
+        rows, columns = lanes.lanes()
+        return f"{self._wave(int(rows[place]))}, {lanes_text((int(columns[place]),))}, {self._at(instruction)}"
+
+    def _where(self, group: Group, instruction: DecodedInstruction) -> str:
+        return f"{self._wave(int(group.numbers()[0]))}, {self._at(instruction)}"
+
+    def _wave(self, number: int) -> str:
+        place = self.groups[int(self.workgroup_of[number])]
+        return f"workgroup ({place.x}, {place.y}, {place.z}), wave {int(self.wave_in_group[number])}"
+
+    def _at(self, instruction: DecodedInstruction) -> str:
+        return f"at {instruction.address:#x} ({self.tally.describe(instruction)})"
