@@ -49,6 +49,24 @@ def test_texts_are_taken_and_refused_as_llvm_does_and_encoded_to_its_bytes(where
             assert got == expected, text
 
 
+@pytest.mark.parametrize(
+    ("arch", "text"),
+    [
+        ("gfx90a", "v_accvgpr_write_b32 a1, {}"),
+        ("gfx942", "v_accvgpr_write_b32 a1, {}"),
+        ("gfx950", "v_mfma_ld_scale_b32 v2, {}"),
+        ("gfx950", "v_mfma_ld_scale_b32 s1, {}"),  # the constant bus: one scalar register, but that twice
+        ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], v[40:47], {}, v50"),
+    ],
+)
+def test_every_scalar_operand_is_taken_as_llvm_takes_it(arch, text):
+    generation = target(arch, llvm=22).generation
+    lines = [text.format(name) for name in (*generation.scalars, "s102", "ttmp16", "vcc", "1.0", "65", "scc")]
+    for line, expected in zip(lines, assembled(lines, arch)):
+        got = ours(line, (arch, None))
+        assert isinstance(got, str) if isinstance(expected, str) else got == expected, (line, expected, got)
+
+
 @pytest.mark.parametrize("where", TARGETS, ids=names)
 def test_every_spelling_that_llvm_knows_assembles_and_comes_back_as_the_canonical_one(where):
     known = forms(target(*where, llvm=22))

@@ -170,6 +170,14 @@ def test_wgmmas_operands_lie_where_cutlass_has_them_in_shared_memory(swizzle, ma
     assert len(seen) == (64 if major == "mn" else 24) * depths
 
 
+def test_the_detail_page_of_wgmma_names_cutes_swizzles():
+    """CUTLASS, include/cute/arch/mma_sm90_desc.hpp and atom/mma_traits_sm90_gmma.hpp: Swizzle<1|2|3,4,3>."""
+    page = answer(["-a", "sm_90a", "-i", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "-d"]).out
+    assert re.findall(r"(\w+) swizzle: .* x (\d+) bytes, Swizzle<(\d),4,3>", page) == [
+        ("none", "16", "0"), ("32B", "32", "1"), ("64B", "64", "2"), ("128B", "128", "3"),
+    ]  # fmt: skip
+
+
 def test_the_bits_of_the_matrix_descriptor_are_the_ptx_isas():
     """PTX ISA, the matrix descriptor of wgmma: 13-0 address, 29-16 leading, 45-32 stride, 51-49 base, 63-62 mode."""
     for swizzle, code in (("none", 0), ("128B", 1), ("64B", 2), ("32B", 3)):

@@ -47,6 +47,14 @@ def test_every_byte_of_an_atom_is_cutlass_s():
         assert atom_offset(int(row["mn"]), int(row["k"]), bits, swizzle, major) == int(row["byte_offset"]), row
 
 
+def test_each_swizzle_has_the_code_that_ptx_gives_it():
+    """PTX ISA 9.1: table 42 for tcgen05, and the matrix descriptor of wgmma."""
+    assert SWIZZLES == {
+        "tcgen05": {"none": 0, "128B base32B": 1, "128B": 2, "64B": 4, "32B": 6},
+        "wgmma": {"none": 0, "128B": 1, "64B": 2, "32B": 3},
+    }
+
+
 @pytest.mark.parametrize("swizzle", ATOMS)
 def test_an_atom_uses_each_byte_once(swizzle):
     width = ATOMS[swizzle][0]
