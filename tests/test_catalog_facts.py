@@ -11,6 +11,7 @@ import mmacalc
 from llvm_mc import tool
 from mmacalc import intrinsics, rocwmma
 from mmacalc.arithmetic.tables import TABLES
+from mmacalc.chains.vector_instructions import of_target
 from mmacalc.cli import answer
 from mmacalc.families import shared_memory
 
@@ -223,3 +224,23 @@ def test_a_wave_of_two_with_four_work_items_has_two_in_a_row_or_every_other(assi
         mine = {(column + (2 if assignment == "contiguous" else 1) * wave) % 4 for column in columns}
         stored = [k % 4 in mine for k in range(16)]
         assert np.array_equal(d, np.where(stored, a, 0))
+
+
+def test_every_vector_instruction_moves_data_as_far_as_the_isa_guides_say():
+    """AMD's ISA guides: DPP rows and v_permlane16 have 16 lanes, v_permlanex16 32, v_permlane64 64; the swaps of CDNA4
+    exchange rows of 16 lanes in 32, and halves of 64; ds_swizzle works on groups of 32. LLVM 22 has ds_bpermute reach the
+    wave, but 32 lanes on RDNA3 (supportsWaveWideBPermute). PTX ISA: a warp has 32. All others stay in their lane."""
+    far = {
+        "v_mov_b32_dpp": 16, "v_cndmask_b32_dpp": 16, "v_mov_b32_dpp row_xmask": 16, "v_permlane16_b32": 16,
+        "v_permlanex16_b32": 32, "v_permlane64_b32": 64, "v_permlane16_swap_b32": 32, "v_permlane32_swap_b32": 64,
+        "ds_swizzle_b32": 32, "shfl.sync.bfly.b32": 32, "shfl.sync.idx.b32": 32,
+    }  # fmt: skip
+    for arch in mmacalc.architectures():
+        record = mmacalc.architecture(arch)
+        if record.vendor not in ("amd", "nvidia"):
+            continue
+        for name, lanes in of_target(record).items():
+            warp = 32 if "matrix.sync" in name else far.get(name, 1)
+            if name == "ds_bpermute_b32":
+                warp = 32 if arch.startswith(("rdna3", "gfx115", "cdna5", "gfx125")) else 64
+            assert lanes == warp, (arch, name)
