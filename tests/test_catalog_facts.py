@@ -227,8 +227,8 @@ def test_a_wave_of_two_with_four_work_items_has_two_in_a_row_or_every_other(assi
 
 
 def test_every_vector_instruction_moves_data_as_far_as_the_isa_guides_say():
-    """By the ISA guides DPP rows and v_permlane16 have 16 lanes, v_permlanex16 32, v_permlane64 64, groups of ds_swizzle
-    32; CDNA4's swaps exchange rows of 16 lanes in 32, and halves of 64. By LLVM 22 ds_bpermute reaches the wave, but 32
+    """By the ISA guides DPP rows and v_permlane16 have 16 lanes, v_permlanex16 32, v_permlane64 64, ds_swizzle 32 of
+    them; CDNA4 swaps rows of 16 lanes in 32, and halves of 64. By LLVM 22 ds_bpermute reaches the wave, but 32
     lanes on RDNA3 (supportsWaveWideBPermute). By the PTX ISA a warp has 32 lanes. All others stay in their lane."""
     far = {
         "v_mov_b32_dpp": 16, "v_cndmask_b32_dpp": 16, "v_mov_b32_dpp row_xmask": 16, "v_permlane16_b32": 16,

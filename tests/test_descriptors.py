@@ -47,6 +47,12 @@ def test_every_byte_of_an_atom_is_cutlass_s():
         assert atom_offset(int(row["mn"]), int(row["k"]), bits, swizzle, major) == int(row["byte_offset"]), row
 
 
+def test_the_largest_shift_of_b_has_the_code_that_ptx_gives_it():
+    """PTX ISA 9.1, the instruction descriptor of tcgen05: no shift, 8, 16 and 32 rows."""
+    words = [mmacalc.instruction_descriptor("f16", m=32, n=64, max_shift=rows).word for rows in (0, 8, 16, 32)]
+    assert [word >> 30 for word in words] == [0, 1, 2, 3]
+
+
 def test_each_swizzle_has_the_code_that_ptx_gives_it():
     """PTX ISA 9.1: table 42 for tcgen05, and the matrix descriptor of wgmma."""
     assert SWIZZLES == {
