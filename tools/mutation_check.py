@@ -49,7 +49,16 @@ AMD_TESTS = (
 FILES = {
     "catalog/cdna*.py": AMD_TESTS,
     "catalog/rdna*.py": AMD_TESTS,
-    "catalog/ptx.py": ("catalog", "nvidia", "nvidia_layouts", "ptxas_13_5", "tensor_memory", "provenance", "estimate", "memory"),
+    "catalog/ptx.py": (
+        "catalog",
+        "nvidia",
+        "nvidia_layouts",
+        "ptxas_13_5",
+        "tensor_memory",
+        "provenance",
+        "estimate",
+        "memory",
+    ),
     "families/tensor_memory*.py": ("tensor_memory", "ptxas_13_5"),
     "families/descriptors.py": ("descriptors", "tensor_memory"),
     "families/mfma.py": ("layout", "catalog", "cdna4", "amd_calculator"),

@@ -213,7 +213,7 @@ _EITHER = {"fp8": {"e4m3", "e4m3fnuz"}, "bf8": {"e5m2", "e5m2fnuz"}}
 
 # Formats of blocks that share a scale: those of the elements, that of the scale, and the elements of a block.
 # Source: OCP Microscaling Formats (MX) 1.0, table 1; nvfp4: PTX ISA 9.1, kind::mxf4nvf4 with scale_vec::4X.
-BLOCK_SCALED = {
+BLOCK_SCALED: dict[str, tuple[tuple[str, ...], str, int]] = {
     "mxfp8": (("e4m3", "e5m2"), "e8m0", 32), "mxfp6": (("e2m3", "e3m2"), "e8m0", 32),
     "mxfp4": (("e2m1",), "e8m0", 32), "nvfp4": (("e2m1",), "ue4m3", 16),
 }  # fmt: skip

@@ -54,7 +54,7 @@ EXAMPLES = (
 )
 
 # The commands of each need.
-NEEDS = {
+NEEDS: dict[str, tuple[str, ...]] = {
     "find": ("architectures", "find", "compare", "estimate"),
     "look": ("explain", "intrinsic", "numerics"),
     "place": ("draw", "page"),

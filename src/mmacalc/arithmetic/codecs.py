@@ -243,7 +243,7 @@ def encode(values: NDArray[Any], format: Format, vendor: str = "amd", signed: bo
     return on_grid(round_to_format(values, format), format, vendor)
 
 
-NUMPY_FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+NUMPY_FLOATS: dict[str, type[np.floating[Any]]] = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 """The formats that are types of NumPy, whose conversions round to nearest even, once."""
 
 

@@ -4,7 +4,7 @@ Lines: (name, opcode, cycles, VALU co-execution cycles[, "features"]); see `mmac
 Source: AMD's Matrix Instruction Calculator 1.3.2; opcodes, register counts and aliases also LLVM 22.1.8.
 """
 
-ARCHITECTURES = (
+ARCHITECTURES: tuple[dict[str, object], ...] = (
     {
         "name": "cdna1",
         "title": "CDNA1",

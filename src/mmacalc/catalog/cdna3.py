@@ -6,7 +6,7 @@ AMD's hip-fpsan compares
 the SMFMAC layouts with gfx942 silicon (docs/gfx94x-coverage-audit.md there). Its fp8 and bf8 are the FNUZ formats. Opcodes 0x55 to 0x57 of the i8 lines are LLVM's: AMD's tool prints 0x54.
 """
 
-ARCHITECTURES = (
+ARCHITECTURES: tuple[dict[str, object], ...] = (
     {
         "name": "cdna3",
         "title": "CDNA3",

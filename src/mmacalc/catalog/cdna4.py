@@ -13,7 +13,7 @@ aliases also LLVM 22.1.8; AMD's hip-fpsan compares the SMFMAC layouts with gfx95
 cycles less 4, sparse less 8), so the record says "assumed".
 """
 
-ARCHITECTURES = (
+ARCHITECTURES: tuple[dict[str, object], ...] = (
     {
         "name": "cdna4",
         "title": "CDNA4",
@@ -60,7 +60,7 @@ ARCHITECTURES = (
     },
 )
 
-INSTRUCTIONS = (
+INSTRUCTIONS: tuple[tuple[object, ...], ...] = (
     ("v_mfma_f32_16x16x128_f8f6f4", 0x2d, 32, 28, {"narrow_cycles": (6, 16)}),
     ("v_mfma_f32_32x32x64_f8f6f4", 0x2e, 64, 60, {"narrow_cycles": (6, 32)}),
     ("v_mfma_f32_16x16x32_bf16", 0x35, 16, 12),

@@ -22,7 +22,7 @@ LLVM 24's encodings differ (block scales, NEG of A and B): they are the default,
 """
 
 # What the two targets have in common.
-COMMON = {
+COMMON: dict[str, object] = {
     "vendor": "amd",
     "layout": "wmma-cdna5",
     "arithmetic": "cdna5",
@@ -50,7 +50,7 @@ COMMON = {
     "scale_fields": {"matrix_a_scale": 2, "matrix_b_scale": 2},
 }
 
-ARCHITECTURES = (
+ARCHITECTURES: tuple[dict[str, object], ...] = (
     {
         "name": "cdna5", "title": "CDNA5", "aliases": ("gfx1250", "gfx12-5-generic"), "targets": ("gfx1250",),
         # The units are those of AMD's emulator rocjitsu (configs/gfx1250_mi455x.json); no clock is published.
@@ -66,7 +66,7 @@ ARCHITECTURES = (
         "products": (("MI430X", None, None),)},
 )
 
-INSTRUCTIONS = (
+INSTRUCTIONS: tuple[tuple[object, ...], ...] = (
     ("v_wmma_f32_16x16x128_f8f6f4", 0x33, (8, 32), None, "neg_c", {"narrow_cycles": ((4, 4), (4, 16)), "wait_cycles": (16, (6, 8))}),
     # On gfx1251 alone, and in LLVM since pull request 203141. The layout is the rule's, and rocjitsu's (rocm-systems
     # pull request 11124); no second source confirms it.
@@ -117,7 +117,7 @@ INSTRUCTIONS = (
 
 # Loads that transpose: (name, opcode of DS or VGLOBAL, element bits, registers, how sure it is which element a lane
 # receives, and which its address fetches, {more}). Opcodes: LLVM 24.0.0git. Those of 16 bits were measured on an MI455X.
-TRANSPOSE_LOADS = (
+TRANSPOSE_LOADS: tuple[tuple[object, ...], ...] = (
     ("ds_load_tr4_b64", 0xfa, 4, 2, "unconfirmed", "unconfirmed", {
         "lanes": 0, "caveat": "no public source says which lane receives which element of 4 bits",
     }),

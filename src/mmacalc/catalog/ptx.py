@@ -34,7 +34,7 @@ RATES_OF_H20 = {"fma_per_clock": dict.fromkeys(("f16", "bf16", "tf32", "fp8", "i
 # and SM where NVIDIA publishes them, with the source (of sm_90a for wgmma, of sm_100a and sm_103a for tcgen05, since mma.sync does not reach them).
 # Products: name, SMs, and the boost clock in GHz that NVIDIA's peaks assume (None where it publishes none; of B200
 # and B300 the clock that gives the 2.25 PFLOPS of dense FP16 of HGX B200 and DGX B300 on 148 SMs, for NVIDIA publishes none).
-ARCHITECTURES = (
+ARCHITECTURES: tuple[dict[str, object], ...] = (
     {"name": "sm_70", "title": "sm_70 (Volta)", "wmma_fragments": "volta", "ptx": "6.0", "arithmetic": "volta", "aliases": ("volta", "gv100"),
      "fma_per_clock": {"f16": 512},
      "fma_source": "NVIDIA Tesla V100 GPU Architecture, 2017",
@@ -95,7 +95,7 @@ ARCHITECTURES = (
      "products": (("GB10", 48, None, {"aliases": ("dgx spark", "spark")}),)},
     {"name": "sm_121f", "title": "sm_121f (Blackwell family, GB10)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": ()},
 )
-COMMON = {
+COMMON: dict[str, object] = {
     "vendor": "nvidia", "layout": "tensor-core", "waves": (32,), "unit": "SM",
     "notes": {"wmma": "NVIDIA leaves the fragments unspecified: these layouts are what ptxas 13.5 makes of wmma.load and store; not read from a GPU"},
     # Which lanes shared memory serves together: (access, bytes, banks, lanes, how sure, source). Published for sm_70 to sm_90.

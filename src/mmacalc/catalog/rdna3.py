@@ -4,7 +4,7 @@ Lines: (name, opcode, cycles, VALU co-execution cycles[, "features"]); see `mmac
 Source: AMD's Matrix Instruction Calculator 1.3.2; opcodes and register counts also LLVM 22.1.8.
 """
 
-ARCHITECTURES = (
+ARCHITECTURES: tuple[dict[str, object], ...] = (
     {
         "name": "rdna3",
         "title": "RDNA3",

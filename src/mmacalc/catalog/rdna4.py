@@ -5,7 +5,7 @@ Source: AMD's Matrix Instruction Calculator 1.3.2; opcodes and register counts a
 AMD's hip-fpsan compares the SWMMAC layouts with gfx1201 silicon, in wave32 and wave64.
 """
 
-COMMON = {
+COMMON: dict[str, object] = {
     "vendor": "amd",
     "layout": "wmma-rdna4",
     "assembly": "rdna4", "hazards": "gfx12",
@@ -18,7 +18,7 @@ COMMON = {
     "lds_bytes": 65536,
 }
 
-ARCHITECTURES = (
+ARCHITECTURES: tuple[dict[str, object], ...] = (
     {
         "name": "rdna4",
         "title": "RDNA4",
@@ -90,7 +90,7 @@ INSTRUCTIONS = (
 
 # Loads that transpose: (name, opcode of VGLOBAL, element bits, registers, how sure it is which element a lane receives,
 # and which its address fetches, {more}), in wave32. Opcodes: LLVM 24.0.0git. That of 16 bits was measured on gfx1201.
-TRANSPOSE_LOADS = (
+TRANSPOSE_LOADS: tuple[tuple[object, ...], ...] = (
     ("global_load_tr_b64", 0x58, 8, 2, "unconfirmed", "unconfirmed", {
         "on": ("rdna4",), "lanes": 0, "memory": "global",
         "caveat": "no public source says which lane receives which element of 8 bits",

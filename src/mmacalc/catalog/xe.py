@@ -15,7 +15,7 @@ Intel XMX combinations in sycl_ext_oneapi_matrix (intel/llvm).
 """
 
 # Products: units and clocks are left out, since nothing is computed from them here.
-ARCHITECTURES = (
+ARCHITECTURES: tuple[dict[str, object], ...] = (
     {
         "name": "xe-hp",
         "title": "Xe-HP",
@@ -70,7 +70,7 @@ ARCHITECTURES = (
         ),
     },
 )
-COMMON = {
+COMMON: dict[str, object] = {
     "vendor": "intel",
     "layout": "dpas",
     "unit": "Xe-core",
@@ -90,13 +90,13 @@ HALF_RESULT = {
     }
 }
 FUSED_A = {"A": "which of the two fused EUs is the first: DPASW.md leaves it open"}
-IGA_ONLY = {
+IGA_ONLY: dict[str, object] = {
     "provenance": "one source",
     "unconfirmed": {"A": "iga64 takes bf8 on Xe-HPC; IGC has FP8 from a later generation on", "B": "as A"},
 }
 INTEGERS = "{u8,s8,u4,s4,u2,s2}.{u8,s8,u4,s4,u2,s2}"
 
-INSTRUCTIONS = (
+INSTRUCTIONS: tuple[tuple[object, ...], ...] = (
     ("dpas.8x{1..8..1}.f.f.{b=bf,hf}.{b}", ALL),
     ("dpas.8x{1..8..1}.{f.bf,bf.f,bf.bf}.bf.bf", WIDE),
     ("dpas.8x{1..8..1}.{f.hf,hf.f,hf.hf}.hf.hf", WIDE),

@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """The help, in lines as wide as the terminal's."""
-        self.formatter_class = _Formatter
+        vars(self)["formatter_class"] = _Formatter  # on -h only: see __init__
         whole = super().format_help()
         if not self.commands_first:
             return whole

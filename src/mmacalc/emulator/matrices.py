@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-VALUES = {"f64": np.float64, "f32": np.float32, "i32": np.int32}
+VALUES: dict[str, type[np.number[Any]]] = {"f64": np.float64, "f32": np.float32, "i32": np.int32}
 """The types whose memory is the encoding."""
 
 __all__ = ["dot", "extras", "multiply", "multiply_bits", "prepared"]

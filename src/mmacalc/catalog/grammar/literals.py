@@ -31,16 +31,25 @@ def read_literals(path: str, known: tuple[str, ...]) -> SimpleNamespace:
     for number, statement in enumerate(tree.body):
         if number == 0 and isinstance(statement, ast.Expr):
             continue  # the docstring
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
-        if name not in known or not isinstance(statement, ast.Assign):
+        name, value = _assignment(statement)
+        if name not in known or value is None:
             raise Error(f"{where}; its line {statement.lineno} should assign a literal to one of {', '.join(known)}")
         try:
-            values[name] = ast.literal_eval(statement.value)
+            values[name] = ast.literal_eval(value)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             raise Error(f"{where}; {name} in line {statement.lineno} is not a literal") from None
     _check_file(where, values)
     return SimpleNamespace(**values)
+
+
+def _assignment(statement: ast.stmt) -> tuple[str, ast.expr | None]:
+    """The name and value of `name = value` or `name: type = value`; "" and None for any other statement."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if isinstance(statement, ast.AnnAssign):
+        targets = [statement.target]
+    if len(targets) == 1 and isinstance(targets[0], ast.Name):
+        return targets[0].id, getattr(statement, "value", None)
+    return "", None
 
 
 def _check_file(where: str, values: dict[str, Any]) -> None:
