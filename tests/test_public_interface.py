@@ -78,7 +78,14 @@ def test_architectures_and_families_are_not_known_by_name_outside_catalog_and_fa
 
 def test_every_type_of_the_public_interface_is_known(tmp_path):
     (tmp_path / "mmacalc").symlink_to(SOURCE / "mmacalc")
-    command = ["basedpyright", "--pythonpath", sys.executable, "--verifytypes", "mmacalc", "--ignoreexternal"]
+    command = [
+        str(Path(sys.executable).with_name("basedpyright")),
+        "--pythonpath",
+        sys.executable,
+        "--verifytypes",
+        "mmacalc",
+        "--ignoreexternal",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     report = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False).stdout
     assert [line for line in report.splitlines() if " - error: " in line] == []
