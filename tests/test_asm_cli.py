@@ -150,7 +150,7 @@ def test_an_object_is_decoded_for_its_own_target_and_refused_for_another(disasse
     assert "for gfx1030, not for gfx942" in disassembled(object_for("gfx1030"), "-a", "gfx942").err
     unknown, host = bytearray(code), bytearray(code)
     unknown[48] = 0xFE
-    assert "does not know (machine 0xfe)" in disassembled(unknown, "-a", "gfx942").err
+    assert "is not known here (machine 0xfe)" in disassembled(unknown, "-a", "gfx942").err
     host[18:20] = b"\x3e\0"
     assert "of another processor" in disassembled(host, "-a", "gfx942").err
     assert "hexadecimal text, a listing or assembly" in disassembled(b"hello\n", "-a", "gfx942").err
@@ -171,8 +171,8 @@ def test_every_machine_number_is_llvms():
     for number, target in MACHINES.items():
         if f"  {target} " in known:  # LLVM 22 has given up gfx940 and gfx941
             assert object_for(target)[48] == number, target
-        else:
-            assert target in ("gfx940", "gfx941")
+        else:  # tests/test_asm_triton.py asks LLVM 24 for those that LLVM 22 does not have yet
+            assert target in ("gfx940", "gfx941", "gfx1154", "gfx1170", "gfx1171", "gfx1172", "gfx1310")
 
 
 ASSEMBLY = """

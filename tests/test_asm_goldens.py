@@ -77,6 +77,22 @@ def test_the_disassembler_reads_both_versions_of_llvm_unless_it_is_given_one(arc
         mmacalc.assemble(negated, arch)
 
 
+@pytest.mark.parametrize(
+    ("arch", "text"),
+    [(arch, f"v_mfma_f32_16x16x4f32 a[0:3], v0, v1, {word}") for arch in ("gfx908", "gfx90a", "gfx942", "gfx950")
+     for word in ("src_pops_exiting_wave_id", "pops_exiting_wave_id")]
+    + [(arch, f"v_wmma_f32_16x16x32_f16 v[0:7], v[8:15], v[16:23], src_{word}") for arch in ("gfx1250", "gfx1251")
+       for word in ("private_base", "private_limit")],
+)  # fmt: skip
+def test_words_that_only_llvm_22_takes_are_refused_unless_it_is_asked_for(arch, text):
+    """LLVM 24: "register not available on this GPU"; gfx908 has no other C than registers and words."""
+    code = mmacalc.assemble(text, arch, llvm=22)
+    assert mmacalc.disassemble(code, arch).partition(" ")[2] == text.replace(" pops_", " src_pops_").partition(" ")[2]
+    with pytest.raises(mmacalc.Error, match="C of "):
+        mmacalc.assemble(text, arch)
+    assert mmacalc.disassemble(code, arch, llvm=24).startswith(".long")
+
+
 def test_scale_formats_go_together_as_in_llvm_24():
     """LLVM 24's answers to all 225 combinations: other scales than E8 are FP4's, and alike for two FP4 operands."""
     sizes = {"FP8": 16, "BF8": 16, "FP6": 12, "BF6": 12, "FP4": 8}

@@ -1,6 +1,7 @@
 """The target of an ELF object for AMD GPUs: the machine number in e_flags.
 
-Source: LLVM 22.1.8, "User Guide for AMDGPU Backend", tables of EF_AMDGPU_MACH values and of generic processors.
+Source: LLVM 22.1.8, "User Guide for AMDGPU Backend", tables of EF_AMDGPU_MACH values and of generic processors;
+of gfx1154, gfx117x and gfx1310 the objects of LLVM 24.0.0git (in the wheel of Triton 3.9.0).
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ MACHINES = {
     0x36: "gfx1030", 0x37: "gfx1031", 0x38: "gfx1032", 0x39: "gfx1033", 0x3A: "gfx602", 0x3B: "gfx705", 0x3C: "gfx805",
     0x3D: "gfx1035", 0x3E: "gfx1034", 0x3F: "gfx90a", 0x40: "gfx940", 0x41: "gfx1100", 0x42: "gfx1013", 0x43: "gfx1150",
     0x44: "gfx1103", 0x45: "gfx1036", 0x46: "gfx1101", 0x47: "gfx1102", 0x48: "gfx1200", 0x49: "gfx1250",
-    0x4A: "gfx1151", 0x4B: "gfx941", 0x4C: "gfx942", 0x4E: "gfx1201", 0x4F: "gfx950", 0x51: "gfx9-generic",
-    0x52: "gfx10-1-generic", 0x53: "gfx10-3-generic", 0x54: "gfx11-generic", 0x55: "gfx1152", 0x58: "gfx1153",
-    0x59: "gfx12-generic", 0x5A: "gfx1251", 0x5F: "gfx9-4-generic",
+    0x4A: "gfx1151", 0x4B: "gfx941", 0x4C: "gfx942", 0x4E: "gfx1201", 0x4F: "gfx950", 0x50: "gfx1310",
+    0x51: "gfx9-generic", 0x52: "gfx10-1-generic", 0x53: "gfx10-3-generic", 0x54: "gfx11-generic", 0x55: "gfx1152",
+    0x57: "gfx1154", 0x58: "gfx1153", 0x59: "gfx12-generic", 0x5A: "gfx1251", 0x5C: "gfx1172", 0x5D: "gfx1170",
+    0x5E: "gfx1171", 0x5F: "gfx9-4-generic",
 }  # fmt: skip
 
 # A generic target's code runs on several GPUs: generic target -> those GPUs' targets.

@@ -226,7 +226,7 @@ def _built_for(number: int, name: str, arch: str | None) -> str:
     """
     target = MACHINES.get(number)
     if target is None:
-        raise Error(f"'{name}' is an ELF object for an AMD GPU that LLVM 22 does not know (machine {number:#x})")
+        raise Error(f"'{name}' is an ELF object for an AMD GPU that is not known here (machine {number:#x})")
     if arch is not None:
         agreed(arch, (target,), f"'{name}', an ELF object,")
     return target

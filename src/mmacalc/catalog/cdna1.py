@@ -12,7 +12,7 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         "amd_calculator": True,
         "layout": "mfma",
         "arithmetic": "cdna1",
-        "assembly": "cdna1", "hazards": "gfx908",
+        "assembly": "cdna1", "assembly_of": {22: "cdna1-llvm22"}, "hazards": "gfx908",
         "waves": (64,),
         "aliases": ("cdna", "gfx908", "arcturus"),
         "targets": ("gfx908",),

@@ -12,7 +12,7 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         "amd_calculator": True,
         "layout": "mfma",
         "arithmetic": "cdna2",
-        "assembly": "cdna", "hazards": "gfx90a",
+        "assembly": "cdna", "assembly_of": {22: "cdna-llvm22"}, "hazards": "gfx90a",
         "waves": (64,),
         "aliases": ("gfx90a", "aldebaran", "mi200"),
         "targets": ("gfx90a",),

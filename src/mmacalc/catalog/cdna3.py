@@ -14,7 +14,7 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         "amd_calculator": True,
         "layout": "mfma",
         "arithmetic": "cdna3",
-        "assembly": "cdna", "hazards": "gfx942",
+        "assembly": "cdna", "assembly_of": {22: "cdna-llvm22"}, "hazards": "gfx942",
         "waves": (64,),
         "aliases": ("gfx940", "gfx941", "gfx942", "gfx9-4-generic", "aqua_vanjaram"),
         "targets": ("gfx942",),

@@ -20,7 +20,7 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         "vendor": "amd",
         "layout": "mfma",
         "arithmetic": "cdna4",
-        "assembly": "cdna", "hazards": "gfx950",
+        "assembly": "cdna", "assembly_of": {22: "cdna-llvm22"}, "hazards": "gfx950",
         "waves": (64,),
         "aliases": ("gfx950",),
         "targets": ("gfx950",),
