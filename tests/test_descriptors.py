@@ -47,6 +47,13 @@ def test_every_byte_of_an_atom_is_cutlass_s():
         assert atom_offset(int(row["mn"]), int(row["k"]), bits, swizzle, major) == int(row["byte_offset"]), row
 
 
+def test_a_descriptor_of_any_legal_form_has_no_remark():
+    """PTX ISA 9.1, table 39: kind::f16 has M 64 with N 8, 16 ... in one CTA, and M 256 in two."""
+    for kind, m, n in (("f16", 64, 8), ("f16", 128, 16), ("f16", 256, 32), ("i8", 64, 24), ("mxf8f6f4", 128, 8)):
+        word = mmacalc.instruction_descriptor(kind, m, n).word
+        assert descriptors.decode_instruction(word, kind).notes == (), (kind, m, n)
+
+
 def test_the_largest_shift_of_b_has_the_code_that_ptx_gives_it():
     """PTX ISA 9.1, the instruction descriptor of tcgen05: no shift, 8, 16 and 32 rows."""
     words = [mmacalc.instruction_descriptor("f16", m=32, n=64, max_shift=rows).word for rows in (0, 8, 16, 32)]

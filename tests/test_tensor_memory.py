@@ -139,6 +139,16 @@ def test_a_loaded_element_of_d_is_what_the_load_reads_from_its_cell(shape):
                 assert (i, j) in loaded.contents(warp, thread, load, register)
 
 
+def test_narrow_elements_of_a_lie_in_their_bytes_as_the_copies_of_the_ptx_isa_put_them():
+    """tcgen05.cp with .b4x16_p64 and .b6x16_p32: of each byte, e2m1 has bits 5 to 2 and six-bit formats bits 5 to 0."""
+    inst = mmacalc.instruction("sm_100a", "tcgen05.mma.cta_group::1.kind::f8f6f4")
+    for name, low, width in (("e2m1", 2, 4), ("e2m3", 0, 6), ("e3m2", 0, 6), ("e4m3", 0, 8), ("e5m2", 0, 8)):
+        operand = inst.operand("A", m=128, n=64, a=name, b="e4m3", d="f32")
+        for k in range(8):
+            (place,) = operand.locate(i=3, k=k)
+            assert (place.column, place.lsb, place.width) == (k // 4, 8 * (k % 4) + low, width)
+
+
 def test_packed_halves_of_a_16_bit_d_are_neighbouring_columns():
     d = mma().operand("D", m=128, n=64, d="f16")
     assert d.loaded("32x32b", 32, True).contents(warp=1, lane=3, load=0, register=5) == ((35, 10), (35, 11))
