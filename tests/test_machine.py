@@ -87,6 +87,11 @@ def test_random_programs_give_the_bits_that_they_give_on_the_host(target, sample
     check(*sample, [target], tmp_path)
 
 
+def test_packed_types_and_bfloat16_give_the_bits_that_they_give_on_the_host(tmp_path):
+    source = random_programs.HEADER + (KERNELS / "vectors.cpp").read_text()
+    check(source, host(source, tmp_path), TARGETS, tmp_path)
+
+
 def test_unoptimised_code_with_calls_and_a_stack_gives_the_same_bits(tmp_path):
     same_bits([500], ["gfx90a", "gfx1250"], tmp_path, ("-O0",), 1)
 
@@ -185,6 +190,52 @@ def test_an_attention_kernel_runs_and_names_what_hardware_approximates(target, t
     assert np.abs(out - weights / weights.sum(axis=1, keepdims=True) @ v).max() < 1e-6
     assert {one.name: one.ulp for one in report.approximations}["v_exp_f32"] == "1"
     assert report.findings == ()
+
+
+def other_lanes(target, wave, x):
+    """What lanes.hip gives, lane by lane, from the descriptions in the ISA guides."""
+    n, gfx9 = wave, target.startswith("gfx9")
+    span = n if gfx9 else 32  # which lanes a permute reaches
+    row = [lane // 16 * 16 for lane in range(n)]
+    rows = [
+        [x[lane // 4 * 4 + 3 - lane % 4] for lane in range(n)],
+        [x[lane + 3] if lane % 16 < 13 else -1 for lane in range(n)],
+        [x[lane - 2] if lane % 16 >= 2 else 0 for lane in range(n)],
+        [x[row[lane] + (lane - 5) % 16] for lane in range(n)],
+        [x[row[lane] + 15 - lane % 16] for lane in range(n)],
+        [x[lane // 8 * 8 + 7 - lane % 8] if lane // 16 in (0, 2) else -1 for lane in range(n)],
+        [x[lane // span * span + (lane * 7 + 3) % span] for lane in range(n)],
+        [x[lane ^ 5] for lane in range(n)],
+        [x[lane ^ 1] for lane in range(n)],
+        [x[9]] * n,
+        [x[0]] * n,
+        [
+            sum(0x33333333 >> bit & 1 for bit in range(min(lane, 32)))
+            + sum(0x0F0F0F0F >> bit & 1 for bit in range(max(lane - 32, 0)))
+            for lane in range(n)
+        ],
+        [x[1] if lane % 3 == 1 else -2 for lane in range(n)],
+    ]
+    half = [lane // span * span + lane // 2 % span for lane in range(n)]  # lanes that are not active give 0
+    rows.append([-2 if lane % 2 == 0 else x[half[lane]] if half[lane] % 2 else 0 for lane in range(n)])
+    if gfx9:
+        rows.append([x[row[lane] - 1] if lane // 16 in (1, 3) else -1 for lane in range(n)])
+        rows.append([x[31] if lane >= 32 else -1 for lane in range(n)])
+    else:
+        same = [lane % 16 if lane % 16 < 8 else 15 - (lane - 8) % 16 for lane in range(n)]
+        rows.append([x[row[lane] + same[lane]] for lane in range(n)])
+        rows.append([x[(row[lane] ^ 16) + lane % 16] for lane in range(n)])
+    return rows
+
+
+@pytest.mark.parametrize(("target", "wave"), [one for one in WAVES if one[0] not in ("gfx90a", "gfx950")])
+def test_every_way_to_read_another_lane_reads_the_right_one(target, wave, tmp_path):
+    source = (KERNELS / "lanes.hip").read_text()
+    kernel = mmacalc.load(compiled(source, target, tmp_path / "lanes.hsaco", wave, ["-O1"]))["lanes"]
+    given, out = np.arange(100, 100 + wave, dtype=np.int32), np.zeros((16, wave), np.int32)
+    assert mmacalc.launch(kernel, 1, wave, given, out).findings == ()
+    for way, wanted in enumerate(other_lanes(target, wave, given.tolist())):
+        assert out[way].tolist() == wanted, way
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 from ...asm.decoded import RegisterOperand
 from ...errors import Error
 from .operands import DTYPES, bfloat, modified, raw_reader, reader, writer
-from .operations.floats import exact_sum_of_product, flushed, fma
+from .operations.floats import exact_sum_of_product, flushed, fma, fma_bfloat
 from .operations.packed import DOTS, MIXED, PACKED
 from .operations.rounding import directed
 from .vector import FLOAT_RESULTS
@@ -109,29 +109,31 @@ def mixed(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Compu
     halves, chosen = int(modifiers.get("op_sel_hi", 0)), int(modifiers.get("op_sel", 0))
     negatives, absolutes = int(modifiers.get("neg_lo", 0)), int(modifiers.get("neg_hi", 0))
     reads: list[Reader] = []
+    result, half = MIXED[instruction.name]
     for place, operand in enumerate(instruction.sources[:3]):
         bit = 1 << place
-        kind = "f16" if halves & bit else "f32"
+        kind = half if halves & bit else "f32"
         read = modified(reader(operand, kind, bool(chosen & bit)), kind, bool(negatives & bit), bool(absolutes & bit))
         reads.append(lambda group, read=read: read(group).astype(np.float32))  # type: ignore[misc]
-    kind = MIXED[instruction.name]
     clamp = bool(modifiers.get("clamp"))
     operand = instruction.destinations[0]
     high = "mixhi" in instruction.name or operand.half == 1
 
     def compute(group: Group) -> tuple[Array, ...]:
-        if group.mode.rounding[kind]:
+        if group.mode.rounding["f16" if result == "f16" else "f32"]:
             raise Error(f"{instruction.name} in another rounding mode than to nearest even is not covered")
         a, b, c = (read(group) for read in reads)
-        if kind == "f16":
+        if result == "f16":
             value = exact_sum_of_product(a, b, c).astype(np.float16)
+        elif result == "bf16":
+            value = fma_bfloat(a, b, c)
         else:
             value = fma(a, b, c)
         return (np.where(np.isnan(value), value.dtype.type(0), np.clip(value, 0, 1)) if clamp else value,)
 
     def store(group: Group, values: tuple[Array, ...]) -> None:
-        raw = _pattern(values[0], kind)
-        if kind == "f16":
+        raw = _pattern(values[0], result)
+        if result != "f32":
             old = group.v[operand[1], group.rows]
             keep, by = (0xFFFF, 16) if high else (0xFFFF0000, 0)
             raw = old & np.uint32(keep) | raw << np.uint32(by)

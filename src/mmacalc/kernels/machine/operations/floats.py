@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Array = Any  # of the types that the signatures name
     Rows = dict[str, tuple[str, Callable[..., Any]]]
 
-__all__ = ["APPROXIMATE", "FLOATS", "exact_sum", "exact_sum_of_product", "flushed", "fma"]
+__all__ = ["APPROXIMATE", "FLOATS", "exact_sum", "exact_sum_of_product", "flushed", "fma", "fma_bfloat"]
 
 # name: the error in ULP that AMD documents (RDNA3 ISA guide, section 16.8 and 16.12, "Notes" of each instruction).
 APPROXIMATE = {
@@ -64,6 +64,17 @@ def fma(a: Array, b: Array, c: Array) -> Array:
     if a.dtype == np.float64:
         return fused_multiply_add(a, b, c)
     return exact_sum_of_product(a, b, c).astype(a.dtype)
+
+
+def fma_bfloat(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c as float32 rounded to odd, which rounds to bfloat16 as the exact sum does."""
+    wide = exact_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64))
+    narrow = wide.astype(np.float32)
+    back = narrow.astype(np.float64)
+    raw = narrow.view(np.int32)
+    step = np.where((np.abs(wide) > np.abs(back)), 1, -1).astype(np.int32)
+    inexact = (back != wide) & np.isfinite(wide) & (raw & 1 == 0)
+    return np.where(inexact, raw + step, raw).view(np.float32)
 
 
 def _mad(a: Array, b: Array, c: Array) -> Array:
@@ -329,6 +340,18 @@ for _kind in ("f16", "f32", "f64"):
         FLOATS[f"v_div_fmas_{_kind}"] = (f"{_kind} {_kind} {_kind} mask -> {_kind}", _div_fmas)
     for _name in ("rcp", "rsq", "sqrt") if _kind == "f64" else FUNCTIONS:
         FLOATS[f"v_{_name}_{_kind} v_s_{_name}_{_kind}"] = (_one, _approximated(FUNCTIONS[_name]))
+
+FLOATS |= {
+    "v_add_bf16": ("bf16 bf16 -> bf16", np.add),
+    "v_sub_bf16": ("bf16 bf16 -> bf16", np.subtract),
+    "v_subrev_bf16": ("bf16 bf16 -> bf16", lambda a, b: b - a),
+    "v_mul_bf16": ("bf16 bf16 -> bf16", np.multiply),
+    "v_fma_bf16 v_fmac_bf16 v_fmaak_bf16 v_fmamk_bf16": ("bf16 bf16 bf16 -> bf16", fma_bfloat),
+    "v_min_num_bf16": ("bf16 bf16 -> bf16", _smaller),
+    "v_max_num_bf16": ("bf16 bf16 -> bf16", _larger),
+    **{f"v_{name}_bf16": ("bf16 -> bf16", _approximated(function)) for name, function in FUNCTIONS.items()},
+}
+APPROXIMATE |= {f"v_{name}_bf16": "an unpublished number of" for name in FUNCTIONS}
 
 # Comparisons: whether the relation holds, and whether NaN makes it true ("n" in front: not, so NaN does).
 _RELATIONS: dict[str, Callable[..., Any]] = {

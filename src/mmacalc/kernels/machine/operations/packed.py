@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .floats import FLOATS, _larger, _maximum, _minimum, _smaller, exact_sum, fma
+from .floats import FLOATS, _larger, _maximum, _minimum, _smaller, fma, fma_bfloat
 from .integers import INTEGERS
 
 TYPE_CHECKING = False
@@ -44,24 +44,19 @@ PACKED: Rows = {
     "v_pk_max_num_bf16": ("bf16 bf16 -> bf16", _larger),
     "v_pk_minimum3_bf16": ("bf16 bf16 bf16 -> bf16", lambda a, b, c: _minimum(_minimum(a, b), c)),
     "v_pk_maximum3_bf16": ("bf16 bf16 bf16 -> bf16", lambda a, b, c: _maximum(_maximum(a, b), c)),
-    "v_pk_fma_bf16": ("bf16 bf16 bf16 -> bf16", lambda a, b, c: _odd_f32(a, b, c)),
+    "v_pk_fma_bf16": ("bf16 bf16 bf16 -> bf16", fma_bfloat),
 }  # fmt: skip
 
 
-def _odd_f32(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c as float32 rounded to odd, which rounds to bfloat16 as the exact sum does."""
-    wide = exact_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64))
-    narrow = wide.astype(np.float32)
-    back = narrow.astype(np.float64)
-    raw = narrow.view(np.int32)
-    step = np.where((np.abs(wide) > np.abs(back)), 1, -1).astype(np.int32)
-    inexact = (back != wide) & np.isfinite(wide) & (raw & 1 == 0)
-    return np.where(inexact, raw + step, raw).view(np.float32)
-
-
-# v_fma_mix_f32 and its like: the result's type.
-MIXED = {"v_fma_mix_f32": "f32", "v_mad_mix_f32": "f32", "v_fma_mixlo_f16": "f16", "v_mad_mixlo_f16": "f16",
-         "v_fma_mixhi_f16": "f16", "v_mad_mixhi_f16": "f16", "v_fma_mix_f32_f16": "f32"}  # fmt: skip
+# v_fma_mix_f32 and its like: the result's type, and that of the halves.
+MIXED = {
+    **{f"v_{name}_mix_f32": ("f32", "f16") for name in ("fma", "mad")},
+    **{f"v_{name}_mix{half}_f16": ("f16", "f16") for name in ("fma", "mad") for half in ("lo", "hi")},
+    "v_fma_mix_f32_f16": ("f32", "f16"),
+    "v_fma_mix_f32_bf16": ("f32", "bf16"),
+    "v_fma_mixlo_bf16": ("bf16", "bf16"),
+    "v_fma_mixhi_bf16": ("bf16", "bf16"),
+}
 
 
 def _parts(value: Array, bits: int, signed: bool) -> list[Array]:
