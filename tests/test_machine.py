@@ -5,6 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -236,6 +237,28 @@ def test_every_way_to_read_another_lane_reads_the_right_one(target, wave, tmp_pa
     assert mmacalc.launch(kernel, 1, wave, given, out).findings == ()
     for way, wanted in enumerate(other_lanes(target, wave, given.tolist())):
         assert out[way].tolist() == wanted, way
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1200", "gfx1250"])
+def test_conversions_of_8_bit_floats_are_those_of_ml_dtypes(target, tmp_path):
+    kernel = mmacalc.load(compiled((KERNELS / "conversions.hip").read_text(), target, tmp_path / "c.hsaco"))["convert"]
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal(512) * 10.0 ** rng.integers(-4, 3, 512)).astype(np.float32)
+    words, out = rng.integers(0, 1 << 32, 256, dtype=np.uint32), np.zeros((256, 8), np.uint32)
+    assert mmacalc.launch(kernel, 1, 256, x, words, out).findings == ()
+    kinds = ("float8_e4m3fnuz", "float8_e5m2fnuz") if target == "gfx942" else ("float8_e4m3fn", "float8_e5m2")
+    fp8, bf8 = (getattr(ml_dtypes, kind) for kind in kinds)
+    for column, kind, base in ((0, fp8, 0), (1, bf8, 0x1234)):
+        low, high = (x[part::2].astype(kind).view(np.uint8).astype(np.uint32) for part in (0, 1))
+        assert np.array_equal(out[:, column], (low | high << 8) << 16 * column | base)
+    octets = words.view(np.uint8).reshape(-1, 4)
+    for column, kind, octet in ((2, fp8, 0), (3, fp8, 1), (4, bf8, 2), (5, fp8, 3), (6, bf8, 1)):
+        wide = octets[:, octet].copy().view(kind).astype(np.float32)
+        assert np.array_equal(out[:, column].copy().view(np.float32), wide, equal_nan=True), column
+    near = x.astype(np.float16)
+    beyond = np.abs(near.astype(float)) > np.abs(x.astype(float))
+    halves = np.where(beyond, np.nextafter(near, np.float16(0)), near).view(np.uint16).astype(np.uint32)
+    assert np.array_equal(out[:, 7], halves[::2] | halves[1::2] << 16)
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------

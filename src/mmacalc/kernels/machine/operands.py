@@ -4,7 +4,7 @@ The types of signatures:
 
     u32 i32 f32 u64 i64 f64     as NumPy has them; u16, i16, f16: the half that the operand or OP_SEL names
     b32 b64                     a pattern; b32 takes the modifiers of f32
-    bf16                        bfloat16, as float32
+    bf16                        bfloat16, as float32; byte: the byte that BYTE_SEL or SDWA names, lowest
     h16                         (results) a half of the register that OP_SEL names; the other half is kept
     mask                        a bit for each lane, in a scalar register or two
     scc exec                    the registers of these names; old: what the destination holds

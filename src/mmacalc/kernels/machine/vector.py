@@ -102,6 +102,8 @@ def _source(instruction: DecodedInstruction, operand: Any, kind: str, place: int
     sdwa = modifiers.get(f"src{place}_sel")
     if sdwa is not None and kind != "mask":
         read = _sdwa(operand, int(sdwa), bool(int(modifiers.get("sext", 0)) & bit), kind)
+    elif kind == "byte":
+        read = _byte(operand, int(modifiers.get("op_sel", 0)))
     else:
         read = reader(operand, kind, high)
     if place == 0 and ("dpp_ctrl" in modifiers or "dpp8" in modifiers) and kind != "mask":
@@ -110,11 +112,17 @@ def _source(instruction: DecodedInstruction, operand: Any, kind: str, place: int
     return modified(read, kind, negative, absolute)
 
 
+def _byte(operand: Any, op_sel: int) -> Reader:
+    """BYTE_SEL of RDNA4 and gfx1250, whose high bit is the first of OP_SEL (LLVM 22, `byte_sel`)."""
+    raw, by = raw_reader(operand), np.uint32(8 * (op_sel << 1 & 2 | op_sel >> 1 & 1))
+    return lambda group: raw(group) >> by
+
+
 def _sdwa(operand: Any, select: int, sign: bool, kind: str) -> Reader:
     """A byte, a half or all of a register, widened; of wider types nothing else is possible than all of it."""
     raw = raw_reader(operand)
     if select == 6:
-        return reader(operand, kind)
+        return reader(operand, "u32" if kind == "byte" else kind)
     by, bits = (8 * select, 8) if select < 4 else (16 * (select - 4), 16)
     up = 32 - bits
     dtype = DTYPES.get(kind, np.uint32)

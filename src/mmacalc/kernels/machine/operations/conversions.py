@@ -151,7 +151,7 @@ def float8_rows(formats: dict[str, str]) -> Rows:
             low, high = (encode(value, form).astype(np.uint16) for value in np.broadcast_arrays(a, b))
             return low | high << np.uint16(8)
 
-        rows[f"v_cvt_f32_{short}"] = ("u32 -> f32", wide)
+        rows[f"v_cvt_f32_{short}"] = ("byte -> f32", wide)
         rows[f"v_cvt_pk_f32_{short}"] = ("u16 -> b64", lambda value, two=two: two(value.astype(np.uint32)))
         rows[f"v_cvt_pk_{short}_f32"] = ("f32 f32 -> h16", narrow)
     return rows
