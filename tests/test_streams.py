@@ -78,7 +78,10 @@ def test_ctrl_c_ends_a_command_with_status_130(monkeypatch, capsys):
 
 
 def test_batch_answers_each_line_as_it_comes_and_ctrl_c_ends_it():
-    with subprocess.Popen([*MMACALC, "batch"], stdin=-1, stdout=-1, stderr=-1, text=True) as batch:
+    def heed():  # what a script starts in the background ignores Ctrl-C, and so would the tests and this process
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen([*MMACALC, "batch"], stdin=-1, stdout=-1, stderr=-1, text=True, preexec_fn=heed) as batch:
         for _ in range(2):
             batch.stdin.write(QUERY.format(3) + "\n")
             batch.stdin.flush()
