@@ -44,6 +44,7 @@ html_theme = "furo"
 html_title = "mmacalc"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_theme_options = {"sidebar_hide_name": False}
 
 
