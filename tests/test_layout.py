@@ -15,8 +15,9 @@ AXES = ("x", "y", "z")
 
 
 @st.composite
-def layouts(draw):
-    """A random layout: every digit ordinary, replicated, a selector or shared; an axis may end before its digits do."""
+def layouts(draw, partial=True):
+    """A random layout: every digit ordinary, replicated, a selector or shared; if partial, an axis may end before its
+    digits do."""
     count = draw(st.integers(1, 6))
     names = [f"d{number}" for number in range(count)]
     sizes = {name: draw(st.integers(1, 4)) for name in names}
@@ -33,7 +34,7 @@ def layouts(draw):
     groups = " ".join(f"({' '.join(group)})" for group in left.values())
     places = ", ".join(f"{place} ({' '.join(group)})" for place, group in right.items())
     whole = {axis: int(np.prod([sizes[name] for name in names])) for axis, names in left.items()}
-    ends = {axis: draw(st.integers(1, size)) for axis, size in whole.items() if draw(st.booleans())}
+    ends = {axis: draw(st.integers(1, size)) for axis, size in whole.items() if partial and draw(st.booleans())}
     extents = {axis: end for axis, end in ends.items() if all(kinds[name] != "shared" for name in left[axis])}
     layout = Layout(f"{groups} -> {places}", axes, sizes, extents)
     fields = {name: draw(st.integers(0, sizes[name] - 1)) for name in layout.selectors}

@@ -52,3 +52,10 @@ def test_without_a_compiler_the_wheel_is_pure_python_and_says_so(hook, monkeypat
     monkeypatch.setenv("MMACALC_BUILD_CORE", "0")
     hook.initialize("standard", data)
     assert data == {"force_include": {}}
+
+
+def test_nox_leaves_out_tests_that_there_are():
+    text = (ROOT / "noxfile.py").read_text()
+    names = re.findall(r'"(test_\w+)"', text.partition("WITH_PROGRAMS = [")[2].partition("]")[0])
+    assert names
+    assert all((ROOT / f"tests/{name}.py").exists() for name in names)

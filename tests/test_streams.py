@@ -102,7 +102,8 @@ def test_every_line_of_a_batch_is_answered_with_the_same_keys(tmp_path):
     assert all(list(each) == KEYS for each in found)
     assert [each["status"] for each in found] == [0, 0, 2, 2, 2, 2, 2, 0]
     assert found[0]["answer"]["locations"][0]["lane"] == 35
-    assert found[1]["answer"] is None
+    assert found[1]["answer"]["query"] == "version"
+    assert found[2]["answer"] is None
     assert "`mmacalc batch`, so none of them can read it" in found[4]["stderr"]
     assert "longer than 1048576 bytes" in found[6]["stderr"]
     assert found[7]["stdout"] == ANSWER
