@@ -81,6 +81,15 @@ def test_the_low_13_bits_of_tf32_are_not_read_and_values_round_to_10_bits(name):
     assert decode(encode(halfway, FORMATS[name]), FORMATS[name]).tolist() == [1.0, 1.0 + 2.0**-9, np.inf]
 
 
+@pytest.mark.parametrize("vendor", ["amd", "nvidia"])
+def test_nan_stays_nan_in_every_format_that_has_one(vendor):
+    formats = [form for form in FORMATS.values() if form.is_float and form.specials != "none"]
+    assert len(formats) > 10
+    for form in formats:
+        for kind in (np.float32, np.float64):
+            assert np.isnan(decode(encode(np.array([np.nan, -np.nan], kind), form, vendor), form)).all(), form.name
+
+
 def test_float64_is_rounded_once_and_not_through_float32():
     just_above = 1 + 2.0**-8 + 2.0**-40  # f32 would round it to the midpoint of two bf16
     assert decode(encode(np.array([just_above]), FORMATS["bf16"]), FORMATS["bf16"])[0] == 1 + 2.0**-7

@@ -412,3 +412,33 @@ def test_arrays_on_a_device_are_computed_on_the_host_and_the_result_goes_back():
     multiply = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x4_f32").multiply
     x, y = a[:16, :4], b[:4, :16]
     np.testing.assert_array_equal(multiply(OnDevice(x), OnDevice(y)), multiply(x, y))
+
+
+@pytest.mark.mmasim  # it needs torch, as MMA-Sim does
+@pytest.mark.parametrize(("arch", "name"), KERNELS)
+def test_tensors_are_multiplied_where_they_lie_to_the_bits_of_the_host(arch, name, monkeypatch):
+    """On tensors in the host's memory, taken for a GPU's."""
+    torch = pytest.importorskip("torch")
+    from mmacalc.emulator import device
+    from mmacalc.formats import NUMPY_NAMES
+
+    inst, computed = mmacalc.instruction(arch, name), []
+    own = device._computed
+    monkeypatch.setattr(device, "_computed", lambda *given: computed.append(own(*given)) or computed[-1])
+    for kind in ("normal", "any bits"):
+        tensors = []
+        for operand, shape in (("A", (50, 70)), ("B", (70, 45)), ("C", (50, 45))):
+            form = inst.format(operand)
+            if form.bits not in (8, 16, 32):
+                return  # packed, or f64: for the host
+            integers = RNG.integers(0, 1 << form.bits, shape, np.uint64).astype(f"u{form.bits // 8}")
+            stored = torch.from_numpy(integers.view(np.uint8)).view(getattr(torch, NUMPY_NAMES[form.name]))
+            drawn = torch.from_numpy(RNG.standard_normal(shape)).to(stored.dtype)
+            tensors.append(drawn if kind == "normal" else stored)
+        expected = gemm(*tensors, instruction=inst)
+        monkeypatch.setattr(device, "HOSTS", [])
+        found = gemm(*tensors, instruction=inst)
+        monkeypatch.setattr(device, "HOSTS", ["cpu"])
+        assert torch.equal(found.view(torch.int32), expected.view(torch.int32))
+        assert found.emulation == expected.emulation
+    assert len(computed) == (0 if "SA" in inst.operands else 2)

@@ -208,10 +208,11 @@ def nan_code(format: Format, vendor: str = "amd") -> int:
         return 1 << (format.bits - 1)
     if format.specials == "e8m0":
         return 0xFF
+    unread = 13 if format.bits == 32 and format.mantissa == 10 else 0  # bits of tf32 and xf32
     ones = (1 << (format.exponent + format.mantissa)) - 1
     if (vendor == "nvidia" and format.bits < 64) or format.specials == "fn":
-        return ones
-    return ones & ~((1 << (format.mantissa - 1)) - 1)
+        return ones << unread
+    return (ones & ~((1 << (format.mantissa - 1)) - 1)) << unread
 
 
 def encode(values: NDArray[Any], format: Format, vendor: str = "amd", signed: bool = True) -> NDArray[Any]:

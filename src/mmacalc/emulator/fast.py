@@ -1,6 +1,6 @@
 """Whole matrices by the models, fast: float32 values and whole exponents, and a flag where that is not enough.
 
-A kernel computes D of a chain of steps from C, in the core (core.c) or on NumPy (`mmacalc.emulator.numpy_kernels`); it
+A kernel computes D of a chain of steps from C, in the core (core.c) or on NumPy (`mmacalc.emulator.array_kernels`); it
 flags elements that need more care: infinities, NaN, exponents far out. Those are computed again by the models
 (`mmacalc.arithmetic.models`), which define the results. So both give the same bits, and a model can exist before anyone
 has made it fast.
@@ -18,7 +18,7 @@ from ..arithmetic.tables import OWN_NAN
 from ..formats import FORMATS
 from ..records import TupleRecord
 from . import core
-from .numpy_kernels import KERNELS, PREPARED
+from .array_kernels import KERNELS, PREPARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,12 +67,12 @@ class Kernel(TupleRecord):
 
 def kernel(execution: Execution) -> Kernel | None:
     """The kernel of an instruction, None if there is none (of some models only the core has one)."""
-    found = _kernel_of(execution)
+    found = kernel_of(execution)
     return found if found and (found.name in KERNELS or core.function(found.name)) else None
 
 
 @cache
-def _kernel_of(execution: Execution) -> Kernel | None:
+def kernel_of(execution: Execution) -> Kernel | None:
     numerics, out = execution.numerics, execution.formats["D"]
     if execution.sparsity or execution.formats["C"] != out:
         return None
@@ -118,7 +118,7 @@ def _low_bits(execution: Execution) -> int:
 
 
 @cache
-def _tables(name: str, flush: bool) -> Operand:
+def tables(name: str, flush: bool) -> Operand:
     """The value and the exponent of every code of a format of up to 16 bits."""
     form = FORMATS[name]
     codes = np.arange(1 << form.bits, dtype=np.uint32).astype(f"u{max(8, form.bits) // 8}")
@@ -139,7 +139,7 @@ def decoded(codes: Array, form: Format, found: Kernel) -> Operand:
     """Codes as a kernel reads them."""
     aligned = found.aligned
     if form.bits <= 16:
-        values, exponents = _tables(form.name, found.flushed)
+        values, exponents = tables(form.name, found.flushed)
         return Operand(values.take(codes), exponents.take(codes) if aligned and exponents is not None else None)
     if form.bits == 64:
         return Operand(codes.view(np.float64), None)
@@ -176,7 +176,7 @@ def _results(codes: Array, form: Format, found: Kernel) -> Array:
     """C's codes as the values that a kernel starts from."""
     if form.bits == 64:
         return codes.view(np.float64)
-    values = codes.view(np.float32) if form.bits == 32 else _tables(form.name, False).values.take(codes)
+    values = codes.view(np.float32) if form.bits == 32 else tables(form.name, False).values.take(codes)
     if found.parameters.get("flush"):
         values = np.where(np.abs(values) < np.float32(2.0**-126), np.copysign(np.float32(0), values), values)
     return values
@@ -236,7 +236,7 @@ def chain(
 def _on_numpy(
     found: Kernel, a: Operand, b: Operand, c: Array, scales: Scales | None, threads: int
 ) -> tuple[Array, Array]:
-    """The same by `mmacalc.emulator.numpy_kernels`, entry by entry, in blocks of rows."""
+    """The same by `mmacalc.emulator.array_kernels`, entry by entry, in blocks of rows."""
     run = KERNELS[found.name]
     d, flags = np.empty_like(c), np.empty(c.shape, bool)
     rows = max(1, ELEMENTS // c.shape[-1])

@@ -16,6 +16,7 @@ import numpy as np
 from ..checks import arguments_checked
 from ..errors import Error
 from ..records import TupleRecord
+from . import device
 from .arrays import checked, rounded
 from .plan import Plan, by
 
@@ -94,8 +95,9 @@ def gemm(
 
     Args:
         a, b, c: A (..., M, K), B (..., K, N), C (..., M, N) or a number; leading axes are batches and broadcast. NumPy,
-            ml_dtypes and torch arrays, or anything with `__array__` or `__dlpack__`. What lies on a GPU is copied to
-            the host, and the result back.
+            ml_dtypes and torch arrays, or anything with `__array__` or `__dlpack__`. Torch's tensors on a GPU are
+            multiplied there where `mmacalc.emulator.device` can; else they are copied to the host, as all others, and
+            the result back.
         arch: any name of an architecture, target or product.
         instruction: a name, or an `Instruction`. If left out, that which `mmacalc.estimate` finds best for the type
             of A: float16, bfloat16, int8 ... (float32 is TF32 on NVIDIA).
@@ -130,6 +132,11 @@ def gemm(
     """
     plan = Plan(a, b, arch, instruction, modifiers, k_order, split_k, threads)
     plan.epilogue(alpha, beta)
+    if plan.plain and scale_a is scale_b is out is None and not compare:
+        d = device.product(plan.execution, a, b, c, plan.k)
+        if d is not None:
+            d.emulation = _emulation(plan)
+            return d
     codes = {name: rounded(plan.execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     plan.take(codes, scale_a, scale_b)
     result = plan.values(plan.run(progress))

@@ -86,6 +86,11 @@ class Plan:
         self.codes: dict[str, Array] = {}
         self.batch: tuple[int, ...] = ()
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is one chain in the order of k, starting from C."""
+        return (self.alpha, self.beta, self.split_k, self.order) == (1, 1, 1, None) and self.k > 0
+
     def epilogue(self, alpha: float, beta: float) -> None:
         """Take alpha and beta.
 

@@ -1,15 +1,19 @@
-"""The kernels of core.c on NumPy, for where it has not been compiled: the same results and the same flags' meaning.
+"""The kernels of core.c on arrays: on NumPy, for where it has not been compiled, and on torch, for tensors on a GPU.
+The same results, and the same meaning of flags.
 
-Each takes a block of rows of A (R, K), B (K, N) and C (R, N), and goes along k on arrays of R x N elements that stay in
-the cache: exponents in int16, products in float32, sums in int32 or float64. A flagged element is of no use.
+Each takes a block of rows of A (R, K), B (K, N) and C (R, N), and goes along k on arrays of R x N elements (on NumPy so
+many that they stay in the cache): exponents in int16, products in float32, sums in int32 or float64. A flagged element
+is of no use. Everything is written with what NumPy and torch name alike: operators, `view` for the bits of a number,
+assignment for conversions, functions with the same arguments.
 """
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
-from ..arithmetic.codecs import EXPONENT_BITS
-from ..arithmetic.exact import fused_multiply_add, to_odd, two_sum
+from ..arithmetic.exact import fused_multiply_add, two_sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,33 +28,52 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Kernels = Callable[..., tuple[Array, Flags]]
 
-__all__ = ["KERNELS", "PREPARED"]
+__all__ = ["KERNELS", "ON_DEVICES", "PREPARED", "namespace"]
 
 LOW, HIGH = -94, 94  # as in core.c: alignments that float32 can scale by
 UNSHARED = 1 << 18  # multiply-accumulates of a product of matrices
 NOTHING, HUGE = -2000, 2000  # a sum of exponents below: one of the factors is zero; above: not finite
 
 
+EXPONENT_BITS = 0x7FF0 << 48
+
+
+def namespace(array: Any) -> Any:
+    """The library of an array: NumPy or torch."""
+    return np if isinstance(array, np.ndarray) else sys.modules["torch"]
+
+
+def _as(array: Array, kind: str) -> Array:
+    """An array of another type, cut toward zero where it has fractions."""
+    xp = namespace(array)
+    converted: Array = array.astype(kind) if xp is np else array.to(getattr(xp, kind))  # type: ignore[attr-defined]
+    return converted
+
+
+def _bits(array: Array, kind: str) -> Array:
+    """The memory of an array as numbers of another type of the same size."""
+    found: Array = array.view(getattr(namespace(array), kind))
+    return found
+
+
 def _power(exponents: Array) -> Array:
     """2.0**e as float32, -126 <= e <= 127."""
-    bits = exponents.astype(np.int32)
+    bits = _as(exponents, "int32")
     bits += 127
     bits <<= 23
-    found: Array = bits.view(np.float32)
-    return found
+    return _bits(bits, "float32")
 
 
 def _power64(exponents: Array) -> Array:
     """2.0**e as float64, e of any integer type, -1022 <= e <= 1023."""
-    found: Array = ((exponents.astype(np.int64) + 1023) << 52).view(np.float64)
-    return found
+    return _bits((_as(exponents, "int64") + 1023) << 52, "float64")
 
 
 def _exponents(c: Array) -> Array:
     """The exponents that float32 values are aligned by, as int16; see exponent_of in core.c."""
-    bits = c.view(np.int32)
-    field = (bits >> 23 & 0xFF).astype(np.int16)
-    found: Array = np.maximum(field, 1) - np.int16(127)
+    bits = _bits(c, "int32")
+    field = _as(bits >> 23 & 0xFF, "int16")
+    found: Array = namespace(c).clip(field, 1, None) - 127
     found[field == 0xFF] = HUGE + 1
     found[bits << 1 == 0] = 2 * NOTHING
     return found
@@ -60,104 +83,118 @@ def _largest(a: Operand, b: Operand, ks: range) -> Array:
     """The largest exponent of the products at some k."""
     assert a.exponents is not None
     assert b.exponents is not None
-    top: Array = np.add(a.exponents[:, ks[0], None], b.exponents[ks[0]])
-    other = np.empty_like(top)
+    xp = namespace(a.exponents)
+    top: Array = a.exponents[:, ks[0], None] + b.exponents[ks[0]]
+    other = xp.empty_like(top)
     for k in ks[1:]:
-        np.add(a.exponents[:, k, None], b.exponents[k], out=other)
-        np.maximum(top, other, out=top)
+        xp.add(a.exponents[:, k, None], b.exponents[k], out=other)
+        xp.maximum(top, other, out=top)
     return top
 
 
 def _cut_sum(a: Operand, b: Operand, scale: Array, ks: range, total: Array) -> None:
     """Add the products at some k, scaled and cut toward zero, to an int32 array."""
-    product, whole = np.empty_like(scale), np.empty_like(total)
+    xp = namespace(scale)
+    product, whole = xp.empty_like(scale), xp.empty_like(total)
     for k in ks:
-        np.multiply(a.values[:, k, None], b.values[k], out=product)
+        xp.multiply(a.values[:, k, None], b.values[k], out=product)
         product *= scale
-        np.copyto(whole, product, casting="unsafe")
+        whole[...] = product
         total += whole
 
 
 def _cut(values: Array, bits: int) -> Array:
     """float64 values toward zero to 52 - bits fraction bits."""
-    found: Array = (values.view(np.int64) & np.int64(-(1 << bits))).view(np.float64)
-    return found
+    return _bits(_bits(values, "int64") & -(1 << bits), "float64")
 
 
 def _nearest(values: Array, fraction: int, least: int) -> Array:
     """To nearest even with some fraction bits of exponents from `least`, sign kept."""
-    exponents = np.maximum((values.view(np.int64) >> 52 & 2047) - 1023, least)
-    big = 1.5 * ((exponents + (52 - fraction + 1023)) << 52).view(np.float64)
-    rounded: Array = np.copysign((values + big) - big, values)
+    xp = namespace(values)
+    exponents = xp.clip((_bits(values, "int64") >> 52 & 2047) - 1023, least, None)
+    big = 1.5 * _power64(exponents + (52 - fraction))
+    rounded: Array = xp.copysign((values + big) - big, values)
     return rounded
+
+
+def _to_odd(high: Array, low: Array) -> Array:
+    """As `mmacalc.arithmetic.exact.to_odd`."""
+    xp = namespace(high)
+    bits = _bits(high, "int64")
+    inexact = xp.isfinite(high) & (low != 0) & (low == low)
+    step = xp.where((low > 0) == (high > 0), 1, -1)
+    return _bits(xp.where(inexact & (bits & 1 == 0), bits + step, bits), "float64")
 
 
 def aligned_truncated(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
     """See `mmacalc.arithmetic.aligned.aligned_truncated`."""
     group, fraction = given["group"], given["fraction"]
-    d, bad = c.copy(), np.zeros(c.shape, bool)
+    xp = namespace(c)
+    d, bad = 1 * c, c != c
     for start in range(0, a.values.shape[1], group):
-        top = np.maximum(_largest(a, b, range(start, start + group)), _exponents(d))
+        top = xp.maximum(_largest(a, b, range(start, start + group)), _exponents(d))
         empty = top < NOTHING
-        top = np.maximum(top, np.int16(given["lowest"]))
+        top = xp.clip(top, given["lowest"], None)
         bad |= ((top < LOW) | (top > HIGH)) & ~empty
-        top = np.clip(top, LOW, HIGH)
+        top = xp.clip(top, LOW, HIGH)
         scale = _power(fraction - top)
-        sums = (d * scale).astype(np.int32)
-        total: Array = np.zeros(())
+        sums = _as(d * scale, "int32")
+        total: Any = 0.0
         for part in range(start, start + group, 8):  # eight of 2**27 at most fit an int32
             _cut_sum(a, b, scale, range(part, min(part + 8, start + group)), sums)
-            total = total + sums
+            total = total + _as(sums, "float64")
             if group > 8:
                 sums[...] = 0
-        total = total.astype(np.float64)
         if given["out"]:
             wide = _nearest(total * _power(top - fraction), 10, -14)
-            bad |= np.abs(wide) > 65504.0
-            d = wide.astype(np.float32)
+            bad |= xp.abs(wide) > 65504.0
+            d = _as(wide, "float32")
         else:
-            d = _cut(total, 52 - given["kept"]).astype(np.float32) * _power(top - fraction)
+            d = _as(_cut(total, 52 - given["kept"]), "float32") * _power(top - fraction)
     return d, bad
 
 
 def _with_c(total: Array, top_p: Array, c: Array, given: dict[str, int], bad: Flags) -> Array:
     """The sum of products and c on CDNA3, see with_c in core.c."""
-    own = np.maximum(_exponents(c), np.int16(-126))
-    top = np.maximum(top_p, own)
+    xp = namespace(c)
+    own = xp.clip(_exponents(c), -126, None)
+    top = xp.maximum(top_p, own)
     fraction, dot, reach = given["fraction"], given["dot_fraction"], given["reach"]
     outside = (top > HIGH) | (top < LOW)
     if outside.any():
         bad |= outside & ((top > HIGH) | (top_p > NOTHING) | (c != 0))
-        top = np.clip(top, LOW, HIGH)
-    floored: Array = np.floor(total * _power(np.maximum(top_p - top, -120) + np.int16(dot - fraction)))
+        top = xp.clip(top, LOW, HIGH)
+    floored: Array = xp.floor(total * _power(xp.clip(top_p - top, -120, None) + (dot - fraction)))
     if reach < HIGH:
-        c = np.where((own < top_p - np.int16(reach)) & (top_p > NOTHING), np.float32(0), c)
-    floored += np.floor(np.multiply(c, _power(fraction - top), dtype=np.float64)) * 2.0 ** (dot - fraction)
-    unit = np.maximum((floored.view(np.int64) & EXPONENT_BITS).view(np.float64) * 2.0 ** -given["sum_fraction"], 1.0)
+        c = xp.where((own < top_p - reach) & (top_p > NOTHING), 0.0, c)
+    floored += xp.floor(_as(c, "float64") * _power(fraction - top)) * 2.0 ** (dot - fraction)
+    unit = xp.clip(_bits(_bits(floored, "int64") & EXPONENT_BITS, "float64") * 2.0 ** -given["sum_fraction"], 1.0, None)
     floored /= unit
-    np.floor(floored, out=floored)
+    xp.floor(floored, out=floored)
     floored *= unit
-    return floored.astype(np.float32) * _power(top - np.int16(dot)) + np.float32(0)
+    return _as(floored, "float32") * _power(top - dot) + 0.0
 
 
 def two_stage_floored(a: Operand, b: Operand, c: Array, given: dict[str, int], halves: int = 1) -> tuple[Array, Flags]:
     """See `mmacalc.arithmetic.floored.two_stage_floored`."""
     group, fraction = given["group"], given["fraction"]
-    d, bad = c.copy(), np.zeros(c.shape, bool)
+    xp = namespace(c)
+    d, bad = 1 * c, c != c
     for start in range(0, a.values.shape[1], group):
         sums, tops = [], []
         for half in range(halves):
             ks = range(start + half, start + group, halves)
             top = _largest(a, b, ks)
             bad |= (top > HIGH) | ((top < LOW) & (top > NOTHING))
-            total = np.zeros(c.shape, np.int32)
-            _cut_sum(a, b, _power(fraction - np.clip(top, LOW, HIGH)), ks, total)
-            sums.append(total.astype(np.float64))
+            scale = _power(fraction - xp.clip(top, LOW, HIGH))
+            total = 0 * _bits(scale, "int32")
+            _cut_sum(a, b, scale, ks, total)
+            sums.append(_as(total, "float64"))
             tops.append(top)
         top = tops[0]
         if halves == 2:
-            top = np.maximum(*tops)
-            sums = [np.floor(one * _power(np.maximum(own - top, -120))) for one, own in zip(sums, tops)]
+            top = xp.maximum(*tops)
+            sums = [xp.floor(one * _power(xp.clip(own - top, -120, None))) for one, own in zip(sums, tops)]
         d = _with_c(sum(sums[1:], sums[0]), top, d, given, bad)
     return d, bad
 
@@ -169,20 +206,20 @@ def two_stage_floored_even_odd(a: Operand, b: Operand, c: Array, given: dict[str
 
 def pairwise_f32(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
     """See `mmacalc.arithmetic.stepwise.pairwise_f32`. The inputs are flushed already."""
-    tiny = np.float32(2.0**-126)
+    xp = namespace(c)
 
     def settled(values: Array) -> Array:
-        if (small := np.abs(values) < tiny).any():
+        if (small := xp.abs(values) < 2.0**-126).any():
             values[small] *= 0
         return values
 
-    d, group = c.copy(), given["group"]
+    d, group = 1 * c, given["group"]
     for start in range(0, a.values.shape[1], group):
         tree = [settled(a.values[:, k, None] * b.values[k]) for k in range(start, start + group)]
         while len(tree) > 1:
             tree = [settled(x + y) for x, y in zip(tree[0::2], tree[1::2])]
         d = settled(d + tree[0])
-    return d, np.zeros(c.shape, bool)
+    return d, c != c
 
 
 def fma_chain(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
@@ -191,20 +228,19 @@ def fma_chain(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[
     A product is exact in float64, its sum with d rounded once there and once more to f32. That is only wrong where the
     first comes to lie in the middle between two neighbours of f32, or where f32 has fewer bits, below 2**-126.
     """
-    d = c.copy()
-    product, wide = np.empty(c.shape), np.empty(c.shape)
-    x, y = a.values.astype(np.float64), b.values.astype(np.float64)
+    xp = namespace(c)
+    d, x, y = 1 * c, _as(a.values, "float64"), _as(b.values, "float64")
+    product, wide = (xp.empty_like(_as(c, "float64")) for _ in range(2))
     for k in range(x.shape[1]):
-        np.multiply(x[:, k, None], y[k], out=product)
-        np.add(product, d, out=wide)
-        middle = wide.view(np.int64) & 0x1FFFFFFF == 0x10000000
-        rounded = wide.astype(np.float32)
-        middle |= np.abs(wide) < 2.0**-125
+        xp.multiply(x[:, k, None], y[k], out=product)
+        xp.add(product, d, out=wide)
+        middle = _bits(wide, "int64") & 0x1FFFFFFF == 0x10000000
+        rounded = _as(wide, "float32")
+        middle |= xp.abs(wide) < 2.0**-125
         if middle.any():
-            at = np.nonzero(middle)
-            rounded[at] = to_odd(*two_sum(product[at], d[at].astype(np.float64))).astype(np.float32)
+            rounded[middle] = _as(_to_odd(*two_sum(product[middle], _as(d[middle], "float64"))), "float32")
         d = rounded
-    return d, np.zeros(c.shape, bool)
+    return d, c != c
 
 
 def fma_chain_f64(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
@@ -222,28 +258,28 @@ def exact(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Arra
     53; that follows from the range of the exponents of the row and of the column.
     """
     group, room = given["group"], 53 - 4 - given["low_bits"] - int(given["group"] - 1).bit_length()
-    x, rows = a.values.astype(np.float64), _spread(a, 1, group)
+    xp = namespace(c)
+    x, rows = _as(a.values, "float64"), _spread(a, 1, group)
     y, columns = b
     assert columns is not None
-    d, bad = c.copy(), (c == 0) & np.signbit(c)
+    d, bad = 1 * c, (c == 0) & xp.signbit(c)
     for step, start in enumerate(range(0, x.shape[1], group)):
         part = slice(start, start + group)
         products = _product(x[:, part], y[part])
         bad |= rows[:, step, None] + columns[step] > room
-        wide = to_odd(*two_sum(products, d.astype(np.float64))) + 0.0
+        wide = _to_odd(*two_sum(products, _as(d, "float64"))) + 0.0
         if given["out"] == 1:
             wide = _nearest(wide, 10, -14)
-            bad |= np.abs(wide) > 65504.0
+            bad |= xp.abs(wide) > 65504.0
         elif given["out"] == 2:
             wide = _nearest(wide, 7, -126)
-        d = wide.astype(np.float32)
+        d = _as(wide, "float32")
     return d, bad
 
 
 def _product(a: Array, b: Array) -> Array:
     """a @ b, in parts so small that OpenBLAS does not share them out to threads: there are some already."""
-    rows = max(1, UNSHARED // b.size)
-    if rows >= len(a):
+    if namespace(a) is not np or (rows := max(1, UNSHARED // b.size)) >= len(a):
         return a @ b
     found = np.empty((len(a), b.shape[1]), b.dtype)
     for first in range(0, len(a), rows):
@@ -253,7 +289,7 @@ def _product(a: Array, b: Array) -> Array:
 
 def exact_b(b: Operand, given: dict[str, int]) -> Operand:
     """B as `exact` reads it: in float64, and its `_spread`."""
-    return type(b)(b.values.astype(np.float64), _spread(b, 0, given["group"]))
+    return type(b)(_as(b.values, "float64"), _spread(b, 0, given["group"]))
 
 
 def _spread(operand: Operand, axis: int, group: int) -> Array:
@@ -263,9 +299,10 @@ def _spread(operand: Operand, axis: int, group: int) -> Array:
     steps = exponents.shape[axis] // group
     split = exponents.reshape(-1, steps, group) if axis else exponents.reshape(steps, group, -1)
     inner = 2 if axis else 1
-    high = split.max(axis=inner)
-    low = np.where(split < NOTHING, np.int16(HUGE), split).min(axis=inner)
-    found: Array = np.where(high > HUGE, HUGE, np.maximum(high - low, 0))
+    xp = namespace(split)
+    high = xp.amax(split, inner)
+    low = xp.amin(xp.where(split < NOTHING, HUGE, split), inner)
+    found: Array = xp.where(high > HUGE, HUGE, xp.clip(high - low, 0, None))
     return found
 
 
@@ -306,6 +343,16 @@ KERNELS: dict[str, Kernels] = {
         exact, block_scaled_fp4,
     )
 }  # fmt: skip
+
+ON_DEVICES = (
+    "aligned_truncated",
+    "two_stage_floored",
+    "two_stage_floored_even_odd",
+    "pairwise_f32",
+    "fma_chain",
+    "exact",
+)
+"""Those that torch's tensors can be given."""
 
 PREPARED = {"exact": exact_b}
 """What is done with B once for all rows."""
