@@ -269,7 +269,7 @@ def _encode_narrow(values: NDArray[Any], format: Format) -> NDArray[Any]:
         words = words + (np.uint32(0x7FFF) + (words >> np.uint32(16) & np.uint32(1)))
         return (words >> np.uint32(16)).astype(np.uint16)
     lost = words & np.uint32(0xFFFF) != 0
-    codes: NDArray[Any] = _codes_of_bf16(format.name)[words >> np.uint32(16) | lost]
+    codes: NDArray[Any] = _codes_of_bf16(format.name).take(words >> np.uint32(16) | lost)
     return codes
 
 
@@ -353,6 +353,8 @@ def _encode_scales(values: NDArray[np.float64], format: Format) -> NDArray[Any]:
 
 def _encode_integers(values: NDArray[Any], format: Format, signed: bool) -> NDArray[Any]:
     has_sign = format.kind == "signed" or (format.kind == "either" and signed)
+    if format.bits in (8, 16, 32, 64) and values.dtype == f"{'iu'[not has_sign]}{format.bits // 8}":
+        return values.view(code_type(format))
     low, high = (-(1 << (format.bits - 1)), (1 << (format.bits - 1)) - 1) if has_sign else (0, (1 << format.bits) - 1)
     if values.dtype.kind == "f":  # as float64, since the range is none of float32's or float16's numbers
         values = values.astype(np.float64, copy=False)

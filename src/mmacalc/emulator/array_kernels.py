@@ -1,8 +1,8 @@
 """The kernels of core.c on arrays: on NumPy, for where it has not been compiled, and on torch, for tensors on a GPU.
 The same results, and the same meaning of flags.
 
-Each takes a block of rows of A (R, K), B (K, N) and C (R, N), and goes along k on arrays of R x N elements (on NumPy so
-many that they stay in the cache): exponents in int16, products in float32, sums in int32 or float64. A flagged element
+Each takes a block of rows of A (R, K), B (K, N) and C (R, N), and goes along k on arrays of R x N elements (on NumPy
+few enough to stay in the cache): exponents in int16, products in float32, sums in int32 or float64. A flagged element
 is of no use. Everything is written with what NumPy and torch name alike: operators, `view` for the bits of a number,
 assignment for conversions, functions with the same arguments.
 """
