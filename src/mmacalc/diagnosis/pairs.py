@@ -53,16 +53,17 @@ class _Probe(TupleRecord):
     def fits(self, estimates: Array) -> Array:
         """Which estimates (estimate, batch, rows, columns) give what was given, as x times them and y times C; not
         those that the mistake leaves as they are."""
-        e = estimates.reshape(len(estimates), -1)
-        g, c = self.given.reshape(-1), self.c.reshape(-1)
+        finite = np.isfinite(self.given.reshape(-1))
+        e = estimates.reshape(len(estimates), -1)[:, finite]
+        g, c, right = (array.reshape(-1)[finite] for array in (self.given, self.c, self.own))
         squares, mixed, own = (e * e).sum(axis=1), e @ c, c @ c
         determinant = squares * own - mixed**2
         free = determinant > 1e-9 * squares * own
         safe = np.where(free, determinant, 1.0)
         y = np.where(free, (squares * (c @ g) - mixed * (e @ g)) / safe, 0.0)
         x = (e @ g - y * mixed) / np.where(squares == 0, 1.0, squares)
-        apart = np.abs(g - x[:, None] * e - y[:, None] * c).max(axis=1)
-        changed = np.abs(e - self.own.reshape(-1)).max(axis=1) > 2 * self.error
+        apart = np.abs(g - x[:, None] * e - y[:, None] * c).max(axis=1, initial=0.0)
+        changed = np.abs(e - right).max(axis=1, initial=0.0) > 2 * self.error
         good: Array = changed & (apart <= self.error * np.maximum(1.0, np.abs(x) + np.abs(y))) & (np.abs(x) > 1e-6)
         return good
 
