@@ -15,9 +15,10 @@ from mmacalc.catalog import entry
 from mmacalc.catalog.grammar.braces import expand
 from mmacalc.cli import answer
 from mmacalc.codegen import gemm, gemm_cuda, gemm_wgmma, ldmatrix, staging
-from mmacalc.codegen.check import check
+from mmacalc.codegen.check import Checked, check, sass_products
 from mmacalc.codegen.fragments import fragment
 from mmacalc.codegen.generate import formulas
+from mmacalc.render import kernel_check
 from oracles.host_products import gemm_product, tile_product
 
 TARGETS = [("gfx908", 64), ("gfx90a", 64), ("gfx942", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1100", 64),
@@ -109,9 +110,10 @@ def bits(inst, name, wave):
     return inst.operand(name if name in inst.operands else "D", wave=wave).placement.slot_bits
 
 
+@pytest.mark.parametrize("step", [15, pytest.param(1, marks=pytest.mark.whole)])
 @pytest.mark.parametrize(("target", "wave"), TARGETS)
-def test_every_kernel_of_amd_loads_and_stores_each_element_where_the_layout_has_it(target, wave):
-    for inst in mmacalc.instructions(target)[:: 5 if target != "gfx1100" else 1]:
+def test_every_kernel_of_amd_loads_and_stores_each_element_where_the_layout_has_it(target, wave, step):
+    for inst in mmacalc.instructions(target)[::step]:
         check_indices(inst, wave)
 
 
@@ -121,9 +123,10 @@ def test_the_other_orders_are_indexed_as_well(orders):
     check_indices(mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"), 32, orders)
 
 
+@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.whole)])
 @pytest.mark.parametrize("target", NVIDIA)
-def test_every_kind_of_mma_is_indexed_as_the_layout_has_it(target):
-    for inst in kinds_of_mma(target)[::4]:
+def test_every_kind_of_mma_is_indexed_as_the_layout_has_it(target, step):
+    for inst in kinds_of_mma(target)[::step]:
         check_indices(inst, 32)
 
 
@@ -210,13 +213,16 @@ def test_a_kernel_that_runs_on_the_host_computes_its_product(arch, name, options
     assert (inst.name in performed) if inst.architecture.family.language == "cuda" else len(performed) == 1
 
 
-@pytest.mark.parametrize("target", [name for name in NVIDIA if name != "sm_70"])
-def test_every_kind_of_nvidia_kernel_compiles_to_its_one_instruction(target, tmp_path):
-    """One of each family of instructions, in changing orders, through shared memory or not, all in one file."""
+@pytest.mark.parametrize(("target", "without"), [("sm_90a", ()), ("sm_120a", ("sm_90a",))])
+def test_every_kind_of_nvidia_kernel_compiles_to_its_one_instruction(target, without, tmp_path):
+    """One of each family of instructions, in changing orders, through shared memory or not, all in one file.
+
+    sm_90a has those of sm_80, but for their SASS; sm_120a those of both.
+    """
     assert shutil.which("nvcc"), "nvcc is missing: the CUDA kernels are not checked"
     parts, wanted, version = [], [], ptx_version()
     for number, inst in enumerate(kinds_of_products(target)):
-        if tuple(map(int, inst.ptx.split("."))) > version:
+        if tuple(map(int, inst.ptx.split("."))) > version or set(without) & set(inst.targets):
             continue
         orders = inst.layouts if "wmma" in inst.features else ORDERS[number % 4 if inst.format("A").bits >= 8 else 0]
         lds = "wmma" not in inst.features and number % 3 > 0
@@ -262,21 +268,16 @@ SASS = """.text.kernel:
 """
 
 
-@pytest.mark.parametrize(("shape", "status", "says"), [
-    ("16816", 0, "SASS: HMMA.16816.F32\n"),
-    ("1688", 1, "SASS: HMMA.1688.F32, where HMMA.16816.F32 was expected\n"),
-])  # fmt: skip
-def test_sass_is_compared_with_what_the_instruction_becomes(shape, status, says, tmp_path, monkeypatch):
-    """nvdisasm's listing is recorded, since the machine code is nvcc's own."""
-    program = tmp_path / "nvdisasm"
-    program.write_text(f"#!/bin/sh\ncat <<'END'\n{SASS.format(shape=shape)}END\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    line = ["generate", "-a", "sm_80", "-i", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "--check"]
-    got = answer(line)
-    assert got.status == status
-    assert got.out.endswith(says)
-    assert json.loads(answer([*line, "--json"]).out)["sass"] == [f"HMMA.{shape}.F32"]
+def test_sass_is_compared_with_what_the_instruction_becomes():
+    inst = mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    for shape, wanted, says in (
+        ("16816", True, "SASS: HMMA.16816.F32"),
+        ("1688", False, "SASS: HMMA.1688.F32, where HMMA.16816.F32 was expected"),
+    ):
+        checked = Checked(inst, "nvcc", "sm_80", 74, (inst.name,), (), True, sass_products(SASS.format(shape=shape)))
+        assert checked.wanted == wanted
+        assert kernel_check.text(checked) == f"sm_80: 74 instructions, one {inst.name}; {says}\n"
+    assert "pip install nvidia-cuda-nvdisasm" in kernel_check.text(checked._replace(sass=None))
 
 
 def test_the_truncated_index_of_clang_is_gone_round_by_assembly():
@@ -430,7 +431,7 @@ NVIDIA_GEMMS = [  # with rows that vectors fit, and others
     ("sm_80", HMMA, ("col", "row"), (3, 3)),
     ("sm_75", "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", ("row", "row"), (1, 3)),
     ("sm_80", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", ("col", "row"), (11, 2)),
-    ("sm_80", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", ("col", "col"), (1, 1)),
+    ("sm_90", "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", ("col", "col"), (1, 1)),
     ("sm_90a", f"{WGMMA}.m64n24k16.f32.f16.f16", ("row", "col"), (9, 1)),
     ("sm_90a", f"{WGMMA}.m64n64k16.f16.f16.f16", ("col", "row"), (3, 3)),
     ("sm_90a", f"{WGMMA}.m64n16k8.f32.tf32.tf32", ("row", "row"), (1, 1)),
@@ -440,7 +441,7 @@ NVIDIA_GEMMS = [  # with rows that vectors fit, and others
 def nvidia_gemm(target, name, orders):
     inst = mmacalc.instruction(target, name)
     found = (gemm_wgmma if "wgmma" in name else gemm_cuda).plan(inst, *orders)
-    sizes = (found.block_m + 5, found.block_n - 3, 2 * found.block_k + 7)
+    sizes = (found.block_m + 5 if name == HMMA else found.block_m - 3, found.block_n - 3, 2 * found.block_k + 7)
     return inst, found, sizes, mmacalc.generate(inst, gemm=sizes, order_a=orders[0], order_b=orders[1])
 
 
@@ -450,7 +451,7 @@ def test_a_gemm_of_nvidia_computes_a_product_of_any_size_in_any_order(target, na
     inst, found, sizes, source = nvidia_gemm(target, name, orders)
     different, performed = gemm_product(inst, source, found, orders, tmp_path, sizes, alone=True, padding=padding)
     assert different == 0
-    assert performed.count(inst.name) > 20
+    assert performed.count(inst.name) >= 8
 
 
 @pytest.mark.parametrize(

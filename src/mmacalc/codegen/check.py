@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..hazards.lint import Finding
     from ..model import Instruction
 
-__all__ = ["Checked", "check"]
+__all__ = ["Checked", "check", "sass_products"]
 
 CLANGS = ("clang-22", "clang-23", "clang-24", "amdclang", "clang", "/opt/rocm/llvm/bin/clang")
 
@@ -118,14 +118,18 @@ def _check_cuda(source: str, inst: Instruction, wave: int, single: bool) -> Chec
         with open(listing, encoding="utf-8") as stream:
             words = [line.split()[0] for line in stream if line.strip()]
         disassembler = _program("nvdisasm")
-        sass = _sass(_run([disassembler, "-c", code])) if disassembler else None
+        sass = sass_products(_run([disassembler, "-c", code])) if disassembler else None
     statements = [word for word in words if word[0].isalpha()]
     found = tuple([word for word in words if word.startswith(PTX_PRODUCTS)])
     return Checked(inst, compiler, inst.arch, len(statements), found, (), single, sass)
 
 
-def _sass(listing: str) -> tuple[str, ...]:
-    """The matrix instructions of a listing of nvdisasm, such as /*0170*/  HMMA.16816.F32 R8, R4, R2, R8 ;"""
+def sass_products(listing: str) -> tuple[str, ...]:
+    """The matrix instructions of a listing of nvdisasm.
+
+    >>> sass_products("        /*0170*/                   HMMA.16816.F32 R8, R4, R2, R8 ;")
+    ('HMMA.16816.F32',)
+    """
     return tuple(re.findall(r"^\s*/\*[0-9a-f]+\*/\s+(?:@\S+\s+)?([A-Z]+MMA\.\S+)", listing, re.MULTILINE))
 
 
