@@ -172,17 +172,20 @@ def test_only_valu_instructions_fill_the_wait_states_of_wmma():
     assert (found.elapsed, found.missing, found.nops) == (3, 5, ("v_nop",) * 5)
 
 
-def test_a_scale_prefix_only_reads_and_an_instruction_without_a_source_is_refused():
+def test_a_scale_prefix_only_reads():
     prefix = "v_mfma_ld_scale_b32 v20, v21"
     assert mmacalc.wait_states("v_mov_b32 v20, 0", prefix, "gfx950").states == 2
     assert mmacalc.wait_states(prefix, "v_mov_b32 v20, 0", "gfx950").states == 0
     assert [(one.line, one.missing) for one in lint(f"v_mov_b32 v20, 0\n{prefix}\nv_mov_b32 v20, 0", "gfx950")] == [
         (2, 2)
     ]
-    unknown = "v_wmma_f64_16x16x4_f64 v[0:15], v[16:19], v[20:23], v[0:15]"
-    with pytest.raises(mmacalc.Error, match="no source has wait states"):
-        mmacalc.wait_states(unknown, "v_mov_b32 v40, v0", "gfx1251")
-    assert lint(f"{unknown}\nv_mov_b32 v40, v0", "gfx1251") == ()
+
+
+def test_the_64_bit_wmma_of_gfx1251_waits_as_llvm_24_does():
+    first = "v_wmma_f64_16x16x4_f64 v[0:15], v[16:19], v[20:23], v[0:15]"
+    assert mmacalc.wait_states(first, "v_mov_b32 v40, v0", "gfx1251").states == 0
+    second = first.replace("v[16:19]", "v[0:3]").replace("v[0:15]", "v[64:79]")
+    assert mmacalc.wait_states(first, second, "gfx1251").states == 1
 
 
 def test_every_row_is_well_formed():

@@ -62,7 +62,7 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
             "sparse": ("f16", "bf16", "e4m3", "e5m2"),
         },
     },
-    {"name": "gfx1251", "title": "GFX1251", "targets": ("gfx1251",), "assumed": ("transpose_loads",),
+    {"name": "gfx1251", "title": "GFX1251", "targets": ("gfx1251",), "hazards": "gfx1251", "assumed": ("transpose_loads",),
         "products": (("MI430X", None, None),)},
 )
 

@@ -43,7 +43,8 @@ class WaitStates(TupleRecord):
     """How many wait states are needed between two instructions; `int()` of it is `states`.
 
     states: the larger of the two sources' numbers. rule: the rule behind it, with its source. llvm: what LLVM
-    inserts. guide: what the ISA guide asks for, None where no guide is at hand. unit: "s_nop" where any
+    22.1.8 inserts. guide: what the ISA guide asks for, of gfx1250 and gfx1251 what a later LLVM inserts; None where
+    there is no such source. unit: "s_nop" where any
     instruction between the two counts as one state and s_nop N as N + 1; "v_nop" where only VALU instructions do.
     registers: those that the rule is about. sources: every source's `SourceAnswer`; one whose provenance is
     "unconfirmed" does not decide. architecture: the canonical name of the one asked about; "" within a `LintReport`,
@@ -289,7 +290,7 @@ def wait_states(first: str, second: str, arch: str) -> WaitStates:
         Error: a line that is not an instruction, a matrix instruction that the architecture lacks, an architecture
             that is unknown or not AMD's.
 
-    Source: LLVM 22.1.8's hazard recognizer; the CDNA4 ISA guide's Table 38. `states` is the larger.
+    Source: LLVM 22.1.8's hazard recognizer; the CDNA4 ISA guide's Table 38; LLVM 24.0.0git. `states` is the larger.
 
     >>> wait = wait_states("v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], v[0:7]", "v_mov_b32 v0, 0", "gfx950")
     >>> wait.states, wait.llvm, wait.guide
