@@ -13,9 +13,13 @@ from os import fspath
 from typing import TYPE_CHECKING
 
 from .answers.picture import matrix
+from .answers.tensor_memory_picture import cells, loaded, moved
 from .checks import arguments_checked
 from .errors import Error
 from .files import write
+from .model.loaded_matrix import LoadedMatrix
+from .model.tensor_memory import TensorMemoryOperand
+from .model.tensor_memory_move import TensorMemoryMove
 from .render import svg, terminal
 from .render.palette import style as style_named
 from .render.picture import Look, instruction_scene, operand_scene, registers_scene
@@ -103,7 +107,7 @@ class Drawing:
 
 
 def draw_operand(
-    operand: Operand,
+    operand: Operand | TensorMemoryOperand | LoadedMatrix,
     *,
     registers: bool = False,
     style: str = "light",
@@ -113,10 +117,18 @@ def draw_operand(
     fold: bool = True,
 ) -> Drawing:
     """The picture of one operand: see `Operand.draw`."""
-    shown = {operand.name: matrix(operand)}
-    look = Look(style_named(style), color_by, _marks(mark, shown, operand.instruction), labels, fold)
-    shown[operand.name].colour_by(color_by)
-    return Drawing(shown, look, operand.instruction, False, registers)
+    only = _matrix(operand)
+    name, instruction = only.operand.name, only.operand.instruction
+    look = Look(style_named(style), color_by, _marks(mark, {name: only}, instruction), labels, fold)
+    only.colour_by(color_by)
+    return Drawing({name: only}, look, instruction, False, registers)
+
+
+def _matrix(operand: Operand | TensorMemoryOperand | LoadedMatrix) -> Matrix:
+    """What the picture of an operand shows, wherever it is."""
+    if isinstance(operand, TensorMemoryOperand):
+        return matrix(cells(operand))
+    return matrix(loaded(operand) if isinstance(operand, LoadedMatrix) else operand)
 
 
 def draw_instruction(
@@ -130,11 +142,15 @@ def draw_instruction(
     **modifiers: int | str,
 ) -> Drawing:
     """The picture of an instruction: see `Instruction.draw`."""
-    names = instruction.register_operands
+    if isinstance(instruction, TensorMemoryMove):
+        shown = {"T": matrix(moved(instruction))}
+        look = Look(style_named(style), color_by, _marks(mark, shown, instruction), False, fold)
+        return Drawing(shown, look, instruction, False, False)
+    names = instruction.drawn_operands
     if not names:
         raise Error(f"{instruction.name} cannot be drawn: no operand of it is in registers")
     names = tuple(name for name in names if name in "ABD") if {"D"} < {*names} & {*"ABD"} else names
-    shown = {name: matrix(instruction.operand(name, wave, **modifiers)) for name in names}
+    shown = {name: _matrix(instruction.operand(name, wave, **modifiers)) for name in names}
     look = Look(style_named(style), color_by, _marks(mark, shown, instruction), False, fold)
     if not any(color_by in each.keys for each in shown.values()):
         next(iter(shown.values())).colour_by(color_by)  # says what it can be

@@ -20,8 +20,10 @@ from ..layout import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
     from ..model import Location, Operand
+    from .tensor_memory_picture import Placed
 
 __all__ = ["Axis", "Colour", "ColourOf", "Matrix", "matrix"]
 
@@ -105,8 +107,8 @@ class Matrix:
     merge: int
     read: tuple[int, ...] | None
 
-    def __init__(self, operand: Operand) -> None:
-        self.operand = operand
+    def __init__(self, operand: Any) -> None:
+        self.operand: Operand = operand
         self._trimmed = _trimmed(operand.layout)
         places = self._trimmed.places
         self._lane_digits = tuple(digit for place in (operand.outer, "lane") for digit in places.get(place, ()))
@@ -213,7 +215,7 @@ class Matrix:
         """
         if key == "lane":
             return ColourOf(lambda *element: self.by_lane[self.location(*element).lane], shows_lane=True)
-        if key == "register":
+        if key == self.place:
             return ColourOf(lambda *element: self.by_item[self.location(*element).item])
         for place, axis in enumerate((self.blocks, self.rows, self.columns)):
             if key in dict(axis.digits):
@@ -240,14 +242,20 @@ class Matrix:
         return self.by_lane[lane] if colour_of.shows_lane else colour_of(*found[0])
 
     @property
+    def place(self) -> str:
+        """What the place of an item is: a register, or in Tensor Memory a column."""
+        words = getattr(self.operand, "words", None)
+        return words.slot if words else "register"
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """What `colour_by` takes."""
         axes = (self.blocks, self.rows, self.columns)
-        return ("lane", "register", *(name for axis in axes for name, _ in axis.digits))
+        return ("lane", self.place, *(name for axis in axes for name, _ in axis.digits))
 
 
-def matrix(operand: Operand) -> Matrix:
-    """What a picture of an operand shows.
+def matrix(operand: Operand | Placed) -> Matrix:
+    """What a picture of an operand shows; `Placed` is one in Tensor Memory.
 
     >>> import mmacalc
     >>> d = matrix(mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16").operand("D"))

@@ -3,6 +3,7 @@
     mmacalc draw -a gfx942 -i v_mfma_f32_32x32x8_f16                      A, B and D, in this terminal
     mmacalc draw -a gfx942 -i v_mfma_f32_32x32x8_f16 -D -o d.svg          only D, as a file: .svg, .png, .html or .txt
     mmacalc draw -a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 -A --cbsz fp6 --registers --mark "A[3][37]"
+    mmacalc draw -a B200 -i tcgen05.mma.cta_group::1.kind::f16 --m 64 --n 32 -D --load 16x256b.x4
 
 Neighbours that lie in one lane are one tile with one number, the lane. The strips at the edges are what each row and
 each column adds to the lane and to the register, so they are the whole layout, and the legend of the colours.
@@ -16,8 +17,9 @@ import sys
 from ..catalog import entry
 from ..errors import Error
 from . import command_parser
-from .options import FIELDS, FORMAT_FIELDS, MATRICES, MATRIX_NAMES, spellings
+from .options import FIELDS, FORMAT_FIELDS, MATRICES, MATRIX_NAMES, TENSOR_MEMORY, TENSOR_MEMORY_NAMES, spellings
 from .parser import number_or_name, whole_number
+from .tensor_memory import after_load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from ..drawing import Drawing
     from .parser import Parser
 
+PARAMETERS = {
+    "m": "m", "n": "n", "k": "k", "a_type": "a", "b_type": "b", "d_type": "d", "half": "half",
+    "scale_id_a": "scale_id_a", "scale_id_b": "scale_id_b",
+}  # fmt: skip
 WIDTH = 120  # characters, where nothing says how wide the terminal is
 
 
@@ -47,6 +53,9 @@ def add_arguments(parser: Parser) -> None:
     for kind, fields in ((whole_number, FIELDS), (number_or_name, FORMAT_FIELDS)):
         for name, (_, text) in fields.items():
             add(*spellings(name, None), type=kind, metavar="#", default=0, help=text)
+    for name, (_, text) in {**TENSOR_MEMORY, **TENSOR_MEMORY_NAMES}.items():
+        if name not in ("column", "cta"):
+            add(*spellings(name, None), type=whole_number if name in TENSOR_MEMORY else str, metavar="#", help=text)
 
 
 def run(options: Namespace) -> str:
@@ -75,15 +84,20 @@ def arguments_drawing(arguments: list[str]) -> Drawing:
 
 def _drawing(options: Namespace) -> Drawing:
     instruction = entry(options.architecture).instruction(options.instruction)
-    given = {name: value for name in (*FIELDS, *FORMAT_FIELDS) if (value := getattr(options, name))}
+    named = (*FIELDS, *FORMAT_FIELDS, *(name for name in PARAMETERS))
+    given = {PARAMETERS.get(name, name): value for name in named if (value := getattr(options, name))}
+    if given.keys() & set(PARAMETERS.values()) and not instruction.in_tensor_memory:
+        raise Error(f"{instruction.name} has a shape of its own; --m, --n and types are for tcgen05")
     look = {"style": options.style, "color_by": options.color_by, "mark": options.mark, "fold": options.fold}
     chosen = [MATRIX_NAMES[name] for name in MATRICES if getattr(options, name)]
     if len(chosen) > 1:
         raise Error(f"{' and '.join(chosen)} were given together; choose one matrix, or none for all of them")
     if chosen:
         operand = instruction.operand(chosen[0], options.wavefront, **given)
+        if options.load:
+            operand = after_load(operand, options.load)
         return operand.draw(registers=options.registers, labels=options.labels, **look)
-    for name in ("registers", "labels"):
+    for name in ("registers", "labels", "load"):
         if getattr(options, name):
             raise Error(f"--{name} goes with one matrix; choose it with -A, -B, -C, -D, -k, --scale-a or --scale-b")
     return instruction.draw(wave=options.wavefront, **look, **given)

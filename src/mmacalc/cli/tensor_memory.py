@@ -13,12 +13,14 @@ from .options import ACTIONS, MATRICES, MATRIX_NAMES, STYLES, TENSOR_MEMORY, TEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ..model import Instruction
     from ..model.loaded_matrix import LoadedMatrix
     from ..model.tensor_memory import TensorMemoryOperand
     from .options import Options
 
-__all__ = ["run"]
+__all__ = ["after_load", "run"]
 
 
 def run(instruction: Instruction, options: Options) -> Reply:
@@ -94,7 +96,17 @@ def _operand(instruction: TensorMemoryInstruction, name: str, options: Options) 
 
 
 def _loaded(operand: TensorMemoryOperand, options: Options) -> LoadedMatrix | None:
-    if not options.load:
-        return None
-    load = parse(f"tcgen05.ld.sync.aligned.{options.load.removesuffix('.b32')}.b32")
-    return operand.loaded(load.shape, load.count, load.has("pack::16b"))
+    return after_load(operand, options.load) if options.load else None
+
+
+def after_load(operand: Any, text: str) -> LoadedMatrix:
+    """D after the loads that a command line names, such as 32x32b.x32.
+
+    Raises:
+        Error: there is no such load, or no D in Tensor Memory to load.
+    """
+    if not operand.instruction.in_tensor_memory:
+        raise Error(f"--load is for D of tcgen05.mma; {operand.instruction.name} has its {operand.name} in registers")
+    load = parse(f"tcgen05.ld.sync.aligned.{text.removesuffix('.b32')}.b32")
+    found: LoadedMatrix = operand.loaded(load.shape, load.count, load.has("pack::16b"))
+    return found

@@ -118,6 +118,11 @@ class Instruction(Record, Actions):
         """Those of `operands` whose elements have known places in registers (not B of wgmma, nor wmma fragments)."""
         return tuple([name for name in self.operands if name not in self.elsewhere])
 
+    @property
+    def drawn_operands(self) -> tuple[str, ...]:
+        """Those of `operands` that have pictures."""
+        return self.register_operands
+
     @cached_property
     def unconfirmed(self) -> tuple[str, ...]:
         """What about this instruction no second public source confirms: operands, "cycles" ..."""

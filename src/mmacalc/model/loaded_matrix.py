@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from ..later import higher_layer
 from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from ..drawing import Drawing
     from ..layout import Layout
     from .tensor_memory import TensorMemoryOperand
 
@@ -26,11 +30,13 @@ class LoadedLocation(TupleRecord):
 
 
 class LoadedMatrix(TupleRecord):
-    """D in the registers of a warpgroup: its operand, the layout (cta, warp, lane, load, item), whether packed."""
+    """D in the registers of a warpgroup: its operand, the layout (cta, warp, lane, load, item), whether packed, and the
+    load's name, such as 32x32b.x32."""
 
     operand: TensorMemoryOperand
     layout: Layout
     pack: bool
+    load: str
 
     def locate(self, i: int = 0, j: int = 0) -> tuple[LoadedLocation, ...]:
         """Which thread and register holds an element.
@@ -43,6 +49,17 @@ class LoadedMatrix(TupleRecord):
             register, lsb = (item // 2, item % 2 * 16) if self.pack else (item, 0)
             found.append(LoadedLocation(cta, warp, lane, load, register, lsb, self.operand.cells.bits))
         return tuple(found)
+
+    def draw(self, **look: Any) -> Drawing:
+        """A picture of D with the lanes and registers that hold it: see `Operand.draw`.
+
+        >>> import mmacalc
+        >>> d = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16").operand("D", m=128, n=64)
+        >>> d.loaded("32x32b", 32).draw(mark="D[35][40]").text().splitlines()[-2]
+        'D[35][40] is in warp 1, lane 3, %r40'
+        """
+        drawing: Drawing = higher_layer("draw_operand")(self, **look)
+        return drawing
 
     def contents(self, warp: int, lane: int, load: int, register: int, cta: int = 0) -> tuple[tuple[int, int], ...]:
         """The (i, j) in a register of a thread after a load, lowest bits first."""

@@ -22,6 +22,7 @@ from ..families.tensor_memory_shapes import (
     types_of,
 )
 from ..formats import named
+from ..later import higher_layer
 from ..records import TupleRecord, cached_property
 from .instruction import MOST_OPERANDS, Instruction
 from .loaded_matrix import LoadedMatrix
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ..drawing import Drawing
     from ..formats import Format
     from ..layout import Layout
 
@@ -143,6 +145,11 @@ class TensorMemoryInstruction(Instruction):
         names = {name: named(word).name for name, word in formats.items()}
         changed = {"m": m, "n": n, "k": k, "formats": names, "given": given}
         return type(self)(**{name: getattr(self, name) for name in self._fields} | changed)
+
+    @property
+    def drawn_operands(self) -> tuple[str, ...]:
+        """Those in Tensor Memory."""
+        return tuple([name for name in self.operands if name != "B"])
 
     @property
     def modelled_as(self) -> str:  # type: ignore[override]  # it depends on the form here
@@ -392,4 +399,22 @@ class TensorMemoryOperand:
             raise Error(f"tcgen05.ld reads D for an epilogue; got {self.name}")
         if pack and self.cells.bits != 16:
             raise Error(f".pack::16b is for a D of 16 bits; it is {self.types['D']} here")
-        return LoadedMatrix(self, epilogue(self.layout, shape, count, pack), pack)
+        name = f"{shape}.x{count}{'.pack::16b' if pack else ''}"
+        return LoadedMatrix(self, epilogue(self.layout, shape, count, pack), pack, name)
+
+    def draw(self, **look: Any) -> Drawing:
+        """A picture of the operand in Tensor Memory: which datapath lane and column holds which element.
+
+        Args:
+            look: as for `Operand.draw`; `registers` draws lanes down and columns across.
+
+        Raises:
+            Error: an option has no such value, or a marked element is outside.
+
+        >>> import mmacalc
+        >>> d = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16").operand("D", m=128, n=64)
+        >>> d.draw(mark="D[35][40]").text().splitlines()[-1]
+        'D[35][40] is in lane 35, column 40'
+        """
+        drawing: Drawing = higher_layer("draw_operand")(self, **look)
+        return drawing

@@ -26,6 +26,17 @@ class TensorMemoryMove(Instruction):
 
     in_tensor_memory = True
 
+    @property
+    def placed_layout(self) -> Layout:
+        """The layout.
+
+        Raises:
+            Error: the instruction moves nothing between places.
+        """
+        if self.layout is None:
+            raise Error(f"{self.name} moves no elements; tcgen05.ld, st and cp do")
+        return self.layout
+
     def locate(self, lane: int = 0, column: int = 0) -> tuple[Location, ...]:
         """Which thread and register of the warp a cell's value is in, from the address of a tcgen05.ld or st.
 

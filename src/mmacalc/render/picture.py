@@ -47,13 +47,13 @@ def operand_scene(matrix: Matrix, look: Look) -> Scene:
     page = _Page(look.style, operand_heading(matrix), pattern_text(matrix))
     draw_matrix(page.layers, made, look.style, matrix.colour_by(look.color_by), PADDING, page.bottom)
     page.grow(made.width, made.height)
-    return page.finished([*answers([matrix], look), *folded(made.columns, made.rows), *notes(matrix)])
+    return page.finished([*answers([matrix], look), *folded(matrix, made.columns, made.rows), *notes(matrix)])
 
 
 def registers_scene(matrix: Matrix, look: Look) -> Scene:
     """The registers of one operand: lanes down, registers across."""
     marks = look.marks.get(matrix.operand.name, frozenset())
-    page = _Page(look.style, f"{operand_heading(matrix)}, by register", pattern_text(matrix))
+    page = _Page(look.style, f"{operand_heading(matrix)}, by {matrix.place}", pattern_text(matrix))
     colour_of = matrix.colour_by(look.color_by)
     page.grow(*draw_registers(page.layers, matrix, look.style, colour_of, marks, PADDING, page.bottom))
     return page.finished([*answers([matrix], look), *notes(matrix)])
@@ -81,7 +81,8 @@ def instruction_scene(instruction: Instruction, matrices: dict[str, Matrix], loo
             page.subtitle(matrix, PADDING, page.bottom + 30)
             draw_matrix(page.layers, each, look.style, _colours(matrix, look), PADDING, page.bottom + 36)
             page.grow(each.width, each.height + 48)
-    absent = [f"{name} of this instruction {why}" for name, why in instruction.elsewhere.items()]
+    shown_not = {name: why for name, why in instruction.elsewhere.items() if name not in instruction.drawn_operands}
+    absent = [f"{name} of this instruction {why}" for name, why in shown_not.items()]
     about = [f"{matrix.operand.name}: {note}" for matrix in shown for note in notes(matrix)]
     return page.finished([*answers(shown, look), *absent, *about])
 
@@ -95,6 +96,8 @@ def operand_heading(matrix: Matrix) -> str:
     """The title of an operand's picture: the operand, the instruction, the architecture, the modifiers."""
     operand = matrix.operand
     instruction = operand.instruction
+    if own := getattr(operand, "title", ""):
+        return f"{operand_title(operand.name)} of {own}"
     title = f"{operand_title(operand.name)} of {instruction.name}, {instruction.architecture.title}"
     return title + _modifiers(matrix)
 
@@ -108,6 +111,8 @@ def _modifiers(matrix: Matrix) -> str:
 
 
 def _short_heading(matrix: Matrix) -> tuple[str, str]:
+    if own := getattr(matrix.operand, "shape_text", ""):
+        return f"{matrix.operand.name} {own}", matrix.operand.pattern
     shape = "x".join(str(axis.extent) for axis in (matrix.rows, matrix.columns))
     return f"{matrix.operand.name} {shape} {matrix.operand.format.name}", matrix.operand.pattern
 
@@ -123,18 +128,20 @@ def answers(shown: list[Matrix], look: Look) -> list[str]:
     found = []
     for matrix in shown:
         for mark in sorted(look.marks.get(matrix.operand.name, ())):
-            lanes = ranges(matrix.found_in(*mark))
+            lanes = matrix.found_in(*mark)
+            spoken = getattr(matrix.operand, "lanes_text", None)
+            where = spoken(lanes) if spoken else f"lane {ranges(lanes)}"
             place = place_text(matrix.operand, matrix.location(*mark))
-            found.append(f"{element_text(matrix, *mark)} is in lane {lanes} {place}")
+            found.append(f"{element_text(matrix, *mark)} is in {where} {place}")
     return found
 
 
-def folded(*tracks: Track) -> list[str]:
+def folded(matrix: Matrix, *tracks: Track) -> list[str]:
     """What an ellipsis stands for."""
     found = []
     for axis in (track.axis for track in tracks if track.breaks):
         digit, size = axis.digits[0]
-        found.append(f"{digit} = 0 ... {size - 1} repeats every {axis.period} {axis.name}, in further registers")
+        found.append(f"{digit} = 0 ... {size - 1} repeats every {axis.period} {axis.name}, in further {matrix.place}s")
     return found
 
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..answers.picture import Matrix
-    from ..families.base import Family
+    from ..answers.tensor_memory_picture import Placed
     from ..model import Location, Operand
 
 from .spelling import family_text
 
-__all__ = ["bits_text", "element_text", "operand_title", "place_text", "ranges", "register_text"]
+__all__ = ["bits_text", "element_text", "operand_title", "place_text", "ranges", "register_text", "slot_word"]
 
 # The operands that are no matrix of the product, as their pictures call them.
 TITLES = {"K": "K (index of A)", "SA": "SA (scale of A)", "SB": "SB (scale of B)", "P": "P (row addresses)"}
@@ -28,16 +28,26 @@ def operand_title(name: str) -> str:
     return TITLES.get(name, name)
 
 
-def register_text(family: Family, register: int, width: int) -> str:
-    """The name of a register, or of the pair that a 64-bit element takes.
+def register_text(operand: Operand | Placed, register: int, width: int) -> str:
+    """The name of a register, or of the pair that a 64-bit element takes; in Tensor Memory of a column.
 
     >>> import mmacalc
-    >>> amd, ptx = (mmacalc.architecture(name).family for name in ("cdna3", "sm_80"))
+    >>> amd = mmacalc.instruction("cdna3", "v_mfma_f64_16x16x4_f64").operand("A")
+    >>> ptx = mmacalc.instruction("sm_80", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64").operand("A")
     >>> register_text(amd, 2, 64), register_text(ptx, 2, 64), register_text(ptx, 2, 16)
     ('v[2:3]', '%rd1', '%r2')
     """
-    name: str = family_text(family).register_name(register, width)
+    if words := getattr(operand, "words", None):
+        return f"{words.prefix}{register}"
+    name: str = family_text(operand.instruction.architecture.family).register_name(register, width)
     return name
+
+
+def slot_word(operand: Operand | Placed) -> str:
+    """What the place of an item is called: "register", "VGPR", or in Tensor Memory "column"."""
+    words = getattr(operand, "words", None)
+    word: str = words.slot if words else family_text(operand.instruction.architecture.family).REGISTER
+    return word
 
 
 def bits_text(lsb: int, width: int) -> str:
@@ -52,7 +62,7 @@ def bits_text(lsb: int, width: int) -> str:
     return f"{min(last, 31)}:{lsb}{'+' if last > 31 else ''}"
 
 
-def place_text(operand: Operand, location: Location) -> str:
+def place_text(operand: Operand | Placed, location: Location) -> str:
     """The registers and bits of a location, in full.
 
     >>> import mmacalc
@@ -61,11 +71,10 @@ def place_text(operand: Operand, location: Location) -> str:
     'v0[31:30] + v1[3:0]'
     """
     _, _, register, lsb, width = location
-    family = operand.instruction.architecture.family
-    first = register_text(family, register, width)
+    first = register_text(operand, register, width)
     last = lsb + width - 1
     if last > 31 and width < 32:
-        return f"{first}[31:{lsb}] + {register_text(family, register + 1, width)}[{last - 32}:0]"
+        return f"{first}[31:{lsb}] + {register_text(operand, register + 1, width)}[{last - 32}:0]"
     return first if width >= 32 else f"{first}[{last}:{lsb}]"
 
 

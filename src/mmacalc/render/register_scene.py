@@ -35,7 +35,9 @@ def draw_registers(
     held = [[held_text(matrix, lane, item) for item in items] for lane in range(matrix.lanes)]
     places = [matrix.operand.slot(0, item) for item in items]
     spans = [bits_text(place.lsb, place.width) for place in places]
-    longest = max([text for row in held for text in row] + spans, key=len)
+    names = [register_text(matrix.operand, place.register, place.width) for place in places]
+    heads = spans + (names if matrix.place == "column" else [])
+    longest = max([text for row in held for text in row] + heads, key=len)
     width = max(28.0, float(int(text_width(longest, TEXT) + 9)))
     starts = _starts(places, width)
     _heads(layers, matrix, style, [(start + x, place, span) for start, place, span in zip(starts, places, spans)], y)
@@ -75,12 +77,12 @@ def _starts(places: list[Location], width: float) -> list[float]:
 
 def _heads(layers: Layers, matrix: Matrix, style: Style, columns: list[tuple[float, Location, str]], y: float) -> None:
     """Each register's name above its first column, and the bits above each."""
-    family, before = matrix.operand.instruction.architecture.family, -1
+    before = -1
     layers.texts.append(Label(columns[0][0] - 8, y + HEAD - 6, "lane", TEXT, style.quiet, "end", "bold"))
     for left, place, span in columns:
         register, width = place.register, place.width
         if register != before:
-            name = register_text(family, register, width)
+            name = register_text(matrix.operand, register, width)
             at = y + (HEAD - 6 if not span else HEAD - 20)
             layers.texts.append(Label(left + 2, at, name, 10, style.text, "start", "bold"))
             before = register

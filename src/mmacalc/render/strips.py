@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .places import bits_text, register_text
-from .spelling import family_text
+from .places import bits_text, register_text, slot_word
 
 if TYPE_CHECKING:
     from ..answers.picture import Axis, Matrix
@@ -99,8 +98,7 @@ def _register(matrix: Matrix, axis: Axis) -> Strip | None:
     if not axis.moves_slot:
         return None
     registers = [register for register, _ in _parts(matrix, axis)]
-    family = matrix.operand.instruction.architecture.family
-    head = family_text(family).REGISTER
+    head = slot_word(matrix.operand)
     if any(register for other in _others(matrix, axis) for register, _ in _parts(matrix, other)):
         if not any(registers):
             return None
@@ -109,7 +107,7 @@ def _register(matrix: Matrix, axis: Axis) -> Strip | None:
         return None  # one register for all, which the strip above the columns names
     base = _bit(matrix, matrix.base[1]) // 32
     width = matrix.operand.slot(0, 0).width
-    names = [register_text(family, r + base, width) for r in registers]
+    names = [register_text(matrix.operand, r + base, width).removeprefix(f"{head} ") for r in registers]
     return Strip("register", head, _grouped(axis, [(r, name, 0) for r, name in zip(registers, names)]))
 
 
@@ -131,7 +129,7 @@ def notes(matrix: Matrix) -> tuple[str, ...]:
     found = []
     if not any(axis.moves_slot for axis in (matrix.blocks, matrix.rows, matrix.columns)):
         place = operand.slot(0, matrix.base[1] // matrix.merge)
-        name = register_text(operand.instruction.architecture.family, place.register, place.width)
+        name = register_text(operand, place.register, place.width)
         found.append(f"all in {name}" + (f"[{bits}]" if (bits := bits_text(place.lsb, place.width)) else ""))
     if len(matrix.copies) > 1:
         found.append(f"each element is kept {len(matrix.copies)} times")
@@ -143,6 +141,7 @@ def notes(matrix: Matrix) -> tuple[str, ...]:
     if matrix.read:
         found.append(f"BLGP {operand.fields['blgp']}: the tiles name the lanes that are read, the strips those without")
     found += _signs(matrix)
+    found += getattr(operand, "words", ((), (), ()))[2]
     if operand.provenance in ("unconfirmed", "assumed"):
         found.append(f"this layout is {operand.provenance}")
     return tuple(found)

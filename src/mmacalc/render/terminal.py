@@ -91,7 +91,7 @@ def matrix(shown: Matrix, look: Look, colour: bool, width: int) -> str:
             for place, line in enumerate(beside):
                 joined.append(line, place * wide)
             lines.append(joined.shown(colour))
-    below = [*answers([shown], look), *folded(columns), *notes(shown)]
+    below = [*answers([shown], look), *folded(shown, columns), *notes(shown)]
     return "\n".join([*lines, *([""] if below else []), *below]) + "\n"
 
 
@@ -241,10 +241,11 @@ def _characters(columns: Track, first: int, last: int) -> Iterator[Cell]:
 def registers(shown: Matrix, look: Look, colour: bool, width: int) -> str:
     """The registers of an operand as text: a line for each lane, an element in each slot; as wide tables as fit."""
     slots = [shown.operand.slot(0, item) for item in range(shown.operand.items)]
-    family = shown.operand.instruction.architecture.family
-    heads = [(register_text(family, slot.register, slot.width), bits_text(slot.lsb, slot.width)) for slot in slots]
+    heads = [
+        (register_text(shown.operand, slot.register, slot.width), bits_text(slot.lsb, slot.width)) for slot in slots
+    ]
     columns = [_Slots(shown, look, item, head) for item, head in enumerate(heads)]
-    lines = [f"{operand_heading(shown)}, by register", pattern_text(shown)]
+    lines = [f"{operand_heading(shown)}, by {shown.place}", pattern_text(shown)]
     for table in _tables(columns, width - 5):
         lines.append("")
         for number in range(-2, shown.lanes):
