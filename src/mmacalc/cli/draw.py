@@ -24,6 +24,7 @@ from .tensor_memory import after_load
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Any
 
     from ..drawing import Drawing
     from .parser import Parser
@@ -93,7 +94,7 @@ def _drawing(options: Namespace) -> Drawing:
     if len(chosen) > 1:
         raise Error(f"{' and '.join(chosen)} were given together; choose one matrix, or none for all of them")
     if chosen:
-        operand = instruction.operand(chosen[0], options.wavefront, **given)
+        operand: Any = instruction.operand(chosen[0], options.wavefront, **given)
         if options.load:
             operand = after_load(operand, options.load)
         return operand.draw(registers=options.registers, labels=options.labels, **look)
