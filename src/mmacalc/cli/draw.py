@@ -97,7 +97,8 @@ def _drawing(options: Namespace) -> Drawing:
         operand: Any = instruction.operand(chosen[0], options.wavefront, **given)
         if options.load:
             operand = after_load(operand, options.load)
-        return operand.draw(registers=options.registers, labels=options.labels, **look)
+        drawing: Drawing = operand.draw(registers=options.registers, labels=options.labels, **look)
+        return drawing
     for name in ("registers", "labels", "load"):
         if getattr(options, name):
             raise Error(f"--{name} goes with one matrix; choose it with -A, -B, -C, -D, -k, --scale-a or --scale-b")
