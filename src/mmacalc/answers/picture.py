@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 from itertools import accumulate, product
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..answers.output_terms import sign
@@ -82,7 +83,7 @@ class Axis(NamedTuple):
 
     def digit(self, name: str, value: int) -> int:
         """The value of one of the digits at a value of the coordinate."""
-        weight = self.extent
+        weight = prod(size for _, size in self.digits)  # an axis may end before its digits do
         for digit, size in self.digits:
             weight //= size
             if digit == name:
