@@ -16,7 +16,7 @@ from ..errors import Error
 from ..records import TupleRecord
 from .dependencies import DEPENDENCIES, NO_REGISTERS
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
-from .tables import RULES, TABLES, HazardTable
+from .tables import LATER, RULES, TABLES, HazardTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,9 +42,8 @@ class SourceAnswer(TupleRecord):
 class WaitStates(TupleRecord):
     """How many wait states are needed between two instructions; `int()` of it is `states`.
 
-    states: the larger of the two sources' numbers. rule: the rule behind it, with its source. llvm: what LLVM
-    22.1.8 inserts. guide: what the ISA guide asks for, of gfx1250 and gfx1251 what a later LLVM inserts; None where
-    there is no such source. unit: "s_nop" where any
+    states: the largest of the sources' numbers. rule: the rule behind it, with its source. llvm: what LLVM
+    22.1.8 inserts. guide: what the ISA guide asks for, None where no guide is at hand. unit: "s_nop" where any
     instruction between the two counts as one state and s_nop N as N + 1; "v_nop" where only VALU instructions do.
     registers: those that the rule is about. sources: every source's `SourceAnswer`; one whose provenance is
     "unconfirmed" does not decide. architecture: the canonical name of the one asked about; "" within a `LintReport`,
@@ -250,7 +249,8 @@ class HazardRecognizer:
         # On a tie the last, which is the ISA guide: it is the hardware's own document.
         best = max(reversed(trusted), key=lambda each: (each.states, bool(each.rule)))
         rule = f"{best.rule}: {best.place}" if best.rule else NO_RULE
-        guide = trusted[1].states if len(trusted) > 1 else None
+        guided = len(trusted) > 1 and self.sources[1].table.source != LATER
+        guide = trusted[1].states if guided else None
         registers_text = str(best.registers or "")
         return WaitStates(best.states, rule, answers[0].states, guide, self.unit, registers_text, tuple(answers))
 

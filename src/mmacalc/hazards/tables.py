@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Lengths: TypeAlias = tuple[int, ...]
     Row: TypeAlias = tuple[str, str, str, int | Lengths, str] | tuple[str, str, str, int | Lengths, str, str]
 
-__all__ = ["RULES", "TABLES", "HazardTable"]
+__all__ = ["LATER", "RULES", "TABLES", "HazardTable"]
 
 
 class HazardTable(TupleRecord):
