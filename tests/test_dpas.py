@@ -268,6 +268,23 @@ def test_opencls_vectors_have_the_lengths_of_the_khronos_extension():
         assert (width, layout.spans["item"] * inst.format(operand).bits // width) == expected, (arch, name, operand)
 
 
+def test_opencls_functions_are_those_of_igc_and_there_are_no_others():
+    rows = {
+        (row["size"], row["function"], row["d"], row["c"], row["a"], row["b"])
+        for row in table("intel/opencl_functions.tsv.gz")
+    }
+    found = set()
+    for arch in ("xe-hpg", "xe-hpc"):
+        for inst in mmacalc.instructions(arch):
+            for one in mmacalc.intrinsic(inst).intrinsics:
+                a, b, c = one.arg_types
+                found.add((str(inst.n), one.builtin.removeprefix("intel_sub_group_"), one.return_type, c, a, b))
+    later = {row for row in rows if "e5m2" in row[1] and row[2].startswith("short")}  # DPAS.md has bf8 with f only
+    assert found == rows - later
+    (inst,) = {each.name for each in mmacalc.find(arch="pvc", intrinsic="tf32_tf32_matrix_mad_k8", m=8)}
+    assert inst == "dpas.8x8.f.f.tf32.tf32"
+
+
 def test_k_is_the_depth_times_the_elements_of_a_channel():
     ks = {"bf.bf": 16, "hf.hf": 16, "tf32.tf32": 8, "bf8.bf8": 32, "u8.u8": 32, "u8.s2": 32, "s4.u8": 32, "u4.u4": 64,
           "s2.u4": 64, "u2.u2": 64}  # fmt: skip

@@ -3,6 +3,8 @@
     mmacalc intrinsic -a gfx942 v_mfma_f32_16x16x16_f16
     mmacalc intrinsic -a gfx942 __builtin_amdgcn_mfma_f32_16x16x16f16
 
+    mmacalc intrinsic -a xe-hpc dpas.8x8.f.f.bf.bf
+
 `float x4` is a vector of four floats; `imm` marks arguments that must be constants.
 """
 
@@ -29,7 +31,7 @@ def run(options: Namespace) -> Reply:
     from ..catalog import instruction
     from ..render import intrinsic as render
 
-    if options.name.startswith(("__builtin", "llvm.")):
+    if options.name.startswith(("__builtin", "llvm.", "intel_sub_group")):
         answer = intrinsic_named(options.architecture, options.name)
     else:
         answer = intrinsic(instruction(options.architecture, options.name), options.wavefront)

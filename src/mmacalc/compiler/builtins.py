@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..catalog import entry
 from ..errors import Error, did_you_mean
+from ..later import imported
 from ..records import TupleRecord
 from .dialects import dialect_of, fitting
 
@@ -73,6 +74,9 @@ def intrinsics(instruction: Instruction, wave: int | None = None) -> tuple[Intri
     """Every builtin of an instruction: none, one, or on RDNA3 with a 16-bit D two, of which the second, "tied",
     keeps the other halves of D's registers as they were in C."""
     inst, size = instruction, instruction.architecture.wave(wave)
+    if own := inst.architecture.family.functions:
+        found: Intrinsic | None = imported(f"mmacalc.compiler.{own}").function(inst)
+        return (found,) if found else ()
     dialect = dialect_of(inst)
     if dialect is None or inst.since_llvm > LLVM_VERSION:
         return ()
@@ -103,7 +107,7 @@ def unscaled(instruction: Instruction) -> Instruction | None:
 def names(instruction: Instruction) -> tuple[str, ...]:
     """Every name that a compiler has for an instruction: builtins and LLVM intrinsics, of all wave sizes."""
     found = [one for wave in instruction.architecture.waves for one in intrinsics(instruction, wave)]
-    return tuple(name for one in found for name in (one.builtin, one.llvm_intrinsic))
+    return tuple(name for one in found for name in (one.builtin, one.llvm_intrinsic) if name)
 
 
 def by_name(arch: str, name: str) -> tuple[Instruction, Intrinsic]:
@@ -112,11 +116,11 @@ def by_name(arch: str, name: str) -> tuple[Instruction, Intrinsic]:
     Raises:
         Error: the architecture has no such builtin.
     """
-    found = {}
+    found: dict[str, tuple[Instruction, Intrinsic]] = {}
     for inst in entry(arch).instructions():
         for wave in inst.architecture.waves:
             for one in intrinsics(inst, wave):
-                found[one.builtin] = found[one.llvm_intrinsic] = inst, one
+                found |= dict.fromkeys({one.builtin, one.llvm_intrinsic} - {""}, (inst, one))
     if name not in found:
         hint = did_you_mean(name, found)
         raise Error(f"{entry(arch).architecture.title} has no matrix builtin '{name}'.{hint}")

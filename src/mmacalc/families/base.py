@@ -67,6 +67,8 @@ class Family(Record):
         assembler: the module of `mmacalc.asm` that encodes its instructions instead of AMD's assembler.
         refused: the questions that have no answer for its instructions, each with the sentence that says so,
             in which {title} stands for the architecture.
+        functions: the module of `mmacalc.compiler` that knows the functions which become its instructions, where these
+            are not clang's builtins.
         language: the language of the kernels that `mmacalc.generate` writes; "" for none.
         vector_instructions: the list in `mmacalc.chains.vector_instructions` that its targets share; "" for none.
         matrix_moves: whether it has instructions that load and store matrices of 8 x 8 (ldmatrix, stmatrix).
@@ -90,6 +92,7 @@ class Family(Record):
     spelling: str = ""
     assembler: str = ""
     refused: Mapping[str, str] = {}
+    functions: str = ""
     language: str = ""
     vector_instructions: str = ""
     matrix_moves: bool = False

@@ -104,6 +104,7 @@ def work_items(instruction: Instruction, operand: str) -> tuple[Layout, int] | N
 NO_CYCLES = "Intel publishes neither the cycles of DPAS nor when a dependent instruction can follow"
 DPAS = _Dpas(
     "dpas", ("fused",), vendor="intel", grammar="dpas", spelling="dpas", assembler="dpas",
+    functions="opencl",
     refused={
         "arithmetic": "how {title} rounds is undocumented, so it is not computed here",
         "waits": f"{NO_CYCLES}: {{title}} tracks dependences by tokens ($0 to $31), which IGC sets",

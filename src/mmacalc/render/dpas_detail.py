@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ..compiler.builtins import intrinsics
 from ..families.dpas import SOURCES, work_items
 from . import formulas
 from .dpas_text import VECTORS
+from .intrinsic import intrinsic_object
 from .pattern import ends_text
 from .spelling import heading
 
@@ -64,6 +66,9 @@ def own_object(detail: Detail) -> dict[str, Any]:
         "iga64": syntax(inst),
         "visa": visa(inst),
         "execution_size": inst.n,
+        "intrinsics": {
+            str(wave): [intrinsic_object(one) for one in found] for wave, found in detail.intrinsics.items()
+        },
         "work_items": {
             name: each and {"pattern": each[0].pattern, "sizes": each[0].trimmed_sizes, "element_bits": each[1]}
             for name, each in found.items()
@@ -119,7 +124,9 @@ def _mappings(inst: Instruction) -> Iterator[str]:
 
 
 def _work_items(inst: Instruction) -> Iterator[str]:
-    yield f"Work items of a sub-group of {inst.n} in OpenCL (intel_sub_group_*_matrix_mad_k{inst.k}):"
+    for one in intrinsics(inst):
+        yield f"OpenCL: {one.prototype}"
+    yield f"Work items of a sub-group of {inst.n} in OpenCL:"
     for name in inst.operands:
         found = work_items(inst, name)
         if found is None:

@@ -27,7 +27,8 @@ def _builtin(one: Intrinsic) -> str:
         f"    {name:12} {kind}{', an immediate' if at in one.immediates else ''}\n"
         for at, (name, kind) in enumerate(zip(one.arg_names, one.arg_types))
     ]
-    return f"  {one.prototype}\n{''.join(arguments)}  {one.llvm_intrinsic}\n    {one.declaration}\n"
+    llvm = f"  {one.llvm_intrinsic}\n    {one.declaration}\n" if one.llvm_intrinsic else ""
+    return f"  {one.prototype}\n{''.join(arguments)}{llvm}"
 
 
 def json_object(answer: InstructionIntrinsics) -> dict[str, Any]:

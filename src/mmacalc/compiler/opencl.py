@@ -1,0 +1,71 @@
+"""OpenCL's functions of DPAS: intel_sub_group_bf16_bf16_matrix_mad_k16 and its kin, overloaded by their types.
+
+They exist for repeat counts of 1, 2, 4 and 8, and accumulators of D's type, which is not unsigned; with 16-bit
+accumulators in sub-groups of 16 only. DPASW's are the "split" ones, where the two sub-groups have the same number of
+rows of A.
+
+Source: the Khronos extensions cl_intel_subgroup_matrix_multiply_accumulate, _tf32, _bf8 and
+cl_intel_subgroup_split_matrix_multiply_accumulate, as IGC 98fff716 defines them (IBiF_dpas.cl).
+"""
+
+from __future__ import annotations
+
+from ..families.dpas import work_items
+from .builtins import Intrinsic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..model import Instruction
+
+__all__ = ["function"]
+
+COUNTS = (1, 2, 4, 8)
+RESULTS = {"f32": "float", "i32": "int", "f16": "half", "bf16": "short"}
+INTEGERS = {32: "int", 16: "short", 8: "char"}
+
+
+def function(instruction: Instruction) -> Intrinsic | None:
+    """The function of an instruction; None if it has none.
+
+    >>> import mmacalc
+    >>> function(mmacalc.instruction("xe-hpc", "dpas.8x4.f.f.hf.hf")).prototype
+    'float4 intel_sub_group_f16_f16_matrix_mad_k16(short4, int8, float4)'
+    """
+    formats, m = instruction.formats, instruction.m
+    if m not in COUNTS or formats["C"] != formats["D"] or formats["D"] not in RESULTS:
+        return None
+    if formats["D"] in ("f16", "bf16") and instruction.n == 8:
+        return None
+    a = _first(instruction)
+    if a is None:
+        return None
+    b = f"{_kind(instruction, 'B', 32)}{instruction.k * instruction.format('B').bits // 32}"
+    d = _vector(RESULTS[formats["D"]], m)
+    split = "_split" if "fused" in instruction.features else ""
+    name = f"intel_sub_group_{formats['A']}_{formats['B']}{split}_matrix_mad_k{instruction.k}"
+    return Intrinsic(name, d, (a, b, d), "", "", (), ("a", "b", "acc"))
+
+
+def _first(instruction: Instruction) -> str | None:
+    """The type of A: what a work item has of it, of DPASW in each of two sub-groups."""
+    rows, bits = instruction.m, instruction.format("A").bits
+    if "fused" in instruction.features:
+        operand = instruction.operand("A")
+        if not operand.outer or operand.layout.partial:
+            return None
+        return _vector(_kind(instruction, "A", instruction.k * bits // instruction.n), rows // 2)
+    found = work_items(instruction, "A")
+    if found is None:
+        return None
+    layout, width = found
+    return _vector(_kind(instruction, "A", width), layout.spans["item"] * bits // width)
+
+
+def _kind(instruction: Instruction, operand: str, width: int) -> str:
+    if instruction.formats[operand] == "tf32":
+        return "float"
+    return "u" * (instruction.format(operand).kind == "unsigned") + INTEGERS[width]
+
+
+def _vector(kind: str, count: int) -> str:
+    return f"{kind}{count}" if count > 1 else kind
