@@ -11,8 +11,8 @@ from __future__ import annotations
 from ..catalog import entry
 from ..errors import Error, did_you_mean
 from ..later import imported
-from ..records import TupleRecord
 from .dialects import dialect_of, fitting
+from .prototypes import Intrinsic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,29 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "names", "unscaled"]
 
 LLVM_VERSION = 22  # the version whose builtins these are
-
-
-class Intrinsic(TupleRecord):
-    """One clang builtin and the LLVM intrinsic behind it.
-
-    builtin: clang's name; return_type, arg_types: its types, a vector as "float x4"; arg_names: what each argument
-    is; immediates: the positions of the arguments that must be constants. llvm_intrinsic, declaration: LLVM's name
-    with its overloads spelled out, and its declaration (LLVM may have arguments that clang fills in).
-    """
-
-    builtin: str
-    return_type: str
-    arg_types: tuple[str, ...]
-    llvm_intrinsic: str
-    declaration: str
-    immediates: tuple[int, ...]
-    arg_names: tuple[str, ...]
-
-    @property
-    def prototype(self) -> str:
-        """The builtin's prototype, immediates marked: `float x4 __builtin_...(float, float, float x4, int imm)`."""
-        given = (f"{kind} imm" if at in self.immediates else kind for at, kind in enumerate(self.arg_types))
-        return f"{self.return_type} {self.builtin}({', '.join(given)})"
 
 
 _C_TYPES = {"bool": "_Bool"}
