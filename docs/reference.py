@@ -59,6 +59,10 @@ def families(name: str) -> str:
         link = f'<a href="../layouts.html#{name}/{members[0].name}">{kind}</a>'
         a, d = (", ".join(dict.fromkeys(inst.formats.get(operand, "") for inst in members)) for operand in "AD")
         lines.append(f"| {link} | {shape} | {a} | {d} | {len(members)} |")
+    if tensor_memory := entry(name).tensor_memory_names:
+        kinds = ", ".join(dict.fromkeys(".".join(each.split(".")[:2]) for each in tensor_memory))
+        text = f"Then {len(tensor_memory)} of Tensor Memory, of which several shapes go by one name: {kinds}."
+        lines += ["", f"{text} [More on them](../nvidia.md#tcgen05-tensor-memory)."]
     return "\n".join(lines) + "\n"
 
 
