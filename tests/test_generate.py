@@ -18,6 +18,7 @@ from mmacalc.codegen import gemm, gemm_cuda, gemm_wgmma, ldmatrix, staging
 from mmacalc.codegen.check import Checked, check, sass_products
 from mmacalc.codegen.fragments import fragment
 from mmacalc.codegen.generate import formulas
+from mmacalc.compiler.builtins import intrinsic
 from mmacalc.render import kernel_check
 from oracles.host_products import gemm_product, tile_product
 
@@ -280,6 +281,35 @@ def test_sass_is_compared_with_what_the_instruction_becomes():
     assert "pip install nvidia-cuda-nvdisasm" in kernel_check.text(checked._replace(sass=None))
 
 
+@pytest.mark.parametrize("step", [12, pytest.param(1, marks=pytest.mark.whole)])
+def test_no_tile_in_lds_has_a_bank_conflict_that_memory_knows_of(step):
+    """Neither those of kernels around one instruction nor those of GEMMs."""
+    tiles = 0
+    for target, wave in TARGETS:
+        for inst in mmacalc.instructions(target)[::step]:
+            for matrix, order in itertools.product("AB", ("row", "col")):
+                operand = inst.operand(matrix, wave)
+                if operand.placement.bits < 8 and order != {"A": "row", "B": "col"}[matrix]:
+                    continue  # no load reaches them
+                if inst.sparse and (matrix, order) == ("A", "col"):
+                    continue  # read element by element
+                tile = staging.staged(operand, fragment(operand), order, "element")
+                load = mmacalc.memory(operand, order, swizzle=tile.swizzle, pad=tile.pad, fill=max(4, tile.width))
+                assert load.lds.conflicts == 0, (inst.name, matrix, order)
+                tiles += 1
+    assert tiles > 60
+    for target, wave in TARGETS:
+        for inst in mmacalc.instructions(target)[::step]:
+            if not (inst.sparse or inst.scaled or inst.blocks > 1 or inst.choices or inst.format("A").bits < 8):
+                if not intrinsic(inst, wave):
+                    continue
+                found = gemm.plan(inst, wave)
+                for matrix, order in (("A", "row"), ("B", "col")):
+                    operand = inst.operand(matrix, wave)
+                    load = mmacalc.memory(operand, order, ld=found.block_k, kpack=found.kpack, swizzle=found.swizzle)
+                    assert load.lds.conflicts == 0, (inst.name, matrix)
+
+
 def test_the_truncated_index_of_clang_is_gone_round_by_assembly():
     inst = mmacalc.instruction("gfx1250", "v_swmmac_f32_16x16x128_fp8_fp8")
     source = mmacalc.generate(inst)
@@ -411,6 +441,15 @@ GEMMS = [
     ("gfx1200", "v_wmma_i32_16x16x16_iu8", 32, ("row", "col")),
     ("gfx1200", "v_wmma_f32_16x16x16_bf16", 64, ("row", "row")),
 ]
+
+
+@pytest.mark.parametrize("option", [["--gemm", "8x8x8"], ["--lds"], ["--check"], ["-o", "kernel.hip"]])
+def test_options_that_index_expressions_would_leave_out_are_refused(option, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    got = answer(["generate", "-a", "gfx942", "-i", "v_mfma_f32_32x32x8_f16", "--formula", "A", *option])
+    assert (got.status, got.out) == (2, "")
+    assert "without a kernel: leave out --" in got.err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("target", "name", "wave", "orders"), GEMMS)

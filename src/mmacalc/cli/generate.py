@@ -3,6 +3,7 @@
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 -o kernel.hip        HIP, for hipcc and for plain clang
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --check              compile it, look at what came out
     mmacalc generate -a a100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32      CUDA, with inline PTX
+    mmacalc generate -a h100 -i wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 --lds    A and B in shared memory
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512    tiles in LDS, two buffers, bounds
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --formula D          the index expressions alone
 
@@ -42,6 +43,19 @@ def add_arguments(parser: Parser) -> None:
         add(f"--{name}", type=number_or_name, metavar="#", help="a format, where the field chooses one")
 
 
+def _formula_alone(options: Namespace) -> None:
+    """Refuse options that the index expressions would leave out.
+
+    Raises:
+        Error: one of them was set.
+    """
+    from ..errors import Error
+
+    for name in ("gemm", "lds", "check", "output"):
+        if getattr(options, name):
+            raise Error(f"--formula prints index expressions, without a kernel: leave out --{name}, or --formula")
+
+
 def run(options: Namespace) -> Reply:
     """The source, the expressions, or the result of the check."""
     from ..catalog import entry
@@ -51,6 +65,7 @@ def run(options: Namespace) -> Reply:
     inst = entry(options.architecture).instruction(options.instruction)
     modifiers = {name: value for name in MODIFIERS if (value := getattr(options, name)) is not None}
     if options.formula:
+        _formula_alone(options)
         found = formulas(inst.operand(options.formula, wave=options.wavefront, **modifiers))
         return show(options.json, "formula", found, index_expressions)
     source = generate(

@@ -92,7 +92,10 @@ def comment(request: Request) -> str:
     orders = ", ".join([*given, "C and D row by row"])
     sparse = "; A is 2:4 compressed" if inst.sparse else ""
     wave = "" if request.language == "cuda" else f", wave{request.wave}"
-    return f"// {inst.name} on {inst.architecture.title}{wave}: D = A B + C.\n// In memory: {orders}{sparse}.\n"
+    lines = [f"{inst.name} on {inst.architecture.title}{wave}: D = A B + C.", f"In memory: {orders}{sparse}."]
+    if not request.constants:
+        lines.append("ld are in elements; each row (or column) begins where its widest access is aligned.")
+    return "".join([f"// {line}\n" for line in lines])
 
 
 def element_type(request: Request, name: str) -> str:

@@ -16,6 +16,7 @@ from ..memory_access.answer import memory
 from ..memory_access.swizzles import MODES
 from ..records import TupleRecord
 from .fragments import group_size
+from .ldmatrix import matrices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class Staged(TupleRecord):
 
     name: A or B; element, bits: the C type of its elements in memory, and their width; rows, row_bytes: rows of memory
     and the bytes of one; turned: whether memory has the columns of the tile one behind the other; pad: bytes behind
-    each row; swizzle: of the bytes; panel: bytes of a row after which the next panel of all rows begins, 0 for none.
+    each row; swizzle: of the bytes; panel: bytes of a row after which the next panel of all rows begins, 0 for none;
+    fill: the most bytes of an access that fills the tile.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Staged(TupleRecord):
     pad: int = 0
     swizzle: Swizzle = MODES["none"]
     panel: int = 0
+    fill: int = 16
 
     @property
     def bytes(self) -> int:
@@ -57,7 +60,7 @@ class Staged(TupleRecord):
     @property
     def width(self) -> int:
         """The bytes of one access that fills the tile."""
-        return 1 << min(4, (self.row_bytes & -self.row_bytes).bit_length() - 1)
+        return min(self.fill, self.row_bytes & -self.row_bytes)
 
     def place(self, row: str, byte: str) -> str:
         """The address of a byte of the tile, as C text."""
@@ -121,14 +124,19 @@ def staged(operand: Operand, found: Fragment, order: str, element: str) -> Stage
     if along * bits % 8:
         raise Error(f"a row of {operand.name} of {operand.instruction.name} is {along * bits} bits, no whole bytes")
     tile = Staged(operand.name, element, bits, blocks * across, along * bits // 8)
-    if operand.instruction.architecture.family.matrix_moves:
+    contained = operand.placement.bits != bits  # narrow types that lie in bytes, of which `memory` knows the bits
+    if operand.instruction.architecture.family.matrix_moves and (contained or matrices(found, order)):
         return tile._replace(swizzle=matrix_swizzle(tile.row_bytes))
     if tile.width < 4 or (group_size(operand) > 1 and order == "col"):
         return tile
-    repair = memory(operand, order, fill=tile.width).search()
-    if repair.swizzle is not None:
-        return tile._replace(swizzle=repair.swizzle)
-    return tile._replace(pad=repair.pad_bytes or 0)
+    # Where lanes read 8 bytes of each row, no permutation of 16 bytes frees them: then the tile is filled 8 at a time.
+    for fill in (width for width in (16, 8, 4) if width <= tile.width):
+        repair = memory(operand, order, fill=fill).search()
+        if repair.swizzle is not None:
+            return tile._replace(swizzle=repair.swizzle, fill=fill)
+        if repair.pad_bytes is not None:
+            return tile._replace(pad=repair.pad_bytes, fill=fill)
+    return tile
 
 
 def matrix_swizzle(row_bytes: int) -> Swizzle:
