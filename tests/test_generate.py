@@ -496,7 +496,7 @@ def test_a_gemm_of_nvidia_computes_a_product_of_any_size_in_any_order(target, na
 @pytest.mark.parametrize(
     "missing", ["        wait_for_copies();", '        asm volatile("bar.sync 0;" ::: "memory");\n']
 )
-def test_a_gemm_that_does_not_wait_is_found_out(missing, tmp_path):
+def test_a_gemm_that_does_not_wait_is_noticed(missing, tmp_path):
     inst, found, sizes, source = nvidia_gemm("sm_80", HMMA, ("row", "col"))
     assert missing in source
     try:
