@@ -35,7 +35,7 @@ def program(seeds, depth=3):
 
 def host(source, folder):
     """The kernels compiled for the host. NumPy's f16 conversions are the processor's, as are clang's."""
-    library = folder / "host.so"
+    library = folder / f"{random_programs.names(source)[0]}.so"  # a name of its own: loaded libraries are known by it
     done = subprocess.run(
         [tool("clang"), "-x", "c++", "-DHOST", "-O1", "-fwrapv", "-ffp-contract=off", "-Xclang",
          "-ffloat16-excess-precision=none", "-w", "-shared", "-fPIC", "-o", library, "-", "-lm", "-lgcc_s"],
