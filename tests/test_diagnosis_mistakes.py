@@ -212,8 +212,15 @@ def test_a_rocwmma_launch_is_compared_and_its_mistake_is_found():
 
     inst = mmacalc.instruction(*CDNA3)
     d = np.zeros((32, 32), np.float32)
-    mmacalc.launch(kernel, (2, 2), 64, a, b, d, rocwmma.row_major, arch="gfx942")
+    report = mmacalc.launch(kernel, (2, 2), 64, a, b, d, rocwmma.row_major, arch="gfx942")
     assert mmacalc.diagnose(inst, d, a, b).different == 0
+    assert report.diagnose(d, a, b).different == 0
+    d[:16, 16:] = d[:16, 16:].T
+    assert report.diagnose(d, a, b).explanations[0].tiles == ((0, 1),)
+    d[:16, 16:] = d[:16, 16:].T
+    nothing = mmacalc.launch(lambda wave: None, 1, 64, arch="gfx942")
+    with pytest.raises(mmacalc.Error, match=r"one matrix instruction.*it issued none"):
+        nothing.diagnose(d, a, b)
     assert "transposed" in mmacalc.diagnose(inst, d, a, b.T).explanations[0].name
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ..checks import arguments_checked
+from ..errors import Error
 from ..estimates import MATRIX_UNITS, peak
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from numpy.typing import ArrayLike
+
+    from ..diagnosis.compare import Diagnosis
     from ..model import Architecture, Instruction
     from .lds_counter import LdsSite
     from .memory import Traffic
@@ -22,7 +27,7 @@ class Report:
 
     Attributes:
         architecture: its record. workgroups, waves: how many ran.
-        instructions: how many of each were issued, by name.
+        instructions: how many of each were issued, by name. issued: each instruction with its modifiers.
         cycles: how long they occupy matrix units, summed over all waves; None if the catalog does not know.
         flops: the operations that they perform (for integers as well), padding included.
         peak_share: those operations over what the architecture's fastest dense instruction on the same formats
@@ -39,6 +44,7 @@ class Report:
     architecture: Architecture
     workgroups: int
     waves: int
+    issued: tuple[tuple[Instruction, tuple[tuple[str, int], ...]], ...]
     traffic: Traffic
     flops: int
     peak_share: float | None
@@ -56,6 +62,7 @@ class Report:
         self.lds = lds
         self.warnings = tuple(_counted(text, count) for text, count in (warnings or {}).items())
         self.architecture, self.workgroups, self.waves, self.traffic = architecture, workgroups, waves, traffic
+        self.issued = tuple(issued)
         self.instructions: Counter[str] = Counter()
         self.flops = 0
         cycles: int | None = 0
@@ -77,6 +84,49 @@ class Report:
     def flops_per_unit_and_cycle(self) -> float | None:
         """Operations per cycle of one compute unit (of RDNA: workgroup processor), all four matrix units busy."""
         return MATRIX_UNITS * self.flops / self.cycles if self.cycles else None
+
+    @arguments_checked
+    def diagnose(self, given: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **rest: Any) -> Diagnosis:
+        """Compare D with the product by the instruction that the kernel issued, and find the kernel's mistake.
+
+        Args:
+            given: the whole D (..., M, N), as the kernel left it. a, b, c: A (..., M, K), B (..., K, N) and C (..., M,
+                N), or a number, of any size: D is cut into the instruction's tiles, which are told apart.
+            rest: as for `mmacalc.diagnose`, such as alpha and beta.
+
+        Returns:
+            What `mmacalc.diagnose` returns: a `mmacalc.Diagnosis`.
+
+        Raises:
+            Error: the kernel issued no matrix instruction, or several; an operand that does not fit.
+
+        >>> import mmacalc, numpy as np
+        >>> from mmacalc.rocwmma import *
+        >>> def gemm(wave, a, b, d):
+        ...     x = fragment(matrix_a, 16, 16, 16, float16_t, row_major)
+        ...     y = fragment(matrix_b, 16, 16, 16, float16_t, row_major)
+        ...     sums = fragment(accumulator, 16, 16, 16, float32_t)
+        ...     fill_fragment(sums, 0.0)
+        ...     load_matrix_sync(x, a, 16)
+        ...     load_matrix_sync(y, b, 16)
+        ...     mma_sync(sums, x, y, sums)
+        ...     store_matrix_sync(d, sums, 16, mem_col_major)
+        >>> a, b = np.random.default_rng(1).standard_normal((2, 16, 16)).astype(np.float16)
+        >>> d = np.zeros((16, 16), np.float32)
+        >>> report = mmacalc.launch(gemm, 1, 64, a, b, d, arch="gfx942")
+        >>> report.diagnose(d, a, b).explanations[0].name
+        'the tile is transposed: D[j][i] was stored as D[i][j]'
+        """
+        from ..diagnosis.compare import diagnose
+
+        if len(self.issued) != 1:
+            names = ", ".join(dict.fromkeys(inst.name for inst, _ in self.issued)) or "none"
+            raise Error(
+                f"the launch should have issued one matrix instruction, with one set of modifiers; it issued {names}. "
+                "mmacalc.diagnose takes the instruction that is meant"
+            )
+        ((inst, fields),) = self.issued
+        return diagnose(inst, given, a, b, c, **{**dict(fields), **rest})
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data."""
