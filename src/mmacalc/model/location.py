@@ -8,8 +8,10 @@ __all__ = ["Element", "Location"]
 
 
 class Location(TupleRecord):
-    """Where an element is: its lane, its slot in the lane, the 32-bit register (from the operand's first),
-    its lowest bit there, and its width in bits. A 64-bit element takes `register` and the one after it."""
+    """Where an element is: its lane, its slot in the lane, the 32-bit register (from the operand's first), its lowest
+    bit there, and its width in bits. A 64-bit element takes `register` and the one after it. Of Intel, a lane is a
+    channel of 32 bits of a general register, and `register` counts those; of two fused EUs, the second has the lanes
+    behind the first's."""
 
     lane: int
     item: int

@@ -36,6 +36,10 @@ def page(start: str = "") -> str:
     return template.replace("<body>", body, 1).replace(marked, marked + data, 1)
 
 
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 @cache
 def _data_text() -> str:
     return json.dumps(_data(), separators=(",", ":")).replace("</", "<\\/")
@@ -61,7 +65,11 @@ def _data() -> dict[str, Any]:
     spelt = [(family_text(record.family), record.family.language.upper()) for record in records]
     registers = [[one.REGISTER, *one.NAMES, one.COUNTED, one.NOT_ENCODED, language] for one, language in spelt]
     refused = [
-        {topic: text.format(title=record.title) for topic, text in record.family.refused.items() if topic in VIEWS}
+        {
+            topic: _sentence(text.format(title=record.title))
+            for topic, text in record.family.refused.items()
+            if topic in VIEWS
+        }
         for record in records
     ]
     own = {"version": __version__, "registers": registers, "refused": refused, "statements": list(statements)}
