@@ -54,6 +54,15 @@ def test_a_descriptor_of_any_legal_form_has_no_remark():
         assert descriptors.decode_instruction(word, kind).notes == (), (kind, m, n)
 
 
+def test_the_fields_of_tcgen05s_shared_memory_descriptor_are_those_of_ptx():
+    """PTX ISA 9.1, the matrix descriptor of tcgen05: bits 13-0, 29-16, 45-32, 48-46 (0b001), 51-49, 52, 63-61; bit 53,
+    the segment of lut::b, is in PTX ISA 9.4."""
+    assert descriptors.SHARED_FIELDS["tcgen05"] == (
+        ("address", 0, 14), ("leading", 16, 14), ("stride", 32, 14), ("version", 46, 3), ("base_offset", 49, 3),
+        ("leading_is_absolute", 52, 1), ("lut_segment", 53, 1), ("swizzle", 61, 3),
+    )  # fmt: skip
+
+
 def test_the_largest_shift_of_b_has_the_code_that_ptx_gives_it():
     """PTX ISA 9.1, the instruction descriptor of tcgen05: no shift, 8, 16 and 32 rows."""
     words = [mmacalc.instruction_descriptor("f16", m=32, n=64, max_shift=rows).word for rows in (0, 8, 16, 32)]

@@ -341,8 +341,8 @@ SPECIAL = {  # the other kinds of instruction that rules name
         "ds_read_b32 v0, v64", "flat_store_dword v[240:241], v0", "buffer_store_dword v0, off, s[0:3], 0",
     ),
     "gfx1250": (
-        "v_exp_f32 v64, v0", "v_exp_f32 v0, v64", "v_mov_b32 v64, v0", "v_mov_b32 v0, v64", "v_mov_b32 v161, v0",
-        "v_readfirstlane_b32 s0, v0", "global_store_dword v[240:241], v0, off",
+        "v_exp_f32 v64, v0", "v_exp_f32 v0, v64", "v_exp_f32 v250, v0", "v_mov_b32 v64, v0", "v_mov_b32 v0, v64",
+        "v_mov_b32 v161, v0", "v_readfirstlane_b32 s0, v0", "global_store_dword v[240:241], v0, off",
     ),
     "gfx908": (
         "v_mov_b32 v240, v64", "v_mov_b32 v64, v240", "v_accvgpr_read_b32 v64, a0", "v_accvgpr_write_b32 a0, v64",
