@@ -69,11 +69,11 @@ def did_you_mean(given: str, known: Iterable[str], most: int = 3, shown: Mapping
     """
     from difflib import get_close_matches  # costs 4 ms, so only when something is already wrong
 
-    known = list(known)
+    spelt = {name.lower(): name for name in known}
     lower = given[:LONGEST_WORD].strip().lower()  # the search takes time with the square of the length
     words = lower.split("_")
     # A name that has every word is meant, however much longer it is.
-    close = [name for name in known if set(words) <= set(name.split("_"))] if len(words) > 1 else []
-    close = close or get_close_matches(lower, known, n=3 * most, cutoff=0.7 if len(lower) > 5 else 0.6)
-    names = list(dict.fromkeys((shown or {}).get(name, name) for name in close))[:most]
+    close = [name for name in spelt if set(words) <= set(name.split("_"))] if len(words) > 1 else []
+    close = close or get_close_matches(lower, spelt, n=3 * most, cutoff=0.7 if len(lower) > 5 else 0.6)
+    names = list(dict.fromkeys((shown or {}).get(spelt[name], spelt[name]) for name in close))[:most]
     return f" Did you mean {' or '.join(names)}?" if names else ""

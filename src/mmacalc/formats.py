@@ -205,7 +205,8 @@ def chosen(choice: str, name: str) -> int:
         if candidate in offered:
             return offered.index(candidate)
     spoken = ", ".join(f"{value} ({FORMATS[f].title.split()[0].lower()})" for value, f in enumerate(offered))
-    raise Error(f"'{name}' is not a format of {choice}; it is one of {spoken}")
+    hint = did_you_mean(plain, [form for name in offered for form in (name, SHORT_NAMES.get(name, name))])
+    raise Error(f"'{name}' is not a format of {choice}; it is one of {spoken}.{hint}")
 
 
 # A format that people name by its width alone is found in both its encodings.

@@ -80,7 +80,10 @@ def use_named(name: str) -> Use:
     for known, use in USES.items():
         if isinstance(name, str) and name.lower() == known.lower():
             return use
-    raise Error(f"use is {name!r}; it should be A, At (transposed), B or Bt: which operand of Y the result becomes")
+    hint = did_you_mean(str(name), USES)
+    raise Error(
+        f"use is {name!r}; it should be A, At (transposed), B or Bt: which operand of Y the result becomes.{hint}"
+    )
 
 
 def tiles(x: Instruction, y: Instruction, use: Use, wave: int | None, modifiers: Mapping[str, int | str]) -> Tiles:

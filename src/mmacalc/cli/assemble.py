@@ -10,7 +10,7 @@ bits (numbered as in AMD's ISA guides) and its meaning. The text may have severa
 from __future__ import annotations
 
 from . import Reply, show
-from .files import exists, read_text
+from .files import text_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     parser.add_common("architecture", "wave", "llvm", "json")
-    parser.add_argument(
-        "text", help="the instruction, or several on lines of their own; or the path of a file, - for standard input"
-    )
+    parser.add_argument("text", nargs="+", help="one or more lines; or the path of a file, - for standard input")
     parser.add_argument("--fields", action="store_true", help="draw the encoding with every field")
 
 
@@ -33,7 +31,6 @@ def run(options: Namespace) -> Reply:
     from ..answers.assembly import assembly
     from ..render import assembly as render
 
-    from_file = options.text == "-" or exists(options.text)
-    text = read_text(options.text) if from_file else options.text
+    text, _ = text_argument(options.text)
     answer = assembly(text, options.architecture, options.wavefront, llvm=options.llvm, fields=options.fields)
     return show(options.json, "assemble", answer, render)

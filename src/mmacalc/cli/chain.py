@@ -17,8 +17,7 @@ from ..errors import Error
 from ..render import chain as render
 from ..render import chain_list
 from . import show
-from .options import FIELDS, FORMAT_FIELDS, spellings
-from .parser import number_or_name, whole_number
+from .parser import modifiers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,13 +26,16 @@ if TYPE_CHECKING:
     from . import Reply
     from .parser import Parser
 
+TWO = "chain takes two instructions, the one that computes D and the one that uses it; or --list and one"
+
 
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     add = parser.add_argument
     parser.add_common("architecture", "wave", "json")
-    add("x", metavar="X", help="the instruction whose result D is used")
+    add("x", metavar="X", nargs="?", help="the instruction whose result D is used")
     add("y", metavar="Y", nargs="?", help="the instruction that uses it")
+    parser.add_common("instructions")
     add("--use", metavar="OPERAND", help="A, At, B or Bt: what D becomes (At and Bt: its transpose)")
     add("--keep-k", action="store_true", help="do not relabel the contracted index")
     add(
@@ -41,23 +43,21 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="list all that D of X feeds without moves between lanes (f8f6f4: as 8 bits, or as --cbsz ... say)",
     )
-    for kind, fields in ((whole_number, FIELDS), (number_or_name, FORMAT_FIELDS)):
-        for name, (_, text) in fields.items():
-            add(*spellings(name, None), type=kind, metavar="#", default=0, help=text)
+    parser.add_modifiers()
 
 
 def run(options: Namespace) -> Reply:
     """One chain, the four, or the list."""
     known = entry(options.architecture)
-    x = known.instruction(options.x)
-    modifiers = {name: value for name in (*FIELDS, *FORMAT_FIELDS) if (value := getattr(options, name))}
+    names = [name for name in (options.x, options.y) if name is not None] + options.instruction
+    if not 1 <= len(names) <= 2 or (len(names) == 2) == options.list:
+        wanted = "--list takes one instruction, the one whose result is used" if options.list else TWO
+        raise Error(f"{wanted}; got {' and '.join(names) or 'none'}")
+    x = known.instruction(names[0])
+    fields = modifiers(options)
     if options.list:
-        if options.y is not None:
-            raise Error(f"--list takes one instruction, the one whose result is used; got {options.x} and {options.y}")
-        found = Feeds(x, feeds(x, options.use, options.wavefront, **modifiers))
+        found = Feeds(x, feeds(x, options.use, options.wavefront, **fields))
         return show(options.json, "chain-list", found, chain_list)
-    if options.y is None:
-        raise Error("chain takes two instructions, the one that computes D and the one that uses it; or --list and one")
-    y, how = known.instruction(options.y), (options.keep_k, options.wavefront)
-    one = (chain(x, y, options.use, *how, **modifiers),) if options.use else chain(x, y, None, *how, **modifiers)
+    y, how = known.instruction(names[1]), (options.keep_k, options.wavefront)
+    one = (chain(x, y, options.use, *how, **fields),) if options.use else chain(x, y, None, *how, **fields)
     return show(options.json, "chain", one, render)

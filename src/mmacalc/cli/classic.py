@@ -28,6 +28,7 @@ from .options import (
     STYLES,
     TENSOR_MEMORY,
     TENSOR_MEMORY_NAMES,
+    name_metavar,
     spellings,
 )
 
@@ -51,7 +52,7 @@ def add_arguments(parser: Parser) -> None:
     short = (name for options in (NAMES, FLAGS, NUMBERS) for name, option in options.items() if option[0])
     parser.abbreviated = frozenset((*short, *spelt_out))
     for name, option in NAMES.items():
-        parser.add_argument(*spellings(name, option[0]), metavar="NAME", help=option[1])
+        parser.add_argument(*spellings(name, option[0]), metavar=name_metavar(name), help=option[1])
     for name, flag in FLAGS.items():
         parser.add_argument(*spellings(name, flag[0]), action="store_true", help=flag[1])
     for kind, numbers in ((whole_number, NUMBERS), (number_or_name, FORMAT_FIELDS)):

@@ -8,6 +8,7 @@ Of an operand that is not held in registers, such as B of wgmma, the table names
 from __future__ import annotations
 
 from ..catalog import entry
+from ..errors import Error
 from . import Reply, show
 
 TYPE_CHECKING = False
@@ -20,10 +21,18 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     add = parser.add_argument
-    for which in ("first", "second"):
-        add(f"{which}_architecture", metavar="ARCH", help=f"the architecture of the {which} instruction")
-        add(f"{which}_instruction", metavar="INSTRUCTION", help=f"the {which} instruction")
-    parser.add_common("json")
+    add(
+        "names", nargs="*", metavar="NAME", help="the architecture and the instruction, first of one, then of the other"
+    )
+    add(
+        "-a",
+        "--architecture",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="an architecture; once for each or both",
+    )
+    parser.add_common("instructions", "json")
 
 
 def run(options: Namespace) -> Reply:
@@ -31,6 +40,10 @@ def run(options: Namespace) -> Reply:
     from ..answers.compare import compare
     from ..render import compare as render
 
-    first = entry(options.first_architecture).instruction(options.first_instruction)
-    second = entry(options.second_architecture).instruction(options.second_instruction)
+    architectures = options.names[::2] + options.architecture
+    instructions = options.names[1::2] + options.instruction
+    if len(options.names) % 2 or len(architectures) not in (1, 2) or len(instructions) != 2:
+        got = " ".join([*architectures, *instructions]) or "none"
+        raise Error(f"compare takes two instructions, each after its architecture, or -a and -i for each; got {got}")
+    first, second = map(lambda arch, name: entry(arch).instruction(name), (architectures * 2)[:2], instructions)
     return show(options.json, "compare", compare(first, second), render)

@@ -12,7 +12,7 @@ memory descriptor, of tcgen05 or wgmma, says where an operand lies.
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..errors import Error, did_you_mean
 from ..families import descriptors
 from . import Reply, show
 
@@ -52,7 +52,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("-M", "--m", type=whole_number, metavar="#", help="instruction: M")
     parser.add_argument("-N", "--n", type=whole_number, metavar="#", help="instruction: N")
     for name, text in TYPES.items():
-        parser.add_argument(f"--{name}-type", dest=f"{name}_type", metavar="NAME", help=f"instruction: {text}")
+        parser.add_argument(f"--{name}-type", dest=f"{name}_type", metavar="FORMAT", help=f"instruction: {text}")
     for name in FLAGS:
         option = "--" + name.replace("_", "-")
         parser.add_argument(option, action="store_true", help=f"instruction: {name.replace('_', ' ')}")
@@ -64,8 +64,8 @@ def add_arguments(parser: Parser) -> None:
             f"--{name}", type=whole_number, default=0, metavar="#", help=f"shared-memory: the {text}, in bytes"
         )
     parser.add_argument("--base-offset", type=whole_number, default=0, metavar="#", help="shared-memory: base offset")
-    parser.add_argument("--swizzle", default="128B", help="none, 32B, 64B, 128B or 128B-base32B")
-    parser.add_argument("--type", default="f16", metavar="NAME", help="atom: the type of the elements")
+    parser.add_argument("--swizzle", default="128B", metavar="SWIZZLE", help="none, 32B, 64B, 128B or 128B-base32B")
+    parser.add_argument("--type", default="f16", metavar="FORMAT", help="atom: the type of the elements")
     parser.add_argument("--major", choices=("k", "mn"), default="k", help="atom: what runs along a row")
     parser.add_common("json")
 
@@ -83,7 +83,8 @@ def run(options: Namespace) -> Reply:
         return show(options.json, "swizzle-atom", found, swizzle_atom)
     known = (*descriptors.INPUT_CODES, *descriptors.SHARED_FIELDS, "atom")
     if options.what not in known:
-        raise Error(f"there is no descriptor of '{options.what}'; there are those of {', '.join(known)}")
+        hint = did_you_mean(options.what, known)
+        raise Error(f"there is no descriptor of '{options.what}'; there are those of {', '.join(known)}.{hint}")
     encode = _shared_memory if options.what in descriptors.SHARED_FIELDS else _instruction
     return show(options.json, "descriptor", encode(options), descriptor)
 

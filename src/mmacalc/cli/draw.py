@@ -17,8 +17,8 @@ import sys
 from ..catalog import entry
 from ..errors import Error
 from . import command_parser
-from .options import FIELDS, FORMAT_FIELDS, MATRICES, MATRIX_NAMES, TENSOR_MEMORY, TENSOR_MEMORY_NAMES, spellings
-from .parser import number_or_name, whole_number
+from .options import MATRICES, MATRIX_NAMES, TENSOR_MEMORY, TENSOR_MEMORY_NAMES, name_metavar, spellings
+from .parser import modifiers, whole_number
 from .tensor_memory import after_load
 
 TYPE_CHECKING = False
@@ -51,12 +51,12 @@ def add_arguments(parser: Parser) -> None:
     add("-o", "--output", metavar="FILE", help="write FILE, by its end: .svg, .png (needs mmacalc[png]), .html, .txt")
     add("--color", choices=("auto", "always", "never"), default="auto", help="colours in the terminal")
     add("--width", type=whole_number, metavar="#", help="characters in a line of the terminal")
-    for kind, fields in ((whole_number, FIELDS), (number_or_name, FORMAT_FIELDS)):
-        for name, (_, text) in fields.items():
-            add(*spellings(name, None), type=kind, metavar="#", default=0, help=text)
-    for name, (_, text) in {**TENSOR_MEMORY, **TENSOR_MEMORY_NAMES}.items():
+    parser.add_modifiers()
+    for name, (_, text) in TENSOR_MEMORY.items():
         if name not in ("column", "cta"):
-            add(*spellings(name, None), type=whole_number if name in TENSOR_MEMORY else str, metavar="#", help=text)
+            add(*spellings(name, None), type=whole_number, metavar="#", help=text)
+    for name, (_, text) in TENSOR_MEMORY_NAMES.items():
+        add(*spellings(name, None), metavar=name_metavar(name), help=text)
 
 
 def run(options: Namespace) -> str:
@@ -85,10 +85,10 @@ def arguments_drawing(arguments: list[str]) -> Drawing:
 
 def _drawing(options: Namespace) -> Drawing:
     instruction = entry(options.architecture).instruction(options.instruction)
-    named = (*FIELDS, *FORMAT_FIELDS, *(name for name in PARAMETERS))
-    given = {PARAMETERS.get(name, name): value for name in named if (value := getattr(options, name))}
-    if given.keys() & set(PARAMETERS.values()) and not instruction.in_tensor_memory:
+    shape = {meant: value for name, meant in PARAMETERS.items() if (value := getattr(options, name))}
+    if shape and not instruction.in_tensor_memory:
         raise Error(f"{instruction.name} has a shape of its own; --m, --n and types are for tcgen05")
+    given = {**modifiers(options), **shape}
     look = {"style": options.style, "color_by": options.color_by, "mark": options.mark, "fold": options.fold}
     chosen = [MATRIX_NAMES[name] for name in MATRICES if getattr(options, name)]
     if len(chosen) > 1:

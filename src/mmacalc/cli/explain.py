@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from ..errors import Error
 from . import Reply, show
-from .files import exists, read_text
+from .files import text_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +34,7 @@ def run(options: Namespace) -> Reply:
     from ..answers.explain import explain
     from ..render import explain as render
 
-    given = options.text[0]
-    from_file = len(options.text) == 1 and (given == "-" or exists(given))
-    text = read_text(given) if from_file else " ".join(options.text)
-    name = "the text" if not from_file else "<stdin>" if given == "-" else given
+    text, name = text_argument(options.text)
     if "\0" in text:
         raise Error(
             f"'{name}' is not a text file; give its disassembly, such as that of llvm-objdump -d or cuobjdump -sass"

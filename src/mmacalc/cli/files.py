@@ -13,12 +13,14 @@ from ..files import file_name, reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import BinaryIO
 
-__all__ = ["as_text", "exists", "lines", "read_bytes", "read_text"]
+__all__ = ["as_text", "exists", "lines", "read_bytes", "read_text", "text_argument"]
 
 LONGEST_LINE = 1 << 20
+ENDINGS = (".s", ".asm", ".txt", ".ptx", ".sass", ".cu", ".cuh", ".hip", ".cpp", ".h", ".ll", ".log", ".dis", ".isa")
+"""How the names of files with assembly end."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _taken = ""
 """Who reads standard input: the name of a command whose lines are command lines, or none."""
@@ -54,6 +56,21 @@ def read_text(path: str) -> str:
         Error: it cannot be read.
     """
     return as_text(read_bytes(path))
+
+
+def text_argument(words: Sequence[str]) -> tuple[str, str]:
+    """The text that arguments give, and what messages call it: a file's, standard input's ("-"), or their own.
+
+    Raises:
+        Error: a file cannot be read; or one word that looks like the path of one, and there is none.
+    """
+    if len(words) > 1:
+        return " ".join(words), "the text"
+    path = words[0]
+    if path == "-":
+        return read_text(path), "<stdin>"
+    looks = not any(map(str.isspace, path)) and ("/" in path or path.lower().endswith(ENDINGS))
+    return (read_text(path), path) if looks or exists(path) else (path, "the text")
 
 
 def as_text(data: bytes) -> str:
@@ -95,7 +112,7 @@ def lines(paths: Iterable[str], command: str) -> Iterator[str | Error]:
     opened = []
     for path in paths:
         try:
-            opened.append(open(file_name(path), "rb"))  # noqa: SIM115 (closed below)
+            opened.append(standard_input() if path == "-" else open(file_name(path), "rb"))  # noqa: SIM115 (closed below)
         except (OSError, ValueError) as problem:
             raise unreadable(path, problem) from None
     sources: list[BinaryIO] = [*opened] or [standard_input()]

@@ -15,7 +15,7 @@ from ..errors import Error
 from ..render import matches
 from ..search import find
 from . import Reply, show
-from .parser import shape, whole_number
+from .parser import either, shape, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,13 +28,15 @@ def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     add = parser.add_argument
     add("name", nargs="?", help="a part of the mnemonic or SASS opcode, or a name of CUDA's mma.h")
+    add("-i", "--instruction", metavar="NAME", help="the same")
     add("-a", "--architecture", metavar="NAME", help="one architecture only")
     add("--shape", metavar="MxNxK", help="the shape of one block, such as 16x16x32")
     for size in ("m", "n", "k"):
         add(f"--{size}", type=whole_number, metavar="#", help=f"the size {size.upper()} of one block")
     add("--blocks", type=whole_number, metavar="#", help="how many blocks one instruction multiplies")
     for operand in "abcd":
-        add(f"--{operand}", metavar="FORMAT", help=f"the format of {operand.upper()}, by any of its names")
+        text = f"the format of {operand.upper()}, by any of its names"
+        add(f"--{operand}-type", f"--{operand}", dest=operand, metavar="FORMAT", help=text)
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--sparse", action="store_true", default=None, help="sparse instructions only")
     kind.add_argument("--dense", dest="sparse", action="store_false", help="dense instructions only")
@@ -46,9 +48,10 @@ def add_arguments(parser: Parser) -> None:
 def run(options: Namespace) -> Reply:
     """List the matches."""
     m, n, k = _shape(options)
+    name = either("the name", options.name, options.instruction)
     found = find(
         arch=options.architecture, m=m, n=n, k=k, blocks=options.blocks, a=options.a, b=options.b, c=options.c,
-        d=options.d, sparse=options.sparse, opcode=options.opcode, intrinsic=options.intrinsic, name=options.name,
+        d=options.d, sparse=options.sparse, opcode=options.opcode, intrinsic=options.intrinsic, name=name,
     )  # fmt: skip
     if not found:
         raise Error("no instruction matches all criteria; leave one out")

@@ -2,7 +2,7 @@
 
     mmacalc gemm -a gfx942 --a a.npy --b b.npy -o d.npy
     mmacalc gemm -a sm_90a --a a.npy --b b.npy --c c.npy --split-k 4 --accuracy
-    mmacalc gemm -a gfx942 --random 512x512x512 --type bf16 --accuracy
+    mmacalc gemm -a gfx942 --gemm 512x512x512 --type bf16 --accuracy
 
 Matrices are (M, K), (K, N) and (M, N), of any size, with batches before them; files are .npy, .npz (as FILE.npz:NAME)
 or CSV. Without -i the instruction is that which `mmacalc estimate` finds best for the type of A.
@@ -18,7 +18,8 @@ from ..errors import Error
 from ..files import write
 from ..formats import formats_named
 from . import Reply, show
-from .parser import field_value, shape, whole_number
+from .options import file_option
+from .parser import modifiers, shape, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,10 +45,9 @@ def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     parser.add_common("architecture", "json")
     add("-i", "--instruction", metavar="NAME", help="the instruction to chain (default: the best for the type of A)")
-    for name, text in FILES.items():
-        add(f"--{name.replace('_', '-')}", metavar="FILE", help=f".npy, .npz:NAME or .csv file with {text}")
-    add("--random", metavar="MxNxK", help="random A and B where no file gives them: normal, or 0 and 1")
-    add("--seed", type=whole_number, default=0, metavar="#", help="of the random numbers (default: 0)")
+    parser.add_files(FILES)
+    add("--gemm", metavar="MxNxK", help="random A and B of this shape where no file gives them: normal, or 0 and 1")
+    add("--random", "--seed", metavar="SEED", help="of the random numbers (default: 0); MxNxK stands for --gemm MxNxK")
     add("--type", metavar="FORMAT", help="the format of A and B: f16, bf16, fp8 ... (default: that of A's array)")
     add("--bits", action="store_true", help="matrices are encodings (unsigned integers), also D's; needs -i")
     add("--alpha", type=float, default=1.0, metavar="#", help="factor of A B (default: 1)")
@@ -62,7 +62,7 @@ def add_arguments(parser: Parser) -> None:
     add("--k-order", default="ascending", metavar="ORDER", help="ascending, descending, or steps such as 0,2,1,3")
     add("--threads", type=whole_number, metavar="#", help="how many (default: one for each core)")
     add("--accuracy", action="store_true", help="compare with the exactly rounded product: ULP and relative errors")
-    add("-m", "--modifier", metavar="NAME=VALUE", action="append", default=[], help="cbsz=fp4 ... (where formats vary)")
+    parser.add_modifiers()
     add("-o", "--output", metavar="FILE", help="write D there, .npy or .csv")
 
 
@@ -77,7 +77,7 @@ def run(options: Namespace) -> Reply:
     given: dict[str, Any] = {
         "arch": options.architecture, "instruction": _instruction(options, operands), "split_k": options.split_k,
         "k_order": _order(options.k_order), "threads": options.threads, "progress": _Progress(),
-        **dict(map(field_value, options.modifier)),
+        **modifiers(options),
     }  # fmt: skip
     if options.bits:
         if (options.alpha, options.beta) != (1, 1):
@@ -105,22 +105,33 @@ def _operands(options: Namespace) -> dict[str, Any]:
     found = {}
     for name in FILES:
         if path := getattr(options, name):
-            found[name] = load(f"--{name.replace('_', '-')}", path, (), options.bits or name.startswith("scale"))
-    if options.random is not None:
+            found[name] = load(file_option(name)[0], path, (), options.bits or name.startswith("scale"))
+    wanted, seed = _random(options)
+    if wanted is not None:
         import numpy as np
 
-        m, n, k = shape("--random", options.random)
+        m, n, k = shape("--gemm", wanted)
         if (largest := max(m * k, k * n, m * n)) > LARGEST_RANDOM:
-            raise Error(
-                f"--random {options.random} has a matrix of {largest} elements; at most {LARGEST_RANDOM} are made"
-            )
-        generator = np.random.default_rng(options.seed)
+            raise Error(f"--gemm {wanted} has a matrix of {largest} elements; at most {LARGEST_RANDOM} are made")
+        generator = np.random.default_rng(seed)
         whole = options.bits or _integers(options)
         for name, size in (("a", (m, k)), ("b", (k, n))):
             found.setdefault(name, generator.integers(0, 2, size) if whole else generator.standard_normal(size))
     if missing := [name for name in "ab" if name not in found]:
-        raise Error(f"no {' and no '.join(f'--{name}' for name in missing)}; give files, or --random MxNxK")
+        raise Error(
+            f"no {' and no '.join(f'--{name}' for name in missing)}; give files, or --gemm MxNxK for random ones"
+        )
     return found
+
+
+def _random(options: Namespace) -> tuple[str | None, int]:
+    """The shape of random matrices, if there are any, and the seed; --random MxNxK is an older spelling of --gemm."""
+    given = options.random or "0"
+    if "x" not in given.lower().removeprefix("0x"):
+        return options.gemm, whole_number(given)
+    if options.gemm is not None:
+        raise Error(f"--gemm {options.gemm} and --random {given} both give a shape; --random takes the seed")
+    return given, 0
 
 
 def _integers(options: Namespace) -> bool:
@@ -136,15 +147,15 @@ def _instruction(options: Namespace, operands: dict[str, Any]) -> Any:
         return entry(options.architecture).instruction(options.instruction)
     if options.bits:
         raise Error("--bits needs -i: the type of encodings does not say their format")
-    if options.type is None and options.random is not None and not options.a:
-        raise Error("--random needs --type (f16, bf16, fp8 ...) or -i: random numbers have no format")
+    if options.type is None and not options.a:
+        raise Error("--gemm needs --type (f16, bf16, fp8 ...) or -i: random numbers have no format")
     if options.type is None:
         return None
     from ..emulator.plan import best_instruction
 
     a, b = operands["a"], operands["b"]
-    inst, modifiers = best_instruction(options.architecture, options.type, (a.shape[-2], b.shape[-1], a.shape[-1]))
-    options.modifier += [f"{name}={value}" for name, value in modifiers.items()]
+    inst, fields = best_instruction(options.architecture, options.type, (a.shape[-2], b.shape[-1], a.shape[-1]))
+    options.modifier += [f"{name}={value}" for name, value in fields.items()]
     return inst
 
 

@@ -14,7 +14,7 @@ status is 1 if the kernel has other matrix instructions than the wanted one, or 
 from __future__ import annotations
 
 from . import show
-from .parser import number_or_name
+from .parser import modifiers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ def add_arguments(parser: Parser) -> None:
     add("--lang", default="", metavar="LANGUAGE", help="hip or cuda (default: the vendor's)")
     add("--order-a", default="row", metavar="ORDER", help="row (default) or col: how A lies in memory")
     add("--order-b", default="col", metavar="ORDER", help="row or col (default): how B lies in memory")
-    add("--ld", default="arguments", metavar="KIND", help="leading dimensions: arguments (default) or constants")
+    text = "leading dimensions: arguments (default) or constants"
+    add("--ld-kind", "--ld", dest="ld", default="arguments", metavar="KIND", help=text)
     add("--lds", action="store_true", help="A and B go through LDS (shared memory), without bank conflicts")
     add("--gemm", metavar="MxNxK", help="a whole tiled GEMM kernel; it takes any sizes, the launch line has these")
     add("--formula", metavar="MATRIX", help="only the index expressions of A, B, C or D")
     add("--check", action="store_true", help="compile, and look for the wanted instruction and missing wait states")
     add("-o", "--output", metavar="FILE", help="write the source there")
-    for name in MODIFIERS:
-        add(f"--{name}", type=number_or_name, metavar="#", help="a format, where the field chooses one")
+    parser.add_modifiers()
 
 
 def _formula_alone(options: Namespace) -> None:
@@ -63,14 +63,14 @@ def run(options: Namespace) -> Reply:
     from ..render import generated_kernel, index_expressions
 
     inst = entry(options.architecture).instruction(options.instruction)
-    modifiers = {name: value for name in MODIFIERS if (value := getattr(options, name)) is not None}
+    fields = modifiers(options, MODIFIERS)
     if options.formula:
         _formula_alone(options)
-        found = formulas(inst.operand(options.formula, wave=options.wavefront, **modifiers))
+        found = formulas(inst.operand(options.formula, wave=options.wavefront, **fields))
         return show(options.json, "formula", found, index_expressions)
     source = generate(
         inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
-        lds=options.lds, **modifiers,
+        lds=options.lds, **fields,
     )  # fmt: skip
     if options.output:
         from ..files import write

@@ -10,7 +10,9 @@
 
 from __future__ import annotations
 
+from ..errors import Error
 from . import Reply, show
+from .parser import either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     parser.add_common("architecture", "wave", "json")
-    parser.add_argument("name", help="an instruction, or the name of a builtin or intrinsic")
+    parser.add_argument("name", nargs="?", help="an instruction, or the name of a builtin or intrinsic")
+    parser.add_argument("-i", "--instruction", metavar="NAME", help="the same")
 
 
 def run(options: Namespace) -> Reply:
@@ -31,8 +34,11 @@ def run(options: Namespace) -> Reply:
     from ..catalog import instruction
     from ..render import intrinsic as render
 
-    if options.name.startswith(("__builtin", "llvm.", "intel_sub_group")):
-        answer = intrinsic_named(options.architecture, options.name)
+    name = either("the instruction", options.name, options.instruction)
+    if name is None:
+        raise Error("no instruction was given; choose one with -i, or list them with `mmacalc -a ... -L`")
+    if name.startswith(("__builtin", "llvm.", "intel_sub_group")):
+        answer = intrinsic_named(options.architecture, name)
     else:
-        answer = intrinsic(instruction(options.architecture, options.name), options.wavefront)
+        answer = intrinsic(instruction(options.architecture, name), options.wavefront)
     return show(options.json, "intrinsic", answer, render)

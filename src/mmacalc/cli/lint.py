@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ..errors import Error
 from . import Reply, show
-from .files import read_text
+from .files import text_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     parser.add_common("target", "json")
-    parser.add_argument("file", help="the listing; - for standard input")
+    parser.add_argument("text", nargs="+", help="one or more lines; or the path of a file, - for standard input")
 
 
 def run(options: Namespace) -> Reply:
@@ -37,8 +37,7 @@ def run(options: Namespace) -> Reply:
     from ..hazards.lint import lint as check
     from ..render import lint
 
-    name = "<stdin>" if options.file == "-" else options.file
-    text = read_text(options.file)
+    text, name = text_argument(options.text)
     if "\0" in text:  # a binary file must not be reported as clean
         advice = f"for an object, pass its disassembly: llvm-objdump -d {name} | mmacalc lint ... -"
         raise Error(f"'{name}' is not a text file; {advice}")

@@ -11,15 +11,13 @@ Bank phases are data of each architecture, with their source; what has not been 
 from __future__ import annotations
 
 from . import Reply, show
-from .parser import number_or_name, whole_number
+from .parser import modifiers, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from .parser import Parser
-
-MODIFIERS = ("cbsz", "abid", "blgp", "opsel", "matrix_a_fmt", "matrix_b_fmt")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -31,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
     add("--order", default="row", metavar="ORDER", help="row (default): row by row in memory; col: column by column")
     add("--ld", type=whole_number, metavar="N", help="elements from one row (column) in memory to the next")
     add("--pad", type=whole_number, default=0, metavar="BYTES", help="padding behind each row in LDS")
-    add("--swizzle", metavar="BITS,BASE,SHIFT", help="of LDS, also 32B, 64B, 128B or vec,perPhase,maxPhase=4,1,16")
+    add("--swizzle", metavar="SWIZZLE", help="of LDS: BITS,BASE,SHIFT, 32B, 64B, 128B or vec,perPhase,maxPhase=4,1,16")
     add("--kpack", type=whole_number, metavar="N", help="load N instructions' operands at once, k relabelled")
     add(
         "--fill",
@@ -41,8 +39,7 @@ def add_arguments(parser: Parser) -> None:
         help="width of the accesses that fill LDS",
     )
     add("--search", action="store_true", help="the smallest padding and swizzle without a conflict")
-    for name in MODIFIERS:
-        add(f"--{name}", type=number_or_name, metavar="#", help="a number, or a format where the field chooses one")
+    parser.add_modifiers()
 
 
 def run(options: Namespace) -> Reply:
@@ -54,9 +51,8 @@ def run(options: Namespace) -> Reply:
 
     if not options.matrix:
         raise Error("choose the matrix with -A, -B, -C or -D")
-    modifiers = {name: value for name in MODIFIERS if (value := getattr(options, name)) is not None}
     inst = entry(options.architecture).instruction(options.instruction)
-    operand = inst.operand(options.matrix, wave=options.wavefront or None, **modifiers)
+    operand = inst.operand(options.matrix, wave=options.wavefront or None, **modifiers(options))
     answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)
     found = MemoryAndRepair(answer, answer.search() if options.search else None)
     return show(options.json, "memory", found, render)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from ..catalog import entry
 from ..errors import Error
 from . import Reply, show
-from .parser import field_value
+from .parser import modifiers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
     add("-i", "--instruction", metavar="NAME", help="one instruction (case-insensitive)")
     parser.add_common("wave", "json")
     add("--markdown", action="store_true", help="print the table as a page of Markdown")
-    add("-m", "--modifier", metavar="NAME=VALUE", action="append", default=[], help="cbsz=fp4 ... (where formats vary)")
+    parser.add_modifiers()
 
 
 def run(options: Namespace) -> Reply:
@@ -47,8 +47,8 @@ def _overview(options: Namespace) -> Reply:
     from ..answers.numerics import overview
     from ..render import numerics
 
-    if options.modifier or options.wavefront:
-        raise Error("-m and --wavefront are for one instruction; give -i as well")
+    if modifiers(options) or options.wavefront:
+        raise Error("modifiers and --wavefront are for one instruction; give -i as well")
     return show(options.json, "numerics-overview", overview(options.architecture), numerics, options.markdown)
 
 
@@ -57,5 +57,5 @@ def _instruction(options: Namespace) -> Reply:
     from ..render import instruction_numerics
 
     inst = entry(options.architecture).instruction(options.instruction)
-    answer = numerics(inst, options.wavefront, **dict(map(field_value, options.modifier)))
+    answer = numerics(inst, options.wavefront, **modifiers(options))
     return show(options.json, "numerics", answer, instruction_numerics)

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     Options = Namespace | SimpleNamespace
 
 __all__ = [
-    "ACTIONS", "FIELDS", "FLAGS", "FORMAT_FIELDS", "MATRICES", "MATRIX_NAMES", "MODIFIERS", "NAMES", "NUMBERS",
-    "STYLES", "TENSOR_MEMORY", "TENSOR_MEMORY_NAMES", "scan", "spellings", "with_shape",
+    "ACTIONS", "FIELDS", "FILE_OPTIONS", "FLAGS", "FORMAT_FIELDS", "MATRICES", "MATRIX_NAMES", "MODIFIERS", "NAMES",
+    "NUMBERS", "OLDER_SPELLINGS", "STYLES", "TENSOR_MEMORY", "TENSOR_MEMORY_NAMES", "file_option", "name_metavar",
+    "scan",
+    "spellings", "with_shape",
 ]  # fmt: skip
 
 ACTIONS: dict[str, tuple[str | None, str]] = {
@@ -82,6 +84,15 @@ STYLES: dict[str, tuple[str | None, str]] = {
     "asciidoc": (None, "print tables as AsciiDoc"),
     "json": (None, "answer with JSON"),
 }
+# The files of operands of which the classic command line has a flag: they have the operands' names.
+FILE_OPTIONS = {"scale_a": ("--sa", "--scale-a"), "scale_b": ("--sb", "--scale-b")}
+# Older spellings, of which the rule of CONTRIBUTING.md ("Options") does not hold: the command, and what is written now.
+OLDER_SPELLINGS = {
+    ("find", "--a"): "--a-type", ("find", "--b"): "--b-type", ("find", "--c"): "--c-type", ("find", "--d"): "--d-type",
+    ("gemm", "--random"): "--gemm", ("gemm", "--scale-a"): "--sa", ("gemm", "--scale-b"): "--sb",
+    ("generate", "--ld"): "--ld-kind", ("run", "--scale-a"): "--sa", ("run", "--scale-b"): "--sb",
+    ("run-kernel", "--block"): "--block-dim", ("transpose-loads", "-l"): "--load",
+}  # fmt: skip
 # Every option by what follows it: nothing, a whole number, a number or a format's name, or a name.
 FLAGS: dict[str, tuple[str | None, str]] = {
     "version": ("-v", "show the version; with --json also what it runs on, for bug reports"),
@@ -109,6 +120,16 @@ NAMES: dict[str, tuple[str | None, str]] = {
     "instruction": ("-i", "instruction name (case-insensitive)"),
     **TENSOR_MEMORY_NAMES,
 }
+
+
+def file_option(name: str) -> tuple[str, ...]:
+    """The ways to write the option whose file holds a matrix."""
+    return FILE_OPTIONS.get(name, (f"--{name}",))
+
+
+def name_metavar(name: str) -> str:
+    """What follows an option of NAMES, as help calls it."""
+    return "FORMAT" if name.endswith("_type") else "NAME"
 
 
 def spellings(name: str, short: str | None) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from ..catalog import entry
 from ..errors import Error
 from ..files import write
-from .options import FIELDS, FORMAT_FIELDS, MATRICES, MATRIX_NAMES, spellings
-from .parser import number_or_name, whole_number
+from .options import MATRICES, MATRIX_NAMES, spellings
+from .parser import modifiers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_common("wave")
     for name, (short, text) in MATRICES.items():
         add(*spellings(name, short), action="store_true", help=text.replace("query", "show"))
-    for kind, fields in ((whole_number, FIELDS), (number_or_name, FORMAT_FIELDS)):
-        for name, (_, text) in fields.items():
-            add(*spellings(name, None), type=kind, metavar="#", default=0, help=text)
+    parser.add_modifiers()
 
 
 def run(options: Namespace) -> str:
@@ -59,7 +57,7 @@ def _open(path: str) -> None:
 def _start(options: Namespace) -> str:
     """What to show first, as a link of the page says it."""
     chosen = [MATRIX_NAMES[name] for name in MATRICES if getattr(options, name)]
-    given = {name: value for name in (*FIELDS, *FORMAT_FIELDS) if (value := getattr(options, name))}
+    given = {name: value for name, value in modifiers(options).items() if value}
     if len(chosen) > 1:
         raise Error(f"{' and '.join(chosen)} were given together; choose one matrix to show first")
     if not options.architecture:

@@ -6,10 +6,11 @@ import argparse
 
 from ..errors import Error, did_you_mean
 from . import HelpRequested
+from .options import FIELDS, FORMAT_FIELDS, MODIFIERS, file_option, spellings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any, NoReturn
 
 
@@ -85,12 +86,30 @@ class Parser(argparse.ArgumentParser):
             flags, settings = COMMON[name]
             self.add_argument(*flags, **settings)
 
+    def add_files(self, files: Mapping[str, str]) -> None:
+        """An option for each matrix that a file can hold, by name, with what it is."""
+        for name, text in files.items():
+            what = f".npy, .npz:NAME or .csv file: {text}"
+            self.add_argument(*file_option(name), dest=name, metavar="FILE", help=what)
+
+    def add_modifiers(self) -> None:
+        """Every modifier under its own name, as on the classic command line, and -m NAME=VALUE."""
+        for kind, fields in ((whole_number, FIELDS), (number_or_name, FORMAT_FIELDS)):
+            for name, (_, text) in fields.items():
+                self.add_argument(*spellings(name, None), type=kind, metavar="#", help=text)
+        flags, settings = COMMON["modifier"]
+        self.add_argument(*flags, **settings)
+
     def error(self, message: str) -> NoReturn:
         shown = message if len(message) < 200 else f"{message[:200]}..."
         raise Error(f"{shown}.{self._meant(message)} `{self.prog} -h` lists the options.")
 
     def _meant(self, message: str) -> str:
-        """The option that an unknown one is close to."""
+        """The option or the choice that an unknown one is close to."""
+        _, invalid, after = message.partition("invalid choice: '")
+        if invalid:
+            given, _, choices = after.partition("' (choose from ")
+            return did_you_mean(given, choices.rstrip(")").replace("'", "").split(", "))
         unknown = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
         if unknown == message or not unknown.startswith("--"):
             return ""
@@ -157,6 +176,36 @@ def field_value(text: str) -> tuple[str, int | str]:
         raise Error(f"-m {name}: {error}") from None
 
 
+def either(what: str, positional: str | None, option: str | None) -> str | None:
+    """What was given by itself or after an option.
+
+    Raises:
+        Error: both were given.
+    """
+    if positional is not None and option is not None:
+        raise Error(f"{what} was given twice: {positional} and {option}; leave one out")
+    return option if positional is None else positional
+
+
+def modifiers(options: argparse.Namespace, taken: Sequence[str] = ()) -> dict[str, Any]:
+    """The modifiers of a command line, by their own options and by -m.
+
+    Args:
+        options: of a parser with `Parser.add_modifiers`. taken: the only ones that the command takes; all if empty.
+
+    Raises:
+        Error: one was given twice with different values, or the command does not take it.
+    """
+    named = [(name, value) for name in MODIFIERS if (value := getattr(options, name)) is not None]
+    found: dict[str, int | str] = {}
+    for name, value in (*named, *map(field_value, options.modifier)):
+        if found.setdefault(name, value) != value:
+            raise Error(f"{name} was given twice: {found[name]} and {value}")
+        if taken and name not in taken:
+            raise Error(f"the modifier {name} is not taken here; {', '.join(taken)} are")
+    return found
+
+
 def number_or_name(text: str) -> int | str:
     """The argument type of fields that choose a format: a whole number, or a format's name."""
     return text if text[:1].isalpha() else whole_number(text)
@@ -175,6 +224,10 @@ COMMON: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ("-i", "--instruction"),
         {"metavar": "NAME", "required": True, "help": "instruction name (case-insensitive)"},
     ),
+    "instructions": (
+        ("-i", "--instruction"),
+        {"metavar": "NAME", "action": "append", "default": [], "help": "an instruction; once for each"},
+    ),
     "wave": (
         ("-w", "--wavefront", "--wave"),
         {"metavar": "#", "type": whole_number, "help": "the wave size: 32 or 64 on RDNA (default 32)"},
@@ -186,6 +239,10 @@ COMMON: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             "type": whole_number,
             "help": "the LLVM version whose encodings are meant, 24 (default) or 22",
         },
+    ),
+    "modifier": (
+        ("-m", "--modifier"),
+        {"metavar": "NAME=VALUE", "action": "append", "default": [], "help": "a modifier: cbsz=1, blgp=fp4, neg=3 ..."},
     ),
     "json": (("--json",), {"action": "store_true", "help": "answer with JSON"}),
 }

@@ -16,7 +16,8 @@ from ..catalog import entry
 from ..errors import Error
 from ..files import write
 from . import Reply, show
-from .parser import field_value, number, whole_number
+from .options import file_option
+from .parser import modifiers, number, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     add = parser.add_argument
     parser.add_common("architecture", "instruction", "wave", "json")
-    for name, text in FILES.items():
-        add(f"--{name.replace('_', '-')}", metavar="FILE", help=f".npy, .npz:NAME or .csv file with {text}")
+    parser.add_files(FILES)
     add("--random", type=whole_number, metavar="SEED", help="random values for the matrices without a file")
     add("--identity", action="store_true", help="A is the identity; B counts 0, 1, 2 ... unless it has a file")
     add("--one-hot", metavar="I,K", help="A is zero but for A[I][K] = 1; B counts 0, 1, 2 ... unless it has a file")
@@ -60,9 +60,7 @@ def add_arguments(parser: Parser) -> None:
     add("--compare", metavar="FILE", help="compare this D (from a kernel) with the emulator's")
     add("-q", "--quiet", action="store_true", help="D or the comparison only, not how the instruction computes")
     add("--registers", action="store_true", help="show the register files before and after")
-    add("-m", "--modifier", metavar="NAME=VALUE", action="append", default=[], help="cbsz=1, neg=3, byte_id_a=2 ...")
-    for name in ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi"):
-        add(f"--{name.replace('_', '-')}", metavar="#", help=f"the same as -m {name}=#")
+    parser.add_modifiers()
     add("--clamp", action="store_true", help="saturate integer results (AMD)")
     add("--satfinite", action="store_true", help="saturate integer results (NVIDIA)")
 
@@ -73,12 +71,12 @@ def run(options: Namespace) -> Reply:
     from ..render import run as render
 
     inst = entry(options.architecture).instruction(options.instruction)
-    modifiers = _modifiers(options)
-    execution, inputs = _inputs(inst, options, modifiers)
+    fields = modifiers(options)
+    execution, inputs = _inputs(inst, options, fields)
     answer = compute(
         inst,
         inputs,
-        modifiers,
+        fields,
         flags={"clamp": options.clamp, "satfinite": options.satfinite, "wave": options.wavefront or None},
         bits=options.bits,
         given=None if options.compare is None else _load(options, execution, "compare", "D"),
@@ -89,23 +87,11 @@ def run(options: Namespace) -> Reply:
     return show(options.json, "run", answer, render, *how, status=status, notes=render.notes(answer))
 
 
-def _modifiers(options: Namespace) -> dict[str, int | str]:
-    given = [f"{name}={value}" for name in ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi")
-             if (value := getattr(options, name)) is not None]  # fmt: skip
-    modifiers: dict[str, int | str] = {}
-    for name, value in map(field_value, (*given, *options.modifier)):
-        if modifiers.setdefault(name, value) != value:
-            raise Error(f"{name} was given twice: {modifiers[name]} and {value}")
-    return modifiers
-
-
-def _inputs(
-    inst: Instruction, options: Namespace, modifiers: dict[str, int | str]
-) -> tuple[Execution, dict[str, Array]]:
+def _inputs(inst: Instruction, options: Namespace, fields: dict[str, int | str]) -> tuple[Execution, dict[str, Array]]:
     """The instruction ready to run, and its inputs, loaded from files or generated."""
     from ..emulator.execution import execution_of
 
-    execution = execution_of(inst, options.wavefront or None, modifiers, options.clamp, options.satfinite)
+    execution = execution_of(inst, options.wavefront or None, fields, options.clamp, options.satfinite)
     given = [name for name in OPERANDS if getattr(options, name) is not None]
     inputs = {name: _load(options, execution, name, OPERANDS[name]) for name in given}
     ways = [options.random is not None, options.identity, options.one_hot is not None]
@@ -138,7 +124,7 @@ def _load(options: Namespace, execution: Execution, name: str, operand: str) -> 
     """The matrix that an option names, refused where it may be meant as values or as encodings."""
     from .arrays import load
 
-    option, path = f"--{name.replace('_', '-')}", getattr(options, name)
+    option, path = file_option(name)[0], getattr(options, name)
     codes = options.bits or operand in ("K", "SA", "SB")
     array = load(option, path, execution.shapes.get(operand, ()), codes)
     form = execution.formats.get(operand)

@@ -1,7 +1,7 @@
 """Run a compiled AMD kernel on the emulator, and say what is wrong with it.
 
-    mmacalc run-kernel kernel.hsaco gemm --grid 4 4 --block 256 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
-    mmacalc run-kernel kernel.hsaco scale --grid 2 --block 64 --args out:x.npy 0.5 --trace
+    mmacalc run-kernel kernel.hsaco gemm --grid 4 4 --block-dim 256 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
+    mmacalc run-kernel kernel.hsaco scale --grid 2 --block-dim 64 --args out:x.npy 0.5 --trace
     mmacalc run-kernel kernel.hsaco          the kernels of a code object, with their arguments
 
 Arguments in the kernel's order: FILE.npy is an array that the kernel reads; out:FILE.npy one that is written back when
@@ -37,7 +37,8 @@ def add_arguments(parser: Parser) -> None:
     add("kernel", nargs="?", help="the kernel's name; without it, the kernels are listed")
     add("-a", "--architecture", metavar="NAME", help="which object of a bundle, such as gfx942")
     add("--grid", nargs="+", type=int, default=[1], metavar="N", help="workgroups along x, y, z (default: 1)")
-    add("--block", nargs="+", type=int, default=[64], metavar="N", help="threads of a workgroup (default: 64)")
+    text = "threads of a workgroup along x, y, z (default: 64)"
+    add("--block-dim", "--block", dest="block", nargs="+", type=int, default=[64], metavar="N", help=text)
     add("--args", nargs="*", default=[], metavar="ARGUMENT", help="the kernel's arguments, see above")
     add("--shared", type=int, default=0, metavar="BYTES", help="dynamic LDS (default: 0)")
     add("--trace", action="store_true", help="print every instruction of one wave and what it wrote")

@@ -2,8 +2,8 @@
 
     mmacalc transpose-loads -a gfx950                                  the loads, and the operands that each fills
     mmacalc transpose-loads -a gfx950 -i v_mfma_f32_32x32x16_f16 -A    the loads that fill A, and which k each takes
-    mmacalc transpose-loads -a gfx950 -l ds_read_b64_tr_b8             lane by lane, a tile of one load
-    mmacalc transpose-loads -a gfx1250 -i v_wmma_f32_16x16x32_f16 -B -l global_load_tr16_b128
+    mmacalc transpose-loads -a gfx950 --load ds_read_b64_tr_b8            lane by lane, a tile of one load
+    mmacalc transpose-loads -a gfx1250 -i v_wmma_f32_16x16x32_f16 -B --load global_load_tr16_b128
 
 -A is for an A that memory holds column by column, -B for a B that it holds row by row. `lds-transpose` is this
 command's older name.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from ..catalog import entry
 from ..errors import Error
 from . import Reply, show
-from .parser import number_or_name
+from .parser import modifiers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +30,8 @@ def add_arguments(parser: Parser) -> None:
     add("-i", "--instruction", metavar="NAME", help="the instruction")
     add("-A", "--A-matrix", dest="matrix", action="store_const", const="A", help="its A, column by column in memory")
     add("-B", "--B-matrix", dest="matrix", action="store_const", const="B", help="its B, row by row in memory")
-    add("--cbsz", type=number_or_name, default=0, metavar="#", help="of f8f6f4, the format of A")
-    add("--blgp", type=number_or_name, default=0, metavar="#", help="of f8f6f4, the format of B")
-    add("-l", "--load", metavar="NAME", help="the load; with -i, the one to use")
+    parser.add_modifiers()
+    add("--load", "-l", metavar="NAME", help="the load; with -i, the one to use")
     parser.add_common("json")
 
 
@@ -41,12 +40,11 @@ def run(options: Namespace) -> Reply:
     from ..answers.transpose_loads import load_listing, load_named, operand_loads
     from ..render import transpose_loads as render
 
-    arch, fields = options.architecture, ("cbsz", "blgp")
+    arch = options.architecture
     if options.instruction:
         if not options.matrix:
             raise Error("choose the matrix with -A or -B")
-        given = {name: value for name in fields if (value := getattr(options, name))}
-        operand = entry(arch).instruction(options.instruction).operand(options.matrix, **given)
+        operand = entry(arch).instruction(options.instruction).operand(options.matrix, **modifiers(options))
         return show(options.json, "lds-transpose", operand_loads(operand, options.load), render)
     if options.load:
         return show(options.json, "lds-transpose-tile", load_named(arch, options.load), render)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arithmetic.codecs import code_type, decode, encode
 from ..checks import require_int
-from ..errors import Error
+from ..errors import Error, did_you_mean
 from ..estimates import estimate
 from ..formats import formats_named
 from . import fast
@@ -325,7 +325,10 @@ def _order(k_order: Any, steps: int) -> tuple[list[int] | None, str]:
     """The steps in their order (None for ascending), and what to call it."""
     if isinstance(k_order, str):
         if k_order not in ("ascending", "descending"):
-            raise Error(f"k_order = '{k_order}' is ascending, descending, or the numbers of the steps in their order")
+            hint = did_you_mean(k_order, ("ascending", "descending"))
+            raise Error(
+                f"k_order = '{k_order}' is ascending, descending, or the numbers of the steps in their order.{hint}"
+            )
         return (None if k_order == "ascending" else list(range(steps))[::-1]), k_order
     try:
         numbers = [require_int("a step of k_order", step) for step in k_order]

@@ -166,7 +166,8 @@ def instruction_descriptor(kind: str, m: int, n: int, **options: int | str) -> D
 def _code(what: str, given: str | int, codes: Mapping[str, int] | Mapping[int, int]) -> int:
     known: dict[str | int, int] = {**codes}  # type: ignore[dict-item]
     if given not in known:
-        raise Error(f"{what} is {', '.join(map(str, known))}; got '{given}'")
+        hint = did_you_mean(str(given), map(str, known))
+        raise Error(f"{what} is {', '.join(map(str, known))}; got '{given}'.{hint}")
     return known[given]
 
 
@@ -352,7 +353,7 @@ def atom_offset(mn: int, k: int, bits: int, swizzle: str = "128B", major: str = 
     (144, 16)
     """
     if swizzle not in ATOMS:
-        raise Error(f"the swizzle is {', '.join(ATOMS)}; got '{swizzle}'")
+        raise Error(f"the swizzle is {', '.join(ATOMS)}; got '{swizzle}'.{did_you_mean(swizzle, ATOMS)}")
     if major not in ("k", "mn"):
         raise Error(f"major is 'k' or 'mn'; got '{major}'")
     width, mask = ATOMS[swizzle]

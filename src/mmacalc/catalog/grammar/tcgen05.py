@@ -166,7 +166,7 @@ def _rules(name: Name, operands: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
 
 def _mma_rules(name: Name, operands: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
     if name.kind not in KINDS:
-        yield (), f"there is no .kind::{name.kind}; the kinds are {', '.join(KINDS)}"
+        yield (), f"there is no .kind::{name.kind}; the kinds are {', '.join(KINDS)}.{did_you_mean(name.kind, KINDS)}"
         return
     yield KINDS[name.kind], f"kind::{name.kind} is of {' and '.join(KINDS[name.kind])}"
     scaled = name.kind in SCALES

@@ -1,0 +1,155 @@
+"""The rule of CONTRIBUTING.md ("Options of the command line"): one spelling means one thing in every command."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mmacalc.cli import SUBCOMMANDS, answer, command_parser
+from mmacalc.cli.options import MATRICES, MODIFIERS, OLDER_SPELLINGS, spellings
+
+CLASSIC = "classic"
+COMMANDS = (CLASSIC, *SUBCOMMANDS)
+AMDS_OWN = ("-m", "-l", "-o", "-M")  # which mean other things after a command
+WITHOUT_JSON = {"batch", "completion", "draw", "page"}  # always JSON, a script, a picture, a page
+
+
+def actions(command):
+    """The options of a command by their spellings."""
+    return dict(command_parser(command)._option_string_actions)
+
+
+def meaning(action):
+    """What follows an option: nothing, or what its placeholder says."""
+    return None if action.nargs == 0 else action.metavar or tuple(action.choices or ())
+
+
+def test_a_spelling_is_followed_by_the_same_in_every_command():
+    meanings = {}
+    for command in COMMANDS:
+        for spelling, action in actions(command).items():
+            own = command == CLASSIC and spelling in AMDS_OWN
+            if not own and (command, spelling) not in OLDER_SPELLINGS:
+                meanings.setdefault(spelling, {}).setdefault(meaning(action), []).append(command)
+    assert {spelling: found for spelling, found in meanings.items() if len(found) > 1} == {}
+
+
+def test_a_command_takes_all_modifiers_or_none_of_them():
+    wanted = {spelling for name in MODIFIERS for spelling in spellings(name, None)}
+    for command in COMMANDS:
+        known = set(actions(command))
+        if command not in (CLASSIC, "descriptor"):  # the descriptor has a field called selector
+            assert known & wanted in (set(), wanted), command
+            assert ("--modifier" in known) == bool(known & wanted), command
+    assert wanted <= set(actions(CLASSIC))
+
+
+def test_an_operand_is_chosen_by_the_same_flags():
+    for command in ("draw", "page"):
+        assert {spelling for name, (short, _) in MATRICES.items() for spelling in spellings(name, short)} <= set(
+            actions(command)
+        )
+
+
+def test_every_answer_is_there_as_json():
+    assert {command for command in SUBCOMMANDS if "--json" not in actions(command)} == WITHOUT_JSON
+
+
+def test_an_instruction_and_its_architecture_have_one_spelling():
+    for command in COMMANDS:
+        known = actions(command)
+        assert ("-i" in known) == ("--instruction" in known), command
+        assert "-i" not in known or "-a" in known, command
+
+
+def test_older_spellings_are_still_taken_and_mean_what_is_written_now():
+    for (command, older), now in OLDER_SPELLINGS.items():
+        known = actions(command)
+        assert older in known
+        assert (command, older) == ("gemm", "--random") or known[older] is known[now]
+
+
+def test_the_guide_lists_every_option_that_commands_share():
+    guide = Path(__file__).parents[1].joinpath("CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = re.findall(r"`(--?[\w-]+)", guide.partition("## Options")[2].partition("## Style")[0])
+    commands = [name for name in SUBCOMMANDS if name != "page"]
+    shared = {}
+    for command in commands:
+        for spelling in actions(command):
+            shared.setdefault(spelling, set()).add(command)
+    longest = {spelling for spelling, having in shared.items() if len(having) > 2 and spelling[:2] != "--"}
+    assert longest - {"-h"} <= set(table)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("find -a gfx942 --a bf16 --m 32", "find -a gfx942 --a-type bfloat16 --m 32"),
+        ("find mfma_f64 -a gfx942", "find -i mfma_f64 -a gfx942"),
+        ("intrinsic -a gfx942 v_mfma_f32_16x16x16_f16", "intrinsic -a gfx942 -i v_mfma_f32_16x16x16_f16"),
+        ("chain -a gfx942 {} {} --use B", "chain -a gfx942 -i {} -i {} --use B"),
+        ("compare gfx942 {} gfx950 {}", "compare -a gfx942 -i {} -a gfx950 -i {}"),
+        ("compare gfx942 {} gfx942 {}", "compare -a gfx942 -i {} -i {}"),
+        ("numerics -a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 -m cbsz=fp4",
+         "numerics -a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 --cbsz float4_e2m1fn"),
+        ("run -a gfx908 -i v_mfma_f32_32x32x1f32 --random 1 -m cbsz=1",
+         "run -a gfx908 -i v_mfma_f32_32x32x1f32 --random 1 --cbsz 1"),
+        ("gemm -a gfx942 --random 4x5x6 --type f16 --accuracy", "gemm -a gfx942 --gemm 4x5x6 --type f16 --accuracy"),
+        ("memory -a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 -A --matrix_a_fmt 0",
+         "memory -a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 -A -m matrix_a_fmt=0"),
+        ("transpose-loads -a gfx950 -l ds_read_b64_tr_b8", "transpose-loads -a gfx950 --load ds_read_b64_tr_b8"),
+    ],
+)  # fmt: skip
+def test_two_ways_to_write_one_question_have_one_answer(one, other):
+    name = "v_mfma_f32_16x16x16_f16"
+    assert answer(one.replace("{}", name).split()) == answer(other.replace("{}", name).split())
+    assert answer(one.replace("{}", name).split()).status == 0
+
+
+def test_a_seed_and_a_shape_are_told_apart():
+    argv = ["gemm", "-a", "gfx942", "--type", "f16", "--json"]
+    first = answer([*argv, "--gemm", "4x5x6", "--random", "7"])
+    assert first.status == 0
+    assert first == answer([*argv, "--gemm", "4x5x6", "--seed", "7"])
+    assert "both give a shape" in answer([*argv, "--gemm", "4x5x6", "--random", "4x5x6"]).err
+    assert "--gemm MxNxK" in answer([*argv, "--random", "7"]).err
+
+
+def test_assembly_is_an_argument_a_file_or_standard_input(tmp_path):
+    line = "v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[0:3]"
+    (tmp_path / "kernel.s").write_text(line + "\n")
+    for command in ("assemble", "lint", "explain"):
+        out = answer([command, "-a", "gfx942", line]).out
+        assert out
+        assert answer([command, "-a", "gfx942", str(tmp_path / "kernel.s")]).out in (
+            out, out.replace("the text", str(tmp_path / "kernel.s"))
+        )  # fmt: skip
+        assert answer([command, "-a", "gfx942", *line.split(" ")]).out == out
+        missing = answer([command, "-a", "gfx942", "missing.s"])
+        assert (missing.status, missing.out) == (2, "")
+        assert "cannot read 'missing.s'" in missing.err
+
+
+TYPOS = [
+    ("completion bsh", "Did you mean bash"),
+    ("draw -a gfx942 -i v_mfma_f32_16x16x16_f16 --color alwyas", "Did you mean always"),
+    ("draw -a gfx942 -i v_mfma_f32_16x16x16_f16 --A-matirx", "Did you mean --A-matrix"),
+    ("memory -a gfx942 -i v_mfma_f32_16x16x16_f16 -A --order rwo", "Did you mean row"),
+    ("memory -a gfx942 -i v_mfma_f32_16x16x16_f16 -A --swizzle 129B", "Did you mean 128B"),
+    ("chain -a gfx942 v_mfma_f32_16x16x16_f16 v_mfma_f32_16x16x16_f16 --use Bt2", "Did you mean Bt"),
+    ("gemm -a gfx942 --gemm 4x4x4 --type f16 --k-order ascendign", "Did you mean ascending"),
+    ("run -a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 --random 1 --cbsz fp44", "Did you mean fp4"),
+    ("descriptor f61", "Did you mean f16"),
+    ("descriptor f16 -M 128 -N 256 --a-type bf61", "Did you mean bf16"),
+    ("-a B200 -i tcgen05.mma.cta_group::1.kind::f61 -d", "Did you mean f16"),
+    ("numerics -a gfx942 -i v_mfma_f32_16x16x16_f16 -m cbzs=1", "Did you mean cbsz"),
+    ("architectures MI300Y", "Did you mean mi300"),
+    ("help modifers", "Did you mean modifiers"),
+]
+
+
+@pytest.mark.parametrize(("line", "says"), TYPOS, ids=[line for line, _ in TYPOS])
+def test_a_misspelt_value_is_answered_with_the_closest(line, says):
+    status, out, err = answer(line.split())
+    assert (status, out) == (2, "")
+    assert says in err
