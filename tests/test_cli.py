@@ -349,9 +349,34 @@ def test_find_prints_a_line_for_each_instruction():
     assert found == "cdna3  v_mfma_f32_32x32x8_f16  32x32x8  f16 f16 -> f32\n"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_shell_gets_a_completion_script(shell):
-    assert "mmacalc completion words" in answer(["completion", shell]).out
+@pytest.mark.parametrize(
+    ("shell", "folder"),
+    [
+        ("bash", "share/bash-completion/completions/mmacalc"),
+        ("zsh", "share/zsh/site-functions/_mmacalc"),
+        ("fish", "share/fish/vendor_completions.d/mmacalc.fish"),
+    ],
+)
+def test_every_shell_gets_a_completion_script_and_a_wheel_installs_it(shell, folder):
+    script = answer(["completion", shell]).out
+    assert "mmacalc completion words" in script
+    installed = re.findall(rf'"(src/.*)" = "{folder}"', (ROOT / "pyproject.toml").read_text())
+    assert [(ROOT / path).read_text() for path in installed] == [script]
+
+
+@pytest.mark.parametrize(
+    ("words", "one"),
+    [
+        (["comp"], "compare"), (["find", "--a-type", "e4"], "e4m3fnuz"), (["draw", "--color", "a"], "always"),
+        (["help", "mod"], "modifiers"), (["architectures", "mi35"], "mi355x"), (["memory", "--cb"], "--cbsz"),
+        (["draw", "-a", "gfx942", "-i", "v_mfma_f64_16"], "v_mfma_f64_16x16x4_f64"),
+        (["lds-transpose", "--lo"], "--load"), (["-a", "cdna3", "-i", "v_mfma_f64_16"], "v_mfma_f64_16x16x4_f64"),
+    ],
+)  # fmt: skip
+def test_commands_options_and_values_are_completed(words, one):
+    found = answer(["completion", "words", "--", *words]).out.split()
+    assert one in found
+    assert all(word.lower().startswith(words[-1]) for word in found)
 
 
 def test_bash_completes_architectures_instructions_and_options(tmp_path):

@@ -4,43 +4,31 @@
     mmacalc completion zsh > ~/.zfunc/_mmacalc                 zsh, with ~/.zfunc in fpath
     mmacalc completion fish > ~/.config/fish/completions/mmacalc.fish
 
-The script completes subcommands, options, architectures, and the instructions of the architecture already given.
+The script completes commands, options, architectures, the instructions of the architecture that stands before, formats
+and topics. An installed package (pip, pipx, uv tool) brings the scripts along in share/, where the shells find them if
+that folder is among theirs.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
+from ..answers.guide import TOPICS
 from ..catalog import architectures, entry
 from ..errors import Error
-from . import SUBCOMMANDS
+from ..formats import FORMATS
+from . import OLDER_NAMES, SUBCOMMANDS, command_parser
+from .help import COMPUTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from argparse import Action, Namespace
 
     from .parser import Parser
 
-_BASH = """\
-_mmacalc() {
-    local IFS=$'\\n'
-    COMPREPLY=($(mmacalc completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
-}
-complete -F _mmacalc mmacalc
-"""
-_ZSH = """\
-#compdef mmacalc
-_mmacalc() {
-    local -a found
-    found=("${(@f)$(mmacalc completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-    compadd -Q -- $found
-}
-compdef _mmacalc mmacalc
-"""
-_FISH = """\
-complete -c mmacalc -f -a '(mmacalc completion words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
-"""
-SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+# The script of each shell, in the folder beside this module; a wheel installs them where the shells look for them.
+SCRIPTS = {"bash": "mmacalc.bash", "zsh": "_mmacalc", "fish": "mmacalc.fish"}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -52,7 +40,7 @@ def add_arguments(parser: Parser) -> None:
 def run(options: Namespace) -> str:
     """The script, or the completions of a command line."""
     if options.shell != "words":
-        return SCRIPTS[options.shell]
+        return Path(__file__).with_name("completions").joinpath(SCRIPTS[options.shell]).read_text(encoding="utf-8")
     return "".join(word + "\n" for word in candidates(options.words))
 
 
@@ -86,13 +74,32 @@ def _joined(words: list[str]) -> list[str]:
 
 
 def _next(before: list[str]) -> list[str]:
-    previous = before[-1] if before else ""
-    if previous in ("-a", "--architecture"):
-        return sorted({name for known, aliases in architectures().items() for name in (known, *aliases)})
-    if previous in ("-i", "--instruction"):
+    """What may follow words: values of the option before, or commands and options."""
+    command = OLDER_NAMES.get(before[0], before[0]) if before else ""
+    command = command if command in SUBCOMMANDS else "classic"
+    known = command_parser(command)._option_string_actions
+    if before and (action := known.get(before[-1])) is not None and action.nargs != 0:
+        return _values(action, before)
+    if before and command == "help":
+        return [*TOPICS, *COMPUTED, *SUBCOMMANDS]
+    if before and command == "architectures":
+        return _architectures()
+    return ([] if before else list(SUBCOMMANDS)) + list(known)
+
+
+def _values(action: Action, before: list[str]) -> list[str]:
+    """The values of an option: none where files or numbers follow."""
+    if action.dest == "architecture":
+        return _architectures()
+    if action.dest == "instruction":
         return _instructions(before)
-    names = [] if before else list(SUBCOMMANDS)
-    return names + _options(before[0] if before and before[0] in SUBCOMMANDS else "classic")
+    if action.metavar == "FORMAT":
+        return list(FORMATS)
+    return [str(choice) for choice in action.choices or ()]
+
+
+def _architectures() -> list[str]:
+    return sorted({name for known, aliases in architectures().items() for name in (known, *aliases)})
 
 
 def _instructions(before: list[str]) -> list[str]:
@@ -102,9 +109,3 @@ def _instructions(before: list[str]) -> list[str]:
         return [*known.names, *known.tensor_memory_names] if known else []
     except Error:
         return []
-
-
-def _options(command: str) -> list[str]:
-    from . import command_parser
-
-    return [flag for action in command_parser(command)._actions for flag in action.option_strings]
