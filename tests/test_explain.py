@@ -167,6 +167,13 @@ def test_a_line_that_is_wrong_is_explained_with_what_is_wrong():
     assert found["lines"][0]["instruction"] is None
 
 
+def test_loads_and_stores_of_fragments_have_the_address_where_it_stands():
+    load = "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd6], %r12;"
+    store = "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd4], {%f0,%f1,%f2,%f3,%f4,%f5,%f6,%f7}, %r12;"
+    roles = [[one.role for one in line.operands] for line in mmacalc.explain(f"{load}\n{store}", "sm_80").lines]
+    assert roles == [["A", "address"], ["address", "D"]]
+
+
 def test_explain_reads_standard_input_and_files(tmp_path):
     (tmp_path / "kernel.s").write_text(LISTING)
     out = answer(["explain", str(tmp_path / "kernel.s")]).out

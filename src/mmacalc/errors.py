@@ -70,7 +70,7 @@ def did_you_mean(given: str, known: Iterable[str], most: int = 3, shown: Mapping
     from difflib import get_close_matches  # costs 4 ms, so only when something is already wrong
 
     spelt = {name.lower(): name for name in known}
-    lower = given[:LONGEST_WORD].strip().lower()  # the search takes time with the square of the length
+    lower = given[:LONGEST_WORD].strip("' ").lower()  # the search takes time with the square of the length
     words = lower.split("_")
     # A name that has every word is meant, however much longer it is.
     close = [name for name in spelt if set(words) <= set(name.split("_"))] if len(words) > 1 else []

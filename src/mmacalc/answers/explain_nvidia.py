@@ -90,6 +90,12 @@ def _has(known: Entry, name: str, part: bool = False) -> bool:
     return True
 
 
+def _cycles(inst: Instruction) -> int | None:
+    """How long an instruction occupies its matrix unit; None for one that only moves a matrix, and where NVIDIA has not
+    published it."""
+    return duration(inst, {}, None) if inst.flops else None
+
+
 # --- PTX ---
 
 
@@ -111,7 +117,7 @@ def _ptx(known: Entry, number: int, name: str, rest: str) -> ExplainedLine:
         if names and operand.operand is None and role in inst.register_operands:
             problem = problem or f"{role} takes {_count(inst, role)} registers; got {len(names)}"
         operands.append(operand)
-    return ExplainedLine(number, shown, "PTX", inst, tuple(operands), {}, duration(inst, {}, None), problem=problem)
+    return ExplainedLine(number, shown, "PTX", inst, tuple(operands), {}, _cycles(inst), problem=problem)
 
 
 def _ptx_roles(inst: Instruction, words: list[str]) -> Iterator[str]:
@@ -119,7 +125,8 @@ def _ptx_roles(inst: Instruction, words: list[str]) -> Iterator[str]:
     kind = inst.name.partition(".")[0]
     if "move" in inst.features:
         own = [name for name in inst.register_operands if name != "P"]
-        yield from {"stmatrix": ("address", *own), "movmatrix": ("D", "A")}.get(kind, (*own, "address"))
+        stores = kind == "stmatrix" or inst.name.startswith("wmma.store")
+        yield from ("D", "A") if kind == "movmatrix" else ("address", *own) if stores else (*own, "address")
         return
     if "wgmma" in inst.features:
         in_registers = len(words) > 1 and words[1].startswith("{")
@@ -165,7 +172,7 @@ def _sass(known: Entry, number: int, opcode: str, rest: str) -> ExplainedLine:
     several = {one.operand(role).pattern for one in own[:4] for role in one.register_operands if role == "A"}
     problem = "one of several PTX instructions with layouts of their own" if len(several) > 1 else ""
     others = tuple([one.name for one in own[1:] if "wmma" not in one.features][:3])
-    cycles = duration(inst, {}, None)
+    cycles = _cycles(inst)
     return ExplainedLine(number, shown, "SASS", inst, tuple(operands), {}, cycles, others, problem)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from math import lcm
 
 from ..catalog import instructions
+from ..checks import shown
 from ..errors import Error, did_you_mean
 from ..records import TupleRecord
 
@@ -80,9 +81,9 @@ def use_named(name: str) -> Use:
     for known, use in USES.items():
         if isinstance(name, str) and name.lower() == known.lower():
             return use
-    hint = did_you_mean(str(name), USES)
+    hint = did_you_mean(shown(name), USES)
     raise Error(
-        f"use is {name!r}; it should be A, At (transposed), B or Bt: which operand of Y the result becomes.{hint}"
+        f"use is {shown(name)}; it should be A, At (transposed), B or Bt: which operand of Y the result becomes.{hint}"
     )
 
 

@@ -19,7 +19,25 @@ if TYPE_CHECKING:
 __all__ = ["as_text", "exists", "lines", "read_bytes", "read_text", "text_argument"]
 
 LONGEST_LINE = 1 << 20
-ENDINGS = (".s", ".asm", ".txt", ".ptx", ".sass", ".cu", ".cuh", ".hip", ".cpp", ".h", ".ll", ".log", ".dis", ".isa")
+ENDINGS = (
+    ".s",
+    ".asm",
+    ".txt",
+    ".ptx",
+    ".sass",
+    ".cu",
+    ".cuh",
+    ".hip",
+    ".cpp",
+    ".h",
+    ".ll",
+    ".log",
+    ".dis",
+    ".isa",
+    ".o",
+    ".hsaco",
+    ".cubin",
+)
 """How the names of files with assembly end."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _taken = ""

@@ -10,7 +10,7 @@ mma_sm100_desc.hpp, whose bit fields give the same 560 values.
 
 from __future__ import annotations
 
-from ..checks import arguments_checked, require_int
+from ..checks import arguments_checked, require_int, shown
 from ..errors import Error, did_you_mean
 from ..records import TupleRecord
 from . import shared_memory
@@ -166,8 +166,8 @@ def instruction_descriptor(kind: str, m: int, n: int, **options: int | str) -> D
 def _code(what: str, given: str | int, codes: Mapping[str, int] | Mapping[int, int]) -> int:
     known: dict[str | int, int] = {**codes}  # type: ignore[dict-item]
     if given not in known:
-        hint = did_you_mean(str(given), map(str, known))
-        raise Error(f"{what} is {', '.join(map(str, known))}; got '{given}'.{hint}")
+        hint = did_you_mean(shown(given), map(str, known))
+        raise Error(f"{what} is {', '.join(map(str, known))}; got {shown(given)}.{hint}")
     return known[given]
 
 

@@ -93,7 +93,7 @@ def swizzle_of(value: str | Sequence[int] | None) -> Swizzle | RowSwizzle:
     if len(three) != 3 or min(three) < 0 or max(three) > 1 << 16:
         raise Error(
             f"a swizzle is bits,base,shift (such as 3,4,3), vec,perPhase,maxPhase=4,1,16, or one of "
-            f"{', '.join(MODES)}; got {shown(value)}.{did_you_mean(str(value), MODES)}"
+            f"{', '.join(MODES)}; got {shown(value)}.{did_you_mean(shown(value), MODES)}"
         )
     if kind:
         return _row_swizzle(*three)

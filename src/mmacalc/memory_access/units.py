@@ -48,7 +48,7 @@ def tile(operand: Operand, order: str, ld: int | None, kpack: int | None) -> Til
     """
     where = f"{operand.name} of {operand.instruction.name}"
     if order not in ("row", "col"):
-        hint = did_you_mean(str(order), ("row", "col"))
+        hint = did_you_mean(shown(order), ("row", "col"))
         raise Error(f"the order is 'row' (row by row in memory) or 'col' (column by column); got {shown(order)}.{hint}")
     if operand.name not in ("A", "B", "C", "D"):
         raise Error(f"{where} is not a matrix in memory: it is packed into whole registers; ask for A, B, C or D")
