@@ -321,6 +321,13 @@ def test_a_name_of_several_architectures_or_of_none_is_refused(name, says):
         mmacalc.architecture(name)
 
 
+def test_the_page_of_a_generation_names_its_other_architectures():
+    found = mmacalc.cli.answer(["architectures", "blackwell"]).out
+    assert "sm_100a (Blackwell)" in found
+    assert "further architectures: sm_103a (B300), sm_110a (Jetson AGX Thor), sm_120a (RTX PRO 6000), sm_121a" in found
+    assert "further" not in mmacalc.cli.answer(["architectures", "B200"]).out
+
+
 def test_every_name_in_the_catalog_means_itself_when_it_is_printed_in_a_sentence():
     for arch, aliases in mmacalc.architectures().items():
         for name in aliases:

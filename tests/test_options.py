@@ -106,6 +106,12 @@ def test_two_ways_to_write_one_question_have_one_answer(one, other):
     assert answer(one.replace("{}", name).split()).status == 0
 
 
+def test_a_shape_is_taken_with_crosses_commas_and_stars():
+    argv = ["find", "-a", "gfx942", "--a-type", "f16", "--shape"]
+    assert answer([*argv, "16,16,16"]) == answer([*argv, "16*16*16"]) == answer([*argv, "16X16x16"])
+    assert answer([*argv, "16x16x16"]).status == 0
+
+
 def test_a_seed_and_a_shape_are_told_apart():
     argv = ["gemm", "-a", "gfx942", "--type", "f16", "--json"]
     first = answer([*argv, "--gemm", "4x5x6", "--random", "7"])
@@ -145,6 +151,14 @@ TYPOS = [
     ("numerics -a gfx942 -i v_mfma_f32_16x16x16_f16 -m cbzs=1", "Did you mean cbsz"),
     ("architectures MI300Y", "Did you mean mi300"),
     ("help modifers", "Did you mean modifiers"),
+    ("version", "Did you mean --version"),
+    ("layout", "`mmacalc help layouts`"),
+    ("MI300X", "`mmacalc -a MI300X -L`"),
+    ("v_mfma_f32_32x32x8_f16", "`mmacalc find v_mfma_f32_32x32x8_f16`"),
+    ("-a gfx942 v_mfma_f32_32x32x8_f16", "Did you mean -i v_mfma_f32_32x32x8_f16"),
+    ("numerics gfx942", "Did you mean -a gfx942"),
+    ("find bf16 32x32x8", "Did you mean --shape 32x32x8"),
+    ("-i v_mfma_f32_32x32x8_f16 -d", "v_mfma_f32_32x32x8_f16 is on cdna3, cdna4: choose one with -a"),
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..arithmetic.tables import TABLES
-from ..asm.targets import own_assembler
 from ..catalog import Entry, architectures, entry, known_name
 from ..checks import arguments_checked
 from ..hazards.tables import RULES
@@ -38,12 +37,14 @@ class KnownArchitecture(Record):
 
     Attributes:
         entry: of the catalog. known: by subject, in one order. runs_on: where the name that was asked for is that of a
-            generic target, all targets on which its code runs.
+            generic target, all targets on which its code runs. namesakes: where the name is that of a generation, other
+            architectures of it that have products, each with its first product.
     """
 
     entry: Entry
     known: tuple[Known, ...]
     runs_on: tuple[str, ...] = ()
+    namesakes: tuple[tuple[str, str], ...] = ()
 
     @property
     def architecture(self) -> Architecture:
@@ -65,7 +66,7 @@ def describe(name: str) -> KnownArchitecture:
 
     short = known_name(name)
     generic = [targets for target, targets in GENERIC.items() if target.replace("-", "") == short]
-    return _described(entry(name), generic[0] if generic else ())
+    return _described(entry(name), generic[0] if generic else (), _namesakes(name))
 
 
 def describe_all() -> tuple[KnownArchitecture, ...]:
@@ -73,10 +74,23 @@ def describe_all() -> tuple[KnownArchitecture, ...]:
     return tuple([_described(entry(name)) for name in architectures()])
 
 
-def _described(found: Entry, runs_on: tuple[str, ...] = ()) -> KnownArchitecture:
+def _namesakes(name: str) -> tuple[tuple[str, str], ...]:
+    """Other architectures with products whose titles have a name in brackets: "sm_120a (Blackwell, GeForce ...)"."""
+    own, found = entry(name).architecture.name, []
+    for other in architectures():
+        one = entry(other).architecture
+        generation = one.title.lower().partition("(")[2].rstrip(")").partition(",")[0]
+        if other != own and one.products and generation.split(" ")[0] == name.strip().lower():
+            found.append((other, one.products[0].name))
+    return tuple(found)
+
+
+def _described(
+    found: Entry, runs_on: tuple[str, ...] = (), namesakes: tuple[tuple[str, str], ...] = ()
+) -> KnownArchitecture:
     one = found.architecture
     known = (_layouts(found), _cycles(found), _arithmetic(one), _waits(one), _encoding(one), _device(one))
-    return KnownArchitecture(found, known, runs_on)
+    return KnownArchitecture(found, known, runs_on, namesakes)
 
 
 def _layouts(found: Entry) -> Known:
@@ -118,8 +132,9 @@ def _waits(one: Architecture) -> Known:
 
 
 def _encoding(one: Architecture) -> Known:
-    oracle = "iga64" if own_assembler(one.name) else "LLVM"
-    return Known("encoding", f"byte for byte as {oracle}'s", ("one source",)) if one.assembly else Known("encoding", "")
+    if not one.assembly:
+        return Known("encoding", "")
+    return Known("encoding", "every field" if one.family.assembler else "byte for byte as LLVM's", ("one source",))
 
 
 def _device(one: Architecture) -> Known:

@@ -110,6 +110,8 @@ def explain(text: str, arch: str | None = None) -> Explanation:
     for reader in (explain_amd.explained, explain_nvidia.explained, explain_intel.explained):
         if (found := reader(text, arch)) is not None:
             return found
+    if not text.strip():
+        raise Error("the text is empty; give a line or a listing of assembly")
     first = next((line.strip() for line in text.split("\n") if line.strip()), "")
     raise Error(
         f"there is no matrix instruction of AMD's assembly, PTX, SASS or iga64's assembly in '{first[:80]}'"

@@ -29,7 +29,7 @@ _SASS = re.compile(
 )
 _TARGET = re.compile(r"\.target\s+(sm_\w+)|code for (sm_\w+)|EF_CUDA_SM(\d+a?)|arch = (sm_\w+)")
 _WORD = re.compile(r"\{[^{}]*\}|[^,{}]+\[[^\]]*\]|[^,{}]+")
-_REGISTER = re.compile(r"[-~|]*(R)(\d+|Z)\b")
+_REGISTER = re.compile(r"[-~|]*(R)(\d+|Z)\b", re.IGNORECASE)
 # The targets that are tried where a text names none: those of the data centre and of GeForce, the oldest first.
 USUAL = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
 
@@ -191,8 +191,8 @@ def _sass_roles(inst: Instruction, words: list[str]) -> Iterator[str]:
 def _sass_operand(inst: Instruction, role: str, text: str) -> ExplainedOperand:
     """An operand: SASS names the first of its 32-bit registers; RZ is zero."""
     register = _REGISTER.match(text)
-    if register is None or register[2] == "Z" or role not in inst.register_operands:
-        return ExplainedOperand(role, "0" if register and register[2] == "Z" else text)
+    if register is None or register[2] in "zZ" or role not in inst.register_operands:
+        return ExplainedOperand(role, "0" if register and register[2] in "zZ" else text)
     layout = inst.operand(role)
     names = tuple([f"R{int(register[2]) + at}" for at in range(layout.registers)])
     return ExplainedOperand(role, text, names, layout)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 
 from ..checks import missing_package
-from ..errors import Error, did_you_mean, printable
+from ..errors import Error, printable
 from ..records import TupleRecord
 
 TYPE_CHECKING = False
@@ -161,8 +161,9 @@ def _result(argv: Sequence[str]) -> Result:
 
         return first_page()
     if first and first[0] != "-":
-        hint = did_you_mean(first, SUBCOMMANDS)
-        raise Error(f"there is no command '{first}'.{hint} They are: {', '.join(SUBCOMMANDS)}; `mmacalc -h` has more")
+        from .hints import unknown_command
+
+        raise Error(unknown_command(first))
     from . import classic, options
 
     words = options.with_shape(argv)

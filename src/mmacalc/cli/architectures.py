@@ -1,8 +1,10 @@
 """Every architecture that mmacalc knows, with the names and products that -a takes.
 
-mmacalc architectures                   one line each: what is known of it, targets, products
-mmacalc architectures MI300A            all about one: what is known and how sure, products with units and clocks
-mmacalc architectures "NVIDIA H100 80GB HBM3"     what a driver prints is taken, here and after -a
+    mmacalc architectures                   one line each: what is known of it, targets, products
+    mmacalc architectures MI300A            all about one: what is known and how sure, products with units and clocks
+    mmacalc architectures "NVIDIA H100 80GB HBM3"     what a driver prints is taken, here and after -a
+
+A name that may be several architectures ("RTX 6000") is refused with these.
 """
 
 from __future__ import annotations

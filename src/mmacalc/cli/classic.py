@@ -65,7 +65,9 @@ def run(options: Options) -> Reply:
     if options.version:
         return _version(options)
     if not options.architecture:
-        raise Error("no architecture was given; choose one with -a, such as `-a cdna3` or `-a MI300X`")
+        from .hints import no_architecture
+
+        raise Error(no_architecture(options.instruction))
     if options.list_instructions:
         return _listing(options)
     if not options.instruction:

@@ -1,9 +1,11 @@
 """Explain a topic or a command.
 
-mmacalc help                the topics, and where to begin
-mmacalc help layouts        how layouts are written
-mmacalc help modifiers      the modifiers of all instructions
-mmacalc help draw           the same as `mmacalc draw -h`
+    mmacalc help                where to begin, and the topics
+    mmacalc help layouts        how layouts are written
+    mmacalc help modifiers      the modifiers of all instructions
+    mmacalc help draw           the same as `mmacalc draw -h`
+
+`mmacalc` without arguments is the first of these.
 """
 
 from __future__ import annotations

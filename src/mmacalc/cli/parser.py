@@ -111,8 +111,12 @@ class Parser(argparse.ArgumentParser):
             given, _, choices = after.partition("' (choose from ")
             return did_you_mean(given, choices.rstrip(")").replace("'", "").split(", "))
         unknown = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
-        if unknown == message or not unknown.startswith("--"):
+        if unknown == message:
             return ""
+        if not unknown.startswith("-"):
+            from .hints import option_for
+
+            return option_for(unknown, self._option_string_actions)
         known = {name.replace("_", "-") for name in self._option_string_actions if name.startswith("--")}
         return did_you_mean(unknown.replace("_", "-"), sorted(known))
 
@@ -154,7 +158,7 @@ def shape(option: str, text: str) -> tuple[int, int, int]:
     Raises:
         Error: they are not.
     """
-    sizes = [number(part) for part in text.lower().split("x")]
+    sizes = [number(part.strip()) for part in text.lower().replace("*", "x").replace(",", "x").split("x")]
     if len(sizes) != 3 or None in sizes:
         raise Error(f"{option} takes M, N and K, such as 16x16x32; got '{text[:60]}'")
     m, n, k = (size or 0 for size in sizes)

@@ -68,6 +68,9 @@ def _page(found: KnownArchitecture) -> str:
         lines.append(
             f"    generic target: code for it runs on {', '.join(found.runs_on)}; shown are those of {one.title}"
         )
+    if found.namesakes:
+        others = ", ".join([f"{name} ({product})" for name, product in found.namesakes])
+        lines.append(f"    the name stands for further architectures: {others}")
     if one.unconfirmed:
         lines.append(f"    unconfirmed: {', '.join(one.unconfirmed)}")
     lines.append("    what is known:")
@@ -104,6 +107,7 @@ def _architecture(found: KnownArchitecture) -> dict[str, Any]:
         "vendor": one.vendor,
         "targets": list(one.targets),
         "aliases": list(one.aliases),
+        "namesakes": [name for name, _ in found.namesakes],
         "wave_sizes": list(one.waves),
         "known": {
             known.subject: {"what": known.what or None, "provenance": list(known.provenance)} for known in found.known
