@@ -106,6 +106,25 @@ def test_two_ways_to_write_one_question_have_one_answer(one, other):
     assert answer(one.replace("{}", name).split()).status == 0
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("descriptor f8f6f4 -M 128 -N 256 --a-type e4m3 --b-type e5m2",
+         "descriptor f8f6f4 -M 128 -N 256 --a-type float8_e4m3fn --b-type f8E5M2"),
+        ("descriptor i8 -M 128 -N 256 --a-type s8 --d-type s32",
+         "descriptor i8 -M 128 -N 256 --a-type int8 --d-type int32"),
+        ("-a B200 -i tcgen05.mma.cta_group::1.kind::f16 -M 128 -N 64 --a-type bf16 -D -g -I 3",
+         "-a B200 -i tcgen05.mma.cta_group::1.kind::f16 -M 128 -N 64 --a-type torch.bfloat16 -D -g -I 3"),
+        ("-a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 -A -g --cbsz fp4 -K 9",
+         "-a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 -A -g --cbsz MXFP4 -K 9"),
+        ("find -a gfx942 --a-type bf16", "find -a gfx942 --a-type bfloat16"),
+    ],
+)  # fmt: skip
+def test_formats_go_by_any_of_their_names_in_every_command(one, other):
+    assert answer(one.split()) == answer(other.split())
+    assert answer(one.split()).status == 0
+
+
 def test_a_shape_is_taken_with_crosses_commas_and_stars():
     argv = ["find", "-a", "gfx942", "--a-type", "f16", "--shape"]
     assert answer([*argv, "16,16,16"]) == answer([*argv, "16*16*16"]) == answer([*argv, "16X16x16"])

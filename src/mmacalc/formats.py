@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-__all__ = ["CHOICES", "FORMATS", "Format", "chosen", "formats_named", "named", "scaling"]
+__all__ = ["CHOICES", "FORMATS", "Format", "chosen", "formats_named", "named", "ptx_name", "scaling"]
 
 
 class Format(TupleRecord):
@@ -200,6 +200,8 @@ def chosen(choice: str, name: str) -> int:
         return int(name)
     offered = CHOICES[choice]
     plain = _plain(name)
+    if plain in BLOCK_SCALED and len(BLOCK_SCALED[plain][0]) == 1:
+        plain = BLOCK_SCALED[plain][0][0]
     meant = ALIASES.get(plain, plain)
     for candidate in (meant, f"u{meant}"):
         if candidate in offered:
@@ -245,3 +247,19 @@ def scaling(given: str) -> tuple[str, int] | None:
     """
     lower = given.strip().lower()
     return BLOCK_SCALED[lower][1:] if lower in BLOCK_SCALED else None
+
+
+PTX_NAMES = {"i32": "s32", "i8": "s8", "i4": "s4", "e8m0": "ue8m0"}
+
+
+def ptx_name(name: str) -> str:
+    """The word of PTX for a format by any of its names; the text itself if it is none.
+
+    >>> ptx_name("bfloat16"), ptx_name("int8"), ptx_name("f8E4M3FN"), ptx_name("f17")
+    ('bf16', 's8', 'e4m3', 'f17')
+    """
+    try:
+        found = named(name).name
+    except Error:
+        return name
+    return PTX_NAMES.get(found, found)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ..checks import arguments_checked, require_int, shown
 from ..errors import Error, did_you_mean
+from ..formats import ptx_name
 from ..records import TupleRecord
 from . import shared_memory
 from .tensor_memory import Form
@@ -145,7 +146,7 @@ def instruction_descriptor(kind: str, m: int, n: int, **options: int | str) -> D
     if unknown := [name for name in options if name not in known]:
         hint = did_you_mean(unknown[0], known)
         raise Error(f"the descriptor of kind::{kind} has no field '{unknown[0]}'.{hint} It has: {', '.join(known)}")
-    types = {name: str(options.get(name) or default) for name, default in zip("abd", usual)}
+    types = {name: ptx_name(str(options.get(name) or default)) for name, default in zip("abd", usual)}
     if kind == "f16" and options.get("a") and not options.get("b"):
         types["b"] = types["a"]
     step = 128 if kind in MX else 16
@@ -157,7 +158,7 @@ def instruction_descriptor(kind: str, m: int, n: int, **options: int | str) -> D
         "m": m // step, "n": n // 8, "a_type": _code("A", types["a"], INPUT_CODES[kind]),
         "b_type": _code("B", types["b"], INPUT_CODES[kind]), "d_type": _code("D", types["d"], OUTPUT_CODES),
         "max_shift": _code("max_shift", require_int("max_shift", options.get("max_shift", 0)), SHIFTS),
-        "scale_type": _code("scale", str(options.get("scale") or "ue8m0"), SCALE_CODES),
+        "scale_type": _code("scale", ptx_name(str(options.get("scale") or "ue8m0")), SCALE_CODES),
         "k": _depth_code(kind, require_int("k", options.get("k", 0)), codes["sparse"]),
     }  # fmt: skip
     return decode_instruction(_packed(fields, codes), kind)

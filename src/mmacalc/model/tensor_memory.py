@@ -21,7 +21,7 @@ from ..families.tensor_memory_shapes import (
     remark,
     types_of,
 )
-from ..formats import named
+from ..formats import named, ptx_name
 from ..later import higher_layer
 from ..records import TupleRecord, cached_property
 from .instruction import MOST_OPERANDS, Instruction
@@ -63,7 +63,7 @@ class TensorMemoryLocation(TupleRecord):
 def _types(kind: str, given: Mapping[str, Any]) -> dict[str, str]:
     """The types of A, B and D: those that were named, else the usual ones. A and B of kind::f16 are alike."""
     usual = dict(zip("ABD", default_types(kind)))
-    found = {name: str(given.get(name.lower(), word)) for name, word in usual.items()}
+    found = {name: ptx_name(str(given.get(name.lower(), word))) for name, word in usual.items()}
     return {**found, "B": found["A"]} if kind == "f16" and "b" not in given else found
 
 
