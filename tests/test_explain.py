@@ -134,6 +134,20 @@ def test_a_disassembly_of_cuobjdump_names_its_target():
     assert [one.role for one in found.lines[2].operands] == ["D", "address"]
 
 
+@pytest.mark.parametrize(
+    ("arch", "cycles", "product"),
+    [("A100", 8, ""), ("RTX 4090", 32, "RTX 4090"), ("L40S", 16, "L40S"), ("sm_89", 16, "L40S"),
+     ("RTX 4070 Ti SUPER", None, "RTX 4070 Ti SUPER")],
+)  # fmt: skip
+def test_cycles_are_those_of_the_product_where_products_differ(arch, cycles, product):
+    """2048 multiply-adds on four units, at 1024, 256 (GeForce with f32 accumulators) and 512 per clock and SM."""
+    found = mmacalc.explain("HMMA.16816.F32 R4, R8, R12, R4", arch)
+    assert (found.lines[0].cycles, found.product) == (cycles, product)
+    candidates = mmacalc.estimate(arch, 64, 64, 64, "f16", out="f32").candidates
+    name = found.lines[0].instruction.name
+    assert [one.duration for one in candidates if one.instruction.name == name] == [cycles]
+
+
 def test_without_an_architecture_it_is_one_in_which_the_registers_fit():
     line = "v_wmma_f32_16x16x16_f16 v[0:7], {}, {}, v[0:7]"
     assert mmacalc.explain(line.format("v[8:15]", "v[16:23]")).architecture == "rdna3"

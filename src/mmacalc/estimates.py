@@ -18,6 +18,7 @@ from .errors import Error
 from .families.tensor_memory import LANES, slot_bits
 from .families.tensor_memory_shapes import allowed_shapes, depths, types_of
 from .formats import formats_named, named, scaling
+from .model import Product
 from .model.tensor_memory import TensorMemoryInstruction
 from .records import TupleRecord
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from .model import Architecture, Instruction, Product
+    from .model import Architecture, Instruction
 
 __all__ = [
     "Candidate",
@@ -113,6 +114,22 @@ def units(name: str) -> int | None:
     (80, 48)
     """
     return device(name).units
+
+
+def rated_product(name: str) -> Product | None:
+    """The product whose rates a name means; None for those of the architecture.
+
+    A product that the catalog does not list has unknown rates where those of the listed ones differ: GeForce
+    cards halve some.
+
+    >>> rated_product("RTX 4090").name, rated_product("RTX 3080 Ti").fma_per_clock["f16"], rated_product("sm_90")
+    ('RTX 4090', None, None)
+    """
+    product, listed = catalog.product(name), entry(name).architecture.products
+    if product is not None or not any(one.fma_per_clock for one in listed):
+        return product
+    rates = entry(name).architecture.fma_per_clock
+    return Product(name, fma_per_clock=dict.fromkeys({*rates, *[key for one in listed for key in one.fma_per_clock]}))
 
 
 def dense_rate(inst: Instruction, product: Product | None = None) -> int | None:
@@ -239,7 +256,7 @@ def peak(architecture: str, *formats: str) -> int | None:
     """
     wanted = {name for given in formats for name in formats_named(given)}
     wanted |= {own for own, either in INTEGERS.items() if either in wanted}
-    return _peak(_products(architecture, wanted), catalog.product(architecture))
+    return _peak(_products(architecture, wanted), rated_product(architecture))
 
 
 def _peak(fitting: Iterator[tuple[Instruction, dict[str, int]]], product: Product | None) -> int | None:
@@ -343,7 +360,7 @@ def estimate(
     ]
     if not fitting:
         raise Error(_none_fits(architecture, record, type, out))
-    best = _peak(_products(architecture, wanted), where.product)
+    best = _peak(_products(architecture, wanted), rated_product(architecture))
     made = [_candidate(inst, fields, (m, n, k), best, where) for inst, fields in fitting]
     made = _best_shapes(sorted(made, key=lambda one: _rank(one, where)))
     least = min(_memory(one.instruction, one.modifiers, m * k, k * n, m * n) for one in made)
@@ -380,7 +397,7 @@ def _candidate(
     steps = -(-k // inst.k)
     chains = -(-tiles // inst.blocks)
     count = chains * steps
-    each = duration(inst, fields, where.product)
+    each = duration(inst, fields, rated_product(where.name))
     cycles = None if each is None else each * _occupied(inst) * count
     flops, useful = inst.flops * count, 2 * m * n * k
     share = None if cycles is None or not best else useful * MATRIX_UNITS / (cycles * best)

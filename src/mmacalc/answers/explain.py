@@ -77,12 +77,14 @@ class Explanation(Record):
             the instructions, where the text names none and none was given.
         lines: the matrix instructions. hazards: of AMD's assembly, what `lint` finds; None for others, and where
             `lint` refuses the text.
+        product: that for which the cycles hold, where those of the architecture's products differ; else "".
     """
 
     architecture: str
     also: tuple[str, ...]
     lines: tuple[ExplainedLine, ...]
     hazards: LintReport | None = None
+    product: str = ""
 
 
 @arguments_checked

@@ -7,7 +7,7 @@ import re
 from ..catalog import entry
 from ..catalog.grammar.sass import becomes, is_opcode, near_opcode, sources
 from ..errors import Error
-from ..estimates import duration
+from ..estimates import duration, rated_product
 from .explain import ExplainedLine, ExplainedOperand, Explanation
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..catalog import Entry
-    from ..model import Instruction
+    from ..model import Instruction, Product
 
 __all__ = ["explained", "near"]
 
@@ -45,9 +45,11 @@ def explained(text: str, arch: str | None) -> Explanation | None:
     if not ptx and not sass:
         return None
     where, also = _architecture(text, arch, [name for _, name, _ in ptx], [name for _, name, _ in sass])
-    known = entry(where)
-    lines = [_ptx(known, *one) for one in ptx] + [_sass(known, *one) for one in sass]
-    return Explanation(known.architecture.name, also, tuple(sorted(lines, key=lambda line: line.number)))
+    known, product = entry(where), rated_product(where)
+    differ = product is not None and any(one.fma_per_clock for one in known.architecture.products)
+    lines = [_ptx(known, product, *one) for one in ptx] + [_sass(known, product, *one) for one in sass]
+    ordered = tuple(sorted(lines, key=lambda line: line.number))
+    return Explanation(known.architecture.name, also, ordered, product=product.name if product and differ else "")
 
 
 def near(text: str) -> str:
@@ -90,16 +92,16 @@ def _has(known: Entry, name: str, part: bool = False) -> bool:
     return True
 
 
-def _cycles(inst: Instruction) -> int | None:
+def _cycles(inst: Instruction, product: Product | None) -> int | None:
     """How long an instruction occupies its matrix unit; None for one that only moves a matrix, and where NVIDIA has not
     published it."""
-    return duration(inst, {}, None) if inst.flops else None
+    return duration(inst, {}, product) if inst.flops else None
 
 
 # --- PTX ---
 
 
-def _ptx(known: Entry, number: int, name: str, rest: str) -> ExplainedLine:
+def _ptx(known: Entry, product: Product | None, number: int, name: str, rest: str) -> ExplainedLine:
     shown = " ".join(f"{name} {rest}".split())
     try:
         inst = known.instruction(name)
@@ -117,7 +119,7 @@ def _ptx(known: Entry, number: int, name: str, rest: str) -> ExplainedLine:
         if names and operand.operand is None and role in inst.register_operands:
             problem = problem or f"{role} takes {_count(inst, role)} registers; got {len(names)}"
         operands.append(operand)
-    return ExplainedLine(number, shown, "PTX", inst, tuple(operands), {}, _cycles(inst), problem=problem)
+    return ExplainedLine(number, shown, "PTX", inst, tuple(operands), {}, _cycles(inst, product), problem=problem)
 
 
 def _ptx_roles(inst: Instruction, words: list[str]) -> Iterator[str]:
@@ -156,7 +158,7 @@ def _count(inst: Instruction, role: str) -> int:
 # --- SASS ---
 
 
-def _sass(known: Entry, number: int, opcode: str, rest: str) -> ExplainedLine:
+def _sass(known: Entry, product: Product | None, number: int, opcode: str, rest: str) -> ExplainedLine:
     shown = " ".join(f"{opcode} {rest}".split())
     found = () if opcode.upper().startswith(("UTC", "LDTM", "STTM")) else sources(known, opcode)
     if not found:
@@ -172,7 +174,7 @@ def _sass(known: Entry, number: int, opcode: str, rest: str) -> ExplainedLine:
     several = {one.operand(role).pattern for one in own[:4] for role in one.register_operands if role == "A"}
     problem = "one of several PTX instructions with layouts of their own" if len(several) > 1 else ""
     others = tuple([one.name for one in own[1:] if "wmma" not in one.features][:3])
-    cycles = _cycles(inst)
+    cycles = _cycles(inst, product)
     return ExplainedLine(number, shown, "SASS", inst, tuple(operands), {}, cycles, others, problem)
 
 

@@ -27,7 +27,8 @@ def text(answer: Explanation, name: str) -> str:
 
     title = entry(answer.architecture).architecture.title
     also = f"; also on {', '.join(answer.also)}. -a chooses" if answer.also else ""
-    lines = [f"Architecture: {title}{also}\n"]
+    cycles = f"; cycles are those of {answer.product}" if answer.product else ""
+    lines = [f"Architecture: {title}{also}{cycles}\n"]
     lines += ["".join(_line(line, len(answer.lines) > 1)) for line in answer.lines]
     if answer.hazards is not None and len(answer.lines) + answer.hazards.instructions > 2:
         lines.append(lint.text(answer.hazards, name))
@@ -123,6 +124,7 @@ def json_object(answer: Explanation) -> dict[str, Any]:
     return {
         "architecture": answer.architecture,
         "also": list(answer.also),
+        "product": answer.product or None,
         "lines": [_line_object(line) for line in answer.lines],
         "hazards": None if answer.hazards is None else lint.json_object(answer.hazards)["findings"],
     }
