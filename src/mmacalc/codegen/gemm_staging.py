@@ -131,7 +131,9 @@ static __device__ void copy(unsigned char *to, const void *from, int bytes) {
     if (bytes == 16) {
         found = *(const u32x4 *)from;
     } else {
-        for (int n = 0; n < bytes; ++n) ((unsigned char *)&found)[n] = ((const unsigned char *)from)[n];
+#pragma unroll  // so that the bytes stay in registers
+        for (int n = 0; n < 16; ++n)
+            if (n < bytes) ((unsigned char *)&found)[n] = ((const unsigned char *)from)[n];
     }
     *(u32x4 *)to = found;
 }
@@ -206,7 +208,9 @@ def _turning(side: Side) -> Iterator[str]:
     yield f"        if (k < K && {m} + {count} <= {extent} && ld{letter} % {count} == 0) {{"
     yield "            found.whole = *(const u32x4 *)from;"
     yield "        } else if (k < K) {"
-    yield f"            for (int e = 0; e < {count} && {m} + e < {extent}; ++e) found.each[e] = from[e];"
+    yield "#pragma unroll  // so that the elements stay in registers"
+    yield f"            for (int e = 0; e < {count}; ++e)"
+    yield f"                if ({m} + e < {extent}) found.each[e] = from[e];"
     yield "        }"
     size = f"row * {side.bytes}" if side.bytes > 1 else "row"
     place = tile.place(f"part * {count} + e", size)
