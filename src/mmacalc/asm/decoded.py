@@ -26,7 +26,8 @@ Memory instructions:
 Modifiers: a name that is missing means 0. Bit masks count sources from bit 0.
 
 - vop3: "neg", "abs" (masks), "clamp", "omod" (1: times 2, 2: times 4, 3: divided by 2), "op_sel" (mask; bit 3 is the
-  destination). vop3p: "op_sel", "op_sel_hi" (always there), "neg_lo", "neg_hi", "clamp".
+  destination). vop3p: "op_sel", "op_sel_hi" (always there), "neg_lo", "neg_hi", "clamp"; of
+  v_fma_mix and v_mad_mix "neg_lo" are the signs, "neg_hi" the absolute values, and "op_sel_hi" chooses f16 over f32.
 - dpp16: "dpp_ctrl" (the 9-bit code; always there), "row_mask", "bank_mask" (always there), "bound_ctrl", "fi".
   dpp8: "dpp8" (24 bits; lane n of eight reads lane (dpp8 >> 3 * n & 7); always there), "fi".
 - sdwa: "dst_sel", "dst_unused", "src0_sel", "src1_sel" (codes of the ISA guide; those that it has are always there),

@@ -40,7 +40,9 @@ def instruction_text(instruction: DecodedInstruction) -> str:
 
 
 def _half_text(instruction: DecodedInstruction, row: Row) -> str:
-    modifiers = instruction.modifiers
+    modifiers = signs = instruction.modifiers
+    if row.mixed:
+        signs = {"neg": modifiers.get("neg_lo", 0), "abs": modifiers.get("neg_hi", 0)}
     sources, destinations = iter(instruction.sources), iter(instruction.destinations)
     texts, number = [], 0
     for slot in row.slots:
@@ -56,7 +58,7 @@ def _half_text(instruction: DecodedInstruction, row: Row) -> str:
         if slot.field is None and not slot.style:
             texts.append(shown)
             continue
-        texts.append(_signed(shown, operand, number, modifiers))
+        texts.append(_signed(shown, operand, number, signs))
         number += not slot.style
     operands = f" {', '.join(texts)}" if any(texts) else ""
     return f"{row.mnemonic}{operands}{modifiers_text(instruction, row)}"
@@ -147,7 +149,7 @@ def modifiers_text(instruction: DecodedInstruction, row: Row) -> str:
     modifiers, parts = instruction.modifiers, []
     in_place = {slot.field.name.lower() for slot in row.slots if slot.style and slot.field is not None}
     for name in _ORDER:
-        if name in modifiers and name not in in_place:
+        if name in modifiers and name not in in_place and not (row.mixed and name.startswith("neg_")):
             value = int(modifiers[name])
             shown = _PRINTED[name](value, row, modifiers) if name in _PRINTED else f"{name}:{value}" if value else ""
             if shown:
@@ -172,7 +174,7 @@ def _mask(name: str) -> Printer:
         sources = sum(1 for slot in row.slots if not slot.destination and slot.field is not None and not slot.style)
         width = row.widths.get(name, sources)
         # Without op_sel_hi both halves are read, but by fma_mix, whose sources are then f32.
-        default = (1 << sources) - 1 if name == "op_sel_hi" and ":mix" not in row.format.name else 0
+        default = (1 << sources) - 1 if name == "op_sel_hi" and not row.mixed else 0
         places = [*range(width)]
         if name == "op_sel" and width > sources:
             places[-1] = 3  # the destination's

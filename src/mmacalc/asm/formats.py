@@ -70,15 +70,12 @@ _VOP3_SOURCES = "SRC1=49:41 SRC2=58:50 OMOD=60:59 NEG=63:61"
 _BITOP3_LOW = "VDST=7:0 OP_SEL=14:11 CLAMP=15 OP=25:16 ENCODING=31:26=0b{}"
 _BITOP3_SOURCES = "SRC1=49:41 SRC2=58:50 BITOP3=60:59,10:8,63:61"
 _VOP3P_LOW = "VDST=7:0 NEG_HI=10:8 OP_SEL=13:11 OP_SEL_HI=14,60:59 CLAMP=15 OP={} ENCODING={}"
-_MIX_LOW = "VDST=7:0 ABS=10:8 OP_SEL=13:11 OP_SEL_HI=14,60:59 CLAMP=15 OP={} ENCODING={}"
-_MIX_SOURCES = "SRC1=49:41 SRC2=58:50 NEG=63:61"
 _VOP3P_SOURCES = "SRC1=49:41 SRC2=58:50 NEG_LO=63:61"
 
 
 def _vop3(encoding: str, vop3p: tuple[str, str]) -> str:
     return f"""
 vop3p 2 {_VOP3P_LOW.format(*vop3p)} SRC0=40:32 {_VOP3P_SOURCES}
-vop3p:mix 2 {_MIX_LOW.format(*vop3p)} SRC0=40:32 {_MIX_SOURCES}
 vop3 2 {_VOP3_LOW.format(encoding)} SRC0=40:32 {_VOP3_SOURCES}
 vop3:sd 2 {_VOP3SD_LOW.format(encoding)} SRC0=40:32 {_VOP3_SOURCES}
 vop3:bitop3 2 {_BITOP3_LOW.format(encoding)} SRC0=40:32 {_BITOP3_SOURCES}
@@ -95,7 +92,6 @@ def _vop3_dpp(vop3p: tuple[str, str]) -> str:
         "vop3:sd": f"{_VOP3SD_LOW.format(110101)} {_VOP3_SOURCES}",
         "vop3:bitop3": f"{_BITOP3_LOW.format(110101)} {_BITOP3_SOURCES}",
         "vop3p": f"{_VOP3P_LOW.format(*vop3p)} {_VOP3P_SOURCES}",
-        "vop3p:mix": f"{_MIX_LOW.format(*vop3p)} {_MIX_SOURCES}",
     }
     lines = []
     for name, fields in low.items():

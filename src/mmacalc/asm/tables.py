@@ -86,8 +86,8 @@ class Row:
     """One instruction in one of its forms."""
 
     __slots__ = (
-        "acc", "branch", "encoding", "family", "format", "implied", "lane_mask", "mask", "mnemonic", "modifiers",
-        "name", "op_sel", "reads", "signature", "size", "slots", "value", "widths", "writes",
+        "acc", "branch", "encoding", "family", "format", "implied", "lane_mask", "mask", "mixed", "mnemonic",
+        "modifiers", "name", "op_sel", "reads", "signature", "size", "slots", "value", "widths", "writes",
     )  # fmt: skip
     name: str
     mnemonic: str
@@ -96,6 +96,7 @@ class Row:
     lane_mask: int
     acc: int
     branch: bool
+    mixed: bool  # of f32 and f16: NEG_LO are signs and NEG_HI absolute values, and OP_SEL_HI chooses f16
     op_sel: int
     signature: tuple[str, ...]
     format: FormatLine
@@ -114,6 +115,7 @@ class Row:
         self.name, self.mnemonic, self.format, self.signature = name, name + suffix, form, signature
         self.family, self.lane_mask = table.family, table.wave // 32
         self.branch = "SIMM16" in operands and ("branch" in name or name.startswith("s_call"))
+        self.mixed = "_mix" in name
         self.encoding, self.size = form.name.partition(":")[0], form.size
         self.slots = tuple(_slot(text, form, table) for text in operands.split())
         self.reads = tuple(text[1:] for text in extra.split() if text[0] == "<")

@@ -1,0 +1,1 @@
+"""Derives src/mmacalc/asm/instruction_tables.txt from LLVM's decoder."""

@@ -1,0 +1,41 @@
+"""Derive src/mmacalc/asm/instruction_tables.txt from LLVM's decoder.
+
+    clang++-22 -std=c++17 -O1 -fno-rtti -I/usr/lib/llvm-22/include tools/decoder_tables/llvm_decoder.cpp \
+        -o llvm_decoder -L/usr/lib/llvm-22/lib -l:libLLVM-22.so
+    PYTHONPATH=src:tools python -m decoder_tables ./llvm_decoder [TARGET ...] > instruction_tables.txt
+
+Takes a minute for each of the seven targets.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from mmacalc.asm.formats import FAMILIES, encodings
+from mmacalc.asm.tables import FAMILY_OF
+
+from . import lines, rows, vopd
+from .llvm import Decoder
+
+
+def main(program: str, *targets: str) -> None:
+    """Write the tables of some targets, or of all."""
+    found = {}
+    for target in targets or FAMILY_OF:
+        family, _, wave = FAMILY_OF[target]
+        both = family in ("rdna3", "rdna4")
+        decoder = Decoder(program, target, wave if wave == 32 else None)
+        wide = rows.rows(program, target, 64, sweep=False) if both else []
+        narrow = rows.rows(program, target, wave if wave == 32 else None)
+        found[target] = lines.lines(target, decoder, narrow, wide)
+        if wave == 32:
+            found[target] += vopd.lines(decoder, encodings(family))
+        print(target, len(found[target]), file=sys.stderr)
+    order: dict[str, None] = {}
+    for family in FAMILIES:
+        order |= dict.fromkeys(encodings(family))
+    sys.stdout.write(lines.text(found, list(order)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
