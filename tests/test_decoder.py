@@ -81,6 +81,8 @@ def operands(code):
 
 def test_operands_that_the_text_does_not_name_are_there():
     assert operands("0107 0476") == ("v_fmac_f32", ["v2:1"], ["v1:1", "v3:1", "v2:1"], {})
+    control = {"dpp_ctrl": 0x111, "row_mask": 15, "bank_mask": 15}
+    assert operands("fa06 0476 0111 01ff") == ("v_fmac_f32", ["v2:1"], ["v1:1", "v3:1", "v2:1"], control)
     saved = ["s4:2", "exec0:2", "scc0:1"], ["vcc0:2", "exec0:2"], {}
     assert operands("6a20 84be") == ("s_and_saveexec_b64", *saved)
     assert operands("0400 85bf") == ("s_cbranch_scc1", [], ["scc0:1"], {"simm16": 4, "target": 20})

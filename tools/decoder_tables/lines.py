@@ -96,7 +96,23 @@ def _chosen(made) -> list[Line]:
         if line.format == "ds:offset" and ("OFFSET" not in sample or re.search("offset[01]", sample["OFFSET"])):
             continue
         chosen.append(_renamed(line))
-    return chosen
+    return _with_accumulators(chosen)
+
+
+def _with_accumulators(lines: list[Line]) -> list[Line]:
+    """The same, forms with DPP and SDWA reading what the instruction reads without (LLVM ties other operands too)."""
+    reads = {}
+    for line in lines:
+        if not re.search("dpp|sdwa", line.format):
+            found = [each for each in line.signature.split("|")[2].split() if each.startswith("<V")]
+            reads.setdefault(line.name, found)
+    result = []
+    for line in lines:
+        parts = line.signature.split("|")
+        if re.search("dpp|sdwa", line.format) and "<V" not in parts[2]:
+            parts[2] = " ".join([*reads.get(line.name, []), *parts[2].split()])
+        result.append(line._replace(signature="|".join(parts)))
+    return result
 
 
 def _renamed(line: Line) -> Line:
@@ -199,6 +215,8 @@ class _Signature:
                 word = {"vcc_lo": "vcc"}.get(name, name)
                 shown = (word in operands or f">{word}" in operands) if sign == "<" else f">{word}" in operands
                 if word not in ("vcc", "exec", "scc", "m0") or shown:
+                    continue
+                if (form, sign, word) == ("sdwa:vopc", ">", "vcc"):  # SDST says where the result goes
                     continue
                 unused = form.startswith("ds") and word == "m0" and not _M0_OF_LDS.search(self.row.answer.name)
                 if not (sign == "<" and ((word == "exec" and not scalar) or unused)):

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "KernelArgument", "KernelDescriptor", "LoadedSection", "load"]
 
 
+# What pyelftools and the code below raise for bytes that contradict themselves.
+_DAMAGE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
 class LoadedSection(TupleRecord):
     """A part of a code object that lies in memory: its ELF section, address and bytes, with relocations applied."""
 
@@ -175,7 +179,18 @@ def load(path: str | PathLike[str], arch: str | None = None) -> Mapping[str, Ker
 
 
 def _kernels(content: bytes, name: str, arch: str | None) -> Kernels:
-    elf, target, content = elf_content(content, name, arch)
+    elf, target, _ = elf_content(content, name, arch)
+    from elftools.common.exceptions import ELFError
+
+    try:
+        return _read(elf, target, name)
+    except Error:
+        raise
+    except (ELFError, struct.error, *_DAMAGE) as problem:
+        raise Error(f"'{name}' is a damaged ELF object: {problem or type(problem).__name__}") from None
+
+
+def _read(elf: Any, target: str, name: str) -> Kernels:
     if elf["e_type"] == "ET_REL":
         raise Error(f"'{name}' is not linked; link it: ld.lld -shared {name} -o kernel.hsaco")
     sections = _sections(elf, name)
@@ -214,6 +229,7 @@ def _argument(entry: Mapping[str, Any]) -> KernelArgument:
 # --- sections ---
 
 _ALLOCATED, _WRITABLE, _EXECUTABLE = 0x2, 0x1, 0x4  # SHF_ALLOC, SHF_WRITE, SHF_EXECINSTR
+_MOST_BYTES = 1 << 30  # of a section; compilers make kilobytes
 _ABSOLUTE_64, _RELATIVE_64 = 3, 13  # R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64
 
 
@@ -223,6 +239,8 @@ def _sections(elf: Any, name: str) -> tuple[LoadedSection, ...]:
     for section in elf.iter_sections():
         flags, size = section["sh_flags"], section["sh_size"]
         if flags & _ALLOCATED and size:
+            if size > _MOST_BYTES:
+                raise Error(f"'{name}' is damaged: its section {section.name!a} should have {size} bytes")
             data = bytearray(size) if section["sh_type"] == "SHT_NOBITS" else bytearray(section.data())
             found.append((section.name, section["sh_addr"], data, flags))
     for section in elf.iter_sections():

@@ -9,17 +9,23 @@ its encodings, but its old and new names differ ("ds_read_b128" of gfx942, "ds_l
 
 Operands are in the order of LLVM's assembly. After them come those that the text does not name:
 
-- the accumulator that is read from the destination (v_fmac_f32, v_dot2c_*, v_pk_fmac_f16): the last of the sources;
+- what is read of the destination: the accumulator of v_fmac_f32, v_dot2c_f32_f16 and v_pk_fmac_f16 with DPP and SDWA
+  too, the registers of which v_writelane_b32 and v_cvt_pk_fp8_f32 keep a part, S3 of `s_addk_i32 s3, 5`; it is the last
+  of the sources. v_swap_b32 and v_permlane32_swap_b32 have two destinations and read both;
 - VCC of v_div_fmas_f32, SCC of s_cselect_b32, s_addc_u32 and s_cbranch_scc0, EXEC of s_and_saveexec_b64, M0 of
-  s_movrels_b32; VCC and EXEC that v_cmp and v_cmpx write, SCC that scalar instructions write.
-  Every vector instruction reads EXEC; that is not listed.
+  s_movrels_b32 and of loads to LDS; VCC and EXEC that v_cmp and v_cmpx write, SCC that scalar instructions write.
+
+Not listed: EXEC, which every vector instruction reads; the registers of which s_bitset1_b32, s_cmov_b32 and d16 loads
+keep a part; FLAT_SCRATCH and M0 of flat and ds instructions. v_cmpx writes VCC and EXEC on CDNA, EXEC only on RDNA and
+CDNA5, where a vop3 form has no destination in the text.
 
 Memory instructions:
 
 - flat: sources (address, [data]); global and scratch: (vector address or off, [data], scalar address or off). Data is
   the second source of stores and atomics; flat instructions of gfx1250 have a scalar address last if they use one.
 - buffer: loads (vector address or off, descriptor, scalar offset), stores and atomics with data first.
-- ds: (address, [data0, [data1]]). smem: (base, [register offset]). Constant offsets are modifiers ("offset", signed;
+- ds: (address, [data0, [data1]]). smem: (base, [register offset]); RDNA3 has null there for an offset of 0. Constant
+  offsets are modifiers ("offset", signed;
   "offset0", "offset1" of ds_read2 are as encoded, in elements).
 - An operand that LLVM prints as off is RegisterOperand("off", 0, 0).
 
@@ -36,8 +42,9 @@ Modifiers: a name that is missing means 0. Bit masks count sources from bit 0.
 - memory: "offset", "offset0", "offset1", "gds", "glc", "slc", "dlc", "sc0", "sc1", "nt", "th", "scope", "nv", "lds",
   "offen", "idxen", "tfe", "format", "scale_offset", ...
 
-The interface that was agreed on had no `bits` of constants and registers, no `mnemonic` and no `form`: without them
-neither a 16-bit half could be told from a whole register nor the text be written.
+Of 16-bit operations of RDNA3 and newer, `half` and `bits` of a register say which half is meant, also where bits of
+"op_sel" chose it; of CDNA the sources are whole registers, and "op_sel" or "src0_sel" says which part is read. On RDNA4
+and CDNA5 "op_sel" also holds what LLVM prints as byte_sel and scale_sel in conversions of 8-bit formats.
 """
 
 from __future__ import annotations

@@ -1,0 +1,145 @@
+"""Code objects against llvm-readelf 22 and llvm-objdump 22; damaged ones are refused."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import mmacalc
+from llvm_mc import object_for, tool
+from test_decoder import TARGETS, compiled
+
+OBJECT = Path(__file__).parent / "data" / "llvm" / "scale_gfx942.hsaco"
+# llvm-objdump's names of what the descriptor has
+DIRECTIVES = {
+    "group_segment_fixed_size": "group_segment_size", "private_segment_fixed_size": "private_segment_size",
+    "kernarg_size": "kernarg_size", "float_round_mode_32": "round_f32", "float_round_mode_16_64": "round_f16_f64",
+    "float_denorm_mode_32": "denormals_f32", "float_denorm_mode_16_64": "denormals_f16_f64",
+    "dx10_clamp": "dx10_clamp", "ieee_mode": "ieee_mode", "fp16_overflow": "fp16_overflow",
+    "system_vgpr_workitem_id": "work_item_id", "uses_dynamic_stack": "uses_dynamic_stack",
+    "accum_offset": "accum_offset", "enable_private_segment": "private_segment",
+}  # fmt: skip
+
+
+def printed(name, *arguments):
+    return subprocess.run([tool(name), *arguments], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def built(request, tmp_path_factory):
+    return request.param, compiled(request.param, 1, tmp_path_factory.mktemp("code"))
+
+
+def test_descriptors_are_those_that_objdump_prints(built):
+    target, path = built
+    kernels = mmacalc.load(path)
+    text = printed("llvm-objdump", "-D", "--section=.rodata", path)
+    blocks = dict(re.findall(r"\.amdhsa_kernel (\w+)\n(.*?)\.end_amdhsa_kernel", text, re.S))
+    assert set(blocks) == set(kernels)
+    assert len(blocks) > 4
+    for name, block in blocks.items():
+        given = {key: int(value) for key, value in re.findall(r"\.amdhsa_(\w+) (\d+)", block)}
+        ours = kernels[name].descriptor
+        shown = {key: int(getattr(ours, DIRECTIVES[key])) for key in given if key in DIRECTIVES}
+        assert shown == {key: given[key] for key in shown}
+        assert len(shown) > 9
+        assert ours.wavefront_size == (32 if given.get("wavefront_size32", 0) else 64)
+        users = {key[10:] for key, value in given.items() if key.startswith("user_sgpr_") and value}
+        users -= {"count", "kernarg_preload_length", "kernarg_preload_offset"}
+        assert {name for name, _, _ in ours.user_sgprs} == users
+        if target < "gfx12":
+            after = {key[12:] for key, value in given.items() if key.startswith("system_sgpr_workgroup_") and value}
+            assert {each for each, _ in ours.workgroup_id_sgprs} >= after
+
+
+def test_the_metadata_is_what_readelf_prints(built):
+    _, path = built
+    text = printed("llvm-readelf", "--notes", path)
+    for part in text.split("  - .agpr_count")[1:]:
+        name = re.search(r"\n    \.name: +(\w+)", part)[1]
+        ours = mmacalc.load(path)[name]
+        listed = [
+            tuple(re.search(rf"\.{key}: +'?([^\n']+)", one)[1] for key in ("offset", "size", "value_kind"))
+            for one in re.split(r"\n      - ", part.split("\n    .group_")[0])[1:]
+        ]
+        assert [(str(one.offset), str(one.size), one.value_kind) for one in ours.arguments] == listed
+        assert ours.vgpr_count == int(re.search(r"\.vgpr_count: +(\d+)", part)[1])
+        assert ours.maximum_workgroup_size == int(re.search(r"\.max_flat_workgroup_size: +(\d+)", part)[1])
+
+
+def linked(folder, target, text):
+    made, out = folder / "a.o", folder / "a.hsaco"
+    made.write_bytes(object_for(target, text))
+    subprocess.run([tool("ld.lld"), "-shared", made, "-o", out], check=True, capture_output=True)
+    return made, out
+
+
+KERNEL = """
+.text
+.globl k
+.p2align 8
+.type k,@function
+k: s_endpgm
+.size k, .-k
+.rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_next_free_vgpr 8
+  .amdhsa_next_free_sgpr 8
+  .amdhsa_accum_offset 4
+.end_amdhsa_kernel
+.data
+.globl there
+.globl pointers
+there: .long 7
+.p2align 3
+pointers: .quad there, k+4
+"""
+
+
+def test_pointers_in_data_are_relocated(tmp_path):
+    made, out = linked(tmp_path, "gfx942", KERNEL)
+    kernel = mmacalc.load(out)["k"]
+    addresses = {
+        name: int(at, 16) for at, name in re.findall(r": (\w{16}) .* (\w+)\n", printed("llvm-readelf", "-s", out))
+    }
+    (data,) = [section for section in kernel.sections if section.name == ".data"]
+    at = addresses["pointers"] - data.address
+    words = [int.from_bytes(data.data[at + step : at + step + 8], "little") for step in (0, 8)]
+    assert words == [addresses["there"], addresses["k"] + 4]
+    assert (kernel.address, kernel.code) == (addresses["k"], bytes.fromhex("000081bf"))
+    with pytest.raises(mmacalc.Error, match="is not linked; link it: ld"):
+        mmacalc.load(made)
+
+
+def test_what_is_no_code_object_is_refused(tmp_path):
+    other = tmp_path / "other"
+    for content, why in ((b"text", "is not an ELF object"), (b"\x7fELF", "damaged"), (b"", "is not an ELF object")):
+        other.write_bytes(content)
+        with pytest.raises(mmacalc.Error, match=why):
+            mmacalc.load(other)
+    other.write_bytes(linked(tmp_path, "gfx942", "s_nop 0\n")[1].read_bytes())
+    with pytest.raises(mmacalc.Error, match="has no kernel"):
+        mmacalc.load(other)
+    with pytest.raises(mmacalc.Error, match=r"is for gfx942, not for gfx1100"):
+        mmacalc.load(OBJECT, "gfx1100")
+    with pytest.raises(mmacalc.Error, match=r"there is no kernel 'scael'\. Did you mean scale\?"):
+        mmacalc.load(OBJECT)["scael"]
+
+
+def test_a_damaged_object_is_answered_or_refused(tmp_path):
+    rng, content = random.Random(3), OBJECT.read_bytes()
+    path = tmp_path / "damaged.hsaco"
+    for _ in range(150):
+        wrong = bytearray(content[: rng.choice((len(content), rng.randrange(len(content))))])
+        for _ in range(rng.randrange(4)):
+            if wrong:
+                wrong[rng.randrange(len(wrong))] = rng.randrange(256)
+        path.write_bytes(wrong)
+        with contextlib.suppress(mmacalc.Error):
+            mmacalc.load(path)
