@@ -6,28 +6,18 @@ import contextlib
 import random
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
 import mmacalc
+from compiled_kernels import LEVELS, TARGETS, compiled
 from llvm_mc import disassembled, tool
 from mmacalc.asm.code_objects import load
 from mmacalc.asm.decoded import ConstantOperand, RegisterOperand
 from mmacalc.asm.decoder import decode, text
 from mmacalc.asm.tables import FAMILY_OF, table
 
-SOURCE = Path(__file__).parent / "data" / "kernels.cl"
-TARGETS = sorted(FAMILY_OF)
 _LINE = re.compile(r"^\t(\S.*?)\s*// ([0-9A-F]+): ((?:[0-9A-F]{8} ?)+)", re.M)
-
-
-def compiled(target, level, folder):
-    path = folder / f"{target}-{level}.hsaco"
-    options = ["-x", "cl", "-cl-std=CL2.0", "-Xclang", "-finclude-default-header", "-nogpulib", f"-O{level}"]
-    command = [tool("clang"), "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", *options, SOURCE, "-o", path]
-    subprocess.run(command, check=True, capture_output=True)
-    return path
 
 
 def listed(path):
@@ -38,7 +28,8 @@ def listed(path):
 
 
 def compared(target, level, folder):
-    path = compiled(target, level, folder)
+    path = folder / "kernels.hsaco"
+    path.write_bytes(compiled(target, level))
     expected = listed(path)
     (section,) = [section for section in next(iter(load(path).values())).sections if section.executable]
     decoded = list(decode(section.data, target, section.address))
@@ -48,7 +39,7 @@ def compared(target, level, folder):
     return decoded
 
 
-@pytest.mark.parametrize(("target", "level"), [(target, at % 4) for at, target in enumerate(TARGETS)])
+@pytest.mark.parametrize(("target", "level"), LEVELS.items())
 def test_compiled_kernels_decode_to_what_objdump_prints(target, level, tmp_path):
     for one in compared(target, level, tmp_path):
         assert all(isinstance(each, RegisterOperand) for each in one.destinations)
@@ -101,25 +92,30 @@ _FAULTS = re.compile(
 )
 
 
-def instance(row, rng):
-    """A random word of a row."""
-    size = 8 * row.size
-    return row.value | rng.getrandbits(size) & ~row.mask & (1 << size) - 1
+def instance(row, rng, others):
+    """A random word of a row; for half of a VOPD, with one of the other halves."""
+    mask, value, size = row.mask, row.value, 8 * row.size
+    if row.format.name.startswith("vopd"):
+        first, side = row.format.name.split(":")[:2]
+        other = rng.choice([one for one in others if one.format.name.startswith(f"{first}:{'yx'[side == 'y']}")])
+        mask, value = mask | other.mask, value | other.value
+    return value | rng.getrandbits(size) & ~mask & (1 << size) - 1
 
 
-def decodable(row, target, rng):
+def decodable(row, target, rng, others):
     """An instance whose operands mean something; None if none is found soon."""
     for _ in range(40):
-        code = instance(row, rng).to_bytes(row.size, "little") + rng.randbytes(8)
+        code = instance(row, rng, others).to_bytes(row.size, "little") + rng.randbytes(8)
         with contextlib.suppress(mmacalc.Error):
             return next(decode(code, target)), code
     return None
 
 
 def compare(target, rows, rng):
-    found = [decodable(row, target, rng) for row in rows if not row.format.name.startswith("vopd")]
+    halves = [row for row in table(target, FAMILY_OF[target][2]).every() if row.format.name.startswith("vopd")]
+    found = [decodable(row, target, rng, halves) for row in rows]
     pairs = [pair for pair in found if pair]
-    assert len(pairs) > 0.97 * len(found)
+    assert len(pairs) > 0.95 * len(found)
     wrong = {}
     for (ours, code), (theirs, size) in zip(pairs, disassembled([code for _, code in pairs], target)):
         # LLVM refuses negative offsets of buffers, and remarks in a comment on what hardware would not take.

@@ -13,6 +13,7 @@ from ..checks import arguments_checked, shown
 from ..errors import Error, did_you_mean
 from ..files import file_name, reason
 from ..records import Record, TupleRecord
+from .elf_machines import GENERIC
 from .message_pack import unpacked
 from .objects import elf_content
 
@@ -313,7 +314,7 @@ def _descriptor(content: bytes, target: str) -> KernelDescriptor:
     """The kernel descriptor, read as the target's."""
     group, private, kernarg, _, entry = struct.unpack_from("<4Iq", content)
     (rsrc3, rsrc1, rsrc2, properties, preload) = struct.unpack_from("<3I2H", content, 44)
-    number = int(target[3:], 16) if target[3:].isalnum() and "-" not in target else 0
+    number = int(GENERIC.get(target, (target,))[0][3:], 16)  # those of a generic target start alike
     gfx12 = number >= 0x1200
     bits = 6 if number >= 0x1250 else 5
     user, first = [], 0

@@ -83,7 +83,8 @@ class ConstantOperand(TupleRecord):
         f16 operand, 0x3f800000 of an f32 or 32-bit integer one. A 32-bit literal of a 64-bit operand is extended as
         the hardware does: f64 has it as its high half, signed integers with their sign, others with zeros.
     literal: whether it takes words of its own.
-    width: 16, 32 or 64. Packed 16-bit operands have 32 bits.
+    width: 16, 32 or 64. Packed 16-bit operands have 32 bits. A literal of a 16-bit operand keeps its 32 bits, of which
+        the operation reads the lower half.
     """
 
     bits: int

@@ -42,7 +42,10 @@ FAMILY_OF = {
     "gfx1250": ("cdna5", _CDNA5, 32),
 }  # fmt: skip
 # Targets whose instructions are those of another one.
-_SAME = {"gfx1101": "gfx1100", "gfx1102": "gfx1100", "gfx1103": "gfx1100", "gfx1201": "gfx1200"}
+_SAME = {
+    "gfx1101": "gfx1100", "gfx1102": "gfx1100", "gfx1103": "gfx1100", "gfx1201": "gfx1200",
+    "gfx9-4-generic": "gfx942", "gfx11-generic": "gfx1100", "gfx12-generic": "gfx1200",
+}  # fmt: skip
 # Fields that are neither operand nor modifier; DST_SEL is fixed where the result is as wide as it is.
 _PRIVATE = {"SEG", "IMM", "EN", "SVE", "CODE", "ACC", "ENCODING", "REST"}
 _ALWAYS = {"op_sel_hi", "dpp_ctrl", "row_mask", "bank_mask", "dpp8", "dst_sel", "dst_unused", "src0_sel", "src1_sel"}
