@@ -19,11 +19,17 @@ export function answerOf(matrix: Matrix, element: Entry, all: Matrix[]): Answer 
   const place = matrix.location(...element);
   return {
     element: elementText(matrix, ...element),
-    lane: `lane ${ranges(matrix.foundIn(...element))}`,
+    lane: lanesText(matrix, matrix.foundIn(...element)),
     register: placeText(matrix.registers, place),
     fragment: fragment(matrix, place.item),
     because: matrix.name === "C" || matrix.name === "D" ? product(matrix, element, all) : sums(matrix, element),
   };
+}
+
+/** Lanes, of a pair of CTAs with the CTA. */
+export function lanesText({ placement }: Matrix, found: number[]): string {
+  if (placement.layout.outer !== "cta") return `lane ${ranges(found)}`;
+  return found.map((lane) => `CTA ${Math.floor(lane / placement.wave)} lane ${lane % placement.wave}`).join("; ");
 }
 
 export const spoken = (answer: Answer): string =>
@@ -72,7 +78,7 @@ function product(matrix: Matrix, [block, row, column]: Entry, all: Matrix[]): st
       const place: Entry = name === "A" ? [block, row, step] : [block, step, column];
       for (const lane of factor.foundIn(...place)) lanes.add(lane);
     }
-    sources.push(`${name} from lane ${ranges(lanes)}`);
+    sources.push(`${name} from ${lanesText(factor, [...lanes])}`);
   }
   const addend = all.some((each) => each.name === "C") ? "= C +" : "+=";
   const sum = `${elementText(matrix, block, row, column)} ${addend} \u03a3 over ${k} k of `;

@@ -19,9 +19,11 @@ export interface Data {
   layouts: [number, number[], string, number[] | 0][];
   /** of each architecture: what a register is called, how one is written and one of 64 bits, whether the elements of a
    * fragment are counted, why there is no instruction word, and the language of kernels */
-  registers: [string, string, string, boolean, string, string][];
+  registers: RegisterWords[];
   /** of each architecture: the views that have no answer, with the sentence that says why */
   refused: Record<string, string>[];
+  /** of Tensor Memory: the lanes of a CTA, how columns are written, the views that have no answer */
+  tensor_memory: [number, RegisterWords, Record<string, string>];
   lanes: number[][];
   placements: [number, number, number, number, number, number, number[], number][];
   choices: Choice<number>[];
@@ -74,6 +76,7 @@ export type SlotRow = [string, number, string, string, number | [string, number[
 /** modifier, spelling, kind, field of the encoding, value that is not written, names, bits written */
 export type TextModifier = [string, string, string, string, number | null, string[], number];
 
+export type RegisterWords = [string, string, string, boolean, string, string];
 export type Fields = Readonly<Record<string, number>>;
 
 /** How registers are written: {0} stands for a number, {1} for the next one, {2} for half of it. */
@@ -112,7 +115,7 @@ function chosen<T>(choice: Choice<T>, fields: Fields): T | null {
   const [names, values, found] = choice;
   let at = 0;
   for (const [axis, name] of names.entries()) {
-    const place = values[axis].indexOf(fields[name] ?? 0);
+    const place = values[axis].indexOf(fields[name] ?? values[axis][0]);
     if (place < 0) return null;
     at = at * values[axis].length + place;
   }
@@ -260,10 +263,15 @@ export class Instruction {
     return { template: data.kernels[lines].map((line) => data.lines[line]).join("\n"), builtin };
   }
 
-  /** Operations of one instruction; 0 for one that only moves a matrix. */
+  /** Whether its operands are in Tensor Memory, and its shape is a choice. */
+  get inTensorMemory(): boolean {
+    return this.has(TENSOR_MEMORY);
+  }
+
+  /** Operations of one instruction; 0 for one that only moves a matrix or whose M and N are chosen. */
   get operations(): number {
     const [m, n, k, blocks] = this.shape;
-    return this.has("move") ? 0 : 2 * m * n * k * blocks;
+    return this.has("move") || this.inTensorMemory ? 0 : 2 * m * n * k * blocks;
   }
 }
 
@@ -295,6 +303,11 @@ function sums(values: (number | number[])[]): (number | number[])[] {
     Array.isArray(value) ? (before = value.map((step, at) => step + (before[at] ?? 0))) : (last += value));
 }
 
+const TENSOR_MEMORY = "tensor memory";
+
+const registers = ([head, one, wide, counted, notEncoded, language]: RegisterWords): Registers =>
+  ({ head, one, wide, counted, notEncoded, language });
+
 export class Catalog {
   readonly architectures: Architecture[];
   readonly floats: Set<string>;
@@ -306,11 +319,8 @@ export class Catalog {
   private readonly listed = new Map<string, Instruction[]>();
 
   constructor(readonly data: Data) {
-    this.architectures = data.architectures.map(([name, title, vendor, waves, aliases, unit], at) => {
-      const [head, one, wide, counted, notEncoded, language] = data.registers[at];
-      return { name, title, vendor, waves, aliases, unit, registers: { head, one, wide, counted, notEncoded, language },
-        refused: data.refused[at] };
-    });
+    this.architectures = data.architectures.map(([name, title, vendor, waves, aliases, unit], at) =>
+      ({ name, title, vendor, waves, aliases, unit, registers: registers(data.registers[at]), refused: data.refused[at] }));
     this.floats = new Set(data.floats);
     let before = "";
     for (const [shared, rest, kind, aliases, members, statement] of data.instructions) {
@@ -333,10 +343,17 @@ export class Catalog {
       const number = this.architectures.indexOf(architecture);
       found = this.rows
         .filter((row) => row.members.includes(number))
-        .map((row) => new Instruction(this, architecture, row.name, row.kind, row.aliases));
+        .map((row) => new Instruction(this, this.placesOf(architecture, row.kind), row.name, row.kind, row.aliases));
       this.listed.set(architecture.name, found);
     }
     return found;
+  }
+
+  /** The architecture as an instruction of that kind sees it: in Tensor Memory, lanes are those of a CTA. */
+  private placesOf(architecture: Architecture, kind: number): Architecture {
+    const { kinds, contents, tensor_memory: [lanes, words, refused] } = this.data;
+    if (!contents[kinds[kind][1]][1].includes(TENSOR_MEMORY)) return architecture;
+    return { ...architecture, waves: [lanes], registers: registers(words), refused };
   }
 
   /** An instruction by its name or an alias. */

@@ -1,6 +1,6 @@
 /** One instruction: its operands, the matrix and the registers of one of them, modifiers, facts, and its word. */
 
-import { answerOf, parsePlace, spoken, type Answer } from "./answer.ts";
+import { answerOf, lanesText, parsePlace, spoken, type Answer } from "./answer.ts";
 import type { App } from "./app.ts";
 import { choice, fillWith, h, select } from "./dom.ts";
 import { foot } from "./foot.ts";
@@ -128,7 +128,7 @@ export class Explore {
     const elsewhere = instruction.elsewhere().map(([name, why]) =>
       h("button", { type: "button", role: "tab", "aria-selected": state.operand === name ? "true" : "false", "aria-controls": "matrix-panel",
         class: "elsewhere", title: why, tabindex: state.operand === name ? 0 : -1, "data-operand": name,
-        click: () => this.app.update({ operand: name, at: null }) }, h("b", {}, name), " not in registers"));
+        click: () => this.app.update({ operand: name, at: null }) }, h("b", {}, name), this.app.instruction.inTensorMemory ? " in shared memory" : " not in registers"));
     fillWith(this.tabs, ...tabs, ...elsewhere);
   }
 
@@ -179,7 +179,7 @@ export class Explore {
       const values = modifier.values(state.fields);
       const concerned = table?.fields.includes(modifier.field) || table?.signFields.includes(modifier.field);
       const options = values.map((value): [string, string] => [String(value), `${value}${modifier.names[value] ? " " + modifier.names[value] : ""}`]);
-      const now = state.fields[modifier.field] ?? 0;
+      const now = state.fields[modifier.field] ?? values[0];
       rows.push(h("label", { class: concerned ? "row" : "row pale", title: concerned ? "" : `${modifier.field} does not change where ${state.operand} lies` },
         h("span", { class: "mono" }, modifier.field),
         select(modifier.field, options, String(now), (value) => this.setField(modifier.field, Number(value)))));
@@ -198,7 +198,7 @@ export class Explore {
     const now = this.key_();
     const buttons = keys.map((key): [string, string] => [key, key]);
     fillWith(this.colours, h("h2", {}, "Colour shows"),
-      choice("colour shows", buttons, now, (key) => this.app.update({ by: key === "lane" || key === "register" ? key : `digit:${key}` })));
+      choice("colour shows", buttons, now, (key) => this.app.update({ by: key === "lane" || key === this.matrix?.place ? key : `digit:${key}` })));
   }
 
   private key_(): string {
@@ -217,7 +217,7 @@ export class Explore {
       if (same && matrix.name === "C") continue;
       const { registers, format } = matrix.placement;
       const name = same && matrix.name === "D" ? "C, D" : TAB_NAMES[matrix.name] ?? matrix.name;
-      rows.push([name, `${format}, ${registers} register${registers > 1 ? "s" : ""}`]);
+      rows.push([name, `${format}, ${registers} ${matrix.place}${registers > 1 ? "s" : ""}`]);
     }
     if (this.matrix) rows.push(["how sure", badge(this.matrix.table.provenance)]);
     if (cycles !== null && instruction.cyclesProvenance !== this.matrix?.table.provenance) rows.push(["cycles, how sure", badge(instruction.cyclesProvenance)]);
@@ -238,7 +238,7 @@ export class Explore {
     const matrix = this.matrix;
     this.element.classList.toggle("nothing", !matrix);
     if (!matrix) {
-      const why = instruction.elsewhere().find(([name]) => name === state.operand)?.[1] ?? "has no known place";
+      const why = instruction.elsewhere().find(([name]) => name === state.operand)?.[1] ?? "has no known place with these modifiers";
       fillWith(this.pattern);
       fillWith(this.answerLine, `${state.operand} of ${instruction.name} ${why}.`);
       fillWith(this.because);
@@ -252,9 +252,9 @@ export class Explore {
     this.renderPattern(matrix);
     this.matrixView.show(matrix, { style, colourOf: this.colourOf, labels: state.zoom === "read", shown: [...state.mark, ...(state.at ? [state.at] : [])], digit: this.key_() });
     const plan = this.matrixView.plan!;
-    this.below.textContent = [...folded(plan.columns, plan.rows), ...notes(matrix)].join("; ");
+    this.below.textContent = [...folded(matrix, plan.columns, plan.rows), ...notes(matrix)].join("; ");
     const { placement } = matrix;
-    this.overviewHead.textContent = `${this.sameCD() && "CD".includes(matrix.name) ? "C, D" : matrix.name}: ${matrix.lanes} lanes \u00d7 ${placement.registers} register${placement.registers > 1 ? "s" : ""}`;
+    this.overviewHead.textContent = `${this.sameCD() && "CD".includes(matrix.name) ? "C, D" : matrix.name}: ${matrix.lanes} lanes \u00d7 ${placement.registers} ${matrix.place}${placement.registers > 1 ? "s" : ""}`;
     fillWith(this.overviewZoom, choice("registers", [["fit", "Fit"], ["names", "Names"]], this.names ? "names" : "fit", (value) => {
       this.names = value === "names";
       this.renderMatrix();
@@ -342,8 +342,9 @@ export class Explore {
     const [place] = shown ? shown.matrix.placement.locate(...shown.element) : [];
     const lane = place?.lane ?? 0;
     const copies = shown ? shown.matrix.foundIn(...shown.element).slice(1) : [];
-    this.laneHead.textContent = `Lane ${lane} holds${copies.length ? ` (lane ${copies.join(", ")} too)` : ""}`;
     const first = shown && !own ? shown.matrix : matrix;
+    const head = lanesText(first, [lane]).replace("lane", (word, at) => (at ? word : "Lane"));
+    this.laneHead.textContent = `${head} holds${copies.length ? ` (${lanesText(first, copies)} too)` : ""}`;
     const ordered = [first, ...this.matrices.filter((each) => each !== first && !(each.name === "C" && this.sameCD()) && !(first.name === "C" && each.name === "D"))];
     showLane(this.lane, ordered, lane, place ? place.item : -1, this.app.style, {
       hover: (of, element) => this.hoverBox(of, element),

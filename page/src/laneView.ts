@@ -49,7 +49,7 @@ function operandRows(
     rows.push(h("div", { class: "register" }, h("span", { class: "name" }, name), h("div", { class: "bits" }, ...boxes)));
   }
   const last = first + most - 1;
-  const rest = most < count ? h("p", { class: "quiet" }, `registers ${first * step} to ${last * step} of ${count * step}`) : null;
+  const rest = most < count ? h("p", { class: "quiet" }, `${matrix.place}s ${first * step} to ${last * step} of ${count * step}`) : null;
   const scale = h("span", { class: "scale", "aria-hidden": "true" },
     ...(wide ? ["63", "32", "0"] : ["31", "24", "16", "8", "0"]).map((bit) => h("span", {}, bit)));
   const head = h("div", { class: "register head" }, h("span", { class: "name" }, h("b", {}, matrix.name)), scale);

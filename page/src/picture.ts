@@ -25,7 +25,7 @@ export interface Axis {
 
 /** The value of one of the digits at a value of the coordinate. */
 export function digit(axis: Axis, name: string, value: number): number {
-  let weight = axis.extent;
+  let weight = axis.digits.reduce((product, [, size]) => product * size, 1); // an axis may end before its digits do
   for (const [each, size] of axis.digits) {
     weight /= size;
     if (each === name) return Math.floor(value / weight) % size;
@@ -107,6 +107,11 @@ export class Matrix {
     return this.instruction.architecture.registers;
   }
 
+  /** What the place of an item is called. */
+  get place(): "register" | "column" {
+    return this.instruction.inTensorMemory ? "column" : "register";
+  }
+
   foundIn(block: number, row: number, column: number): number[] {
     const [lane] = this.placement.step(block, row, column);
     const lanes = this.placement.copies.map(([more]) => (this.read ? this.read[lane + more] : lane + more));
@@ -179,12 +184,12 @@ export class Matrix {
 
   /** What `colourBy` takes. */
   get keys(): string[] {
-    return ["lane", "register", ...this.axes.flatMap((axis) => axis.digits.map(([name]) => name))];
+    return ["lane", this.place, ...this.axes.flatMap((axis) => axis.digits.map(([name]) => name))];
   }
 
   /** What colours an element: by lane, by register, or by a digit of the pattern. */
   colourBy(key: string): ColourOf {
-    if (key === "register") return (...element) => this.byItem[this.location(...element).item];
+    if (key === this.place) return (...element) => this.byItem[this.location(...element).item];
     for (const [place, axis] of this.axes.entries()) {
       const size = axis.digits.find(([name]) => name === key)?.[1];
       if (size) return (...element) => inFour(digit(axis, key, element[place]), size);

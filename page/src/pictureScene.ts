@@ -41,7 +41,7 @@ export function operandScene(matrix: Matrix, look: Look): Scene {
   drawMatrix(layers, made, style, matrix.colourBy(look.colorBy), PADDING, bottom);
   width = Math.max(width, made.width);
   bottom += made.height;
-  const below = [...look.marks.map((mark) => answer(matrix, mark)), ...folded(made.columns, made.rows), ...notes(matrix)];
+  const below = [...look.marks.map((mark) => answer(matrix, mark)), ...folded(matrix, made.columns, made.rows), ...notes(matrix)];
   if (below.length) bottom += 8;
   for (const text of below) line(text, 11, style.quiet, 16, "");
   return {
@@ -75,9 +75,9 @@ export function answer(matrix: Matrix, element: Element): string {
 }
 
 /** What an ellipsis stands for. */
-export function folded(...tracks: Track[]): string[] {
+export function folded({ place }: Matrix, ...tracks: Track[]): string[] {
   return tracks.filter((each) => each.breaks.length).map(({ axis }) => {
     const [digit, size] = axis.digits[0];
-    return `${digit} = 0 ... ${size - 1} repeats every ${axis.period} ${axis.name}, in further registers`;
+    return `${digit} = 0 ... ${size - 1} repeats every ${axis.period} ${axis.name}, in further ${place}s`;
   });
 }

@@ -17,6 +17,7 @@ function haystack(instruction: Instruction): string {
 
 export const shapeText = (instruction: Instruction): string => {
   const [m, n, k, blocks] = instruction.shape;
+  if (instruction.inTensorMemory) return `M\u00d7N\u00d7${k}`;
   return `${m}\u00d7${n}\u00d7${k}${blocks > 1 ? ` \u00d7${blocks}` : ""}`;
 };
 

@@ -143,10 +143,10 @@ export function complete(state: State, instruction: Instruction, problems: strin
   const wave = instruction.wave(state.wave);
   const fields: Record<string, number> = {};
   for (const modifier of instruction.modifiers(wave)) {
-    const value = state.fields[modifier.field] ?? 0;
     const values = modifier.values(state.fields);
+    const value = state.fields[modifier.field] ?? values[0];
     if (!values.includes(value)) problems.push(`${modifier.field} of ${instruction.name} is ${spoken(values)}, not ${value}.`);
-    else if (value) fields[modifier.field] = value;
+    else if (value !== values[0]) fields[modifier.field] = value;
   }
   state.fields = fields;
   const names = [...instruction.operands(wave).map((operand) => operand.name)];

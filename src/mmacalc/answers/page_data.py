@@ -28,12 +28,13 @@ kilobytes; `page/src/catalog.ts` reads it.
     floats        the formats that are floats
     members       the architectures that have an instruction, by number
 
-encodings, words, slots and text: see `mmacalc.answers.page_words`;
-rules, banks and accesses: `page_banks`; wait_rows and waits: `page_waits`.
+tensor_memory: see `mmacalc.answers.page_tensor_memory`; encodings, words, slots and text: see
+`mmacalc.answers.page_words`; rules, banks and accesses: `page_banks`; wait_rows and waits: `page_waits`.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ from ..catalog import architectures, entry
 from ..codegen.template import template
 from ..errors import Error
 from ..formats import CHOICES, FORMATS
+from ..model.tensor_memory import TensorMemoryInstruction
+from . import page_tensor_memory as tensor_memory
 from .modifier_choices import OperandTrials
 from .output_terms import sign
 from .page_banks import bank_data
@@ -50,8 +53,10 @@ from .page_words import encodable, encoding_data, refusals, word_data
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from ..families.base import Placement
     from ..layout import Layout
     from ..model import Architecture, Instruction, Operand
+    from .tensor_memory_picture import Placed
 
 __all__ = ["SIGNS", "page_data"]
 
@@ -76,7 +81,7 @@ def page_data() -> dict[str, Any]:
         alike = (
             record.name if not record.family.grammar else repr([getattr(record, name) for name in ABOUT_INSTRUCTIONS])
         )
-        for inst in entry(record.name).instructions():
+        for inst in (*entry(record.name).instructions(), *tensor_memory.instructions(record)):
             rows.setdefault((inst.name, tables.kind(inst, alike), inst.aliases), []).append(number)
     ordered: dict[str, list[Instruction]] = {record.name: [] for record in records}
     members = _Distinct()
@@ -87,8 +92,9 @@ def page_data() -> dict[str, Any]:
         while shared < len(before) and name.startswith(before[: shared + 1]):
             shared += 1
         instructions.append([shared, name[shared:], kind, list(aliases), members.number(tuple(numbers))])
-        for number in numbers:
-            ordered[records[number].name].append(entry(records[number].name).instruction(name))
+        for inst in (entry(records[number].name).instruction(name) for number in numbers):
+            if not inst.in_tensor_memory:
+                ordered[inst.arch].append(inst)
         before = name
     return {
         **tables.data(),
@@ -96,6 +102,7 @@ def page_data() -> dict[str, Any]:
         "architectures": [_architecture(record) for record in records],
         "floats": [name for name, found in FORMATS.items() if found.is_float],
         "members": members.things,
+        "tensor_memory": tensor_memory.tensor_memory_data(),
         **bank_data(records),
         **wait_data(ordered),
     }
@@ -150,7 +157,29 @@ class _Tables:
             self._kinds[key] = self._number("kinds", self._kind(inst))
         return self._kinds[key]
 
+    def _tensor_memory_kind(self, inst: TensorMemoryInstruction) -> list[Any]:
+        fields = tensor_memory.fields(inst)
+        modifiers = [[field, list(values), list(names)] for field, (values, names) in fields.items()]
+        words = [word for word in ("sparse", "scaled", "integer") if getattr(inst, word)]
+        formats = {name: inst.format(name).name for name in inst.operands if name in inst.formats}
+        operands = []
+        for name in inst.drawn_operands:
+            number, doubt = tensor_memory.choice(inst, name, partial(self._cells, inst.format(name).name))
+            sure = self._number("provenances", "unconfirmed" if doubt else inst.stated_provenance)
+            operands.append(self._number("operands", [name, self._number("choices", number), -1, sure]))
+        elsewhere = [self._number("elsewhere", ["B", inst.elsewhere["B"]])]
+        return [
+            [inst.m, inst.n, inst.k, 1], self._number("contents", [formats, [*words, "tensor memory"]]),
+            [self._number("sets", [operands, elsewhere])], [self._number("modifiers", modifiers)], None, [],
+            self._number("provenances", "unconfirmed"), [-1], [-1],
+        ]  # fmt: skip
+
+    def _cells(self, format: str, operand: Placed) -> int:
+        return self._placed(operand, operand.layout, operand.placement, format)
+
     def _kind(self, inst: Instruction) -> list[Any]:
+        if isinstance(inst, TensorMemoryInstruction):
+            return self._tensor_memory_kind(inst)
         waves = inst.architecture.waves
         words = [word for word in ("sparse", "scaled", "integer") if getattr(inst, word)]
         formats = {name: inst.format(name).name for name in inst.operands if name in inst.formats}
@@ -201,13 +230,15 @@ class _Tables:
         ]
 
     def _placement(self, operand: Operand) -> int:
-        placement, layout = operand.placement, operand.layout
+        return self._placed(operand, operand.layout, operand.placement, operand.format.name)
+
+    def _placed(self, operand: Operand | Placed, layout: Layout, placement: Placement, format: str) -> int:
         chosen = [placement.fields.get(name, 0) for name in layout.selectors if layout.sizes[name] > 1]
         read = placement.lanes
         lanes = -1 if read is None else self._number("lanes", [read(lane) for lane in range(operand.lanes)])
         return self._number("placements", [
             self._layout(layout), placement.slot_bits, placement.offset, placement.bits, placement.merge,
-            self._number("formats", operand.format.name), chosen, lanes,
+            self._number("formats", format), chosen, lanes,
         ])  # fmt: skip
 
     def _layout(self, layout: Layout) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..families.base import packed
+from ..families.base import packed, shared_layout
 from ..layout import Layout
 from ..model import Location
 
@@ -145,7 +145,7 @@ def _merged(layout: Layout, lanes: tuple[str, ...], outer: tuple[str, ...], item
         f"{name} ({' '.join(digit for place in places for digit in layout.places.get(place, ()))})"
         for name, places in groups.items()
     )
-    return Layout(f"{left} -> {right}", layout.axes, layout.sizes)
+    return shared_layout(f"{left} -> {right}", tuple(layout.axes), tuple(layout.sizes.items()))
 
 
 def cells(operand: TensorMemoryOperand) -> Placed:

@@ -15,6 +15,7 @@ from .. import __version__
 from ..answers.page_data import page_data
 from ..answers.page_packing import packed
 from ..catalog import entry
+from . import tensor_memory
 from .detail import detail_module
 from .spelling import family_text
 
@@ -59,7 +60,7 @@ def _data() -> dict[str, Any]:
         shared, rest, _, _, members = row
         name = name[:shared] + rest
         inst = entry(names[data["members"][members][0]]).instruction(name)
-        text = detail_module(inst).statement(inst)
+        text = (tensor_memory if inst.in_tensor_memory else detail_module(inst)).statement(inst)
         row.append(statements.setdefault(text, len(statements)))
     records = [entry(name).architecture for name in names]
     spelt = [(family_text(record.family), record.family.language.upper()) for record in records]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from ..model import Element
+    from ..model import Element, Instruction
     from ..model.loaded_matrix import LoadedLocation
     from ..model.tensor_memory import TensorMemoryLocation, TensorMemoryOperand
 
@@ -172,6 +172,18 @@ def _detail_text(answer: answers.Detail, style: str) -> str:
     if rate := dense_rate(inst):
         lines.append(f"Dense FMA per clock and SM: {rate} ({inst.architecture.fma_source})")
     return heading(inst) + "".join([f"    {line}\n" for line in lines])
+
+
+def statement(inst: Instruction) -> str:
+    """What follows the name of a tcgen05.mma in PTX: its operands by the PTX ISA's names.
+
+    >>> import mmacalc
+    >>> statement(mmacalc.instruction("B200", "tcgen05.mma.sp.cta_group::1.kind::f16"))
+    ' [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d;'
+    """
+    names = ["[d-tmem]", "a-desc", "b-desc", *["[sp-meta-tmem]"] * inst.sparse, "idesc"]
+    names += ["[scale-a-tmem]", "[scale-b-tmem]"] if inst.scaled else []
+    return f" {', '.join([*names, 'enable-input-d'])};"
 
 
 def _move_text(answer: answers.Move, style: str) -> str:
