@@ -320,3 +320,21 @@ def test_the_shape_of_other_instructions_is_their_own():
     reply = answer(["-a", "MI300X", "-i", "v_mfma_f32_16x16x16_f16", "-A", "-M", "128"])
     assert reply.status == 2
     assert "--m is for tcgen05" in reply.err
+
+
+def test_details_say_shapes_and_orders_in_words():
+    def said(kind):
+        return answer(["-a", "B200", "-i", f"tcgen05.mma.{kind}", "-d"]).out
+
+    assert "N: 8 to 256 in steps of 8\n" in said("cta_group::1.kind::f16")
+    assert "N: 8, 16, 24, 32 to 256 in steps of 16\n" in said("cta_group::1.kind::i8")
+    assert "A and B; N of a transposed B is in steps of 32\n" in said("cta_group::2.kind::f8f6f4")
+    assert "none: A and B are K-major\n" in said("cta_group::1.kind::mxf4.block_scale.block32")
+    assert "with the 128B swizzle of 32-byte atoms only\n" in said("ws.cta_group::1.kind::tf32")
+
+
+@pytest.mark.parametrize(("kind", "n", "noted"), [("f8f6f4", 24, True), ("f8f6f4", 32, False), ("f16", 24, False)])
+def test_a_transposed_b_of_8_bits_wants_n_in_steps_of_16(kind, n, noted):
+    a = {"f8f6f4": "e4m3", "f16": "f16"}[kind]
+    described = mmacalc.instruction_descriptor(kind, 64, n, a=a, transpose_b=1)
+    assert any("steps of 16" in note for note in described.notes) == noted

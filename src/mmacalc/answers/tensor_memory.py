@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..families.tensor_memory import LANES
 from ..families.tensor_memory_moves import LOADS, epilogue
-from ..families.tensor_memory_shapes import TYPES, allowed_shapes, depths
+from ..families.tensor_memory_shapes import TYPES, allowed_shapes, depths, transposes
 from ..model.tensor_memory import spoken
 from ..records import Record
 
@@ -82,7 +82,7 @@ class Pattern(Record):
 
 
 class Detail(Record):
-    """A tcgen05.mma: M, N and K that it may have, and its types (none where they are not published)."""
+    """A tcgen05.mma: M, N and K that it may have, its types (none where they are not published), what it transposes."""
 
     instruction: TensorMemoryInstruction
     m: tuple[int, ...]
@@ -90,6 +90,7 @@ class Detail(Record):
     k: tuple[int, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    transposes: str
 
 
 class Move(Record):
@@ -154,7 +155,8 @@ def detail(instruction: TensorMemoryInstruction) -> Detail:
     m, n = allowed_shapes(form)
     k = dict.fromkeys(depth for rows in m for depth in depths(form, instruction.arch, rows))
     inputs, outputs = TYPES.get(form.kind, ((), ()))
-    return Detail(instruction, m, n, tuple(k), inputs, outputs)
+    transposed = transposes(form.kind, form.cta_group) if inputs else ""
+    return Detail(instruction, m, n, tuple(k), inputs, outputs, transposed)
 
 
 def readings(operand: TensorMemoryOperand) -> tuple[Reading, ...]:

@@ -256,6 +256,8 @@ def _notes(
         notes.append(f"kind::{kind} transposes nothing: its operands are K-major")
     if kind == "tf32" and (codes["transpose_a"] or codes["transpose_b"]):
         notes.append("kind::tf32 transposes with the 128B swizzle of 32-byte atoms only")
+    if kind in ("i8", "f8f6f4", "mxf8f6f4") and codes["transpose_b"] and n % 16:
+        notes.append("N of a transposed B of 8 bits is in steps of 16 (of 32 with cta_group::2)")
     if codes.get("saturate") and kind != "i8":
         notes.append("only kind::i8 saturates")
     if "d_type" in codes and [name for name, code in OUTPUT_CODES.items() if code == codes["d_type"]][:1] not in (

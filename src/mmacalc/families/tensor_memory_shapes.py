@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TYPES", "allowed_shapes", "check_scale_type", "check_shape", "check_types", "default_types", "depths", "remark",
-    "types_of",
+    "steps", "transposes", "types_of",
 ]  # fmt: skip
 
 _FLOAT = ("f16", "tf32", "f8f6f4", "ti16")
@@ -91,7 +91,7 @@ def check_shape(form: Form, target: str, m: int, n: int, k: int | None) -> int:
     if m not in rows:
         raise Error(f"M = {m} is not a shape of {name}: M is {_or(rows)}{_other_group(form, m)}")
     if n not in columns:
-        raise Error(f"N = {n} is not a shape of {name}: N is {_steps(columns)}")
+        raise Error(f"N = {n} is not a shape of {name}: N is {steps(columns)}")
     found = depths(form, target, m)
     if k is not None and k not in found:
         why = ""
@@ -126,7 +126,22 @@ def _or(values: tuple[int, ...]) -> str:
     return " or ".join(map(str, values))
 
 
-def _steps(values: tuple[int, ...]) -> str:
+def transposes(kind: str, cta_group: int) -> str:
+    """Which of A and B may be MN-major in shared memory, in words.
+
+    >>> transposes("f16", 1)
+    'A and B'
+    """
+    if kind in ("mxf4", "mxf4nvf4"):
+        return "none: A and B are K-major"
+    if kind == "tf32":
+        return "A and B, with the 128B swizzle of 32-byte atoms only"
+    if kind == "f16":
+        return "A and B"
+    return f"A and B; N of a transposed B is in steps of {16 * cta_group}"
+
+
+def steps(values: tuple[int, ...]) -> str:
     """Values in words: a run of equal steps as a range."""
     steps = {values[at + 1] - values[at] for at in range(len(values) - 1)}
     if len(values) > 3 and len(steps) == 1:

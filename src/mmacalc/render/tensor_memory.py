@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..answers import tensor_memory as answers
 from ..estimates import dense_rate
+from ..families.tensor_memory_shapes import steps
 from ..model.tensor_memory import spoken
 from . import tables
 from .spelling import heading
@@ -158,15 +159,14 @@ def _detail_text(answer: answers.Detail, style: str) -> str:
         f"Targets: {', '.join(inst.targets)}",
         "Shapes (in the instruction descriptor, so no assembler checks them):",
     ]
-    lines += [
-        f"    {name}: {', '.join(map(str, values))}"
-        for name, values in (("M", answer.m), ("N", answer.n), ("K", answer.k))
-    ]
+    lines += [f"    {name}: {steps(values)}" for name, values in (("M", answer.m), ("N", answer.n), ("K", answer.k))]
     lines.append("Types:")
     lines.append(f"    A, B: {', '.join(answer.inputs) or 'not published'}")
     lines.append(f"    C, D: {', '.join(answer.outputs) or 'not published'}")
     if inst.scaled:
         lines.append(f"    SA, SB: a scale for every {inst.block_size} of k")
+    if answer.transposes:
+        lines.append(f"May be MN-major in shared memory: {answer.transposes}")
     lines.append("Operands: A in shared or Tensor Memory; B in shared memory; C, D and the rest in Tensor Memory")
     lines.append(f"SASS: {inst.sass} (the types are in idesc[URx])")
     if rate := dense_rate(inst):
@@ -272,7 +272,8 @@ def _detail_object(answer: answers.Detail) -> dict[str, Any]:
     return {
         "architecture": inst.arch, "instruction": inst.name, "targets": list(inst.targets), "m": list(answer.m),
         "n": list(answer.n), "k": list(answer.k), "inputs": list(answer.inputs), "outputs": list(answer.outputs),
-        "sparse": inst.sparse, "block_size": inst.block_size or None, "sass": inst.sass or None,
+        "transposes": answer.transposes or None, "sparse": inst.sparse, "block_size": inst.block_size or None,
+        "sass": inst.sass or None,
     }  # fmt: skip
 
 
