@@ -122,7 +122,7 @@ TENSOR_MEMORY = """() => {
             for (const row of [0, 1, 37, rows_ - 1]) for (const column of [0, 1, 5, columns - 1])
               if (row < rows_ && column < columns) places.push([row, column, placement.locate(0, row, column)]);
           }
-          found.push([operand.name, combinations[at], placement && places]);
+          found.push([operand.name, combinations[at], placement && places, placement && placement.format]);
         }
       }
       const modifiers = instruction.modifiers(wave).map(({ field, values, names }) => [field, values({}), names]);
@@ -138,7 +138,7 @@ def test_every_operand_in_tensor_memory_lies_where_python_says(opened):
     for arch, name, modifiers, found in opened.evaluate(TENSOR_MEMORY):
         inst, words = mmacalc.instruction(arch, name), {field: names for field, _, names in modifiers}
         rows, _ = allowed_shapes(inst.form)
-        for operand, fields, places in found:
+        for operand, fields, places, kept in found:
             shape = {"m": rows[-1], "n": 64, **fields}
             shape |= {field: words[field][value] for field, value in fields.items() if words[field]}
             if places is None:
@@ -147,6 +147,7 @@ def test_every_operand_in_tensor_memory_lies_where_python_says(opened):
                 refused += 1
                 continue
             known = inst.operand(operand, **shape)
+            assert kept == known.instruction.format(operand).name, (arch, name, operand, fields)
             for row, column, here in places:
                 if operand in ("SA", "SB"):  # by the number of the scale
                     number = column - known.scale_id

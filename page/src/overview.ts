@@ -59,7 +59,7 @@ export class Overview {
       const longest = Math.max(...this.sample().map((text) => text.length), 2);
       this.cell = { width: Math.ceil(longest * 6.1) + 8, height: NAME_ROW };
     } else {
-      this.cell = { width: Math.max(2, width / matrix.lanes), height: Math.min(24, Math.max(4, 320 / items)) };
+      this.cell = { width: Math.max(1, width / matrix.lanes), height: Math.min(24, Math.max(4, 320 / items)) };
     }
     const height = HEAD + this.cell.height * items + 2;
     this.sizer.style.width = `${look.names ? this.margin + this.cell.width * matrix.lanes : 0}px`;

@@ -34,7 +34,6 @@ tensor_memory: see `mmacalc.answers.page_tensor_memory`; encodings, words, slots
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -164,7 +163,7 @@ class _Tables:
         formats = {name: inst.format(name).name for name in inst.operands if name in inst.formats}
         operands = []
         for name in inst.drawn_operands:
-            number, doubt = tensor_memory.choice(inst, name, partial(self._cells, inst.format(name).name))
+            number, doubt = tensor_memory.choice(inst, name, self._cells)
             sure = self._number("provenances", "unconfirmed" if doubt else inst.stated_provenance)
             operands.append(self._number("operands", [name, self._number("choices", number), -1, sure]))
         elsewhere = [self._number("elsewhere", ["B", inst.elsewhere["B"]])]
@@ -174,7 +173,7 @@ class _Tables:
             self._number("provenances", "unconfirmed"), [-1], [-1],
         ]  # fmt: skip
 
-    def _cells(self, format: str, operand: Placed) -> int:
+    def _cells(self, operand: Placed, format: str) -> int:
         return self._placed(operand, operand.layout, operand.placement, format)
 
     def _kind(self, inst: Instruction) -> list[Any]:

@@ -92,29 +92,30 @@ def _tried(inst: TensorMemoryInstruction, operand: str, given: dict[str, int]) -
     return any(placed(inst, operand, {"m": m, **given}) is not None for m in allowed_shapes(inst.form)[0])
 
 
-def placed(inst: TensorMemoryInstruction, operand: str, values: dict[str, int]) -> Placed | None:
-    """An operand for values of the fields; None if they do not go together, or nobody knows where it is."""
+def placed(inst: TensorMemoryInstruction, operand: str, values: dict[str, int]) -> tuple[Placed, str] | None:
+    """An operand and its format for values of the fields; None if they do not go together or nobody knows."""
     parameters: dict[str, Any] = {"m": allowed_shapes(inst.form)[0][-1], "n": FIRST_N, **values}
     for name, words in zip(TYPES, types_of(inst.kind)):
         if name in parameters:
             parameters[name] = words[parameters[name]]
     try:
-        return cells(inst.operand(operand, **parameters))
+        found = inst.operand(operand, **parameters)
+        return cells(found), found.instruction.format(operand).name
     except Error:
         return None
 
 
-def choice(inst: TensorMemoryInstruction, operand: str, number: Callable[[Placed], int]) -> tuple[Any, bool]:
+def choice(inst: TensorMemoryInstruction, operand: str, number: Callable[[Placed, str], int]) -> tuple[Any, bool]:
     """The choice of an operand's placement by its fields, -1 where it has none, and whether any of them is in doubt.
 
     Args:
-        number: of a placement.
+        number: of a placement and the format of what is there.
     """
     known = _known(inst)
     names = _moving(inst, operand, known)
     found, doubt = [], False
     for combination in product(*(known[name][0] for name in names)):
         one = placed(inst, operand, dict(zip(names, combination)))
-        found.append(-1 if one is None else number(one))
-        doubt = doubt or (one is not None and one.provenance == "unconfirmed")
+        found.append(-1 if one is None else number(*one))
+        doubt = doubt or (one is not None and one[0].provenance == "unconfirmed")
     return [list(names), [list(known[name][0]) for name in names], found] if names else found[0], doubt
