@@ -93,7 +93,7 @@ def _tried(inst: TensorMemoryInstruction, operand: str, given: dict[str, int]) -
 
 
 def placed(inst: TensorMemoryInstruction, operand: str, values: dict[str, int]) -> tuple[Placed, str] | None:
-    """An operand and its format for values of the fields; None if they do not go together or nobody knows."""
+    """An operand and its format for values of the fields; None if they do not go together or the place is unknown."""
     parameters: dict[str, Any] = {"m": allowed_shapes(inst.form)[0][-1], "n": FIRST_N, **values}
     for name, words in zip(TYPES, types_of(inst.kind)):
         if name in parameters:
