@@ -10,12 +10,15 @@ import subprocess
 import pytest
 
 import mmacalc
+from asm_texts import random_text
 from compiled_kernels import LEVELS, TARGETS, compiled
 from llvm_mc import disassembled, tool
 from mmacalc.asm.code_objects import load
 from mmacalc.asm.decoded import ConstantOperand, RegisterOperand
 from mmacalc.asm.decoder import decode, text
+from mmacalc.asm.forms import forms
 from mmacalc.asm.tables import FAMILY_OF, table
+from mmacalc.asm.targets import target
 
 _LINE = re.compile(r"^\t(\S.*?)\s*// ([0-9A-F]+): ((?:[0-9A-F]{8} ?)+)", re.M)
 
@@ -82,6 +85,21 @@ def test_operands_that_the_text_does_not_name_are_there():
     assert operands("0500 03b7") == ("s_addk_i32", ["s3:1", "scc0:1"], ["s3:1"], {"simm16": 5})
     store = [], ["v2:2", "v4:1", "off0:0"], {"offset": -8}
     assert operands("f89f 70dc 0204 7f00") == ("global_store_dword", *store)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_matrix_instructions_are_those_of_the_disassembler(name):
+    rng = random.Random(name)
+    for form in 3 * list(forms(target(name)).values()):
+        try:
+            code = mmacalc.assemble(random_text(form, rng), name)
+        except mmacalc.Error:  # formats of scales that do not go together
+            continue
+        (one,) = decode(code, name)
+        assert (text(one), one.name) == (mmacalc.disassemble(code, name), form.name)
+        written, result = one.destinations[0].count if one.destinations else 0, form.slot("D")
+        assert written == (result.registers if result else 0)
+        assert len(one.sources) == len(form.slots) - bool(result) + (form.slot("K") is not None)
 
 
 # Where LLVM's text is not what its own assembler takes for these bytes, or its decoder drops a bit.

@@ -6,4 +6,13 @@ forms, operands, modifiers          how an instruction of the catalog is written
 targets, elf_machines               compiler targets
 assembler, disassembler             text to bytes and back (public as `mmacalc.assemble`, `mmacalc.disassemble`)
 objects, lengths                    code in files, and how long other instructions are
+
+All other instructions, for programs that execute or list whole code:
+
+decoded                             the records that come out
+formats, tables, operand_codes      formats as text, rows of instruction_tables.txt (made by tools/decoder_tables from
+                                    LLVM 22.1.8), what the codes of operands mean
+decoder, vopd, decoded_matrix       bytes to records
+decoded_text, immediates            records to the text of llvm-objdump
+code_objects, message_pack          kernels of a linked object (public as `mmacalc.load`)
 """

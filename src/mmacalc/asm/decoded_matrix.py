@@ -70,7 +70,8 @@ class MatrixDecoder:
         width, patterns = constant_patterns(_WIDE.get(slot.constant or "f32", slot.constant or "f32"))
         if code in patterns:
             return ConstantOperand(patterns[code], False, width)
-        register = self._table.scalars.register(code, min(count, 2))
+        scalars = self._table.scalars  # what LLVM takes as a C of more registers may be one of them
+        register = scalars.register(code, min(count, 2)) or scalars.register(code, 1)
         assert register is not None, f"{slot.name} has code {code}"
         return register
 
