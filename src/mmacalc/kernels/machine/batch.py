@@ -104,6 +104,7 @@ class Batch(Watched):
         taint: Array | None = None
         if not step.reads <= registers.clean:
             taint = self._taint_of(step, group)
+        low = None if taint is None or not step.low else group.tainted(step.low_reads)[0]
         self._taint, self._running = None, step
         mask = group.mask
         try:
@@ -121,7 +122,9 @@ class Batch(Watched):
         elif step.kind == "memory":
             self._settle(step.writes, group, mask, self._taint)
         elif taint is not None or not step.writes <= registers.clean:
-            self._settle(step.writes, group, mask, taint)
+            self._settle(step.writes - step.low, group, mask, taint)
+            if step.low:
+                self._settle(step.low, group, mask, low)
         if self.trace is not None:
             row, show = self.trace
             found = np.flatnonzero(group.numbers() == row)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Program", "Step", "program_of"]
 
+LOW_FROM_LOW = ("v_mad_u64_u32", "v_mad_i64_i32", "v_mad_co_", "v_mad_nc_", "v_lshl_add_u64", "v_add_nc_u64",
+                "v_lshlrev_b64")  # fmt: skip
 LANE_READS = ("v_readfirstlane_b32", "v_readlane_b32", "v_writelane_b32")
 _IMPLICIT = {"vccz": (VCC, VCC + 1), "vccnz": (VCC, VCC + 1), "execz": (EXEC, EXEC + 1), "execnz": (EXEC, EXEC + 1),
              "scc0": (SCC,), "scc1": (SCC,)}  # fmt: skip
@@ -45,7 +47,7 @@ class Step:
 
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
-        "writes",
+        "writes", "low", "low_reads",
     )  # fmt: skip
     instruction: DecodedInstruction
     run: Callable[[Group], None]
@@ -72,6 +74,7 @@ class Step:
         if self.access is not None:
             self._memory(target)
         self.touched = self.reads | self.writes
+        self.low, self.low_reads = _low_half(instruction)
 
     def _memory(self, target: MachineTarget) -> None:
         access = self.access
@@ -146,6 +149,15 @@ def _parts(instruction: DecodedInstruction, target: MachineTarget) -> Any:
 
 def _numbers(operands: Iterable[object]) -> frozenset[int]:
     return frozenset(number for operand in operands for number in numbers_of(operand))
+
+
+def _low_half(instruction: DecodedInstruction) -> tuple[frozenset[int], frozenset[int]]:
+    """Of sums and products of 64 bits: the low register of the result, and the registers that it follows from."""
+    if not instruction.name.startswith(LOW_FROM_LOW):
+        return frozenset(), frozenset()
+    wide = instruction.destinations[0]
+    reads = [numbers_of(source)[:1] for source in instruction.sources]
+    return frozenset(numbers_of(wide)[:1]), frozenset(number for numbers in reads for number in numbers)
 
 
 def _branch_reads(name: str, wave: int) -> frozenset[int]:
