@@ -148,11 +148,11 @@ def modifiers_text(instruction: DecodedInstruction, row: Row) -> str:
     """What follows the operands."""
     modifiers, parts = instruction.modifiers, []
     in_place = {slot.field.name.lower() for slot in row.slots if slot.style and slot.field is not None}
-    for name in _ORDER:
+    for name in ("idxen", "offen", "offset", "lds", *_ORDER) if row.name == "buffer_store_lds_dword" else _ORDER:
         if name in modifiers and name not in in_place and not (row.mixed and name.startswith("neg_")):
             value = int(modifiers[name])
             shown = _PRINTED[name](value, row, modifiers) if name in _PRINTED else f"{name}:{value}" if value else ""
-            if shown:
+            if shown and f" {shown}" not in parts:
                 parts.append(f" {shown}")
     return "".join(parts)
 
