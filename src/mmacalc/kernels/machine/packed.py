@@ -107,7 +107,7 @@ def mixed(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Compu
     """V_FMA_MIX: sources of f32 or f16, by OP_SEL_HI; NEG_HI is ABS. One rounding."""
     modifiers = instruction.modifiers
     halves, chosen = int(modifiers.get("op_sel_hi", 0)), int(modifiers.get("op_sel", 0))
-    negatives, absolutes = (int(modifiers.get(name, 0)) for name in ("neg", "abs"))  # NEG and NEG_HI of the encoding
+    negatives, absolutes = (int(modifiers.get(name, 0)) for name in ("neg_lo", "neg_hi"))
     reads: list[Reader] = []
     result, half = MIXED[instruction.name]
     for place, operand in enumerate(instruction.sources[:3]):
