@@ -47,7 +47,13 @@ def add_arguments(parser: Parser) -> None:
     add("-i", "--instruction", metavar="NAME", help="the instruction to chain (default: the best for the type of A)")
     parser.add_files(FILES)
     add("--gemm", metavar="MxNxK", help="random A and B of this shape where no file gives them: normal, or 0 and 1")
-    add("--random", "--seed", metavar="SEED", help="of the random numbers (default: 0); MxNxK stands for --gemm MxNxK")
+    add(
+        "--random",
+        "--seed",
+        type=_seed,
+        metavar="SEED",
+        help="of the random numbers (default: 0); MxNxK stands for --gemm MxNxK",
+    )
     add("--type", metavar="FORMAT", help="the format of A and B: f16, bf16, fp8 ... (default: that of A's array)")
     add("--bits", action="store_true", help="matrices are encodings (unsigned integers), also D's; needs -i")
     add("--alpha", type=float, default=1.0, metavar="#", help="factor of A B (default: 1)")
@@ -122,6 +128,11 @@ def _operands(options: Namespace) -> dict[str, Any]:
             f"no {' and no '.join(f'--{name}' for name in missing)}; give files, or --gemm MxNxK for random ones"
         )
     return found
+
+
+def _seed(text: str) -> str:
+    """The argument type of --random: a whole number, or in the older spelling a shape, which `_random` reads."""
+    return text if "x" in text.lower().removeprefix("0x") else str(whole_number(text))
 
 
 def _random(options: Namespace) -> tuple[str | None, int]:
