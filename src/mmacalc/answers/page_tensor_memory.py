@@ -35,7 +35,7 @@ REFUSED = {
     "generate": "no kernel is generated around tcgen05",
 }
 # The fields that decide where an operand is.
-CONCERNED = {
+CONCERNED: dict[str, tuple[str, ...]] = {
     "A": ("m", "a", "half"), "C": ("m", "n", "d", "half"), "D": ("m", "n", "d", "half"), "K": ("m", "a", "selector"),
     "SA": ("m", "scale_id_a"), "SB": ("m", "n", "scale_id_b"),
 }  # fmt: skip

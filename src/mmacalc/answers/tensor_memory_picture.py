@@ -49,6 +49,11 @@ class Placed:
         wave: how many lanes one value of the outer place has; words: see `Words`.
     """
 
+    axes: tuple[str, ...]
+    instruction: TensorMemoryInstruction | TensorMemoryMove
+    pattern: str
+    shape_text: str
+
     name: str
     layout: Layout
     placement: Placement

@@ -44,6 +44,13 @@ _LDS_DIRECT, _HARDWARE = 254, 230
 class Scalars:
     """The scalar registers of a generation: how many SGPRs, and the codes of the others."""
 
+    m0: int
+    named: dict[int, tuple[str, int]]
+    null: int
+    sgprs: int
+    vector_alignment: int
+    wide_literals: bool
+
     __slots__ = ("m0", "named", "null", "sgprs", "vector_alignment", "wide_literals")
 
     def __init__(self, sgprs: int, m0: int, null: int, vector_alignment: int, wide_literals: bool = False) -> None:

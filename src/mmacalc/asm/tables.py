@@ -231,6 +231,10 @@ def _slot(text: str, form: FormatLine, table: Table) -> Slot:
 class Table:
     """The rows of a target and wave size: `candidates(word)` are those that a first word may begin."""
 
+    family: str
+    formats: dict[str, FormatLine]
+    scalars: Scalars
+
     def __init__(self, target: str, wave: int) -> None:
         self.family, self.scalars, _ = FAMILY_OF[target]
         self.wave = wave

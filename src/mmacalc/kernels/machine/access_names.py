@@ -9,7 +9,7 @@ from ...records import TupleRecord
 __all__ = ["Access", "access_of"]
 
 # name: (bytes, signed, half of the register that is written: None for all of it)
-TYPES = {
+TYPES: dict[str, tuple[int, bool, int | None]] = {
     "dword": (4, False, None), "dwordx2": (8, False, None), "dwordx3": (12, False, None),
     "dwordx4": (16, False, None), "dwordx8": (32, False, None), "dwordx16": (64, False, None),
     "b96": (12, False, None), "b32": (4, False, None), "b64": (8, False, None), "b128": (16, False, None),

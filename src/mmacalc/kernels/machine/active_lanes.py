@@ -36,6 +36,10 @@ __all__ = [
 class ActiveLanes:
     """The lanes of one access: which are active, their addresses, and which waves they belong to."""
 
+    group: Group
+    mask: Array | None
+    size: int
+
     __slots__ = ("addresses", "group", "mask", "size", "waves")
 
     def __init__(self, group: Group, addresses: Array, size: int) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["packed_arguments"]
 
-FLOATS = {2: np.float16, 4: np.float32, 8: np.float64}
+FLOATS: dict[int, type[np.floating[Any]]] = {2: np.float16, 4: np.float32, 8: np.float64}
 
 
 def packed_arguments(

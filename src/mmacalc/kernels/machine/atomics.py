@@ -51,7 +51,9 @@ AT_ONCE: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "min": np.fmin, "max": np.fmax, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }  # fmt: skip
-DTYPES = {"u32": np.uint32, "i32": np.int32, "u64": np.uint64, "i64": np.int64, "f32": np.float32, "f64": np.float64}
+DTYPES: dict[str, type[np.number[Any]]] = {
+    "u32": np.uint32, "i32": np.int32, "u64": np.uint64, "i64": np.int64, "f32": np.float32, "f64": np.float64,
+}  # fmt: skip
 
 
 def apply(

@@ -35,6 +35,17 @@ PATIENCE = 4096
 class Batch(Watched):
     """Some workgroups. workgroup_of, wave_in_group: of each wave; groups: where the workgroups are in the grid."""
 
+    counters: Counters
+    groups: list[Dim3]
+    lds: Lds
+    lds_counter: Any
+    memory: GlobalMemory
+    program: Program
+    registers: Registers
+    scratch: Scratch
+    steps: int
+    tally: Tally
+
     def __init__(
         self,
         program: Program,

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...asm.code_objects import Kernel
+    from ...asm.code_objects import Kernel, KernelDescriptor
+    from .program import Program
 
     Array = NDArray[Any]
 
@@ -43,6 +44,19 @@ DYNAMIC_STACK = 16384
 
 class CompiledLaunch:
     """A launch of a compiled kernel: its memory, program and initial registers."""
+
+    arguments: int
+    block: Dim3
+    descriptor: KernelDescriptor
+    grid: Dim3
+    kernel: Kernel
+    lds_bytes: int
+    lds_counter: LdsCounter
+    memory: GlobalMemory
+    packet: int
+    program: Program
+    tally: Tally
+    target: MachineTarget
 
     def __init__(self, kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared: int) -> None:
         self.kernel, self.grid, self.block = kernel, grid, block

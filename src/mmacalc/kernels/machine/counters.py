@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["COUNTERS", "Counters", "Flight", "waits_of"]
 
 # What raises which counter, by generation.
-COUNTERS = {
+COUNTERS: dict[str, dict[str, tuple[str, ...]]] = {
     "gfx9": {"load": ("vmcnt",), "store": ("vmcnt",), "lds": ("lgkmcnt",), "scalar": ("lgkmcnt",),
              "flat load": ("vmcnt", "lgkmcnt"), "flat store": ("vmcnt", "lgkmcnt")},
     "gfx11": {"load": ("vmcnt",), "store": ("vscnt",), "lds": ("lgkmcnt",), "scalar": ("lgkmcnt",),
@@ -79,6 +79,11 @@ class Flight:
 
 class Counters:
     """The outstanding accesses of a batch of waves. busy: by register, those that write it."""
+
+    disorderly: tuple[str, ...]
+    generation: str
+    kinds: dict[str, tuple[str, ...]]
+    waves: int
 
     def __init__(self, waves: int, generation: str) -> None:
         self.waves, self.generation = waves, generation

@@ -26,6 +26,9 @@ class Scratch:
     size: bytes of an owner. Offsets are those into `data`, where owner n has [n * stride, n * stride + size).
     """
 
+    size: int
+    stride: int
+
     def __init__(self, owners: int, size: int) -> None:
         self.size, self.stride = size, -(-size // 16) * 16
         self.data: Array = np.full(owners * self.stride, 0xFF, np.uint8)

@@ -45,6 +45,8 @@ class Step:
     access: of a memory instruction. count: of which counters (see `counters`), or "".
     """
 
+    touched: frozenset[int]
+
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
         "writes", "low", "low_reads",
@@ -200,6 +202,9 @@ def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstructio
 
 class Program:
     """The instructions of a code object by address, and its basic blocks."""
+
+    instructions: dict[int, DecodedInstruction]
+    target: MachineTarget
 
     def __init__(
         self, instructions: Iterable[DecodedInstruction], target: MachineTarget, gaps: Mapping[int, str]

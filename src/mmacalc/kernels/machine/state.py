@@ -86,6 +86,10 @@ class Registers:
     written at all. origins: for a register with an undefined value, where it came from.
     """
 
+    lanes: int
+    mode: Mode
+    waves: int
+
     def __init__(self, waves: int, lanes: int, vectors: int, accumulators: int, mode: int) -> None:
         self.waves, self.lanes = waves, lanes
         self.v: Array = np.zeros((vectors, waves, lanes), np.uint32)
@@ -107,6 +111,16 @@ class Group:
 
     rows: which waves of the batch. count: how many. mask: EXEC (count, lanes), None where every lane is active.
     """
+
+    a: Array
+    batch: Any
+    count: int
+    lanes: int
+    mode: Mode
+    registers: Registers
+    s: Array
+    v: Array
+    whole: bool
 
     __slots__ = ("a", "batch", "count", "lanes", "mask", "mode", "registers", "rows", "s", "v", "whole")
     mask: Array | None

@@ -80,6 +80,10 @@ class Region(TupleRecord):
 class Outside(Exception):  # noqa: N818
     """An access outside every region: which of the addresses (an index), the address, and where it is, in words."""
 
+    address: int
+    place: int
+    where: str
+
     def __init__(self, place: int, address: int, where: str) -> None:
         self.place, self.address, self.where = place, address, where
 

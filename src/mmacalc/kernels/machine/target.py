@@ -33,6 +33,10 @@ class MachineTarget:
     whether the three work-item ids come in one register. architected: whether scratch needs no setup by the kernel.
     """
 
+    architected: bool
+    keeps_halves: bool
+    packed_ids: bool
+
     name: str
     architecture: Architecture
     wave: int

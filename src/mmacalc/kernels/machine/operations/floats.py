@@ -34,8 +34,10 @@ APPROXIMATE = {
     **{f"v_dot2{how}_f32_{kind}": "an unpublished number of" for how in ("", "c", "acc") for kind in ("f16", "bf16")},
 }  # fmt: skip
 
-LEAST = {np.dtype(np.float32): np.float32(2.0**-126), np.dtype(np.float64): np.float64(2.0**-1022),
-         np.dtype(np.float16): np.float16(2.0**-14)}  # fmt: skip
+LEAST: dict[np.dtype[Any], np.floating[Any]] = {
+    np.dtype(np.float32): np.float32(2.0**-126), np.dtype(np.float64): np.float64(2.0**-1022),
+    np.dtype(np.float16): np.float16(2.0**-14),
+}  # fmt: skip
 
 
 def flushed(value: Array) -> Array:
