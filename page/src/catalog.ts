@@ -279,21 +279,28 @@ export class Instruction {
 export function unpacked(packed: Data): Data {
   const tables: Record<string, unknown> = { ...packed };
   for (const [name, differences] of Object.entries(packed.columns)) {
-    const columns = (tables[name] as Packed[]).map((column) => ("runs" in column ? repeated(column.runs) : column));
+    const columns = (tables[name] as Packed[]).map(decoded);
     for (const column of differences) columns[column] = sums(columns[column] as (number | number[])[]);
     tables[name] = columns[0].map((_, row) => columns.map((column) => column[row]));
   }
   let last = 0;
   const sum = (step: number | null) => (step === null ? -1 : (last += step));
-  tables.choices = packed.choices.map((choice) => (Array.isArray(choice) ? [choice[0], choice[1], choice[2].map(sum)] : sum(choice)));
+  tables.choices = (decoded(packed.choices) as Choice<number>[]).map((choice) =>
+    (Array.isArray(choice) ? [choice[0], choice[1], choice[2].map(sum)] : sum(choice)));
+  tables.kernels = decoded(packed.kernels);
   return tables as unknown as Data;
 }
 
-type Packed = unknown[] | { runs: unknown[] };
+type Packed = unknown[] | { runs: unknown[] } | { rows: Packed[] };
 
-/** A column from its values, each followed by how often it stands there. */
-const repeated = (runs: unknown[]): unknown[] =>
-  runs.flatMap((value, at) => (at % 2 ? [] : Array<unknown>(runs[at + 1] as number).fill(value)));
+function decoded(column: Packed): unknown[] {
+  if ("runs" in column) {
+    return column.runs.flatMap((value, at) => (at % 2 ? [] : Array<unknown>(column.runs[at + 1] as number).fill(value)));
+  }
+  if (!("rows" in column)) return column;
+  const columns = column.rows.map(decoded);
+  return columns[0].map((_, row) => columns.map((each) => each[row]).filter((value) => value !== null));
+}
 
 /** Numbers, or lists of numbers, from the differences between neighbours. */
 function sums(values: (number | number[])[]): (number | number[])[] {

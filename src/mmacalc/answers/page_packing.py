@@ -5,12 +5,15 @@ Compressed, that is a third less. `unpacked` of page/src/catalog.ts undoes it; `
     columns    {table that is a list of columns: the columns that hold the difference from the row before}
     choices    each placement less the one before it, null for those that do not exist
 
-A column with long runs is {"runs": [value, how often it stands there, value, ...]}.
+A column is a list, or where that is shorter {"runs": [value, how often it stands there, value, ...]}, or of lists of
+numbers {"rows": [column ...]} with null where a list has ended. So are `choices` and `kernels`.
 """
 
 from __future__ import annotations
 
 from itertools import groupby
+from json import dumps
+from zlib import compress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,19 +35,29 @@ def packed(data: dict[str, Any]) -> dict[str, Any]:
     []
     """
     tables = {name: _columns(data[name], differences) for name, differences in COLUMNS.items()}
-    return {**data, **tables, "choices": _choice_differences(data["choices"]), "columns": COLUMNS}
+    choices = _encoded(_choice_differences(data["choices"]))
+    kernels = _encoded([list(lines) for lines in data["kernels"]])
+    return {**data, **tables, "choices": choices, "kernels": kernels, "columns": COLUMNS}
 
 
 def _columns(rows: Sequence[Sequence[Any]], differences: Sequence[int]) -> list[Any]:
     columns = [list(column) for column in zip(*rows)]
     for number in differences:
         columns[number] = _differences(columns[number])
-    return [_runs(column) for column in columns]
+    return [_encoded(column) for column in columns]
 
 
-def _runs(values: list[Any]) -> Any:
+def _encoded(values: list[Any]) -> Any:
+    """A column in that of its forms which is shortest, above all when it is compressed."""
+    forms: list[Any] = [values]
     runs = [part for value, same in groupby(values) for part in (value, len([*same]))]
-    return {"runs": runs} if len(runs) < len(values) else values
+    if len(runs) < len(values):
+        forms.append({"runs": runs})
+    width = max([len(value) if isinstance(value, list) else 0 for value in values], default=0)
+    if width and all(isinstance(value, list) and all(isinstance(each, int) for each in value) for value in values):
+        columns = [[value[at] if at < len(value) else None for value in values] for at in range(width)]
+        forms.append({"rows": [_encoded(column) for column in columns]})
+    return min(forms, key=lambda form: len(dumps(form)) + 10 * len(compress(dumps(form).encode())))
 
 
 def _differences(values: Sequence[Any]) -> list[Any]:
