@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from itertools import groupby
 from json import dumps
-from zlib import compress
 from typing import TYPE_CHECKING, Any
+from zlib import compress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
