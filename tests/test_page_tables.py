@@ -114,7 +114,7 @@ TENSOR_MEMORY = """() => {
       const [wave] = instruction.architecture.waves, found = [];
       for (const operand of instruction.operands(wave)) {
         const combinations = operand.combinations();
-        for (let at = 0; at < combinations.length; at += 1 + Math.floor(combinations.length / 12)) {
+        for (let at = 0; at < combinations.length; at += 1 + Math.floor(combinations.length / 5)) {
           const placement = operand.placement(combinations[at]);
           const places = [];
           if (placement) {
@@ -132,10 +132,15 @@ TENSOR_MEMORY = """() => {
 }"""
 
 
-def test_every_operand_in_tensor_memory_lies_where_python_says(opened):
+@pytest.fixture(scope="module")
+def tensor_memory_rows(opened):
+    return opened.evaluate(TENSOR_MEMORY)
+
+
+def test_every_operand_in_tensor_memory_lies_where_python_says(tensor_memory_rows):
     """CTA, lane, column and bit under the shapes, types and fields that the page offers, of every tcgen05.mma."""
     compared = refused = 0
-    for arch, name, modifiers, found in opened.evaluate(TENSOR_MEMORY):
+    for arch, name, modifiers, found in tensor_memory_rows:
         inst, words = mmacalc.instruction(arch, name), {field: names for field, _, names in modifiers}
         rows, _ = allowed_shapes(inst.form)
         for operand, fields, places, kept in found:
@@ -158,19 +163,18 @@ def test_every_operand_in_tensor_memory_lies_where_python_says(opened):
                 at = [(p["lane"] // 128, p["lane"] % 128, p["register"], p["lsb"], p["width"]) for p in here]
                 assert sorted(at) == sorted(tuple(place) for place in expected), (arch, name, fields, row, column)
                 compared += 1
-    assert compared > 50_000
-    assert refused > 100
+    assert compared > 20_000
+    assert refused > 40
 
 
-def test_the_page_offers_every_shape_and_type_of_tcgen05(opened):
-    for arch, name, modifiers, _ in opened.evaluate(TENSOR_MEMORY):
+def test_the_page_offers_every_shape_and_type_of_tcgen05(tensor_memory_rows):
+    for arch, name, modifiers, _ in tensor_memory_rows:
         inst, offered = mmacalc.instruction(arch, name), {field: values for field, values, _ in modifiers}
         rows, columns = allowed_shapes(inst.form)
         assert sorted(offered.get("m", rows)) == list(rows)
         assert sorted(offered["n"]) == list(columns)
         assert [names for field, _, names in modifiers if field == "d"] in ([], [list(types_of(inst.kind)[1])])
-    with_tensor_memory = {arch for arch, *_ in opened.evaluate(TENSOR_MEMORY)}
-    assert with_tensor_memory == {*TARGETS}
+    assert {arch for arch, *_ in tensor_memory_rows} == {*TARGETS}
 
 
 def test_what_a_register_holds_is_the_inverse_of_where_an_element_is(opened):

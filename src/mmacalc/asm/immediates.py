@@ -204,7 +204,7 @@ def swizzle(value: int) -> str:
     """The pattern of ds_swizzle_b32; a number where it has no name.
 
     >>> swizzle(0x041F), swizzle(0x801B), swizzle(0x00A0 | 0x0400)
-    ('swizzle(SWAP,1)', 'swizzle(QUAD_PERM,3,2,1,0)', 'swizzle(BITMASK_PERM,"00i01")')
+    ('swizzle(SWAP,1)', 'swizzle(QUAD_PERM,3,2,1,0)', 'swizzle(BITMASK_PERM,"00100")')
     """
     if value & 0xFF00 == 0x8000:
         return f"swizzle(QUAD_PERM,{','.join(str(value >> 2 * lane & 3) for lane in range(4))})"
