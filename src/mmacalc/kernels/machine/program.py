@@ -45,8 +45,6 @@ class Step:
     access: of a memory instruction. count: of which counters (see `counters`), or "".
     """
 
-    touched: frozenset[int]
-
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
         "writes", "low", "low_reads",
@@ -57,6 +55,9 @@ class Step:
     access: Access | None
     count: str
     executed: int
+    touched: frozenset[int]
+    low: frozenset[int]
+    low_reads: frozenset[int]
 
     def __init__(self, instruction: DecodedInstruction, target: MachineTarget) -> None:
         self.instruction, self.executed, self.access, self.count = instruction, 0, None, ""
