@@ -3,7 +3,7 @@
     python benchmarks/bench_cli.py
     python benchmarks/bench_cli.py --against ../amd_matrix_instruction_calculator/matrix_calculator.py
 
-One query as a whole process is set beside the bare interpreter (goal: at most 2.8 times as long). The recorded
+One query as a whole process is set beside the bare interpreter (goal: at most 1.9 times as long). The recorded
 command lines of AMD's tool are answered in one process; with `--against` that tool answers them too, in the same
 process, each kind of query side by side (goal: ten times as fast), and the equal answers are counted.
 """
