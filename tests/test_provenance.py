@@ -19,7 +19,9 @@ FACTS = ("cycles", "valu_cycles")
 
 def said():
     """All of it, as JSON has it."""
-    found = {name: {} for name in ("instructions", "banks", "products", "rates", "notes", "transposing loads")}
+    found = {
+        name: {} for name in ("instructions", "banks", "products", "rates", "doubts", "notes", "transposing loads")
+    }
     for name in mmacalc.architectures():
         record, groups = mmacalc.architecture(name), defaultdict(list)
         for inst in mmacalc.instructions(name):
@@ -33,6 +35,7 @@ def said():
             for product in record.products
         ]
         found["rates"][name] = dict(sorted((record.fma_per_clock or {}).items()))
+        found["doubts"][name] = {"assumed": list(record.assumed), "unconfirmed": list(record.unconfirmed)}
         found["banks"][name] = [" ".join(map(str, row[:3] + row[4:])) for row in record.lds_phases]
         found["notes"][name] = sorted({note for inst in mmacalc.instructions(name) for note in inst.notes})
         found["transposing loads"][name] = [list(load[1:]) for load in transposing(name)]
