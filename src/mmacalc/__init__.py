@@ -86,7 +86,7 @@ _HOMES = {
 _PACKAGES = (
     "answers", "arithmetic", "asm", "catalog", "chains", "cli", "codegen", "diagnosis", "drawing", "emulator", "errors",
     "estimates", "families", "formats", "hazards", "intrinsics", "kernels", "layout", "memory_access", "model",
-    "render", "rocwmma", "search",
+    "rates", "render", "rocwmma", "search",
 )  # fmt: skip
 
 # The methods of `mmacalc.model` whose code is in a higher layer.

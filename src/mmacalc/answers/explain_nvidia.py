@@ -7,7 +7,7 @@ import re
 from ..catalog import entry
 from ..catalog.grammar.sass import becomes, is_opcode, near_opcode, sources
 from ..errors import Error
-from ..estimates import duration, rated_product
+from ..rates import duration, rated_product
 from .explain import ExplainedLine, ExplainedOperand, Explanation
 
 TYPE_CHECKING = False

@@ -6,7 +6,8 @@ from collections import Counter
 
 from ..checks import arguments_checked
 from ..errors import Error
-from ..estimates import MATRIX_UNITS, peak
+from ..estimates import peak
+from ..rates import MATRIX_UNITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..catalog.grammar.ptx import targets_text
-from ..estimates import dense_rate
 from ..families.shared_memory import FIELDS, SWIZZLES
+from ..rates import dense_rate
 from . import formulas
 from .instruction_numerics import numerics_lines
 from .spelling import heading

@@ -7,9 +7,9 @@ D[200][17] = Tensor Memory of CTA 1, lane 72, column 17, bits 15:0
 from __future__ import annotations
 
 from ..answers import tensor_memory as answers
-from ..estimates import dense_rate
 from ..families.tensor_memory_shapes import steps
 from ..model.tensor_memory import spoken
+from ..rates import dense_rate
 from . import tables
 from .spelling import heading
 
