@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from .model import Location as Location
     from .model import Operand as Operand
     from .model import Product as Product
-    from .model.tensor_memory import TensorMemoryLocation as TensorMemoryLocation
+    from .model.tensor_memory_operand import TensorMemoryLocation as TensorMemoryLocation
     from .search import find as find
 
 __version__ = "0.1.0"
@@ -73,8 +73,8 @@ _HOMES = {
     "Explanation": "answers.explain", "Finding": "hazards.lint", "Instruction": "model",
     "Kernel": "asm.code_objects", "Layout": "layout",
     "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
-    "TensorMemoryLocation": "model.tensor_memory", "WaitStates": "hazards.recognizer", "architecture": "catalog",
-    "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
+    "TensorMemoryLocation": "model.tensor_memory_operand", "WaitStates": "hazards.recognizer",
+    "architecture": "catalog", "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
     "diagnose": "diagnosis.compare", "disassemble": "asm.disassembler", "estimate": "estimates",
     "explain": "answers.explain", "feeds": "chains", "find": "search", "gemm": "emulator.gemm",
     "gemm_bits": "emulator.gemm", "generate": "codegen.generate", "instruction": "catalog",

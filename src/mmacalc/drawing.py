@@ -18,8 +18,8 @@ from .checks import arguments_checked
 from .errors import Error
 from .files import write
 from .model.loaded_matrix import LoadedMatrix
-from .model.tensor_memory import TensorMemoryOperand
 from .model.tensor_memory_move import TensorMemoryMove
+from .model.tensor_memory_operand import TensorMemoryOperand
 from .render import svg, terminal
 from .render.palette import style as style_named
 from .render.picture import Look, instruction_scene, operand_scene, registers_scene

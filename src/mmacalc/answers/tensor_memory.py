@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..families.tensor_memory import LANES
 from ..families.tensor_memory_moves import LOADS, epilogue
 from ..families.tensor_memory_shapes import TYPES, allowed_shapes, depths, transposes
-from ..model.tensor_memory import spoken
+from ..model.tensor_memory_operand import spoken
 from ..records import Record
 
 TYPE_CHECKING = False
@@ -13,12 +13,9 @@ if TYPE_CHECKING:
     from ..layout import Layout
     from ..model import Element, Location
     from ..model.loaded_matrix import LoadedLocation, LoadedMatrix
-    from ..model.tensor_memory import (
-        TensorMemoryInstruction,
-        TensorMemoryLocation,
-        TensorMemoryOperand,
-    )
+    from ..model.tensor_memory import TensorMemoryInstruction
     from ..model.tensor_memory_move import TensorMemoryMove
+    from ..model.tensor_memory_operand import TensorMemoryLocation, TensorMemoryOperand
 
 __all__ = [
     "CellContents", "CellTable", "Detail", "ElementCells", "ElementTable", "Move", "MovedCell", "Pattern", "Reading",

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from ..families.base import Placement
     from ..formats import Format
     from ..model.loaded_matrix import LoadedMatrix
-    from ..model.tensor_memory import TensorMemoryInstruction, TensorMemoryOperand
+    from ..model.tensor_memory import TensorMemoryInstruction
     from ..model.tensor_memory_move import TensorMemoryMove
+    from ..model.tensor_memory_operand import TensorMemoryOperand
 
 __all__ = ["Placed", "cells", "loaded", "moved"]
 

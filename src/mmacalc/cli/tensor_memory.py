@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..model import Instruction
     from ..model.loaded_matrix import LoadedMatrix
-    from ..model.tensor_memory import TensorMemoryOperand
+    from ..model.tensor_memory_operand import TensorMemoryOperand
     from .options import Options
 
 __all__ = ["after_load", "run"]

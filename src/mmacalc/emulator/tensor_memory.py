@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..model import Instruction
-    from ..model.tensor_memory import TensorMemoryOperand
+    from ..model.tensor_memory_operand import TensorMemoryOperand
 
 __all__ = ["fitted", "located_cells"]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ..drawing import Drawing
     from ..layout import Layout
-    from .tensor_memory import TensorMemoryOperand
+    from .tensor_memory_operand import TensorMemoryOperand
 
 __all__ = ["LoadedLocation", "LoadedMatrix"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..answers import tensor_memory as answers
 from ..families.tensor_memory_shapes import steps
-from ..model.tensor_memory import spoken
+from ..model.tensor_memory_operand import spoken
 from ..rates import dense_rate
 from . import tables
 from .spelling import heading
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..model import Element, Instruction
     from ..model.loaded_matrix import LoadedLocation
-    from ..model.tensor_memory import TensorMemoryLocation, TensorMemoryOperand
+    from ..model.tensor_memory_operand import TensorMemoryLocation, TensorMemoryOperand
 
 __all__ = ["json_object", "text"]
 
