@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
     Run = Callable[[Group], None]
+    Compile = Callable[[DecodedInstruction, MachineTarget], Run]
 
 __all__ = ["CODE_BASE", "CONTROL", "ENDS_BLOCK", "NOTHING", "control_step"]
 
@@ -170,24 +171,19 @@ def _set_pc(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     return run
 
 
-def _swap_pc(instruction: DecodedInstruction, target: MachineTarget) -> Run:
-    jump, save = _set_pc(instruction, target), _get_pc(instruction, target)
+def _returning(goes: Compile) -> Compile:
+    """A jump that keeps the address to return to. The goal is read first: both can be in the same registers."""
 
-    def run(group: Group) -> None:
-        jump(group)
-        save(group)
+    def compile_(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+        jump, save = goes(instruction, target), _get_pc(instruction, target)
 
-    return run
+        def run(group: Group) -> None:
+            jump(group)
+            save(group)
 
+        return run
 
-def _call(instruction: DecodedInstruction, target: MachineTarget) -> Run:
-    jump, save = _branch(instruction, target), _get_pc(instruction, target)
-
-    def run(group: Group) -> None:
-        jump(group)
-        save(group)
-
-    return run
+    return compile_
 
 
 # --- the mode and other hardware registers ---
@@ -265,10 +261,10 @@ CONTROL: dict[str, Callable[[DecodedInstruction, MachineTarget], Run]] = {
     "s_get_pc_i64": _get_pc,
     "s_setpc_b64": _set_pc,
     "s_set_pc_i64": _set_pc,
-    "s_swappc_b64": _swap_pc,
-    "s_swap_pc_i64": _swap_pc,
-    "s_call_b64": _call,
-    "s_call_i64": _call,
+    "s_swappc_b64": _returning(_set_pc),
+    "s_swap_pc_i64": _returning(_set_pc),
+    "s_call_b64": _returning(_branch),
+    "s_call_i64": _returning(_branch),
     "s_setreg_b32": _set_register,
     "s_setreg_imm32_b32": _set_register,
     "s_getreg_b32": _get_register,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...asm.decoded import DecodedInstruction
+    from .operands import Reader, Writer
     from .state import Group
     from .target import MachineTarget
 
@@ -94,34 +95,33 @@ def _backward_permute(inactive: bool) -> Callable[[DecodedInstruction, MachineTa
     """DS_BPERMUTE: each lane reads the lane that its address names; from gfx10 within its half of 32 lanes."""
 
     def compile_(instruction: DecodedInstruction, target: MachineTarget) -> Run:
-        address, data = (raw_reader(source) for source in instruction.sources[:2])
-        offset = int(instruction.modifiers.get("offset", 0))
-        write = writer(instruction.destinations[0], "u32", instruction, False)
-        span = target.wave if target.generation == "gfx9" else 32
-        half = np.arange(target.wave) // span * span
-
-        def run(group: Group) -> None:
-            wanted = (_whole(group, address(group)).astype(np.int64) + offset >> 2) % span
-            write(group, _gathered(group, data(group), wanted + half, inactive))
-
-        return run
+        wanted, data, write = _addressed(instruction, target)
+        return lambda group: write(group, _gathered(group, data(group), wanted(group), inactive))
 
     return compile_
 
 
-def _forward_permute(instruction: DecodedInstruction, target: MachineTarget) -> Run:
-    """DS_PERMUTE: each lane sends its data to a lane; of several the highest lane's remains; zero where none sends."""
+def _addressed(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Reader, Reader, Writer]:
+    """The lanes that the addresses of a permute name, its data, and where its result goes."""
     address, data = (raw_reader(source) for source in instruction.sources[:2])
     offset = int(instruction.modifiers.get("offset", 0))
-    write = writer(instruction.destinations[0], "u32", instruction, False)
     span = target.wave if target.generation == "gfx9" else 32
     half = np.arange(target.wave) // span * span
 
+    def wanted(group: Group) -> Array:
+        return (_whole(group, address(group)).astype(np.int64) + offset >> 2) % span + half
+
+    return wanted, data, writer(instruction.destinations[0], "u32", instruction, False)
+
+
+def _forward_permute(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    """DS_PERMUTE: each lane sends its data to a lane; of several the highest lane's remains; zero where none sends."""
+    wanted, data, write = _addressed(instruction, target)
+
     def run(group: Group) -> None:
-        wanted = (_whole(group, address(group)).astype(np.int64) + offset >> 2) % span + half
         waves, lanes = np.nonzero(group.active)
         result = np.zeros((group.count, group.lanes), np.uint32)
-        result[waves, wanted[waves, lanes]] = _whole(group, data(group))[waves, lanes]
+        result[waves, wanted(group)[waves, lanes]] = _whole(group, data(group))[waves, lanes]
         write(group, result)
 
     return run
