@@ -52,6 +52,8 @@ class Parser(argparse.ArgumentParser):
     Its help has the commands first where `commands_first` is set.
     """
 
+    formatter_class: Any
+
     def __init__(self, prog: str, description: str | None, usage: str | None = None) -> None:
         # A formatter is made for every parser, and asking the terminal for its width takes 4 ms, so it waits for -h.
         super().__init__(prog=prog, usage=usage, description=description, add_help=False)
@@ -70,7 +72,7 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """The help, in lines as wide as the terminal's."""
-        vars(self)["formatter_class"] = _Formatter  # on -h only: see __init__
+        self.formatter_class = _Formatter
         whole = super().format_help()
         if not self.commands_first:
             return whole
