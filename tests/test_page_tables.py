@@ -9,6 +9,7 @@ import pytest
 import mmacalc
 from browser import Opened
 from mmacalc.answers.output_terms import sign
+from mmacalc.answers.page_tensor_memory import instructions as tensor_memory_instructions
 from mmacalc.answers.page_words import encodable
 from mmacalc.answers.picture import matrix
 from mmacalc.catalog import architectures, entry
@@ -104,6 +105,19 @@ def test_every_operand_lies_where_python_says(opened):
         tables += len([value for value in expected if value is not None])
     assert tables > 32_000
     assert sums.places > 36_000_000
+
+
+NAMES = """() => mmacalc.catalog.architectures.map((architecture) => [
+  architecture.name, mmacalc.catalog.instructions(architecture).map(({ name, aliases }) => [name, aliases]),
+])"""
+
+
+def test_every_architecture_has_the_instructions_and_aliases_of_python(opened):
+    listed = dict(opened.evaluate(NAMES))
+    assert [*listed] == [*architectures()]
+    for arch, rows in listed.items():
+        expected = [*mmacalc.instructions(arch), *tensor_memory_instructions(entry(arch).architecture)]
+        assert sorted(rows) == sorted([inst.name, [*inst.aliases]] for inst in expected), arch
 
 
 TENSOR_MEMORY = """() => {

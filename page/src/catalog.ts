@@ -37,7 +37,7 @@ export interface Data {
   kernels: number[][];
   calls: [number, string][];
   contents: [Record<string, string>, string[]][];
-  instructions: [number, string, number, string[], number, number][];
+  instructions: [string, number, string[], number, number][];
   members: number[][];
   encodings: [string, number, [string, string, string][]][];
   words: [number, string, number, number, Choice<number>][];
@@ -275,41 +275,6 @@ export class Instruction {
   }
 }
 
-/** Undoes what makes the data small (src/mmacalc/answers/page_packing.py): columns become rows, differences numbers. */
-export function unpacked(packed: Data): Data {
-  const tables: Record<string, unknown> = { ...packed };
-  for (const [name, differences] of Object.entries(packed.columns)) {
-    const columns = (tables[name] as Packed[]).map(decoded);
-    for (const column of differences) columns[column] = sums(columns[column] as (number | number[])[]);
-    tables[name] = columns[0].map((_, row) => columns.map((column) => column[row]));
-  }
-  let last = 0;
-  const sum = (step: number | null) => (step === null ? -1 : (last += step));
-  tables.choices = (decoded(packed.choices) as Choice<number>[]).map((choice) =>
-    (Array.isArray(choice) ? [choice[0], choice[1], choice[2].map(sum)] : sum(choice)));
-  tables.kernels = decoded(packed.kernels);
-  return tables as unknown as Data;
-}
-
-type Packed = unknown[] | { runs: unknown[] } | { rows: Packed[] };
-
-function decoded(column: Packed): unknown[] {
-  if ("runs" in column) {
-    return column.runs.flatMap((value, at) => (at % 2 ? [] : Array<unknown>(column.runs[at + 1] as number).fill(value)));
-  }
-  if (!("rows" in column)) return column;
-  const columns = column.rows.map(decoded);
-  return columns[0].map((_, row) => columns.map((each) => each[row]).filter((value) => value !== null));
-}
-
-/** Numbers, or lists of numbers, from the differences between neighbours. */
-function sums(values: (number | number[])[]): (number | number[])[] {
-  let last = 0;
-  let before: number[] = [];
-  return values.map((value) =>
-    Array.isArray(value) ? (before = value.map((step, at) => step + (before[at] ?? 0))) : (last += value));
-}
-
 const TENSOR_MEMORY = "tensor memory";
 
 const registers = ([head, one, wide, counted, notEncoded, language]: RegisterWords): Registers =>
@@ -329,11 +294,9 @@ export class Catalog {
     this.architectures = data.architectures.map(([name, title, vendor, waves, aliases, unit], at) =>
       ({ name, title, vendor, waves, aliases, unit, registers: registers(data.registers[at]), refused: data.refused[at] }));
     this.floats = new Set(data.floats);
-    let before = "";
-    for (const [shared, rest, kind, aliases, members, statement] of data.instructions) {
-      before = before.slice(0, shared) + rest;
-      this.statements.set(before, data.statements[statement]);
-      this.rows.push({ name: before, kind, aliases, members: data.members[members] });
+    for (const [name, kind, aliases, members, statement] of data.instructions) {
+      this.statements.set(name, data.statements[statement]);
+      this.rows.push({ name, kind, aliases, members: data.members[members] });
     }
   }
 

@@ -1,9 +1,10 @@
 import { App } from "./app.ts";
-import { Catalog, unpacked, type Data } from "./catalog.ts";
+import { Catalog, type Data } from "./catalog.ts";
 import { chain, refusal } from "./chain.ts";
 import { checksum, inverts } from "./checksum.ts";
 import { kernel } from "./kernel.ts";
 import { accessesOf, costOf, linear, repair, ruleOf, shortest, tileOf } from "./memory.ts";
+import { unpacked } from "./packing.ts";
 import { Matrix } from "./picture.ts";
 import { operandScene } from "./pictureScene.ts";
 import { link, read } from "./state.ts";

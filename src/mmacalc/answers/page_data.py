@@ -24,7 +24,7 @@ kilobytes; `page/src/catalog.ts` reads it.
     kernels       [line ...]
     calls         [kernel, builtin]
     contents      [{operand: format}, words], words are sparse, scaled, integer and move
-    instructions  [characters that the name shares with the one before, the rest of it, kind, aliases, members]
+    instructions  [name, kind, aliases, members]
     floats        the formats that are floats
     members       the architectures that have an instruction, by number
 
@@ -85,16 +85,11 @@ def page_data() -> dict[str, Any]:
     ordered: dict[str, list[Instruction]] = {record.name: [] for record in records}
     members = _Distinct()
     instructions: list[list[Any]] = []
-    before = ""
     for (name, kind, aliases), numbers in rows.items():
-        shared = 0
-        while shared < len(before) and name.startswith(before[: shared + 1]):
-            shared += 1
-        instructions.append([shared, name[shared:], kind, list(aliases), members.number(tuple(numbers))])
+        instructions.append([name, kind, list(aliases), members.number(tuple(numbers))])
         for inst in (entry(records[number].name).instruction(name) for number in numbers):
             if not inst.in_tensor_memory:
                 ordered[inst.arch].append(inst)
-        before = name
     return {
         **tables.data(),
         "instructions": instructions,

@@ -6,7 +6,8 @@ Compressed, that is a third less. `unpacked` of page/src/catalog.ts undoes it; `
     choices    each placement less the one before it, null for those that do not exist
 
 A column is a list, or where that is shorter {"runs": [value, how often it stands there, value, ...]}, or of lists of
-numbers {"rows": [column ...]} with null where a list has ended. So are `choices` and `kernels`.
+numbers {"rows": [column ...]} with null where a list has ended, or of texts {"names": [node ...]} (see `page_names`).
+So are `choices` and `kernels`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from json import dumps
 from typing import TYPE_CHECKING, Any
 from zlib import compress
 
+from .page_names import graph
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,7 +26,7 @@ __all__ = ["packed"]
 
 COLUMNS: dict[str, tuple[int, ...]] = {
     "layouts": (), "placements": (0,), "operands": (1,), "sets": (0,), "kinds": (0, 1, 2, 7, 8), "contents": (),
-    "words": (2,), "instructions": (2,),
+    "words": (2,), "instructions": (1,),
 }  # fmt: skip
 
 
@@ -57,6 +60,8 @@ def _encoded(values: list[Any]) -> Any:
     if width and all(isinstance(value, list) and all(isinstance(each, int) for each in value) for value in values):
         columns = [[value[at] if at < len(value) else None for value in values] for at in range(width)]
         forms.append({"rows": [_encoded(column) for column in columns]})
+    if values and all(isinstance(value, str) and value and "|" not in value for value in values):
+        forms.append({"names": graph(values)})
     return min(forms, key=lambda form: len(dumps(form)) + 10 * len(compress(dumps(form).encode())))
 
 

@@ -55,10 +55,8 @@ def _data() -> dict[str, Any]:
     data = page_data()
     names = [record[0] for record in data["architectures"]]
     statements: dict[str, int] = {}
-    name = ""
     for row in data["instructions"]:
-        shared, rest, _, _, members = row
-        name = name[:shared] + rest
+        name, *_, members = row
         inst = entry(names[data["members"][members][0]]).instruction(name)
         text = (tensor_memory if inst.in_tensor_memory else detail_module(inst)).statement(inst)
         row.append(statements.setdefault(text, len(statements)))
