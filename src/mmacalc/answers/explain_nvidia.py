@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..catalog import entry
-from ..catalog.grammar.sass import becomes, is_opcode, near_opcode, sources
+from ..catalog.grammar.sass import TENSOR_MEMORY, is_opcode, near_opcode, own_sources, sources
 from ..errors import Error
 from ..rates import duration, rated_product
 from .explain import ExplainedLine, ExplainedOperand, Explanation
@@ -83,7 +83,7 @@ def _architecture(text: str, arch: str | None, ptx: list[str], sass: list[str]) 
 
 def _has(known: Entry, name: str, part: bool = False) -> bool:
     if is_opcode(name):
-        tensor_memory = name.upper().startswith(("UTC", "LDTM", "STTM"))
+        tensor_memory = name.upper().startswith(TENSOR_MEMORY)
         return bool(known.tensor_memory_names) if tensor_memory else bool(sources(known, name, part))
     try:
         known.instruction(name)
@@ -160,14 +160,13 @@ def _count(inst: Instruction, role: str) -> int:
 
 def _sass(known: Entry, product: Product | None, number: int, opcode: str, rest: str) -> ExplainedLine:
     shown = " ".join(f"{opcode} {rest}".split())
-    found = () if opcode.upper().startswith(("UTC", "LDTM", "STTM")) else sources(known, opcode)
-    if not found:
+    own = [] if opcode.upper().startswith(TENSOR_MEMORY) else own_sources(known, opcode)
+    if not own:
         try:
             inst = known.instruction(opcode)
         except Error as refused:
             return ExplainedLine(number, shown, "SASS", problem=str(refused))
         return ExplainedLine(number, shown, "SASS", inst)
-    own = [inst for inst in found if becomes(inst, known.architecture.name)[1] != "native, several"] or list(found)
     inst = own[0]
     words = [word.strip() for word in _WORD.findall(rest) if word.strip()]
     operands = [_sass_operand(inst, role, text) for role, text in zip(_sass_roles(inst, words), words)]

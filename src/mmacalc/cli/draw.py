@@ -19,7 +19,7 @@ from ..errors import Error
 from . import command_parser
 from .options import MATRICES, MATRIX_NAMES, TENSOR_MEMORY, TENSOR_MEMORY_NAMES, name_metavar, spellings
 from .parser import modifiers, whole_number
-from .tensor_memory import after_load
+from .tensor_memory import after_load, parameters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from ..drawing import Drawing
     from .parser import Parser
 
-PARAMETERS = {
-    "m": "m", "n": "n", "k": "k", "a_type": "a", "b_type": "b", "d_type": "d", "half": "half",
-    "scale_id_a": "scale_id_a", "scale_id_b": "scale_id_b",
-}  # fmt: skip
 WIDTH = 120  # characters, where nothing says how wide the terminal is
 
 
@@ -85,7 +81,7 @@ def arguments_drawing(arguments: list[str]) -> Drawing:
 
 def _drawing(options: Namespace) -> Drawing:
     instruction = entry(options.architecture).instruction(options.instruction)
-    shape = {meant: value for name, meant in PARAMETERS.items() if (value := getattr(options, name))}
+    shape = parameters(options)
     if shape and not instruction.in_tensor_memory:
         raise Error(f"{instruction.name} has a shape of its own; --m, --n and types are for tcgen05")
     given = {**modifiers(options), **shape}

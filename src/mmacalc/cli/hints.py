@@ -72,6 +72,4 @@ def is_architecture(word: str) -> bool:
 def is_instruction(word: str) -> bool:
     """Whether a word looks like the name of an instruction."""
     lower = word.lower()
-    return is_opcode(word) or lower.startswith(
-        ("v_", "mma.", "wgmma", "wmma", "ldmatrix", "stmatrix", "tcgen05", "dpas")
-    )
+    return is_opcode(word) or lower.startswith(INSTRUCTIONS)

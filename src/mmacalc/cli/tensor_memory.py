@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from ..model.tensor_memory_operand import TensorMemoryOperand
     from .options import Options
 
-__all__ = ["after_load", "run"]
+__all__ = ["after_load", "parameters", "run"]
+
+# What the options are called, and what the operand takes.
+PARAMETERS = {
+    "m": "m", "n": "n", "k": "k", "a_type": "a", "b_type": "b", "d_type": "d", "half": "half",
+    "scale_id_a": "scale_id_a", "scale_id_b": "scale_id_b",
+}  # fmt: skip
 
 
 def run(instruction: Instruction, options: Options) -> Reply:
@@ -86,13 +92,16 @@ def _matrix(instruction: TensorMemoryInstruction, action: str, options: Options)
 
 
 def _operand(instruction: TensorMemoryInstruction, name: str, options: Options) -> TensorMemoryOperand:
-    given = {
-        "m": options.m, "n": options.n, "k": options.k, "a": options.a_type, "b": options.b_type, "d": options.d_type,
-        "half": options.half, "selector": options.selector, "scale_id_a": options.scale_id_a,
-        "scale_id_b": options.scale_id_b,
-    }  # fmt: skip
-    operand: TensorMemoryOperand = instruction.operand(name, **{key: value for key, value in given.items() if value})
+    given = parameters(options)
+    if options.selector:
+        given["selector"] = options.selector
+    operand: TensorMemoryOperand = instruction.operand(name, **given)
     return operand
+
+
+def parameters(options: Options) -> dict[str, Any]:
+    """The shape, types and places that options give, under the names that `instruction.operand` takes."""
+    return {meant: value for name, meant in PARAMETERS.items() if (value := getattr(options, name))}
 
 
 def _loaded(operand: TensorMemoryOperand, options: Options) -> LoadedMatrix | None:

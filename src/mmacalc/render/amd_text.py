@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COUNTED", "LANE", "NAMES", "NOT_ENCODED", "REGISTER", "SOURCE_FIELDS", "also", "by_halves", "column_title",
-    "halves", "held_place", "instruction_name", "lane_texts", "place", "register_name",
+    "halves", "held_place", "instruction_name", "lane_texts", "place",
 ]  # fmt: skip
 
 REGISTER, LANE = "VGPR", "lane"
@@ -29,11 +29,6 @@ SOURCE_FIELDS = {
 def instruction_name(instruction: Instruction) -> str:
     """A mnemonic in capitals, as AMD's tool prints it."""
     return instruction.name.upper()
-
-
-def register_name(register: int, width: int) -> str:
-    """The name of a register, or of the pair that a 64-bit element takes."""
-    return NAMES[width == 64].format(register, register + 1, register // 2)
 
 
 def halves(operand: Operand, location: Location, prefix: str = "v") -> tuple[tuple[str, str], ...]:

@@ -62,11 +62,11 @@ def text(diagnosis: Diagnosis, inst: Instruction) -> str:
         if diagnosis.different
         else f"Comparison: the {diagnosis.elements} elements are right, but not their places."
     ]
-    lines += [fill(sentence, WIDTH) for sentence in (*_verdict(diagnosis, inst), *diagnosis.where)]
+    lines += [fill(sentence, WIDTH) for sentence in (*_verdict(diagnosis), *diagnosis.where)]
     return "\n".join(lines) + "\n" + _elements(diagnosis, inst)
 
 
-def _verdict(diagnosis: Diagnosis, inst: Instruction) -> list[str]:
+def _verdict(diagnosis: Diagnosis) -> list[str]:
     explanations, nearest = diagnosis.explanations, diagnosis.nearest
     if diagnosis.rounding and diagnosis.different and not explanations:
         if not diagnosis.arithmetic:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COUNTED", "LANE", "NAMES", "NOT_ENCODED", "REGISTER", "SOURCE_FIELDS", "also", "column_title", "held_place",
-    "instruction_name", "lane_texts", "place", "register_name",
+    "instruction_name", "lane_texts", "place",
 ]  # fmt: skip
 
 REGISTER, LANE = "GRF", "dword"
@@ -32,11 +32,6 @@ VECTORS = {8: "char", 16: "short", 32: "int"}
 def instruction_name(instruction: Instruction) -> str:
     """The name as it is."""
     return instruction.name
-
-
-def register_name(register: int, width: int) -> str:
-    """The name of a register."""
-    return NAMES[0].format(register)
 
 
 def place(operand: Operand, location: Location, prefix: str = "") -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..answers.tensor_memory_picture import Placed
     from ..model import Location, Operand
 
-from .spelling import family_text
+from .spelling import family_text, register_name
 
 __all__ = ["bits_text", "element_text", "operand_title", "place_text", "ranges", "register_text", "slot_word"]
 
@@ -39,8 +39,7 @@ def register_text(operand: Operand | Placed, register: int, width: int) -> str:
     """
     if words := getattr(operand, "words", None):
         return f"{words.prefix}{register}"
-    name: str = family_text(operand.instruction.architecture.family).register_name(register, width)
-    return name
+    return register_name(operand.instruction.architecture.family, register, width)
 
 
 def slot_word(operand: Operand | Placed) -> str:

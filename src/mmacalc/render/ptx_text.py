@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COUNTED", "LANE", "NAMES", "NOT_ENCODED", "REGISTER", "SOURCE_FIELDS", "also", "column_title", "element_name",
-    "halves", "held_place", "instruction_name", "lane_texts", "place", "register_name", "register_text",
+    "halves", "held_place", "instruction_name", "lane_texts", "place", "register_text",
 ]  # fmt: skip
 
 REGISTER, LANE = "register", "lane"
@@ -47,18 +47,13 @@ def instruction_name(instruction: Instruction) -> str:
     return instruction.name
 
 
-def register_name(register: int, width: int) -> str:
-    """The name of a register, %rd for one of 64 bits."""
-    return NAMES[width == 64].format(register, register + 1, register // 2)
-
-
 def register_text(register: int, lsb: int, width: int) -> str:
     """The register and bits, such as %r1[31:16].
 
     >>> register_text(1, 16, 16), register_text(1, 0, 32), register_text(2, 0, 64)
     ('%r1[31:16]', '%r1', '%rd1')
     """
-    name = register_name(register, width)
+    name = NAMES[width == 64].format(register, register + 1, register // 2)
     return name if width >= 32 else f"{name}[{lsb + width - 1}:{lsb}]"
 
 

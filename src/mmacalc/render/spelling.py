@@ -18,6 +18,7 @@ __all__ = [
     "heading",
     "instruction_name",
     "place_text",
+    "register_name",
     "run_text",
     "signed",
     "vendor_text",
@@ -42,6 +43,12 @@ def family_text(family: Family) -> ModuleType:
     """The module that spells names and registers of a family."""
     module: ModuleType = imported(f"mmacalc.render.{family.spelling}_text")
     return module
+
+
+def register_name(family: Family, register: int, width: int) -> str:
+    """The name of a register, or of the pair that a 64-bit element takes."""
+    name: str = family_text(family).NAMES[width == 64].format(register, register + 1, register // 2)
+    return name
 
 
 def vendor_text(operand: Operand) -> ModuleType:

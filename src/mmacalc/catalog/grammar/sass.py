@@ -17,6 +17,8 @@ same); sm_70 is what Turing's compiler does for the same instruction, since no c
 
 from __future__ import annotations
 
+from functools import cache
+
 from ...errors import Error, did_you_mean
 
 TYPE_CHECKING = False
@@ -153,6 +155,7 @@ def opcodes(text: str) -> tuple[str, ...]:
     return tuple([part.lstrip("0123456789").removeprefix("x") for part in parts if part[:1].isupper() or "x" in part])
 
 
+@cache
 def _words() -> dict[str, set[str]]:
     """Of each opcode's first word the first words of the PTX instructions that become it."""
     found: dict[str, set[str]] = {}
@@ -191,13 +194,24 @@ def sources(entry: Entry, name: str, part: bool = False) -> tuple[Instruction, .
     Args:
         entry: of a target. name: the opcode. part: whether further suffixes may follow the name.
     """
+    return tuple([inst for _, inst in _ranked(entry, name, part)])
+
+
+def own_sources(entry: Entry, name: str) -> list[Instruction]:
+    """Those of `sources` that become one such opcode each; all of them where none does."""
+    ranked = _ranked(entry, name)
+    return [inst for (several, _), inst in ranked if not several] or [inst for _, inst in ranked]
+
+
+def _ranked(entry: Entry, name: str, part: bool = False) -> list[tuple[tuple[bool, bool], Instruction]]:
+    """The instructions of `sources`, each after whether it becomes several opcodes and whether its shape is another."""
     given = name.strip().upper().rstrip(".").split(".")
     found: list[tuple[tuple[bool, bool], Instruction]] = []
     for inst, made, status in _made(entry, given[0]):
         if any(opcode == given or (part and opcode[: len(given)] == given) for opcode in made):
             own = {f"{inst.m}{inst.n}{inst.k}", f"{inst.m}X{inst.n}X{inst.k}"} & set(given) or inst.flops == 0
             found.append(((status == "native, several", not own), inst))
-    return tuple([inst for _, inst in sorted(found, key=lambda pair: pair[0])])
+    return sorted(found, key=lambda pair: pair[0])
 
 
 _MADE: dict[tuple[str, str], list[tuple[Instruction, list[list[str]], str]]] = {}
@@ -230,10 +244,9 @@ def source(entry: PtxEntry, name: str) -> Instruction:
     """
     if name.strip().upper().startswith(TENSOR_MEMORY):
         raise Error(_tensor_memory(entry, name))
-    found = sources(entry, name)
-    own = [inst for inst in found if becomes(inst, entry.architecture.name)[1] != "native, several"] or list(found)
+    own = own_sources(entry, name)
     shaped = [inst for inst in own if (inst.m, inst.n, inst.k) == (own[0].m, own[0].n, own[0].k)]
-    if not found:
+    if not own:
         title, near = entry.architecture.title, sources(entry, name.strip().upper().partition(".")[0], part=True)
         known = sorted({opcode for inst in near for opcode in opcodes(becomes(inst, entry.architecture.name)[0])})
         longer = [opcode for opcode in known if f"{opcode}.".startswith(f"{name.strip().upper()}.")]
