@@ -35,7 +35,11 @@ export interface Data {
   kinds: [number[], number, number[], number[], Choice<number> | null, number[], number, number[], number[]][];
   lines: string[];
   kernels: number[][];
-  calls: [number, string][];
+  vectors: [number[], string[]][];
+  calls: [number, string, number][];
+  /** for each language of kernels: of formats the C type, and how inline PTX takes registers of them, as a constraint
+   * of a member of the union; "" stands for all formats that are not listed */
+  carried: Record<string, Record<string, [string, string, string]>>;
   contents: [Record<string, string>, string[]][];
   instructions: [string, number, string[], number, number][];
   members: number[][];
@@ -254,13 +258,24 @@ export class Instruction {
     return new Word(this.name, data.encodings[encoding], code, data.slots[slots], data.text[text], refused);
   }
 
-  /** The template of a kernel around it, and the builtin that is called; null where there is none. */
-  kernel(wave: number): { template: string; builtin: string } | null {
+  /** The template of a kernel around it, and texts for its marks; null where there is none. */
+  kernel(wave: number): Record<"template" | "builtin" | "typedefs" | `${string} value`, string> | null {
     const { data } = this.catalog;
     const number = this.calls[this.waveIndex(wave)];
     if (number < 0) return null;
-    const [lines, builtin] = data.calls[number];
-    return { template: data.kernels[lines].map((line) => data.lines[line]).join("\n"), builtin };
+    const [kernel, builtin, vectors] = data.calls[number];
+    const [typedefs, [A, B, C, D]] = data.vectors[vectors];
+    const text = (lines: number[]) => lines.map((line) => data.lines[line]).join("\n");
+    return {
+      template: text(data.kernels[kernel]), builtin, typedefs: text(typedefs),
+      "A value": A, "B value": B, "C value": C, "D value": D,
+    };
+  }
+
+  /** How kernels carry elements of a format: the C type, the constraint of registers, the member of the union. */
+  carried(format: string): [string, string, string] {
+    const formats = this.catalog.data.carried[this.architecture.registers.language];
+    return formats[format] ?? formats[""];
   }
 
   /** Whether its operands are in Tensor Memory, and its shape is a choice. */

@@ -84,6 +84,12 @@ class Fragment {
     return Math.floor((this.placement.registers * 32) / Math.max(this.placement.slotBits, 8));
   }
 
+  /** Its registers as operands of inline assembly; `output` stands before the constraint. */
+  constraints([, constraint, member]: string[], output: string): string[] {
+    const count = member === "element" ? this.slots : this.placement.registers;
+    return Array.from({ length: count }, (_, at) => `"${output}${constraint}"(${this.letter}.${member}[${at}])`);
+  }
+
   /** How many items follow one another in memory as in the registers, in aligned runs of equal length. */
   private get run(): number {
     const { items } = this;
@@ -149,6 +155,19 @@ function total(terms: [number, string][], constant: number): string {
   return parts.join(" + ");
 }
 
+/** A list behind its head, broken into lines of at most so many columns, as src/mmacalc/codegen/lists.py does it. */
+function listed(_: string, begin: string, head: string, most: string, indent: string, list: string): string {
+  let [found, line] = ["", begin + head];
+  for (const part of list.split(", ")) {
+    if (line.length + part.length > begin.length + Number(most)) {
+      found += `${line.trimEnd()}\n`;
+      line = begin + " ".repeat(Number(indent));
+    }
+    line += `${part}, `;
+  }
+  return found + line.slice(0, -2);
+}
+
 /** The kernel of an instruction, as `mmacalc generate` writes it. */
 export function kernel(instruction: Instruction, wave: number, fields: Fields, orders: { A: Order; B: Order }): Kernel {
   const found = instruction.kernel(wave);
@@ -161,27 +180,38 @@ export function kernel(instruction: Instruction, wave: number, fields: Fields, o
     if (placement.read) return { source: "", refused: `BLGP makes lanes read other lanes' ${name}: leave out blgp` };
     fragments.set(name, new Fragment(name, placement, instruction.has("sparse"), orders[name as "A" | "B"] ?? "row"));
   }
-  const words: Record<string, string> = {
-    name: instruction.name, title: instruction.architecture.title, wave: `wave${wave}`, builtin: found.builtin,
-    kernel: instruction.name.replace(/^v_/, "").replaceAll("::", "_").replaceAll(".", "_"),
+  const name = instruction.name.replace(/^v_/, "").replaceAll("::", "_").replaceAll(".", "_");
+  const words: Record<string, unknown> = {
+    ...found, name: instruction.name, title: instruction.architecture.title, wave, kernel: name,
+    builtin: found.builtin.replace("@{kernel}", name),
   };
-  const filled = (mark: string): string[] => {
+  let next = 0;
+  const numbers = (count: number) => Array.from({ length: count }, () => `%${next++}`).join(", ");
+  const filled = (mark: string): unknown => {
+    if (mark in words) return words[mark];
     const [what, part] = mark.split(" ");
-    if (!part) return [words[what]];
     const fragment = fragments.get(what)!;
+    const carried = fragment && instruction.carried(fragment.placement.format);
+    const lines = (each: string[]) => each.join("\n    ");
     switch (part) {
-      case "digits": return fragment.heading;
-      case "loads": return fragment.loads(instruction.name);
-      case "stores": return fragment.stores;
-      case "slots": return [String(fragment.slots)];
-      case "words": return [String(fragment.placement.registers)];
-      case "order": return [orders[what as "A" | "B"] === "row" ? "row by row" : "column by column"];
-      case "hex": return [`0x${(fields[what] ?? 0).toString(16)}`];
-      default: return [String(fields[what] ?? 0)];
+      case "digits": return lines(fragment.heading);
+      case "loads": return lines(fragment.loads(instruction.name));
+      case "stores": return lines(fragment.stores);
+      case "slots": return fragment.slots;
+      case "words": return fragment.placement.registers;
+      case "type": return carried[0];
+      case "outputs": return fragment.constraints(carried, "=").join(", ");
+      case "inputs": return fragment.constraints(carried, "").join(", ");
+      case "numbers": return `{${numbers(fragment.constraints(carried, "").length)}}`;
+      case undefined: return numbers(1);
+      case "order": return orders[what as "A" | "B"] === "row" ? "row by row" : "column by column";
+      case "hex": return `0x${(fields[what] ?? 0).toString(16)}`;
+      default: return fields[what] ?? 0;
     }
   };
   try {
-    return { source: found.template.replace(/@\{([^}]*)\}/g, (_, mark: string) => filled(mark).join("\n    ")), refused: "" };
+    const text = found.template.replace(/@\{(?!list |end)([^}]*)\}/g, (_, mark: string) => String(filled(mark)));
+    return { source: text.replace(/^( *)(.*)@\{list (\d+) (\d+)\}(.*)@\{end\}/gm, listed), refused: "" };
   } catch (error) {
     return { source: "", refused: (error as Error).message };
   }

@@ -20,9 +20,11 @@ kilobytes; `page/src/catalog.ts` reads it.
     kinds         [[m, n, k, blocks], contents, [set for each wave], [modifiers for each wave], cycles, notes,
                   provenance of the cycles, [word for each wave] or -1, [call for each wave] or -1]; cycles are a
                   number, null, or a choice
-    lines         lines of the templates of kernels (see `mmacalc.codegen.template`)
+    lines         lines of the templates of kernels (see `mmacalc.codegen.template`), and of the types they declare
     kernels       [line ...]
-    calls         [kernel, builtin]
+    vectors       [[line that declares a type ...], [type of A, of B, of C, of D]] of builtins
+    calls         [kernel, builtin, vectors]
+    carried       for each language of kernels how they carry the elements of each format
     contents      [{operand: format}, words], words are sparse, scaled, integer and move
     instructions  [name, kind, aliases, members]
     floats        the formats that are floats
@@ -38,7 +40,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ..catalog import architectures, entry
-from ..codegen.template import template
+from ..codegen.template import carried, template
 from ..errors import Error
 from ..formats import CHOICES, FORMATS
 from ..model.tensor_memory import TensorMemoryInstruction
@@ -96,6 +98,7 @@ def page_data() -> dict[str, Any]:
         "architectures": [_architecture(record) for record in records],
         "floats": [name for name, found in FORMATS.items() if found.is_float],
         "members": members.things,
+        "carried": {language.upper(): carried(language) for language in ("hip", "cuda")},
         "tensor_memory": tensor_memory.tensor_memory_data(),
         **bank_data(records),
         **wait_data(ordered),
@@ -128,7 +131,7 @@ class _Tables:
     NAMES = (
         "texts", "layouts", "lanes", "placements", "choices", "signs", "operands", "elsewhere", "sets", "modifiers",
         "kinds", "contents", "encodings", "words", "slots", "text", "formats", "provenances", "notes",
-        "lines", "kernels", "calls",
+        "lines", "kernels", "vectors", "calls",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -191,11 +194,12 @@ class _Tables:
 
     def _call(self, inst: Instruction, wave: int) -> int:
         try:
-            source, builtin = template(inst, wave)
+            source, builtin, typedefs, values = template(inst, wave)
         except Error:
             return -1
-        lines = tuple([self._number("lines", line) for line in source.split("\n")])
-        return self._number("calls", (self._number("kernels", lines), builtin))
+        lines, declared = ([self._number("lines", line) for line in text.split("\n")] for text in (source, typedefs))
+        vectors = self._number("vectors", [declared, list(values)])
+        return self._number("calls", [self._number("kernels", lines), builtin, vectors])
 
     def _word(self, inst: Instruction, wave: int) -> int:
         found = word_data(inst, wave)

@@ -26,7 +26,7 @@ __all__ = ["packed"]
 
 COLUMNS: dict[str, tuple[int, ...]] = {
     "layouts": (), "placements": (0,), "operands": (1,), "sets": (0,), "kinds": (0, 1, 2, 7, 8), "contents": (),
-    "words": (2,), "instructions": (1,),
+    "words": (2,), "calls": (), "instructions": (1,),
 }  # fmt: skip
 
 

@@ -13,9 +13,7 @@ from .ldmatrix import matrices
 from .ptx import HEADER, SHARED_ADDRESS, SYNCHRONIZE, braced, launch, statement
 from .source import (
     arguments_of,
-    array_sizes,
     comment,
-    element_type,
     fragments,
     in_lds,
     kernel_name,
@@ -26,6 +24,7 @@ from .source import (
     registers,
     signature,
     stores,
+    views,
 )  # fmt: skip
 
 TYPE_CHECKING = False
@@ -69,11 +68,11 @@ def kernel(request: Request) -> str:
         *stores(request, operands["D"]),
     ]
     lines = "\n".join(f"    {line}" if line else "" for line in body)
-    name = kernel_name(inst)
+    name = request.mark("kernel", kernel_name(inst))
     more = ["const unsigned int *metadata"] if inst.sparse else []
     more += ["const unsigned int *scale_a", "const unsigned int *scale_b"] if inst.scaled else []
     arguments = arguments_of(request, more)
-    head = signature(f'extern "C" __global__ void __launch_bounds__({WARP})\n{name}', arguments)
+    head = signature(request, f"void __launch_bounds__({WARP})", name, arguments)
     functions = "".join(f"{line}\n" for tile in request.tiles.values() for line in tile.function())
     helpers = (SHARED_ADDRESS if request.tiles else "") + functions
     hosts = launch(name, "1", WARP, ", ".join(arguments), "one warp computes one tile")
@@ -106,22 +105,25 @@ def _inputs(request: Request, operands: Mapping[str, Fragment]) -> Iterator[str]
 
 
 def _union(request: Request, name: str, found: Fragment) -> str:
-    element, (elements, words) = element_type(request, name), array_sizes(request, name, found)
-    return f"union {{ {element} element[{elements}]; unsigned int word[{words}]; u32x4 whole; }} {name.lower()}"
+    return f"union {{ {views(request, name, found)} u32x4 whole; }} {name.lower()}"
 
 
 def _mma(request: Request, operands: Mapping[str, Fragment]) -> Iterator[str]:
     """The instruction: D, A, B and C in braces, then metadata and scales, with their constraints."""
     inst, fields = request.instruction, request.fields
     places = {name: registers(name, operands[name]) for name in "DABC"}
-    inputs = [*places["A"], *places["B"], *places["C"]]
     number = 0
     texts = {}
     for name, given in places.items():
-        texts[name] = braced(number, len(given))
+        texts[name] = request.mark(f"{name} numbers", braced(number, len(given)))
         number += len(given)
+    outputs = [place.replace('"', '"=', 1) for place in places["D"]]
+    inputs = [*places["A"], *places["B"], *places["C"]]
+    if request.template:
+        outputs, inputs = ["@{D outputs}"], [f"@{{{name} inputs}}" for name in "ABC"]
     if inst.sparse:
-        texts["metadata, selector"] = f"%{number}, {request.mark('selector hex', hex(fields.get('selector', 0)))}"
+        selector = request.mark("selector hex", hex(fields.get("selector", 0)))
+        texts["metadata, selector"] = f"{request.mark('next', f'%{number}')}, {selector}"
         inputs.append('"r"(metadata[lane])')
         number += 1
     for side in "ab" if inst.scaled else "":
@@ -129,7 +131,9 @@ def _mma(request: Request, operands: Mapping[str, Fragment]) -> Iterator[str]:
             request.mark(f"{which}_id_{side} field", fields.get(f"{which}_id_{side}", 0))
             for which in ("byte", "thread")
         ]
-        texts[f"scales of {side.upper()}, {{byte id, thread id}}"] = f"%{number}, {{{', '.join(ids)}}}"
+        texts[f"scales of {side.upper()}, {{byte id, thread id}}"] = (
+            f"{request.mark('next', f'%{number}')}, {{{', '.join(ids)}}}"
+        )
         inputs.append(f'"r"(scale_{side}[lane])')
         number += 1
-    yield from statement(inst.name, texts, [place.replace('"', '"=', 1) for place in places["D"]], inputs)
+    yield from statement(request.mark("name", inst.name), texts, outputs, inputs, request.template)

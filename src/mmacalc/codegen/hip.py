@@ -8,9 +8,7 @@ from ..errors import Error
 from ..records import TupleRecord
 from .source import (
     arguments_of,
-    array_sizes,
     comment,
-    element_type,
     fragments,
     in_lds,
     kernel_name,
@@ -19,6 +17,7 @@ from .source import (
     matrix_lines,
     signature,
     stores,
+    views,
 )  # fmt: skip
 
 TYPE_CHECKING = False
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .source import Request
 
-__all__ = ["kernel", "reached"]
+__all__ = ["PREFIX", "kernel", "reached", "source", "typedefs", "values"]
 
 # The most wait states after an SWMMAC of gfx1250 (LLVM 22.1.8, checkWMMACoexecutionHazards).
 WAITS = 8
@@ -44,6 +43,9 @@ HEADER = """\
 #define __shared__ __attribute__((shared))
 #endif
 """
+
+WIDE = "".join([f"typedef unsigned int u32x{n} __attribute__((ext_vector_type({n})));\n" for n in (2, 4)])
+PREFIX = "__builtin_amdgcn_"  # of all builtins
 
 SYNCHRONIZE = """\
 // What this workgroup wrote to LDS can be read behind this.
@@ -62,27 +64,33 @@ def kernel(request: Request) -> str:
     Raises:
         Error: the instruction has no builtin that computes it, or an operand that cannot be loaded in that order.
     """
-    inst = request.instruction
-    call = reached(inst, request.wave)
+    return source(request, reached(request.instruction, request.wave))
+
+
+def source(request: Request, call: Call) -> str:
+    """The source of a kernel that reaches its instruction by that call."""
     builtin = call.builtin
     operands = fragments(request)
     if request.lds:
         request = in_lds(request, operands)
+    wave = request.mark("wave", request.wave)
     body = [
-        f"const int lane = __builtin_amdgcn_workitem_id_x() % {request.wave};",
+        f"const int lane = __builtin_amdgcn_workitem_id_x() % {wave};",
         *_filling(request, operands),
         *_loads(request, operands, builtin),
         *_call(request, operands, call),
         *stores(request, operands["D"]),
     ]
     lines = "\n".join(f"    {line}" if line else "" for line in body)
-    name, arguments = kernel_name(inst), _arguments(request)
-    attributes = f"__attribute__((amdgpu_flat_work_group_size({request.wave}, {request.wave})))"
-    head = signature(f'extern "C" __global__ {attributes}\nvoid {name}', arguments)
+    name, arguments = request.mark("kernel", kernel_name(request.instruction)), _arguments(request)
+    head = signature(
+        request, f"__attribute__((amdgpu_flat_work_group_size({wave}, {wave})))", f"void {name}", arguments
+    )
     functions = "".join(f"{line}\n" for tile in request.tiles.values() for line in tile.function())
     return (
-        f"{comment(request)}{HEADER}\n{_typedefs(builtin)}\n{SYNCHRONIZE if functions else ''}{functions}"
-        f"{head} {{\n{lines}\n}}\n\n{_launch(name, request.wave, arguments)}"
+        f"{comment(request)}{HEADER}\n{WIDE}{request.mark('typedefs', typedefs(builtin))}\n"
+        f"{SYNCHRONIZE if functions else ''}{functions}"
+        f"{head} {{\n{lines}\n}}\n\n{_launch(name, wave, arguments)}"
     )
 
 
@@ -111,13 +119,20 @@ def reached(inst: Instruction, wave: int) -> Call:
     return Call(found, inst, wide and found.arg_types[found.arg_names.index("index")] == "int")
 
 
-def _typedefs(builtin: Intrinsic) -> str:
+def typedefs(builtin: Intrinsic) -> str:
+    """The declarations of the vectors that a builtin takes and returns."""
     kinds = sorted({kind for kind in (builtin.return_type, *builtin.arg_types) if " x" in kind})
-    lines = [f"typedef unsigned int u32x{n} __attribute__((ext_vector_type({n})));\n" for n in (2, 4)]
+    lines = []
     for kind in kinds:
         element, _, count = kind.partition(" x")
         lines.append(f"typedef {element} {_type(kind)} __attribute__((ext_vector_type({count})));\n")
     return "".join(lines)
+
+
+def values(builtin: Intrinsic) -> dict[str, str]:
+    """The C types in which a builtin takes A, B and C and returns D."""
+    kinds = dict(zip(builtin.arg_names, builtin.arg_types))
+    return {name: _type(kinds[name.lower()]) for name in "ABC"} | {"D": _type(builtin.return_type)}
 
 
 def _type(kind: str) -> str:
@@ -155,16 +170,16 @@ def _scale_type(inst: Instruction) -> str:
 
 
 def _union(request: Request, name: str, kind: str, found: Fragment) -> str:
-    element, (elements, words) = element_type(request, name.upper()), array_sizes(request, name.upper(), found)
-    return f"union {{ {_type(kind)} value; {element} element[{elements}]; unsigned int word[{words}]; }} {name}"
+    value = request.mark(f"{name} value", kind)
+    return f"union {{ {value} value; {views(request, name, found)} }} {name.lower()}"
 
 
 def _loads(request: Request, operands: Mapping[str, Fragment], builtin: Intrinsic) -> Iterator[str]:
-    kinds = dict(zip(builtin.arg_names, builtin.arg_types))
+    kinds = values(builtin)
     for name in "ABC":
         found = operands[name]
         yield from matrix_lines(request, name, found)
-        yield f"{_union(request, name.lower(), kinds[name.lower()], found)} = {{}};"
+        yield f"{_union(request, name, kinds[name], found)} = {{}};"
         yield from loads(request, name, found)
         yield ""
 
@@ -180,7 +195,7 @@ FIELDS = {"a_fmt": "matrix_a_fmt", "b_fmt": "matrix_b_fmt", "a_scale_fmt": "matr
 
 def _call(request: Request, operands: Mapping[str, Fragment], call: Call) -> Iterator[str]:
     builtin, fields = call.builtin, request.fields
-    yield f"{_union(request, 'd', builtin.return_type, operands['D'])};"
+    yield f"{_union(request, 'D', values(builtin)['D'], operands['D'])};"
     if call.truncated:
         yield from _assembly(request)
         return
@@ -189,7 +204,8 @@ def _call(request: Request, operands: Mapping[str, Fragment], call: Call) -> Ite
     for name in builtin.arg_names:
         field = FIELDS.get(name, name)
         arguments.append(given.get(name) or request.mark(f"{field} field", fields.get(field, 0)))
-    yield f"d.value = {builtin.builtin}({', '.join(arguments)});"
+    name = builtin.builtin.removeprefix(PREFIX)
+    yield f"d.value = {PREFIX}{request.mark('builtin', name)}({', '.join(arguments)});"
     yield ""
 
 
@@ -200,10 +216,11 @@ def _assembly(request: Request) -> Iterator[str]:
     nops = "\\n\\tv_nop" * WAITS
     operands = '"v"(a.value), "v"(b.value), "v"(index[lane])'
     signed = " neg_lo:[1,1,0]" if request.instruction.format("A").kind == "either" else ""  # as the builtins' arguments
-    yield f'asm("{request.instruction.name} %0, %1, %2, %3{signed}{nops}" : "+v"(d.value) : {operands});'
+    name = request.mark("name", request.instruction.name)
+    yield f'asm("{name} %0, %1, %2, %3{signed}{nops}" : "+v"(d.value) : {operands});'
     yield ""
 
 
-def _launch(name: str, wave: int, arguments: Mapping[str, str]) -> str:
+def _launch(name: str, wave: str, arguments: Mapping[str, str]) -> str:
     given = f"hipLaunchKernelGGL({name}, dim3(1), dim3({wave}), 0, stream, {', '.join(arguments)})"
     return f"// {given};  one wave computes one tile\n"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from .lists import listed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = [
     "DESCRIPTOR", "HEADER", "SHARED_ADDRESS", "SYNCHRONIZE", "braced", "launch", "operand_texts", "operands",
@@ -59,7 +61,9 @@ def braced(first: int, count: int) -> str:
     return "{" + ", ".join([f"%{first + number}" for number in range(count)]) + "}"
 
 
-def statement(name: str, texts: Mapping[str, str], outputs: Sequence[str], inputs: Sequence[str]) -> Iterator[str]:
+def statement(
+    name: str, texts: Mapping[str, str], outputs: Sequence[str], inputs: Sequence[str], template: bool = False
+) -> Iterator[str]:
     """An asm statement of one instruction.
 
     Args:
@@ -67,7 +71,7 @@ def statement(name: str, texts: Mapping[str, str], outputs: Sequence[str], input
     """
     yield f'asm volatile("{name} "'
     yield from operand_texts(texts, ";")
-    yield from operands(outputs, inputs)
+    yield from operands(outputs, inputs, template=template)
 
 
 def operand_texts(texts: Mapping[str, str], end: str) -> Iterator[str]:
@@ -82,20 +86,11 @@ def operand_texts(texts: Mapping[str, str], end: str) -> Iterator[str]:
         yield f'{INDENT}"{line[:-1]}{", " if number < len(texts) else end}"  // {what}'
 
 
-def operands(outputs: Sequence[str], inputs: Sequence[str], end: str = "") -> Iterator[str]:
+def operands(outputs: Sequence[str], inputs: Sequence[str], end: str = "", template: bool = False) -> Iterator[str]:
     """The last lines of an asm statement: its outputs and inputs, in lines of a readable length."""
-    yield from _lines(outputs, "")
-    yield from _lines(inputs, f"{end});")
-
-
-def _lines(given: Iterable[str], end: str) -> Iterator[str]:
-    line = f"{INDENT}:"
-    for text in given:
-        if len(line) + len(text) > MOST_COLUMNS:
-            yield line
-            line = f"{INDENT} "
-        line += f" {text},"
-    yield line.removesuffix(",") + end
+    for given, last in ((outputs, ""), (inputs, f"{end});")):
+        lines = listed(f"{INDENT}: ", given, MOST_COLUMNS + 1, len(INDENT) + 2, template)
+        yield from f"{lines}{last}".split("\n")
 
 
 def launch(name: str, grid: str, threads: int, arguments: str, says: str) -> str:

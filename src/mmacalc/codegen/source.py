@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import Error
 from ..records import TupleRecord
 from .fragments import fragment, runs, total
+from .lists import listed
 from .staging import WORDS, staged
 
 TYPE_CHECKING = False
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from .staging import Staged
 
 __all__ = [
-    "Request", "arguments_of", "array_sizes", "comment", "element_type", "fragments", "in_lds", "kernel_name",
-    "leading_dimension", "loads", "matrix_lines", "not_neighbours", "pattern_line", "registers", "signature", "slots",
-    "stores",
+    "AS_WORDS", "CONSTRAINTS", "Request", "arguments_of", "comment", "element_type", "fragments", "in_lds",
+    "kernel_name", "leading_dimension", "loads", "matrix_lines", "memory_type", "not_neighbours", "pattern_line",
+    "registers", "signature", "slots", "stores", "views",
 ]  # fmt: skip
 
 MOST_COLUMNS = 110  # of a line of arguments
@@ -27,6 +28,9 @@ ELEMENTS = {
     "f64": "double", "f32": "float", "xf32": "float", "tf32": "float", "f16": "_Float16", "bf16": "unsigned short",
     "i32": "int", "i8": "signed char", "iu8": "signed char",
 }  # fmt: skip
+# How inline PTX takes the registers of a format: the constraint, and the member of the union.
+CONSTRAINTS = {"f64": ("d", "element"), "f32": ("f", "element")}
+AS_WORDS = ("r", "word")  # those of all other formats
 
 
 class Request(TupleRecord):
@@ -91,8 +95,9 @@ def comment(request: Request) -> str:
     given = [f"{name} {request.mark(f'{name} order', words[request.order(name)])}" for name in "AB"]
     orders = ", ".join([*given, "C and D row by row"])
     sparse = "; A is 2:4 compressed" if inst.sparse else ""
-    wave = "" if request.language == "cuda" else f", wave{request.wave}"
-    lines = [f"{inst.name} on {inst.architecture.title}{wave}: D = A B + C.", f"In memory: {orders}{sparse}."]
+    name, title = request.mark("name", inst.name), request.mark("title", inst.architecture.title)
+    wave = "" if request.language == "cuda" else f", wave{request.mark('wave', request.wave)}"
+    lines = [f"{name} on {title}{wave}: D = A B + C.", f"In memory: {orders}{sparse}."]
     if not request.constants:
         lines.append("ld are in elements; each row (or column) begins where its widest access is aligned.")
     return "".join([f"// {line}\n" for line in lines])
@@ -101,21 +106,20 @@ def comment(request: Request) -> str:
 def element_type(request: Request, name: str) -> str:
     """The C type of an operand's elements in memory."""
     inst = request.instruction
-    kind = inst.format(name if name in inst.operands else "D", request.fields).name
-    if request.language == "cuda" and kind == "f16":
+    return memory_type(inst.format(name if name in inst.operands else "D", request.fields).name, request.language)
+
+
+def memory_type(format: str, language: str) -> str:
+    """The C type of a format's elements in memory."""
+    if language == "cuda" and format == "f16":
         return "unsigned short"
-    return ELEMENTS.get(kind, "unsigned char")
+    return ELEMENTS.get(format, "unsigned char")
 
 
-def signature(head: str, arguments: Mapping[str, str]) -> str:
-    """A function's head with its arguments {name: C type}, in lines of a readable length."""
-    lines = [f"{head}("]
-    for name, kind in arguments.items():
-        if len(lines[-1].rpartition("\n")[2]) + len(f"{kind}{name}") > MOST_COLUMNS:
-            lines[-1] = lines[-1].rstrip()
-            lines.append("    ")
-        lines[-1] += f"{kind}{name}, "
-    return "\n".join(lines).removesuffix(", ") + ")"
+def signature(request: Request, attributes: str, name: str, arguments: Mapping[str, str]) -> str:
+    """A kernel's head with its arguments {name: C type}, in lines of a readable length."""
+    parts = [f"{kind}{argument}" for argument, kind in arguments.items()]
+    return f'extern "C" __global__ {attributes}\n{listed(f"{name}(", parts, MOST_COLUMNS, 4, request.template)})'
 
 
 def arguments_of(request: Request, more: Sequence[str] = ()) -> dict[str, str]:
@@ -124,7 +128,8 @@ def arguments_of(request: Request, more: Sequence[str] = ()) -> dict[str, str]:
     Args:
         more: types and names of further pointers, such as "const int *index".
     """
-    found = {name: f"{'' if name == 'D' else 'const '}{element_type(request, name)} *" for name in "ABCD"}
+    kinds = {name: request.mark(f"{name} type", element_type(request, name)) for name in "ABCD"}
+    found = {name: f"{'' if name == 'D' else 'const '}{kind} *" for name, kind in kinds.items()}
     found |= {text.rpartition("*")[2]: text.rpartition("*")[0] + "*" for text in more}
     return found if request.constants else found | {f"ld{name.lower()}": "int " for name in "ABCD"}
 
@@ -172,9 +177,12 @@ def stored_bits(found: Fragment) -> int:
     return found.operand.placement.slot_bits
 
 
-def array_sizes(request: Request, name: str, found: Fragment) -> tuple[str, str]:
-    """How many elements, and how many words, the union of an operand has."""
-    return request.mark(f"{name} slots", slots(found)), request.mark(f"{name} words", found.operand.registers)
+def views(request: Request, name: str, found: Fragment) -> str:
+    """The members of an operand's union: its elements, and the words that they fill."""
+    kind = request.mark(f"{name} type", element_type(request, name))
+    elements = request.mark(f"{name} slots", slots(found))
+    words = request.mark(f"{name} words", found.operand.registers)
+    return f"{kind} element[{elements}]; unsigned int word[{words}];"
 
 
 def slots(found: Fragment) -> int:
@@ -251,12 +259,9 @@ def _address(request: Request, name: str, found: Fragment, item: Item) -> str:
 
 def registers(name: str, found: Fragment) -> list[str]:
     """The registers of an operand as constraints of inline PTX."""
-    operand, letter = found.operand, name.lower()
-    kind = operand.format.name
-    if kind in ("f32", "f64"):
-        constraint = '"d"' if kind == "f64" else '"f"'
-        return [f"{constraint}({letter}.element[{at}])" for at in range(slots(found))]
-    return [f'"r"({letter}.word[{at}])' for at in range(operand.registers)]
+    constraint, member = CONSTRAINTS.get(found.operand.format.name, AS_WORDS)
+    count = slots(found) if member == "element" else found.operand.registers
+    return [f'"{constraint}"({name.lower()}.{member}[{at}])' for at in range(count)]
 
 
 def stores(request: Request, found: Fragment) -> Iterator[str]:

@@ -112,7 +112,7 @@ def kernel(request: Request) -> str:
     lines = "\n".join(f"    {line}" if line else "" for line in body)
     name = kernel_name(inst)
     arguments = arguments_of(request, ["const unsigned int *metadata"] if inst.sparse else [])
-    head = signature(f'extern "C" __global__ void __launch_bounds__({WARPGROUP})\n{name}', arguments)
+    head = signature(request, f"void __launch_bounds__({WARPGROUP})", name, arguments)
     functions = "".join(f"{line}\n" for found in tiles.values() for line in found.tile.function())
     hosts = launch(name, "1", WARPGROUP, ", ".join(arguments), "one warpgroup computes one tile")
     return f"{comment(request)}{HEADER}{SHARED_ADDRESS}{DESCRIPTOR}{functions}{head} {{\n{lines}\n}}\n{hosts}"
