@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tempfile
 from functools import cache
 
 import pytest
 
 VERSION = "22"
-# The rest of a code's line: words that an instruction may swallow, then one that ends the answer.
-_PADDING = " ".join(["0x34 0x12 0x80 0xbf"] * 4)
-_END, _END_TEXT = "0x21 0x43 0x80 0xbf", "s_nop 0x4321"
+_PADDING = bytes.fromhex("341280bf") * 4  # after a code: words that an instruction may swallow
+LISTED = re.compile(r"^\t(\S.*?)\s*// ([0-9A-F]+): ((?:[0-9A-F]{8} ?)+)", re.M)  # by llvm-objdump
 
 
 @cache
@@ -45,25 +45,23 @@ def assembled(lines, target, wave=None):
 
 
 def disassembled(codes, target, wave=None):
-    """For every code the text of its first instruction, None where LLVM sees none, and its length in bytes."""
-    lines = [" ".join(f"0x{byte:02x}" for byte in code) + f" {_PADDING} {_END}" for code in codes]
-    arguments = [*_arguments(target, wave), "--disassemble"]
-    run = subprocess.run(arguments, input="\n".join(lines) + "\n", capture_output=True, text=True)
-    if run.returncode and len(codes) > 1:  # LLVM crashes on some codes; look for them, and pass them over
-        middle = len(codes) // 2
-        return disassembled(codes[:middle], target, wave) + disassembled(codes[middle:], target, wave)
-    if run.returncode:
-        return [("crash", 0)]
-    invalid = {int(n) - 1 for n in re.findall(r"^<stdin>:(\d+):1: warning: invalid", run.stderr, re.M)}
-    answers, current = [], []
-    for text, code in _encodings(run.stdout):
-        if text == _END_TEXT:
-            answers.append((None, 4) if len(answers) in invalid else current[0])
-            current = []
-        else:
-            current.append((text, len(code)))
-    assert len(answers) == len(codes)
-    return answers
+    """For every code the text of its first instruction, None where LLVM sees none, and how many bytes it takes.
+
+    Of an object, by llvm-objdump: llvm-mc prints the bytes that it encodes the instruction with again, which are others
+    where a text means several codes.
+    """
+    slot = 4 * max(len(code) // 4 for code in codes) + len(_PADDING)
+    source = "\n".join(f".long {','.join(map(str, memoryview(code).cast('I')))}" for code in (
+        code + (_PADDING * (slot // len(_PADDING) + 1))[: slot - len(code)] for code in codes))  # fmt: skip
+    size = [f"--mattr=+wavefrontsize{wave}"] if wave else []
+    with tempfile.NamedTemporaryFile(suffix=".o") as file:
+        file.write(object_for(target, source + "\n"))
+        file.flush()
+        command = [tool("llvm-objdump"), "--disassemble", "--disassemble-zeroes", *size, file.name]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    lines = {int(at, 16): (text, 4 * len(words.split())) for text, at, words in LISTED.findall(shown)}
+    answers = [lines[slot * number] for number in range(len(codes))]
+    return [(None, 4) if text.startswith(".long") else (text, size) for text, size in answers]
 
 
 def _encodings(text):

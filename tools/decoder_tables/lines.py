@@ -14,7 +14,7 @@ from .rows import Found, Printed, bare
 
 # LLVM's operand types (SIDefines.h), in the order of their numbers from 13 on; those that take a literal have a "!".
 _TYPES = [
-    "i32!", "i64!", "i16!", "f32!", "f64!", "bf16!", "f16!", "v2bf16!", "v2f16!", "v2f16!", "v2i16!", "v2f16!",
+    "i32!", "i64!", "i16!", "f32!", "f64!", "bf16!", "f16!", "v2bf16!", "v2f16!", "both16!", "v2i16!", "v2b16!",
     "v2i32!", "v2f32!", "i16", "i32", "i64", "bf16", "f16", "f32", "f64", "v2i16", "v2bf16", "v2f16", "i32",
 ]  # fmt: skip
 _NUMBER_TYPES = {1, 4}  # plain numbers and branch targets
@@ -25,6 +25,7 @@ _REGISTERS = re.compile(r"(?:[vsa]|ttmp)\[(\d+):(\d+)\]")
 _STYLES = {
     "hwreg(": "hwreg", "sendmsg(": "sendmsg", "vmcnt": "waitcnt", "expcnt": "waitcnt", "lgkmcnt": "waitcnt",
     "instid": "delay", "instskip": "delay", "depctr": "depctr", "gpr_idx": "gpridx", "0x": "hex",
+    "UC_VERSION": "version",
 }  # fmt: skip
 _WORDS = ("vcc", "vcc_lo", "exec", "exec_lo", "off", "m0", "0", "null", "scc")
 _SUFFIXES = ("_e64_dpp", "_e32", "_e64", "_dpp", "_sdwa")

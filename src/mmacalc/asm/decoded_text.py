@@ -87,13 +87,13 @@ def operand_text(operand: RegisterOperand | ConstantOperand, constant: str, wide
         return _own_literal(kind, bits)
     if operand.literal and operand.width == 64:
         return _literal_64(kind, bits, wide)
-    if not operand.literal:
+    if not operand.literal or kind == "v2b16":
         return _inline(kind, bits) or hexadecimal(bits)
     if kind in ("f16", "bf16") and _inline(kind, bits & 0xFFFF):
         return f"lit({bits:#x})"
     if kind == "i16" and _inline("i32", bits):
         return f"lit({bits:#x})"
-    if kind in ("i16", "f16", "bf16"):
+    if kind in ("i16", "f16"):
         return hexadecimal(bits & 0xFFFF)
     return f"lit({bits:#x})" if _inline(kind, bits) else hexadecimal(bits)
 
@@ -104,7 +104,7 @@ def _inline(kind: str, bits: int) -> str:
     value = bits - (1 << width) if bits >> width - 1 else bits
     if -16 <= value <= 64:
         return str(value)
-    if kind == "i16":
+    if kind in ("i16", "v2b16"):
         return ""
     for code, name in zip(range(240, 249), _FLOAT_TEXTS):
         if patterns[code] == bits:
@@ -247,7 +247,7 @@ _PRINTED: dict[str, Printer] = {
     "scope": lambda value, row, modifiers: f"scope:{_SCOPES[value]}" if value else "",
     "offset": _offset,
     "th": _th,
-    "bitop3": lambda value, row, modifiers: f"bitop3:{value:#x}" if value else "",
+    "bitop3": lambda value, row, modifiers: f"bitop3:{value if value <= 10 else hexadecimal(value)}" if value else "",
 }  # fmt: skip
 _ORDER = (
     "bitop3", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "omod", "dpp_ctrl", "dpp8", "row_mask", "bank_mask",

@@ -6,6 +6,7 @@ operand, and the printed modifiers remembered by their bits. Decoding an instruc
 
 from __future__ import annotations
 
+import contextlib
 from functools import cache
 
 from ..checks import arguments_checked
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .operands import OperandSlot
     from .targets import Target
 
-__all__ = ["FormDecoder", "decoders", "disassemble", "instructions", "respelled"]
+__all__ = ["FormDecoder", "decoders", "disassemble", "instructions", "other_words", "respelled"]
 
 
 @arguments_checked
@@ -78,10 +79,26 @@ def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | No
         else:
             # Bits that no form has are data to LLVM, which goes on at the next word.
             known = any(key in by_key for by_key in tables)
-            length = length or (1 if known else words_of(where.generation.formats, words, at, end))
+            length = length or (1 if known else other_words(where, words, at, end))
             decoded += [(at + i, f".long 0x{words[at + i]:08x}") for i in range(length)]
         at += length
     return decoded
+
+
+def other_words(where: Target, words: Sequence[int], at: int, end: int) -> int:
+    """The length in words of an instruction that is not decoded here.
+
+    Where it seems to have a literal, the decoder of whole code says whether it uses that operand, for the targets that
+    it covers.
+    """
+    least, length = words_of(where.generation.formats, words, at, end)
+    if length > least:
+        from .decoder import decode
+
+        code = b"".join(word.to_bytes(4, "little") for word in words[at : min(at + 5, end)])
+        with contextlib.suppress(Error):
+            return next(decode(code, where.name, wave=where.wave)).size // 4
+    return length
 
 
 def respelled(text: str, arch: str, wave: int | None = None, llvm: int | None = None) -> list[str]:

@@ -121,10 +121,10 @@ def _message(value: int, family: str) -> str:
     if number in _CDNA_OPERATIONS:
         known = _CDNA_OPERATIONS[number].get(operation)
         streamed = number != 15 and operation
-        if known and (streamed or not stream) and value < 1024:
+        if known and (streamed or not stream):  # the other bits are not looked at
             last = f", {stream}" if streamed else ""
             return f"sendmsg(MSG_{_CDNA_MESSAGES[number]}, {known}{last})"
-    elif number in _CDNA_MESSAGES and not operation and not stream and value < 1024:
+    elif number in _CDNA_MESSAGES and not operation and not stream:
         return f"sendmsg(MSG_{_CDNA_MESSAGES[number]})"
     return f"sendmsg({number}, {operation}, {stream})" if value & ~0x37F == 0 else str(value)
 
@@ -158,10 +158,27 @@ def _index_mode(value: int, family: str) -> str:
     return f"gpr_idx({','.join(name for bit, name in enumerate(names) if value >> bit & 1)})"
 
 
+_VERSIONS = {0: "UC_VERSION_GFX7", 4: "UC_VERSION_GFX10", 6: "UC_VERSION_GFX11", 9: "UC_VERSION_GFX12"}
+_VERSION_FLAGS = ((13, "UC_VERSION_W64_BIT"), (14, "UC_VERSION_W32_BIT"), (15, "UC_VERSION_MDP_BIT"))
+
+
+def _version(value: int, family: str) -> str:
+    """s_version: a number or its name, and flags; the sum of the first ones in parentheses."""
+    number = value & 0xFF
+    if value & 0x1F00:
+        return f"{value:#x}"
+    shown, several = _VERSIONS.get(number, str(number)), False
+    for bit, name in _VERSION_FLAGS:
+        if value >> bit & 1:
+            shown, several = f"({shown})|{name}" if several else f"{shown}|{name}", True
+    return shown
+
+
 # What a number in the place of an operand is: by the name in the tables, the text of a value of a family of targets.
 STYLES: dict[str, Callable[[int, str], str]] = {
     "dec": _decimal, "opt": _optional, "inline": _inline, "hex": _hexadecimal, "hwreg": _hardware,
     "sendmsg": _message, "waitcnt": _counters, "delay": _delay, "depctr": _dependencies, "gpridx": _index_mode,
+    "version": _version,
 }  # fmt: skip
 
 _ROWS = {0x100: "row_shl", 0x110: "row_shr", 0x120: "row_ror"}

@@ -1,7 +1,8 @@
 """How many 32-bit words an instruction has that is not decoded: to resynchronise after it.
 
 Formats differ in the highest bits of the first word; a source operand that is a literal (or, in some
-formats, a DPP or SDWA control) adds words. Source: CDNA3, CDNA4, RDNA3, RDNA4 and CDNA5 ISA guides, "Microcode
+formats, a DPP or SDWA control) adds words. Which of the fields an instruction has is not known here, so the code of a
+literal counts in all of them. Source: CDNA3, CDNA4, RDNA3, RDNA4 and CDNA5 ISA guides, "Microcode
 formats"; compared with LLVM 22.1.8 on random words.
 """
 
@@ -83,24 +84,27 @@ _RDNA4_MEMORY = (
 CDNA = (
     *_scalar(_LITERAL, 20),
     *_vector({249: 1, 250: 1, 255: 1}, {0x17: 1, 0x18: 1, 0x24: 1, 0x25: 1}),
+    # VOP3 and VOP3P. The guides allow no literal in them; LLVM decodes one.
+    Format("110100", 2, ((32, 9, _LITERAL), (41, 9, _LITERAL), (50, 9, _LITERAL))),
     Format("110101", 1),  # VINTRP
-    Format("11", 2),  # VOP3, SMEM, DS, FLAT, MUBUF, MTBUF, MIMG, EXP
+    Format("11", 2),  # SMEM, DS, FLAT, MUBUF, MTBUF, MIMG, EXP
 )
 RDNA3 = (*_rdna(_LITERAL, _VOP2), *_RDNA3_MEMORY)
 RDNA4 = (*_rdna(_LITERAL, _VOP2), *_RDNA4_MEMORY)
 CDNA5 = (*_rdna(_LITERALS_64, {**_VOP2, 0x23: 2, 0x24: 2}), *_RDNA4_MEMORY)  # and fmamk, fmaak of f64
 
 
-def words_of(formats: Iterable[Format], words: Sequence[int], at: int, end: int) -> int:
-    """The length in words of the instruction that begins at a word; unknown encodings count as one word.
+def words_of(formats: Iterable[Format], words: Sequence[int], at: int, end: int) -> tuple[int, int]:
+    """The length in words of the instruction that begins at a word, without and with a literal or control that it
+    seems to have; unknown encodings count as one word.
 
     >>> words_of(CDNA, [0xBE8000FF, 0x12345678], 0, 2)  # s_mov_b32 s0, 0x12345678
-    2
+    (1, 2)
     """
     first = words[at]
     for form in formats:
         if first >> 32 - len(form.bits) == int(form.bits, 2):
             whole = first | (words[at + 1] << 32 if at + 1 < end else 0)
             extra = [more.get(whole >> low & (1 << width) - 1, 0) for low, width, more in form.fields]
-            return min(form.words + max(extra, default=0), end - at)
-    return 1
+            return min(form.words, end - at), min(form.words + max(extra, default=0), end - at)
+    return 1, 1

@@ -92,11 +92,14 @@ def constant_patterns(kind: str) -> tuple[int, dict[int, int]]:
 
 
 # The type of an operand -> the width of its constants, the format of its floating point inline constants. Packed 32-bit
-# types have one 32-bit constant for the lower half; LLVM 22.1.8, getInlineImmVal.
+# types have one 32-bit constant for the lower half; LLVM 22.1.8, getInlineImmVal. v2b16 is a pair of f16 that LLVM
+# encodes as a literal unless it is a small integer (OPERAND_REG_IMM_NOINLINE_V2FP16); of both16 the constant is in both
+# halves (v_pk_fmac_f16 from RDNA3 on: LLVM issue 94116, seen on Navi 31).
 _TYPES = {
     "i16": (16, "f16"), "f16": (16, "f16"), "bf16": (16, "bf16"),
     "i32": (32, "f32"), "f32": (32, "f32"), "i64": (64, "f64"), "f64": (64, "f64"),
-    "v2i16": (32, "f32"), "v2f16": (32, "f16"), "v2bf16": (32, "bf16"), "v2i32": (32, "f32"), "v2f32": (32, "f32"),
+    "v2b16": (32, "f32"), "both16": (32, "both16"), "v2i16": (32, "f32"), "v2f16": (32, "f16"), "v2bf16": (32, "bf16"),
+    "v2i32": (32, "f32"), "v2f32": (32, "f32"),
 }  # fmt: skip
 # Codes 240 to 248: 0.5, -0.5, 1, -1, 2, -2, 4, -4, 1/(2 pi).
 _FLOATS = {
@@ -110,6 +113,7 @@ _FLOATS = {
         0x3FC45F306DC9C882,
     ),
 }  # fmt: skip
+_FLOATS["both16"] = tuple(0x10001 * pattern for pattern in _FLOATS["f16"])
 
 
 @cache

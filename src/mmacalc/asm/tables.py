@@ -50,6 +50,9 @@ _SAME = {
 _PRIVATE = {"SEG", "IMM", "EN", "SVE", "CODE", "ACC", "ENCODING", "REST"}
 _ALWAYS = {"op_sel_hi", "dpp_ctrl", "row_mask", "bank_mask", "dpp8", "dst_sel", "dst_unused", "src0_sel", "src1_sel"}
 _SELECTS = {"dst_sel": range(7), "src0_sel": range(7), "src1_sel": range(7), "dst_unused": range(3)}
+# A number in SDATA: how much a prefetch fetches, of five bits (RDNA4 ISA guide, S_PREFETCH_DATA). LLVM 22 decodes none
+# with the field's higher bits.
+_SHORT_LENGTHS, _LENGTH_BITS = {"rdna4", "cdna5"}, 31
 _SIGNED_WIDTHS = {13, 21, 24}  # of offsets: those of flat (12 bits), buffer (12) and ds (16) are unsigned
 
 
@@ -138,9 +141,11 @@ class Row:
     ) -> None:
         """What the bits must be: all those that are neither an operand's, a modifier's, nor ignored."""
         mask = value = 0
-        used = {slot.field.name for slot in self.slots if slot.field}
+        used = {slot.field.name: slot.style for slot in self.slots if slot.field}
         for name, field in self.format.fields.items():
             if name in used:
+                if name == "SDATA" and used[name] and self.family in _SHORT_LENGTHS:
+                    mask |= field.spread(~_LENGTH_BITS)
                 continue
             free: int | None = 0
             for loose in (legal, skipped):
@@ -196,7 +201,7 @@ def _valued(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
-_STYLES = {"dec", "inline", "opt", "hex", "hwreg", "sendmsg", "waitcnt", "delay", "depctr", "gpridx"}
+_STYLES = {"dec", "inline", "opt", "hex", "hwreg", "sendmsg", "waitcnt", "delay", "depctr", "gpridx", "version"}
 
 
 def _slot(text: str, form: FormatLine, table: Table) -> Slot:
