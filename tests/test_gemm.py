@@ -11,6 +11,7 @@ from tests.oracles import mmasim_answers
 
 import mmacalc
 from mmacalc import Error, gemm, gemm_bits
+from mmacalc.arithmetic.codecs import encode
 from mmacalc.cli import answer
 from mmacalc.emulator import core, fast
 from mmacalc.emulator.computing import by_steps
@@ -126,6 +127,36 @@ FORMS = [
 )  # fmt: skip
 def test_a_kernel_is_the_model_to_the_bit_on_every_kind_of_special(arch, name, kernels):
     assert dict(differences(arch, name, 6000)) == dict.fromkeys(mmasim_answers.KINDS, 0)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "arch", "name"), FORMS, indirect=["kernels"],
+    ids=[f"{kind} {arch} {name.split('aligned.')[-1]}" for kind, arch, name in FORMS],
+)  # fmt: skip
+def test_c_may_lie_anywhere_above_and_below_the_products(arch, name, kernels):
+    """Every exponent of C, with random and with few bits, beside products near 1, larger ones and smaller ones."""
+    inst = mmacalc.instruction(arch, name)
+    execution = execution_of(inst, None, {}, False, False)
+    rng = np.random.default_rng(7)
+    powers = {64: range(-1074, 1024, 7), 32: range(-149, 128), 16: range(-24, 16)}[execution.formats["C"].bits]
+    sizes = [0, -30, 30] if execution.formats["A"].exponent > 5 else [0, -4, 4]
+    rows = [(power, size) for power in powers for size in sizes]
+    codes = {}
+    for operand, shape in (("A", (len(rows), inst.k)), ("B", (inst.k, 16)), ("C", (len(rows), 16))):
+        values = rng.choice([-1.0, 1.0], shape) * rng.uniform(1, 2, shape)
+        if operand == "A":
+            values *= 2.0 ** np.array([size for _, size in rows])[:, None]
+        if operand == "C":
+            values[:, ::4] = np.copysign(1, values[:, ::4])
+            with np.errstate(over="ignore"):
+                values *= 2.0 ** np.array([float(power) for power, _ in rows])[:, None]
+        codes[operand] = encode(values, execution.formats[operand])[None]
+    if size := execution.block_size:
+        one = int(encode(np.array(1.0), execution.formats["SA"]))
+        codes |= {"SA": np.full((1, len(rows), inst.k // size), one, np.uint8),
+                  "SB": np.full((1, inst.k // size, 16), one, np.uint8)}  # fmt: skip
+    found = fast.products(execution, fast.kernel(execution), codes)
+    np.testing.assert_array_equal(found, by_steps(execution, codes))
 
 
 @pytest.mark.whole

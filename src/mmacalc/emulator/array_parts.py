@@ -1,0 +1,180 @@
+"""What the kernels on arrays (`mmacalc.emulator.array_kernels`) have in common: bits, exponents, products, roundings.
+
+Everything is written with what NumPy and torch name alike: operators, `view` for the bits of a number, assignment for
+conversions, functions with the same arguments.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from .fast import Operand
+
+    Array = NDArray[Any]
+
+__all__ = [
+    "HIGH", "HUGE", "LOW", "NOTHING", "CutSums", "Products", "as_type", "bits_as", "cut", "exponents", "fields",
+    "inverse", "largest", "namespace", "nearest", "power", "power64", "product", "to_odd",
+]  # fmt: skip
+
+LOW, HIGH = -94, 94  # as in core.c: alignments that float32 can scale by
+UNSHARED = 1 << 18  # multiply-accumulates of a product of matrices
+NOTHING, HUGE = -2000, 2000  # a sum of exponents below: one of the factors is zero; above: not finite
+
+
+def namespace(array: Any) -> Any:
+    """The library of an array: NumPy or torch."""
+    return np if isinstance(array, np.ndarray) else sys.modules["torch"]
+
+
+def as_type(array: Array, kind: str) -> Array:
+    """An array of another type, cut toward zero where it has fractions."""
+    xp = namespace(array)
+    converted: Array = array.astype(kind) if xp is np else array.to(getattr(xp, kind))  # type: ignore[attr-defined]
+    return converted
+
+
+def bits_as(array: Array, kind: str) -> Array:
+    """The memory of an array as numbers of another type of the same size."""
+    found: Array = array.view(getattr(namespace(array), kind))
+    return found
+
+
+# --- exponents ----------------------------------------------------------------------------------------------------
+
+
+def power(powers: Array) -> Array:
+    """2.0**e as float32, -126 <= e <= 127."""
+    bits = as_type(powers, "int32")
+    bits += 127
+    bits <<= 23
+    return bits_as(bits, "float32")
+
+
+def power64(powers: Array) -> Array:
+    """2.0**e as float64, e of any integer type, -1022 <= e <= 1023."""
+    return bits_as((as_type(powers, "int64") + 1023) << 52, "float64")
+
+
+def inverse(powers: Array) -> Array:
+    """1 / x of powers of two x in float32, both normal."""
+    return bits_as((254 << 23) - bits_as(powers, "int32"), "float32")
+
+
+def fields(c: Array) -> Array:
+    """The exponents of normal float32 values, as int16; -127 of smaller ones, 128 of infinities and NaN."""
+    found = bits_as(c, "int32") >> 23
+    found &= 0xFF
+    small = as_type(found, "int16")
+    small -= 127
+    return small
+
+
+def exponents(c: Array) -> Array:
+    """The exponents that float32 values are aligned by, as int16; see exponent_of in core.c."""
+    found = fields(c)
+    nonfinite = found == 128
+    clipped: Array = namespace(c).clip(found, -126, None)
+    clipped[nonfinite] = HUGE + 1
+    clipped[c == 0] = 2 * NOTHING
+    return clipped
+
+
+def largest(a: Operand, b: Operand, ks: range) -> Array:
+    """The largest exponent of the products at some k."""
+    assert a.exponents is not None
+    assert b.exponents is not None
+    xp = namespace(a.exponents)
+    top: Array = a.exponents[:, ks[0], None] + b.exponents[ks[0]]
+    other = xp.empty_like(top)
+    for k in ks[1:]:
+        xp.add(a.exponents[:, k, None], b.exponents[k], out=other)
+        xp.maximum(top, other, out=top)
+    return top
+
+
+# --- products -----------------------------------------------------------------------------------------------------
+
+
+def product(a: Array, b: Array) -> Array:
+    """a @ b, in parts so small that OpenBLAS does not share them out to threads: there are some already."""
+    if namespace(a) is not np or (rows := max(1, UNSHARED // b.size)) >= len(a):
+        return a @ b
+    found = np.empty((len(a), b.shape[1]), b.dtype)
+    for first in range(0, len(a), rows):
+        np.matmul(a[first : first + rows], b, out=found[first : first + rows])
+    return found
+
+
+class Products:
+    """The products of a column of A and a row of B, rounded to nearest even where they are not exact.
+
+    On NumPy they are products of matrices over two k, for one of which A is zero: half the time of broadcasting.
+    """
+
+    def __init__(self, a: Array, b: Array) -> None:
+        self.a, self.b, self.last = a, b, a.shape[1] - 1
+        self.pairs: Array | None = None
+        if namespace(a) is np and self.last > 0 and 2 * len(a) * b.shape[1] <= UNSHARED:
+            self.pairs = np.zeros((a.shape[1], len(a), 2), a.dtype)
+            self.pairs[:-1, :, 0] = a.T[:-1]
+            self.pairs[-1, :, 1] = a[:, -1]
+
+    def at(self, k: int, out: Array) -> Array:
+        """Those of one k, written to an array (R, N)."""
+        if self.pairs is None:
+            namespace(out).multiply(self.a[:, k, None], self.b[k], out=out)
+        else:
+            first = min(k, self.last - 1)
+            np.matmul(self.pairs[k], self.b[first : first + 2], out=out)
+        return out
+
+
+class CutSums:
+    """Sums of products, each scaled and cut toward zero, as int32."""
+
+    def __init__(self, a: Operand, b: Operand, c: Array) -> None:
+        self.products = Products(a.values, b.values)
+        self.product, self.whole = namespace(c).empty_like(c), bits_as(0 * c, "int32")
+
+    def add(self, total: Array, scale: Array, ks: range) -> None:
+        """Add those of some k to an int32 array."""
+        for k in ks:
+            scaled = self.products.at(k, self.product)
+            scaled *= scale
+            self.whole[...] = scaled
+            total += self.whole
+
+
+# --- roundings ----------------------------------------------------------------------------------------------------
+
+
+def cut(values: Array, bits: int) -> Array:
+    """float64 values toward zero to 52 - bits fraction bits."""
+    return bits_as(bits_as(values, "int64") & -(1 << bits), "float64")
+
+
+def nearest(values: Array, fraction: int, least: int) -> Array:
+    """To nearest even with some fraction bits of exponents from `least`, sign kept."""
+    xp = namespace(values)
+    own = xp.clip((bits_as(values, "int64") >> 52 & 2047) - 1023, least, None)
+    big = 1.5 * power64(own + (52 - fraction))
+    rounded: Array = xp.copysign((values + big) - big, values)
+    return rounded
+
+
+def to_odd(high: Array, low: Array) -> Array:
+    """As `mmacalc.arithmetic.exact.to_odd`."""
+    xp = namespace(high)
+    bits = bits_as(high, "int64")
+    inexact = xp.isfinite(high) & (low != 0) & (low == low)
+    step = xp.where((low > 0) == (high > 0), 1, -1)
+    return bits_as(xp.where(inexact & (bits & 1 == 0), bits + step, bits), "float64")
