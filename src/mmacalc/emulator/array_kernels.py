@@ -33,6 +33,7 @@ from .array_parts import (
     product,
     to_odd,
 )  # fmt: skip
+from .array_rdna import dot2_ones_complement, dot4_floored
 from .fused_chain import fma_chain_f64
 
 TYPE_CHECKING = False
@@ -331,7 +332,7 @@ KERNELS: dict[str, Kernels] = {
     function.__name__: function
     for function in (
         aligned_truncated, two_stage_floored, two_stage_floored_even_odd, pairwise_f32, fma_chain, fma_chain_f64,
-        exact, block_scaled_fp4,
+        exact, block_scaled_fp4, dot2_ones_complement, dot4_floored,
     )
 }  # fmt: skip
 
@@ -343,7 +344,7 @@ ON_DEVICES = (
     "fma_chain",
     "exact",
 )
-"""Those that torch's tensors can be given."""
+"""Those that torch's tensors can be given: of RDNA's the payloads of NaN matter, which get lost in values."""
 
 PREPARED = {"exact": exact_b}
 """What is done with B once for all rows."""

@@ -42,7 +42,7 @@ def product(execution: Execution, a: Any, b: Any, c: Any, k: int) -> Any | None:
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(a, torch.Tensor) or a.device.type in HOSTS or not isinstance(b, torch.Tensor):
         return None
-    found, formats = fast.kernel_of(execution), execution.formats
+    found, formats = fast.kernel(execution), execution.formats
     if found is None or found.name not in ON_DEVICES or execution.block_size or formats["D"].bits > 32:
         return None
     if a.ndim != 2 or b.ndim != 2 or b.device != a.device:

@@ -65,14 +65,9 @@ class Kernel(TupleRecord):
     task: bytes
 
 
-def kernel(execution: Execution) -> Kernel | None:
-    """The kernel of an instruction, None if there is none (of some models only the core has one)."""
-    found = kernel_of(execution)
-    return found if found and (found.name in KERNELS or core.function(found.name)) else None
-
-
 @cache
-def kernel_of(execution: Execution) -> Kernel | None:
+def kernel(execution: Execution) -> Kernel | None:
+    """The kernel of an instruction, None if there is none."""
     numerics, out = execution.numerics, execution.formats["D"]
     if execution.sparsity or execution.formats["C"] != out:
         return None
