@@ -74,8 +74,8 @@ def point_at(opened, block, row, column):
 
 def test_the_page_keeps_its_size(page_file):
     content = page_file.read_bytes()
-    assert len(content) < 500_000
-    assert len(gzip.compress(content)) < 90_000
+    assert len(content) <= 450_000
+    assert len(gzip.compress(content)) <= 80_000
 
 
 def test_a_link_shows_its_answer_as_text(at):

@@ -12,7 +12,6 @@ export type Choice<T> = T | [string[], number[][], T[]];
 
 export interface Data {
   version: string;
-  columns: Record<string, number[]>;
   statements: string[];
   architectures: [string, string, string, number[], string[], string][];
   texts: string[];
@@ -35,12 +34,12 @@ export interface Data {
   kinds: [number[], number, number[], number[], Choice<number> | null, number[], number, number[], number[]][];
   lines: string[];
   kernels: number[][];
-  vectors: [number[], string[]][];
-  calls: [number, string, number][];
+  types: [string, string][];
+  calls: [number, string, number[]][];
   /** for each language of kernels: of formats the C type, and how inline PTX takes registers of them, as a constraint
    * of a member of the union; "" stands for all formats that are not listed */
   carried: Record<string, Record<string, [string, string, string]>>;
-  contents: [Record<string, string>, string[]][];
+  contents: [string, number[], string[]][];
   instructions: [string, number, string[], number, number][];
   members: number[][];
   encodings: [string, number, [string, string, string][]][];
@@ -53,24 +52,25 @@ export interface Data {
   banks: (Record<"read" | "write", number[]> | null)[];
   wait_rows: Record<"matrix" | "after" | "before", string[]>;
   waits: (Waits | null)[];
-  wait_lists: (number | null)[][];
+  wait_lists: number[][];
+  wait_answers: WaitAnswer[];
+  wait_sources: string[];
   names: Record<"lds" | "global", Record<"load" | "store", string[]>>[];
   accesses: number[];
   provenances: string[];
   notes: string[];
 }
 
-/** states, LLVM's, the ISA guide's (null: it has none), where they have the rules */
-export type WaitAnswer = [number, number, number | null, string];
+/** states, LLVM's, the ISA guide's (null: it has none), where they have the rules: of `wait_sources` */
+export type WaitAnswer = [number, number, number | null, number[]];
 
 /** The wait states of an architecture; see src/mmacalc/answers/page_waits.py. */
 export interface Waits {
   unit: string;
   kinds: (number | [number, number, number] | null)[];
-  matrix: number[][][];
+  matrix: (number | [number, number])[][];
   after: number[];
   before: number[];
-  answers: WaitAnswer[];
 }
 
 /** banks, the lanes of each phase, whether phases merge, ports, provenance, source */
@@ -193,7 +193,9 @@ export class Instruction {
   ) {
     const [shape, contents, sets, modifiers, cycles, notes, provenance, words, calls] = catalog.data.kinds[kind];
     this.shape = shape as [number, number, number, number];
-    [this.formats, this.words] = catalog.data.contents[contents];
+    const [operands, formats, texts] = catalog.data.contents[contents];
+    this.formats = Object.fromEntries(formats.map((format, at) => [operands.split(" ")[at], catalog.data.formats[format]]));
+    this.words = texts;
     this.sets = sets;
     this.modifierTables = modifiers;
     this.cycleChoice = cycles;
@@ -259,16 +261,17 @@ export class Instruction {
   }
 
   /** The template of a kernel around it, and texts for its marks; null where there is none. */
-  kernel(wave: number): Record<"template" | "builtin" | "typedefs" | `${string} value`, string> | null {
+  kernel(wave: number): { template: string; builtin: string; [mark: string]: string } | null {
     const { data } = this.catalog;
     const number = this.calls[this.waveIndex(wave)];
     if (number < 0) return null;
-    const [kernel, builtin, vectors] = data.calls[number];
-    const [typedefs, [A, B, C, D]] = data.vectors[vectors];
-    const text = (lines: number[]) => lines.map((line) => data.lines[line]).join("\n");
+    const [kernel, builtin, values] = data.calls[number];
+    const types = values.map((type) => data.types[type]);
+    const declared = new Set(types.map(([, declaration]) => declaration && `${declaration}\n`));
     return {
-      template: text(data.kernels[kernel]), builtin, typedefs: text(typedefs),
-      "A value": A, "B value": B, "C value": C, "D value": D,
+      template: data.kernels[kernel].map((line) => data.lines[line]).join("\n"), builtin,
+      typedefs: [...declared].sort().join(""),
+      ...Object.fromEntries(types.map(([type], at) => [`${"ABCD"[at]} value`, type])),
     };
   }
 
@@ -337,7 +340,7 @@ export class Catalog {
   /** The architecture as an instruction of that kind sees it: in Tensor Memory, lanes are those of a CTA. */
   private placesOf(architecture: Architecture, kind: number): Architecture {
     const { kinds, contents, tensor_memory: [lanes, words, refused] } = this.data;
-    if (!contents[kinds[kind][1]][1].includes(TENSOR_MEMORY)) return architecture;
+    if (!contents[kinds[kind][1]][2].includes(TENSOR_MEMORY)) return architecture;
     return { ...architecture, waves: [lanes], registers: registers(words), refused };
   }
 

@@ -1,5 +1,5 @@
 import { App } from "./app.ts";
-import { Catalog, type Data } from "./catalog.ts";
+import { Catalog } from "./catalog.ts";
 import { chain, refusal } from "./chain.ts";
 import { checksum, inverts } from "./checksum.ts";
 import { kernel } from "./kernel.ts";
@@ -11,8 +11,8 @@ import { link, read } from "./state.ts";
 import { svg } from "./svg.ts";
 import { nops, waitTable } from "./waits.ts";
 
-const catalog = new Catalog(unpacked(JSON.parse(document.getElementById("data")!.textContent!) as Data));
+const catalog = new Catalog(unpacked(JSON.parse(document.getElementById("data")!.textContent!)));
 const app = new App(catalog, document.body.dataset.start ?? "");
 // For the console, and for the tests that compare all of this with Python.
 const memory = { accessesOf, costOf, linear, repair, ruleOf, shortest, tileOf };
-Object.assign(window, { mmacalc: { memory, app, catalog, chain, checksum, inverts, kernel, Matrix, refusal, operandScene, svg, link, read, nops, waitTable } });
+Object.assign(window, { mmacalc: { memory, app, catalog, chain, checksum, inverts, kernel, Matrix, refusal, operandScene, svg, link, read, nops, waitTable, unpacked } });

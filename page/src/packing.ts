@@ -1,40 +1,46 @@
-/** Undoes what makes the data small (src/mmacalc/answers/page_packing.py). */
+/** Undoes what makes the data small: src/mmacalc/answers/page_packing.py describes the forms of a list. */
 
 import type { Choice, Data } from "./catalog.ts";
 
-/** A column as it is written. */
-type Packed = unknown[] | { runs: unknown[] } | { rows: Packed[] } | { names: Node[] };
+type Form = { runs: unknown[] } | { steps: unknown } | { columns: unknown[] } | { rows: unknown[] } | { names: Node[] };
 /** Parts of names, each followed by the node where the name goes on or by that node's number, if it does. */
 type Node = (string | number | Node)[];
+type Steps = number | number[];
 
 /** The tables as rows. */
-export function unpacked(packed: Data): Data {
-  const tables: Record<string, unknown> = { ...packed };
-  for (const [name, differences] of Object.entries(packed.columns)) {
-    const columns = (tables[name] as Packed[]).map(decoded);
-    for (const column of differences) columns[column] = sums(columns[column] as (number | number[])[]);
-    tables[name] = columns[0].map((_, row) => columns.map((column) => column[row]));
-  }
+export function unpacked(packed: object): Data {
+  const tables = each(packed);
   let last = 0;
   const sum = (step: number | null) => (step === null ? -1 : (last += step));
-  tables.choices = (decoded(packed.choices) as Choice<number>[]).map((choice) =>
+  tables.choices = (tables.choices as Choice<number>[]).map((choice) =>
     (Array.isArray(choice) ? [choice[0], choice[1], choice[2].map(sum)] : sum(choice)));
-  tables.kernels = decoded(packed.kernels);
   return tables as unknown as Data;
 }
 
-function decoded(column: Packed): unknown[] {
-  if ("runs" in column) {
-    return column.runs.flatMap((value, at) => (at % 2 ? [] : Array<unknown>(column.runs[at + 1] as number).fill(value)));
+function plain(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(plain);
+  const form = value as Form;
+  if ("runs" in form) {
+    return form.runs.flatMap((same, at) => (at % 2 ? [] : Array<unknown>(form.runs[at + 1] as number).fill(same)));
   }
-  if ("names" in column) return ways(column.names, column.names.at(-1)!, "");
-  if (!("rows" in column)) return column;
-  const columns = column.rows.map(decoded);
-  return columns[0].map((_, row) => columns.map((each) => each[row]).filter((value) => value !== null));
+  if ("names" in form) return ways(form.names, form.names.at(-1)!, "");
+  if ("steps" in form) return sums(plain(form.steps) as Steps[]);
+  if ("columns" in form) return transposed(form.columns);
+  if ("rows" in form) return transposed(form.rows).map((row) => row.filter((number) => number !== null));
+  return each(form);
+}
+
+const each = (packed: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(packed).map(([name, value]) => [name, plain(value)]));
+
+function transposed(packed: unknown[]): unknown[][] {
+  const columns = plain(packed) as unknown[][];
+  return columns[0].map((_, row) => columns.map((column) => column[row]));
 }
 
 /** Numbers, or lists of numbers, from the differences between neighbours. */
-function sums(values: (number | number[])[]): (number | number[])[] {
+function sums(values: Steps[]): Steps[] {
   let last = 0;
   let before: number[] = [];
   return values.map((value) =>

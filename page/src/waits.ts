@@ -1,10 +1,11 @@
 /** Wait states between two instructions, from the tables that Python computed (src/mmacalc/answers/page_waits.py). */
 
-import type { Catalog, Instruction, WaitAnswer, Waits } from "./catalog.ts";
+import type { Catalog, Instruction, Waits } from "./catalog.ts";
 
 export interface WaitRow {
   words: string;
-  answer: WaitAnswer;
+  /** states, LLVM's, the ISA guide's (null: it has none), where they have the rules */
+  answer: [number, number, number | null, string];
 }
 
 export interface WaitTable {
@@ -32,12 +33,16 @@ export function waitTable(catalog: Catalog, first: Instruction, second: Instruct
   const unknown = [first, second].find((_, at) => kinds[at] === null);
   if (unknown) return `No source has wait states for ${unknown.name}.`;
   const [x, y] = kinds as number[];
-  const { wait_lists: lists } = catalog.data;
-  const rows = (name: keyof Catalog["data"]["wait_rows"], list: number): WaitRow[] =>
-    lists[list].flatMap((number, at) => (number === null ? [] : [{ words: catalog.data.wait_rows[name][at], answer: data.answers[number] }]));
+  const { wait_lists: lists, wait_answers: answers, wait_sources: sources, wait_rows: texts } = catalog.data;
+  const rows = (name: keyof typeof texts, list: number): WaitRow[] => lists[list].flatMap((number, at) => {
+    if (number < 0) return [];
+    const [states, llvm, guide, places] = answers[number];
+    return [{ words: texts[name][at], answer: [states, llvm, guide, places.map((place) => sources[place]).join("; ")] }];
+  });
+  const lines = data.matrix[x][y];
   return {
     unit: data.unit,
-    matrix: rows("matrix", data.matrix[x][y][first.name === second.name ? 1 : 0]),
+    matrix: rows("matrix", Array.isArray(lines) ? lines[first.name === second.name ? 1 : 0] : lines),
     after: rows("after", data.after[x]),
     before: rows("before", data.before[y]),
   };

@@ -1,7 +1,7 @@
 /** The wait states that two instructions need between them, by how the second depends on the first. */
 
 import type { App } from "./app.ts";
-import type { Instruction, WaitAnswer } from "./catalog.ts";
+import type { Instruction } from "./catalog.ts";
 import { Picker } from "./compare.ts";
 import { fillWith, h } from "./dom.ts";
 import { nops, waitTable, type WaitRow } from "./waits.ts";
@@ -58,7 +58,7 @@ export class WaitsView {
 
   private table(title: string, rows: WaitRow[], unit: string): HTMLElement {
     const head = ["dependency", "states", "instructions", "LLVM", "ISA guide", "source"];
-    const cells = ({ words, answer: [states, llvm, guide, places] }: { words: string; answer: WaitAnswer }) => [
+    const cells = ({ words, answer: [states, llvm, guide, places] }: WaitRow) => [
       h("th", { scope: "row" }, words), h("td", {}, h("b", {}, String(states))), h("td", { class: "mono" }, shortened(nops(states, unit))),
       h("td", {}, String(llvm)), h("td", {}, guide === null ? "\u2013" : String(guide)), h("td", { class: "places" }, places || "no rule"),
     ];

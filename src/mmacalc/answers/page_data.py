@@ -20,12 +20,12 @@ kilobytes; `page/src/catalog.ts` reads it.
     kinds         [[m, n, k, blocks], contents, [set for each wave], [modifiers for each wave], cycles, notes,
                   provenance of the cycles, [word for each wave] or -1, [call for each wave] or -1]; cycles are a
                   number, null, or a choice
-    lines         lines of the templates of kernels (see `mmacalc.codegen.template`), and of the types they declare
+    lines         lines of the templates of kernels (see `mmacalc.codegen.template`)
     kernels       [line ...]
-    vectors       [[line that declares a type ...], [type of A, of B, of C, of D]] of builtins
-    calls         [kernel, builtin, vectors]
+    types         [C type, its declaration, "" where none is needed]
+    calls         [kernel, builtin, [types of A, B, C and D, for the builtin]]
     carried       for each language of kernels how they carry the elements of each format
-    contents      [{operand: format}, words], words are sparse, scaled, integer and move
+    contents      [operands, their formats, words], words are sparse, scaled, integer and move
     instructions  [name, kind, aliases, members]
     floats        the formats that are floats
     members       the architectures that have an instruction, by number
@@ -131,7 +131,7 @@ class _Tables:
     NAMES = (
         "texts", "layouts", "lanes", "placements", "choices", "signs", "operands", "elsewhere", "sets", "modifiers",
         "kinds", "contents", "encodings", "words", "slots", "text", "formats", "provenances", "notes",
-        "lines", "kernels", "vectors", "calls",
+        "lines", "kernels", "types", "calls",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -158,7 +158,6 @@ class _Tables:
         fields = tensor_memory.fields(inst)
         modifiers = [[field, list(values), list(names)] for field, (values, names) in fields.items()]
         words = [word for word in ("sparse", "scaled", "integer") if getattr(inst, word)]
-        formats = {name: inst.format(name).name for name in inst.operands if name in inst.formats}
         operands = []
         for name in inst.drawn_operands:
             number, doubt = tensor_memory.choice(inst, name, self._cells)
@@ -166,7 +165,7 @@ class _Tables:
             operands.append(self._number("operands", [name, self._number("choices", number), -1, sure]))
         elsewhere = [self._number("elsewhere", ["B", inst.elsewhere["B"]])]
         return [
-            [inst.m, inst.n, inst.k, 1], self._number("contents", [formats, [*words, "tensor memory"]]),
+            [inst.m, inst.n, inst.k, 1], self._contents(inst, [*words, "tensor memory"]),
             [self._number("sets", [operands, elsewhere])], [self._number("modifiers", modifiers)], None, [],
             self._number("provenances", "unconfirmed"), [-1], [-1],
         ]  # fmt: skip
@@ -179,10 +178,9 @@ class _Tables:
             return self._tensor_memory_kind(inst)
         waves = inst.architecture.waves
         words = [word for word in ("sparse", "scaled", "integer") if getattr(inst, word)]
-        formats = {name: inst.format(name).name for name in inst.operands if name in inst.formats}
         return [
             [inst.m, inst.n, inst.k, inst.blocks],
-            self._number("contents", [formats, words + ["move"] * (inst.flops == 0)]),
+            self._contents(inst, words + ["move"] * (inst.flops == 0)),
             [self._set(inst, wave) for wave in waves],
             [self._number("modifiers", _modifiers(inst, wave)) for wave in waves],
             _cycles(inst),
@@ -192,14 +190,19 @@ class _Tables:
             [self._call(inst, wave) for wave in waves],
         ]
 
+    def _contents(self, inst: Instruction, words: list[str]) -> int:
+        names = [name for name in inst.operands if name in inst.formats]
+        formats = [self._number("formats", inst.format(name).name) for name in names]
+        return self._number("contents", [" ".join(names), formats, words])
+
     def _call(self, inst: Instruction, wave: int) -> int:
         try:
-            source, builtin, typedefs, values = template(inst, wave)
+            source, builtin, values = template(inst, wave)
         except Error:
             return -1
-        lines, declared = ([self._number("lines", line) for line in text.split("\n")] for text in (source, typedefs))
-        vectors = self._number("vectors", [declared, list(values)])
-        return self._number("calls", [self._number("kernels", lines), builtin, vectors])
+        lines = [self._number("lines", line) for line in source.split("\n")]
+        types = [self._number("types", value) for value in values]
+        return self._number("calls", [self._number("kernels", lines), builtin, types])
 
     def _word(self, inst: Instruction, wave: int) -> int:
         found = word_data(inst, wave)

@@ -1,13 +1,16 @@
 """The page's tables made small: columns in place of rows, differences in place of numbers that count up.
 
-Compressed, that is a third less. `unpacked` of page/src/catalog.ts undoes it; `columns` tells it how:
+A list is written in that of these forms which is shortest, above all when it is compressed; `unpacked` of
+page/src/packing.ts undoes it:
 
-    columns    {table that is a list of columns: the columns that hold the difference from the row before}
-    choices    each placement less the one before it, null for those that do not exist
+    {"runs": [value, how often it stands there, value, ...]}
+    {"steps": [...]}      numbers, or lists of numbers, each less the one before it
+    {"columns": [...]}    lists of one length, by columns
+    {"rows": [...]}       lists of numbers by columns, with null where a list has ended
+    {"names": [...]}      texts, as a graph of their parts (see `page_names`)
 
-A column is a list, or where that is shorter {"runs": [value, how often it stands there, value, ...]}, or of lists of
-numbers {"rows": [column ...]} with null where a list has ended, or of texts {"names": [node ...]} (see `page_names`).
-So are `choices` and `kernels`.
+What is in a form can again be in one. Only `choices` are different: in them each placement is less the one before it,
+across all choices, and null where none exists.
 """
 
 from __future__ import annotations
@@ -20,49 +23,57 @@ from zlib import compress
 from .page_names import graph
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["packed"]
 
-COLUMNS: dict[str, tuple[int, ...]] = {
-    "layouts": (), "placements": (0,), "operands": (1,), "sets": (0,), "kinds": (0, 1, 2, 7, 8), "contents": (),
-    "words": (2,), "calls": (), "instructions": (1,),
-}  # fmt: skip
+SHORT = 8  # values of a list that is written as it is
+COMPRESSED = 30  # characters that a compressed character counts
 
 
 def packed(data: dict[str, Any]) -> dict[str, Any]:
     """The tables of `page_data`, small.
 
-    >>> from mmacalc.answers.page_data import page_data
-    >>> packed(page_data())["sets"][1]["runs"][0]
-    []
+    >>> packed({"choices": [0], "texts": ["a"] * 99, "words": [*range(999)]})
+    {'choices': [0], 'texts': {'runs': ['a', 99]}, 'words': {'steps': {'runs': [0, 1, 1, 998]}}}
     """
-    tables = {name: _columns(data[name], differences) for name, differences in COLUMNS.items()}
-    choices = _encoded(_choice_differences(data["choices"]))
-    kernels = _encoded([list(lines) for lines in data["kernels"]])
-    return {**data, **tables, "choices": choices, "kernels": kernels, "columns": COLUMNS}
+    tables = {**data, "choices": _choice_differences(data["choices"])}
+    return {name: _packed(table) for name, table in tables.items()}
 
 
-def _columns(rows: Sequence[Sequence[Any]], differences: Sequence[int]) -> list[Any]:
-    columns = [list(column) for column in zip(*rows)]
-    for number in differences:
-        columns[number] = _differences(columns[number])
-    return [_encoded(column) for column in columns]
+def _packed(value: Any, steps: bool = False) -> Any:
+    """A value with its lists in their forms; `steps`: they are differences already."""
+    if isinstance(value, dict):
+        return {name: _packed(each) for name, each in value.items()}
+    if not isinstance(value, (list, tuple)):
+        return value
+    plain = [_packed(each) for each in value]
+    if len(value) < SHORT:
+        return plain
+    return min([plain, *_forms([list(each) if isinstance(each, tuple) else each for each in value], steps)], key=_cost)
 
 
-def _encoded(values: list[Any]) -> Any:
-    """A column in that of its forms which is shortest, above all when it is compressed."""
-    forms: list[Any] = [values]
+def _cost(form: Any) -> int:
+    text = dumps(form, separators=(",", ":"))
+    return len(text) + COMPRESSED * len(compress(text.encode()))
+
+
+def _forms(values: list[Any], steps: bool) -> Iterator[Any]:
     runs = [part for value, same in groupby(values) for part in (value, len([*same]))]
     if len(runs) < len(values):
-        forms.append({"runs": runs})
-    width = max([len(value) if isinstance(value, list) else 0 for value in values], default=0)
-    if width and all(isinstance(value, list) and all(isinstance(each, int) for each in value) for value in values):
-        columns = [[value[at] if at < len(value) else None for value in values] for at in range(width)]
-        forms.append({"rows": [_encoded(column) for column in columns]})
-    if values and all(isinstance(value, str) and value and "|" not in value for value in values):
-        forms.append({"names": graph(values)})
-    return min(forms, key=lambda form: len(dumps(form)) + 10 * len(compress(dumps(form).encode())))
+        yield {"runs": runs}
+    if all(isinstance(value, str) and value and "|" not in value for value in values):
+        yield {"names": graph(values)}
+    lists = all(isinstance(value, list) for value in values)
+    numbers = all(type(each) is int for value in values for each in (value if lists else [value]))
+    if numbers and not steps:
+        yield {"steps": _packed(_differences(values), steps=True)}
+    widths = {len(value) for value in values} if lists else {0}
+    if len(widths) == 1 < max(widths):
+        yield {"columns": [_packed(list(column), steps) for column in zip(*values)]}
+    elif numbers and any(widths):
+        ended = [[value[at] if at < len(value) else None for value in values] for at in range(max(widths))]
+        yield {"rows": [_packed(column, steps=True) for column in ended]}
 
 
 def _differences(values: Sequence[Any]) -> list[Any]:

@@ -4,11 +4,12 @@ wait_rows  for each kind of pair the dependencies in words: {"matrix": [...], "a
 waits      for each architecture null (NVIDIA interlocks in hardware), or
     unit     "s_nop" or "v_nop"
     kinds    for each instruction its kind, or [kind, bits, kind where A and B have at most these bits], or null
-    matrix   [first kind][second kind][same opcode] a list of `wait_lists`
+    matrix   [first kind][second kind] a list of `wait_lists`, or two, the second where both have the same opcode
     after    [kind] a list: a matrix instruction, then another instruction
     before   [kind] a list: another instruction, then a matrix instruction
-    answers  [states, llvm, guide or null, where the sources have the rules]
-wait_lists  [an answer for each row, null where the row has no meaning]
+wait_lists    [an answer for each row, -1 where the row has no meaning]
+wait_answers  [states, llvm, guide or null, where the sources have the rules]
+wait_sources  places in sources
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..catalog import Entry
+    from ..hazards.recognizer import WaitStates
     from ..hazards.register_use import RegisterUse
     from ..model import Instruction
 
@@ -66,30 +68,54 @@ ROWS = {name: [row[0] for row in rows] for name, rows in (("matrix", MATRIX), ("
 
 def wait_data(instructions: dict[str, list[Instruction]]) -> dict[str, Any]:
     """The tables `wait_rows` and `waits`, for the instructions of each architecture in the page's order."""
-    lists: dict[tuple[int | None, ...], int] = {}
-    waits = [_architecture(name, found, lists) for name, found in instructions.items()]
-    return {"wait_rows": ROWS, "waits": waits, "wait_lists": [*lists]}
+    tables = _Tables()
+    waits = [_architecture(name, found, tables) for name, found in instructions.items()]
+    return {
+        "wait_rows": ROWS,
+        "waits": waits,
+        "wait_lists": [*tables.lists],
+        "wait_answers": [*tables.answers],
+        "wait_sources": [*tables.sources],
+    }
 
 
-def _architecture(
-    name: str, instructions: list[Instruction], lists: dict[tuple[int | None, ...], int]
-) -> dict[str, Any] | None:
+class _Tables:
+    """What the architectures share: each list, answer and place in a source, with its number."""
+
+    def __init__(self) -> None:
+        self.lists: dict[tuple[int, ...], int] = {}
+        self.answers: dict[tuple[Any, ...], int] = {}
+        self.sources: dict[str, int] = {}
+
+    def list(self, answers: Iterable[WaitStates | None]) -> int:
+        """The number of a list of answers."""
+        found = tuple(-1 if answer is None else self._answer(answer) for answer in answers)
+        return self.lists.setdefault(found, len(self.lists))
+
+    def _answer(self, answer: WaitStates) -> int:
+        places = [each.place for each in answer.sources if each.rule]
+        numbers = tuple(self.sources.setdefault(place, len(self.sources)) for place in places)
+        row = answer.states, answer.llvm, answer.guide, numbers
+        return self.answers.setdefault(row, len(self.answers))
+
+
+def _architecture(name: str, instructions: list[Instruction], tables: _Tables) -> dict[str, Any] | None:
     if not entry(name).architecture.hazards:
         return None
     found = _Waits(entry(name))
     kinds = [found.kinds_of(inst) for inst in instructions]
     every = range(len(found.instructions))
 
-    def number(answers: Iterable[int | None]) -> int:
-        return lists.setdefault(tuple(answers), len(lists))
+    def lists(x: int, y: int) -> int | list[int]:
+        other, same = (tables.list(found.matrix(x, y, same)) for same in (False, True))
+        return other if same == other else [other, same]
 
     return {
         "unit": found.recognizer.unit,
         "kinds": kinds,
-        "matrix": [[[number(found.matrix(x, y, same)) for same in (False, True)] for y in every] for x in every],
-        "after": [number(found.other(x, row, True) for row in AFTER) for x in every],
-        "before": [number(found.other(y, row, False) for row in BEFORE) for y in every],
-        "answers": found.answers,
+        "matrix": [[lists(x, y) for y in every] for x in every],
+        "after": [tables.list(found.other(x, row, True) for row in AFTER) for x in every],
+        "before": [tables.list(found.other(y, row, False) for row in BEFORE) for y in every],
     }
 
 
@@ -102,7 +128,6 @@ class _Waits:
         self.file = "a" if of.architecture.accumulators == "required" else "v"
         self.known: dict[tuple[object, ...], int] = {}
         self.instructions: list[tuple[Instruction, str]] = []
-        self.answers: list[list[Any]] = []
 
     def kinds_of(self, inst: Instruction) -> Any:
         """The kind of an instruction, or with the kind that it has with narrow formats; None: no source has it."""
@@ -132,11 +157,11 @@ class _Waits:
         """A line of assembly."""
         return register_use(read_line(text), self.entry, strict=True)
 
-    def matrix(self, x: int, y: int, same: bool) -> list[int | None]:
+    def matrix(self, x: int, y: int, same: bool) -> list[WaitStates | None]:
         """The answer for each row of two matrix instructions."""
         first, (second, fields) = self.use(*self.instructions[x], FIRST), self.instructions[y]
         in_place = self.instructions[x][0].sparse
-        found: list[int | None] = []
+        found: list[WaitStates | None] = []
         for words, dense, sparse in MATRIX:
             change = sparse if second.sparse else dense
             if change is None or (in_place and words.endswith(OF_C)):
@@ -144,10 +169,10 @@ class _Waits:
                 continue
             use = self.use(second, fields, SECOND | change)
             name = first.name if same else f"{first.name} but another"
-            found.append(self.answer(first, use._replace(name=name)))
+            found.append(self.recognizer.answer(first, use._replace(name=name)))
         return found
 
-    def other(self, kind: int, row: tuple[str, str, str], after: bool) -> int | None:
+    def other(self, kind: int, row: tuple[str, str, str], after: bool) -> WaitStates | None:
         """The answer for a matrix instruction and another one."""
         text = row[2] if self.file == "a" else row[1]
         inst, fields = self.instructions[kind]
@@ -156,16 +181,7 @@ class _Waits:
         other = self.line(text)
         registers = FIRST if after else SECOND | ({"D": SECOND["C"]} if inst.sparse else {})
         one = self.use(inst, fields, registers)
-        return self.answer(one, other) if after else self.answer(other, one)
-
-    def answer(self, first: RegisterUse, second: RegisterUse) -> int:
-        """The number of an answer."""
-        found = self.recognizer.answer(first, second)
-        places = [each.place for each in found.sources if each.rule]
-        row = [found.states, found.llvm, found.guide, "; ".join(places)]
-        if row not in self.answers:
-            self.answers.append(row)
-        return self.answers.index(row)
+        return self.recognizer.answer(one, other) if after else self.recognizer.answer(other, one)
 
 
 def _narrow(inst: Instruction) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .source import Request
 
-__all__ = ["PREFIX", "kernel", "reached", "source", "typedefs", "values"]
+__all__ = ["PREFIX", "kernel", "reached", "source", "values"]
 
 # The most wait states after an SWMMAC of gfx1250 (LLVM 22.1.8, checkWMMACoexecutionHazards).
 WAITS = 8
@@ -88,7 +88,7 @@ def source(request: Request, call: Call) -> str:
     )
     functions = "".join(f"{line}\n" for tile in request.tiles.values() for line in tile.function())
     return (
-        f"{comment(request)}{HEADER}\n{WIDE}{request.mark('typedefs', typedefs(builtin))}\n"
+        f"{comment(request)}{HEADER}\n{WIDE}{request.mark('typedefs', _typedefs(builtin))}\n"
         f"{SYNCHRONIZE if functions else ''}{functions}"
         f"{head} {{\n{lines}\n}}\n\n{_launch(name, wave, arguments)}"
     )
@@ -119,20 +119,20 @@ def reached(inst: Instruction, wave: int) -> Call:
     return Call(found, inst, wide and found.arg_types[found.arg_names.index("index")] == "int")
 
 
-def typedefs(builtin: Intrinsic) -> str:
-    """The declarations of the vectors that a builtin takes and returns."""
-    kinds = sorted({kind for kind in (builtin.return_type, *builtin.arg_types) if " x" in kind})
-    lines = []
-    for kind in kinds:
-        element, _, count = kind.partition(" x")
-        lines.append(f"typedef {element} {_type(kind)} __attribute__((ext_vector_type({count})));\n")
-    return "".join(lines)
+def _typedefs(builtin: Intrinsic) -> str:
+    lines = {declaration for _, declaration in values(builtin).values() if declaration}
+    return "".join([f"{line}\n" for line in sorted(lines)])
 
 
-def values(builtin: Intrinsic) -> dict[str, str]:
-    """The C types in which a builtin takes A, B and C and returns D."""
-    kinds = dict(zip(builtin.arg_names, builtin.arg_types))
-    return {name: _type(kinds[name.lower()]) for name in "ABC"} | {"D": _type(builtin.return_type)}
+def values(builtin: Intrinsic) -> dict[str, tuple[str, str]]:
+    """The C types in which a builtin takes A, B and C and returns D, with the declarations of vectors, "" of others."""
+    kinds = {**dict(zip(builtin.arg_names, builtin.arg_types)), "d": builtin.return_type}
+    return {name: (_type(kinds[name.lower()]), _declaration(kinds[name.lower()])) for name in "ABCD"}
+
+
+def _declaration(kind: str) -> str:
+    element, _, count = kind.partition(" x")
+    return f"typedef {element} {_type(kind)} __attribute__((ext_vector_type({count})));" if count else ""
 
 
 def _type(kind: str) -> str:
@@ -179,7 +179,7 @@ def _loads(request: Request, operands: Mapping[str, Fragment], builtin: Intrinsi
     for name in "ABC":
         found = operands[name]
         yield from matrix_lines(request, name, found)
-        yield f"{_union(request, name, kinds[name], found)} = {{}};"
+        yield f"{_union(request, name, kinds[name][0], found)} = {{}};"
         yield from loads(request, name, found)
         yield ""
 
@@ -195,7 +195,7 @@ FIELDS = {"a_fmt": "matrix_a_fmt", "b_fmt": "matrix_b_fmt", "a_scale_fmt": "matr
 
 def _call(request: Request, operands: Mapping[str, Fragment], call: Call) -> Iterator[str]:
     builtin, fields = call.builtin, request.fields
-    yield f"{_union(request, 'D', values(builtin)['D'], operands['D'])};"
+    yield f"{_union(request, 'D', values(builtin)['D'][0], operands['D'])};"
     if call.truncated:
         yield from _assembly(request)
         return

@@ -10,7 +10,8 @@ The page fills them in (page/src/kernel.ts), so that it can show the kernel of a
     @{A numbers}  @{next}                    their numbers in the text of inline assembly, and the next number
     @{cbsz field}  @{selector hex}           the value of a modifier
     @{list 110 4}  @{end}                    a list to be broken into lines (see `mmacalc.codegen.lists`)
-    @{name}  @{kernel}  @{title}  @{wave}  @{builtin}  @{typedefs}
+    @{name}  @{kernel}  @{title}  @{wave}  @{builtin}
+    @{typedefs}                              the declarations of the types that the builtin takes or returns
 """
 
 from __future__ import annotations
@@ -31,13 +32,12 @@ __all__ = ["Template", "carried", "template"]
 
 
 class Template(TupleRecord):
-    """The source with marks; of HIP the name of the builtin, in which @{kernel} is the kernel's name, the vector types
-    to declare, and the types of A, B, C and D."""
+    """The source with marks; of HIP the name of the builtin, in which @{kernel} is the kernel's name, and the C types
+    in which it takes A, B and C and returns D, each with its declaration, "" where none is needed."""
 
     source: str
     builtin: str = ""
-    typedefs: str = ""
-    values: tuple[str, ...] = ()
+    values: tuple[tuple[str, str], ...] = ()
 
 
 def template(instruction: Instruction, wave: int) -> Template:
@@ -61,8 +61,7 @@ def template(instruction: Instruction, wave: int) -> Template:
         return Template(cuda.kernel(request))
     call = hip.reached(instruction, wave)
     builtin = call.builtin.builtin.removeprefix(hip.PREFIX).replace(kernel_name(instruction), "@{kernel}")
-    values = tuple(hip.values(call.builtin).values())
-    return Template(hip.source(request, call), builtin, hip.typedefs(call.builtin), values)
+    return Template(hip.source(request, call), builtin, tuple(hip.values(call.builtin).values()))
 
 
 def carried(language: str) -> Mapping[str, tuple[str, str, str]]:

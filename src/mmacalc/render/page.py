@@ -19,7 +19,7 @@ from . import tensor_memory
 from .detail import detail_module
 from .spelling import family_text
 
-__all__ = ["page"]
+__all__ = ["page", "page_tables"]
 
 VIEWS = ("chain", "generate", "memory", "waits")  # those of the page that a family can refuse
 
@@ -43,15 +43,15 @@ def _sentence(text: str) -> str:
 
 @cache
 def _data_text() -> str:
-    return json.dumps(_data(), separators=(",", ":")).replace("</", "<\\/")
+    return json.dumps(packed(page_tables()), separators=(",", ":")).replace("</", "<\\/")
 
 
 def _attribute(text: str) -> str:
     return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
 
 
-def _data() -> dict[str, Any]:
-    """The catalog's tables; each instruction also has the number of its statement in PTX."""
+def page_tables() -> dict[str, Any]:
+    """The catalog's tables, and how it is spelt; each instruction also has the number of its statement in PTX."""
     data = page_data()
     names = [record[0] for record in data["architectures"]]
     statements: dict[str, int] = {}
@@ -72,4 +72,4 @@ def _data() -> dict[str, Any]:
         for record in records
     ]
     own = {"version": __version__, "registers": registers, "refused": refused, "statements": list(statements)}
-    return packed({**data, **own})
+    return {**data, **own}
