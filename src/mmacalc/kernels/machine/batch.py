@@ -6,7 +6,8 @@ import numpy as np
 
 from ...errors import Error
 from .counters import Counters
-from .state import Group
+from .indexing import relative_key
+from .state import ACCUMULATORS, GPR_INDEX, M0, Group
 from .watching import Stop, Watched
 
 TYPE_CHECKING = False
@@ -95,6 +96,9 @@ class Batch(Watched):
             elif int(at.max()) != lowest:
                 patience -= 1
             rows = np.flatnonzero(ready & (self.registers.pc == lowest))
+            if not self.registers.one_mode:
+                modes = self.registers.modes[rows]
+                rows = rows[modes == modes[0]]
             self._run_block(lowest, Group(self.registers, self, rows))
             tick()
 
@@ -109,11 +113,29 @@ class Batch(Watched):
         """Carry out one instruction in a group of waves."""
         self.steps += 1
         step.executed += group.count
+        if not step.relative and not (self.registers.indexes and step.indexable):
+            self._execute(step, group)
+            return
+        values = group.s[M0, group.rows]
+        keys = relative_key(
+            step.instruction.name, values if group.mode.bits & GPR_INDEX or step.relative else values * 0
+        )
+        for key in np.unique(keys).tolist():
+            other = self.program.indexed(step, key)
+            most = max([number for number in other.touched if number < ACCUMULATORS], default=0)
+            if most >= len(self.registers.v):
+                raise Error(
+                    f"{self._where(group, step.instruction)}: M0 is {key & 0x3FF}, so it means v{most}; "
+                    f"the kernel has {len(self.registers.v)} vector registers"
+                )
+            self._execute(other, Group(self.registers, self, group.numbers()[keys == key]))
+
+    def _execute(self, step: Step, group: Group) -> None:
         registers = self.registers
         if self.counters.busy and not step.touched.isdisjoint(self.counters.busy.keys()):
             self._too_early(step, group)
         taint: Array | None = None
-        if not step.reads <= registers.clean:
+        if not step.uses <= registers.clean:
             taint = self._taint_of(step, group)
         low = None if taint is None or not step.low else group.tainted(step.low_reads)[0]
         self._taint, self._running = None, step

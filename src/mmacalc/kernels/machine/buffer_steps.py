@@ -20,27 +20,53 @@ if TYPE_CHECKING:
     from ...asm.decoded import DecodedInstruction
     from .access_names import Access
     from .state import Group
+    from .target import MachineTarget
 
     Array = NDArray[Any]
 
 __all__ = ["buffer_step"]
 
 
-def buffer_step(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
+def _fields(resource: Any, target: MachineTarget) -> Callable[[Group], tuple[Array, Array, Array]]:
+    """Base, stride and number of records of a resource descriptor.
+
+    Source: CDNA3 ISA guide, "Buffer resource descriptor"; of gfx1250 LLVM pull request 159702.
+    """
+    words = [raw_reader(resource, number) for number in range(4)]
+
+    def pairs(group: Group) -> tuple[Array, Array]:
+        low, next_, third, high = (word(group).astype(np.uint64) for word in words)
+        return low | next_ << np.uint64(32), third | high << np.uint64(32)
+
+    def usual(group: Group) -> tuple[Array, Array, Array]:
+        low, high = pairs(group)
+        return _bits(low, 0, 48), _bits(low, 48, 14), _bits(high, 0, 32)
+
+    def long_records(group: Group) -> tuple[Array, Array, Array]:
+        low, high = pairs(group)
+        return _bits(low, 0, 57), _bits(high, 44, 14), _bits(low, 57, 7) | _bits(high, 0, 38) << np.uint64(7)
+
+    return long_records if target.long_records else usual
+
+
+def _bits(word: Array, lowest: int, width: int) -> Array:
+    found: Array = word >> np.uint64(lowest) & np.uint64((1 << width) - 1)
+    return found
+
+
+def buffer_step(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> Callable[[Group], None]:
     """MUBUF and VBUFFER with a raw or a structured resource; the one of scratch by its base."""
     operands = list(instruction.sources)
     data = operands.pop(0) if access.action != "load" else None
     vector, resource, scalar = operands[:3]
     modifiers = instruction.modifiers
     index_on, offset_on = bool(modifiers.get("idxen")), bool(modifiers.get("offen"))
-    words = [raw_reader(resource, number) for number in range(4)]
+    fields = _fields(resource, target)
     start = raw_reader(scalar)
     offset = offset_of(instruction)
 
     def run(group: Group) -> None:
-        base = words[0](group).astype(np.uint64) | (words[1](group) & np.uint32(0xFFFF)).astype(np.uint64) << np.uint64(
-            32
-        )
+        base, stride, records = fields(group)
         soffset = start(group).astype(np.int64)
         inside: Array = np.full((1, 1), offset, np.int64)
         if offset_on:
@@ -49,8 +75,7 @@ def buffer_step(instruction: DecodedInstruction, access: Access) -> Callable[[Gr
             where = inside + soffset // group.lanes
             scratch_access(group, ActiveLanes(group, where, access.size), instruction, access, data)
             return
-        stride = (words[1](group) >> np.uint32(16) & np.uint32(0x3FFF)).astype(np.int64)
-        records = words[2](group).astype(np.int64)
+        stride, records = stride.astype(np.int64), records.astype(np.int64)
         index = raw_reader(vector)(group).astype(np.int64) if index_on else np.zeros((1, 1), np.int64)
         within = np.where(stride == 0, inside + access.size <= records, index < records)
         _buffer_access(

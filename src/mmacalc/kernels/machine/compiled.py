@@ -38,6 +38,8 @@ MOST_WAVES = 1024
 """Waves that run together at most."""
 MOST_BYTES = 1 << 27
 """Bytes of registers and LDS of a batch, about."""
+KERNARG_ALIGNMENT = 64
+"""The kernel arguments take a multiple of so many bytes."""
 DYNAMIC_STACK = 16384
 """Bytes of scratch for a stack whose size the compiler does not know."""
 
@@ -80,7 +82,8 @@ class CompiledLaunch:
             )
 
     def _arguments(self, args: Sequence[Any], shared: int) -> None:
-        length = max(self.descriptor.kernarg_size, 16)
+        # LLVM widens loads beyond the last argument, as far as the alignment of the segment lets it.
+        length = -(-max(self.descriptor.kernarg_size, 1) // KERNARG_ALIGNMENT) * KERNARG_ALIGNMENT
         sizes = self.grid, self.block, shared
         content = packed_arguments(self.kernel.arguments, args, self.memory, sizes, length)
         self.argument_bytes = content
@@ -111,6 +114,8 @@ class CompiledLaunch:
             trace: the number of a wave of the launch, and what is called after each of its instructions.
         """
         vectors, accumulators = self.program.registers()
+        if self.program.indexes:
+            vectors = max(vectors, self.kernel.vgpr_count - self.kernel.accvgpr_count)
         each = self.waves
         lane_bytes = 5 * (vectors + accumulators) + self.descriptor.private_segment_size * 2
         size = each * self.target.wave * lane_bytes + 4 * self.lds_bytes

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...errors import Error
 from .counters import waits_of
+from .indexing import INDEX_MODE
 from .operands import raw_reader, scalar_row
 from .state import EXEC, SCC, VCC
 from .storage import BASE
@@ -204,9 +205,9 @@ def _set_register(instruction: DecodedInstruction, target: MachineTarget) -> Run
     def run(group: Group) -> None:
         if read is None:
             return
-        value = int(np.ravel(read(group))[0])
+        value = np.broadcast_to(read(group)[:, 0], (group.count,)).astype(np.int64)
         kept = (1 << bits) - 1 << first
-        group.mode.set(group.mode.bits & ~kept | value << first & kept)
+        group.set_mode(group.mode.bits & ~kept | value << first & kept)
 
     return run
 
@@ -228,7 +229,7 @@ def _mode(first: int) -> Callable[[DecodedInstruction, MachineTarget], Run]:
         value = int(instruction.modifiers["simm16"]) & 15
 
         def run(group: Group) -> None:
-            group.mode.set(group.mode.bits & ~(15 << first) | value << first)
+            group.set_mode(group.mode.bits & ~(15 << first) | value << first)
 
         return run
 
@@ -274,10 +275,11 @@ CONTROL: dict[str, Callable[[DecodedInstruction, MachineTarget], Run]] = {
     "s_memrealtime": _clock,
     "s_get_shader_cycles_u64": _clock,
     "s_trap": _trap,
+    **INDEX_MODE,
 }
 ENDS_BLOCK = frozenset(
     name for name in CONTROL if name.startswith(("s_branch", "s_cbranch", "s_endpgm", "s_barrier", "s_set_pc",
-                                                 "s_setpc", "s_swap", "s_call", "s_trap"))
+                                                 "s_setpc", "s_swap", "s_call", "s_trap", "s_setreg_b32"))
 )  # fmt: skip
 
 

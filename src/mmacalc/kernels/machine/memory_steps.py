@@ -31,7 +31,7 @@ def memory_step(instruction: DecodedInstruction, access: Access, target: Any) ->
     if access.unit == "scratch":
         return scratch_step(instruction, access)
     if access.unit == "buffer":
-        return buffer_step(instruction, access)
+        return buffer_step(instruction, access, target)
     if access.unit in ("scalar", "scalar buffer"):
         return scalar_load(instruction, access)
     return global_step(instruction, access)

@@ -8,6 +8,7 @@ from ...errors import Error
 from .access_names import access_of
 from .control import ENDS_BLOCK, control_step
 from .cross_lane import CROSS_LANE
+from .indexing import INDEX_MODE, indexed, is_relative
 from .matrix import matrix_step
 from .memory_steps import memory_step
 from .operands import numbers_of
@@ -32,6 +33,9 @@ __all__ = ["Program", "Step", "program_of"]
 
 LOW_FROM_LOW = ("v_mad_u64_u32", "v_mad_i64_i32", "v_mad_co_", "v_mad_nc_", "v_lshl_add_u64", "v_add_nc_u64",
                 "v_lshlrev_b64")  # fmt: skip
+# Results that leave a part of their register as it is. Which part is defined is not followed: one part is enough.
+PARTIAL = ("v_fma_mixlo_", "v_fma_mixhi_", "v_mad_mixlo_", "v_mad_mixhi_", "v_cvt_pk_fp8_", "v_cvt_pk_bf8_",
+           "v_cvt_sr_", "v_cvt_scalef32_")  # fmt: skip
 LANE_READS = ("v_readfirstlane_b32", "v_readlane_b32", "v_writelane_b32")
 _IMPLICIT = {"vccz": (VCC, VCC + 1), "vccnz": (VCC, VCC + 1), "execz": (EXEC, EXEC + 1), "execnz": (EXEC, EXEC + 1),
              "scc0": (SCC,), "scc1": (SCC,)}  # fmt: skip
@@ -41,13 +45,15 @@ class Step:
     """One instruction, compiled.
 
     run: the function. reads, writes: the numbers of the registers that it touches (see `state`); addresses: of those
-    read, the ones of a memory access's address. kind: "arithmetic", "cross", "lane", "matrix", "memory", "control".
-    access: of a memory instruction. count: of which counters (see `counters`), or "".
+    read, the ones of a memory access's address; uses: of those read, the ones that a result depends on. kind:
+    "arithmetic", "cross", "lane", "matrix", "memory", "control". access: of a memory instruction. count: of which
+    counters (see `counters`), or "". relative: whether M0 chooses its registers; indexable: whether it does in the
+    mode of gfx9.
     """
 
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
-        "writes", "low", "low_reads",
+        "writes", "low", "low_reads", "uses", "relative", "indexable",
     )  # fmt: skip
     instruction: DecodedInstruction
     run: Callable[[Group], None]
@@ -55,7 +61,10 @@ class Step:
     access: Access | None
     count: str
     executed: int
+    indexable: bool
+    relative: bool
     touched: frozenset[int]
+    uses: frozenset[int]
     low: frozenset[int]
     low_reads: frozenset[int]
 
@@ -65,7 +74,9 @@ class Step:
         self.reads: frozenset[int] = frozenset()
         self.writes: frozenset[int] = frozenset()
         self.addresses: frozenset[int] = frozenset()
-        self.kind, self.run = self._compiled(target)
+        self.relative = is_relative(instruction.name)
+        self.kind, self.run = ("arithmetic", _nothing) if self.relative else self._compiled(target)
+        self.indexable = self.kind == "arithmetic" and instruction.name.startswith("v_")
         halves = [instruction, *([instruction.second] if instruction.second is not None else [])]
         for half in halves:
             self.reads |= _numbers(half.sources)
@@ -77,6 +88,7 @@ class Step:
         if self.access is not None:
             self._memory(target)
         self.touched = self.reads | self.writes
+        self.uses = self.reads - _kept(instruction)
         self.low, self.low_reads = _low_half(instruction)
 
     def _memory(self, target: MachineTarget) -> None:
@@ -130,6 +142,10 @@ class Step:
         return "arithmetic", lambda group: store(group, compute(group))
 
 
+def _nothing(group: Group) -> None:
+    """What is carried out by the instruction that `Program.indexed` gives."""
+
+
 def _refusal(message: str) -> Callable[[Group], None]:
     def run(group: Group) -> None:
         raise Error(message)
@@ -152,6 +168,18 @@ def _parts(instruction: DecodedInstruction, target: MachineTarget) -> Any:
 
 def _numbers(operands: Iterable[object]) -> frozenset[int]:
     return frozenset(number for operand in operands for number in numbers_of(operand))
+
+
+def _kept(instruction: DecodedInstruction) -> frozenset[int]:
+    """The registers that an instruction reads only to keep a part of them."""
+    if not instruction.name.startswith(PARTIAL):
+        return frozenset()
+    written = instruction.destinations[0]
+    explicit = [source for source in instruction.sources if source != instruction.sources[-1]]
+    if len(explicit) < len(instruction.sources) - 1:  # it is a source as well
+        return frozenset()
+    kept = _numbers([written]) & _numbers(instruction.sources[-1:])
+    return kept - _numbers(explicit)
 
 
 def _low_half(instruction: DecodedInstruction) -> tuple[frozenset[int], frozenset[int]]:
@@ -202,8 +230,9 @@ def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstructio
 
 
 class Program:
-    """The instructions of a code object by address, and its basic blocks."""
+    """The instructions of a code object by address, and its basic blocks. indexes: whether M0 chooses registers."""
 
+    indexes: bool
     instructions: dict[int, DecodedInstruction]
     target: MachineTarget
 
@@ -216,6 +245,8 @@ class Program:
         self._leaders = frozenset(goals)
         self.steps: dict[int, Step] = {}
         self._blocks: dict[int, tuple[Step, ...]] = {}
+        self._indexed: dict[tuple[int, int], Step] = {}
+        self.indexes = any(one.name in INDEX_MODE or is_relative(one.name) for one in self.instructions.values())
 
     def step(self, address: int) -> Step:
         """The instruction at an address, compiled.
@@ -228,6 +259,14 @@ class Program:
                 raise Error(self._gaps.get(address, f"the kernel jumped to {address:#x}, where no instruction begins"))
             self.steps[address] = Step(self.instructions[address], self.target)
         return self.steps[address]
+
+    def indexed(self, step: Step, key: int) -> Step:
+        """An instruction with the registers that M0 chooses (see `indexing`)."""
+        place = step.instruction.address, key
+        if place not in self._indexed:
+            found = self._indexed[place] = Step(indexed(step.instruction, key), self.target)
+            found.instruction = step.instruction
+        return self._indexed[place]
 
     def block(self, address: int) -> tuple[Step, ...]:
         """The instructions from an address to the next branch, barrier or branch target."""

@@ -6,6 +6,8 @@ at the same instruction run together, as a `Group`; its methods are what operati
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 TYPE_CHECKING = False
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ACCUMULATORS",
     "EXEC",
+    "GPR_INDEX",
     "M0",
     "ROWS",
     "SCALARS",
@@ -44,6 +47,10 @@ SCALAR_ROWS = 148
 ACCUMULATORS, SCALARS = 1024, 2048
 
 
+GPR_INDEX = 1 << 27
+"""The bit of MODE that lets M0 choose registers (gfx9)."""
+
+
 class Mode:
     """How floats are computed: rounding of f32, and of f16 and f64 (0: nearest even, 1: up, 2: down, 3: to zero),
     subnormal f32, and f16 and f64, as zero (on reading, on writing), DX10_CLAMP, IEEE. Of the kernel descriptor, or
@@ -55,16 +62,18 @@ class Mode:
     rounding: dict[str, int]
 
     def __init__(self, bits: int) -> None:
-        self.set(bits)
-
-    def set(self, bits: int) -> None:
-        """Take over the low byte of the MODE register."""
         self.bits = bits
         single, double = bits >> 4 & 3, bits >> 6 & 3
         self.rounding = {"f32": bits & 3, "f16": bits >> 2 & 3, "f64": bits >> 2 & 3}
         # 0: both are zero, 1: inputs are kept, 2: outputs are kept, 3: both are.
         flags = [(not field & 1, not field & 2) for field in (single, double)]
         self.flush = {"f32": flags[0], "f16": flags[1], "f64": flags[1]}
+
+
+@lru_cache(maxsize=64)
+def mode_of(bits: int) -> Mode:
+    """The mode that the MODE register means."""
+    return Mode(bits)
 
 
 def unpacked(words: Array, lanes: int) -> Array:
@@ -83,11 +92,13 @@ class Registers:
 
     clean: the numbers of the registers that are written in every wave and lane. undefined: for others that some lanes
     have written, where they are not: (waves, lanes), of scalar registers (waves, 1). Registers in neither are not
-    written at all. origins: for a register with an undefined value, where it came from.
+    written at all. origins: for a register with an undefined value, where it came from. modes: MODE of each wave;
+    one_mode: whether it is the same in all; indexes: whether one of them has GPR_INDEX.
     """
 
+    indexes: bool
     lanes: int
-    mode: Mode
+    one_mode: bool
     waves: int
 
     def __init__(self, waves: int, lanes: int, vectors: int, accumulators: int, mode: int) -> None:
@@ -99,7 +110,8 @@ class Registers:
         self.clean: set[int] = {SCALARS + row for row in range(106, SCALAR_ROWS) if row not in (VCC, VCC + 1)}
         self.undefined: dict[int, Array] = {}
         self.origins: dict[int, tuple[int, str]] = {}
-        self.mode = Mode(mode)
+        self.modes: Array = np.full(waves, mode, np.int64)
+        self.one_mode, self.indexes = True, False
 
     def mark_written(self, *numbers: int) -> None:
         """Enter registers that the hardware writes before a kernel starts."""
@@ -107,7 +119,7 @@ class Registers:
 
 
 class Group:
-    """The waves that run together: rows of the batch, all at one instruction.
+    """The waves that run together: rows of the batch, all at one instruction, with one MODE.
 
     rows: which waves of the batch. count: how many. mask: EXEC (count, lanes), None where every lane is active.
     """
@@ -127,7 +139,8 @@ class Group:
 
     def __init__(self, registers: Registers, batch: Any, rows: Array) -> None:
         self.registers, self.batch, self.lanes = registers, batch, registers.lanes
-        self.v, self.a, self.s, self.mode = registers.v, registers.a, registers.s, registers.mode
+        self.v, self.a, self.s = registers.v, registers.a, registers.s
+        self.mode = mode_of(int(registers.modes[rows[0]]))
         self.count = len(rows)
         first = int(rows[0])
         contiguous = int(rows[-1]) - first + 1 == self.count
@@ -144,6 +157,14 @@ class Group:
     def active(self) -> Array:
         """EXEC (count, lanes)."""
         return np.ones((self.count, self.lanes), np.bool_) if self.mask is None else self.mask
+
+    def set_mode(self, bits: int | Array) -> None:
+        """Write MODE; if not all waves have the same, the group may run no other instruction."""
+        registers = self.registers
+        registers.modes[self.rows] = bits
+        registers.one_mode = bool((registers.modes == registers.modes[0]).all())
+        registers.indexes = bool((registers.modes & GPR_INDEX).any())
+        self.mode = mode_of(int(registers.modes[self.rows][0]))
 
     def numbers(self) -> Array:
         """The waves' numbers in the batch."""

@@ -153,6 +153,8 @@ class GlobalMemory:
             return f"in {best.name}, which is not to be written"
         if address < best.start:
             away, side = best.start - address, "before the first byte"
+        elif address < best.end:
+            return f"across the last byte of {best.name} ({length} bytes), {address + size - best.end} bytes too many"
         else:
             away, side = address - best.end, "after the last byte"
         if away > 1 << 24:

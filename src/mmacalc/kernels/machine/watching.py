@@ -64,9 +64,9 @@ class Watched:
 
     def _taint_of(self, step: Step, group: Group) -> Array | None:
         """Where the results are undefined, of arithmetic; other uses are found wrong here."""
-        if step.kind == "lane" or (step.kind == "cross" and not self._unwritten(step.reads)):
+        if step.kind == "lane" or (step.kind == "cross" and not self._unwritten(step.uses)):
             return None
-        taint, which = group.tainted(step.addresses if step.kind == "memory" else step.reads)
+        taint, which = group.tainted(step.addresses if step.kind == "memory" else step.uses)
         if taint is None:
             return None
         use = USES.get(step.kind, "EXEC is set from" if SCALARS + EXEC in step.writes else "")
