@@ -31,7 +31,7 @@ class Target:
 
     def launch(self, kernel, *arguments):
         report = mmacalc.launch(self.kernels[kernel], *arguments)
-        # clang 22 leaves no wait states before VOPD that overwrites what a WMMA of gfx1250 reads: docs/isa-errata.md.
+        # clang 22 leaves no wait states before VOPD that overwrites what a WMMA of gfx1250 reads (docs/kernels.md).
         self.findings += [one for one in report.findings if (one.kind, one.text[:7]) != ("wait states", "v_dual_")]
 
     def product(self, a, b, number):

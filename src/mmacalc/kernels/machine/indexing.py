@@ -65,7 +65,7 @@ def _moved(instruction: DecodedInstruction, m0: int) -> DecodedInstruction:
     if "d" in kind:
         destination = _shifted(destination, by_destination)
     name = f"{instruction.name[0]}_mov_{instruction.name[-3:]}"
-    return instruction._replace(name=name, destinations=(destination,), sources=(source,))
+    return instruction._replace(name=name, destinations=(destination,), sources=(source,))  # type: ignore[arg-type]
 
 
 def _shifted(operand: Any, by: int) -> Any:
