@@ -39,7 +39,7 @@ MOST_WAVES = 1024
 MOST_BYTES = 1 << 27
 """Bytes of registers and LDS of a batch, about."""
 KERNARG_ALIGNMENT = 64
-"""The kernel arguments take a multiple of so many bytes."""
+"""The kernel arguments take a multiple of this number of bytes."""
 DYNAMIC_STACK = 16384
 """Bytes of scratch for a stack whose size the compiler does not know."""
 
