@@ -45,7 +45,8 @@ class MatrixDecoder:
     def _instruction(self, decoder: FormDecoder, bits: int, address: int, text: str) -> DecodedInstruction:
         form = decoder.form
         fields = form.encoding.decode(bits & (1 << 32 * decoder.words) - 1)
-        operands = [(slot, self._operand(slot, fields)) for slot in form.slots]
+        of_c = form.instruction.formats.get("C", "") if form.instruction is not None else ""
+        operands = [(slot, self._operand(slot, fields, of_c if slot.name == "C" else "")) for slot in form.slots]
         modifiers: dict[str, int | str] = {
             modifier.name: fields[modifier.field] for modifier in form.modifiers
             if fields[modifier.field] or modifier.name == "op_sel_hi"
@@ -61,23 +62,21 @@ class MatrixDecoder:
             text,
         )  # fmt: skip
 
-    def _operand(self, slot: OperandSlot, fields: Mapping[str, int]) -> Operand:
+    def _operand(self, slot: OperandSlot, fields: Mapping[str, int], of_c: str) -> Operand:
         code, count = fields[slot.field], slot.count(fields)
         banked = bool(slot.bank and fields[slot.bank[0]] >> slot.bank[1] & 1)
         if slot.destination or code >= 256:
             file = slot.files[-1] if banked or len(slot.files) == 1 else slot.files[0]
             return RegisterOperand(file, code & 255, count, 0, 32 * count)
-        width, patterns = constant_patterns(_WIDE.get(slot.constant or "f32", slot.constant or "f32"))
+        # The hardware reads a constant in C's format (LLVM's types follow the number of registers), one of 16 bits in
+        # both halves: AMD's captures on gfx1100 and gfx1201 (ROCm/rocm-systems, packed_operand_cases.h).
+        width, patterns = constant_patterns(of_c if of_c in ("f16", "bf16", "f64") else "f32")
         if code in patterns:
-            return ConstantOperand(patterns[code], False, width)
+            return ConstantOperand(patterns[code] * (0x10001 if width == 16 else 1), False, max(width, 32))
         scalars = self._table.scalars  # what LLVM takes as a C of more registers may be one of them
         register = scalars.register(code, min(count, 2)) or scalars.register(code, 1)
         assert register is not None, f"{slot.name} has code {code}"
         return register
-
-
-# A constant of C or of the scales has 32 bits at least.
-_WIDE = {"f16": "v2f16", "bf16": "v2bf16"}
 
 
 @cache

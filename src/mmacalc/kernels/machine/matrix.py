@@ -36,6 +36,8 @@ def fields_of(instruction: DecodedInstruction, inst: Instruction, wave: int) -> 
     found = {name: value for name, value in given.items() if name in allowed}
     if inst.sparse or "neg" not in allowed:
         return found
+    if "opsel" in found:  # bits for A and B have no effect: AMD's captures on gfx1100 (packed_operand_cases.h)
+        found["opsel"] &= max(allowed["opsel"])
     return {name: value for name, value in found.items() if value in allowed[name]}
 
 
