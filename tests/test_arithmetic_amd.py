@@ -126,6 +126,31 @@ def test_every_measured_packed_result_is_reproduced_with_its_subnormals_and_nan(
         np.testing.assert_array_equal(d[: len(matrices[0])], matrices[column - 1])
 
 
+@pytest.mark.parametrize("arch", ["rdna3", "rdna4"])
+@pytest.mark.parametrize(
+    ("form", "factor", "invalid"), [("f32", 0xFFC00A3D, 0xFFC00000), ("f16", 0xFE3D, 0xFE00), ("bf16", 0xFFFD, 0xFFC0)]
+)
+def test_nan_comes_from_factors_from_invalid_operations_and_from_c_with_the_bits_of_rocjitsu(
+    arch, form, factor, invalid
+):
+    """ROCm/rocm-systems, pull request 12120: the constants of emulation/rocjitsu; f32's are also among the measured."""
+    inputs = "f16" if form == "f32" else form
+    inst = mmacalc.instruction(arch, f"v_wmma_{form}_16x16x16_{inputs}")
+    one, infinity, nan = ((encode(np.array(x), FORMATS[inputs])) for x in (1.0, np.inf, np.nan))
+    minus = infinity | 0x8000
+    a, b = np.zeros((16, 16), np.uint16), np.full((16, 16), one)
+    c = np.zeros((16, 16), np.uint32 if form == "f32" else np.uint16)
+    a[0, 3], a[1, 3], a[2, :2], a[3, 5] = nan, infinity, (infinity, minus), infinity
+    b[3, 1] = 0
+    c[3] = encode(np.array(-np.inf), FORMATS[form])
+    payload = 1 << FORMATS[form].mantissa - 3
+    c[4] = encode(np.array(np.inf), FORMATS[form]) | payload  # signalling
+    d = inst.multiply_bits(a, b, c)
+    assert (d[0] == factor).all()
+    assert (d[1, 1], set(d[2]), set(d[3])) == (invalid, {invalid}, {invalid})
+    assert (d[4] == c[4] | payload << 2).all()
+
+
 IGNORED = {"gfx1100": (0x8000, 0, 0), "gfx1201": (0xB800, 0x4000, 0x18000000)}
 """Bits that LLVM takes with one value only, and that had no effect: of the first word those that are 0 (CLAMP, OP_SEL)
 and that are 1, of the second those that are 1 (OP_SEL_HI)."""

@@ -206,10 +206,12 @@ def _to_24_bits(total: Array) -> Array:
     return np.where(np.abs(near) >= 2.0**128, np.copysign(np.inf, near), near)
 
 
-# D when a factor is NaN, and when infinities cancel or meet a zero, as measured on gfx1100 and gfx1201.
-_NANS = {"f32": (0xFFC00A3D, 0xFFC00000), "f16": (0xFE3D, 0xFE00), "bf16": (0xFFFD, 0xFFC0)}
-NAN_FACTOR = {name: nan_value(codes[0], FORMATS[name]) for name, codes in _NANS.items()}
-NAN_INVALID = {name: nan_value(codes[1], FORMATS[name]) for name, codes in _NANS.items()}
+# As measured on gfx1100 and gfx1201 in every format, with the bits that fit into it: D when infinities cancel or meet a
+# zero, of which only the quiet bit of the fraction is set, and when a factor is NaN.
+_FACTOR_BITS = 0xA3D
+_QUIET = {name: (1 << FORMATS[name].bits) - (1 << FORMATS[name].mantissa - 1) for name in ("f32", "f16", "bf16")}
+NAN_INVALID = {name: nan_value(code, FORMATS[name]) for name, code in _QUIET.items()}
+NAN_FACTOR = {name: nan_value(code | _FACTOR_BITS & (code & -code) - 1, FORMATS[name]) for name, code in _QUIET.items()}
 
 
 def _special(x: Array, y: Array, terms: Array, c: Array, out: Format, invalid: float, finite: Array) -> Array:
