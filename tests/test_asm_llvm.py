@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import mmacalc
+import recorded
 from asm_texts import TARGETS, random_code, random_text
 from llvm_mc import assembled, disassembled, tool
 from mmacalc.asm.disassembler import other_words
@@ -165,3 +166,15 @@ def test_other_instructions_have_the_length_that_llvm_sees(where):
             seen += 1
             assert 4 * other_words(known, [*each, 0xBF800000, 0xBF800000], 0, 5) == length, (each, text)
     assert seen > 300
+
+
+@pytest.mark.parametrize("where", [one for one in TARGETS if one[1] in (None, 32)], ids=names)
+def test_every_format_with_every_literal_and_control_word_has_the_length_that_llvm_gives_it(where):
+    """Literals in each source, DPP16, DPP8 with and without FI, SDWA, fmamk and fmaak, both halves of VOPD."""
+    texts = (recorded.DATA / "llvm/every_length.txt").read_text().splitlines()
+    formats = target(*where, llvm=22).generation.formats
+    found = [(text, one[1]) for text, one in zip(texts, assembled(texts, *where)) if not isinstance(one, str)]
+    assert len(found) >= 34
+    for text, code in found:
+        words = [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code), 4)]
+        assert 4 * words_of(formats, [*words, *3 * (0xBF800000,)], 0, len(words) + 3) == len(code), text

@@ -12,7 +12,7 @@ import pytest
 import mmacalc
 from asm_texts import random_text
 from compiled_kernels import LEVELS, TARGETS, compiled
-from llvm_mc import LISTED, disassembled, object_for, tool
+from llvm_mc import LISTED, assembled, disassembled, object_for, tool
 from mmacalc.asm.code_objects import load
 from mmacalc.asm.decoded import ConstantOperand, RegisterOperand
 from mmacalc.asm.decoded_text import operand_text
@@ -189,6 +189,49 @@ def compare(target, rows, rng):
 def test_instances_of_rows_print_as_llvm_prints_them(target):
     rows, rng = table(target, FAMILY_OF[target][2]).every(), random.Random(target)
     compare(target, [row for row in rows if rng.random() < 0.1], rng)
+
+
+# Instructions with a number that has a name, and where in the code the number is.
+NUMBERED = {
+    "s_getreg_b32 s0, 0": 0, "s_setreg_b32 0, s0": 0, "s_sendmsg 0": 0, "s_sendmsg_rtn_b32 s0, 0": 0, "s_waitcnt 0": 0,
+    "s_delay_alu 0": 0, "s_waitcnt_depctr 0": 0, "s_wait_alu 0": 0, "s_set_gpr_idx_mode 0": 0, "s_barrier_wait 0": 0,
+    "s_endpgm 0": 0, "s_nop 0": 0, "ds_swizzle_b32 v0, v1 offset:0": 0,
+    "v_mov_b32_dpp v0, v1 quad_perm:[0,0,0,0] row_mask:0xf bank_mask:0xf": 40,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["gfx908", "gfx90a", "gfx942", "gfx1100", "gfx1200", "gfx1250"])
+def test_every_number_that_has_a_name_is_printed_as_llvm_prints_it(target):
+    """Hardware registers, messages, counters, delays, DPP controls, and LDS swizzles with one bit or group changed."""
+    plain = {*range(64), *(1 << bit for bit in range(16)), *(65535 ^ 1 << bit for bit in range(16))}
+    registers = {number | 31 << 11 for number in range(64)} | {number | 5 << 6 | 3 << 11 for number in range(0, 64, 5)}
+    messages = {*range(1024), *range(1024, 65536, 4099)}
+    delays = {first | skip << 4 | second << 7 for first in range(16) for skip in range(8) for second in (0, 5, 15)}
+    swizzles = {*range(0x8000, 0x8100, 3), *range(0xC000, 0x10000, 61), *range(0, 0x8000, 97)}
+    swizzles |= {31 | flip << 10 for flip in range(32)} | {32 - group | lane << 5 for group in (2, 4, 8, 16, 32)
+                                                          for lane in range(group)}  # fmt: skip
+    values = {
+        "s_getreg": registers | plain, "s_setreg": registers | plain, "s_sendmsg ": messages | plain,
+        "s_sendmsg_rtn": set(range(256)), "s_delay": delays | plain, "ds_swizzle": swizzles, "v_mov": set(range(512)),
+    }  # fmt: skip
+    codes = []
+    for line, found in zip(NUMBERED, assembled(NUMBERED, target)):
+        if not isinstance(found, str):
+            code, low = int.from_bytes(found[1], "little"), NUMBERED[line]
+            chosen = next((known for name, known in values.items() if line.startswith(name)), plain)
+            codes += [(code | value << low).to_bytes(len(found[1]), "little") for value in sorted(chosen)]
+    wrong = {}
+    for code, (theirs, size) in zip(codes, disassembled(codes, target)):
+        if theirs is not None:
+            try:
+                ours = next(decode(code, target))
+            except mmacalc.Error:
+                assert "/*" in theirs, theirs  # LLVM: "not supported on ASICs earlier than ..."
+                continue
+            if (text(ours), ours.size) != (theirs, size):
+                wrong[theirs] = text(ours), code.hex()
+    assert wrong == {}
+    assert len(codes) > 2500
 
 
 @pytest.mark.whole

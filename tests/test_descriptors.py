@@ -63,6 +63,36 @@ def test_the_fields_of_tcgen05s_shared_memory_descriptor_are_those_of_ptx():
     )  # fmt: skip
 
 
+# PTX ISA 9.1, section 9.7.16.4.1, the tables of the instruction descriptor: of tf32, f16, f8f6f4 and i8; of mxf8f6f4;
+# of mxf4 and mxf4nvf4. What is left out is reserved; K, the last bit, is so in table 44, and in PTX ISA 9.4 of sm_107.
+EVERY = "2 sparse, 7-9 a_type, 13 negate_a, 14 negate_b, 15 transpose_a, 16 transpose_b, 17-22 n"
+MX = f"{EVERY}, 4-5 scale_id_b, 23 scale_type, 27-28 m, 29-30 scale_id_a, 31 k"
+PLAIN = f"{EVERY}, 0-1 selector, 3 saturate, 4-5 d_type, 10-12 b_type, 24-28 m, 29 k, 30-31 max_shift"
+FIELDS = {
+    **dict.fromkeys(("f16", "tf32", "f8f6f4", "i8"), PLAIN),
+    "mxf8f6f4": f"{MX}, 10-12 b_type", **dict.fromkeys(("mxf4", "mxf4nvf4"), f"{MX}, 10-11 b_type"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_the_fields_of_an_instruction_descriptor_are_those_of_ptx(kind):
+    fields = descriptors.decode_instruction(0, kind).fields
+    listed = [f"{f.low}{f'-{f.low + f.bits - 1}' * (f.bits > 1)} {f.name}" for f in fields]
+    assert sorted(listed) == sorted(FIELDS[kind].split(", "))
+    assert INPUT_CODES.keys() == FIELDS.keys()
+
+
+def test_descriptors_are_printed_with_all_their_digits_and_addresses_end_at_256_kilobytes():
+    """PTX ISA 9.1: 32 bits, and 64 bits with 14 of (address & 0x3FFFF) >> 4."""
+    assert descriptors.decode_instruction(0, "f16").size == 32
+    largest = 0x3FFF0
+    for unit in ("tcgen05", "wgmma"):
+        found = mmacalc.shared_memory_descriptor(largest, largest, largest, unit=unit)
+        assert (found.size, [field.code for field in found.fields[:3]]) == (64, [0x3FFF] * 3)
+        with pytest.raises(mmacalc.Error, match="multiple of 16 below 262144; got 262144"):
+            mmacalc.shared_memory_descriptor(largest + 16, 16, 16, unit=unit)
+
+
 def test_the_largest_shift_of_b_has_the_code_that_ptx_gives_it():
     """PTX ISA 9.1, the instruction descriptor of tcgen05: no shift, 8, 16 and 32 rows."""
     words = [mmacalc.instruction_descriptor("f16", m=32, n=64, max_shift=rows).word for rows in (0, 8, 16, 32)]
@@ -79,7 +109,7 @@ def test_each_swizzle_has_the_code_that_ptx_gives_it():
 
 @pytest.mark.parametrize("swizzle", ATOMS)
 def test_an_atom_uses_each_byte_once(swizzle):
-    width = ATOMS[swizzle][0]
+    width = ATOMS[swizzle]
     assert sorted(atom_offset(row, byte, 8, swizzle) for row in range(8) for byte in range(width)) == [
         *range(8 * width)
     ]

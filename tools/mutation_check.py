@@ -64,20 +64,11 @@ FILES = {
     "families/wmma_fragments.py": ("nvidia",),
     "families/shared_memory.py": ("catalog_facts", "descriptors", "nvidia_layouts"),
     "families/amd.py": ("layout", "cdna4", "cdna5", "amd_calculator", "transpose_loads"),
-    "arithmetic/*.py": (
-        "arithmetic_boundaries",
-        "arithmetic_amd",
-        "arithmetic_measured",
-        "nvidia_hardware",
-        "catalog_facts",
-        "numerics",
-        "arithmetic",
-        "emulator_matrices",
-        "tensor_memory_arithmetic",
-        "gemm",
-        "diagnosis",
-        "emulator",
-    ),  # fmt: skip
+    "arithmetic/ulps.py": ("numerics", "diagnosis"),
+    "arithmetic/[!u]*.py": (
+        "arithmetic_boundaries", "arithmetic_amd", "arithmetic_measured", "nvidia_hardware", "catalog_facts",
+        "numerics", "arithmetic", "emulator_matrices", "gemm", "tensor_memory_arithmetic", "emulator_registers",
+    ),
     "asm/[cgls]*s.py": ("code_objects", "decoder", "asm_cli", "cdna4", "asm_goldens", "asm_"),
     "asm/elf_machines.py": ("code_objects", "asm_cli", "catalog"),
     "asm/en*s.py": ("asm_goldens", "asm_", "cdna4"),
@@ -93,7 +84,7 @@ FILES = {
     "kernels/rocwmma/support.py": ("rocwmma",),
     "memory_access/swizzles.py": ("memory", "nvidia_layouts"),
     "model/modifiers.py": ("catalog", "layout", "cdna4", "cdna5", "asm_goldens"),
-}
+}  # fmt: skip
 WORDS = (
     ("e4m3", "e5m2"), ("e4m3fnuz", "e5m2fnuz"), ("f16", "bf16"), ("e8m0", "ue4m3"), ("required", "allowed", "none"),
     ("hardware-verified", "two sources agree", "one source", "unconfirmed", "assumed"), ("neg", "neg_c"), ("CU", "WGP"),

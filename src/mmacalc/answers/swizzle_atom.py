@@ -38,7 +38,7 @@ def swizzle_atom(swizzle: str = "128B", element: str = "f16", major: str = "k") 
     """
     bits = max(8, named(element).bits)
     atom_offset(0, 0, bits, swizzle, major)  # refuses what there is not
-    count = ATOMS[swizzle][0] * 8 // bits
+    count = ATOMS[swizzle] * 8 // bits
     rows = [
         [atom_offset(*_place(row, along, major), bits, swizzle, major) for along in range(count)] for row in range(8)
     ]

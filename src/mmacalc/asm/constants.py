@@ -57,7 +57,7 @@ def rounded(value: float, to: Format) -> int | None:
     if to.bits == 64:
         return double
     sign, exponent, fraction = double >> 63, (double >> 52 & 0x7FF) - 1023 + to.bias, double & (1 << 52) - 1
-    if double << 1 & (1 << 64) - 1 == 0:
+    if not value:
         return sign << to.bits - 1
     if exponent < 1:  # denormal: only a value that needs no rounding is taken
         whole, shift = fraction | 1 << 52, 52 - to.mantissa + 1 - exponent

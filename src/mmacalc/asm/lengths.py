@@ -41,8 +41,7 @@ def _scalar(literal: _Extra, setreg: int, sop2: _Extra = {}) -> tuple[Format, ..
     return (
         Format("101111101", 1, (s0,)),  # SOP1
         Format("101111110", 1, (s0, s1)),  # SOPC
-        Format("101111111", 1),  # SOPP
-        Format("1011", 1, ((23, 5, {setreg: 1}),)),  # SOPK
+        Format("1011", 1, ((23, 5, {setreg: 1}),)),  # SOPP, SOPK
         Format("10", 1, (s0, s1, (23, 7, sop2))),  # SOP2
     )
 
@@ -102,9 +101,11 @@ def words_of(formats: Iterable[Format], words: Sequence[int], at: int, end: int)
     (1, 2)
     """
     first = words[at]
+    if at + 1 == end:
+        return 1
     for form in formats:
         if first >> 32 - len(form.bits) == int(form.bits, 2):
-            whole = first | (words[at + 1] << 32 if at + 1 < end else 0)
+            whole = first | words[at + 1] << 32
             extra = [more.get(whole >> low & (1 << width) - 1, 0) for low, width, more in form.fields]
             return min(form.words, end - at), min(form.words + max(extra, default=0), end - at)
     return 1, 1

@@ -43,8 +43,8 @@ SWIZZLES = {
     "tcgen05": {"none": 0, "128B base32B": 1, "128B": 2, "64B": 4, "32B": 6},
     "wgmma": {name: swizzle.code for name, swizzle in shared_memory.SWIZZLES.items()},
 }
-# The bytes of an atom's row, and the mask of the exclusive-or of bits 4 to 6 with those three places above.
-ATOMS = {"none": (16, 0), "32B": (32, 1), "64B": (64, 3), "128B": (128, 7), "128B base32B": (128, 3)}
+# The bytes of an atom's row.
+ATOMS = {**{name: swizzle.row_bytes for name, swizzle in shared_memory.SWIZZLES.items()}, "128B base32B": 128}
 
 # Fields as (name, lowest bit, bits); None is reserved.
 _COMMON = (
@@ -295,8 +295,9 @@ def shared_memory_descriptor(
     described = _shared_fields(unit)
     values = {"address": address, "leading": leading, "stride": stride}
     for name, value in values.items():
-        if value % 16 or not 0 <= value < 1 << 18:
-            raise Error(f"the {MEANINGS[name]} is a multiple of 16 below {1 << 18}; got {value}")
+        limit = next(16 << bits for field, _, bits in described if field == name)
+        if value % 16 or not 0 <= value < limit:
+            raise Error(f"the {MEANINGS[name]} is a multiple of 16 below {limit}; got {value}")
     codes = {name: value // 16 for name, value in values.items()}
     codes |= {"version": 1, "base_offset": base_offset, "leading_is_absolute": 0, "lut_segment": 0}
     codes["swizzle"] = _code("the swizzle", swizzle, SWIZZLES[unit])
@@ -359,12 +360,12 @@ def atom_offset(mn: int, k: int, bits: int, swizzle: str = "128B", major: str = 
         raise Error(f"the swizzle is {', '.join(ATOMS)}; got '{swizzle}'.{did_you_mean(swizzle, ATOMS)}")
     if major not in ("k", "mn"):
         raise Error(f"major is 'k' or 'mn'; got '{major}'")
-    width, mask = ATOMS[swizzle]
+    width = ATOMS[swizzle]
     row, along = (mn, k) if major == "k" else (k, mn)
     byte = along * bits // 8
     if not (0 <= row < 8 and 0 <= byte < width):
         raise Error(f"an atom of swizzle {swizzle} has 8 rows of {width} bytes; row {row}, byte {byte} is outside")
     place = row * width + byte
     if swizzle == "128B base32B":
-        return place ^ (place >> 2 & mask << 5)
-    return place ^ (place >> 3 & mask << 4)
+        return place ^ (place >> 2 & 3 << 5)
+    return shared_memory.swizzled(place, swizzle)

@@ -21,17 +21,19 @@ __all__ = ["SWIZZLES", "Swizzle", "descriptor", "offset", "swizzled"]
 
 
 class Swizzle(TupleRecord):
-    """One canonical layout: its name, the B of Swizzle<B,4,3>, the bytes of a tile's row, the descriptor's code."""
+    """One canonical layout: its name, the B of Swizzle<B,4,3>, the descriptor's code."""
 
     name: str
     bits: int
-    row_bytes: int
     code: int
 
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of a tile's row."""
+        return 16 << self.bits
 
-SWIZZLES = {
-    row[0]: Swizzle(*row) for row in (("none", 0, 16, 0), ("32B", 1, 32, 3), ("64B", 2, 64, 2), ("128B", 3, 128, 1))
-}
+
+SWIZZLES = {row[0]: Swizzle(*row) for row in (("none", 0, 0), ("32B", 1, 3), ("64B", 2, 2), ("128B", 3, 1))}
 # The fields of the matrix descriptor: (name, lowest bit, bits, shift of the value).
 FIELDS = (
     ("start address", 0, 14, 4),
