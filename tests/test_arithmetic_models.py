@@ -3,6 +3,8 @@ any bit pattern, subnormals, infinities, NaN, signed zeros, overflow, and sums t
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from tests import exact_models
 import mmacalc
 from mmacalc.arithmetic import models
 from mmacalc.arithmetic.codecs import decode, encode
+from mmacalc.arithmetic.exact import fused_multiply_add
 from mmacalc.arithmetic.tables import TABLES
 from mmacalc.formats import FORMATS
 
@@ -183,6 +186,25 @@ def test_block_scaled_fp4_is_its_description_in_exact_arithmetic(scale):
             assert same(float(result[row]), wanted)
 
     check()
+
+
+def test_the_fused_multiply_add_is_exact_where_its_parts_would_overflow_or_underflow():
+    """Python divides integers with one rounding, to subnormal numbers too."""
+    rng = np.random.default_rng(8)
+    powers = [(x, total - x) for total in (-1074, -1030, -1000, -970, 990, 1010) for x in (-40, 5, 60, 1015 - 990)]
+    powers += [(1015, -1000), (-1000, 1015), (1015, -30)]
+    for first, second in powers:
+        if min(first, second) < -1060 or max(first, second) > 1016:
+            continue
+        a, b = (np.ldexp(rng.integers(2**52, 2**53, 12) / 2.0**52, power) for power in (first, second))
+        total = first + second
+        for below in (-60, -30, 0, 2):
+            c = np.ldexp(rng.integers(2**52, 2**53, 12) / -(2.0**52), max(-1074, min(1020, total + below)))
+            with np.errstate(all="ignore"):
+                found = fused_multiply_add(a, b, c)
+            for x, y, z, result in zip(a.tolist(), b.tolist(), c.tolist(), found.tolist()):
+                exact = Fraction(x) * Fraction(y) + Fraction(z)
+                assert result == exact.numerator / exact.denominator, (x, y, z)
 
 
 @pytest.mark.parametrize("arch", ["cdna1", "cdna3", "cdna4", "rdna4", "gfx1250", "sm_80", "sm_90a"])

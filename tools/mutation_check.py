@@ -19,15 +19,17 @@ from __future__ import annotations
 
 import argparse
 import ast
+import multiprocessing
 import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -164,12 +166,28 @@ def chosen(count: int, seed: int, only: str) -> list[tuple[Mutation, tuple[str, 
     return result
 
 
+def run_pytest(copy: Path, arguments: tuple[str, ...], output: Path) -> None:
+    """Run pytest on a copy of the tree in this process, which ends with pytest's status."""
+    with output.open("w") as stream:
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+    os.chdir(copy)
+    os.environ["PYTHONPATH"] = str(copy / "src")
+    sys.path.insert(0, str(copy / "src"))
+    sys.dont_write_bytecode = True
+    # Plugins of pytest that are loaded before it are no mistake here.
+    quietly = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+    sys.exit(int(pytest.main([*quietly, "-x", "-q", "-p", "no:cacheprovider", *arguments])))
+
+
 class Checker:
     """Runs the tests in a copy of the tree. earlier: for each file the tests that noticed a mutation of it."""
 
     def __init__(self, copy: Path, quick: bool) -> None:
         self.copy, self.quick = copy, quick
         self.earlier: dict[Path, dict[str, None]] = {}
+        self.processes = multiprocessing.get_context("forkserver")
+        self.processes.set_forkserver_preload(["pytest", "numpy", "ml_dtypes", "hypothesis.extra.numpy"])
 
     def caught(self, mutation: Mutation, tests: tuple[str, ...]) -> bool:
         """Whether the tests notice a mutation."""
@@ -177,10 +195,11 @@ class Checker:
         original = target.read_text()
         target.write_text(mutation.applied())
         earlier = self.earlier.setdefault(mutation.path, {})
+        first, second, *others = (*self.named(tests), "", "")
+        stages = [(*earlier,), (first,), (second,), (*others,), ("-n", "2") * (not self.quick)]
         try:
-            failing = self.failing((*earlier, *self.named(tests)))
-            if failing is None and not self.quick:
-                failing = self.failing(("-n", "2"))
+            runs = (self.failing(stage) for stage in [tuple(filter(None, stage)) for stage in stages] if stage)
+            failing = next((test for test in runs if test is not None), None)
         finally:
             target.write_text(original)
         if failing:
@@ -195,22 +214,23 @@ class Checker:
 
     def named(self, tests: tuple[str, ...]) -> tuple[str, ...]:
         """The files of the tests with these names, each once."""
-        found = [f"tests/{p.name}" for name in tests for p in sorted((self.copy / "tests").glob(f"test_{name}*.py"))]
-        return tuple(dict.fromkeys(found))
+        folder = self.copy / "tests"
+        found = [sorted(f"tests/{path.name}" for path in folder.glob(f"test_{name}*.py")) for name in tests]
+        assert all(found), f"no test has one of the names {tests}"
+        return tuple(dict.fromkeys(name for names in found for name in names))
 
     def failing(self, arguments: tuple[str, ...]) -> str | None:
         """The first test that fails, without its parameters; "" if pytest fails otherwise, None if it passes."""
-        environment = {**os.environ, "PYTHONPATH": str(self.copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
-        try:
-            done = subprocess.run(
-                command, cwd=self.copy, env=environment, capture_output=True, text=True, timeout=TIMEOUT
-            )
-        except subprocess.TimeoutExpired:
+        output = self.copy.with_name("output")
+        process = self.processes.Process(target=run_pytest, args=(self.copy, arguments, output))
+        process.start()
+        process.join(TIMEOUT)
+        if process.is_alive():
+            process.kill()
             return ""
-        if not done.returncode:
+        if process.exitcode == 0:
             return None
-        found = re.search(r"^FAILED (tests/\w+\.py::\w+)", done.stdout, re.MULTILINE)
+        found = re.search(r"^FAILED (tests/\w+\.py::\w+)", output.read_text(errors="replace"), re.MULTILINE)
         return found[1] if found else ""
 
 
