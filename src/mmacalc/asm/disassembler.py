@@ -244,7 +244,7 @@ def _texts(slot: OperandSlot, count: int) -> tuple[str | None, ...]:
         slot.bank is None,
         slot.alignment,
         slot.constant,
-        slot.vgprs,
+        slot.past_v255,
         slot.destination,
         tuple(slot.specials.items()),
     )

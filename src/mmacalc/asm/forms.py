@@ -189,7 +189,9 @@ def _slots(inst: Instruction, target: Target) -> Iterable[OperandSlot]:
 
     def slot(name: str, field: str, **more: Any) -> OperandSlot:
         title, count = TITLES.get(name, name), _registers(inst, name, target)
-        return OperandSlot(name, title, field, count, alignment=target.alignment, vgprs=generation.vgprs, **more)
+        return OperandSlot(
+            name, title, field, count, alignment=target.alignment, past_v255=generation.past_v255, **more
+        )
 
     yield slot("D", "VDST", files=result, bank=shared, destination=True)
     for bit, (name, field) in enumerate((("A", "SRC0"), ("B", "SRC1"))):

@@ -54,7 +54,7 @@ class Generation(Record):
         name: as catalog records name it.
         c_words: the words that C takes; scalars, scalar_pairs: those of 32-bit and of 64-bit scalar operands.
         c_constants: whether C may be an inline constant.
-        vgprs: how many registers a tuple may reach into (it begins at one of the first 256).
+        past_v255: whether a tuple may reach past v255 (it begins at one of the first 256).
         input_files: the register files of A and B.
         formats: the formats of other instructions, for their lengths.
     """
@@ -65,7 +65,7 @@ class Generation(Record):
     scalars: Mapping[str, int] = {}
     scalar_pairs: Mapping[str, int] = {}
     c_constants: bool = True
-    vgprs: int = 256
+    past_v255: bool = False
     input_files: tuple[str, ...] = ("v",)
 
     def encoding(self, inst: Instruction) -> Encoding:
@@ -268,7 +268,14 @@ class _Cdna5(_Wmma):
         if count == 1:
             words, kind = {**self.scalars, **({} if helper else scalars.LDS_DIRECT)}, "f32"
         return OperandSlot(
-            name, TITLES[name], field, count, alignment=alignment, constant=kind, specials=words, vgprs=self.vgprs
+            name,
+            TITLES[name],
+            field,
+            count,
+            alignment=alignment,
+            constant=kind,
+            specials=words,
+            past_v255=self.past_v255,
         )
 
     def helpers(self, instructions: Iterable[Instruction], wave: int, alignment: int) -> Iterable[Helper]:
@@ -293,10 +300,10 @@ GENERATIONS: dict[str, Generation] = {
         _Rdna3("rdna3", scalars.RDNA_WORDS, lengths.RDNA3),
         _Rdna4("rdna4", scalars.RDNA_WORDS, lengths.RDNA4),
         _Cdna5("cdna5", scalars.CDNA5_WORDS, lengths.CDNA5, scalars.CDNA5_SCALARS, scalars.CDNA5_SCALAR_PAIRS,
-               vgprs=1024),
+               past_v255=True),
         _Cdna5("cdna5-llvm22", scalars.CDNA5_WORDS_LLVM22, lengths.CDNA5, scalars.CDNA5_SCALARS_LLVM22,
                scalars.CDNA5_SCALAR_PAIRS_LLVM22,
-               vgprs=1024, dense_neg=7, scaled_f8f6f4=encodings.VOP3PX2_F8F6F4_LLVM22,
+               past_v255=True, dense_neg=7, scaled_f8f6f4=encodings.VOP3PX2_F8F6F4_LLVM22,
                scaled_f4=encodings.VOP3PX2_F4_LLVM22, scale_load=encodings.VOP3P_CDNA5_LD_SCALE_LLVM22,
                scale_formats_checked=False),
     )

@@ -45,7 +45,7 @@ class OperandSlot(Record):
         registers: how many 32-bit registers; or, where a field chooses the format, (field, counts by its value).
         files: the register files that it takes: "v", "a".
         bank: (field, bit) that is set for AccVGPRs, where both files are possible.
-        alignment: 2 where tuples start at even registers; vgprs: how many registers a tuple may reach into.
+        alignment: 2 where tuples start at even registers; past_v255: whether a tuple may reach past v255.
         constant: the format that inline constants are read in; None if there are none.
         specials: other words that it takes, with their codes.
         destination: whether the field is the destination's, which has eight bits and counts registers from 0.
@@ -60,7 +60,7 @@ class OperandSlot(Record):
     alignment: int = 1
     constant: str | None = None
     specials: Mapping[str, int] = {}
-    vgprs: int = 256
+    past_v255: bool = False
     destination: bool = False
 
     @property
@@ -96,7 +96,8 @@ class OperandSlot(Record):
         return self.texts(self.count(fields))[fields[self.field] | bank << self.field_bits]
 
     def _fits(self, first: int, count: int) -> bool:
-        return first + count <= self.vgprs and (count == 1 or first % self.alignment == 0)
+        whole = self.past_v255 or first + count <= 256
+        return whole and (count == 1 or first % self.alignment == 0)
 
     def encode(self, operand: RegisterRange | Constant | Symbol, count: int, whose: str) -> tuple[int, bool]:
         """The value of the field, and whether the bank bit is set.
