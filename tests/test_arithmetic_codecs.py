@@ -116,3 +116,13 @@ def test_powers_are_exponents_floored_at_the_smallest_normal_one():
         floor = {"e2m3": 0, "e3m2": -2, "e2m1": 0}.get(name, smallest)
         np.testing.assert_array_equal(powers(values, form), np.ldexp(1.0, np.maximum(exponents, floor)))
         assert largest(name) == values.max()
+
+
+def test_whole_numbers_and_raw_bits_are_as_wide_as_their_names_say():
+    whole = [form for form in FORMATS.values() if not form.is_float and form.name not in ("index", "address")]
+    assert len(whole) == 15
+    for form in whole:
+        sign = {"i": "signed", "u": "unsigned", "b": "bits"}["i" if form.name.startswith("iu") else form.name[0]]
+        assert form.bits == int(form.name.lstrip("biu"))
+        assert form.kind == ("either" if form.name.startswith("iu") else sign)
+    assert (FORMATS["index"].bits, FORMATS["address"].bits) == (2, 32)  # of 2:4 sparsity; of ldmatrix (PTX ISA)

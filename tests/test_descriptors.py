@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -78,7 +79,7 @@ FIELDS = {
 def test_the_fields_of_an_instruction_descriptor_are_those_of_ptx(kind):
     fields = descriptors.decode_instruction(0, kind).fields
     listed = [f"{f.low}{f'-{f.low + f.bits - 1}' * (f.bits > 1)} {f.name}" for f in fields]
-    assert sorted(listed) == sorted(FIELDS[kind].split(", "))
+    assert listed == sorted(FIELDS[kind].split(", "), key=lambda text: int(re.match(r"\d+", text)[0]))
     assert INPUT_CODES.keys() == FIELDS.keys()
 
 

@@ -135,6 +135,7 @@ def mutations(path: Path) -> list[Mutation]:
     """Every mutation of a file's constants outside docstrings and messages."""
     tree = ast.parse(path.read_text())
     skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    skipped |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign) and _is_for_checkers(node)}
     skipped |= {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     found = []
     for node in ast.walk(tree):
@@ -146,6 +147,11 @@ def mutations(path: Path) -> list[Mutation]:
                 for after in alternatives(node)
             ]
     return found
+
+
+def _is_for_checkers(node: ast.Assign) -> bool:
+    """TYPE_CHECKING = False, which only type checkers look at."""
+    return isinstance(node.targets[0], ast.Name) and node.targets[0].id == "TYPE_CHECKING"
 
 
 def chosen(count: int, seed: int, only: str) -> list[tuple[Mutation, tuple[str, ...]]]:

@@ -60,42 +60,45 @@ class Format(TupleRecord):
         return found
 
 
-_ROWS = (
-    # name, bits, kind, exponent bits, mantissa bits, bias, specials, the name on a detail page
-    ("f64", 64, "float", 11, 52, 1023, "ieee", "FP64 (IEEE binary64 floating point)"),
-    ("f32", 32, "float", 8, 23, 127, "ieee", "FP32 (IEEE binary32 floating point)"),
+_FLOAT_ROWS = (
+    # name, bits, exponent bits, mantissa bits, bias, specials, the name on a detail page
+    ("f64", 64, 11, 52, 1023, "ieee", "FP64 (IEEE binary64 floating point)"),
+    ("f32", 32, 8, 23, 127, "ieee", "FP32 (IEEE binary32 floating point)"),
     # xf32 and tf32 occupy 32 bits of which the low 13 are not read; AMD's page calls xf32 sources FP32.
-    ("xf32", 32, "float", 8, 10, 127, "ieee", "FP32 (IEEE binary32 floating point)"),
-    ("tf32", 32, "float", 8, 10, 127, "ieee", "TF32 (8-bit exponent, 10-bit mantissa floating point)"),
-    ("f16", 16, "float", 5, 10, 15, "ieee", "FP16 (IEEE binary16 floating point)"),
-    ("bf16", 16, "float", 8, 7, 127, "ieee", "BF16 (Brain floating point)"),
-    ("e4m3", 8, "float", 4, 3, 7, "fn", "FP8 (OCP 4-bit exponent, 3-bit mantissa floating point)"),
-    ("e5m2", 8, "float", 5, 2, 15, "ieee", "BF8 (OCP 5-bit exponent, 2-bit mantissa floating point)"),
-    ("e4m3fnuz", 8, "float", 4, 3, 8, "fnuz", "FP8 (AMD 4-bit exponent, 3-bit mantissa floating point)"),
-    ("e5m2fnuz", 8, "float", 5, 2, 16, "fnuz", "BF8 (AMD 5-bit exponent, 2-bit mantissa floating point)"),
-    ("e2m3", 6, "float", 2, 3, 1, "none", "FP6 (OCP 2-bit exponent, 3-bit mantissa floating point)"),
-    ("e3m2", 6, "float", 3, 2, 3, "none", "BF6 (OCP 3-bit exponent, 2-bit mantissa floating point)"),
-    ("e2m1", 4, "float", 2, 1, 1, "none", "FP4 (OCP 2-bit exponent, 1-bit mantissa floating point)"),
-    ("e8m0", 8, "float", 8, 0, 127, "e8m0", "E8M0 (OCP 8-bit exponent scale)"),
-    ("ue4m3", 8, "float", 4, 3, 7, "fn", "UE4M3 (unsigned 4-bit exponent, 3-bit mantissa scale)"),
-    ("ue5m3", 8, "float", 5, 3, 15, "fn", "UE5M3 (unsigned 5-bit exponent, 3-bit mantissa scale)"),
-    ("i32", 32, "signed", 0, 31, 0, "none", "int32 (Signed 32-bit integer)"),
-    ("u32", 32, "unsigned", 0, 32, 0, "none", "uint32 (Unsigned 32-bit integer)"),
-    ("i8", 8, "signed", 0, 7, 0, "none", "int8 (Signed 8-bit integer)"),
-    ("u8", 8, "unsigned", 0, 8, 0, "none", "uint8 (Unsigned 8-bit integer)"),
-    ("i4", 4, "signed", 0, 3, 0, "none", "int4 (Signed 4-bit integer)"),
-    ("u4", 4, "unsigned", 0, 4, 0, "none", "uint4 (Unsigned 4-bit integer)"),
-    ("i2", 2, "signed", 0, 1, 0, "none", "int2 (Signed 2-bit integer)"),
-    ("u2", 2, "unsigned", 0, 2, 0, "none", "uint2 (Unsigned 2-bit integer)"),
-    ("iu8", 8, "either", 0, 8, 0, "none", "IU8 (Signed/unsigned 8-bit integer)"),
-    ("iu4", 4, "either", 0, 4, 0, "none", "IU4 (Signed/unsigned 4-bit integer)"),
-    ("b1", 1, "bits", 0, 1, 0, "none", "B1 (single bit)"),
-    ("b16", 16, "bits", 0, 16, 0, "none", "B16 (any 16 bits)"),
-    ("b8", 8, "bits", 0, 8, 0, "none", "B8 (any 8 bits)"),
-    ("b6", 6, "bits", 0, 6, 0, "none", "B6 (any 6 bits, loaded into bytes)"),
-    ("b4", 4, "bits", 0, 4, 0, "none", "B4 (any 4 bits, loaded into bytes)"),
-    ("address", 32, "bits", 0, 32, 0, "none", "Shared-memory addresses of matrix rows"),
-    ("index", 2, "bits", 0, 2, 0, "none", "A matrix compression indices"),
+    ("xf32", 32, 8, 10, 127, "ieee", "FP32 (IEEE binary32 floating point)"),
+    ("tf32", 32, 8, 10, 127, "ieee", "TF32 (8-bit exponent, 10-bit mantissa floating point)"),
+    ("f16", 16, 5, 10, 15, "ieee", "FP16 (IEEE binary16 floating point)"),
+    ("bf16", 16, 8, 7, 127, "ieee", "BF16 (Brain floating point)"),
+    ("e4m3", 8, 4, 3, 7, "fn", "FP8 (OCP 4-bit exponent, 3-bit mantissa floating point)"),
+    ("e5m2", 8, 5, 2, 15, "ieee", "BF8 (OCP 5-bit exponent, 2-bit mantissa floating point)"),
+    ("e4m3fnuz", 8, 4, 3, 8, "fnuz", "FP8 (AMD 4-bit exponent, 3-bit mantissa floating point)"),
+    ("e5m2fnuz", 8, 5, 2, 16, "fnuz", "BF8 (AMD 5-bit exponent, 2-bit mantissa floating point)"),
+    ("e2m3", 6, 2, 3, 1, "none", "FP6 (OCP 2-bit exponent, 3-bit mantissa floating point)"),
+    ("e3m2", 6, 3, 2, 3, "none", "BF6 (OCP 3-bit exponent, 2-bit mantissa floating point)"),
+    ("e2m1", 4, 2, 1, 1, "none", "FP4 (OCP 2-bit exponent, 1-bit mantissa floating point)"),
+    ("e8m0", 8, 8, 0, 127, "e8m0", "E8M0 (OCP 8-bit exponent scale)"),
+    ("ue4m3", 8, 4, 3, 7, "fn", "UE4M3 (unsigned 4-bit exponent, 3-bit mantissa scale)"),
+    ("ue5m3", 8, 5, 3, 15, "fn", "UE5M3 (unsigned 5-bit exponent, 3-bit mantissa scale)"),
+)
+_WHOLE_ROWS = (
+    # name, bits, kind, the name on a detail page
+    ("i32", 32, "signed", "int32 (Signed 32-bit integer)"),
+    ("u32", 32, "unsigned", "uint32 (Unsigned 32-bit integer)"),
+    ("i8", 8, "signed", "int8 (Signed 8-bit integer)"),
+    ("u8", 8, "unsigned", "uint8 (Unsigned 8-bit integer)"),
+    ("i4", 4, "signed", "int4 (Signed 4-bit integer)"),
+    ("u4", 4, "unsigned", "uint4 (Unsigned 4-bit integer)"),
+    ("i2", 2, "signed", "int2 (Signed 2-bit integer)"),
+    ("u2", 2, "unsigned", "uint2 (Unsigned 2-bit integer)"),
+    ("iu8", 8, "either", "IU8 (Signed/unsigned 8-bit integer)"),
+    ("iu4", 4, "either", "IU4 (Signed/unsigned 4-bit integer)"),
+    ("b1", 1, "bits", "B1 (single bit)"),
+    ("b16", 16, "bits", "B16 (any 16 bits)"),
+    ("b8", 8, "bits", "B8 (any 8 bits)"),
+    ("b6", 6, "bits", "B6 (any 6 bits, loaded into bytes)"),
+    ("b4", 4, "bits", "B4 (any 4 bits, loaded into bytes)"),
+    ("address", 32, "bits", "Shared-memory addresses of matrix rows"),
+    ("index", 2, "bits", "A matrix compression indices"),
 )
 
 # Their types in NumPy and ml_dtypes; of iu8 and iu4 the signed one.
@@ -107,7 +110,12 @@ NUMPY_NAMES = {
     "u32": "uint32", "i2": "int2", "u2": "uint2",
 }  # fmt: skip
 
-FORMATS = {row[0]: Format(*row) for row in _ROWS}
+FORMATS = {
+    **{name: Format(name, bits, "float", exponent, mantissa, bias, specials, title)
+       for name, bits, exponent, mantissa, bias, specials, title in _FLOAT_ROWS},
+    **{name: Format(name, bits, kind, 0, bits - (kind == "signed"), 0, "none", title)
+       for name, bits, kind, title in _WHOLE_ROWS},
+}  # fmt: skip
 
 # Formats that a field of the instruction chooses: the catalog's name of the choice, and by the field's value the
 # format. CBSZ and BLGP of gfx950, MATRIX_A_FMT and MATRIX_B_FMT of gfx1250: CDNA4 ISA guide, section 7.1.5; LLVM's

@@ -8,22 +8,14 @@ from ...records import TupleRecord
 
 __all__ = ["Access", "access_of"]
 
-# name: (bytes, signed, half of the register that is written: None for all of it)
-TYPES: dict[str, tuple[int, bool, int | None]] = {
-    "dword": (4, False, None), "dwordx2": (8, False, None), "dwordx3": (12, False, None),
-    "dwordx4": (16, False, None), "dwordx8": (32, False, None), "dwordx16": (64, False, None),
-    "b96": (12, False, None), "b32": (4, False, None), "b64": (8, False, None), "b128": (16, False, None),
-    "b256": (32, False, None), "b512": (64, False, None), "ubyte": (1, False, None), "sbyte": (1, True, None),
-    "byte": (1, False, None), "ushort": (2, False, None), "sshort": (2, True, None), "short": (2, False, None),
-    "u8": (1, False, None), "i8": (1, True, None), "u16": (2, False, None), "i16": (2, True, None),
-    "b8": (1, False, None), "b16": (2, False, None), "short_d16": (2, False, 0), "short_d16_hi": (2, False, 1),
-    "ubyte_d16": (1, False, 0), "ubyte_d16_hi": (1, False, 1), "sbyte_d16": (1, True, 0),
-    "sbyte_d16_hi": (1, True, 1), "byte_d16_hi": (1, False, 1), "d16_b16": (2, False, 0), "d16_hi_b16": (2, False, 1),
-    "d16_u8": (1, False, 0), "d16_hi_u8": (1, False, 1), "d16_i8": (1, True, 0), "d16_hi_i8": (1, True, 1),
-    "d16_hi_b8": (1, False, 1), "u8_d16": (1, False, 0), "u8_d16_hi": (1, False, 1), "i8_d16": (1, True, 0),
-    "i8_d16_hi": (1, True, 1), "u16_d16": (2, False, 0), "u16_d16_hi": (2, False, 1), "b8_d16_hi": (1, False, 1),
-    "b16_d16_hi": (2, False, 1),
-}  # fmt: skip
+# What is moved: words, bytes or shorts as CDNA spells them, or so many bits; d16: to half of a register, the lower one
+# or (hi) the upper one.
+_TYPE = re.compile(
+    r"(?P<before>d16_(hi_)?)?"
+    r"(dword(x(?P<words>\d+))?|(?P<sign>[us]?)(?P<name>byte|short)|(?P<kind>[bui])(?P<bits>\d+))"
+    r"(?P<after>_d16(_hi)?)?$"
+)
+_BYTES = {"byte": 1, "short": 2}
 
 _UNITS = r"(global|flat|scratch|buffer|ds|s_buffer|s)_"
 _PLAIN = re.compile(rf"{_UNITS}(load|store|read|write)_(lds_)?(.*)$")
@@ -64,8 +56,8 @@ def access_of(name: str) -> Access | None:
         size = int(match[3]) // 8
         action = "load" if match[1] in ("load_2addr", "read2") else "store"
         return Access("ds", action, size, pair=size * (64 if match[2] else 1))
-    if (match := _PLAIN.match(name)) and match[4] in TYPES:
-        size, signed, half = TYPES[match[4]]
+    if (match := _PLAIN.match(name)) and (moved := _TYPE.match(match[4])):
+        size, signed, half = _size(moved)
         unit = {"s": "scalar", "s_buffer": "scalar buffer"}.get(match[1], match[1])
         return Access(
             unit, {"read": "load", "write": "store"}.get(match[2], match[2]), size, signed, half, to_lds=bool(match[3])
@@ -73,6 +65,17 @@ def access_of(name: str) -> Access | None:
     if match := _ATOMIC.match(name):
         return _atomic(*match.groups())
     return None
+
+
+def _size(moved: re.Match[str]) -> tuple[int, bool, int | None]:
+    """The bytes of a type, whether it extends its sign, and which half of the register it fills; None for all of it."""
+    where = moved["before"] or moved["after"]
+    half = ("hi" in where) + 0 if where else None
+    if moved["name"]:
+        return _BYTES[moved["name"]], moved["sign"] == "s", half
+    if moved["kind"]:
+        return int(moved["bits"]) // 8, moved["kind"] == "i", half
+    return 4 * int(moved["words"] or 1), False, half
 
 
 def _atomic(unit: str, action: str, returns: str | None, suffix: str | None) -> Access:
