@@ -146,6 +146,8 @@ def test_nan_comes_from_factors_from_invalid_operations_and_from_c_with_the_bits
     payload = 1 << FORMATS[form].mantissa - 3
     c[4] = encode(np.array(np.inf), FORMATS[form]) | payload  # signalling
     d = inst.multiply_bits(a, b, c)
+    sentence = f"0x{factor:X} from a NaN factor, 0x{invalid:X} from an invalid product, C's NaN quieted"
+    assert inst.numerics.nan == sentence
     assert (d[0] == factor).all()
     assert (d[1, 1], set(d[2]), set(d[3])) == (invalid, {invalid}, {invalid})
     assert (d[4] == c[4] | payload << 2).all()

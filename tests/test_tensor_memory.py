@@ -206,6 +206,17 @@ def test_a_shape_that_is_none_is_refused_with_those_that_are(arguments, reason):
         mma().operand("D", **arguments)
 
 
+def test_a_k_of_other_targets_is_refused_with_the_targets_and_shapes_that_have_it():
+    """PTX ISA 9.1, table 39: K = 96 on sm_103a for M = 256 of a pair of CTAs; 9.4, table 48: sm_107's 64, 96, 128."""
+    mxf4, mxf8 = (f"tcgen05.mma.cta_group::2.kind::{kind}.block_scale" for kind in ("mxf4", "mxf8f6f4"))
+    for name, k, usual, where in (
+        (mxf4, 96, 64, "sm_103a and sm_107a, with cta_group::2 and M = 256"), (mxf4, 128, 64, "sm_107a and sm_107f"),
+        (mxf8, 64, 32, "sm_107a and sm_107f"), (mxf8, 96, 32, None),
+    ):  # fmt: skip
+        with pytest.raises(mmacalc.Error, match=f"K is {usual}{f'; K = {k} is of {where}' if where else ''}$"):
+            mma(name).operand("D", m=256, n=64, k=k)
+
+
 def test_open_points_say_that_they_are():
     assert "TVM" in mma().operand("A", m=64, n=64).doubt
     assert mma().operand("A", m=64, n=64).provenance == "unconfirmed"

@@ -123,7 +123,7 @@ def alternatives(node: ast.Constant) -> list[str]:
     if isinstance(value, int):
         return [repr(other) for other in sorted({value + 1, value - 1, 2 * value} - {value, -1})]
     if isinstance(value, float):
-        return [repr(round(value * 1.25, 6))]
+        return [repr(round(value * 1.25, 6) or 1.0)]
     if isinstance(value, str) and FIELD.fullmatch(value):
         return [repr(value[:-1] + str(int(value[-1]) ^ 1))]
     if isinstance(value, str):

@@ -87,7 +87,7 @@ def _meaning(code: int, format: Format) -> float:
 def _table(name: str) -> NDArray[np.float64]:
     found = FORMATS[name]
     if found.bits == 16:  # an f16, or the upper half of an f32
-        codes = np.arange(1 << 16, dtype=np.uint32)
+        codes = np.arange(1 << found.bits, dtype=np.uint32)
         with np.errstate(invalid="ignore"):  # signalling NaN
             floats = codes.astype(np.uint16).view(np.float16) if name == "f16" else (codes << 16).view(np.float32)
             table = floats.astype(np.float64)

@@ -38,7 +38,7 @@ _ALL = {
     235: ("shared_base", 0), 236: ("shared_limit", 0), 237: ("private_base", 0), 238: ("private_limit", 0),
     239: ("pops_exiting_wave_id", 0), 251: ("vccz", 0), 252: ("execz", 0), 253: ("scc", 0), 254: ("lds_direct", 0),
 }  # fmt: skip
-_LDS_DIRECT, _HARDWARE = 254, 230
+_LDS_DIRECT = 254
 
 
 class Scalars:

@@ -66,11 +66,15 @@ def written_lanes(row_mask: int, bank_mask: int, lanes: int) -> Array:
 def swizzle_lanes(offset: int, lanes: int) -> Array:
     """The lane that each lane reads under DS_SWIZZLE_B32.
 
-    Source: RDNA3 ISA guide, DS_SWIZZLE_B32: quad permutes, bit masks in groups of 32, rotation.
+    Source: RDNA3 and Vega ISA guides, DS_SWIZZLE_B32: quad permutes, bit masks in groups of 32, rotation, and the order
+    of a fast Fourier transform.
     """
-    lane = np.arange(lanes)
-    if offset & 0x8000 and offset >= 0xC000:
-        by, mask = offset >> 5 & 31, offset & 31
+    lane, mask = np.arange(lanes), offset & 31
+    if offset >= 0xE000:
+        turned = sum((lane >> bit & 1) << 4 - bit for bit in range(5))
+        return (lane & ~31) | (lane & mask) | (turned >> mask.bit_count())
+    if offset >= 0xC000:
+        by = offset >> 5 & 31
         moved = (lane & 31) + (-by if offset & 0x400 else by)
         return (lane & ~31) | (lane & mask) | (moved & 31 & ~mask)
     if offset & 0x8000:
