@@ -102,7 +102,7 @@ def words_of(formats: Iterable[Format], words: Sequence[int], at: int, end: int)
     """
     first = words[at]
     if at + 1 == end:
-        return 1
+        return 1, 1
     for form in formats:
         if first >> 32 - len(form.bits) == int(form.bits, 2):
             whole = first | words[at + 1] << 32
