@@ -138,8 +138,8 @@ def test_a_descriptor_of_wgmma_is_the_one_of_its_layouts(swizzle, address, strid
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (("f16", 120, 64), "M of kind::f16 is a multiple of 16 up to 256; got 120"),
-        (("mxf4", 64, 64), "M of kind::mxf4 is a multiple of 128"),
+        (("f16", 120, 64), r"M holds multiples of 16 up to 256 \(kind::f16\); got 120"),
+        (("mxf4", 64, 64), r"M holds multiples of 128 up to 256 \(kind::mxf4\)"),
         (("ti16", 128, 64), "the descriptor of kind::ti16 is not known"),
         (("f61", 128, 64), "Did you mean f16"),
     ],

@@ -15,7 +15,9 @@ import random_programs
 from generated_kernels import compiled
 from llvm_mc import tool
 from mmacalc import Error
+from mmacalc.asm.decoder import decode
 from mmacalc.codegen import gemm
+from mmacalc.kernels.machine.matrix import fields_of
 
 KERNELS = Path(__file__).parent / "data/kernels"
 TARGETS = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250")
@@ -149,6 +151,27 @@ def generated_gemm(target, name, sizes, folder):
     grid = -(-m // plan.block_m), -(-n // plan.block_n)
     report = mmacalc.launch(kernel, grid, plan.threads, a.astype(held), b.astype(held), d, m, n, k, k, k, n)
     return report, d, a @ b.T
+
+
+def negated_c(inst, wave, target, minus, magnitude):
+    """D = C of one element of C = -2, as the decoded instruction with these signs gives it; A and B are 0."""
+    counts = {name: inst.operand(name, wave).registers for name in "DABC"}
+    registers = [f"v[{first}:{first + count - 1}]" for first, count in zip((0, 40, 80, 120), counts.values())]
+    line = f"{inst.name} {', '.join(registers)} neg_lo:[0,0,{minus}] neg_hi:[0,0,{magnitude}]"
+    (decoded,) = decode(mmacalc.assemble(line, target, wave=wave), target, wave=wave)
+    shapes = ((inst.m, inst.k), (inst.k, inst.n), (inst.m, inst.n))
+    a, b, c = (np.full(shape, value) for shape, value in zip(shapes, (0.0, 0.0, -2.0)))
+    return float(inst.multiply(a, b, c, wave=wave, **fields_of(decoded, inst, wave))[3, 5])
+
+
+@pytest.mark.parametrize(("target", "wave"), [pair for pair in WAVES if pair[0] >= "gfx1100" and len(pair[0]) == 7])
+def test_signs_of_c_in_an_instruction_word_reach_the_arithmetic(target, wave):
+    floats = [inst for inst in mmacalc.instructions(target)
+              if inst.format("A").is_float and not (inst.sparse or inst.scaled)]  # fmt: skip
+    for inst in floats:
+        found = [negated_c(inst, wave, target, minus, magnitude) for minus in (0, 1) for magnitude in (0, 1)]
+        assert found == [-2, 2, 2, -2], inst.name
+    assert len(floats) >= 4 and (target == "gfx1100") == all(inst.format("A").bits == 16 for inst in floats)
 
 
 @pytest.mark.parametrize(

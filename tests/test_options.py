@@ -97,6 +97,9 @@ def test_the_guide_lists_every_option_that_commands_share():
         ("gemm -a gfx942 --random 4x5x6 --type f16 --accuracy", "gemm -a gfx942 --gemm 4x5x6 --type f16 --accuracy"),
         ("memory -a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 -A --matrix_a_fmt 0",
          "memory -a gfx950 -i v_mfma_f32_16x16x128_f8f6f4 -A -m matrix_a_fmt=0"),
+        ("chain -a gfx942 {} --use B {}", "chain -a gfx942 {} {} --use B"),
+        ("-a H100 -i wgmma.m64n24k8 -d", "-a H100 -i wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32 -d"),
+        ("-a gfx942 -i 16x16x8 -d", "-a gfx942 -i v_mfma_f32_16x16x8_xf32 -d"),
         ("transpose-loads -a gfx950 -l ds_read_b64_tr_b8", "transpose-loads -a gfx950 --load ds_read_b64_tr_b8"),
     ],
 )  # fmt: skip
@@ -178,6 +181,9 @@ TYPOS = [
     ("-a gfx942 v_mfma_f32_32x32x8_f16", "Did you mean -i v_mfma_f32_32x32x8_f16"),
     ("numerics gfx942", "Did you mean -a gfx942"),
     ("find bf16 32x32x8", "Did you mean --shape 32x32x8"),
+    ("-a A100 -i m16n8k16 -d", "and 15 more. `mmacalc find -a sm_80 --shape 16x8x16`"),
+    ("-a gfx942 -i 32x32x8 -d", "v_mfma_f32_32x32x8_f16, v_mfma_f32_32x32x8_bf16"),
+    ("-a gfx942 -i 32x32x9 -d", "no instruction of shape 32x32x9"),
     ("-i v_mfma_f32_32x32x8_f16 -d", "v_mfma_f32_32x32x8_f16 is on cdna3, cdna4: choose one with -a"),
 ]
 

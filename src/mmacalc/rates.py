@@ -2,7 +2,7 @@
 
 A compute unit (of RDNA: a workgroup processor, of NVIDIA: an SM) has four matrix units. AMD publishes the cycles of
 every instruction. NVIDIA publishes multiply-adds per clock and SM, by format: an instruction that is native there is
-taken to reach them, and its cycles follow (of tcgen05: see `_keeps_up`).
+taken to reach them, and its cycles follow (of wgmma and tcgen05: see `_keeps_up`).
 """
 
 from __future__ import annotations
@@ -147,15 +147,17 @@ def dense_rate(inst: Instruction, product: Product | None = None) -> int | None:
 
 
 def _keeps_up(inst: Instruction, rate: int) -> bool:
-    """Whether an instruction can have the published rate: a tcgen05.mma with 128 rows in each SM, without .ws, whose A
-    and B shared memory delivers in that time (NVIDIA publishes no rate of others)."""
-    if not isinstance(inst, TensorMemoryInstruction):
+    """Whether an instruction can have the published rate (NVIDIA publishes no other): one whose A and B shared memory
+    delivers in that time, which wgmma does from N = 64 on; of tcgen05.mma, with 128 rows in each SM and without .ws."""
+    if "wgmma" not in inst.features and not inst.in_tensor_memory:
         return True
-    ctas = inst.form.cta_group
-    rows = LANES + inst.n // ctas
+    rows, ctas, bits = inst.m, _ctas(inst), inst.format("A").bits
+    if isinstance(inst, TensorMemoryInstruction):
+        if inst.m != LANES * ctas or inst.form.ws:
+            return False
+        rows, bits = LANES, slot_bits(inst.kind, bits)
     cycles = inst.flops // 2 // ctas // rate
-    slot = slot_bits(inst.kind, inst.format("A").bits)
-    return inst.m == LANES * ctas and not inst.form.ws and rows * inst.k * slot <= 8 * SHARED_MEMORY_BYTES * cycles
+    return (rows + inst.n // ctas) * inst.k * bits <= 8 * SHARED_MEMORY_BYTES * cycles
 
 
 def _rated(inst: Instruction) -> Mapping[str, str]:

@@ -123,14 +123,18 @@ class Entry:
         return key if key in self._lines else None
 
     def instruction(self, name: str) -> Instruction:
-        """The instruction of that name or alias; case-insensitive.
+        """The instruction of that name or alias, or the only one of that shape; case-insensitive.
 
         Raises:
-            Error: the architecture has none; the message names the closest.
+            Error: the architecture has none, or several of a shape; the message names the closest.
         """
         key = self.canonical(name)
         if key is None or key not in self._instructions:
             if key is None:
+                from .grammar.shape_names import instruction_of_shape
+
+                if found := instruction_of_shape(self, name):
+                    return found
                 lower = name.strip().lower()
                 hint = did_you_mean(lower, (*self._lines, *self._aliases), shown=self._aliases)
                 title = self.architecture.title

@@ -70,7 +70,7 @@ INSTRUCTIONS: tuple[tuple[object, ...], ...] = (
     ("v_wmma_f32_16x16x128_f8f6f4", 0x33, (8, 32), None, "neg_c", {"narrow_cycles": ((4, 4), (4, 16)), "wait_cycles": (16, (6, 8))}),
     # On gfx1251 alone, and in LLVM since pull request 203141. The layout is the rule's, and rocjitsu's (rocm-systems
     # pull request 11124); no second source confirms it.
-    ("v_wmma_f64_16x16x4_f64", 0x5b, 16, None, {"on": ("gfx1251",), "since_llvm": 24, "unconfirmed": ("A", "B", "C", "D")}),
+    ("v_wmma_f64_16x16x4_f64", 0x5b, 16, None, "neg", {"on": ("gfx1251",), "since_llvm": 24, "unconfirmed": ("A", "B", "C", "D")}),
     ("v_wmma_f32_16x16x4_f32", 0x5d, 16, None, "neg"),
     ("v_wmma_f32_16x16x32_f16", 0x60, (8, 16), None, "neg"),
     ("v_wmma_f16_16x16x32_f16", 0x61, (8, 16), None, "neg"),

@@ -155,7 +155,7 @@ def _result(argv: Sequence[str]) -> Result:
     first = OLDER_NAMES.get(argv[0], argv[0]) if argv else ""
     if first in SUBCOMMANDS:
         parser, run = _command(first)
-        return run(parser.parse_args(argv[1:]))
+        return run(parser.parsed(argv[1:]))
     if not argv:
         from .help import first_page
 
@@ -167,7 +167,7 @@ def _result(argv: Sequence[str]) -> Result:
     from . import classic, options
 
     words = options.with_shape(argv)
-    return classic.run(options.scan(words) or command_parser("classic").parse_args(words))
+    return classic.run(options.scan(words) or command_parser("classic").parsed(words))
 
 
 _COMMANDS: dict[str, tuple[Parser, Callable[[Namespace], Result]]] = {}

@@ -76,7 +76,7 @@ def arguments_drawing(arguments: list[str]) -> Drawing:
     >>> arguments_drawing(["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A"])
     <picture: A of v_mfma_f32_16x16x16_f16, CDNA3>
     """
-    return _drawing(command_parser("draw").parse_args(arguments))
+    return _drawing(command_parser("draw").parsed(arguments))
 
 
 def _drawing(options: Namespace) -> Drawing:

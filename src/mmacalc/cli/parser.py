@@ -102,6 +102,19 @@ class Parser(argparse.ArgumentParser):
         flags, settings = COMMON["modifier"]
         self.add_argument(*flags, **settings)
 
+    def parsed(self, words: Sequence[str]) -> argparse.Namespace:
+        """The options that words stand for; arguments without an option may stand before, between and after them.
+
+        Raises:
+            Error: an argument is unknown, missing or wrong.
+        """
+        found, left = self.parse_known_args(words)
+        if left and not left[0].startswith("-"):  # argparse by itself takes an optional argument only beside the first
+            found, left = self.parse_known_intermixed_args(words)
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return found
+
     def error(self, message: str) -> NoReturn:
         shown = message if len(message) < 200 else f"{message[:200]}..."
         raise Error(f"{shown}.{self._meant(message)} `{self.prog} -h` lists the options.")

@@ -94,7 +94,10 @@ def plan(inst: Instruction, wave: int | None = None, order_a: str = "row", order
     (128, 32, 2, Swizzle(bits=2, base=4, shift=3))
     """
     size = inst.architecture.wave(wave)
-    if not inst.architecture.builtins or inst.sparse or inst.scaled or inst.blocks > 1 or inst.choices:
+    if inst.choices:
+        fields = " and ".join(field.upper() for field in inst.choices)
+        raise Error(f"a GEMM is generated for elements of one format; those of {inst.name} are chosen by {fields}")
+    if not inst.architecture.builtins or inst.sparse or inst.scaled or inst.blocks > 1:
         raise Error(f"a GEMM is generated around a dense AMD instruction of one block without scales; not {inst.name}")
     if inst.format("A").bits < 8 or inst.format("B").bits != inst.format("A").bits:
         raise Error(

@@ -152,7 +152,7 @@ def instruction_descriptor(kind: str, m: int, n: int, **options: int | str) -> D
     step = 128 if kind in MX else 16
     for name, value, multiple, most in (("M", m, step, 256), ("N", n, 8, 256)):
         if value % multiple or not 0 < value <= most:
-            raise Error(f"{name} of kind::{kind} is a multiple of {multiple} up to {most}; got {value}")
+            raise Error(f"the field of {name} holds multiples of {multiple} up to {most} (kind::{kind}); got {value}")
     codes = {name: require_int(name, options.get(name, 0)) for name, *_ in fields}
     codes |= {
         "m": m // step, "n": n // 8, "a_type": _code("A", types["a"], INPUT_CODES[kind]),
@@ -249,7 +249,8 @@ def _notes(
     m, n = codes["m"] * (128 if kind in MX else 16), codes["n"] * 8
     forms = [Form(kind, bool(codes["sparse"]), ws, group) for ws in (False, kind not in MX) for group in (1, 2)]
     if not any(m in shapes[0] and n in shapes[1] for shapes in map(allowed_shapes, forms)):
-        notes.append(f"no tcgen05.mma of kind::{kind} has M {m}, N {n}")
+        rows = sorted({size for shapes in map(allowed_shapes, forms) for size in shapes[0]})
+        notes.append(f"no tcgen05.mma of kind::{kind} has M {m}, N {n}; M is {', '.join(map(str, rows))}")
     if kind == "i8" and (codes["negate_a"] or codes["negate_b"]):
         notes.append("kind::i8 negates nothing")
     if kind in ("mxf4", "mxf4nvf4") and (codes["transpose_a"] or codes["transpose_b"]):

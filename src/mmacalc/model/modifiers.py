@@ -45,7 +45,8 @@ def modifier_ranges(instruction: Instruction, wave: int | None, cbsz: int) -> di
         values[field] = tuple(range(instruction.architecture.scale_fields[field]))
     if "neg" in instruction.features:
         values["neg"] = tuple(range(4 if instruction.integer else 8))
-        values["neg_hi"] = (0,) if instruction.integer or instruction.format("A").bits > 16 else tuple(range(8))
+        of_c = (0,) if instruction.integer else (0, 4)  # an element that fills a register has no upper half
+        values["neg_hi"] = tuple(range(8)) if of_c[1:] and instruction.format("A").bits == 16 else of_c
     if "neg_c" in instruction.features:
         values["neg"] = values["neg_hi"] = (0, 4)
     return {**values, **instruction.architecture.family.fields(instruction)}

@@ -159,7 +159,7 @@ def _modifiers(instruction: Instruction) -> Iterator[str]:
     else:
         yield f"    OPSEL supported: {'opsel' in has}"
     yield f"    NEG bits supported: {'neg' in has}"
-    if "neg_c" in has:
+    if "neg_c" in has and not instruction.architecture.amd_calculator:  # of RDNA4's, AMD's page does not say it
         yield "    NEG bits supported for C only: True"
 
 

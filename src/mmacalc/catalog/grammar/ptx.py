@@ -212,10 +212,10 @@ class Entry(PlainEntry):
                 yield family
 
     def instruction(self, name: str) -> Instruction:
-        """The instruction of that name, its qualifiers in any order that ptxas takes.
+        """The instruction of that name, its qualifiers in any order that ptxas takes, or the only one of that shape.
 
         Raises:
-            Error: this target has none; the message says which target or PTX version does.
+            Error: this target has none, or several of a shape; the message says which target or PTX version does.
         """
         name = name.strip()
         if name in self._instructions:
@@ -228,10 +228,13 @@ class Entry(PlainEntry):
             family, full = self._find(name, key(name))
         except Error:
             from .sass import is_opcode, source
+            from .shape_names import instruction_of_shape
 
-            if not is_opcode(name):
-                raise
-            return source(self, name)
+            if is_opcode(name):
+                return source(self, name)
+            if found := instruction_of_shape(self, name):
+                return found
+            raise
         return self._instruction(family, full)
 
     def instructions(self) -> tuple[Instruction, ...]:

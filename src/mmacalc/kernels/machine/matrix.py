@@ -33,12 +33,12 @@ def fields_of(instruction: DecodedInstruction, inst: Instruction, wave: int) -> 
     if "neg" in instruction.modifiers and "blgp" in inst.features:  # LLVM's name for BLGP of FP64
         given["blgp"] = given.pop("neg")
     allowed = inst.modifier_limits(wave, given.get("cbsz", 0))
-    found = {name: value for name, value in given.items() if name in allowed}
-    if inst.sparse or "neg" not in allowed:
-        return found
-    if "opsel" in found:  # bits for A and B have no effect: AMD's captures on gfx1100 (packed_operand_cases.h)
-        found["opsel"] &= max(allowed["opsel"])
-    return {name: value for name, value in found.items() if value in allowed[name]}
+    bits = () if inst.sparse else ("neg", "neg_hi", "opsel")  # masks, of which LLVM sets more than mean something
+    return {
+        name: value & max(allowed[name]) if name in bits else value
+        for name, value in given.items()
+        if name in allowed
+    }
 
 
 def matrix_step(instruction: DecodedInstruction, inst: Instruction, target: MachineTarget) -> Callable[[Group], None]:

@@ -1,0 +1,55 @@
+"""A shape in place of a name: `-i m16n8k16` and `-i 32x32x8`, where one instruction has it."""
+
+from __future__ import annotations
+
+import re
+
+from ...errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .. import Entry
+    from ...model import Instruction
+
+__all__ = ["instruction_of_shape"]
+
+_SHAPE = re.compile(r"(?:(?P<kind>[\w.:]+?)[._])?m?(?P<m>\d+)[nx](?P<n>\d+)[kx](?P<k>\d+)", re.IGNORECASE)
+SHOWN = 4
+
+
+def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:
+    """The instruction that a shape stands for; None if the text is not a shape.
+
+    Args:
+        entry: of an architecture.
+        text: m16n8k16 or 16x8x16, also after the beginning of a name: mma.m16n8k16, wgmma.m64n8k16, v_mfma_32x32x8.
+
+    Raises:
+        Error: none of the architecture's instructions has this shape, or several have it.
+
+    >>> from mmacalc.catalog import entry
+    >>> instruction_of_shape(entry("sm_70"), "m8n8k16")
+    Traceback (most recent call last):
+        ...
+    mmacalc.errors.Error: sm_70 has no instruction of shape 8x8x16. `mmacalc find -a sm_70` lists what there is.
+    """
+    found = _SHAPE.fullmatch(text.strip())
+    if found is None:
+        return None
+    shape, kind = tuple([int(found[axis]) for axis in "mnk"]), (found["kind"] or "").lower()
+    name, spelt = entry.architecture.name, "x".join(map(str, shape))
+    having = [
+        inst.name
+        for inst in entry.instructions()
+        if inst.flops and (inst.m, inst.n, inst.k) == shape and inst.name.startswith(kind)
+    ]
+    if len(having) == 1:
+        return entry.instruction(having[0])
+    if not having:
+        which = f" that begins with {kind}" if kind else ""
+        raise Error(f"{name} has no instruction of shape {spelt}{which}. `mmacalc find -a {name}` lists what there is.")
+    more = f" and {len(having) - SHOWN} more" if len(having) > SHOWN else ""
+    raise Error(
+        f"{len(having)} instructions of {name} have the shape {spelt}: {', '.join(having[:SHOWN])}{more}. "
+        f"`mmacalc find -a {name} --shape {spelt}` lists them."
+    )
