@@ -191,8 +191,11 @@ def estimate(
     ]
     if not fitting:
         raise Error(_none_fits(architecture, record, type, out))
-    best = _peak(_products(architecture, wanted), rated_product(architecture))
-    made = [_candidate(inst, fields, (m, n, k), best, where) for inst, fields in fitting]
+    product = rated_product(architecture)
+    best = _peak(_products(architecture, wanted), product)
+    made = [
+        _candidate(inst, fields, (m, n, k), duration(inst, fields, product), best, where) for inst, fields in fitting
+    ]
     made = _best_shapes(sorted(made, key=lambda one: _rank(one, where)))
     least = min(_memory(one.instruction, one.modifiers, m * k, k * n, m * n) for one in made)
     return Estimate(record, where, m, n, k, type, 2 * m * n * k, best, least, tuple(made))
@@ -221,14 +224,18 @@ def _longest(found: Candidate, matrix_units: int) -> int | None:
 
 
 def _candidate(
-    inst: Instruction, fields: dict[str, int], shape: tuple[int, int, int], best: int | None, where: Device
+    inst: Instruction,
+    fields: dict[str, int],
+    shape: tuple[int, int, int],
+    each: int | None,
+    best: int | None,
+    where: Device,
 ) -> Candidate:
     m, n, k = shape
     tiles = -(-m // inst.m) * -(-n // inst.n)
     steps = -(-k // inst.k)
     chains = -(-tiles // inst.blocks)
     count = chains * steps
-    each = duration(inst, fields, rated_product(where.name))
     cycles = None if each is None else each * occupied(inst) * count
     flops, useful = inst.flops * count, 2 * m * n * k
     share = None if cycles is None or not best else useful * MATRIX_UNITS / (cycles * best)

@@ -125,13 +125,13 @@ class Layout:
     def _make_tables(self, extents: Mapping[str, int]) -> None:
         """What each value of a coordinate adds to each place, and the other way round."""
         left, right = self.coordinates, self.places
-        whole = [size_product([self.sizes[name] for name in group]) for group in left]
+        whole = [self.span(group) for group in left]
         self.extents = tuple([extents.get(axis, size) for axis, size in zip(self.axes, whole)])
         self.partial = {axis: self.extents[at] for at, axis in enumerate(self.axes) if self.extents[at] != whole[at]}
         for axis, extent, size, group in zip(self.axes, self.extents, whole, left):
             if not 0 < extent <= size or (extent < size and not {*self.shared}.isdisjoint(group)):
                 raise Error(f"{axis} of '{self.text}' ends at 1 to {size}, with no shared digit; got {extent}")
-        self.spans = {place: size_product([self.sizes[n.lstrip("*")] for n in names]) for place, names in right.items()}
+        self.spans = {place: self.span(names) for place, names in right.items()}
         largest = max((*self.extents, *self.spans.values()), default=1)
         if largest > LARGEST:
             raise Error(f"'{self.text}' has {largest} values on an axis or in a place; at most {LARGEST} are taken")
@@ -168,7 +168,7 @@ class Layout:
     @property
     def copies(self) -> int:
         """How many places hold each element."""
-        return size_product(self.sizes[name] for name in self.replicated)
+        return self.span(self.replicated)
 
     def span(self, digits: Sequence[str]) -> int:
         """The number of values of a group of digits.

@@ -134,14 +134,11 @@ def dense_rate(inst: Instruction, product: Product | None = None) -> int | None:
     """
     architecture = inst.architecture
     through = architecture.fma_through
-    if inst.sparse or (through and through not in inst.features) or inst.formats.get("A") not in _rated(inst):
+    key = _rated(inst).get(inst.formats.get("A", ""))
+    if inst.sparse or (through and through not in inst.features) or key is None:
         return None
-    if inst.in_tensor_memory:
-        native = True
-    else:
-        native = sass.becomes(inst, architecture.name)[1].startswith("native")
+    native = inst.in_tensor_memory or sass.becomes(inst, architecture.name)[1].startswith("native")
     rates = {**architecture.fma_per_clock, **(product.fma_per_clock if product else {})}
-    key = _rated(inst)[inst.formats["A"]]
     rate = rates.get(f"{key}.k{inst.k}", rates.get(f"{key}.{inst.formats['D']}", rates.get(key)))
     return rate if native and rate and _keeps_up(inst, rate) else None
 

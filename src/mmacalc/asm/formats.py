@@ -32,14 +32,14 @@ sopp 1 ENCODING=31:23=0b101111111 OP=22:16 SIMM16=15:0
 sopk 1 ENCODING=31:28=0b1011 OP=27:23 SDST=22:16 SIMM16=15:0
 sop2 1 ENCODING=31:30=0b10 OP=29:23 SDST=22:16 SSRC1=15:8 SSRC0=7:0
 """
-_VECTOR = """
-vop1 1 ENCODING=31:25=0b0111111 VDST=24:17 OP=16:9 SRC0=8:0
-vopc 1 ENCODING=31:25=0b0111110 OP=24:17 VSRC1=16:9 SRC0=8:0
-vop2 1 ENCODING=31=0 OP=30:25 VDST=24:17 VSRC1=16:9 SRC0=8:0
-"""
 _VOP1 = "ENCODING=31:25=0b0111111 VDST=24:17 OP=16:9"
 _VOPC = "ENCODING=31:25=0b0111110 OP=24:17 VSRC1=16:9"
 _VOP2 = "ENCODING=31=0 OP=30:25 VDST=24:17 VSRC1=16:9"
+_VECTOR = f"""
+vop1 1 {_VOP1} SRC0=8:0
+vopc 1 {_VOPC} SRC0=8:0
+vop2 1 {_VOP2} SRC0=8:0
+"""
 _SDWA_SRC0 = "SRC0=55,39:32 SRC0_SEL=50:48"
 _SDWA_DST = "DST_SEL=42:40 DST_UNUSED=44:43 CLAMP=45 OMOD=47:46"
 _SDWA = f"""
@@ -115,6 +115,7 @@ _CDNA1_CACHE = {"flat": "GLC=16 SLC=17", "buffer": "GLC=14 SLC=17", "bank": ""}
 _CDNA2_CACHE = {"flat": "GLC=16 SLC=17 SCC=25", "buffer": "GLC=14 SLC=17 SCC=15", "bank": "ACC=55"}
 _CDNA3_CACHE = {"flat": "SC0=16 NT=17 SC1=25", "buffer": "SC0=14 NT=17 SC1=15", "bank": "ACC=55"}
 _ADDRESSED = (("", 0, 0), (":idxen", 0, 1), (":offen", 1, 0), (":both", 1, 1))
+_SCRATCH = (("off", 0, 1), ("vector", 1, 1), ("scalar", 0, 0), ("both", 1, 0))
 
 
 def _cdna_memory(cache_fields: dict[str, str], scratch: str) -> str:
@@ -139,7 +140,7 @@ def _cdna_memory(cache_fields: dict[str, str], scratch: str) -> str:
         lines.append(f"scratch:vector 2 {fields} SADDR=54:48=0x7f")
         lines.append(f"scratch:scalar 2 {fields} SADDR=54:48")
     else:
-        for name, both, off in (("off", 0, 1), ("vector", 1, 1), ("scalar", 0, 0), ("both", 1, 0)):
+        for name, both, off in _SCRATCH:
             lines.append(f"scratch:{name} 2 {fields} SVE=13={both} SADDR=54:48{'=0x7f' if off else ''}")
     for name, offen, idxen in _ADDRESSED:
         mode = f"OFFEN=12={offen} IDXEN=13={idxen} {buffer}"
@@ -161,7 +162,6 @@ _RDNA3_VOP3P = ("22:16", "31:23=0b110011000")
 _RDNA3_FLAT = "DLC=13 GLC=14 SLC=15 OP=24:18 ENCODING=31:26=0b110111 ADDR=39:32 DATA=47:40 VDST=63:56"
 _RDNA3_DS = "GDS=17 OP=25:18 ENCODING=31:26=0b110110 ADDR=39:32 DATA0=47:40 DATA1=55:48 VDST=63:56"
 _RDNA3_SMEM = "SBASE=5:0 SDATA=12:6 DLC=13 GLC=14 OP=25:18 ENCODING=31:26=0b111101 OFFSET=52:32"
-_SCRATCH = (("off", 0, 1), ("vector", 1, 1), ("scalar", 0, 0), ("both", 1, 0))
 
 
 def _rdna3_memory() -> str:

@@ -17,15 +17,15 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import Error, did_you_mean
+from .decoded import ConstantOperand, RegisterOperand
 from .formats import OPERANDS, encodings
-from .immediates import dpp_controls
+from .immediates import STYLES, dpp_controls
 from .operand_codes import Scalars, codes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from .decoded import ConstantOperand, RegisterOperand
     from .fields import Field
     from .formats import FormatLine
 
@@ -201,9 +201,6 @@ def _valued(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
-_STYLES = {"dec", "inline", "opt", "hex", "hwreg", "sendmsg", "waitcnt", "delay", "depctr", "gpridx", "version"}
-
-
 def _slot(text: str, form: FormatLine, table: Table) -> Slot:
     """An operand of a line; see the module."""
     slot = Slot()
@@ -216,7 +213,7 @@ def _slot(text: str, form: FormatLine, table: Table) -> Slot:
         slot.style = f"literal{kind}"
     elif slot.field is None:
         slot.fixed = table.named(name)
-    elif kind in _STYLES:
+    elif kind in STYLES:
         slot.style = kind
     else:
         kind, _, half = kind.partition("@")
@@ -258,8 +255,6 @@ class Table:
 
     def named(self, name: str) -> RegisterOperand:
         """The register of a word such as vcc, off or null."""
-        from .decoded import ConstantOperand, RegisterOperand
-
         if name == "0":
             return ConstantOperand(0, False, 32)  # type: ignore[return-value]
         if name == "off":

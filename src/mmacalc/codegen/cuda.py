@@ -14,10 +14,11 @@ from .ptx import HEADER, SHARED_ADDRESS, SYNCHRONIZE, braced, launch, statement
 from .source import (
     arguments_of,
     comment,
+    filling,
     fragments,
     in_lds,
+    indented,
     kernel_name,
-    leading_dimension,
     loads,
     matrix_lines,
     pattern_line,
@@ -60,14 +61,14 @@ def kernel(request: Request) -> str:
     body = [
         "int lane;",
         'asm("mov.u32 %0, %%laneid;" : "=r"(lane));',
-        *_filling(request, operands),
+        *filling(request, operands, WARP, SYNCHRONIZE),
         *_inputs(request, operands),
         f"{_union(request, 'D', operands['D'])};",
         *_mma(request, operands),
         "",
         *stores(request, operands["D"]),
     ]
-    lines = "\n".join(f"    {line}" if line else "" for line in body)
+    lines = "\n".join(indented(body))
     name = request.mark("kernel", kernel_name(inst))
     more = ["const unsigned int *metadata"] if inst.sparse else []
     more += ["const unsigned int *scale_a", "const unsigned int *scale_b"] if inst.scaled else []
@@ -77,18 +78,6 @@ def kernel(request: Request) -> str:
     helpers = (SHARED_ADDRESS if request.tiles else "") + functions
     hosts = launch(name, "1", WARP, ", ".join(arguments), "one warp computes one tile")
     return f"{comment(request)}{HEADER}{helpers}{head} {{\n{lines}\n}}\n{hosts}"
-
-
-def _filling(request: Request, operands: Mapping[str, Fragment]) -> Iterator[str]:
-    """The tiles in shared memory, and the loops that fill them."""
-    if not request.tiles:
-        return
-    for name, tile in request.tiles.items():
-        yield tile.declaration()
-        yield from leading_dimension(request, name, operands[name])
-        yield from tile.filling("lane", WARP)
-    yield SYNCHRONIZE
-    yield ""
 
 
 def _inputs(request: Request, operands: Mapping[str, Fragment]) -> Iterator[str]:

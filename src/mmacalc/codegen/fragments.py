@@ -18,7 +18,7 @@ from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ..model import Operand
 
@@ -34,6 +34,12 @@ class Digit(TupleRecord):
     block: int
     row: int
     column: int
+
+    @property
+    def value(self) -> str:
+        """The digit of `lane`, as C text."""
+        quotient = f"lane / {self.divisor}" if self.divisor > 1 else "lane"
+        return f"{quotient} % {self.size}"
 
 
 class Item(TupleRecord):
@@ -60,6 +66,15 @@ class Fragment(TupleRecord):
     items: tuple[Item, ...]
     rows: int
     columns: int
+
+    def variables(self, letter: str) -> Iterator[str]:
+        """A C variable for each digit."""
+        for digit in self.digits:
+            yield f"const int {letter}_{digit.name} = {digit.value};"
+
+    def first(self, axis: str, letter: str) -> str:
+        """The "row", "column" or "block" at which a lane begins, as a sum of those variables."""
+        return total([(getattr(digit, axis), f"{letter}_{digit.name}") for digit in self.digits])
 
 
 def fragment(operand: Operand) -> Fragment:

@@ -17,7 +17,8 @@ from ..memory_access.answer import memory
 from ..memory_access.swizzles import MODES
 from ..records import TupleRecord
 from .fragments import fragment, total
-from .source import ELEMENTS
+from .hip import HEADER, SYNCHRONIZE
+from .source import indented, memory_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,19 +146,11 @@ def kernel(found: Plan, sizes: tuple[int, int, int]) -> str:
 
 def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     inst = found.instruction
-    element = ELEMENTS.get(inst.format("A").name, "unsigned char")
     yield f"// D = A B with {inst.name} on {inst.architecture.title}, wave{found.wave}."
     a, b = ("column by column" if order == "col" else "row by row" for order in (found.order_a, found.order_b))
     yield f"// A (M x K) lies {a}, B (K x N) {b}, D (M x N) row by row; ld in elements."
-    yield "#if __has_include(<hip/hip_runtime.h>)"
-    yield "#include <hip/hip_runtime.h>"
-    yield "#else  // without ROCm: clang -x hip -nogpuinc -nogpulib"
-    yield "#define __global__ __attribute__((global))"
-    yield "#define __device__ __attribute__((device))"
-    yield "#define __shared__ __attribute__((shared))"
-    yield "#endif"
-    yield ""
-    yield f"typedef {element} element;"
+    yield HEADER
+    yield f"typedef {memory_type(inst.format('A').name, 'hip')} element;"
     yield "typedef unsigned int vector __attribute__((ext_vector_type(4)));  // 16 bytes of a lane's access"
     arguments = dict(zip(builtin.arg_names, builtin.arg_types))
     for name, kind in (("a_value", arguments["a"]), ("b_value", arguments["b"]), ("result", builtin.return_type)):
@@ -197,23 +190,18 @@ def _helpers(found: Plan) -> Iterator[str]:
     yield f"    return (byte ^ ((byte >> {shift}) & {((1 << bits) - 1) << base:#x})) / (int)sizeof(element);"
     yield "}"
     yield ""
-    yield "static __device__ void synchronize() {"
-    yield '    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");'
-    yield "    __builtin_amdgcn_s_barrier();"
-    yield '    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");'
-    yield "}"
-    yield ""
+    yield SYNCHRONIZE
 
 
 def _body(found: Plan, builtin: Intrinsic, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
     inst = found.instruction
     yield 'extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(THREADS, THREADS)))'
-    output = ELEMENTS.get(inst.format("D").name, "unsigned char")
+    output = memory_type(inst.format("D").name, "hip")
     yield f"void gemm_{inst.name[2:]}(const element *A, const element *B, {output} *D,"
     yield "    int M, int N, int K, int lda, int ldb, int ldd) {"
-    yield from _indented(_prologue(a, b, d))
-    yield from _indented(_loop(found, builtin, a, b))
-    yield from _indented(_epilogue(found, d, output))
+    yield from indented(_prologue(a, b, d))
+    yield from indented(_loop(found, builtin, a, b))
+    yield from indented(_epilogue(found, d, output))
     yield "}"
     yield ""
 
@@ -228,10 +216,6 @@ def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
     yield f"//                    A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n});  // A, B, D, M, N, K, lda, ldb, ldd"
 
 
-def _indented(lines: Iterator[str]) -> Iterator[str]:
-    return (f"    {line}" if line else "" for line in lines)
-
-
 def _prologue(a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
     yield "__shared__ __attribute__((aligned(16))) element a_tile[2][BLOCK_M * BLOCK_K], b_tile[2][BLOCK_N * BLOCK_K];"
     yield "const int thread = __builtin_amdgcn_workitem_id_x();"
@@ -241,9 +225,7 @@ def _prologue(a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
     yield "const int wave_m = wave / WAVES * (BLOCK_M / WAVES), wave_n = wave % WAVES * (BLOCK_N / WAVES);"
     for name, found in (("A", a), ("B", b), ("D", d)):
         yield f"// {name}: {found.operand.pattern}"
-        for digit in found.digits:
-            quotient = f"lane / {digit.divisor}" if digit.divisor > 1 else "lane"
-            yield f"const int {name.lower()}_{digit.name} = {quotient} % {digit.size};"
+        yield from found.variables(name.lower())
     yield ""
     yield "result sum[TILES][TILES] = {};"
     yield "elements a_next[A_LOADS], b_next[B_LOADS];"
@@ -330,19 +312,17 @@ def _multiply(found: Plan, builtin: Intrinsic, a: Fragment, b: Fragment) -> Iter
 def _row_and_group(found: Fragment, side: str) -> tuple[str, str]:
     """The row (of B: column) of a lane, and the number of its group of lanes along k."""
     outer, inner = ("row", "column") if side == "a" else ("column", "row")
-    row = total([(getattr(digit, outer), f"{side}_{digit.name}") for digit in found.digits])
     groups = [digit for digit in found.digits if getattr(digit, inner)]
     weights, weight = [], 1
     for digit in sorted(groups, key=lambda digit: getattr(digit, inner)):
         weights.append((weight, f"{side}_{digit.name}"))
         weight *= digit.size
-    return row, total(weights)
+    return found.first(outer, side), total(weights)
 
 
 def _epilogue(found: Plan, d: Fragment, output: str) -> Iterator[str]:
     inst = found.instruction
-    row = total([(digit.row, f"d_{digit.name}") for digit in d.digits])
-    column = total([(digit.column, f"d_{digit.name}") for digit in d.digits])
+    row, column = d.first("row", "d"), d.first("column", "d")
     slots = d.operand.registers * 32 // d.operand.format.bits
     yield f"const unsigned char rows[] = {{{', '.join(str(item.row) for item in d.items)}}};  // of a lane's elements"
     yield f"const unsigned char slots[] = {{{', '.join(str(item.slot) for item in d.items)}}};"

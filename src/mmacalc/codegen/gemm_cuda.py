@@ -27,6 +27,7 @@ from .gemm_staging import (
 )
 from .ldmatrix import matrices
 from .ptx import SYNCHRONIZE, braced, operand_texts, operands
+from .source import indented
 from .staging import matrix_swizzle
 
 TYPE_CHECKING = False
@@ -109,7 +110,8 @@ def _constants(found: CudaPlan) -> Iterator[str]:
 
 def _products(found: CudaPlan) -> Iterator[str]:
     inst = found.instruction
-    transposed = {_matrices(inst, side).transposed for side in (found.a, found.b) if _has_matrices(inst, side)}
+    given = [_matrices(inst, side) for side in (found.a, found.b)]
+    transposed = {matrix.transposed for matrix in given if matrix}
     for trans in sorted(transposed):
         name = f"ldmatrix.sync.aligned.m8n8.x4{'.trans' * trans}.shared.b16"
         yield f"// Four 8x8 matrices{' of 16-bit elements, turned over' * trans}; each lane names a row."
@@ -139,26 +141,17 @@ def _products(found: CudaPlan) -> Iterator[str]:
     yield ""
 
 
-def _has_matrices(inst: Instruction, side: Side) -> bool:
-    return matrices(fragment(inst.operand(side.name)), _order(side)) is not None
-
-
-def _matrices(inst: Instruction, side: Side) -> Matrices:
-    found = matrices(fragment(inst.operand(side.name)), _order(side))
-    assert found is not None  # _has_matrices
-    return found
+def _matrices(inst: Instruction, side: Side) -> Matrices | None:
+    """The matrices that fill a side's registers; None where it is loaded element by element."""
+    return matrices(fragment(inst.operand(side.name)), _order(side))
 
 
 def _kernel(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
     yield from signature_of(found)
-    yield from _indented(_prologue(found, a, b, d))
-    yield from _indented(_loop(found, a, b))
-    yield from _indented(_epilogue(found, d))
+    yield from indented(_prologue(found, a, b, d))
+    yield from indented(_loop(found, a, b))
+    yield from indented(_epilogue(found, d))
     yield "}"
-
-
-def _indented(lines: Iterator[str]) -> Iterator[str]:
-    return (f"    {line}" if line else "" for line in lines)
 
 
 def _prologue(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
@@ -166,13 +159,11 @@ def _prologue(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterato
     yield "const int lane = thread % 32, warp = thread / 32;"
     yield "const int first_m = block_m * BLOCK_M, first_n = block_n * BLOCK_N;"
     yield "const int warp_m = warp / WARPS * (BLOCK_M / WARPS), warp_n = warp % WARPS * (BLOCK_N / WARPS);"
-    by_matrix = [side.name for side in (found.a, found.b) if _has_matrices(found.instruction, side)]
+    by_matrix = [side.name for side in (found.a, found.b) if _matrices(found.instruction, side)]
     for name, part in (("A", a), ("B", b), ("D", d)):
         yield f"// {name}: {part.operand.pattern}"
         if name not in by_matrix:
-            for digit in part.digits:
-                quotient = f"lane / {digit.divisor}" if digit.divisor > 1 else "lane"
-                yield f"const int {name.lower()}_{digit.name} = {quotient} % {digit.size};"
+            yield from part.variables(name.lower())
     yield f"{accumulator(found.instruction)} sum[TILES_M][TILES_N] = {{}};"
     yield ""
 
@@ -199,7 +190,8 @@ def _fill(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[s
     yield f"{kind} {letter}[{tiles}][{count}];"
     warp, extent = ("warp_m", inst.m) if side.name == "A" else ("warp_n", inst.n)
     depth = inst.k * side.bytes
-    if not _has_matrices(inst, side):
+    given = _matrices(inst, side)
+    if given is None:
         row, byte = _element_place(side, part)
         yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
         for item in part.items:
@@ -209,7 +201,6 @@ def _fill(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[s
             yield f"    {letter}[tile][{item.slot}] = *(const {side.element} *)({side.tile.place(line, column)});"
         yield "}"
         return
-    given = _matrices(inst, side)
     each = 4 // count  # tiles that one ldmatrix fills
     tile = f"(tile + lane / {8 * count})" if each > 1 else "tile"
     across = f"{warp} + {extent} * {tile}"
@@ -228,14 +219,13 @@ def _element_place(side: Side, part: Fragment) -> tuple[str, str]:
     """The row of a lane's first element in the tile, and the byte in that row."""
     letter = side.name.lower()
     across, along = ("row", "column") if side.name == "A" else ("column", "row")
-    row = total([(getattr(digit, across), f"{letter}_{digit.name}") for digit in part.digits])
-    return row, total([(getattr(digit, along) * side.bytes, f"{letter}_{digit.name}") for digit in part.digits])
+    byte = total([(getattr(digit, along) * side.bytes, f"{letter}_{digit.name}") for digit in part.digits])
+    return part.first(across, letter), byte
 
 
 def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
     inst = found.instruction
-    row = total([(digit.row, f"d_{digit.name}") for digit in d.digits])
-    column = total([(digit.column, f"d_{digit.name}") for digit in d.digits])
+    row, column = d.first("row", "d"), d.first("column", "d")
     yield f"const unsigned char rows[] = {{{', '.join(str(item.row) for item in d.items)}}};  // of a lane's elements"
     yield f"const unsigned char columns[] = {{{', '.join(str(item.column) for item in d.items)}}};"
     yield "#pragma unroll  // so that the sums stay in registers"

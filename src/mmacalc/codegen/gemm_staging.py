@@ -6,7 +6,7 @@ from math import gcd
 
 from ..records import TupleRecord
 from .ptx import HEADER, SHARED_ADDRESS
-from .source import ELEMENTS, kernel_name
+from .source import kernel_name, memory_type
 from .staging import Staged
 
 TYPE_CHECKING = False
@@ -96,8 +96,7 @@ class CudaPlan(TupleRecord):
 
 def element_of(inst: Instruction, name: str) -> str:
     """The C type of an element in memory; f16 and bf16 as their bits."""
-    kind = inst.format(name).name
-    return "unsigned short" if kind == "f16" else ELEMENTS.get(kind, "unsigned char")
+    return memory_type(inst.format(name).name, "cuda")
 
 
 def head(found: CudaPlan) -> Iterator[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..errors import Error
 from ..families.shared_memory import SWIZZLES
 from ..memory_access.swizzles import MODES
-from .fragments import fragment, total
+from .fragments import fragment
 from .gemm_staging import (
     CudaPlan,
     Side,
@@ -27,6 +27,8 @@ from .gemm_staging import (
     staging,
 )
 from .ptx import DESCRIPTOR, SYNCHRONIZE, braced, operands
+from .source import indented
+from .wgmma import ROWS, panel_offsets, widest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ __all__ = ["plan", "source"]
 
 DEPTH_BYTES = 64  # of k in one stage: two buffers of the widest tiles fit into 48 KiB of static shared memory
 WIDEST_PAIR = 128  # columns up to which a warpgroup keeps two tiles of 64 rows in registers
-ROWS = 8  # of a tile of the canonical layouts
 VECTOR = 16  # bytes of a thread's access
 
 
@@ -72,8 +73,7 @@ def _side(inst: Instruction, name: str, extent: int, depth: int, along_k: bool) 
                 "time: use order_b='col', or a wgmma with more columns"
             )
         return Side(name, extent, depth, element, size, along_k, not along_k, MODES["64B"])
-    row_bytes = extent * size
-    mode = max([mode for mode in SWIZZLES.values() if row_bytes % mode.row_bytes == 0], key=lambda mode: mode.row_bytes)
+    mode = widest(extent * size)
     return Side(name, extent, depth, element, size, False, False, MODES[mode.name], mode.row_bytes)
 
 
@@ -84,7 +84,7 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
         sizes: M, N and K of the launch line that is shown.
     """
     lines = [*head(found), DESCRIPTOR, *_constants(found), *staging(found), *signature_of(found)]
-    lines += [f"    {line}" if line else "" for line in (*_prologue(found), *_loop(found), *_epilogue(found))]
+    lines += indented((*_prologue(found), *_loop(found), *_epilogue(found)))
     return "\n".join([*lines, "}", *launch_line(found, sizes), ""])
 
 
@@ -100,9 +100,7 @@ def _prologue(found: CudaPlan) -> Iterator[str]:
     yield "const int first_m = block_m * BLOCK_M, first_n = block_n * BLOCK_N;"
     part = fragment(found.instruction.operand("D"))
     yield f"// D: {part.operand.pattern}"
-    for digit in part.digits:
-        quotient = f"lane / {digit.divisor}" if digit.divisor > 1 else "lane"
-        yield f"const int d_{digit.name} = {quotient} % {digit.size};"
+    yield from part.variables("d")
     yield f"{accumulator(found.instruction)} sum[TILES] = {{}};"
     yield ""
 
@@ -132,8 +130,7 @@ def _strides(side: Side) -> tuple[int, int]:
     """The leading and the stride dimension byte offset of a side's descriptor."""
     if side.rows_of_k:
         return VECTOR, ROWS * DEPTH_BYTES
-    panel, group = side.depth * side.panel, ROWS * side.panel  # the next panel of columns; the next eight k
-    return (panel, group) if side.swizzle.bits else (group, panel)
+    return panel_offsets(SWIZZLES[_mode_name(side)], side.depth)
 
 
 def _descriptor(side: Side) -> str:
@@ -199,8 +196,7 @@ def _one(found: CudaPlan, tile: int, a: int, b: int, words: str) -> Iterator[str
 def _epilogue(found: CudaPlan) -> Iterator[str]:
     inst = found.instruction
     d = fragment(inst.operand("D"))
-    row = total([(digit.row, f"d_{digit.name}") for digit in d.digits])
-    column = total([(digit.column, f"d_{digit.name}") for digit in d.digits])
+    row, column = d.first("row", "d"), d.first("column", "d")
     # The items of a lane: c steps of eight columns, two rows eight apart, two neighbours (see D's pattern).
     yield "#pragma unroll  // so that the sums stay in registers"
     yield "for (int tile = 0; tile < TILES; ++tile)"

@@ -9,7 +9,7 @@ from ..errors import Error, did_you_mean
 from ..records import TupleRecord
 from . import cuda, gemm_cuda, gemm_wgmma, hip
 from . import gemm as tiled
-from .fragments import fragment, total
+from .fragments import fragment
 from .source import Request
 
 TYPE_CHECKING = False
@@ -145,20 +145,14 @@ def formulas(operand: Operand) -> Formulas:
     '((32,2),(4,4)):((32,4),(1,8))'
     """
     found = fragment(operand)
-    names = [f"{operand.name.lower()}_{digit.name}" for digit in found.digits]
-    digits = [
-        (name, f"{'lane' if digit.divisor == 1 else f'lane / {digit.divisor}'} % {digit.size}")
-        for name, digit in zip(names, found.digits)
-    ]
-    row, column, block = (
-        total([(getattr(digit, axis), name) for name, digit in zip(names, found.digits)])
-        for axis in ("row", "column", "block")
-    )
+    letter = operand.name.lower()
+    digits = tuple([(f"{letter}_{digit.name}", digit.value) for digit in found.digits])
+    row, column, block = (found.first(axis, letter) for axis in ("row", "column", "block"))
     items = tuple([(item.slot, item.block, item.row, item.column) for item in found.items])
     no_bases: dict[str, tuple[tuple[int, ...], ...]] = {}
     linear, not_linear = _or_reason(operand.layout.linear, no_bases)
     cute, not_cute = _or_reason(operand.layout.cute, "")
-    return Formulas(operand, tuple(digits), row, column, block, items, linear, cute, not_linear, not_cute)
+    return Formulas(operand, digits, row, column, block, items, linear, cute, not_linear, not_cute)
 
 
 def _or_reason(written: Callable[[], Text], none: Text) -> tuple[Text, str]:

@@ -9,10 +9,11 @@ from ..records import TupleRecord
 from .source import (
     arguments_of,
     comment,
+    filling,
     fragments,
     in_lds,
+    indented,
     kernel_name,
-    leading_dimension,
     loads,
     matrix_lines,
     signature,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .source import Request
 
-__all__ = ["PREFIX", "kernel", "reached", "source", "values"]
+__all__ = ["HEADER", "PREFIX", "SYNCHRONIZE", "kernel", "reached", "source", "values"]
 
 # The most wait states after an SWMMAC of gfx1250 (LLVM 22.1.8, checkWMMACoexecutionHazards).
 WAITS = 8
@@ -48,13 +49,11 @@ WIDE = "".join([f"typedef unsigned int u32x{n} __attribute__((ext_vector_type({n
 PREFIX = "__builtin_amdgcn_"  # of all builtins
 
 SYNCHRONIZE = """\
-// What this workgroup wrote to LDS can be read behind this.
 static __device__ void synchronize() {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
-
 """
 
 
@@ -76,20 +75,23 @@ def source(request: Request, call: Call) -> str:
     wave = request.mark("wave", request.wave)
     body = [
         f"const int lane = __builtin_amdgcn_workitem_id_x() % {wave};",
-        *_filling(request, operands),
+        *filling(request, operands, request.wave, "synchronize();"),
         *_loads(request, operands, builtin),
         *_call(request, operands, call),
         *stores(request, operands["D"]),
     ]
-    lines = "\n".join(f"    {line}" if line else "" for line in body)
+    lines = "\n".join(indented(body))
     name, arguments = request.mark("kernel", kernel_name(request.instruction)), _arguments(request)
     head = signature(
         request, f"__attribute__((amdgpu_flat_work_group_size({wave}, {wave})))", f"void {name}", arguments
     )
     functions = "".join(f"{line}\n" for tile in request.tiles.values() for line in tile.function())
+    if functions:
+        functions = f"// What this workgroup wrote to LDS can be read behind this.\n{SYNCHRONIZE}\n{functions}"
     return (
-        f"{comment(request)}{HEADER}\n{WIDE}{request.mark('typedefs', _typedefs(builtin))}\n"
-        f"{SYNCHRONIZE if functions else ''}{functions}"
+        f"{comment(request)}{HEADER}
+{WIDE}{request.mark('typedefs', _typedefs(builtin))}
+{functions}"
         f"{head} {{\n{lines}\n}}\n\n{_launch(name, wave, arguments)}"
     )
 
@@ -147,18 +149,6 @@ def _arguments(request: Request) -> dict[str, str]:
     if inst.scaled:
         more += [f"const {_scale_type(inst)} *scale_a", f"const {_scale_type(inst)} *scale_b"]
     return arguments_of(request, more)
-
-
-def _filling(request: Request, operands: Mapping[str, Fragment]) -> Iterator[str]:
-    """The tiles in LDS, and the loops that fill them."""
-    if not request.tiles:
-        return
-    for name, tile in request.tiles.items():
-        yield tile.declaration()
-        yield from leading_dimension(request, name, operands[name])
-        yield from tile.filling("lane", request.wave)
-    yield "synchronize();"
-    yield ""
 
 
 def _index_type(inst: Instruction, wave: int) -> str:

@@ -10,16 +10,16 @@ from .staging import WORDS, staged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..model import Instruction
     from .fragments import Fragment, Item, Run
     from .staging import Staged
 
 __all__ = [
-    "AS_WORDS", "CONSTRAINTS", "Request", "arguments_of", "comment", "element_type", "fragments", "in_lds",
-    "kernel_name", "leading_dimension", "loads", "matrix_lines", "memory_type", "not_neighbours", "pattern_line",
-    "registers", "signature", "slots", "stores", "views",
+    "AS_WORDS", "CONSTRAINTS", "Request", "arguments_of", "comment", "element_type", "filling", "fragments", "in_lds",
+    "indented", "kernel_name", "leading_dimension", "loads", "matrix_lines", "memory_type", "not_neighbours",
+    "pattern_line", "registers", "signature", "slots", "stores", "views",
 ]  # fmt: skip
 
 MOST_COLUMNS = 110  # of a line of arguments
@@ -88,6 +88,11 @@ def in_lds(request: Request, operands: Mapping[str, Fragment]) -> Request:
     return request._replace(tiles=tiles)
 
 
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """Lines of a function's body."""
+    return (f"    {line}" if line else "" for line in lines)
+
+
 def comment(request: Request) -> str:
     """The first line: what the kernel computes, and how its matrices lie in memory."""
     inst = request.instruction
@@ -134,12 +139,6 @@ def arguments_of(request: Request, more: Sequence[str] = ()) -> dict[str, str]:
     return found if request.constants else found | {f"ld{name.lower()}": "int " for name in "ABCD"}
 
 
-def _variables(name: str, found: Fragment) -> Iterator[str]:
-    for digit in found.digits:
-        quotient = f"lane / {digit.divisor}" if digit.divisor > 1 else "lane"
-        yield f"const int {name}_{digit.name} = {quotient} % {digit.size};"
-
-
 def pattern_line(name: str, found: Fragment) -> str:
     """The pattern of an operand and the sizes of its digits, as a comment."""
     sizes = ", ".join(f"{digit} = {size}" for digit, size in found.operand.sizes.items())
@@ -153,14 +152,26 @@ def matrix_lines(request: Request, name: str, found: Fragment) -> Iterator[str]:
         return
     yield pattern_line(name, found)
     if name not in request.tiles:  # those of a tile stand where it is filled
-        yield from leading_dimension(request, name, found)
-    yield from _variables(name.lower(), found)
+        yield from leading_dimension(request, name, found.rows, found.columns)
+    yield from found.variables(name.lower())
 
 
-def leading_dimension(request: Request, name: str, found: Fragment) -> Iterator[str]:
+def leading_dimension(request: Request, name: str, rows: int, columns: int) -> Iterator[str]:
     """The leading dimension of a matrix, where it is a constant."""
     if request.constants:
-        yield f"const int ld{name.lower()} = {found.columns if request.order(name) == 'row' else found.rows};"
+        yield f"const int ld{name.lower()} = {columns if request.order(name) == 'row' else rows};"
+
+
+def filling(request: Request, operands: Mapping[str, Fragment], threads: int, synchronize: str) -> Iterator[str]:
+    """The tiles in LDS, and the loops that fill them."""
+    if not request.tiles:
+        return
+    for name, tile in request.tiles.items():
+        yield tile.declaration()
+        yield from leading_dimension(request, name, operands[name].rows, operands[name].columns)
+        yield from tile.filling("lane", threads)
+    yield synchronize
+    yield ""
 
 
 def loads(request: Request, name: str, found: Fragment) -> Iterator[str]:

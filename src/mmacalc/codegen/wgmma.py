@@ -18,7 +18,9 @@ from .source import (
     arguments_of,
     comment,
     element_type,
+    indented,
     kernel_name,
+    leading_dimension,
     loads,
     matrix_lines,
     not_neighbours,
@@ -33,10 +35,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..families.shared_memory import Swizzle
     from .fragments import Fragment
     from .source import Request
 
-__all__ = ["WARPGROUP", "SharedTile", "kernel", "multiply", "shared_tile"]
+__all__ = ["WARPGROUP", "SharedTile", "kernel", "multiply", "panel_offsets", "shared_tile", "widest"]
 
 WARPGROUP = 128
 ROWS = 8  # of a tile of the canonical layouts
@@ -52,10 +55,10 @@ class SharedTile(TupleRecord):
     stride: int
     mn_major: bool
 
-    def descriptor(self, offset: str = "") -> str:
-        """The descriptor as C text, of the tile or of bytes that begin `offset` later."""
+    def descriptor(self) -> str:
+        """The descriptor as C text."""
         code = SWIZZLES[self.swizzle].code
-        return f"descriptor({self.tile.name.lower()}_tile{offset}, {self.leading}, {self.stride}, {code})"
+        return f"descriptor({self.tile.name.lower()}_tile, {self.leading}, {self.stride}, {code})"
 
 
 def shared_tile(request: Request, name: str, columns: int, k: int) -> SharedTile:
@@ -77,11 +80,20 @@ def shared_tile(request: Request, name: str, columns: int, k: int) -> SharedTile
         tile = Staged(name, element_type(request, name), bits, columns, row_bytes, not along_k, 0, MODES[mode.name])
         return SharedTile(tile, mode.name, 16, ROWS * row_bytes, False)
     row_bytes = columns * bits // 8
-    mode = max([mode for mode in SWIZZLES.values() if row_bytes % mode.row_bytes == 0], key=lambda mode: mode.row_bytes)
+    mode = widest(row_bytes)
     tile = Staged(name, element_type(request, name), bits, k, row_bytes, False, 0, MODES[mode.name], mode.row_bytes)
+    return SharedTile(tile, mode.name, *panel_offsets(mode, k), True)
+
+
+def widest(row_bytes: int) -> Swizzle:
+    """The widest canonical layout whose panels divide a row."""
+    return max([mode for mode in SWIZZLES.values() if row_bytes % mode.row_bytes == 0], key=lambda mode: mode.row_bytes)
+
+
+def panel_offsets(mode: Swizzle, k: int) -> tuple[int, int]:
+    """The leading and the stride dimension byte offset of an MN-major tile."""
     panel, group = k * mode.row_bytes, ROWS * mode.row_bytes  # the next panel of columns; the next eight k
-    leading, stride = (panel, group) if mode.bits else (group, panel)
-    return SharedTile(tile, mode.name, leading, stride, True)
+    return (panel, group) if mode.bits else (group, panel)
 
 
 def stored_k(request: Request, name: str) -> int:
@@ -102,14 +114,14 @@ def kernel(request: Request) -> str:
     body = [
         "int lane;  // of the warpgroup: 0 to 127",
         'asm("mov.u32 %0, %%tid.x;" : "=r"(lane));',
-        *_filling(request, tiles, parts),
+        *_filling(request, tiles),
         *_inputs(request, parts),
         "auto d = c;  // wgmma accumulates",
         *multiply(request, parts["A"], parts["D"], tiles),
         "",
         *stores(request, parts["D"]),
     ]
-    lines = "\n".join(f"    {line}" if line else "" for line in body)
+    lines = "\n".join(indented(body))
     name = kernel_name(inst)
     arguments = arguments_of(request, ["const unsigned int *metadata"] if inst.sparse else [])
     head = signature(request, f"void __launch_bounds__({WARPGROUP})", name, arguments)
@@ -118,14 +130,12 @@ def kernel(request: Request) -> str:
     return f"{comment(request)}{HEADER}{SHARED_ADDRESS}{DESCRIPTOR}{functions}{head} {{\n{lines}\n}}\n{hosts}"
 
 
-def _filling(request: Request, tiles: dict[str, SharedTile], parts: dict[str, Fragment]) -> Iterator[str]:
+def _filling(request: Request, tiles: dict[str, SharedTile]) -> Iterator[str]:
     inst = request.instruction
     for name, found in tiles.items():
         yield found.tile.declaration(alignment=1024)
-        if request.constants:
-            extents = (inst.m if name == "A" else inst.n, stored_k(request, name))
-            along_k = request.order(name) == ("row" if name == "A" else "col")
-            yield f"const int ld{name.lower()} = {extents[along_k]};"
+        k = stored_k(request, name)
+        yield from leading_dimension(request, name, *((inst.m, k) if name == "A" else (k, inst.n)))
         yield f"// {name} is {'MN' if found.mn_major else 'K'}-major, swizzle {found.swizzle}."
         yield from found.tile.filling("lane", WARPGROUP)
     yield "// The asynchronous proxy, through which wgmma reads, sees what this thread wrote."

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from ..catalog import entry
 from ..errors import Error
+from ..formats import ptx_name
 from .ptx import HEADER, braced, launch, operands, statement
-from .source import arguments_of, comment, kernel_name, signature
+from .source import arguments_of, comment, indented, kernel_name, leading_dimension, signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["kernel"]
 
 WARP = 32
-PTX_TYPES = {"i4": "s4", "i8": "s8", "i32": "s32"}
 REGISTERS = {"f32": ("float", "f"), "f64": ("double", "d")}
 
 
@@ -47,7 +47,7 @@ def kernel(request: Request) -> str:
         if ".shared.".join(moved.rsplit(".", 1)) not in entry(inst.arch).names:
             raise Error(f"{inst.name} has no {moved} that would load its {name}: ptxas takes the product alone")
     body = [line for name in "ABC" for line in _load(request, name)] + [*_mma(inst), *_store(request)]
-    lines = "\n".join(f"    {line}" if line else "" for line in body)
+    lines = "\n".join(indented(body))
     name = kernel_name(inst)
     arguments = arguments_of(request)
     head = signature(request, f"void __launch_bounds__({WARP})", name, arguments)
@@ -64,8 +64,7 @@ def _of(inst: Instruction, name: str) -> tuple[str, str, int]:
 def _moved(request: Request, name: str) -> str:
     """The qualifiers of a load or store: order, shape and type."""
     inst = request.instruction
-    kind = PTX_TYPES.get(inst.formats[name], inst.formats[name])
-    return f"sync.aligned.{request.order(name)}.m{inst.m}n{inst.n}k{inst.k}.{kind}"
+    return f"sync.aligned.{request.order(name)}.m{inst.m}n{inst.n}k{inst.k}.{ptx_name(inst.formats[name])}"
 
 
 def _constraints(letter: str, constraint: str, count: int) -> list[str]:
@@ -73,9 +72,8 @@ def _constraints(letter: str, constraint: str, count: int) -> list[str]:
 
 
 def _leading(request: Request, name: str) -> Iterator[str]:
-    if request.constants:
-        _, rows, columns = request.instruction.operand(name).shape
-        yield f"const int ld{name.lower()} = {columns if request.order(name) == 'row' else rows};"
+    _, rows, columns = request.instruction.operand(name).shape
+    return leading_dimension(request, name, rows, columns)
 
 
 def _load(request: Request, name: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ Source: measured against AMD's Matrix Instruction Calculator 1.3.2 for all 121 o
 from __future__ import annotations
 
 from ..errors import Error
-from .base import Family, Placement, packed, shared_layout
+from .base import AXES, Family, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,11 +39,6 @@ RESULT = "(bh bl) (v m w h) j -> lane (w m bl j), item (bh v h opsel)"
 SCALE_A = "b i (kb g p) -> lane (half g i), item (byte kb)"
 SCALE_B = "b (kb g p) j -> lane (half g j), item (byte kb)"
 A_BROADCAST = "(b bp) i (c g w e) -> lane (w g b abid i), item (c e)"
-
-AXES = {
-    "A": ("block", "i", "k"), "B": ("block", "k", "j"), "C": ("block", "i", "j"), "D": ("block", "i", "j"),
-    "K": ("block", "i", "k"), "SA": ("block", "i", "k"), "SB": ("block", "k", "j"),
-}  # fmt: skip
 
 
 class AmdFamily(Family):

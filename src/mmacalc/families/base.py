@@ -41,6 +41,12 @@ def packed(layout: Layout, bits: int, fields: Mapping[str, int] | None = None, m
     return Placement(layout, fields or {}, bits, 0, bits, merge, None)
 
 
+# The coordinates of each operand.
+AXES: dict[str, tuple[str, str, str]] = {
+    "A": ("block", "i", "k"), "B": ("block", "k", "j"), "C": ("block", "i", "j"), "D": ("block", "i", "j"),
+    "K": ("block", "i", "k"), "SA": ("block", "i", "k"), "SB": ("block", "k", "j"),
+}  # fmt: skip
+
 _LAYOUTS: dict[tuple[object, ...], Layout] = {}
 
 

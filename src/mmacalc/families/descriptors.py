@@ -189,6 +189,16 @@ def _packed(fields: tuple[tuple[str, int, int], ...], codes: Mapping[str, int]) 
     return word
 
 
+def _unpacked(fields: tuple[tuple[str, int, int], ...], word: int) -> dict[str, int]:
+    return {name: word >> low & (1 << bits) - 1 for name, low, bits in fields}
+
+
+def _reserved(fields: tuple[tuple[str, int, int], ...], word: int) -> list[str]:
+    """The note on bits that no field has."""
+    used = sum((1 << bits) - 1 << low for _, low, bits in fields)
+    return [f"reserved bits are set: {word & ~used:#x}"] if word & ~used else []
+
+
 @arguments_checked
 def decode_instruction(word: int, kind: str) -> Descriptor:
     """What an instruction descriptor says. The same bits mean other things by kind.
@@ -201,7 +211,7 @@ def decode_instruction(word: int, kind: str) -> Descriptor:
     """
     described = _instruction_fields(kind)
     _fits(word, 32)
-    codes = {name: word >> low & (1 << bits) - 1 for name, low, bits in described}
+    codes = _unpacked(described, word)
     step = 128 if kind in MX else 16
 
     def meaning(name: str, code: int) -> str:
@@ -268,10 +278,7 @@ def _notes(
     if codes["k"]:
         where = "sm_103a and sm_107" if kind in ("mxf4", "mxf4nvf4") else "sm_107"
         notes.append(f"this K is of {where}" if _depth(kind, 1, 0) else f"the bit of K is reserved in kind::{kind}")
-    used = sum((1 << bits) - 1 << low for _, low, bits in described)
-    if reserved := word & ~used:
-        notes.append(f"reserved bits are set: {reserved:#x}")
-    return tuple(notes)
+    return (*notes, *_reserved(described, word))
 
 
 # --- shared memory ---
@@ -323,7 +330,7 @@ def decode_shared_memory(word: int, unit: str = "tcgen05") -> Descriptor:
     """
     described = _shared_fields(unit)
     _fits(word, 64)
-    codes = {name: word >> low & (1 << bits) - 1 for name, low, bits in described}
+    codes = _unpacked(described, word)
 
     def meaning(name: str, code: int) -> str:
         if name == "swizzle":
@@ -336,9 +343,7 @@ def decode_shared_memory(word: int, unit: str = "tcgen05") -> Descriptor:
     notes = []
     if codes.get("version", 1) != 1:
         notes.append("bits 46 to 48 are 0b001 in every descriptor of tcgen05")
-    used = sum((1 << bits) - 1 << low for _, low, bits in described)
-    if reserved := word & ~used:
-        notes.append(f"reserved bits are set: {reserved:#x}")
+    notes += _reserved(described, word)
     fields = _fields(described, codes, meaning)
     return Descriptor(f"shared memory descriptor of {unit}", word, 64, fields, tuple(notes))
 

@@ -20,7 +20,7 @@ work items. Nothing here was measured on hardware.
 
 from __future__ import annotations
 
-from .base import Family, Placement, packed, shared_layout
+from .base import AXES, Family, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ COLUMNS = "(d e) j -> lane (j), item (d e)"
 # Of work items: an element of the vector has the share of a row, or of tf32 in 16 work items two rows side by side.
 ITEMS = "(h l) (d e) -> lane (l d), item (h e)"
 
-AXES = {"A": ("block", "i", "k"), "B": ("block", "k", "j"), "C": ("block", "i", "j"), "D": ("block", "i", "j")}
 SOURCES = {"D": "Dst", "C": "Src0", "B": "Src1", "A": "Src2"}
 
 # IGC's names of types, with the formats' names here. `ub` and `b` are how iga64 prints u8 and s8.

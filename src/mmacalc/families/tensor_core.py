@@ -16,7 +16,7 @@ every lane and element of the dense operands.
 
 from __future__ import annotations
 
-from .base import Family, Placement, packed, shared_layout
+from .base import AXES, Family, Placement, packed, shared_layout
 from .wmma_fragments import fragment
 
 TYPE_CHECKING = False
@@ -48,12 +48,6 @@ VOLTA = {
 MATRIX = "b (h s) (t e) -> lane (s t), item (b h e)"
 MATRIX_TRANSPOSED = "b (t e) (h s) -> lane (s t), item (b h e)"
 ADDRESSES = "b s () -> lane (b s), item ()"
-
-RESULT_AXES = ("block", "i", "j")
-AXES: dict[str, tuple[str, str, str]] = {
-    "A": ("block", "i", "k"), "B": ("block", "k", "j"), "C": RESULT_AXES, "D": RESULT_AXES,
-    "K": ("block", "i", "k"), "SA": ("block", "i", "k"), "SB": ("block", "k", "j"),
-}  # fmt: skip
 
 # Logical and stored k of a group: 4-bit types keep four of eight, in pairs; tf32 one of two; the rest two of four.
 GROUPS = {4: (8, 4), 32: (2, 1)}
@@ -181,12 +175,12 @@ def _moved(instruction: Instruction, operand: str) -> Placement:
     transposed = "trans" in instruction.features
     rows, columns = (instruction.n, instruction.m) if transposed else (instruction.m, instruction.n)
     if operand == "P":
-        return packed(_layout(ADDRESSES, RESULT_AXES, {"b": instruction.blocks, "s": rows}), 32)
+        return packed(_layout(ADDRESSES, AXES["D"], {"b": instruction.blocks, "s": rows}), 32)
     if instruction.moves == "movmatrix" and operand == "A":
         transposed = False
     across, along = (columns, rows) if transposed else (rows, columns)
     sizes = {"b": instruction.blocks, "h": across // 8, "s": 8, "t": 4, "e": along // 4}
-    layout = _layout(MATRIX_TRANSPOSED if transposed else MATRIX, RESULT_AXES, sizes)
+    layout = _layout(MATRIX_TRANSPOSED if transposed else MATRIX, AXES["D"], sizes)
     bits = instruction.format(operand).bits
     return packed(layout, bits)._replace(slot_bits=max(bits, 8))
 

@@ -19,7 +19,6 @@ __all__ = [
     "steps", "transposes", "types_of",
 ]  # fmt: skip
 
-_FLOAT = ("f16", "tf32", "f8f6f4", "ti16")
 _MX = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 SMALL = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 _EVERY_8, _EVERY_16, _EVERY_32 = range(8, 257, 8), range(16, 257, 16), range(32, 257, 32)

@@ -14,7 +14,7 @@ beside it, in quads of lanes, by row and col.
 
 from __future__ import annotations
 
-from .base import Placement, packed, shared_layout
+from .base import AXES, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ VOLTA_B = {32: ("x h q", "q x h"), 16: ("h q", "q h *r"), 8: ("q", "q *r")}
 VOLTA_C = {
     (16, 16): ("h q", "y", "q y h"), (32, 8): ("x h q", "", "q x h"), (8, 32): ("q", "z y", "q z y"),
 }  # fmt: skip
-AXES = {"A": ("block", "i", "k"), "B": ("block", "k", "j"), "C": ("block", "i", "j"), "D": ("block", "i", "j")}
 
 
 def fragment(instruction: Instruction, operand: str) -> Placement:

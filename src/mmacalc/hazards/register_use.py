@@ -170,23 +170,21 @@ def _matrix(instruction: Instruction, statement: Statement) -> RegisterUse:
 def _length(instruction: Instruction, statement: Statement) -> tuple[frozenset[str], int]:
     """The kinds and the length of a matrix instruction."""
     inner = instruction.formats["A"]
-    cycles, narrow = instruction.wait_cycles or (instruction.cycles or 0, instruction.narrow_cycles)
-    if narrow and _widest(instruction, statement) <= narrow[0]:
-        cycles = narrow[1]
+    own = (instruction.cycles or 0, instruction.narrow_cycles)
+    cycles = _cycles(instruction, statement, *(instruction.wait_cycles or own))
     if not instruction.name.startswith(MFMA):
         if inner in ("f32", "f64"):  # no XDL instruction: it runs as VALU instructions do, without co-execution
             return frozenset({f"WMMA_{inner.upper()}"}), 0
         kind = "SWMMAC" if instruction.sparse else "WMMA"
-        return frozenset({kind, f"{kind}_32"} if _own_cycles(instruction, statement) == 32 else {kind}), cycles
+        return frozenset({kind, f"{kind}_32"} if _cycles(instruction, statement, *own) == 32 else {kind}), cycles
     if inner == "f64":
         return frozenset({"MFMA", "DGEMM", f"DGEMM{instruction.m}"}), cycles // 4
     return frozenset({"MFMA", "SGEMM" if inner == "f32" else "XDL"}), cycles // 4
 
 
-def _own_cycles(instruction: Instruction, statement: Statement) -> int | None:
-    """How long an instruction takes on its own target, where wait states count by another's figures."""
-    narrow = instruction.narrow_cycles
-    return narrow[1] if narrow and _widest(instruction, statement) <= narrow[0] else instruction.cycles
+def _cycles(instruction: Instruction, statement: Statement, cycles: int, narrow: tuple[int, int] | None) -> int:
+    """How long an instruction takes with these formats: its own figures, or those by which wait states count."""
+    return narrow[1] if narrow and _widest(instruction, statement) <= narrow[0] else cycles
 
 
 def _widest(instruction: Instruction, statement: Statement) -> int:

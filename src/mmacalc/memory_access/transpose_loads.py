@@ -186,7 +186,7 @@ def loads_for(operand: Operand, name: str | None = None) -> tuple[LoadStep, ...]
         raise Error(f"{whole} has elements of {operand.format.bits} bits, which {name} does not load; "
                     f"{' and '.join(load.name for load in loads)} do")  # fmt: skip
     load = named[0]
-    load.lane_receives  # noqa: B018 (what is not published is refused)
+    load._check_published()
     sizes = operand.layout.sizes
     rows = sizes.get("i", sizes.get("j", 0))
     if load.lanes != LANES and operand.lanes != 32:

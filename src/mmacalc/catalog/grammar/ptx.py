@@ -177,6 +177,7 @@ class Entry(PlainEntry):
         self._module = file
         super().__init__({"targets": (record["name"],), **record}, file)
         self._names: tuple[str, ...] | None = None
+        self._tensor_memory_names: tuple[str, ...] | None = None
 
     def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
         """Nothing is read ahead: see `_find`."""
@@ -195,11 +196,13 @@ class Entry(PlainEntry):
     @property
     def tensor_memory_names(self) -> tuple[str, ...]:
         """The instructions of Tensor Memory (tcgen05), which are found by name: their shape is a parameter."""
-        from .tcgen05 import refusal
+        if self._tensor_memory_names is None:
+            from .tcgen05 import refusal
 
-        templates = getattr(self._module, "TENSOR_MEMORY", ())
-        names = [name for template in templates for name in expand(template)]
-        return tuple([name for name in names if not refusal(name, self.architecture.name)])
+            templates = getattr(self._module, "TENSOR_MEMORY", ())
+            names = [name for template in templates for name in expand(template)]
+            self._tensor_memory_names = tuple([name for name in names if not refusal(name, self.architecture.name)])
+        return self._tensor_memory_names
 
     @property
     def doubts(self) -> set[str]:
