@@ -35,9 +35,7 @@ def fields_of(instruction: DecodedInstruction, inst: Instruction, wave: int) -> 
     allowed = inst.modifier_limits(wave, given.get("cbsz", 0))
     bits = () if inst.sparse else ("neg", "neg_hi", "opsel")  # masks, of which LLVM sets more than mean something
     return {
-        name: value & max(allowed[name]) if name in bits else value
-        for name, value in given.items()
-        if name in allowed
+        name: value & max(allowed[name]) if name in bits else value for name, value in given.items() if name in allowed
     }
 
 
