@@ -8,8 +8,8 @@ from ...errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .. import Entry
     from ...model import Instruction
+    from .. import Entry
 
 __all__ = ["instruction_of_shape"]
 
