@@ -89,9 +89,7 @@ def source(request: Request, call: Call) -> str:
     if functions:
         functions = f"// What this workgroup wrote to LDS can be read behind this.\n{SYNCHRONIZE}\n{functions}"
     return (
-        f"{comment(request)}{HEADER}
-{WIDE}{request.mark('typedefs', _typedefs(builtin))}
-{functions}"
+        f"{comment(request)}{HEADER}\n{WIDE}{request.mark('typedefs', _typedefs(builtin))}\n{functions}"
         f"{head} {{\n{lines}\n}}\n\n{_launch(name, wave, arguments)}"
     )
 
