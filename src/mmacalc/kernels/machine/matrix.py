@@ -33,7 +33,9 @@ def fields_of(instruction: DecodedInstruction, inst: Instruction, wave: int) -> 
     if "neg" in instruction.modifiers and "blgp" in inst.features:  # LLVM's name for BLGP of FP64
         given["blgp"] = given.pop("neg")
     allowed = inst.modifier_limits(wave, given.get("cbsz", 0))
-    bits = () if inst.sparse else ("neg", "neg_hi", "opsel")  # masks, of which LLVM sets more than mean something
+    # LLVM encodes more bits of these than have an effect; of OP_SEL those of A and B have none, by AMD's captures on
+    # gfx1100 (packed_operand_cases.h).
+    bits = () if inst.sparse else ("neg", "neg_hi", "opsel")
     return {
         name: value & max(allowed[name]) if name in bits else value for name, value in given.items() if name in allowed
     }
