@@ -10,11 +10,12 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Error
+from ..model.operand import Operand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..model import Instruction, Operand
+    from ..model import Instruction
 
 __all__ = ["OperandTrials"]
 
@@ -35,11 +36,18 @@ class OperandTrials:
         """The operand under modifiers; None if their values do not go together."""
         key = tuple(sorted((field, value) for field, value in fields.items() if value))
         if key not in self._made:
-            try:
-                self._made[key] = self._inst.operand(self._name, self._wave, **dict(key))
-            except Error:
-                self._made[key] = None
+            self._made[key] = self._operand(dict(key))
         return self._made[key]
+
+    def _operand(self, fields: dict[str, int]) -> Operand | None:
+        """As `Instruction.operand` makes it, but the values are known to be the instruction's own."""
+        limits = self.limits[fields.get("cbsz", 0)]
+        if any(value not in limits[field] for field, value in fields.items()):
+            return None
+        try:
+            return Operand(self._inst, self._name, self._wave, fields)
+        except Error:
+            return None
 
     def choice(self, of: Callable[[Operand], Any], impossible: Any) -> Any:
         """Something about the operand under every combination of the modifiers that change it.

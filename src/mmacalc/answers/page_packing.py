@@ -47,7 +47,7 @@ def _packed(value: Any, steps: bool = False) -> Any:
         return {name: _packed(each) for name, each in value.items()}
     if not isinstance(value, (list, tuple)):
         return value
-    plain = [_packed(each) for each in value]
+    plain = [_packed(each) if isinstance(each, (list, tuple, dict)) else each for each in value]
     if len(value) < SHORT:
         return plain
     return min([plain, *_forms([list(each) if isinstance(each, tuple) else each for each in value], steps)], key=_cost)

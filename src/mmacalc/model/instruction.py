@@ -335,8 +335,8 @@ class Instruction(Record, Actions):
         key = (upper, wave, *sorted(modifiers.items()))
         if key not in self._operands:
             size = self.architecture.wave(wave)
-            fields = self.resolved(modifiers)
-            self.check_modifiers(size, fields)
+            fields = canonical_modifiers(self, modifiers)
+            check_modifiers(self, size, fields)
             if len(self._operands) >= MOST_OPERANDS:  # so that an endless batch takes no endless memory
                 self._operands.clear()
             self._operands[key] = Operand(self, upper, size, {k: v for k, v in fields.items() if v})

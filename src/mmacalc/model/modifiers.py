@@ -62,6 +62,8 @@ def _index_choices(instruction: Instruction, wave: int | None, cbsz: int) -> int
 
 def canonical_modifiers(instruction: Instruction, modifiers: Mapping[str, int | str]) -> dict[str, int]:
     """Modifiers under the architecture's names for them, as numbers: see `Instruction.resolved`."""
+    if not modifiers:
+        return {}
     synonyms, choices = dict(SYNONYMS), instruction.choices
     for field, operand in choices.items():
         synonyms |= dict.fromkeys(FORMAT_SYNONYMS.get(operand, ()), field)
@@ -84,7 +86,7 @@ def check_modifiers(instruction: Instruction, wave: int | None, modifiers: Mappi
     """Refuse modifiers that an instruction lacks, and values out of range: see `Instruction.check_modifiers`."""
     if not modifiers:
         return
-    allowed = instruction.modifier_limits(wave, modifiers.get("cbsz", 0))
+    allowed = modifier_ranges(instruction, wave, modifiers.get("cbsz", 0))
     known = dict.fromkeys((*KNOWN_MODIFIERS, *allowed))
     for name, value in modifiers.items():
         if name not in known:

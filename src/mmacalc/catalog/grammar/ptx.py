@@ -323,11 +323,16 @@ def _closest(given: tuple[str, ...], names: Iterable[str], most: int = 3) -> lis
 
 def targets(family: tuple[Any, ...], module: Any) -> tuple[str, ...]:
     """The targets of a family, oldest first."""
+    return _targets(family[2], module)
+
+
+@cache
+def _targets(text: str, module: Any) -> tuple[str, ...]:
     names = tuple(record["name"] for record in module.ARCHITECTURES)
-    if family[2].endswith("+"):
-        first = int(family[2][:-1])
+    if text.endswith("+"):
+        first = int(text[:-1])
         return tuple(name for name in names if int(name[3:].rstrip("af")) >= first)
-    return tuple(f"sm_{target}" for target in family[2].split())
+    return tuple(f"sm_{target}" for target in text.split())
 
 
 def targets_text(having: tuple[str, ...]) -> str:
