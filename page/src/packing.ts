@@ -17,14 +17,14 @@ export function unpacked(packed: object): Data {
   return tables as unknown as Data;
 }
 
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
+
 function plain(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(plain);
+  if (!isObject(value)) return value;
+  if (Array.isArray(value)) return value.some(isObject) ? value.map(plain) : value;
   const form = value as Form;
-  if ("runs" in form) {
-    return form.runs.flatMap((same, at) => (at % 2 ? [] : Array<unknown>(form.runs[at + 1] as number).fill(same)));
-  }
-  if ("names" in form) return ways(form.names, form.names.at(-1)!, "");
+  if ("runs" in form) return repeated(form.runs);
+  if ("names" in form) return ways(form.names, form.names.at(-1)!, "", []);
   if ("steps" in form) return sums(plain(form.steps) as Steps[]);
   if ("columns" in form) return transposed(form.columns);
   if ("rows" in form) return transposed(form.rows).map((row) => row.filter((number) => number !== null));
@@ -33,6 +33,15 @@ function plain(value: unknown): unknown {
 
 const each = (packed: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(packed).map(([name, value]) => [name, plain(value)]));
+
+/** Each value that is followed by a number that often. */
+function repeated(runs: unknown[]): unknown[] {
+  const found: unknown[] = [];
+  for (let at = 0; at < runs.length; at += 2) {
+    for (let times = runs[at + 1] as number; times > 0; times--) found.push(runs[at]);
+  }
+  return found;
+}
 
 function transposed(packed: unknown[]): unknown[][] {
   const columns = plain(packed) as unknown[][];
@@ -47,12 +56,15 @@ function sums(values: Steps[]): Steps[] {
     Array.isArray(value) ? (before = value.map((step, at) => step + (before[at] ?? 0))) : (last += value));
 }
 
-/** The names that begin at a node, in order. */
-function ways(nodes: Node[], node: Node, before: string): string[] {
-  return node.flatMap((parts, at) => {
-    if (typeof parts !== "string") return [];
+/** The names that begin at a node, in order, behind those found already. */
+function ways(nodes: Node[], node: Node, before: string, found: string[]): string[] {
+  for (const [at, parts] of node.entries()) {
+    if (typeof parts !== "string") continue;
     const next = node[at + 1] ?? "";
-    return parts.split("|").flatMap((part) =>
-      (typeof next === "string" ? before + part : ways(nodes, typeof next === "number" ? nodes[next] : next, before + part)));
-  });
+    for (const part of parts.split("|")) {
+      if (typeof next === "string") found.push(before + part);
+      else ways(nodes, typeof next === "number" ? nodes[next] : next, before + part, found);
+    }
+  }
+  return found;
 }
