@@ -4,9 +4,11 @@ import json
 import random
 import shlex
 
+import numpy as np
 import pytest
 
 import mmacalc
+import mmacalc.intrinsics
 from asm_texts import all_forms, random_text
 from mmacalc.catalog.grammar.sass import becomes, sources
 from mmacalc.cli import answer
@@ -97,6 +99,116 @@ def test_every_matrix_instruction_of_amd_is_explained_as_it_is_assembled():
     assert explained > 200
 
 
+def flipped(words, remarks, bits):
+    """Registers with the signs that remarks put on their elements."""
+    mask = {64: 1 << 63, 32: 1 << 31, 16: 0x8000_8000, 8: 0x8080_8080, 4: 0x8888_8888}[bits]
+    mask &= {"low halves negated": 0xFFFF, "high halves negated": 0xFFFF_0000}.get(next(iter(remarks), ""), mask)
+    pairs = words.reshape(-1, 2 if bits == 64 else 1, words.shape[1]).copy()
+    if "absolute value" in remarks:
+        pairs[:, -1] &= np.uint32(~(mask >> bits // 2 * (bits == 64)) & 0xFFFF_FFFF)
+    if {"negated", "low halves negated", "high halves negated"} & {*remarks}:
+        pairs[:, -1] ^= np.uint32(mask >> 32 * (bits == 64))
+    return pairs.reshape(words.shape)
+
+
+def test_signs_of_amd_operands_are_those_by_which_the_emulator_computes():
+    """Each instruction under random modifiers, against the same with the signs put on its registers beforehand."""
+    rng, numbers, compared = random.Random(7), np.random.default_rng(7), {"float": 0, "integer": 0}
+    for target, wave, form in [each for each in all_forms() for _ in range(3)]:
+        inst = form.instruction
+        own = inst and inst.architecture is mmacalc.architecture(target) and wave == inst.architecture.waves[0]
+        if not own or not {"neg", "blgp", "neg_c"} & {*inst.features} or inst.choices or inst.scaled:
+            continue
+        [line] = mmacalc.explain(random_text(form, rng), target).lines
+        operands = {one.role: one for one in line.operands}
+        signs = {"neg", "neg_hi"} | ({"blgp"} if inst.formats["A"] == "f64" else set())
+        kept = {name: value for name, value in line.fields.items() if name not in signs}
+        if inst.integer:
+            if inst.format("A").kind == "either":
+                signed = sum(("signed" in operands[role].remarks) << at for at, role in enumerate("AB"))
+                assert line.fields.get("neg", 0) & 3 == signed
+                assert all({"signed", "unsigned"} & {*operands[role].remarks} for role in "AB")
+                compared["integer"] += 1
+            continue
+        codes = {}
+        for role in ("A", "B", "C" if "C" in inst.operands else "D"):
+            layout = inst.operand(role, wave)
+            values = numbers.integers(-3, 4, (layout.registers * 32 // layout.format.bits, layout.lanes))
+            codes[role] = mmacalc.intrinsics.pack(values.astype(layout.format.dtype))
+        third = codes.get("C", codes.get("D"))
+        shape = (inst.operand("K", wave).registers, wave) if inst.sparse else ()
+        index = {"index": np.full(shape, 0x44444444, np.uint32)} if inst.sparse else {}
+        direct = inst.execute(codes["A"], codes["B"], third, wave=wave, **index, **line.fields)
+        a, b = [flipped(codes[role], operands[role].remarks, inst.format(role).bits) for role in "AB"]
+        remarks = [word for word in operands["C"].remarks if "half" not in word] if "C" in operands else []
+        c = flipped(third, remarks, inst.format("D").bits)
+        known = inst.execute(a, b, c, wave=wave, **index, **kept)
+        if "opsel" in inst.features:  # the other halves of D keep what was in the registers of C
+            half = np.uint32(0xFFFF_0000 if kept.get("opsel") else 0xFFFF)
+            direct, known = direct & half, known & half
+        assert np.array_equal(direct, known), line.text
+        compared["float"] += 1
+    assert compared["float"] > 30
+    assert compared["integer"] > 8
+
+
+def test_builtins_and_inline_assembly_of_one_source_are_explained_in_their_order():
+    source = """
+    acc = __builtin_amdgcn_mfma_f32_32x32x8f16(a, b[f(i, 1)],  // v_mfma_f32_32x32x4_2b_f16 is for bf16
+                                               acc, 0, 0, 0);
+    asm volatile("s_nop 1\\n\\tv_mfma_f32_16x16x16_f16 %0, %1, %2, %0\\n" : "+v"(c) : "v"(a), "v"(b));
+    /* d = __builtin_amdgcn_mfma_f32_16x16x16f16(a, b, c, 0, 0, 0); */
+    """
+    first, second = mmacalc.explain(source, "gfx942").lines
+    assert (first.number, first.instruction.name) == (2, "v_mfma_f32_32x32x8_f16")
+    assert [(one.role, one.text) for one in first.operands[1:]] == [("A", "a"), ("B", "b[f(i, 1)]"), ("C", "acc")]
+    assert (second.number, second.instruction.name) == (4, "v_mfma_f32_16x16x16_f16")
+    assert [(one.role, one.text, len(one.registers)) for one in second.operands] == [
+        ("D", "%0", 4), ("A", "%1", 2), ("B", "%2", 2), ("C", "%0", 4)
+    ]  # fmt: skip
+    assert second.operands[1].held == mmacalc.explain(
+        "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]", "gfx942").lines[0].operands[1].held  # fmt: skip
+
+
+def test_every_builtin_is_explained_as_the_instruction_that_llc_makes_of_it():
+    """Names, types of arguments and mnemonics are those of clang and llc 22."""
+    compared = 0
+    for row in table("llvm/builtins.tsv.gz"):
+        inst, types = mmacalc.instruction(row["gfx"], row["mnemonic"]), row["arg_types"].split(", ")
+        constants = {"_Bool imm": "1", "int imm": "0", "short imm": "0"}
+        arguments = [constants.get(kind, f"x{at}") for at, kind in enumerate(types)]
+        for name in (row["builtin"], f"@{row['llvm_intrinsic']}"):
+            [line] = mmacalc.explain(f"d = {name}({', '.join(arguments)});", row["gfx"]).lines
+            assert (line.instruction, line.problem) == (inst, "")
+            values = [text for text in arguments if text.startswith("x")]
+            assert [one.text for one in line.operands] == ["the result", *values]
+            compared += 1
+    assert compared > 150
+
+
+def test_modifiers_choose_the_part_that_is_shown():
+    for line, role, remark, register in (
+        ("v_wmma_f16_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7] op_sel:[0,0,1]", "D", "high half: bits 31:16",
+         "v0"),
+        ("v_wmma_f16_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]", "D", "low half: bits 15:0", "v0"),
+        ("v_swmmac_f32_16x16x32_f16 v[0:7], v[8:11], v[12:19], v20 index_key:1", "K", "set 1: bits 31:16", "v20"),
+        ("v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10 cbsz:0 abid:2", "K", "set 2: bits 23:16", "v10"),
+        ("v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21 op_sel:[1,0,0] "
+         "op_sel_hi:[1,0,0]", "SA", "byte 3: bits 31:24", "v20"),
+        ("v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], v[0:7], v40, v41 "
+         "matrix_a_scale:MATRIX_SCALE_ROW1", "SA", "lanes 16..31", "v40"),
+    ):  # fmt: skip
+        [found] = mmacalc.explain(line).lines
+        [operand] = [one for one in found.operands if one.role == role]
+        assert (remark in operand.remarks, operand.registers[0]) == (True, register), (line, operand.remarks)
+        numbers = [int(word) for word in remark.replace(":", " ").replace("..", " ").split() if word.isdigit()]
+        if "bits" in remark:
+            low, high = numbers[-1], numbers[-2]
+            assert all(low <= one.lsb and one.lsb + one.width - 1 <= high for held in operand.held for one in held)
+        else:
+            assert operand.lane == numbers[0]
+
+
 def test_a_listing_is_explained_line_by_line_with_its_hazards():
     found = mmacalc.explain(LISTING)
     assert (found.architecture, found.also) == ("cdna3", ())
@@ -176,9 +288,66 @@ def test_what_cannot_be_explained_is_refused(line, says):
 def test_a_line_that_is_wrong_is_explained_with_what_is_wrong():
     out = answer(["explain", "v_mfma_f32_32x32x8_f16 v[0:14], v[16:17], v[18:19], v[0:15]"]).out
     assert "D of v_mfma_f32_32x32x8_f16 takes 16 registers" in out
-    found = json.loads(answer(["explain", "--json", "-a", "sm_80", "mma.sync.aligned.m16n8k16 {%0};"]).out)
+    found = json.loads(answer(["explain", "--json", "-a", "sm_80", "mma.sync.aligned.m16n8k16.row.col {%0};"]).out)
     assert "PTX has no" in found["lines"][0]["problem"]
     assert found["lines"][0]["instruction"] is None
+
+
+ROLES = {
+    "K": "k", "SA": "sa", "SB": "sb", "A": "a", "B": "b", "C": "c", "descriptor of A": "descA",
+    "descriptor of B": "descB",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", table("nvidia/sass_operands.tsv.gz"), ids=lambda row: row["ptx"].split(" ")[0])
+def test_operands_of_sass_are_those_that_ptxas_loaded_there(row):
+    """Each register was loaded from an address of its own, and D stored to one: see tests/oracles/sass_operands.py."""
+    loaded = dict(pair.split("=") for pair in row["loaded"].split())
+    stored = {register: name for name, register in (pair.split("=") for pair in row["stored"].split())}
+    [asked] = mmacalc.explain(row["ptx"], row["target"]).lines
+    lines = mmacalc.explain(row["sass"].replace(" | ", "\n"), row["target"]).lines
+    assert not asked.problem
+    written = []
+    for line in lines:
+        assert (line.instruction.m, line.instruction.formats) == (asked.instruction.m, asked.instruction.formats)
+        assert (line.cycles, line.problem) == (asked.cycles, "")
+        known = set()
+        for one in line.operands:
+            step = 2 if one.operand is not None and one.operand.format.bits == 64 else 1
+            if one.role == "D":
+                names = [stored[register] for register in one.registers[::step]]
+                assert names == [f"d{(one.first + at) // step}" for at in range(0, len(one.registers), step)]
+                written += one.registers[::step]
+                continue
+            for at, register in enumerate(one.registers):
+                letter = "d" if "wgmma" in row["ptx"] and one.role == "C" else ROLES[one.role]
+                name = f"{letter}{(one.first + at) // step}.{at % 2}" if step == 2 else f"{letter}{one.first + at}"
+                name = f"{letter}.{at}" if "descriptor" in one.role else name
+                assert line.part or loaded[register] == name  # a later step may overwrite what an earlier one read
+                known.add(name.partition(".")[0])
+        assert line.part or known >= {name for name in loaded.values() if name[0] in "ks"}
+        if ids := next((text for register, text in loaded.items() if text.startswith("0x") and register[0] == "U"), ""):
+            fields = asked.fields
+            packed = [fields.get(f"{what}_id_{side}", 0) for side in "ab" for what in ("byte", "thread")]
+            assert int(ids, 16) == packed[0] | packed[1] << 2 | packed[2] << 3 | packed[3] << 5
+    assert sorted(written) == sorted(stored)
+
+
+@pytest.mark.parametrize("row", table("nvidia/sass_operands.tsv.gz"), ids=lambda row: row["ptx"].split(" ")[0])
+def test_sass_computes_what_the_ptx_that_became_it_says(row):
+    asked = json.loads(answer(["explain", "--json", "-a", row["target"], row["ptx"]]).out)["lines"][0]
+    formula = answer(["explain", "-a", row["target"], row["ptx"]]).out.split("\n")[3].partition("; ")[0]
+    lines = row["sass"].split(" | ")
+    for text in lines:
+        line = json.loads(answer(["explain", "--json", "-a", row["target"], text]).out)["lines"][0]
+        remarks = [{one["role"]: one["remarks"] for one in which["operands"]} for which in (asked, line)]
+        for role in ("A", "B", "C", "descriptor of A", "descriptor of B"):
+            assert remarks[0].get(role, []) == remarks[1].get(role, [])
+        assert line["modifiers"].get("selector", 0) == asked["modifiers"].get("selector", 0)
+        out = answer(["explain", "-a", row["target"], text]).out.split("\n")
+        shown = next(one for one in out if "D = " in one).partition("; ")[0]
+        assert shown.replace("UP0", "p").replace(f"{line['part']} of ", "") == formula
+    assert len(lines) == (len({line.partition(" ")[0] for line in lines}) if "884.F" in row["sass"] else 1)
 
 
 def test_loads_and_stores_of_fragments_have_the_address_where_it_stands():

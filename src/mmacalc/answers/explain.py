@@ -16,19 +16,27 @@ if TYPE_CHECKING:
 __all__ = ["ExplainedLine", "ExplainedOperand", "Explanation", "explain"]
 
 
+REMARKS = ("negated", "absolute value", "low halves negated", "high halves negated", "signed", "unsigned", "transposed")
+"""What is known to be done to an operand; "transposed" is of an operand in shared memory, then M- or N-major."""
+
+
 class ExplainedOperand(Record):
     """One operand of a line.
 
     Attributes:
         role: "D", "A", "B", "C", "K" (sparse index or metadata), "SA", "SB", or words for what is not a matrix.
         text: as the line has it. registers: the names of its registers, in order; empty where it has none.
-        operand: its layout; None where it is not a matrix in registers.
+        operand: its layout; None where it is not a matrix in registers, or where they lie elsewhere in each lane.
+        first: which register of `operand` the first of `registers` is.
+        remarks: what modifiers do to it, of the words of REMARKS, or a sentence.
     """
 
     role: str
     text: str
     registers: tuple[str, ...] = ()
     operand: Operand | None = None
+    first: int = 0
+    remarks: tuple[str, ...] = ()
 
     @property
     def lane(self) -> int | None:
@@ -42,8 +50,9 @@ class ExplainedOperand(Record):
         """What that lane holds in each of `registers`."""
         if self.operand is None or (lane := self.lane) is None:
             return ((),) * len(self.registers)
-        step = self.operand.registers // len(self.registers)  # PTX has one name for the two of a 64-bit element
-        return tuple([self.operand.contents(at * step, lane) for at in range(len(self.registers))])
+        # PTX has one name for the two registers of a 64-bit element.
+        step = 2 if 2 * len(self.registers) == self.operand.registers and self.operand.format.bits == 64 else 1
+        return tuple([self.operand.contents(self.first + at * step, lane) for at in range(len(self.registers))])
 
 
 class ExplainedLine(Record):
@@ -51,10 +60,13 @@ class ExplainedLine(Record):
 
     Attributes:
         number: of the line, from 1. text: the instruction as it was written.
-        language: "AMD assembly", "PTX", "SASS" or "iga64".
+        language: "AMD assembly", "builtin", "PTX", "SASS" or "iga64".
         instruction: what it is; None where that is not known. operands: in the order of the line.
-        fields: the modifiers that concern layouts and formats. cycles: how long it occupies its matrix unit; None where
-            that is not published. others: PTX names that become the same SASS opcode.
+        fields: the modifiers that concern layouts, formats and signs; flags: clamp and hints; unused: what the encoding
+            has and the instruction is not known to read.
+        cycles: how long it occupies its matrix unit; None where that is not published. others: PTX names that become
+            the same SASS opcode.
+        part: of an opcode that is one of several of a product, which: "STEP1"; its cycles are those of all.
         problem: what is wrong with the line, or why it is not known; "" if nothing is.
     """
 
@@ -67,6 +79,9 @@ class ExplainedLine(Record):
     cycles: int | None = None
     others: tuple[str, ...] = ()
     problem: str = ""
+    part: str = ""
+    flags: Mapping[str, int] = {}
+    unused: Mapping[str, int] = {}
 
 
 class Explanation(Record):

@@ -1,58 +1,70 @@
-"""The matrix instructions of AMD's assembly, explained: see `explain`."""
+"""The matrix instructions of AMD's assembly, also within C++, explained: see `explain`."""
 
 from __future__ import annotations
 
 import re
+from itertools import product
 
 from ..asm.assembler import statement as assembled
-from ..asm.reader import named_targets, read_listing, vector_registers
+from ..asm.forms import form_of
+from ..asm.reader import named_targets, parse, read_listing, vector_registers
+from ..asm.registers import RegisterRange
 from ..asm.targets import agreed, own_assembler, target
 from ..asm.tokens import TokenStream
 from ..catalog import architectures, entry
 from ..errors import Error, did_you_mean
 from ..hazards.lint import lint
 from ..hazards.register_use import is_matrix
+from ..records import TupleRecord
 from .explain import ExplainedLine, ExplainedOperand, Explanation
+from .explain_amd_operands import accepted, explained_operand, numbered, written_operands
+from .explain_builtins import BuiltinCall, builtin_calls, builtin_line, builtin_names, has_builtin, without_comments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from ..asm.reader import Statement
     from ..model import Instruction
 
 __all__ = ["explained"]
 
-# An instruction within a string of inline assembly.
-_INLINE = re.compile(r"\bv_(?:mfma|smfmac|wmma|swmmac)_[^\"\n]*")
+_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_MATRIX = re.compile(r"v_(?:mfma|smfmac|wmma|swmmac)_(?!ld_scale)")
 _PLACEHOLDER = re.compile(r"[%$]")
-# Modifiers that concern layouts and formats, and the field of the encoding that has their value.
-FIELDS = {
-    "cbsz": "CBSZ", "abid": "ABID", "blgp": "BLGP", "matrix_a_fmt": "A_FMT", "matrix_b_fmt": "B_FMT",
-    "matrix_a_scale_fmt": "SCALE_A_FMT", "matrix_b_scale_fmt": "SCALE_B_FMT", "matrix_a_scale": "SCALE_A_ROW",
-    "matrix_b_scale": "SCALE_B_ROW",
-}  # fmt: skip
 
 
 def explained(text: str, arch: str | None) -> Explanation | None:
-    """The explanation of AMD's assembly; None if the text has no such matrix instruction."""
-    listing = read_listing(text)
-    statements = [one for one in listing.statements if is_matrix(one.mnemonic)]
-    if not statements:  # in strings of C++, perhaps
-        found = [_INLINE.search(line) for line in text.split("\n")]
-        listing = read_listing("\n".join([match[0] if match else "" for match in found]))
-        statements = [one for one in listing.statements if is_matrix(one.mnemonic)]
-    if not statements:
+    """The explanation of AMD's assembly and clang's builtins; None if the text has no such matrix instruction."""
+    statements = [one for one in read_listing(text).statements if is_matrix(one.mnemonic)]
+    calls = builtin_calls(text)
+    if calls or not statements:  # C++: assembly is in strings
+        whole = {one.number for one in statements}
+        statements += [one for one in _inline(text) if one.number not in whole]
+    if not statements and not calls:
         return None
-    where, also = _architecture(named_targets(text), statements, arch)
-    lines = tuple([_line(one, where) for one in statements])
+    where, also = _architecture(named_targets(text), statements, calls, arch)
+    lines = [_line(one, where) for one in statements] + [builtin_line(call, where) for call in calls]
     try:
-        hazards = lint(text, where)
+        hazards = None if calls else lint(text, where)
     except Error:  # a line that is not known or not whole; its own explanation says so
         hazards = None
-    return Explanation(entry(where).architecture.name, also, lines, hazards)
+    return Explanation(
+        entry(where).architecture.name, also, tuple(sorted(lines, key=lambda line: line.number)), hazards
+    )
+
+
+def _inline(text: str) -> Iterator[Statement]:
+    """The matrix instructions in strings of C++, each with the number of its line."""
+    for number, line in enumerate(without_comments(text).split("\n"), 1):
+        for string in _STRING.findall(line):
+            for written in re.split(r"\\[nt]|;", string):
+                if _MATRIX.match(written.strip()):
+                    yield parse(written.strip(), number)
 
 
 def _architecture(
-    targets: tuple[str, ...], statements: list[Statement], arch: str | None
+    targets: tuple[str, ...], statements: list[Statement], calls: list[BuiltinCall], arch: str | None
 ) -> tuple[str, tuple[str, ...]]:
     """The architecture, and others that are possible.
 
@@ -64,19 +76,32 @@ def _architecture(
         if not _assembles(named):
             raise Error(f"the text is AMD's assembly; {named} is not an architecture of AMD")
         return named, ()
-    names = {one.mnemonic for one in statements}
-    having = {name: sum(entry(name).canonical(each) is not None for each in names) for name in architectures()}
+    names, builtins = {one.mnemonic for one in statements}, {call.name for call in calls}
+    having = {
+        name: sum(entry(name).canonical(each) is not None for each in names)
+        + (sum(has_builtin(name, each) for each in builtins) if builtins else 0)
+        for name in architectures()
+    }
     most = max(having.values())
     if not most:
-        first = statements[0].mnemonic
-        near = {known: known for name in architectures() if _assembles(name) for known in entry(name).names}
+        first = statements[0].mnemonic if statements else calls[0].name
+        near = {known: known for name in architectures() if _assembles(name) for known in _names(name, calls)}
         raise Error(f"no architecture has an instruction '{first}'.{did_you_mean(first, near)}")
     candidates = [name for name, count in having.items() if count == most]
-    wrong = {name: sum(bool(_line(one, name).problem) for one in statements) for name in candidates}
+    wrong = {
+        name: sum(bool(_line(one, name).problem) for one in statements)
+        + sum(bool(builtin_line(call, name).problem) for call in calls)
+        for name in candidates
+    }
     # Targets whose layouts are assumed come last.
     candidates.sort(key=lambda name: (wrong[name], "A" in entry(name).architecture.assumed))
     best = candidates[0]
     return best, tuple([name for name in candidates[1:] if wrong[name] == wrong[best]])
+
+
+def _names(name: str, calls: list[BuiltinCall]) -> Iterable[str]:
+    """The mnemonics of an architecture; where builtins are called, their names."""
+    return builtin_names(name) if calls else entry(name).names
 
 
 def _assembles(name: str) -> bool:
@@ -90,39 +115,71 @@ def _line(one: Statement, where: str) -> ExplainedLine:
         inst = entry(where).instruction(one.mnemonic)
     except Error as refused:
         return ExplainedLine(number, text, "AMD assembly", problem=str(refused))
-    problem, fields, wave = _read(one, inst, where)
-    operands = tuple(_operands(one, inst, fields, wave))
-    cycles = inst.cycles_for(**{name: value for name, value in fields.items() if name in inst.choices})
-    return ExplainedLine(number, text, "AMD assembly", inst, operands, fields, cycles, problem=problem)
+    found = _read(one, inst, where)
+    operands = tuple(_operands(one, inst, found))
+    cycles = inst.cycles_for(**{name: value for name, value in found.fields.items() if name in inst.choices})
+    return ExplainedLine(
+        number, text, "AMD assembly", inst, operands, found.fields, cycles,
+        problem=found.problem, flags=found.flags, unused=found.unused,
+    )  # fmt: skip
 
 
-def _read(one: Statement, inst: Instruction, where: str) -> tuple[str, dict[str, int], int]:
-    """What an assembler finds wrong, the modifiers, and the wave size whose registers fit."""
-    problem, inline = "", _PLACEHOLDER.search(one.text) is not None
+class _Reading(TupleRecord):
+    """What an assembler makes of a line: what is wrong with it; its modifiers, as `ExplainedLine` has them; and the
+    wave size whose registers fit."""
+
+    problem: str
+    fields: dict[str, int]
+    flags: dict[str, int]
+    unused: dict[str, int]
+    wave: int
+
+
+def _read(one: Statement, inst: Instruction, where: str) -> _Reading:
+    """Assemble a line in each wave size, a placeholder of inline assembly as registers of each number."""
+    problem = ""
     for wave in inst.architecture.waves:
-        try:
-            made = assembled(TokenStream(one.text, {}), target(where, wave))
-        except Error as refused:
-            problem = problem or str(refused).partition(". That is wave")[0]
-            continue
-        limits = inst.modifier_limits(wave)
-        given = {name: made.values.get(field, 0) for name, field in FIELDS.items() if name in limits}
-        fields = {name: value for name, value in given.items() if value}
-        try:
-            inst.check_modifiers(wave, fields)
-        except Error as refused:  # LLVM encodes values that no instruction has
-            return str(refused), {}, wave
-        return "", fields, wave
-    return (problem if one.operands and not inline else ""), {}, inst.architecture.waves[0]
+        for text in _without_placeholders(one, where, wave):
+            try:
+                made = assembled(TokenStream(text, {}), target(where, wave))
+            except Error as refused:
+                problem = problem or str(refused).partition(". That is wave")[0]
+                continue
+            assert made.form is not None
+            values, own = made.values, made.form.model_modifiers(wave)
+            given = {name: value for name, modifier in own.items() if (value := values[modifier.field])}
+            fields, wrong = accepted(inst, wave, given)
+            others = [each for each in made.form.modifiers if each not in own.values()]
+            changed = {each.name: value for each in others if (value := values[each.field]) != each.default}
+            flags = {each.name: 1 for each in others if each.kind == "flag" and each.name in changed}
+            unused = {name: value for name, value in changed.items() if name not in flags}
+            return _Reading(wrong, fields, flags, unused, wave)
+    return _Reading(problem if one.operands else "", {}, {}, {}, inst.architecture.waves[0])
 
 
-def _operands(one: Statement, inst: Instruction, fields: dict[str, int], wave: int) -> list[ExplainedOperand]:
-    roles = ("D", "A", "B", "K" if inst.sparse else "C", "SA", "SB")
-    found = []
-    for role, text in zip(roles, one.operands):
+def _without_placeholders(one: Statement, where: str, wave: int) -> Iterator[str]:
+    """The line; where operands are placeholders of inline assembly, with registers in their stead, of each number that
+    the formats of fields may need."""
+    form = form_of(one.mnemonic, target(where, wave))
+    if form is None or not any(_PLACEHOLDER.match(text) for text in one.operands):
+        yield one.text
+        return
+    after = [name if value == "" else f"{name}:{value}" for name, value in one.modifiers.items()]
+    slots = form.slots[: len(one.operands)]
+    sizes = [(slot.registers,) if isinstance(slot.registers, int) else sorted({*slot.registers[1]}) for slot in slots]
+    for counts in product(*sizes):
+        texts = []
+        for at, (slot, count, text) in enumerate(zip(slots, counts, one.operands)):
+            first = 0 if slot.name in ("C", "D") else 32 * at
+            texts.append(str(RegisterRange(slot.files[0], first, count)) if _PLACEHOLDER.match(text) else text)
+        yield f"{one.mnemonic} {', '.join(texts)} {' '.join(after)}"
+
+
+def _operands(one: Statement, inst: Instruction, found: _Reading) -> Iterator[ExplainedOperand]:
+    for role, text in zip(written_operands(inst), one.operands):
+        layout = inst.operand(role, found.wave, **found.fields) if role in inst.operands else None
         ranges = vector_registers(text)
         registers = tuple([f"{span.file}{span.first + at}" for span in ranges for at in range(span.count)])
-        layout = inst.operand(role, wave, **fields) if role in inst.operands else None
-        fits = layout is not None and len(registers) == layout.registers
-        found.append(ExplainedOperand(role, text, registers if fits else (), layout if fits else None))
-    return found
+        if layout is not None and _PLACEHOLDER.match(text):
+            registers = numbered(layout)
+        yield explained_operand(role, text, registers, layout)

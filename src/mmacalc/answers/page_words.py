@@ -21,11 +21,8 @@ from ..asm.forms import form_of
 from ..asm.targets import own_assembler, target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..asm.fields import Encoding
     from ..asm.forms import InstructionForm
-    from ..asm.modifiers import Modifier
     from ..model import Instruction
 
 __all__ = ["encodable", "encoding_data", "refusals", "word_data"]
@@ -35,16 +32,6 @@ def _form(inst: Instruction, wave: int) -> InstructionForm | None:
     if not inst.architecture.assembly or own_assembler(inst.arch):  # the page encodes by AMD's forms only
         return None
     return form_of(inst.name, target(inst.arch, wave))
-
-
-def _fields(inst: Instruction, wave: int, form: InstructionForm) -> Iterator[tuple[str, Modifier]]:
-    """The modifiers of the text that set a modifier of the instruction, each with that modifier's name."""
-    limits = inst.modifier_limits(wave)
-    for modifier in form.modifiers:
-        (name,) = inst.resolved({modifier.name: 0})
-        field = name if name in limits else modifier.field.lower()  # `neg` of FP64 fills BLGP
-        if field in limits:
-            yield field, modifier
 
 
 def encodable(inst: Instruction, wave: int) -> dict[str, tuple[int, ...]]:
@@ -61,7 +48,7 @@ def encodable(inst: Instruction, wave: int) -> dict[str, tuple[int, ...]]:
     form = _form(inst, wave)
     if form is None:
         return limits
-    spelt = dict(_fields(inst, wave, form))
+    spelt = form.model_modifiers(wave)
     found = {}
     for field, values in limits.items():
         taken = [value for value in values if value == 0 or (field in spelt and spelt[field].takes(value))]
@@ -91,7 +78,7 @@ def word_data(inst: Instruction, wave: int) -> tuple[Encoding, list[Any]] | None
     code = assemble(f"{inst.name} {text}", inst.arch, wave)
     modifiers = [
         [field, each.name, each.kind, each.field, each.hidden, list(each.names), each.width]
-        for field, each in _fields(inst, wave, form)
+        for field, each in form.model_modifiers(wave).items()
     ]
     return form.encoding, [code.hex(), slots, modifiers]
 
@@ -109,7 +96,7 @@ def refusals(inst: Instruction, wave: int) -> tuple[list[str], list[tuple[int, .
     if form is None:
         return [], [], [""]
     limits, generation = inst.modifier_limits(wave), target(inst.arch, wave).generation
-    named = {name: modifier.field for name, modifier in _fields(inst, wave, form) if name in inst.choices}
+    named = {name: modifier.field for name, modifier in form.model_modifiers(wave).items() if name in inst.choices}
     unset = dict(form.fixed) | {modifier.field: modifier.default for modifier in form.modifiers}
     values = [limits[name] for name in named]
     reasons = [generation.refused(inst, unset | dict(zip(named.values(), each))) for each in product(*values)]
@@ -118,7 +105,7 @@ def refusals(inst: Instruction, wave: int) -> tuple[list[str], list[tuple[int, .
 
 def _field_of(inst: Instruction, wave: int, form: InstructionForm, registers: Any) -> str:
     """The modifier that fills the field on which a number of registers depends."""
-    return next(field for field, modifier in _fields(inst, wave, form) if modifier.field == registers[0])
+    return next(field for field, modifier in form.model_modifiers(wave).items() if modifier.field == registers[0])
 
 
 def _register_text(slot: list[Any]) -> str:

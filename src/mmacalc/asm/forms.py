@@ -75,6 +75,23 @@ class InstructionForm(Record):
                 notes.append(shown or f"{modifier.name} at its default")
         return f"{field.meaning}; {', '.join(notes)}" if notes else field.meaning
 
+    def model_modifiers(self, wave: int) -> dict[str, Modifier]:
+        """The modifiers of the text that set a modifier of the instruction, by that modifier's name.
+
+        >>> from mmacalc.asm.targets import target
+        >>> list(form_of("v_swmmac_i32_16x16x32_iu8", target("gfx1200")).model_modifiers(32))
+        ['opsel', 'neg']
+        """
+        if (inst := self.instruction) is None:
+            return {}
+        limits, found = inst.modifier_limits(wave), {}
+        for modifier in self.modifiers:
+            (name,) = inst.resolved({modifier.name: 0})
+            field = name if name in limits else modifier.field.lower()  # `neg` of FP64 fills BLGP
+            if field in limits:
+                found[field] = modifier
+        return found
+
     def slot(self, name: str) -> OperandSlot | None:
         """The operand of that name, None if there is none."""
         return next((slot for slot in self.slots if slot.name == name), None)

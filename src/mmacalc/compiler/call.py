@@ -1,7 +1,7 @@
 """Executes clang's builtins on per-lane registers: the functions of `mmacalc.intrinsics`.
 
-A builtin's immediate arguments become modifiers (`FIELDS`), what each lane passes becomes register files, and the
-instruction is executed on them.
+A builtin's immediate arguments become modifiers (`arguments.fields_of`), what each lane passes becomes register files,
+and the instruction is executed on them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ..catalog import architectures, entry
 from ..errors import Error, did_you_mean
 from ..kernels.launching import DEFAULT_ARCHITECTURE
 from ..kernels.waves import running_wave
+from .arguments import OPERANDS, fields_of
 from .builtins import intrinsics as builtins_of
 from .builtins import unscaled
 from .packing import BITS, UNSIGNED, pack
@@ -33,30 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["call", "named", "names", "pack", "resolve"]
 
-OPERANDS = {"a": "A", "b": "B", "c": "C", "index": "K", "a_scale": "SA", "b_scale": "SB"}
 REGISTERS = {"K": "index", "SA": "scale_a", "SB": "scale_b"}
 """The operands that `Instruction.execute` takes by keyword."""
-
-FIELDS: dict[str, Callable[[int], dict[str, int]]] = {
-    # arguments that are not called as the fields that they set; bits of one field from several are put together
-    "a_signed": lambda v: {"neg": 1 * bool(v)},
-    "b_signed": lambda v: {"neg": 2 * bool(v)},
-    "a_neg": lambda v: {"neg": 1 * bool(v), "neg_hi": 1 * bool(v)},
-    "b_neg": lambda v: {"neg": 2 * bool(v), "neg_hi": 2 * bool(v)},
-    "c_mod": lambda v: {"neg": 4 * (v & 1), "neg_hi": 4 * (v >> 1 & 1)},  # 1 negates, 2 takes the absolute value
-    "high": lambda v: {"opsel": 4 * bool(v)},  # the half of the registers of C and D
-    "a_op_sel": lambda v: {"opsel": v & 1, "op_sel_hi": v >> 1 & 1},  # the byte of the scale
-    "b_op_sel": lambda v: {"opsel": 2 * (v & 1), "op_sel_hi": 2 * (v >> 1 & 1)},
-    "a_fmt": lambda v: {"matrix_a_fmt": v},
-    "b_fmt": lambda v: {"matrix_b_fmt": v},
-    "a_scale_row": lambda v: {"matrix_a_scale": v},
-    "b_scale_row": lambda v: {"matrix_b_scale": v},
-    "a_scale_fmt": lambda v: {"matrix_a_scale_fmt": v},
-    "b_scale_fmt": lambda v: {"matrix_b_scale_fmt": v},
-    "a_reuse": lambda v: {},  # a hint to the operand cache
-    "b_reuse": lambda v: {},
-}
-"""How immediate arguments become modifiers. Source: what llc 22.1.8 selects for the intrinsics."""
 
 
 @cache
@@ -158,13 +137,7 @@ def _fields(name: str, inst: Instruction, immediates: dict[str, Any]) -> tuple[d
     except TypeError:
         raise Error(f"{name}: {', '.join(immediates)} are immediates: they should be whole numbers") from None
     clamp = bool(values.pop("clamp", 0))
-    fields: dict[str, int] = {}
-    for key, value in values.items():
-        for field, bits in FIELDS.get(key, lambda v, key=key: {key: v})(value).items():
-            fields[field] = fields.get(field, 0) | bits
-    if inst.format("A", fields).bits > 16:
-        fields["neg_hi"] = fields.get("neg_hi", 0) & 4  # one NEG bit is the whole of a 32-bit element
-    return {field: value for field, value in fields.items() if value}, clamp
+    return fields_of(inst, values), clamp
 
 
 def _registers(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..answers.explain import ExplainedLine, ExplainedOperand, Explanation
+    from ..formats import Format
     from ..model import Element, Operand
 
 __all__ = ["json_object", "text"]
@@ -19,6 +20,9 @@ __all__ = ["json_object", "text"]
 SHOWN = 2  # registers whose elements are shown, besides the last
 MOST = 4  # elements of a register that are all shown
 ROLES = {"K": "K (sparse index)", "SA": "SA (scales of A)", "SB": "SB (scales of B)"}
+CONDITION = "whether C is added"
+NEVER, ALWAYS = ("0", "!UPT", "false"), ("1", "UPT", "true")
+IN_SHARED_MEMORY = {"A": "transposed: M-major in shared memory", "B": "transposed: N-major in shared memory"}
 
 
 def text(answer: Explanation, name: str) -> str:
@@ -63,30 +67,74 @@ def _work(line: ExplainedLine) -> str:
         size = f"{inst.blocks} matrices" if inst.blocks > 1 else "a matrix"
         formats = dict.fromkeys(name for name in inst.formats.values() if name != "address")
         return f"moves {size} of {inst.m}x{inst.n}, {', '.join(formats)}"
-    a, b, d = [inst.format(name, line.fields).name for name in ("A", "B", "D")]
+    a, b, d = [_format(line, inst.format(name, line.fields), name) for name in ("A", "B", "D")]
     sparse = ", A sparse" if inst.sparse else ""
     scaled = f", a scale for each {inst.block_size} k" if inst.block_size else ""
     cycles = f"{line.cycles} cycles" if line.cycles else "cycles not published"
-    fields = "".join([f", {name.upper()} = {value}" for name, value in line.fields.items()])
+    if line.part:
+        cycles += " for all steps together"
+    modifiers = {**line.fields, **line.flags}
+    fields = "".join([f", {name.upper()} = {value}" for name, value in modifiers.items()])
+    fields += "".join([f", {name.upper()} = {value} (no known effect)" for name, value in line.unused.items()])
+    part = f"{line.part} of " if line.part else ""
+    return f"{part}{_formula(line)}{sparse}, {shape}, {a} {b} -> {d}{scaled}; {cycles}{fields}"
+
+
+def _format(line: ExplainedLine, form: Format, name: str) -> str:
+    """The format of an operand; of integers whose sign a modifier chooses, with that sign."""
+    remarks = _remarks(line, name)
+    if form.kind != "either" or not {"signed", "unsigned"} & remarks:
+        return form.name
+    return f"{'i' if 'signed' in remarks else 'u'}{form.bits}"
+
+
+def _remarks(line: ExplainedLine, name: str) -> set[str]:
+    roles = (name, f"descriptor of {name}")
+    return {remark for operand in line.operands if operand.role in roles for remark in operand.remarks}
+
+
+def _formula(line: ExplainedLine) -> str:
+    """The product with the signs of its operands; a stroke marks one of which only half of the elements are negated."""
+    inst = line.instruction
+    assert inst is not None
+    factors = []
+    for name in "AB":
+        remarks = _remarks(line, name)
+        half = "'" if remarks & {"low halves negated", "high halves negated"} else ""
+        factors.append(f"(-{name})" if "negated" in remarks else name + half)
+    signs = _remarks(line, "C")
     added = "C" if "C" in inst.operands else "D"
-    return f"D = A B + {added}{sparse}, {shape}, {a} {b} -> {d}{scaled}; {cycles}{fields}"
+    added = f"|{added}|" if "absolute value" in signs else added
+    sign = "-" if "negated" in signs else "+"
+    condition = next((operand.text for operand in line.operands if operand.role == CONDITION), "1")
+    if condition in NEVER or any(operand.role == "C" and operand.text == "0" for operand in line.operands):
+        return f"D = {' '.join(factors)}"
+    when = "" if condition in ALWAYS else f" (C only where {printable(condition)})"
+    return f"D = {' '.join(factors)} {sign} {added}{when}"
 
 
 def _operand(operand: ExplainedOperand, result: ExplainedOperand) -> Iterator[str]:
     role = ROLES.get(operand.role, operand.role)
-    layout = operand.operand
+    layout, remarks = operand.operand, "".join([f", {remark}" for remark in _spoken(operand)])
     if layout is None or operand.lane is None:
-        yield f"  {role}: {printable(operand.text)}\n"
+        at = "" if operand.registers in ((), (operand.text,)) else f" = {', '.join(operand.registers)}"
+        yield f"  {role}: {printable(operand.text)}{at}{remarks}\n"
         return
-    if operand.role == "C" and operand.registers == result.registers:
-        yield f"  {role}: {printable(operand.text)}  the same as D\n"
+    if operand.role == "C" and operand.registers == result.registers and operand.first == result.first:
+        same = "the same as D" if result.text == operand.text else "laid out as D"
+        yield f"  {role}: {printable(operand.text)}  {same}{remarks}\n"
         return
     sizes = ", ".join([f"{digit}={size}" for digit, size in layout.sizes.items()])
-    yield f"  {role}: {printable(operand.text)}  {layout.pattern}   {sizes}\n"
+    yield f"  {role}: {printable(operand.text)}{remarks}  {layout.pattern}   {sizes}\n"
     held = [f"{name} = {_shortened(layout, each)}" for name, each in zip(operand.registers, operand.held)]
     if len(held) > SHOWN + 1:
         held[SHOWN:-1] = ["..."]
     yield f"      lane {operand.lane}: {', '.join(held)}\n"
+
+
+def _spoken(operand: ExplainedOperand) -> list[str]:
+    """The remarks on an operand as they are printed."""
+    return [IN_SHARED_MEMORY[operand.role[-1]] if word == "transposed" else word for word in operand.remarks]
 
 
 def _shortened(layout: Operand, held: Sequence[Element]) -> str:
@@ -139,8 +187,9 @@ def _line_object(line: ExplainedLine) -> dict[str, Any]:
         "language": line.language,
         "name": inst.name if inst else None,
         "instruction": json.instruction_object(inst) if inst and whole else None,
-        "modifiers": dict(line.fields),
+        "modifiers": {**line.fields, **line.flags, **line.unused},
         "cycles": line.cycles,
+        "part": line.part or None,
         "other_instructions": list(line.others),
         "problem": line.problem or None,
         "operands": [
@@ -148,6 +197,8 @@ def _line_object(line: ExplainedLine) -> dict[str, Any]:
                 "role": operand.role,
                 "text": operand.text,
                 "registers": list(operand.registers),
+                "first_register": operand.first,
+                "remarks": list(operand.remarks),
                 "pattern": operand.operand.pattern if operand.operand else None,
                 "lane": operand.lane,
                 "elements": _elements(operand),

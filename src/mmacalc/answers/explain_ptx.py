@@ -1,0 +1,133 @@
+"""A matrix instruction of PTX, explained: see `explain`.
+
+The order of the operands is that of PTX ISA 9.1, sections 9.7.14 (mma) and 9.7.15 (wgmma).
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+from ..errors import Error
+from ..rates import duration
+from .explain import ExplainedLine, ExplainedOperand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..catalog import Entry
+    from ..model import Instruction, Product
+
+__all__ = ["CONDITION", "IDS", "WORD", "cycles", "fields_of", "line"]
+
+WORD = re.compile(r"\{[^{}]*\}|[^,{}]+\[[^\]]*\][^,{}]*|[^,{}]+")
+CONDITION = "whether C is added"
+IDS = "byte and thread id of {}"
+TRANSPOSABLE = ("f16", "bf16")
+SIGNED = {"-1": "negated", "1": "transposed"}  # what an immediate of a scale, and one of a transposition, does
+
+
+def cycles(inst: Instruction, product: Product | None) -> int | None:
+    """How long an instruction occupies its matrix unit; None for one that only moves a matrix, and where NVIDIA has not
+    published it."""
+    return duration(inst, {}, product) if inst.flops else None
+
+
+def line(known: Entry, product: Product | None, number: int, name: str, rest: str) -> ExplainedLine:
+    """The explanation of one instruction: its name, and what follows."""
+    shown = " ".join(f"{name} {rest}".split())
+    try:
+        inst = known.instruction(name)
+    except Error as refused:
+        return ExplainedLine(number, shown, "PTX", problem=str(refused))
+    if inst.in_tensor_memory:
+        return ExplainedLine(number, shown, "PTX", inst)
+    words = [" ".join(word.split()) for word in WORD.findall(rest.partition(":")[0]) if word.strip()]
+    roles = list(zip(_roles(inst, words), words))
+    given = dict(roles)
+    problem, fields = "", fields_of(inst, given)
+    try:
+        inst.check_modifiers(None, fields)
+    except Error as refused:
+        problem, fields = str(refused), {}
+    operands = []
+    for role, text in roles:
+        operand = _operand(inst, role, text, fields, _remarks(role, given))
+        names = _names(text) if role in inst.register_operands else ()
+        if names and operand.operand is None:
+            problem = problem or f"{role} takes {_count(inst, role)} registers; got {len(names)}"
+        operands.append(operand)
+    return ExplainedLine(number, shown, "PTX", inst, tuple(operands), fields, cycles(inst, product), problem=problem)
+
+
+def _roles(inst: Instruction, words: list[str]) -> Iterator[str]:
+    """What the operands of a PTX instruction are, in their order."""
+    kind = inst.name.partition(".")[0]
+    if "move" in inst.features:
+        own = [name for name in inst.register_operands if name != "P"]
+        stores = kind == "stmatrix" or inst.name.startswith("wmma.store")
+        yield from ("D", "A") if kind == "movmatrix" else ("address", *own) if stores else (*own, "address")
+        return
+    if "wgmma" in inst.features:
+        in_registers = len(words) > 1 and words[1].startswith("{")
+        yield from ("D", "A" if in_registers else "descriptor of A", "descriptor of B")
+        yield from ("K", "selector") if inst.sparse else ()
+        yield from (CONDITION, "scale of A", "scale of B")
+        if inst.formats["A"] in TRANSPOSABLE:  # A in registers cannot be transposed
+            yield from ("transpose of B",) if in_registers else ("transpose of A", "transpose of B")
+        return
+    yield from ("D", "A", "B", "C")
+    yield from ("K", "selector") if inst.sparse else ()
+    yield from ("SA", IDS.format("SA"), "SB", IDS.format("SB")) if inst.scaled else ()
+
+
+def fields_of(inst: Instruction, given: Mapping[str, str]) -> dict[str, int]:
+    """The fields that immediate operands are: the sparsity selector, the byte and thread ids of the scales.
+
+    Args:
+        inst: the instruction. given: the text of each operand, by its role.
+    """
+    fields = {}
+    for role, names in (
+        ("selector", ("selector",)),
+        (IDS.format("SA"), ("byte_id_a", "thread_id_a")),
+        (IDS.format("SB"), ("byte_id_b", "thread_id_b")),
+    ):
+        for name, text in zip(names, given.get(role, "").strip("{}").split(",")):
+            with suppress(ValueError):  # a register
+                fields[name] = int(text, 0)
+    return {name: value for name, value in fields.items() if value}
+
+
+def _remarks(role: str, given: Mapping[str, str]) -> tuple[str, ...]:
+    """What the immediates of wgmma do to A and B."""
+    matrix = role[-1:]
+    if role not in (matrix, f"descriptor of {matrix}"):
+        return ()
+    texts = (given.get(f"scale of {matrix}"), given.get(f"transpose of {matrix}"))
+    return tuple([remark for (number, remark), text in zip(SIGNED.items(), texts) if text == number])
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The registers of a list in braces, or of one register."""
+    if text.startswith("{"):
+        return tuple([name.strip() for name in text.strip("{}").split(",")])
+    return (text,) if text[:1].isalpha() or text[:1] in ("%", "$", "_") else ()
+
+
+def _operand(
+    inst: Instruction, role: str, text: str, fields: Mapping[str, int], remarks: tuple[str, ...]
+) -> ExplainedOperand:
+    """An operand with its layout where the number of its registers fits."""
+    names = _names(text)
+    if role not in inst.register_operands or not names:
+        return ExplainedOperand(role, text, remarks=remarks)
+    layout = inst.operand(role, **fields)
+    fits = len(names) == _count(inst, role)
+    return ExplainedOperand(role, text, names if fits else (), layout if fits else None, remarks=remarks)
+
+
+def _count(inst: Instruction, role: str) -> int:
+    """How many registers of PTX an operand has: those of 64-bit elements have 64 bits."""
+    return inst.operand(role).registers // (2 if inst.format(role).bits == 64 else 1)
