@@ -13,6 +13,7 @@ from ..catalog import entry
 from ..errors import Error
 from ..memory_access.banks import rule
 from ..memory_access.names import access_name
+from .page_distinct import Distinct
 
 if TYPE_CHECKING:
     from ..model import Architecture, Operand
@@ -24,7 +25,7 @@ WIDTHS = (1, 2, 4, 8, 16)  # bytes of one lane's access
 
 def bank_data(architectures: list[Architecture]) -> dict[str, Any]:
     """The tables `rules`, `banks`, `names` and `accesses`."""
-    rules: list[Any] = []
+    rules, names = Distinct(), Distinct()
     banks: list[Any] = []
     for architecture in architectures:
         try:
@@ -32,12 +33,9 @@ def bank_data(architectures: list[Architecture]) -> dict[str, Any]:
         except Error:
             banks.append(None)
             continue
-        for rows in found.values():
-            rules += [row for row in rows if row not in rules]
-        banks.append({access: [rules.index(row) for row in rows] for access, rows in found.items()})
-    names = [_names(architecture) for architecture in architectures]
-    distinct = [each for at, each in enumerate(names) if each not in names[:at]]
-    return {"rules": rules, "banks": banks, "names": distinct, "accesses": [distinct.index(each) for each in names]}
+        banks.append({access: [rules.number(row) for row in rows] for access, rows in found.items()})
+    accesses = [names.number(_names(architecture)) for architecture in architectures]
+    return {"rules": rules.things, "banks": banks, "names": names.things, "accesses": accesses}
 
 
 def _rule(architecture: Architecture, width: int, access: str) -> list[Any]:

@@ -48,12 +48,11 @@ from . import page_tensor_memory as tensor_memory
 from .modifier_choices import OperandTrials
 from .output_terms import sign
 from .page_banks import bank_data
+from .page_distinct import Distinct
 from .page_waits import wait_data
 from .page_words import encodable, encoding_data, refusals, word_data
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from ..families.base import Placement
     from ..layout import Layout
     from ..model import Architecture, Instruction, Operand
@@ -85,7 +84,7 @@ def page_data() -> dict[str, Any]:
         for inst in (*entry(record.name).instructions(), *tensor_memory.instructions(record)):
             rows.setdefault((inst.name, tables.kind(inst, alike), inst.aliases), []).append(number)
     ordered: dict[str, list[Instruction]] = {record.name: [] for record in records}
-    members = _Distinct()
+    members = Distinct()
     instructions: list[list[Any]] = []
     for (name, kind, aliases), numbers in rows.items():
         instructions.append([name, kind, list(aliases), members.number(tuple(numbers))])
@@ -109,22 +108,6 @@ def _architecture(record: Architecture) -> list[Any]:
     return [record.name, record.title, record.vendor, list(record.waves), list(record.aliases), record.unit]
 
 
-class _Distinct:
-    """Things, each once, by their number."""
-
-    def __init__(self) -> None:
-        self.things: list[Any] = []
-        self._numbers: dict[Hashable, int] = {}
-
-    def number(self, thing: Any, key: Hashable = None) -> int:
-        """The number of a thing, a new one if it was not there; `key` is what tells it from others."""
-        key = key or (thing if isinstance(thing, (str, tuple)) else repr(thing))
-        if key not in self._numbers:
-            self._numbers[key] = len(self.things)
-            self.things.append(thing)
-        return self._numbers[key]
-
-
 class _Tables:
     """The tables in the making."""
 
@@ -135,7 +118,7 @@ class _Tables:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self._tables = {name: _Distinct() for name in self.NAMES}
+        self._tables = {name: Distinct() for name in self.NAMES}
         self._layouts: dict[int, tuple[int, Layout]] = {}
         self._kinds: dict[tuple[str, str], int] = {}
 
