@@ -15,7 +15,7 @@ from .batch import Batch
 from .control import CODE_BASE
 from .lds import Lds, Scratch
 from .program import program_of
-from .state import EXEC, M0, ROWS, SCALARS, Registers, packed
+from .state import EXEC, FP16_OVERFLOW, M0, ROWS, SCALARS, Registers, packed
 from .storage import PRIVATE_BASE, SCRATCH_RESOURCE, SHARED_BASE, GlobalMemory
 from .tally import Tally
 from .target import MachineTarget
@@ -161,7 +161,9 @@ class CompiledLaunch:
 
     def _mode(self) -> int:
         found = self.descriptor
-        return found.round_f32 | found.round_f16_f64 << 2 | found.denormals_f32 << 4 | found.denormals_f16_f64 << 6
+        rounding = found.round_f32 | found.round_f16_f64 << 2
+        subnormal = found.denormals_f32 << 4 | found.denormals_f16_f64 << 6
+        return rounding | subnormal | (FP16_OVERFLOW if found.fp16_overflow else 0)
 
     def _vector_registers(self, registers: Registers, thread: Array, groups: int) -> None:
         block, lanes = self.block, registers.lanes

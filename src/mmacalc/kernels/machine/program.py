@@ -14,6 +14,7 @@ from .memory_steps import memory_step
 from .operands import numbers_of
 from .operations.packed import DOTS, MIXED, PACKED
 from .packed import dot, mixed, packed_arithmetic
+from .scaled import is_scaled, scaled
 from .state import EXEC, SCALARS, SCC, VCC
 from .vector import arithmetic, dual
 
@@ -157,6 +158,8 @@ def _parts(instruction: DecodedInstruction, target: MachineTarget) -> Any:
     name = instruction.name.replace("v_dual_", "v_")
     if name != instruction.name:
         instruction = instruction._replace(name=name)
+    if is_scaled(name):
+        return scaled(instruction, target)
     if name in PACKED:
         return packed_arithmetic(instruction, target)
     if name in MIXED:

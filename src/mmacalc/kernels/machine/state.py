@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ACCUMULATORS",
     "EXEC",
+    "FP16_OVERFLOW",
     "GPR_INDEX",
     "M0",
     "ROWS",
@@ -49,6 +50,8 @@ ACCUMULATORS, SCALARS = 1024, 2048
 
 GPR_INDEX = 1 << 27
 """The bit of MODE that lets M0 choose registers (gfx9)."""
+FP16_OVERFLOW = 1 << 23
+"""FP16_OVFL of MODE: conversions to 8-bit floats that overflow give the largest number."""
 
 
 class Mode:
@@ -56,13 +59,14 @@ class Mode:
     subnormal f32, and f16 and f64, as zero (on reading, on writing), DX10_CLAMP, IEEE. Of the kernel descriptor, or
     set by s_setreg, s_round_mode, s_denorm_mode."""
 
-    __slots__ = ("bits", "flush", "rounding")
+    __slots__ = ("bits", "clamps_overflow", "flush", "rounding")
     bits: int
+    clamps_overflow: bool
     flush: dict[str, tuple[bool, bool]]
     rounding: dict[str, int]
 
     def __init__(self, bits: int) -> None:
-        self.bits = bits
+        self.bits, self.clamps_overflow = bits, bool(bits & FP16_OVERFLOW)
         single, double = bits >> 4 & 3, bits >> 6 & 3
         self.rounding = {"f32": bits & 3, "f16": bits >> 2 & 3, "f64": bits >> 2 & 3}
         # 0: both are zero, 1: inputs are kept, 2: outputs are kept, 3: both are.

@@ -17,6 +17,7 @@ from .operands import (
     write_scc,
     writer,
 )
+from .operations.conversions import largest_float8
 from .operations.floats import flushed
 from .operations.rounding import directed
 from .state import SCC
@@ -53,7 +54,7 @@ def arithmetic(instruction: DecodedInstruction, target: MachineTarget) -> tuple[
         function = function(int(instruction.modifiers.get("bitop3", 0)))
     reads = _sources(instruction, sources, target)
     writes = _results(instruction, results, target)
-    single = len(results) == 1
+    single, most = len(results) == 1, largest_float8(instruction.name, target.architecture.format_names)
     kind = "f32" if results[0] == "bf16" else results[0]
     by_mode = {0: function}
 
@@ -61,7 +62,10 @@ def arithmetic(instruction: DecodedInstruction, target: MachineTarget) -> tuple[
         mode = group.mode.rounding.get(kind, 0)
         if mode not in by_mode:
             by_mode[mode] = directed(instruction.name, function, kind, mode)
-        found = by_mode[mode](*[read(group) for read in reads])
+        values = [read(group) for read in reads]
+        if most and group.mode.clamps_overflow:
+            values = [np.where(np.isfinite(value), np.clip(value, -most, most), value) for value in values]
+        found = by_mode[mode](*values)
         return (found,) if single else found
 
     def store(group: Group, values: tuple[Array, ...]) -> None:

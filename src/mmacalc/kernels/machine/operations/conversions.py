@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Array = Any  # of the types that the signatures name
     Rows = dict[str, tuple[str, Callable[..., Any]]]
 
-__all__ = ["CONVERSIONS", "float8_rows"]
+__all__ = ["CONVERSIONS", "float8_rows", "largest_float8"]
 
 
 def _saturated(kind: str, rounding: Callable[[Array], Array] = np.trunc) -> Callable[[Array], Array]:
@@ -127,6 +127,17 @@ CONVERSIONS: Rows = {
 }  # fmt: skip
 
 
+FLOAT8 = {"fp8": "e4m3", "bf8": "e5m2"}
+
+
+def largest_float8(name: str, formats: dict[str, str]) -> float:
+    """The largest number of the 8-bit format that a conversion gives; 0 of other instructions."""
+    from ....arithmetic.codecs import largest
+
+    short = name.removeprefix("v_cvt_pk_")[:3]
+    return largest(formats.get(short, FLOAT8[short])) if name in ("v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32") else 0.0
+
+
 def float8_rows(formats: dict[str, str]) -> Rows:
     """The conversions from and to 8-bit floats of an architecture.
 
@@ -138,7 +149,7 @@ def float8_rows(formats: dict[str, str]) -> Rows:
 
     rows: Rows = {}
     for short in ("fp8", "bf8"):
-        form = named(formats.get(short, {"fp8": "e4m3", "bf8": "e5m2"}[short]))
+        form = named(formats.get(short, FLOAT8[short]))
 
         def wide(value: Array, form: Any = form) -> Array:
             return decode((value & np.uint32(0xFF)).astype(np.uint8), form).astype(np.float32)

@@ -1,0 +1,167 @@
+"""Conversions with a scale: V_CVT_SCALEF32_* of gfx950 and gfx1250.
+
+The scale is a power of two, the exponent of a float; narrower results are divided by it, wider ones multiplied, and
+rounded once, to nearest even. Sources: CDNA4 ISA guide, the descriptions of V_CVT_SCALEF32_*; which element is where:
+gem5's model of MI355X and CK (elements of 2XPK16 alternate between its two sources). How stochastic rounding adds its
+seed is documented nowhere, so those forms are refused.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ...asm.decoded import ConstantOperand
+from ...errors import Error
+from .operands import raw_reader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...asm.decoded import DecodedInstruction
+    from ...formats import Format
+    from .operands import Reader
+    from .state import Group
+    from .target import MachineTarget
+    from .vector import Compute, Store
+
+    Array = NDArray[Any]
+
+__all__ = ["is_scaled", "scaled"]
+
+_NAME = re.compile(r"v_cvt_scalef32_(sr_)?(?:(2x)?pk(\d*)_)?(fp8|bf8|fp6|bf6|fp4|f32|f16|bf16)_(\w+)$")
+_FORMATS = {"fp8": "e4m3", "bf8": "e5m2", "fp6": "e2m3", "bf6": "e3m2", "fp4": "e2m1"}
+
+
+def is_scaled(name: str) -> bool:
+    """Whether a mnemonic is one of these."""
+    return name.startswith("v_cvt_scalef32_")
+
+
+def scaled(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Compute, Store]:
+    """What a conversion computes, and how it is written.
+
+    Raises:
+        Error: stochastic rounding, a sign or absolute value of packed 16-bit elements.
+    """
+    from ...formats import named
+
+    match = _NAME.match(instruction.name)
+    if match is None or match[1]:
+        raise Error(f"{instruction.name} is not covered: how its seed rounds is not documented")
+    pairs, written, into, outof = match[2], match[3], match[4], match[5]
+    source, result = (named(_FORMATS.get(name, name)) for name in (outof, into))
+    count = 32 if pairs else int(written or 2) if "pk" in instruction.name else 1
+    *data, scale = instruction.sources[: -1 if _keeps(instruction) else None]
+    elements = _elements(instruction, data, source, count, bool(pairs))
+    power = raw_reader(scale)
+    wider = result.bits > source.bits
+
+    def compute(group: Group) -> tuple[Array, ...]:
+        exponent = (power(group) >> np.uint32(23) & np.uint32(0xFF)).astype(np.float64)
+        factor = np.where(exponent == 255, np.nan, np.exp2((exponent - 127) * (1 if wider else -1)))
+        return tuple([_encoded(read(group) * factor, result, group, instruction) for read in elements])
+
+    return compute, _stored(instruction, result, count)
+
+
+def _keeps(instruction: DecodedInstruction) -> bool:
+    """Whether the last source is the destination, of which a part stays."""
+    return bool(instruction.form is not None and getattr(instruction.form, "reads", ()))
+
+
+def _elements(
+    instruction: DecodedInstruction, data: list[Any], form: Format, count: int, alternate: bool
+) -> list[Reader]:
+    """The elements of the sources, as float64."""
+    modifiers = instruction.modifiers
+    signs = [[bool(int(modifiers.get(name, 0)) >> place & 1) for name in ("neg", "abs")] for place in range(len(data))]
+    if form.bits != 32 and any(map(any, signs)):
+        raise Error(f"{instruction.name} with a sign or absolute value of packed elements is not covered")
+    if form.bits == 32:
+        if len(data) == 1:
+            places = [(data[0], part, 0) for part in range(count)]
+        elif alternate:
+            places = [(data[number % 2], number // 2, number % 2) for number in range(count)]
+        else:
+            places = [(data[number], 0, number) for number in range(count)]
+        return [_single(operand, part, *signs[which]) for operand, part, which in places]
+    # OP_SEL chooses where narrow elements begin: a byte, or of pairs of bytes a half.
+    chosen = int(modifiers.get("op_sel", 0)) & 3
+    first = {8: 8 * chosen * (2 if count > 1 else 1), 4: 8 * chosen}.get(form.bits, 0) if count <= 2 else 0
+    return [_field(data[0], first + form.bits * number, form) for number in range(count)]
+
+
+def _single(operand: Any, part: int, negative: bool, absolute: bool) -> Reader:
+    raw = raw_reader(operand, part)
+
+    def read(group: Group) -> Array:
+        value = raw(group).view(np.float32).astype(np.float64)
+        value = np.abs(value) if absolute else value
+        return -value if negative else value
+
+    return read
+
+
+def _field(operand: Any, first: int, form: Format) -> Reader:
+    """The element that begins at a bit of a source; one of six bits may be in two registers."""
+    from ...arithmetic.codecs import code_type, decode
+
+    part, by = first // 32, first % 32
+    low = raw_reader(operand, part)
+    over = by + form.bits > 32
+    high = raw_reader(operand, part + 1) if over else low
+    mask, dtype = np.uint32((1 << form.bits) - 1), code_type(form)
+    if isinstance(operand, ConstantOperand):
+        over = False
+
+    def read(group: Group) -> Array:
+        code = low(group) >> np.uint32(by)
+        if over:
+            code = code | high(group) << np.uint32(32 - by)
+        return decode((code & mask).astype(dtype), form)
+
+    return read
+
+
+def _encoded(value: Array, form: Format, group: Group, instruction: DecodedInstruction) -> Array:
+    """The codes of values. Without FP16_OVFL, what is too large for FP8 is NaN, and for BF8 infinite."""
+    from ...arithmetic.codecs import encode, largest
+
+    missing = np.isnan(value)
+    if form.bits == 8 and group.mode.clamps_overflow:
+        most = largest(form.name)
+        value = np.where(np.isfinite(value), np.clip(value, -most, most), value)
+    if form.specials == "none" and missing.any():
+        whole = np.broadcast_to(missing, (group.count, group.lanes))
+        if (whole & group.active).any():
+            raise Error(f"{instruction.name} of a NaN: AMD documents no result")
+        value = np.where(missing, 0.0, value)
+    return encode(value, form).astype(np.uint32)
+
+
+def _stored(instruction: DecodedInstruction, form: Format, count: int) -> Store:
+    """Packs the elements into the destination; where they fill less than a register, its rest stays."""
+    operand = instruction.destinations[0]
+    chosen = int(instruction.modifiers.get("op_sel", 0))
+    bits = form.bits * count
+    first = {16: 16 * (chosen >> 3 & 1), 8: 8 * (chosen >> 2 & 3)}.get(bits, 0) if _keeps(instruction) else 0
+
+    def store(group: Group, values: tuple[Array, ...]) -> None:
+        words: list[Any] = [np.uint32(0)] * max(1, bits // 32)
+        for number, value in enumerate(values):
+            part, by = divmod(first + form.bits * number, 32)
+            words[part] = words[part] | value << np.uint32(by)
+            if by + form.bits > 32:
+                words[part + 1] = words[part + 1] | value >> np.uint32(32 - by)
+        if bits < 32 and _keeps(instruction):
+            old = group.v[operand[1], group.rows]
+            words[0] = old & np.uint32(~(((1 << bits) - 1) << first) & 0xFFFFFFFF) | words[0]
+        for number, word in enumerate(words):
+            group.write(group.v, operand[1] + number, np.asarray(word))
+
+    return store
