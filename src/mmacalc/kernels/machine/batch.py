@@ -147,9 +147,7 @@ class Batch(Watched):
         except Error as error:
             raise Error(f"{self._where(group, step.instruction)}: {error}") from None
         if step.count:
-            written = step.writes
-            lds = step.access is not None and step.access.unit == "ds" and step.access.action != "load"
-            self.counters.issue(group, step.instruction.address, step.count, written, lds)
+            self.counters.issue(group, step.instruction.address, step.count, step.writes, step.writes_lds)
         if step.kind == "lane":
             self._settle_lane(step, group)
         elif step.kind == "memory":

@@ -12,7 +12,7 @@ from .storage import SCRATCH_RESOURCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["buffer_step"]
+__all__ = ["buffer_places", "buffer_step"]
 
 
 def _fields(resource: Any, target: MachineTarget) -> Callable[[Group], tuple[Array, Array, Array]]:
@@ -54,10 +54,14 @@ def _bits(word: Array, lowest: int, width: int) -> Array:
     return found
 
 
-def buffer_step(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> Callable[[Group], None]:
-    """MUBUF and VBUFFER with a raw or a structured resource; the one of scratch by its base."""
-    operands = list(instruction.sources)
-    data = operands.pop(0) if access.action != "load" else None
+def buffer_places(
+    operands: Sequence[Any], instruction: DecodedInstruction, access: Access, target: MachineTarget
+) -> Callable[[Group], tuple[Array, Array]]:
+    """Of each lane the address, and whether it is within the resource; of scratch the offset, and no second array.
+
+    Args:
+        operands: VADDR, the resource, SOFFSET.
+    """
     vector, resource, scalar = operands[:3]
     modifiers = instruction.modifiers
     index_on, offset_on = bool(modifiers.get("idxen")), bool(modifiers.get("offen"))
@@ -65,22 +69,34 @@ def buffer_step(instruction: DecodedInstruction, access: Access, target: Machine
     start = raw_reader(scalar)
     offset = offset_of(instruction)
 
-    def run(group: Group) -> None:
+    def places(group: Group) -> tuple[Array, Array]:
         base, stride, records = fields(group)
         soffset = start(group).astype(np.int64)
         inside: Array = np.full((1, 1), offset, np.int64)
         if offset_on:
             inside = inside + raw_reader(vector, int(index_on))(group).astype(np.int64)
         if (base == SCRATCH_RESOURCE).all():
-            where = inside + soffset // group.lanes
-            scratch_access(group, ActiveLanes(group, where, access.size), instruction, access, data)
-            return
+            return inside + soffset // group.lanes, np.zeros(0, np.bool_)
         stride, records = stride.astype(np.int64), records.astype(np.int64)
         index = raw_reader(vector)(group).astype(np.int64) if index_on else np.zeros((1, 1), np.int64)
         within = np.where(stride == 0, inside + access.size <= records, index < records)
-        _buffer_access(
-            group, instruction, access, data, (base + (index * stride + inside + soffset).view(np.uint64), within)
-        )
+        return base + (index * stride + inside + soffset).view(np.uint64), within
+
+    return places
+
+
+def buffer_step(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> Callable[[Group], None]:
+    """MUBUF and VBUFFER with a raw or a structured resource; the one of scratch by its base."""
+    operands = list(instruction.sources)
+    data = operands.pop(0) if access.action != "load" else None
+    places = buffer_places(operands, instruction, access, target)
+
+    def run(group: Group) -> None:
+        where, within = places(group)
+        if within.size:
+            _buffer_access(group, instruction, access, data, (where, within))
+        else:
+            scratch_access(group, ActiveLanes(group, where, access.size), instruction, access, data)
 
     return run
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import ConstantOperand, RegisterOperand
-from ...errors import Error
 from .active_lanes import (
     ActiveLanes,
     atomic_access,
     index_scale,
     load_registers,
-    note_stored,
     offset_of,
     register_count,
     stored_words,
 )
 from .local_steps import lds_access, scratch_access
 from .operands import raw_reader
-from .state import M0, ROWS
+from .state import ROWS
 from .storage import Outside, gathered, scattered
 
 TYPE_CHECKING = False
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["global_access", "global_addresses", "global_step", "load_to_lds", "scalar_load"]
+__all__ = ["global_access", "global_addresses", "global_step", "loaded_words", "scalar_load"]
 
 
 def global_addresses(instruction: DecodedInstruction, access: Access) -> Reader:
@@ -87,12 +85,7 @@ def global_access(group: Group, lanes: ActiveLanes, instruction: DecodedInstruct
     """An access of global memory by some lanes."""
     batch = group.batch
     memory = batch.memory
-    try:
-        offsets = memory.offsets(lanes.addresses, access.size, access.action != "load")
-    except Outside as outside:
-        batch.outside(group, instruction, access, outside, lanes)
-        return
-    batch.count_bytes(access, len(offsets), False)
+    offsets = _offsets(group, lanes, instruction, access)
     if access.action == "load":
         load_registers(group, lanes, instruction, access, gathered(memory.data, offsets, access.size))
     elif access.action == "store":
@@ -100,6 +93,23 @@ def global_access(group: Group, lanes: ActiveLanes, instruction: DecodedInstruct
         scattered(memory.data, offsets, access.size, stored_words(group, lanes, access, data))
     else:
         atomic_access(group, lanes, instruction, access, (memory.data, offsets, data))
+
+
+def _offsets(group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access) -> Array:
+    """Where the accesses are in global memory; one that is outside of it stops the launch."""
+    batch = group.batch
+    offsets: Array = np.zeros(0, np.int64)
+    try:
+        offsets = batch.memory.offsets(lanes.addresses, access.size, access.action != "load")
+    except Outside as outside:
+        batch.outside(group, instruction, access, outside, lanes)
+    batch.count_bytes(access, len(offsets), False)
+    return offsets
+
+
+def loaded_words(group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access) -> list[Array]:
+    """The words that a load of some lanes finds in global memory."""
+    return gathered(group.batch.memory.data, _offsets(group, lanes, instruction, access), access.size)
 
 
 def _in_aperture(group: Group, addresses: Array) -> bool:
@@ -130,37 +140,6 @@ def _flat(group: Group, addresses: Array, instruction: DecodedInstruction, acces
                 scratch_access(group, ActiveLanes(group, low, access.size), instruction, access, data)
     finally:
         group.mask = before
-
-
-def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) -> Callable[[Group], None]:
-    """Loads that go to LDS: lane n's data to M0 + offset + n times the size (CDNA3 ISA guide, "LDS DMA")."""
-    if access.unit != "global":
-        raise Error(f"{instruction.name} to LDS is not covered")
-    addresses = global_addresses(instruction, access)
-    offset = offset_of(instruction)
-
-    def run(group: Group) -> None:
-        batch = group.batch
-        lanes = ActiveLanes(group, addresses(group), access.size)
-        try:
-            offsets = batch.memory.offsets(lanes.addresses, access.size, False)
-        except Outside as outside:
-            batch.outside(group, instruction, access, outside, lanes)
-            return
-        values = gathered(batch.memory.data, offsets, access.size)
-        rows, columns = lanes.lanes()
-        start = batch.registers.s[M0][rows].astype(np.int64) + offset
-        places = start + columns * max(4, access.size)
-        if len(places) and int(places.max()) + access.size > batch.lds.size:
-            batch.outside_lds(group, instruction, access, lanes)
-            return
-        within = places + batch.workgroup_of[rows] * batch.lds.stride
-        race = batch.lds.note_write(within, access.size, batch.wave_in_group[rows] + 1)
-        batch.race(group, instruction, race, "writes", lanes)
-        scattered(batch.lds.data, within, max(4, access.size), values)
-        note_stored(group, lanes, batch.lds.undefined, within, max(4, access.size), None)
-
-    return run
 
 
 def scalar_load(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:

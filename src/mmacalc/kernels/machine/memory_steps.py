@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from .buffer_steps import buffer_step
-from .global_steps import global_step, load_to_lds, scalar_load
+from .global_steps import global_step, scalar_load
+from .lds_loads import load_to_lds
 from .local_steps import ds_step, scratch_step
+from .transposing import transposing_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ def memory_step(instruction: DecodedInstruction, access: Access, target: Any) ->
     """The function that carries out a vector memory instruction."""
     if access.to_lds or instruction.modifiers.get("lds"):
         return load_to_lds(instruction, access, target)
+    if "_tr" in instruction.name:
+        return transposing_step(instruction, access, target)
     if access.unit == "ds":
         return ds_step(instruction, access)
     if access.unit == "scratch":

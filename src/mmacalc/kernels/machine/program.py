@@ -16,6 +16,7 @@ from .operations.packed import DOTS, MIXED, PACKED
 from .packed import dot, mixed, packed_arithmetic
 from .scaled import is_scaled, scaled
 from .state import EXEC, SCALARS, SCC, VCC
+from .transposing import transposing_access
 from .vector import arithmetic, dual
 
 TYPE_CHECKING = False
@@ -54,7 +55,7 @@ class Step:
 
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
-        "writes", "low", "low_reads", "uses", "relative", "indexable",
+        "writes", "low", "low_reads", "uses", "relative", "indexable", "writes_lds",
     )  # fmt: skip
     instruction: DecodedInstruction
     run: Callable[[Group], None]
@@ -64,6 +65,7 @@ class Step:
     executed: int
     indexable: bool
     relative: bool
+    writes_lds: bool
     touched: frozenset[int]
     uses: frozenset[int]
     low: frozenset[int]
@@ -86,6 +88,7 @@ class Step:
             self.reads |= _branch_reads(instruction.name, target.wave)
         if self.matrix is not None and self.matrix.sparse:
             self.reads |= _numbers(instruction.destinations)
+        self.writes_lds = False
         if self.access is not None:
             self._memory(target)
         self.touched = self.reads | self.writes
@@ -103,10 +106,11 @@ class Step:
             data = sources[at:last]
         self.addresses = _numbers([source for source in sources if source not in data])
         returns = bool(self.instruction.destinations)
+        self.writes_lds = access.to_lds or bool(self.instruction.modifiers.get("lds"))
         if access.unit in ("scalar", "scalar buffer"):
             self.count = "scalar"
         elif access.unit == "ds":
-            self.count = "lds"
+            self.count, self.writes_lds = "lds", access.action != "load"
         else:
             flat = "flat " if access.unit == "flat" else ""
             self.count = flat + ("load" if access.action == "load" or returns else "store")
@@ -124,7 +128,7 @@ class Step:
                 if name.startswith("ds_"):
                     self.count = "lds"
                 return "lane" if name in LANE_READS else "cross", CROSS_LANE[name](instruction, target)
-            if (access := access_of(name)) is not None:
+            if (access := transposing_access(name, target) or access_of(name)) is not None:
                 self.access = access
                 return "memory", memory_step(instruction, access, target)
             parts = _parts(instruction, target)

@@ -8,7 +8,7 @@ from .floats import exact_sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     Array = Any  # of the types that the signatures name
@@ -130,7 +130,7 @@ CONVERSIONS: Rows = {
 FLOAT8 = {"fp8": "e4m3", "bf8": "e5m2"}
 
 
-def largest_float8(name: str, formats: dict[str, str]) -> float:
+def largest_float8(name: str, formats: Mapping[str, str]) -> float:
     """The largest number of the 8-bit format that a conversion gives; 0 of other instructions."""
     from ....arithmetic.codecs import largest
 

@@ -1,0 +1,75 @@
+"""Loads from memory into LDS, compiled: GLOBAL_LOAD_LDS_* and buffer loads with LDS set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...asm.decoded import RegisterOperand
+from ...errors import Error
+from .active_lanes import ActiveLanes, note_stored, offset_of
+from .buffer_steps import buffer_places
+from .global_steps import global_addresses, loaded_words
+from .state import M0
+from .storage import scattered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...asm.decoded import DecodedInstruction
+    from .access_names import Access
+    from .state import Group
+
+    Array = NDArray[Any]
+
+__all__ = ["load_to_lds"]
+
+
+def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) -> Callable[[Group], None]:
+    """Lane n's data to M0 + offset + n times the size, at least four bytes; the offset counts in memory too.
+
+    Beyond the records of a buffer resource a lane loads zeros. Source: CDNA3 ISA guide, "Memory buffer load to LDS";
+    of the offset also LLVM 22, llvm.amdgcn.raw.ptr.buffer.load.lds.
+
+    Raises:
+        Error: neither a global nor a buffer load.
+    """
+    if access.unit not in ("global", "buffer") or access.action != "load":
+        raise Error(f"{instruction.name} to LDS is not covered")
+    named = [source for source in instruction.sources if source != RegisterOperand("m0", 0, 1)]
+    instruction = instruction._replace(sources=tuple(named))
+    if access.unit == "buffer":
+        places = buffer_places(instruction.sources, instruction, access, target)
+    else:
+        addresses, everywhere = global_addresses(instruction, access), np.ones((1, 1), np.bool_)
+        places = lambda group: (addresses(group), everywhere)  # noqa: E731
+    offset, size = offset_of(instruction), max(4, access.size)
+
+    def run(group: Group) -> None:
+        batch, before = group.batch, group.mask
+        where, within = places(group)
+        if not within.all():
+            group.mask = group.active & within
+        loading = ActiveLanes(group, where, access.size)
+        words = loaded_words(group, loading, instruction, access)
+        found = [loading.spread(word) for word in words]
+        group.mask = before
+        if access.signed:
+            by = np.int32(32 - 8 * access.size)
+            found = [((word.view(np.int32) << by) >> by).view(np.uint32) for word in found]
+        lanes = ActiveLanes(group, where, access.size)
+        rows, columns = lanes.lanes()
+        starts = batch.registers.s[M0][rows].astype(np.int64) + offset + columns * size
+        if len(starts) and int(starts.max()) + size > batch.lds.size:
+            batch.outside_lds(group, instruction, access, ActiveLanes(group, lanes.spread(starts), size))
+            return
+        offsets = starts + batch.workgroup_of[rows] * batch.lds.stride
+        race = batch.lds.note_write(offsets, size, batch.wave_in_group[rows] + 1)
+        batch.race(group, instruction, race, "writes", lanes)
+        scattered(batch.lds.data, offsets, size, [lanes.gather(word) for word in found])
+        note_stored(group, lanes, batch.lds.undefined, offsets, size, None)
+
+    return run

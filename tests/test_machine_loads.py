@@ -1,0 +1,141 @@
+"""Loads that transpose, loads into LDS, and the loads that no public source describes, compiled and run."""
+
+import numpy as np
+import pytest
+
+import mmacalc
+from generated_kernels import compiled
+
+HEADER = """
+#define __global__ __attribute__((global))
+#define __shared__ __attribute__((shared))
+typedef short s4 __attribute__((ext_vector_type(4)));
+typedef short s8 __attribute__((ext_vector_type(8)));
+typedef int i2 __attribute__((ext_vector_type(2)));
+typedef int i3 __attribute__((ext_vector_type(3)));
+typedef _Float16 h8 __attribute__((ext_vector_type(8)));
+typedef float f4 __attribute__((ext_vector_type(4)));
+#define LDS(T) (__attribute__((address_space(3))) T *)
+#define GLOBAL(T) (__attribute__((address_space(1))) T *)
+static __attribute__((device)) int thread_x() { return __builtin_amdgcn_workitem_id_x(); }
+"""
+STAGED = """
+extern "C" __global__ void turn(const unsigned *x, TYPE *out) {{
+    __shared__ __attribute__((aligned(16))) unsigned tile[64 * {words}];
+    for (int word = 0; word < {words}; ++word) tile[thread_x() * {words} + word] = x[thread_x() * {words} + word];
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    out[thread_x()] = __builtin_amdgcn_{builtin}(LDS(TYPE)(tile + thread_x() * {words}));
+}}"""
+DIRECT = """
+extern "C" __global__ void turn(TYPE *x, TYPE *out) {{
+    out[thread_x()] = __builtin_amdgcn_{builtin}(GLOBAL(TYPE)(x + thread_x()));
+}}"""
+# target, builtin, its type, registers, bits of an element, lanes that transpose a tile, whether the tile is in LDS
+LOADS = [
+    ("gfx950", "ds_read_tr16_b64_v4i16", "s4", 2, 16, 16, True),
+    ("gfx950", "ds_read_tr8_b64_v2i32", "i2", 2, 8, 16, True),
+    ("gfx950", "ds_read_tr4_b64_v2i32", "i2", 2, 4, 16, True),
+    ("gfx1201", "global_load_tr_b128_v8i16", "s8", 4, 16, 8, False),
+    ("gfx1250", "ds_load_tr16_b128_v8i16", "s8", 4, 16, 8, True),
+    ("gfx1250", "global_load_tr16_b128_v8i16", "s8", 4, 16, 8, False),
+]
+
+
+def kernel_of(source, target, folder, name):
+    return mmacalc.load(compiled(HEADER + source, target, folder / f"{name}.hsaco"))[name]
+
+
+@pytest.mark.parametrize(("target", "builtin", "kind", "words", "bits", "together", "staged"), LOADS)
+def test_loads_that_transpose_give_each_lane_its_column(target, builtin, kind, words, bits, together, staged, tmp_path):
+    source = (STAGED if staged else DIRECT).format(builtin=builtin, words=words).replace("TYPE", kind)
+    wave, per = 64 if target == "gfx950" else 32, 32 * words // bits
+    given = np.random.default_rng(0).integers(0, 1 << 32, (wave, words), dtype=np.uint32)
+    out = np.zeros_like(given)
+    assert mmacalc.launch(kernel_of(source, target, tmp_path, "turn"), 1, wave, given, out).findings == ()
+
+    def elements(table):
+        whole = [int.from_bytes(row.tobytes(), "little") for row in table]
+        return [[one >> bits * item & (1 << bits) - 1 for item in range(per)] for one in whole]
+
+    memory, found = elements(given), elements(out)
+    for lane in range(wave):
+        first, place = lane // together * together, lane % together
+        spread = together // per  # lanes that fetch one k, `per` columns each
+        wanted = [memory[first + k * spread + place // per][place % per] for k in range(per)]
+        assert found[lane] == wanted, lane
+
+
+def test_a_column_major_matrix_comes_through_a_transposing_load_into_an_mfma(tmp_path):
+    source = """
+extern "C" __global__ void product(const _Float16 *A, const _Float16 *B, float *D) {   // A[k][i], B[j][k]
+    __shared__ __attribute__((aligned(16))) _Float16 tile[32 * 16];
+    const int lane = thread_x(), group = lane / 16, place = lane % 16;
+    for (int n = 0; n < 8; ++n) tile[lane * 8 + n] = A[lane * 8 + n];
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    s4 half[2];
+    for (int x = 0; x < 2; ++x)
+        half[x] = __builtin_amdgcn_ds_read_tr16_b64_v4i16(
+            LDS(s4)(tile + (8 * group + 4 * x + place / 4) * 16 + place % 4 * 4));
+    const s8 both = {half[0][0], half[0][1], half[0][2], half[0][3], half[1][0], half[1][1], half[1][2], half[1][3]};
+    const h8 b = *(const h8 *)(B + place * 32 + group * 8);
+    const f4 d = __builtin_amdgcn_mfma_f32_16x16x32_f16(__builtin_bit_cast(h8, both), b, f4{0, 0, 0, 0}, 0, 0, 0);
+    for (int n = 0; n < 4; ++n) D[(4 * group + n) * 16 + place] = d[n];
+}"""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-4, 5, (32, 16)).astype(np.float16), rng.integers(-4, 5, (16, 32)).astype(np.float16)
+    d = np.zeros((16, 16), np.float32)
+    assert mmacalc.launch(kernel_of(source, "gfx950", tmp_path, "product"), 1, 64, a, b, d).findings == ()
+    assert np.array_equal(d, a.T.astype(np.float32) @ b.T.astype(np.float32))
+
+
+def test_transposing_loads_without_a_source_are_refused(tmp_path):
+    for target, builtin, kind, words in (("gfx1250", "ds_load_tr8_b64_v2i32", "i2", 2),
+                                         ("gfx950", "ds_read_tr6_b96_v3i32", "i3", 3)):  # fmt: skip
+        source = STAGED.format(builtin=builtin, words=words).replace("TYPE", kind)
+        kernel = kernel_of(source, target, tmp_path, "turn")
+        with pytest.raises(mmacalc.Error, match=r"is not covered: .*(no public source|unconfirmed)"):
+            mmacalc.launch(kernel, 1, 32, np.zeros(256, np.uint32), np.zeros(256, np.uint32))
+
+
+TO_LDS = """
+extern "C" __global__ void stage(const float *x, float *out, int count) {
+    __shared__ __attribute__((aligned(16))) float tile[256 * SIZE / 4];
+    const int wave = thread_x() / 64, lane = thread_x() % 64, each = SIZE / 4;
+    const auto from = __builtin_amdgcn_make_buffer_rsrc((void *)x, 0, count * 4, 0x00020000);
+    auto *mine = (__attribute__((address_space(3))) float *)(tile + wave * 64 * each);
+    LOAD;
+    WAIT;
+    __builtin_amdgcn_s_barrier();
+    for (int n = 0; n < each; ++n) out[thread_x() * each + n] = 2 * tile[(thread_x() * each + n + 1) % (256 * each)];
+}"""
+BUFFER = "__builtin_amdgcn_raw_ptr_buffer_load_lds(from, mine, SIZE, thread_x() * SIZE, 0, 0, 0)"
+WHOLE = "__builtin_amdgcn_global_load_lds(GLOBAL(float)(x + thread_x() * each), mine, SIZE, 0, 0)"
+WAIT = '__builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); asm volatile("s_waitcnt vmcnt(0)" ::: "memory")'
+
+
+def staged(target, load, size, count, folder, wait=WAIT):
+    source = TO_LDS.replace("LOAD", load).replace("WAIT", wait).replace("SIZE", str(size))
+    x = np.arange(1, 1 + 256 * size // 4, dtype=np.float32)
+    out = np.zeros_like(x)
+    report = mmacalc.launch(kernel_of(source, target, folder, "stage"), 1, 256, x[:count].copy(), out, count)
+    return report, out, 2 * np.roll(np.where(np.arange(len(x)) < count, x, 0), -1)
+
+
+@pytest.mark.parametrize(
+    ("target", "load", "size", "count"),
+    [("gfx90a", BUFFER, 4, 200), ("gfx942", BUFFER, 4, 256), ("gfx942", WHOLE, 4, 256), ("gfx950", BUFFER, 16, 1000),
+     ("gfx950", WHOLE, 12, 768)],
+)  # fmt: skip
+def test_loads_into_lds_put_lanes_one_after_another_and_zeros_beyond_a_buffer(target, load, size, count, tmp_path):
+    report, out, wanted = staged(target, load, size, count, tmp_path)
+    assert np.array_equal(out, wanted)
+    assert report.findings == ()
+
+
+def test_a_barrier_before_a_load_into_lds_is_waited_for_is_named(tmp_path):
+    report, _, _ = staged("gfx942", WHOLE, 4, 256, tmp_path, "")
+    (found,) = [one for one in report.findings if one.kind == "wait"]
+    assert "before the write to LDS is waited for: no wait for vmcnt" in found.message
+    assert "global_load_lds_dword" in found.other_text
