@@ -140,7 +140,7 @@ def atomic_access(
         other = instruction.sources[2]
         compared = [lanes.gather(raw_reader(other, number)(group)) for number in range(count)]
     found = atomics.apply(data, offsets, action, access.kind, values, compared, returns)
-    if found is not None:
+    if returns and found is not None:
         load_registers(group, lanes, instruction, access, found)
 
 
