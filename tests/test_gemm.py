@@ -11,7 +11,7 @@ from tests.oracles import mmasim_answers
 
 import mmacalc
 from mmacalc import Error, gemm, gemm_bits
-from mmacalc.arithmetic.codecs import encode
+from mmacalc.arithmetic.codecs import code_type, encode
 from mmacalc.cli import answer
 from mmacalc.emulator import array_kernels, core, fast
 from mmacalc.emulator.computing import by_steps
@@ -150,6 +150,20 @@ def test_c_may_lie_anywhere_above_and_below_the_products(arch, name, kernels):
         one = int(encode(np.array(1.0), execution.formats["SA"]))
         codes |= {"SA": np.full((1, len(rows), inst.k // size), one, np.uint8),
                   "SB": np.full((1, inst.k // size, 16), one, np.uint8)}  # fmt: skip
+    found = fast.products(execution, fast.kernel(execution), codes)
+    np.testing.assert_array_equal(found, by_steps(execution, codes))
+
+
+@pytest.mark.parametrize(("arch", "name"), [form for form in KERNELS if "bf16" in form[1] or "f32" in form[1][-6:]])
+def test_a_product_may_lie_anywhere_below_another_one(arch, name, kernels):
+    """Of formats with the exponents of f32: 2**60 and plus or minus 2**-e, down to what is nothing in float32."""
+    inst = mmacalc.instruction(arch, name)
+    execution = execution_of(inst, None, {}, False, False)
+    a, b = np.zeros((240, inst.k)), np.zeros((inst.k, 20))
+    a[:, 0], b[0], a[:, 1], b[1] = 2.0**40, 2.0**20, 2.0 ** -(np.arange(240) // 2.0), 2.0 ** -(5.0 * np.arange(20))
+    a[::2, 1] *= -1
+    codes = {"A": encode(a, execution.formats["A"])[None], "B": encode(b, execution.formats["B"])[None],
+             "C": np.zeros((1, 240, 20), code_type(execution.formats["C"]))}  # fmt: skip
     found = fast.products(execution, fast.kernel(execution), codes)
     np.testing.assert_array_equal(found, by_steps(execution, codes))
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["dot2_ones_complement", "dot4_floored"]
 
 SIGN = -(1 << 31)
+VANISHING = -50
+"""A product of a larger exponent stays a number of float32 when it is scaled by 2**(24 - HIGH), even if both factors
+are subnormal, up to ten bits below their exponents."""
 
 
 def dot2_ones_complement(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Array]:
@@ -63,10 +66,11 @@ def dot2_ones_complement(a: Operand, b: Operand, c: Array, given: dict[str, int]
 
 
 def dot4_floored(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Array]:
-    """See `mmacalc.arithmetic.floored.dot4_floored`."""
+    """See `mmacalc.arithmetic.floored.dot4_floored`. Flags products that vanish in float32: floored, they may be -1."""
     xp, fraction, pair = namespace(c), given["fraction"], given["pair"]
     d, bad = 1 * c, c != c
     products, term = Products(a.values, b.values), xp.empty_like(c)
+    vanishing = _least(a) + _least(b) < VANISHING
     for start in range(0, a.values.shape[1], 4):
         tops = [largest(a, b, range(k, k + pair)) for k in range(start, start + 4, pair)]
         of_products = tops[0] if pair == 4 else xp.maximum(*tops)
@@ -81,10 +85,21 @@ def dot4_floored(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tup
             for one in range(k, k + pair):
                 scaled = products.at(one, term)
                 scaled *= of_pair
+                if vanishing:
+                    assert a.exponents is not None
+                    assert b.exponents is not None
+                    bad |= (scaled == 0) & (a.exponents[:, one, None] + b.exponents[one] > NOTHING)
                 total += as_type(xp.floor(scaled), "int32")
             units += total >> as_type(xp.clip(top - highest, 0, 31), "int32")
         d = _narrowed(units, inverse(scale), given["out"], bad)
     return d, bad
+
+
+def _least(operand: Operand) -> int:
+    """The smallest exponent of what is not zero; 0 if all are larger."""
+    assert operand.exponents is not None
+    xp = namespace(operand.exponents)
+    return int(xp.where(operand.exponents < NOTHING, 0, operand.exponents).min())
 
 
 def _grid(of_products: Array, c: Array, given: dict[str, int]) -> Array:
