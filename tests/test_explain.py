@@ -10,6 +10,7 @@ import pytest
 import mmacalc
 import mmacalc.intrinsics
 from asm_texts import all_forms, random_text
+from mmacalc.catalog.grammar.purposes import meant_by
 from mmacalc.catalog.grammar.sass import becomes, sources
 from mmacalc.cli import answer
 from recorded import table
@@ -362,3 +363,67 @@ def test_explain_reads_standard_input_and_files(tmp_path):
     out = answer(["explain", str(tmp_path / "kernel.s")]).out
     assert "1 hazard found" in out
     assert "lane 4: v4 = A[0][0].B0" in out
+
+
+def test_a_tensor_memory_load_has_the_registers_that_ptxas_takes_and_the_cells_that_locate_names():
+    columns = ("target", "instruction", "operands", "sass_opcodes")
+    rows = {tuple([row[column] for column in columns]) for row in table("tensor_memory/sass_tcgen05.tsv.gz")}
+    names = sorted(row for row in rows if row[2].endswith(" regs") and "+" not in row[2])
+    compared = 0
+    for target, name, operands, opcodes in names[::4]:
+        count, store = int(operands.removesuffix(" regs")), name.startswith("tcgen05.st")
+        registers = f"{{{', '.join(f'%r{at}' for at in range(count))}}}"
+        words = ["[%t]", registers] if store else [registers, *["%red"] * (".red." in name), "[%t]"]
+        [line] = mmacalc.explain(f"{name} {', '.join(words)};", target).lines
+        assert not line.problem
+        [held] = [one for one in line.operands if one.role in ("D", "A")]
+        assert len(held.registers) == count
+        for at, cells in enumerate(held.cells):
+            for lane, column in cells:
+                places = [(place.lane, place.register) for place in line.instruction.locate(lane, column)]
+                assert (0, at) in places
+        [wrong] = mmacalc.explain(f"{name} {', '.join(words)};".replace("{%r0", "{%r0, %r0"), target).lines
+        assert wrong.problem == f"{held.role} takes {count} registers; got {count + 1}"
+        for opcode in opcodes.split("; ") if ".red." not in name else ():  # those are not listed
+            operands = "tmem[UR4], R4" if store else "R4, tmem[UR4]"
+            [sass] = mmacalc.explain(f"{opcode.split(' + ')[0]} {operands}", target).lines
+            [moved] = [one for one in sass.operands if one.role == held.role]
+            assert (sass.instruction, len(moved.registers)) == (line.instruction, count)
+            assert moved.cells == (() if "_t" in opcode else held.cells)
+            compared += 1
+    assert compared > 60
+
+
+def test_instructions_around_products_are_named_for_what_they_are():
+    meant = {}
+    for row in table("tensor_memory/sass_tcgen05.tsv.gz"):
+        operation = row["instruction"].removeprefix("tcgen05.").split(".")[0]
+        if operation in ("alloc", "dealloc", "commit", "shift"):
+            meant.setdefault(operation, set()).update(row["sass_opcodes"].split("; "))
+            [line] = mmacalc.explain(f"{row['instruction']} [%r], %s;", row["target"]).lines
+            assert line.purpose
+            assert not line.problem
+    for operation, opcodes in meant.items():
+        assert {meant_by(opcode) for opcode in opcodes if opcode.startswith("UTC")} == {f"tcgen05.{operation}"}
+    for text, says in (
+        ("wgmma.fence.sync.aligned;", "orders accesses"),
+        ("wgmma.commit_group.sync.aligned;", "one group"),
+        ("wgmma.wait_group.sync.aligned 0;", "waits until at most"),
+        ("/*0140*/  WARPGROUP.DEPBAR.LE gsb0, 0x0 ;", "as wgmma.wait_group"),
+        ("ds_read_b64_tr_b16 v[0:1], v2", "`mmacalc transpose-loads -a cdna4 --load ds_read_b64_tr_b16`"),
+        ("ldmatrix.sync.aligned.x4.m8n8.shared.b16 {%0,%1,%2,%3}, [%4];", "moves 4 matrices of 8x8"),
+        (
+            "mma.m16n8k16.row.col.f32.f16.f16.f32 {%0};",
+            "It lacks .sync and .aligned: mma.sync.aligned.m16n8k16",
+        ),
+    ):
+        out = answer(["explain", text]).out
+        assert says in out
+        assert "Did you mean" not in out
+
+
+def test_find_takes_a_builtin_as_a_name():
+    for name in ("__builtin_amdgcn_mfma_f32_32x32x8f16", "llvm.amdgcn.mfma.f32.32x32x8f16"):
+        found = mmacalc.find(arch="MI300X", name=name)
+        assert found == mmacalc.find(arch="MI300X", intrinsic=name)
+        assert [inst.name for inst in found] == ["v_mfma_f32_32x32x8_f16"]

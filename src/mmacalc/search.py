@@ -49,7 +49,7 @@ def find(
         sparse: only sparse, or only dense instructions. opcode: the opcode field.
         intrinsic: a part of the compiler builtin's or intrinsic's name, or a name of CUDA's mma.h: wmma::mma_sync,
             "wmma::fragment<matrix_a, 16, 16, 16, half, row_major>". name: a part of the mnemonic, the beginning of
-            a SASS opcode, such as HMMA.16816, or such a name of mma.h.
+            a SASS opcode, such as HMMA.16816, a builtin (__builtin_amdgcn_...), or such a name of mma.h.
 
     Of tcgen05, whose shape and types are parameters, those that can have what was asked for, with that.
 
@@ -64,7 +64,10 @@ def find(
     formats = {x: formats_named(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None}
     scales = [wanted for given in (a, b) if given is not None and (wanted := scaling(given))]
     tests = [_name_test(intrinsic, builtins.names)] if intrinsic else []
-    tests += [_name_test(name, lambda inst: (inst.name, *inst.aliases))] if name and not is_opcode(name) else []
+    if name and name.startswith(builtins.PREFIXES):
+        tests.append(_name_test(name.partition("(")[0].strip(), builtins.names))
+    elif name and not is_opcode(name):
+        tests.append(_name_test(name, lambda inst: (inst.name, *inst.aliases)))
     shape = {key: value for key, value in sizes.items() if value is not None}
 
     def fits(inst: Instruction) -> bool:

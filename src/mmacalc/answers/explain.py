@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..hazards.lint import LintReport
+    from ..layout import Layout
     from ..model import Element, Instruction, Operand
 
 __all__ = ["ExplainedLine", "ExplainedOperand", "Explanation", "explain"]
 
 
+CONDITION = "whether C is added"
+"""The role of an operand that says it."""
 REMARKS = ("negated", "absolute value", "low halves negated", "high halves negated", "signed", "unsigned", "transposed")
 """What is known to be done to an operand; "transposed" is of an operand in shared memory, then M- or N-major."""
 
@@ -29,6 +32,8 @@ class ExplainedOperand(Record):
         operand: its layout; None where it is not a matrix in registers, or where they lie elsewhere in each lane.
         first: which register of `operand` the first of `registers` is.
         remarks: what modifiers do to it, of the words of REMARKS, or a sentence.
+        layout: of a tcgen05.ld or st, from the lane and column of Tensor Memory to the thread and register; cells: of
+            each register of thread 0 the (lane, column) that it moves, counted from the address.
     """
 
     role: str
@@ -37,6 +42,8 @@ class ExplainedOperand(Record):
     operand: Operand | None = None
     first: int = 0
     remarks: tuple[str, ...] = ()
+    layout: Layout | None = None
+    cells: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
     @property
     def lane(self) -> int | None:
@@ -66,6 +73,7 @@ class ExplainedLine(Record):
             has and the instruction is not known to read.
         cycles: how long it occupies its matrix unit; None where that is not published. others: PTX names that become
             the same SASS opcode.
+        purpose: what an instruction that multiplies nothing is for, where its layouts do not say it.
         part: of an opcode that is one of several of a product, which: "STEP1"; its cycles are those of all.
         problem: what is wrong with the line, or why it is not known; "" if nothing is.
     """
@@ -82,6 +90,7 @@ class ExplainedLine(Record):
     part: str = ""
     flags: Mapping[str, int] = {}
     unused: Mapping[str, int] = {}
+    purpose: str = ""
 
 
 class Explanation(Record):

@@ -17,6 +17,7 @@ from ..hazards.lint import lint
 from ..hazards.register_use import is_matrix
 from ..records import TupleRecord
 from .explain import ExplainedLine, ExplainedOperand, Explanation
+from .explain_amd_loads import owners, transpose_load_line
 from .explain_amd_operands import accepted, explained_operand, numbered, written_operands
 from .explain_builtins import BuiltinCall, builtin_calls, builtin_line, builtin_names, has_builtin, without_comments
 
@@ -36,7 +37,7 @@ _PLACEHOLDER = re.compile(r"[%$]")
 
 def explained(text: str, arch: str | None) -> Explanation | None:
     """The explanation of AMD's assembly and clang's builtins; None if the text has no such matrix instruction."""
-    statements = [one for one in read_listing(text).statements if is_matrix(one.mnemonic)]
+    statements = [one for one in read_listing(text).statements if is_matrix(one.mnemonic) or owners(one.mnemonic)]
     calls = builtin_calls(text)
     if calls or not statements:  # C++: assembly is in strings
         whole = {one.number for one in statements}
@@ -78,7 +79,7 @@ def _architecture(
         return named, ()
     names, builtins = {one.mnemonic for one in statements}, {call.name for call in calls}
     having = {
-        name: sum(entry(name).canonical(each) is not None for each in names)
+        name: sum(entry(name).canonical(each) is not None or name in owners(each) for each in names)
         + (sum(has_builtin(name, each) for each in builtins) if builtins else 0)
         for name in architectures()
     }
@@ -111,6 +112,8 @@ def _assembles(name: str) -> bool:
 
 def _line(one: Statement, where: str) -> ExplainedLine:
     number, text = one.number, one.text
+    if owners(one.mnemonic):
+        return transpose_load_line(one, where)
     try:
         inst = entry(where).instruction(one.mnemonic)
     except Error as refused:

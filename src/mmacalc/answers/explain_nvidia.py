@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..catalog import entry
+from ..catalog.grammar.purposes import meant_by, purpose
 from ..catalog.grammar.sass import TENSOR_MEMORY, is_opcode, near_opcode, sources
 from ..errors import Error
 from ..rates import rated_product
@@ -19,13 +20,14 @@ __all__ = ["explained", "near"]
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _PTX = re.compile(
-    r"\b((?:mma\.(?:sync|sp)|wgmma\.mma_async|wmma\.(?:mma|load|store)|ldmatrix\.|stmatrix\.|movmatrix\.|tcgen05\.(?:mma|ld|st|cp)\b)"
+    r"(?<![\w.])((?:mma\.(?:sync|sp|m\d+n)|wgmma\.|wmma\.(?:mma|load|store)|ldmatrix\.|stmatrix\.|movmatrix\.|tcgen05\.\w)"
     r"[\w.:]*)([^;]*)"
 )
 _SASS = re.compile(
     r"(?m)^[ \t]*(?:@!?U?P\w+[ \t]+)?([A-Z][A-Z0-9]+(?:\.\w+)*)(?:[ \t]+([^;\n]*))?;?[ \t]*$", re.IGNORECASE
 )
 _TARGET = re.compile(r"\.target\s+(sm_\w+)|code for (sm_\w+)|EF_CUDA_SM(\d+a?)|arch = (sm_\w+)")
+WARPGROUP = ("wgmma", "warpgroup")
 # The targets that are tried where a text names none: those of the data centre and of GeForce, the oldest first.
 USUAL = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
 
@@ -37,7 +39,7 @@ def explained(text: str, arch: str | None) -> Explanation | None:
     unquoted = plain.replace("\\n", "  ").replace("\\t", "  ").replace('"', " ")
     ptx = [(_line_of(unquoted, match.start()), match[1].rstrip("."), match[2]) for match in _PTX.finditer(unquoted)]
     sass = [(_line_of(plain, match.start(1)), match[1], match[2] or "") for match in _SASS.finditer(plain)
-            if is_opcode(match[1])]  # fmt: skip
+            if is_opcode(match[1]) or meant_by(match[1])]  # fmt: skip
     if not ptx and not sass:
         return None
     where, also = _architecture(text, arch, [name for _, name, _ in ptx], [name for _, name, _ in sass])
@@ -79,6 +81,8 @@ def _architecture(text: str, arch: str | None, ptx: list[str], sass: list[str]) 
 
 
 def _has(known: Entry, name: str, part: bool = False) -> bool:
+    if purpose(name) and name.lower().startswith(WARPGROUP):
+        return any(one.startswith(WARPGROUP[0]) for one in known.names)
     if is_opcode(name):
         tensor_memory = name.upper().startswith(TENSOR_MEMORY)
         return bool(known.tensor_memory_names) if tensor_memory else bool(sources(known, name, part))

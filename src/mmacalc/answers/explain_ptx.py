@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
+from ..catalog.grammar.purposes import purpose
 from ..errors import Error
 from ..rates import duration
-from .explain import ExplainedLine, ExplainedOperand
+from . import explain_tensor_memory
+from .explain import CONDITION, ExplainedLine, ExplainedOperand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +21,9 @@ if TYPE_CHECKING:
     from ..catalog import Entry
     from ..model import Instruction, Product
 
-__all__ = ["CONDITION", "IDS", "WORD", "cycles", "fields_of", "line"]
+__all__ = ["IDS", "WORD", "cycles", "fields_of", "line"]
 
 WORD = re.compile(r"\{[^{}]*\}|[^,{}]+\[[^\]]*\][^,{}]*|[^,{}]+")
-CONDITION = "whether C is added"
 IDS = "byte and thread id of {}"
 TRANSPOSABLE = ("f16", "bf16")
 SIGNED = {"-1": "negated", "1": "transposed"}  # what an immediate of a scale, and one of a transposition, does
@@ -37,13 +38,15 @@ def cycles(inst: Instruction, product: Product | None) -> int | None:
 def line(known: Entry, product: Product | None, number: int, name: str, rest: str) -> ExplainedLine:
     """The explanation of one instruction: its name, and what follows."""
     shown = " ".join(f"{name} {rest}".split())
+    words = [" ".join(word.split()) for word in WORD.findall(rest.partition(":")[0]) if word.strip()]
     try:
         inst = known.instruction(name)
     except Error as refused:
+        if what := purpose(name):
+            return ExplainedLine(number, shown, "PTX", purpose=what)
         return ExplainedLine(number, shown, "PTX", problem=str(refused))
     if inst.in_tensor_memory:
-        return ExplainedLine(number, shown, "PTX", inst)
-    words = [" ".join(word.split()) for word in WORD.findall(rest.partition(":")[0]) if word.strip()]
+        return explain_tensor_memory.line(inst, number, shown, words)
     roles = list(zip(_roles(inst, words), words))
     given = dict(roles)
     problem, fields = "", fields_of(inst, given)

@@ -19,10 +19,12 @@ from __future__ import annotations
 
 import re
 
+from ..catalog.grammar.purposes import purpose
 from ..catalog.grammar.sass import TENSOR_MEMORY, own_sources
 from ..errors import Error
-from .explain import ExplainedLine, ExplainedOperand
-from .explain_ptx import CONDITION, IDS, WORD, cycles, fields_of
+from . import explain_tensor_memory
+from .explain import CONDITION, ExplainedLine, ExplainedOperand
+from .explain_ptx import IDS, WORD, cycles, fields_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,14 +50,19 @@ def line(known: Entry, product: Product | None, number: int, opcode: str, rest: 
     """The explanation of one opcode, and what follows it."""
     shown = " ".join(f"{opcode} {rest}".split())
     words = [word.strip() for word in WORD.findall(rest) if word.strip()]
-    own = [] if opcode.upper().startswith(TENSOR_MEMORY) else _ordered(own_sources(known, opcode), words)
-    if not own:
+    own = _ordered(own_sources(known, opcode), words)
+    in_tensor_memory = opcode.upper().startswith(TENSOR_MEMORY)
+    if not own or (in_tensor_memory and own[0].formats):
         try:
             inst = known.instruction(opcode)
         except Error as refused:
+            if what := purpose(opcode):
+                return ExplainedLine(number, shown, "SASS", purpose=what)
             return ExplainedLine(number, shown, "SASS", problem=str(refused))
         return ExplainedLine(number, shown, "SASS", inst)
     inst = own[0]
+    if in_tensor_memory:
+        return explain_tensor_memory.line(inst, number, shown, words, "SASS")
     several = {one.operand(role).pattern for one in own[:4] for role in one.register_operands if role == "A"}
     problem = "one of several PTX instructions with layouts of their own" if len(several) > 1 else ""
     others = tuple([one.name for one in own[1:] if "wmma" not in one.features][:3])

@@ -5,6 +5,7 @@ All given criteria must match. For example:
     mmacalc find --shape 32x32x8 --a bf16          every 32x32x8 instruction with bf16 inputs
     mmacalc find -a gfx950 --a fp8 --sparse        the sparse FP8 instructions of CDNA4
     mmacalc find --intrinsic mfma_f32_32x32x1f32   the instructions that a builtin becomes
+    mmacalc find -a MI300X __builtin_amdgcn_mfma_f32_32x32x8f16
     mmacalc find -a B200 UTCHMMA                   those that become a SASS opcode
     mmacalc find -a A100 "wmma::fragment<matrix_a, 16, 16, 16, half, row_major>"
 """

@@ -32,12 +32,13 @@ def run(options: Namespace) -> Reply:
     """The builtins of one instruction."""
     from ..answers.intrinsic import intrinsic, intrinsic_named
     from ..catalog import instruction
+    from ..compiler.builtins import PREFIXES
     from ..render import intrinsic as render
 
     name = either("the instruction", options.name, options.instruction)
     if name is None:
         raise Error("no instruction was given; choose one with -i, or list them with `mmacalc -a ... -L`")
-    if name.startswith(("__builtin", "llvm.", "intel_sub_group")):
+    if name.startswith(PREFIXES):
         answer = intrinsic_named(options.architecture, name)
     else:
         answer = intrinsic(instruction(options.architecture, name), options.wavefront)

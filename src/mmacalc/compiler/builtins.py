@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "names", "unscaled"]
 
+PREFIXES = ("__builtin", "llvm.", "intel_sub_group")
+"""How the names of builtins and intrinsics begin."""
 LLVM_VERSION = 22  # the version whose builtins these are
 
 

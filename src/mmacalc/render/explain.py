@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..answers.explain import CONDITION
 from ..errors import printable
 from . import json, lint
 from .spelling import element_text
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from ..answers.explain import ExplainedLine, ExplainedOperand, Explanation
     from ..formats import Format
+    from ..layout import Layout
     from ..model import Element, Operand
 
 __all__ = ["json_object", "text"]
@@ -20,7 +22,7 @@ __all__ = ["json_object", "text"]
 SHOWN = 2  # registers whose elements are shown, besides the last
 MOST = 4  # elements of a register that are all shown
 ROLES = {"K": "K (sparse index)", "SA": "SA (scales of A)", "SB": "SB (scales of B)"}
-CONDITION = "whether C is added"
+DESCRIBED = "its shape and types are in the instruction descriptor: see `mmacalc help descriptor`"
 NEVER, ALWAYS = ("0", "!UPT", "false"), ("1", "UPT", "true")
 IN_SHARED_MEMORY = {"A": "transposed: M-major in shared memory", "B": "transposed: N-major in shared memory"}
 
@@ -43,15 +45,17 @@ def _line(line: ExplainedLine, numbered: bool) -> Iterator[str]:
     yield f"{f'{line.number}: ' if numbered else ''}{printable(line.text)}\n"
     inst = line.instruction
     if inst is None:
-        yield f"  {line.problem}\n"
+        yield f"  {line.problem or line.purpose}\n"
         return
     if line.language == "SASS":
         others = f" (or {', '.join(line.others)})" if line.others else ""
         yield f"  PTX: {inst.name}{others}\n"
     if inst.in_tensor_memory:
-        yield "  its shape and types are in the instruction descriptor: see `mmacalc help descriptor`\n"
-        return
-    yield f"  {_work(line)}\n"
+        described = "" if inst.features[-1] == "move" else DESCRIBED
+        part = f"{line.part}, of two: " if line.part else ""
+        yield f"  {part}{line.purpose or described}\n"
+    else:
+        yield f"  {_work(line)}\n"
     for operand in line.operands:
         yield from _operand(operand, line.operands[0])
     if line.problem:
@@ -115,6 +119,9 @@ def _formula(line: ExplainedLine) -> str:
 
 def _operand(operand: ExplainedOperand, result: ExplainedOperand) -> Iterator[str]:
     role = ROLES.get(operand.role, operand.role)
+    if operand.layout is not None:
+        yield from _cells(operand, operand.layout)
+        return
     layout, remarks = operand.operand, "".join([f", {remark}" for remark in _spoken(operand)])
     if layout is None or operand.lane is None:
         at = "" if operand.registers in ((), (operand.text,)) else f" = {', '.join(operand.registers)}"
@@ -130,6 +137,21 @@ def _operand(operand: ExplainedOperand, result: ExplainedOperand) -> Iterator[st
     if len(held) > SHOWN + 1:
         held[SHOWN:-1] = ["..."]
     yield f"      lane {operand.lane}: {', '.join(held)}\n"
+
+
+def _cells(operand: ExplainedOperand, layout: Layout) -> Iterator[str]:
+    """The registers of a tcgen05.ld or st, and which lanes and columns of Tensor Memory they move."""
+    sizes = ", ".join([f"{digit}={size}" for digit, size in layout.trimmed_sizes.items()])
+    yield f"  {operand.role}: {printable(operand.text)}  {layout.pattern}   {sizes}\n"
+    held = [f"{name} = {' and '.join(map(_cell, cells))}" for name, cells in zip(operand.registers, operand.cells)]
+    if len(held) > SHOWN + 1:
+        held[SHOWN:-1] = ["..."]
+    yield f"      thread 0: {', '.join(held)}\n"
+
+
+def _cell(cell: Sequence[int]) -> str:
+    """A cell of Tensor Memory, counted from the address."""
+    return "lane {}, column {}".format(*cell) if len(cell) == 2 else str(cell)
 
 
 def _spoken(operand: ExplainedOperand) -> list[str]:
@@ -162,6 +184,8 @@ def _run(places: Sequence[int]) -> bool:
 def _elements(operand: ExplainedOperand) -> list[list[str]]:
     """The elements of each register."""
     layout = operand.operand
+    if operand.cells:
+        return [list(map(_cell, cells)) for cells in operand.cells]
     if layout is None:
         return []
     return [[element_text(layout, one.row, one.col, one.block) for one in held] for held in operand.held]
@@ -192,6 +216,7 @@ def _line_object(line: ExplainedLine) -> dict[str, Any]:
         "part": line.part or None,
         "other_instructions": list(line.others),
         "problem": line.problem or None,
+        "purpose": line.purpose or None,
         "operands": [
             {
                 "role": operand.role,
@@ -199,8 +224,8 @@ def _line_object(line: ExplainedLine) -> dict[str, Any]:
                 "registers": list(operand.registers),
                 "first_register": operand.first,
                 "remarks": list(operand.remarks),
-                "pattern": operand.operand.pattern if operand.operand else None,
-                "lane": operand.lane,
+                "pattern": placed.pattern if (placed := operand.operand or operand.layout) else None,
+                "lane": 0 if operand.cells else operand.lane,
                 "elements": _elements(operand),
             }
             for operand in line.operands

@@ -266,6 +266,7 @@ def _tensor_memory(entry: PtxEntry, name: str) -> str:
     names = [known for known in entry.tensor_memory_names
              if wanted in (getattr(entry.instruction(known), "sass", "") or "").upper().split("; ")]  # fmt: skip
     if not names:
-        return f"no instruction of {entry.architecture.title} becomes the SASS opcode {name}; tcgen05 begins with sm_100a"
+        since = "" if entry.tensor_memory_names else "; tcgen05 begins with sm_100a"
+        return f"no instruction of {entry.architecture.title} that mmacalc lists becomes the SASS opcode {name}{since}"
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return f"{name} is in several tcgen05 instructions, whose types are in idesc[URx]; give one of {', '.join(names[:4])}{more}"
