@@ -114,7 +114,8 @@ class Batch(Watched):
         self.steps += 1
         step.executed += group.count
         if not step.relative and not (self.registers.indexes and step.indexable):
-            self._execute(step, group)
+            high = group.mode.high_bits
+            self._execute(self.program.with_high_bits(step, high) if high else step, group)
             return
         values = group.s[M0, group.rows]
         keys = relative_key(

@@ -218,7 +218,7 @@ def _get_register(instruction: DecodedInstruction, target: MachineTarget) -> Run
     row = scalar_row(instruction.destinations[0])
 
     def run(group: Group) -> None:
-        value = group.mode.bits if register == 1 else 0
+        value = group.mode.bits & 0xFFFFFFFF if register == 1 else 0
         group.write_scalar(row, np.full(group.count, value >> first & (1 << bits) - 1, np.uint32))
 
     return run

@@ -1,6 +1,9 @@
-"""Registers that M0 chooses: the VGPR indexing mode of gfx9, V_MOVREL and S_MOVREL of RDNA3 and newer.
+"""Registers that the instruction alone does not name.
 
-Sources: CDNA3 ISA guide, "VGPR indexing" and S_SET_GPR_IDX_ON; RDNA3 ISA guide, V_MOVRELS_B32 and its like.
+M0 chooses them in the VGPR indexing mode of gfx9, and for V_MOVREL and S_MOVREL of RDNA3 and newer (CDNA3 ISA guide,
+"VGPR indexing" and S_SET_GPR_IDX_ON; RDNA3 ISA guide, V_MOVRELS_B32 and its like). On gfx1250 S_SET_VGPR_MSB gives the
+highest two bits of the VGPRs in four places of an instruction, so that there are 1024 (LLVM 22.1.8, whose disassembler
+prints the registers meant; compared with it in tests/test_machine_registers.py).
 """
 
 from __future__ import annotations
@@ -8,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
+from ...asm.tables import Row
 from .operands import raw_reader
-from .state import GPR_INDEX, M0
+from .state import GPR_INDEX, M0, VGPR_HIGH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Run = Callable[[Group], None]
 
-__all__ = ["INDEX_MODE", "indexed", "is_relative", "relative_key"]
+__all__ = ["INDEX_MODE", "indexed", "is_relative", "relative_key", "with_high_bits"]
 
 _DESTINATION = 8  # of the mode's bits: those of sources 0, 1 and 2 are 1, 2 and 4
 
@@ -74,6 +78,54 @@ def _shifted(operand: Any, by: int) -> Any:
     return operand
 
 
+# --- VGPRs above 255 ---
+
+# The place of two bits that each field takes: source 0, 1 and 2, and the destination.
+_PLACES = {
+    "SRC0": 0, "ADDR": 0, "VADDR": 0, "SRC1": 1, "VSRC1": 1, "DATA": 1, "DATA0": 1, "SRC2": 2, "VSRC2": 2, "DATA1": 2,
+    "VDST": 3, "VDATA": 3,
+}  # fmt: skip
+
+
+def with_high_bits(instruction: DecodedInstruction, bits: int) -> DecodedInstruction:
+    """The instruction with the registers that it names after S_SET_VGPR_MSB with some bits."""
+    second = instruction.second
+    sources, destinations = _places(instruction)
+    return instruction._replace(
+        sources=tuple([_raised(one, place, bits) for one, place in zip(instruction.sources, sources)]),
+        destinations=tuple([_raised(one, place, bits) for one, place in zip(instruction.destinations, destinations)]),
+        second=None if second is None else with_high_bits(second, bits),
+    )
+
+
+def _places(instruction: DecodedInstruction) -> tuple[list[int | None], list[int | None]]:
+    """The place of each source and destination; None of those that take no bits."""
+    if not isinstance(instruction.form, Row):  # matrix instructions; the scales of A and B take none
+        accumulated = [3] if "swmmac" in instruction.name else [None, None]
+        return [0, 1, 2, *accumulated], [3]
+    # The register that FMAMK adds is its third source, though it is in the field of the second one.
+    places = {**_PLACES, "VSRC1": 2} if "fmamk" in instruction.name else _PLACES
+    found: dict[bool, list[int | None]] = {True: [], False: []}
+    for slot in instruction.form.slots:
+        if not slot.style or slot.field is None:
+            found[slot.destination].append(None if slot.field is None else places.get(slot.field.name))
+    found[False] += [places.get(name) for name in instruction.form.reads]
+    found[True] += [None] * len(instruction.form.writes)
+    return found[False], found[True]
+
+
+def _raised(operand: Any, place: int | None, bits: int) -> Any:
+    if place is None or not isinstance(operand, RegisterOperand) or operand.file != "v":
+        return operand
+    return operand._replace(index=operand[1] + 256 * (bits >> 2 * place & 3))
+
+
+def _set_high_bits(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    """The upper byte of the constant is what the bits were before, for a trap handler."""
+    high = int(instruction.modifiers["simm16"]) & 0xFF
+    return lambda group: group.set_mode(group.mode.bits & 0xFFFFFFFF | high << VGPR_HIGH)
+
+
 # --- the instructions of the mode ---
 
 
@@ -119,4 +171,5 @@ INDEX_MODE: dict[str, Callable[[DecodedInstruction, MachineTarget], Run]] = {
     "s_set_gpr_idx_off": _off,
     "s_set_gpr_idx_idx": _index,
     "s_set_gpr_idx_mode": _mode,
+    "s_set_vgpr_msb": _set_high_bits,
 }

@@ -8,7 +8,7 @@ from ...errors import Error
 from .access_names import access_of
 from .control import ENDS_BLOCK, control_step
 from .cross_lane import CROSS_LANE
-from .indexing import INDEX_MODE, indexed, is_relative
+from .indexing import INDEX_MODE, indexed, is_relative, with_high_bits
 from .matrix import matrix_step
 from .memory_steps import memory_step
 from .operands import numbers_of
@@ -237,7 +237,8 @@ def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstructio
 
 
 class Program:
-    """The instructions of a code object by address, and its basic blocks. indexes: whether M0 chooses registers."""
+    """The instructions of a code object by address, and its basic blocks. indexes: whether M0 chooses registers, or
+    S_SET_VGPR_MSB does."""
 
     indexes: bool
     instructions: dict[int, DecodedInstruction]
@@ -272,6 +273,16 @@ class Program:
         place = step.instruction.address, key
         if place not in self._indexed:
             found = self._indexed[place] = Step(indexed(step.instruction, key), self.target)
+            found.instruction = step.instruction
+        return self._indexed[place]
+
+    def with_high_bits(self, step: Step, bits: int) -> Step:
+        """An instruction with the registers that it names after S_SET_VGPR_MSB."""
+        if step.kind == "control":
+            return step
+        place = step.instruction.address, -bits
+        if place not in self._indexed:
+            found = self._indexed[place] = Step(with_high_bits(step.instruction, bits), self.target)
             found.instruction = step.instruction
         return self._indexed[place]
 

@@ -29,6 +29,7 @@ __all__ = [
     "SCALARS",
     "SCC",
     "VCC",
+    "VGPR_HIGH",
     "Group",
     "Mode",
     "Registers",
@@ -50,6 +51,8 @@ ACCUMULATORS, SCALARS = 1024, 2048
 
 GPR_INDEX = 1 << 27
 """The bit of MODE that lets M0 choose registers (gfx9)."""
+VGPR_HIGH = 32
+"""Above the 32 bits of MODE: those of S_SET_VGPR_MSB (gfx1250)."""
 FP16_OVERFLOW = 1 << 23
 """FP16_OVFL of MODE: conversions to 8-bit floats that overflow give the largest number."""
 
@@ -59,14 +62,15 @@ class Mode:
     subnormal f32, and f16 and f64, as zero (on reading, on writing), DX10_CLAMP, IEEE. Of the kernel descriptor, or
     set by s_setreg, s_round_mode, s_denorm_mode."""
 
-    __slots__ = ("bits", "clamps_overflow", "flush", "rounding")
+    __slots__ = ("bits", "clamps_overflow", "flush", "high_bits", "rounding")
     bits: int
+    high_bits: int
     clamps_overflow: bool
     flush: dict[str, tuple[bool, bool]]
     rounding: dict[str, int]
 
     def __init__(self, bits: int) -> None:
-        self.bits, self.clamps_overflow = bits, bool(bits & FP16_OVERFLOW)
+        self.bits, self.clamps_overflow, self.high_bits = bits, bool(bits & FP16_OVERFLOW), bits >> VGPR_HIGH
         single, double = bits >> 4 & 3, bits >> 6 & 3
         self.rounding = {"f32": bits & 3, "f16": bits >> 2 & 3, "f64": bits >> 2 & 3}
         # 0: both are zero, 1: inputs are kept, 2: outputs are kept, 3: both are.

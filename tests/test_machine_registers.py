@@ -1,0 +1,86 @@
+"""VGPRs above 255 of gfx1250: which registers LLVM says are meant, and a kernel that needs them."""
+
+import random
+import re
+
+import numpy as np
+
+import mmacalc
+from generated_kernels import compiled
+from llvm_mc import object_for
+from mmacalc.asm.decoded import RegisterOperand
+from mmacalc.asm.decoder import decode
+from mmacalc.asm.operand_codes import register_text
+from mmacalc.asm.tables import table
+from mmacalc.kernels.machine.indexing import with_high_bits
+from test_decoder import decodable, listed
+
+BITS = 0x5E  # of source 0, 1, 2 and the destination: 2, 3, 1, 1
+
+
+def registers(instruction):
+    """The vector registers that are named, but those that the text does not have."""
+    halves = [instruction, *([instruction.second] if instruction.second else [])]
+    return {register_text(one) for half in halves for one in (*half.destinations, *half.sources)
+            if isinstance(one, RegisterOperand) and one.file == "v"}  # fmt: skip
+
+
+def test_high_bits_go_to_the_registers_that_llvm_prints(tmp_path):
+    rng, target = random.Random(0), "gfx1250"
+    rows = table(target, 32).every()
+    halves = [row for row in rows if row.format.name.startswith("vopd")]
+    found = [decodable(row, target, rng, halves) for row in rows if rng.random() < 0.3 or "fmamk" in row.name]
+    codes = [code[: one.size] for one, code in filter(None, found) if registers(one)]
+    codes += [mmacalc.assemble(text, target, llvm=22) for text in (
+        "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], v[40:47], v48, v50",
+        "v_wmma_f32_16x16x32_f16 v[0:7], v[8:15], v[16:23], v[24:31]",
+        "v_swmmac_f32_16x16x64_f16 v[24:31], v[0:7], v[8:23], v32",
+    )]  # fmt: skip
+    words = "".join(
+        f"s_set_vgpr_msb {BITS}\n.long {','.join(map(str, memoryview(code).cast('I')))}\n" for code in codes
+    )
+    path = tmp_path / "high.o"
+    path.write_bytes(object_for(target, words))
+    shown, at = listed(path), 0
+    assert len(codes) > 1000
+    for code in codes:
+        text = shown[at + 4][0]  # after s_set_vgpr_msb
+        at += 4 + len(code)
+        plain = next(decode(code, target))
+        raised = registers(with_high_bits(plain, BITS))
+        # Every register that has a comment is the one in the comment; the others are as they are written.
+        written = re.sub(r"(v\d+\b|v\[\d+:\d+\]) ?/\*.*?\*/", "", text)
+        meant = {*re.findall(r"/\*(v\S*?)\*/", text), *re.findall(r"\bv(?:\d+\b|\[\d+:\d+\])", written)}
+        assert raised == meant, (text, raised)
+
+
+def test_a_kernel_with_more_than_256_vgprs_gives_the_product(tmp_path):
+    source = """
+typedef float f8 __attribute__((ext_vector_type(8)));
+typedef _Float16 h16 __attribute__((ext_vector_type(16)));
+extern "C" __attribute__((global, amdgpu_flat_work_group_size(32, 32), amdgpu_waves_per_eu(1, 1)))
+void tile(const h16 *A, const h16 *B, f8 *D, int steps) {
+    const int lane = __builtin_amdgcn_workitem_id_x();
+    f8 sums[6][6];
+    for (int i = 0; i < 6; ++i) for (int j = 0; j < 6; ++j) sums[i][j] = f8{0, 0, 0, 0, 0, 0, 0, 0};
+    for (int step = 0; step < steps; ++step) {
+        h16 a[6], b[6];
+        for (int i = 0; i < 6; ++i) a[i] = A[(step * 6 + i) * 32 + lane], b[i] = B[(step * 6 + i) * 32 + lane];
+#pragma unroll
+        for (int i = 0; i < 6; ++i)
+#pragma unroll
+            for (int j = 0; j < 6; ++j)
+                sums[i][j] = __builtin_amdgcn_wmma_f32_16x16x32_f16(0, a[i], 0, b[j], (short)0, sums[i][j], 0, 0);
+    }
+    for (int i = 0; i < 6; ++i) for (int j = 0; j < 6; ++j) D[(i * 6 + j) * 32 + lane] = sums[i][j];
+}"""
+    kernel = mmacalc.load(compiled(source, "gfx1250", tmp_path / "tile.hsaco", None, ["-O3"]))["tile"]
+    assert kernel.vgpr_count > 256
+    rng, steps = np.random.default_rng(0), 2
+    a, b = rng.integers(-4, 5, (2, steps, 6, 16, 32)).astype(np.float16)  # step, tile, row, k
+    # Lane (g i), element (c e) of k = (c g e): 2 x 2 x 8.
+    packed = [np.ascontiguousarray(one.reshape(steps, 6, 16, 2, 2, 8).transpose(0, 1, 4, 2, 3, 5)) for one in (a, b)]
+    out = np.zeros((6, 6, 2, 16, 8), np.float32)  # tiles, lane (g j), row (g v)
+    assert mmacalc.launch(kernel, 1, 32, *packed, out, steps).findings == ()
+    wanted = np.einsum("smik,snjk->mnij", a.astype(np.float32), b.astype(np.float32))
+    assert np.array_equal(out.transpose(0, 1, 2, 4, 3).reshape(6, 6, 16, 16), wanted)
