@@ -6,11 +6,13 @@ say where each register comes from and goes. Columns: target, the PTX instructio
 by " | "), what was loaded into the registers they name ("R4=a0 ..."; a descriptor's two words are its name with .0 and
 .1), and which register is stored as which element of D ("d0=R8 ...").
 
-ptxas and nvdisasm must be in PATH.
+ptxas and nvdisasm must be in PATH. The rows of sm_70 are m8n8k4 by version 12.4 of both, which has that target: call
+this with sm_70 and them in PATH.
 """
 
 import re
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -47,7 +49,8 @@ def kernel(target, text, loads, stores):
     for number, (name, bits) in enumerate(stores.items()):
         body.append(f"st.volatile.global.b{bits} [q+{RESULTS + 16 * number}], {name};")
     lines = "\n".join(body)
-    header = f".version 9.0\n.target {target}\n.address_size 64\n.visible .entry k(.param .u64 pp) {{"
+    version = "8.4" if target == "sm_70" else "9.0"
+    header = f".version {version}\n.target {target}\n.address_size 64\n.visible .entry k(.param .u64 pp) {{"
     return f"{header}\n.reg .b64 q; .reg .pred p; ld.param.u64 q, [pp];\n{lines}\nret; }}\n", offsets
 
 
@@ -120,10 +123,15 @@ def wgmma(k, types, immediates, in_registers=False, sparse=False, condition="p")
     return "sm_90a", text, {**loads, "cond": 32}, d
 
 
-def kernels():
+def steps(target):
+    """The products that several opcodes do."""
     for d, c in (("f16", "f16"), ("f32", "f16"), ("f32", "f32")):
         for layouts in ("row.row", "row.col", "col.row", "col.col"):
-            yield mma("sm_75", f"mma.sync.aligned.m8n8k4.{layouts}.{d}.f16.f16.{c}")
+            yield mma(target, f"mma.sync.aligned.m8n8k4.{layouts}.{d}.f16.f16.{c}")
+
+
+def kernels():
+    yield from steps("sm_75")
     for d in ("f16", "f32"):
         yield mma("sm_75", f"mma.sync.aligned.m16n8k8.row.col.{d}.f16.f16.{d}")
     yield mma("sm_75", "mma.sync.aligned.m8n8k16.row.col.s32.s8.u8.s32")
@@ -174,7 +182,7 @@ def wgmmas():
 
 if __name__ == "__main__":
     print("target", "ptx", "sass", "loaded", "stored", sep="\t")
-    for target, text, loads, stores in kernels():
+    for target, text, loads, stores in steps("sm_70") if sys.argv[1:] == ["sm_70"] else kernels():
         program = text
         if text.startswith("wgmma"):
             before = "setp.ne.b32 p, cond, 0; wgmma.fence.sync.aligned;"

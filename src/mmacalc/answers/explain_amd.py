@@ -23,8 +23,9 @@ from .explain_builtins import BuiltinCall, builtin_calls, builtin_line, builtin_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from ..asm.forms import InstructionForm
     from ..asm.reader import Statement
     from ..model import Instruction
 
@@ -139,7 +140,8 @@ class _Reading(TupleRecord):
 
 
 def _read(one: Statement, inst: Instruction, where: str) -> _Reading:
-    """Assemble a line in each wave size, a placeholder of inline assembly as registers of each number."""
+    """Assemble a line in each wave size, a placeholder of inline assembly as registers of each number; the modifiers of
+    a line that no assembler takes are read as they are written."""
     problem = ""
     for wave in inst.architecture.waves:
         for text in _without_placeholders(one, where, wave):
@@ -149,15 +151,28 @@ def _read(one: Statement, inst: Instruction, where: str) -> _Reading:
                 problem = problem or str(refused).partition(". That is wave")[0]
                 continue
             assert made.form is not None
-            values, own = made.values, made.form.model_modifiers(wave)
-            given = {name: value for name, modifier in own.items() if (value := values[modifier.field])}
-            fields, wrong = accepted(inst, wave, given)
-            others = [each for each in made.form.modifiers if each not in own.values()]
-            changed = {each.name: value for each in others if (value := values[each.field]) != each.default}
-            flags = {each.name: 1 for each in others if each.kind == "flag" and each.name in changed}
-            unused = {name: value for name, value in changed.items() if name not in flags}
-            return _Reading(wrong, fields, flags, unused, wave)
-    return _Reading(problem if one.operands else "", {}, {}, {}, inst.architecture.waves[0])
+            return _reading("", inst, wave, made.form, made.values)
+    wave = inst.architecture.waves[0]
+    form = form_of(one.mnemonic, target(where, wave))
+    if form is None:
+        return _Reading(problem, {}, {}, {}, wave)
+    values = {each.field: each.default for each in form.modifiers}
+    for each in form.modifiers:
+        if each.name in one.modifiers and (value := each.read(one.modifiers[each.name])) is not None:
+            values[each.field] = value
+    return _reading(problem if one.operands else "", inst, wave, form, values)
+
+
+def _reading(problem: str, inst: Instruction, wave: int, form: InstructionForm, values: Mapping[str, int]) -> _Reading:
+    """The modifiers that fields of the encoding are."""
+    own = form.model_modifiers(wave)
+    given = {name: value for name, modifier in own.items() if (value := values[modifier.field])}
+    fields, wrong = accepted(inst, wave, given)
+    others = [each for each in form.modifiers if each not in own.values()]
+    changed = {each.name: value for each in others if (value := values[each.field]) != each.default}
+    flags = {each.name: 1 for each in others if each.kind == "flag" and each.name in changed}
+    unused = {name: value for name, value in changed.items() if name not in flags}
+    return _Reading(problem or wrong, fields, flags, unused, wave)
 
 
 def _without_placeholders(one: Statement, where: str, wave: int) -> Iterator[str]:

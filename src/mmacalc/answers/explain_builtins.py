@@ -52,8 +52,8 @@ def builtin_calls(text: str) -> list[BuiltinCall]:
     for match in _NAME.finditer(plain):
         arguments, end = _arguments(plain, match.end())
         shown = " ".join(plain[match.start() : end].split())
-        declared = plain[: match.start()].rpartition("\n")[2].split(" ", 1)[0] == "declare"
-        if not declared:
+        before = plain[: match.start()].rpartition("\n")[2].strip()
+        if not before.startswith(("declare ", ";", "#")):  # LLVM's declarations and comments, the preprocessor's tests
             found.append(BuiltinCall(plain.count("\n", 0, match.start()) + 1, match[0], arguments, shown))
     return found
 

@@ -47,9 +47,12 @@ def line(known: Entry, product: Product | None, number: int, name: str, rest: st
         return ExplainedLine(number, shown, "PTX", problem=str(refused))
     if inst.in_tensor_memory:
         return explain_tensor_memory.line(inst, number, shown, words)
-    roles = list(zip(_roles(inst, words), words))
+    taken = tuple(_roles(inst, words))
+    roles = list(zip(taken, words))
     given = dict(roles)
     problem, fields = "", fields_of(inst, given)
+    if words and inst.flops and len(words) != len(taken):
+        problem = f"it takes {len(taken)} operands: {', '.join(taken)}; got {len(words)}"
     try:
         inst.check_modifiers(None, fields)
     except Error as refused:
@@ -76,7 +79,8 @@ def _roles(inst: Instruction, words: list[str]) -> Iterator[str]:
         in_registers = len(words) > 1 and words[1].startswith("{")
         yield from ("D", "A" if in_registers else "descriptor of A", "descriptor of B")
         yield from ("K", "selector") if inst.sparse else ()
-        yield from (CONDITION, "scale of A", "scale of B")
+        yield CONDITION
+        yield from () if inst.integer else ("scale of A", "scale of B")
         if inst.formats["A"] in TRANSPOSABLE:  # A in registers cannot be transposed
             yield from ("transpose of B",) if in_registers else ("transpose of A", "transpose of B")
         return

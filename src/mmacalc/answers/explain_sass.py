@@ -147,7 +147,7 @@ def _part(inst: Instruction, role: str, step: int | None) -> tuple[int, int]:
     """The first register of an operand that a line has, and how many: of D and C of one step two each.
 
     Step n of an HMMA.884 writes registers 2n and 2n + 1 of D. Of C it reads as many, so that two steps share those of
-    an f16 C where D is f32 (ptxas 13.0.88 for sm_75, all twelve forms).
+    an f16 C where D is f32 (ptxas 13.0.88 for sm_75 and 12.4.99 for sm_70, all twelve forms of each).
     """
     registers = inst.operand(role).registers
     if step is None or role not in "CD":

@@ -49,6 +49,23 @@ class Modifier(Record):
             return f" {self.name}:[{','.join(str(value >> bit & 1) for bit in range(self.width))}]"
         return f" {self.name}:{self.names[value] if self.names else value}"
 
+    def read(self, written: str) -> int | None:
+        """The value of what follows the colon in a text; None if it is none.
+
+        >>> bits("neg_lo", "NEG").read("[1,0,1]"), flag("clamp", "CLMP").read("")
+        (5, 1)
+        """
+        words = written.strip("[]").replace(",", " ").split()
+        if self.kind == "flag" or (self.kind == "choice" and written in self.names):
+            return 1 if self.kind == "flag" else self.names.index(written)
+        try:
+            values = [int(word, 0) for word in words]
+        except ValueError:
+            return None
+        if self.kind == "bits":
+            return sum(bool(value) << bit for bit, value in enumerate(values))
+        return values[0] if len(values) == 1 else None
+
     def checked(self, written: int, whose: str) -> int:
         """The value to encode for the value that was written.
 

@@ -107,13 +107,14 @@ def _formula(line: ExplainedLine) -> str:
         half = "'" if remarks & {"low halves negated", "high halves negated"} else ""
         factors.append(f"(-{name})" if "negated" in remarks else name + half)
     signs = _remarks(line, "C")
-    added = "C" if "C" in inst.operands else "D"
+    listed = not line.operands or any(operand.role == "C" for operand in line.operands)
+    added = "C" if "C" in inst.operands and listed else "D"  # C of wgmma is D in PTX
     added = f"|{added}|" if "absolute value" in signs else added
     sign = "-" if "negated" in signs else "+"
     condition = next((operand.text for operand in line.operands if operand.role == CONDITION), "1")
     if condition in NEVER or any(operand.role == "C" and operand.text == "0" for operand in line.operands):
         return f"D = {' '.join(factors)}"
-    when = "" if condition in ALWAYS else f" (C only where {printable(condition)})"
+    when = "" if condition in ALWAYS else f" ({added} only where {printable(condition)})"
     return f"D = {' '.join(factors)} {sign} {added}{when}"
 
 

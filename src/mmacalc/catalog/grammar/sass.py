@@ -12,7 +12,8 @@ and have in braces: {shape} 16816, {half} the same with half the k, {mnk} 16x8x1
 {A8} {B8} the 8-bit types of the same sign, {SP} .SP when sparse, {SAT}, {RND}, {OP}, {N} the number of matrices.
 
 Sources: ptxas 13.0.88 for every instruction and target, read with nvdisasm 13.1.80, and ptxas 13.5.37 (the
-same); sm_70 is what Turing's compiler does for the same instruction, since no current disassembler reads it (one source).
+same); mma of sm_70 by ptxas and nvdisasm 12.4.99, the rest of it is what Turing's compiler does for the same
+instruction.
 """
 
 from __future__ import annotations
