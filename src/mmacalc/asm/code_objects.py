@@ -314,9 +314,9 @@ def _descriptor(content: bytes, target: str) -> KernelDescriptor:
     """The kernel descriptor, read as the target's."""
     group, private, kernarg, _, entry = struct.unpack_from("<4Iq", content)
     (rsrc3, rsrc1, rsrc2, properties, preload) = struct.unpack_from("<3I2H", content, 44)
-    number = int(GENERIC.get(target, (target,))[0][3:], 16)  # those of a generic target start alike
-    gfx12 = number >= 0x1200
-    bits = 6 if number >= 0x1250 else 5
+    gpu = GENERIC.get(target, (target,))[0]  # those of a generic target start alike
+    gfx12 = gpu.startswith(("gfx12", "gfx13"))
+    bits = 6 if gpu.startswith(("gfx125", "gfx13")) else 5
     user, first = [], 0
     for bit, (name, count) in enumerate(_USER_SGPRS):
         if properties >> bit & 1:
@@ -330,7 +330,7 @@ def _descriptor(content: bytes, target: str) -> KernelDescriptor:
         if rsrc2 >> 7 + bit & 1 and not gfx12:
             ids.append((name, at))
             at += 1
-    if rsrc2 & 1 and number in (0x908, 0x90A):  # newer ones have their scratch in FLAT_SCRATCH
+    if rsrc2 & 1 and gpu in ("gfx908", "gfx90a"):  # newer ones have their scratch in FLAT_SCRATCH
         ids.append(("private_segment_wave_offset", at))
     return KernelDescriptor(
         group_segment_size=group, private_segment_size=private, kernarg_size=kernarg, entry_offset=entry,
@@ -340,6 +340,6 @@ def _descriptor(content: bytes, target: str) -> KernelDescriptor:
         ieee_mode=bool(rsrc1 >> 23 & 1) and not gfx12, dx10_clamp=bool(rsrc1 >> 21 & 1) and not gfx12,
         fp16_overflow=bool(rsrc1 >> 26 & 1), uses_dynamic_stack=bool(properties & _DYNAMIC_STACK),
         private_segment=bool(rsrc2 & 1),
-        accum_offset=4 * ((rsrc3 & 63) + 1) if number in (0x90A, 0x942, 0x950) else 0,
+        accum_offset=4 * ((rsrc3 & 63) + 1) if gpu in ("gfx90a", "gfx942", "gfx950") else 0,
         kernarg_preload=(preload >> 7, preload & 0x7F),
     )  # fmt: skip
