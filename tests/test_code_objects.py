@@ -140,6 +140,55 @@ def test_user_registers_are_in_their_order(target, directives, users, count, tmp
     assert descriptor.workgroup_id_sgprs == ((("workgroup_id_x", 5),) if target == "gfx942" else ())
 
 
+# Directives of LLVM's assembler for AMD's kernel descriptor, and what is then in the descriptor of a target.
+EVERY_USER = ("private_segment_buffer", "dispatch_ptr", "queue_ptr", "kernarg_segment_ptr", "dispatch_id",
+              "flat_scratch_init", "private_segment_size")  # fmt: skip
+USERS = " ".join(f"user_sgpr_{name}=1" for name in EVERY_USER)
+IDS = ("workgroup_id_x", "workgroup_id_y", "workgroup_id_z", "workgroup_info")
+COMMON = (
+    "group_segment_fixed_size=48 private_segment_fixed_size=20 kernarg_size=72 float_round_mode_32=2 "
+    "float_round_mode_16_64=1 float_denorm_mode_32=2 float_denorm_mode_16_64=1 system_vgpr_workitem_id=2 "
+    "uses_dynamic_stack=1 fp16_overflow=1"
+)
+FOUND = {
+    "group_segment_size": 48, "private_segment_size": 20, "kernarg_size": 72, "round_f32": 2, "round_f16_f64": 1,
+    "denormals_f32": 2, "denormals_f16_f64": 1, "work_item_id": 2, "uses_dynamic_stack": True, "fp16_overflow": True,
+}  # fmt: skip
+SYSTEM = " ".join(f"system_sgpr_{name}=1" for name in IDS)
+PLACED = tuple(
+    (name, first, count) for name, first, count in zip(EVERY_USER, (0, 4, 6, 8, 10, 12, 14), (4, 2, 2, 2, 2, 2, 1))
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "directives", "found"),
+    [
+        ("gfx908", f"{USERS} {SYSTEM} ieee_mode=0 system_sgpr_private_segment_wavefront_offset=1",
+         {"user_sgprs": PLACED, "ieee_mode": False, "dx10_clamp": True, "private_segment": True, "wavefront_size": 64,
+          "workgroup_id_sgprs": (*zip(IDS, (15, 16, 17, 18)), ("private_segment_wave_offset", 19))}),
+        ("gfx90a", "accum_offset=24 dx10_clamp=0 system_sgpr_private_segment_wavefront_offset=1",
+         {"accum_offset": 24, "ieee_mode": True, "dx10_clamp": False, "fp16_overflow": True,
+          "workgroup_id_sgprs": (("workgroup_id_x", 0), ("private_segment_wave_offset", 1))}),
+        ("gfx942", "accum_offset=256 enable_private_segment=1 user_sgpr_count=12",
+         {"accum_offset": 256, "user_sgpr_count": 12, "workgroup_id_sgprs": (("workgroup_id_x", 12),)}),
+        ("gfx950", "accum_offset=4", {"accum_offset": 4, "private_segment": False}),
+        ("gfx1100", "wavefront_size32=1 user_sgpr_dispatch_id=1",
+         {"wavefront_size": 32, "user_sgprs": (("dispatch_id", 0, 2),), "accum_offset": 0, "dx10_clamp": True}),
+        ("gfx1200", "wavefront_size32=0 user_sgpr_count=16",
+         {"wavefront_size": 64, "ieee_mode": False, "dx10_clamp": False, "user_sgpr_count": 16,
+          "workgroup_id_sgprs": ()}),
+        ("gfx1250", "user_sgpr_count=32", {"user_sgpr_count": 32, "ieee_mode": False, "wavefront_size": 32}),
+    ],
+)  # fmt: skip
+def test_every_field_of_a_kernels_descriptor_is_what_the_assembler_was_told(target, directives, found, tmp_path):
+    lines = "".join(f"  .amdhsa_{each.replace('=', ' ')}\n" for each in f"{COMMON} {directives}".split())
+    text = KERNEL.replace("  .amdhsa_accum_offset 4\n", "").replace(".end_amdhsa_kernel", f"{lines}.end_amdhsa_kernel")
+    text = text.replace("vgpr 8", "vgpr 512") if "accum" in lines else text
+    descriptor = mmacalc.load(linked(tmp_path, target, text)[1])["k"].descriptor
+    expected = FOUND | found
+    assert {name: getattr(descriptor, name) for name in expected} == expected
+
+
 def test_what_is_no_code_object_is_refused(tmp_path):
     other = tmp_path / "other"
     for content, why in ((b"text", "is not an ELF object"), (b"\x7fELF", "damaged"), (b"", "is not an ELF object")):

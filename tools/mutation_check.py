@@ -41,8 +41,8 @@ TIMEOUT = 1800  # seconds for the tests of one mutation
 
 # The data files, and for each the tests that are likeliest to notice, in this order (a prefix of a name is enough).
 AMD_TESTS = (
-    "provenance", "catalog", "asm_goldens", "cycles_llvm", "amd_calculator", "transpose_loads", "cdna4", "cdna5",
-    "waits", "memory", "chain", "estimate",
+    "provenance", "catalog_facts", "catalog", "asm_goldens", "cycles_llvm", "amd_calculator", "transpose_loads", "cdna4",
+    "cdna5", "waits", "memory", "chain", "estimate",
 )  # fmt: skip
 NVIDIA_TESTS = ("provenance", "catalog", "nvidia", "ptxas_13_5", "estimate", "memory", "tensor_memory")
 FILES = {
@@ -60,7 +60,7 @@ FILES = {
     "families/tensor_memory*.py": ("catalog_facts", "tensor_memory", "ptxas_13_5"),
     "families/descriptors.py": ("descriptors", "tensor_memory"),
     "families/dpas.py": ("dpas",),
-    "families/mfma.py": ("layout", "catalog", "cdna4", "amd_calculator"),
+    "families/mfma.py": ("layout", "catalog_facts", "catalog", "cdna4", "amd_calculator"),
     "families/wmma.py": ("layout", "cdna5", "amd_calculator", "transpose_loads"),
     "families/tensor_core.py": ("layout", "nvidia_layouts", "triton"),
     "families/wmma_fragments.py": ("nvidia",),

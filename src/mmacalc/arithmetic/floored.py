@@ -128,8 +128,7 @@ def dot2_ones_complement(
             (x.power * y.power).max(axis=0) * 2.0**-fraction,
             np.maximum(_leading(terms).max(axis=0), _at_least(_leading(c.value), lowest)) * 2.0**-reach,
         )
-        empty = grid == 0
-        grid = np.where(empty, 1.0, grid)
+        grid = grid + (grid == 0)  # of nothing but zeros any grid will do
         units = np.trunc(np.abs(terms) / grid)
         units = np.where(np.signbit(terms) == np.signbit(c.value), units, -units - 1).sum(axis=0)
         units += np.trunc(np.abs(c.value) / grid)
@@ -160,7 +159,7 @@ def dot4_floored(
         total = np.where(lost, 0.0, np.floor(c.value / grid))
         for at in range(0, len(terms), pair):
             own = exponents[at : at + pair].max(axis=0) * 2.0**-fraction
-            own = np.where(own == 0, 1.0, own)
+            own = own + (own == 0)
             total = total + np.floor(np.floor(terms[at : at + pair] / own).sum(axis=0) * own / grid)
         result = _narrowed(total * grid, out, flush=False)
         invalid = NAN_INVALID[out.name] if pair == 2 else NAN_FACTOR[out.name]
