@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mmacalc
-from llvm_mc import tool
+from llvm_mc import assembled, tool
 from mmacalc import intrinsics, rocwmma
 from mmacalc.arithmetic.tables import TABLES
 from mmacalc.chains.vector_instructions import of_target
@@ -31,6 +31,19 @@ def test_the_lds_of_a_workgroup_is_the_most_that_llvm_lets_a_kernel_have():
         done = subprocess.run(command, input=source, capture_output=True, text=True)
         (limit,) = re.findall(r"local memory \(16777216\) exceeds limit \((\d+)\)", done.stderr)
         assert mmacalc.architecture(target).lds_bytes == int(limit), target
+
+
+def test_tuples_of_registers_are_aligned_as_llvm_takes_them_and_intels_as_long_as_they_are():
+    """LLVM refuses a pair that begins at an odd VGPR where pairs are aligned. Intel's registers have 32 bits for each
+    channel, 32 bytes up to Xe-HPG and 64 bytes from Xe-HPC on (IGC's documentation/visa)."""
+    for target in ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250", "gfx1251"):
+        (found,) = assembled(["global_load_b64 v[1:2], v[4:5], off"], target)
+        if isinstance(found, str):
+            (found,) = assembled(["global_load_dwordx2 v[1:2], v[4:5], off"], target)
+        assert mmacalc.architecture(target).register_alignment == (8 if isinstance(found, str) else 4), target
+    for arch, size in {"xe-hp": 32, "xe-hpg": 32, "xe-hpc": 64, "xe2": 64}.items():
+        record = mmacalc.architecture(arch)
+        assert (record.register_alignment, 4 * record.waves[0]) == (size, size)
 
 
 # --- cycles that llvm-mca does not model ---

@@ -41,8 +41,8 @@ TIMEOUT = 1800  # seconds for the tests of one mutation
 
 # The data files, and for each the tests that are likeliest to notice, in this order (a prefix of a name is enough).
 AMD_TESTS = (
-    "provenance", "catalog_facts", "catalog", "asm_goldens", "cycles_llvm", "amd_calculator", "transpose_loads", "cdna4",
-    "cdna5", "waits", "memory", "chain", "estimate",
+    "provenance", "catalog_facts", "catalog", "asm_goldens", "cycles_llvm", "amd_calculator", "transpose_loads",
+    "cdna4", "cdna5", "waits", "memory", "chain", "estimate",
 )  # fmt: skip
 NVIDIA_TESTS = ("provenance", "catalog", "nvidia", "ptxas_13_5", "estimate", "memory", "tensor_memory")
 FILES = {
@@ -71,7 +71,9 @@ FILES = {
         "arithmetic_boundaries", "arithmetic_amd", "arithmetic_measured", "nvidia_hardware", "catalog_facts",
         "numerics", "arithmetic", "emulator_matrices", "gemm", "tensor_memory_arithmetic", "emulator_registers",
     ),
-    "asm/[cgls]*s.py": ("code_objects", "decoder", "asm_cli", "cdna4", "asm_goldens", "asm_"),
+    "asm/code_objects.py": ("code_objects", "machine"),
+    "asm/[gls]*s.py": ("asm_goldens", "asm_llvm", "asm_", "decoder", "cdna4"),
+    "asm/constants.py": ("asm_goldens", "asm_llvm", "asm_", "decoder"),
     "asm/elf_machines.py": ("code_objects", "asm_cli", "catalog"),
     "asm/en*s.py": ("asm_goldens", "asm_", "cdna4"),
     "asm/dpas_encodings.py": ("dpas",),
