@@ -179,3 +179,14 @@ def test_every_format_with_every_literal_and_control_word_has_the_length_that_ll
     for text, code in found:
         words = [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code), 4)]
         assert 4 * words_of(formats, [*words, *3 * (0xBF800000,)], 0, len(words) + 3)[1] == len(code), text
+
+
+def test_vop3_of_cdna_takes_a_literal_in_each_source_as_llvm_decodes_it():
+    """No assembler writes it. Odd registers beside the code 255 show how wide its field is."""
+    (found,) = assembled(["v_fma_f32 v1, v3, v5, v7"], "gfx950")
+    words = [int.from_bytes(found[1][at : at + 4], "little") for at in (0, 4)]
+    for low in (0, 9, 18):
+        for code, length in ((255, 3), (254 + 256, 2), (255 + 256, 2)):
+            each = [words[0], words[1] & ~(511 << low) | code << low]
+            ((_, size),) = disassembled([b"".join(word.to_bytes(4, "little") for word in each)], "gfx950")
+            assert (size, words_of(target("gfx950").generation.formats, [*each, 0], 0, 3)[1]) == (4 * length, length)

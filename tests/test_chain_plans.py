@@ -275,3 +275,27 @@ def test_a_question_imports_no_numpy_and_takes_little_time():
         subprocess.run([sys.executable, "-c", command, *arguments], check=True, stdout=subprocess.DEVNULL)
         taken.append(time.perf_counter() - start)
     assert min(taken) < 2  # 0.1 s where nothing else runs; this catches a search that explodes
+
+
+@pytest.mark.parametrize(
+    ("arch", "x", "y", "fields", "instructions", "registers"),
+    [
+        ("gfx1250", "v_wmma_f16_16x16x32_f16", "v_wmma_f32_16x16x32_bf16", {},
+         "2 v_cvt_f32_f16, 1 v_cvt_pk_bf16_f32", 1),
+        ("gfx1100", "v_wmma_bf16_16x16x16_bf16", "v_wmma_f32_16x16x16_f16", {},
+         "2 v_lshlrev_b32, 2 v_cvt_f16_f32, 1 v_pack_b32_f16", 1),
+        ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16",
+         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", {}, "2 cvt.f32.f16, 1 cvt.rn.bf16x2.f32", 1),
+        ("gfx950", "v_mfma_f32_32x32x16_f16", "v_mfma_f32_16x16x128_f8f6f4", {"blgp": "fp6"},
+         "1 v_cvt_scalef32_2xpk16_fp6_f32", 6),
+        ("gfx1250", "v_wmma_f32_16x16x32_f16", "v_wmma_f32_16x16x128_f8f6f4", {"matrix_b_fmt": "bf6"},
+         "1 v_cvt_scalef32_pk16_bf6_f32", 3),
+    ],
+)  # fmt: skip
+def test_results_are_widened_and_packed_by_the_instructions_that_take_so_many(
+    arch, x, y, fields, instructions, registers
+):
+    """The ISA guides and the PTX ISA: a conversion of 16 elements of six bits fills 3 registers, one of 32 fills 6."""
+    found = mmacalc.chain(*(mmacalc.instruction(arch, name) for name in (x, y)), "B", **fields).conversion
+    assert ", ".join(f"{count} {name}" for name, count in found.instructions) == instructions
+    assert found.registers == registers

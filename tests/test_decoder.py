@@ -7,6 +7,8 @@ import random
 import re
 import subprocess
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 import mmacalc
@@ -232,6 +234,32 @@ def test_every_number_that_has_a_name_is_printed_as_llvm_prints_it(target):
                 wrong[theirs] = text(ours), code.hex()
     assert wrong == {}
     assert len(codes) > 2500
+
+
+def test_every_inline_constant_has_the_bits_of_its_number():
+    """NumPy's and ml_dtypes' bits; packed types have them in the low half, v_pk_fmac_f16 in both. Of bf16 and f64
+    1/(2 pi) is cut, one below the nearest (LLVM's isInlinableLiteral64 and isInlinableLiteralBF16)."""
+    numbers = np.array([0.5, -0.5, 1, -1, 2, -2, 4, -4, 1 / (2 * np.pi)])
+    bits = {
+        name: numbers.astype(kind).view(f"u{size}").tolist()
+        for name, kind, size in (("f64", "f8", 8), ("f32", "f4", 4), ("f16", "f2", 2), ("bf16", ml_dtypes.bfloat16, 2))
+    }
+    for name in ("bf16", "f64"):
+        bits[name][-1] -= 1
+    types = {"i16": "f16", "f16": "f16", "bf16": "bf16", "i32": "f32", "f32": "f32", "i64": "f64", "f64": "f64",
+             "v2i16": "f32", "v2f16": "f16", "v2bf16": "bf16", "v2i32": "f32", "v2f32": "f32",
+             "v2b16": "f32"}  # fmt: skip
+    for name, form in types.items():
+        width, patterns = constant_patterns(name)
+        assert width == (32 if name.startswith("v2") else int(name.strip("bfi")))
+        assert [patterns[code] for code in range(240, 249)] == bits[form]
+        assert patterns == {
+            **{128 + value: value for value in range(65)}, **{192 + value: 2**width - value for value in range(1, 17)},
+            **dict(zip(range(240, 249), bits[form])),
+        }  # fmt: skip
+    assert [constant_patterns("both16")[1][code] for code in range(240, 249)] == [
+        0x10001 * each for each in bits["f16"]
+    ]
 
 
 # Instructions with each kind of source and destination: the lowest bits of fields of eight or nine bits.

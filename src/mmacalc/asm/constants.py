@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..formats import Format
 
-__all__ = ["CONSTANTS", "constant_code", "constant_texts"]
+__all__ = ["CONSTANTS", "constant_code", "constant_texts", "float_patterns"]
 
 _FLOATS = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0}
 # 1/(2 pi): the codes of each format; bf16's is f32's cut off, not rounded.
@@ -44,11 +44,17 @@ def _patterns(kind: str) -> dict[int, int]:
     bits = named(kind).bits
     patterns = {value & (1 << bits) - 1: 128 + value for value in range(65)}
     patterns |= {-value & (1 << bits) - 1: 192 + value for value in range(1, 17)}
-    for code, value in _FLOATS.items():
-        pattern = rounded(value, named(kind))
-        assert pattern is not None
-        patterns[pattern] = code
-    return {**patterns, _INVERSE_2PI[kind]: 248}
+    return {**patterns, **{pattern: code for code, pattern in float_patterns(kind).items()}}
+
+
+def float_patterns(kind: str) -> dict[int, int]:
+    """The bits of the floating point inline constants in a format, by their codes.
+
+    >>> {code: hex(bits) for code, bits in float_patterns("f16").items() if code > 246}
+    {247: '0xc400', 248: '0x3118'}
+    """
+    found = {code: rounded(value, named(kind)) for code, value in _FLOATS.items()}
+    return {**{code: pattern for code, pattern in found.items() if pattern is not None}, 248: _INVERSE_2PI[kind]}
 
 
 def rounded(value: float, to: Format) -> int | None:

@@ -167,15 +167,15 @@ class _Wmma(Generation):
     def modifiers(self, inst: Instruction, wave: int) -> list[Modifier]:
         """Those of the encoding, then the negations and clamp."""
         modifiers = self.leading(inst, wave)
-        form = inst.format("A")
+        form, dropped = inst.format("A"), 0
         if not form.is_float:
-            (legal, legal_hi), dropped = self.integer_neg, 0
+            legal, legal_hi = self.integer_neg
         elif form.bits < 16:
-            legal, legal_hi, dropped = (0, 0, 0) if inst.sparse else (4, 4, 0)
+            legal = legal_hi = 0 if inst.sparse else 4
         else:
             legal = 3 if inst.sparse else 7 if form.bits == 64 else self.dense_neg
             # LLVM drops neg_hi of A and B where an element fills a register.
-            legal_hi, dropped = (legal & 4, legal & 3) if form.bits >= 32 else (legal, 0)
+            legal_hi, dropped = (legal & 4, legal & 3) if form.bits >= 32 else (legal, dropped)
         if legal:
             modifiers.append(bits("neg_lo", "NEG", legal))
         if legal_hi:
@@ -227,7 +227,7 @@ class _Cdna5(_Wmma):
     def encoding(self, inst: Instruction) -> Encoding:
         if chosen_formats(inst):
             return self.scaled_f8f6f4 if inst.scaled else encodings.VOP3P_CDNA5_F8F6F4
-        if inst.format("A").bits < 8:
+        if inst.formats["A"] == "e2m1":
             return self.scaled_f4 if inst.scaled else encodings.VOP3P_CDNA5_F4
         return encodings.VOP3P_CDNA5
 

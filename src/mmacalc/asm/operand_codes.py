@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from .constants import float_patterns
 from .decoded import ConstantOperand, RegisterOperand
 
 TYPE_CHECKING = False
@@ -92,7 +93,8 @@ def constant_patterns(kind: str) -> tuple[int, dict[int, int]]:
     mask = (1 << width) - 1
     patterns = {128 + value: value for value in range(65)}
     patterns |= {192 + value: -value & mask for value in range(1, 17)}
-    return width, {**patterns, **dict(zip(range(240, 249), _FLOATS[form]))}
+    halves = 0x10001 if kind == "both16" else 1
+    return width, {**patterns, **{code: halves * pattern for code, pattern in float_patterns(form).items()}}
 
 
 # The type of an operand -> the width of its constants, the format of its floating point inline constants. Packed 32-bit
@@ -102,22 +104,9 @@ def constant_patterns(kind: str) -> tuple[int, dict[int, int]]:
 _TYPES = {
     "i16": (16, "f16"), "f16": (16, "f16"), "bf16": (16, "bf16"),
     "i32": (32, "f32"), "f32": (32, "f32"), "i64": (64, "f64"), "f64": (64, "f64"),
-    "v2b16": (32, "f32"), "both16": (32, "both16"), "v2i16": (32, "f32"), "v2f16": (32, "f16"), "v2bf16": (32, "bf16"),
+    "v2b16": (32, "f32"), "both16": (32, "f16"), "v2i16": (32, "f32"), "v2f16": (32, "f16"), "v2bf16": (32, "bf16"),
     "v2i32": (32, "f32"), "v2f32": (32, "f32"),
 }  # fmt: skip
-# Codes 240 to 248: 0.5, -0.5, 1, -1, 2, -2, 4, -4, 1/(2 pi).
-_FLOATS: dict[str, tuple[int, ...]] = {
-    "f16": (0x3800, 0xB800, 0x3C00, 0xBC00, 0x4000, 0xC000, 0x4400, 0xC400, 0x3118),
-    "bf16": (0x3F00, 0xBF00, 0x3F80, 0xBF80, 0x4000, 0xC000, 0x4080, 0xC080, 0x3E22),
-    "f32": (
-        0x3F000000, 0xBF000000, 0x3F800000, 0xBF800000, 0x40000000, 0xC0000000, 0x40800000, 0xC0800000, 0x3E22F983,
-    ),
-    "f64": (
-        0x3FE0 << 48, 0xBFE0 << 48, 0x3FF0 << 48, 0xBFF0 << 48, 0x4000 << 48, 0xC000 << 48, 0x4010 << 48, 0xC010 << 48,
-        0x3FC45F306DC9C882,
-    ),
-}  # fmt: skip
-_FLOATS["both16"] = tuple(0x10001 * pattern for pattern in _FLOATS["f16"])
 
 
 @cache
