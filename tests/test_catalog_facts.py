@@ -94,17 +94,16 @@ def test_blgp_takes_b_from_the_lanes_that_amds_lab_notes_name():
 
 
 def test_fields_take_the_values_that_their_bits_can_say():
-    """The ISA guides: BLGP has three bits; NEG and NEG_HI have one for each of A, B and C, of integers those of A and B
-    are their signs; NEG_HI is of the upper halves of registers, which 32-bit and 64-bit elements do not have."""
+    """The ISA guides: BLGP has three bits; NEG and NEG_HI have one for each of A, B and C. Of integers those of A and B
+    are their signs. NEG_HI is of the upper halves of A and B, which only 16-bit elements have, and C's magnitude."""
     for arch in mmacalc.architectures():
         for inst in (one for one in mmacalc.instructions(arch) if one.architecture.vendor == "amd"):
-            limits = inst.modifier_limits()
-            low, high = 4 if inst.integer else 8, 1 if inst.integer or inst.format("A").bits > 16 else 8
-            every = {"blgp": range(5 if "blgp" in inst.choices else 8), "neg": range(low), "neg_hi": range(high)}
-            if "neg_c" in inst.features:
-                every |= {"neg": (0, 4), "neg_hi": (0, 4)}
-            for name, values in every.items():
-                assert name not in limits or limits[name] == tuple(values), (inst, name)
+            of_c = "neg_c" in inst.features
+            low = (0, 4) if of_c else range(4 if inst.integer else 8)
+            high = (0,) if inst.integer else range(8) if inst.format("A").bits == 16 else (0, 4)
+            every = {"blgp": range(5 if "blgp" in inst.choices else 8), "neg": low, "neg_hi": high}
+            for name, values in inst.modifier_limits().items():
+                assert name not in every or values == tuple(every[name]), (inst, name)
 
 
 def test_c_mod_of_the_builtins_negates_by_1_and_takes_the_magnitude_by_2_as_clang_compiles_it():
