@@ -4,6 +4,7 @@ import random
 import re
 
 import numpy as np
+import pytest
 
 import mmacalc
 from generated_kernels import compiled
@@ -84,3 +85,19 @@ void tile(const h16 *A, const h16 *B, f8 *D, int steps) {
     assert mmacalc.launch(kernel, 1, 32, *packed, out, steps).findings == ()
     wanted = np.einsum("smik,snjk->mnij", a.astype(np.float32), b.astype(np.float32))
     assert np.array_equal(out.transpose(0, 1, 2, 4, 3).reshape(6, 6, 16, 16), wanted)
+
+
+@pytest.mark.parametrize(("target", "high"), [("gfx942", 0), ("gfx1100", 1), ("gfx1200", 1)])
+def test_a_constant_of_pk_fmac_is_in_both_halves_from_rdna3_on(target, high, tmp_path):
+    source = """
+typedef _Float16 h2 __attribute__((ext_vector_type(2)));
+extern "C" __attribute__((global)) void add(const h2 *x, const h2 *y, h2 *out) {
+    const int at = __builtin_amdgcn_workitem_id_x();
+    asm volatile("v_mov_b32 v0, %1\\n v_mov_b32 v1, %2\\n .long 0x780002f2\\n v_mov_b32 %0, v0"  // v_pk_fmac_f16 v0, 1.0, v1
+                 : "=v"(out[at]) : "v"(x[at]), "v"(y[at]) : "v0", "v1");
+}"""
+    kernel = mmacalc.load(compiled(source, target, tmp_path / "add.hsaco"))["add"]
+    x, y = np.random.default_rng(0).integers(-9, 10, (2, 64, 2)).astype(np.float16)
+    out = np.zeros_like(x)
+    assert mmacalc.launch(kernel, 1, 64, x, y, out).findings == ()
+    assert np.array_equal(out, x + y * np.array([1, high], np.float16))

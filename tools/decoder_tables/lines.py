@@ -222,6 +222,8 @@ class _Signature:
                 unused = form.startswith("ds") and word == "m0" and not _M0_OF_LDS.search(self.row.answer.name)
                 if not (sign == "<" and ((word == "exec" and not scalar) or unused)):
                     texts.append(sign + word)
+        if self.row.answer.name.startswith("v_pk_fmac_f16") and not re.search("dpp|sdwa", form):  # LLVM ties none
+            texts.append("<VDST")
         return " ".join(texts)
 
     # --- other fields ---

@@ -48,7 +48,7 @@ def packed_arithmetic(instruction: DecodedInstruction, target: MachineTarget) ->
     kind = signature.rpartition(" ")[2]
     wide = kind in ("f32", "b32")
     modifiers = instruction.modifiers
-    chosen = [int(modifiers.get("op_sel", 0)), int(modifiers.get("op_sel_hi", 0))]
+    chosen = [int(modifiers.get("op_sel", 0)), int(modifiers.get("op_sel_hi", -1))]  # VOP2 has neither
     signs = [int(modifiers.get("neg_lo", 0)), int(modifiers.get("neg_hi", 0))]
     if instruction.name == "v_pk_mov_b32":  # OP_SEL[0] chooses for the low result, OP_SEL[1] for the high one
         picks = [[chosen[0] & 1, 0], [chosen[0] >> 1 & 1, 0]]
