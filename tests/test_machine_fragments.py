@@ -130,11 +130,31 @@ def test_templates_with_fragments_run_as_on_hardware(name, tmp_path):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("name", INSTRUCTIONS)
-@pytest.mark.parametrize("level", ["-O1", "-Os", "-O2", "-O3"])
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-Os", "-O2", "-O3"])
 def test_templates_with_fragments_run_at_every_level(name, level, tmp_path):
     target = Target(name, level, tmp_path)
     for part in PARTS:
         part(target)
+    assert target.findings == []
+
+
+def test_a_vector_that_is_built_element_by_element_is_undefined_until_it_is_whole(tmp_path):
+    source = """
+typedef _Float16 half4 __attribute__((ext_vector_type(4)));
+typedef float float16 __attribute__((ext_vector_type(16)));
+extern "C" __attribute__((global)) void build(const _Float16 *x, float *out, int count) {
+    half4 a;
+    float16 sums = {};
+#pragma nounroll
+    for (int i = 0; i < count; ++i) a[i & 3] = x[i * 64 + __builtin_amdgcn_workitem_id_x()];
+    sums = __builtin_amdgcn_mfma_f32_32x32x8f16(a, a, sums, 0, 0, 0);
+    out[__builtin_amdgcn_workitem_id_x()] = sums[0];
+}"""
+    kernel = mmacalc.load(compiled(source, "gfx942", tmp_path / "build.hsaco", None, ["-O1"]))["build"]
+    x, out = np.ones((4, 64), np.float16), np.zeros(64, np.float32)
+    for count, kinds in ((4, []), (3, ["uninitialised"])):
+        report = mmacalc.launch(kernel, 1, 64, x, out, count)
+        assert [one.kind for one in report.findings][:1] == kinds, count
 
 
 @pytest.mark.parametrize("name", ["gfx90a", "gfx1201"])

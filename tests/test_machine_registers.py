@@ -93,7 +93,8 @@ def test_a_constant_of_pk_fmac_is_in_both_halves_from_rdna3_on(target, high, tmp
 typedef _Float16 h2 __attribute__((ext_vector_type(2)));
 extern "C" __attribute__((global)) void add(const h2 *x, const h2 *y, h2 *out) {
     const int at = __builtin_amdgcn_workitem_id_x();
-    asm volatile("v_mov_b32 v0, %1\\n v_mov_b32 v1, %2\\n .long 0x780002f2\\n v_mov_b32 %0, v0"  // v_pk_fmac_f16 v0, 1.0, v1
+    // v_pk_fmac_f16 v0, 1.0, v1
+    asm volatile("v_mov_b32 v0, %1\\n v_mov_b32 v1, %2\\n .long 0x780002f2\\n v_mov_b32 %0, v0"
                  : "=v"(out[at]) : "v"(x[at]), "v"(y[at]) : "v0", "v1");
 }"""
     kernel = mmacalc.load(compiled(source, target, tmp_path / "add.hsaco"))["add"]

@@ -7,7 +7,8 @@ import numpy as np
 from ...errors import Error
 from .counters import Counters
 from .indexing import relative_key
-from .state import ACCUMULATORS, GPR_INDEX, M0, Group
+from .shadows import follows, undefined_bits
+from .state import ACCUMULATORS, ALL_BITS, GPR_INDEX, M0, Group
 from .watching import Stop, Watched
 
 TYPE_CHECKING = False
@@ -139,6 +140,7 @@ class Batch(Watched):
         if not step.uses <= registers.clean:
             taint = self._taint_of(step, group)
         low = None if taint is None or not step.low else group.tainted(step.low_reads)[0]
+        bits = undefined_bits(step, group) if taint is not None and follows(step) else None
         self._taint, self._running = None, step
         mask = group.mask
         try:
@@ -149,19 +151,27 @@ class Batch(Watched):
             raise Error(f"{self._where(group, step.instruction)}: {error}") from None
         if step.count:
             self.counters.issue(group, step.instruction.address, step.count, step.writes, step.writes_lds)
-        if step.kind == "lane":
-            self._settle_lane(step, group)
-        elif step.kind == "memory":
-            self._settle(step.writes, group, mask, self._taint)
-        elif taint is not None or not step.writes <= registers.clean:
-            self._settle(step.writes - step.low, group, mask, taint)
-            if step.low:
-                self._settle(step.low, group, mask, low)
+        self._note_written(step, group, mask, (taint, low, bits))
         if self.trace is not None:
             row, show = self.trace
             found = np.flatnonzero(group.numbers() == row)
             if len(found):
                 show(step, group, int(found[0]))
+
+    def _note_written(self, step: Step, group: Group, mask: Array | None, undefined: tuple[Any, Any, Any]) -> None:
+        """Enter what an instruction has written. undefined: lanes; of the low half of a wide sum; bits by register."""
+        taint, low, bits = undefined
+        if step.kind == "lane":
+            self._settle_lane(step, group)
+        elif step.kind == "memory":
+            self._settle(step.writes, group, mask, self._taint)
+        elif bits is not None:
+            for number, found in bits.items():
+                self._settle(frozenset({number}), group, mask, found)
+        elif taint is not None or not step.writes <= self.registers.clean:
+            self._settle(step.writes - step.low, group, mask, taint)
+            if step.low:
+                self._settle(step.low, group, mask, low)
 
     def _settle_lane(self, step: Step, group: Group) -> None:
         """V_READLANE and its like: which lanes are read and written follows from other than EXEC."""
@@ -169,13 +179,13 @@ class Batch(Watched):
             (number,) = (n for n in step.writes)
             if number not in self.registers.clean:
                 where = self.registers.undefined.setdefault(
-                    number, np.ones((self.registers.waves, group.lanes), np.bool_)
+                    number, np.full((self.registers.waves, group.lanes), ALL_BITS)
                 )
                 lane = step.instruction.sources[1]
                 if hasattr(lane, "literal"):
-                    where[group.rows, lane.bits & group.lanes - 1] = False
+                    where[group.rows, lane.bits & group.lanes - 1] = 0
                 else:
-                    where[group.rows] = False
+                    where[group.rows] = 0
             return
         group.settle(step.writes, None)
 

@@ -15,6 +15,7 @@ from .operands import numbers_of
 from .operations.packed import DOTS, MIXED, PACKED
 from .packed import dot, mixed, packed_arithmetic
 from .scaled import is_scaled, scaled
+from .shadows import moves_bits, read_bits
 from .state import EXEC, SCALARS, SCC, VCC
 from .transposing import transposing_access
 from .vector import arithmetic, dual
@@ -50,12 +51,13 @@ class Step:
     read, the ones of a memory access's address; uses: of those read, the ones that a result depends on. kind:
     "arithmetic", "cross", "lane", "matrix", "memory", "control". access: of a memory instruction. count: of which
     counters (see `counters`), or "". relative: whether M0 chooses its registers; indexable: whether it does in the
-    mode of gfx9.
+    mode of gfx9. bitwise: whether it moves bits (see `shadows`); bits: those of each source that it reads.
     """
 
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
         "writes", "low", "low_reads", "uses", "relative", "indexable", "writes_lds",
+        "bitwise", "bits",
     )  # fmt: skip
     instruction: DecodedInstruction
     run: Callable[[Group], None]
@@ -66,6 +68,8 @@ class Step:
     indexable: bool
     relative: bool
     writes_lds: bool
+    bitwise: bool
+    bits: int
     touched: frozenset[int]
     uses: frozenset[int]
     low: frozenset[int]
@@ -93,12 +97,16 @@ class Step:
             self._memory(target)
         self.touched = self.reads | self.writes
         self.uses = self.reads - _kept(instruction)
+        self.bitwise = self.kind == "arithmetic" and all(moves_bits(half.name) for half in halves)
+        self.bits = read_bits(instruction.name, instruction.modifiers) if self.kind == "arithmetic" else 0xFFFFFFFF
         self.low, self.low_reads = _low_half(instruction)
 
     def _memory(self, target: MachineTarget) -> None:
         access = self.access
         assert access is not None
         sources = list(self.instruction.sources)
+        if access.action == "load" and "VDST" in getattr(self.instruction.form, "reads", ()):
+            sources.pop()  # of which a load of 16 bits keeps a half
         data = []
         if access.action != "load" and access.unit not in ("scalar", "scalar buffer"):
             at = 0 if access.unit == "buffer" else 1

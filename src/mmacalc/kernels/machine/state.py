@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACCUMULATORS",
+    "ALL_BITS",
     "EXEC",
     "FP16_OVERFLOW",
     "GPR_INDEX",
@@ -55,6 +56,9 @@ VGPR_HIGH = 32
 """Above the 32 bits of MODE: those of S_SET_VGPR_MSB (gfx1250)."""
 FP16_OVERFLOW = 1 << 23
 """FP16_OVFL of MODE: conversions to 8-bit floats that overflow give the largest number."""
+
+
+ALL_BITS = np.uint32(0xFFFFFFFF)
 
 
 class Mode:
@@ -99,8 +103,8 @@ class Registers:
     """The registers of a batch of waves.
 
     clean: the numbers of the registers that are written in every wave and lane. undefined: for others that some lanes
-    have written, where they are not: (waves, lanes), of scalar registers (waves, 1). Registers in neither are not
-    written at all. origins: for a register with an undefined value, where it came from. modes: MODE of each wave;
+    have written, the bits that are not: uint32 (waves, lanes), of scalar registers (waves, 1). Registers in neither are
+    not written at all. origins: for a register with an undefined value, where it came from. modes: MODE of each wave;
     one_mode: whether it is the same in all; indexes: whether one of them has GPR_INDEX.
     """
 
@@ -195,10 +199,10 @@ class Group:
 
     # --- registers that have not been written ---
 
-    def tainted(self, numbers: frozenset[int]) -> tuple[Array | None, tuple[int, ...]]:
+    def tainted(self, numbers: frozenset[int], bits: int = 0xFFFFFFFF) -> tuple[Array | None, tuple[int, ...]]:
         """Where one of some registers is undefined in an active lane: (count, lanes) or (count, 1); None if nowhere.
 
-        And which registers those are.
+        And which registers those are. bits: those of each register that are looked at.
         """
         registers, found, which = self.registers, None, []
         for number in numbers - registers.clean:
@@ -207,7 +211,7 @@ class Group:
             if where is None:
                 part: Array = np.ones((self.count, 1), np.bool_)
             else:
-                part = where[self.rows]
+                part = where[self.rows] & np.uint32(bits) != 0
             if not scalar and self.mask is not None:
                 part = part & self.mask
             if part.any():
@@ -216,7 +220,7 @@ class Group:
         return found, tuple(sorted(which))
 
     def settle(self, numbers: frozenset[int], taint: Array | None) -> None:
-        """Note that registers were written, with undefined values where `taint` says so."""
+        """Note that registers were written, with undefined values where `taint` is true, or undefined bits (uint32)."""
         registers = self.registers
         for number in numbers:
             scalar = number >= SCALARS
@@ -233,12 +237,14 @@ class Group:
         where = registers.undefined.get(number)
         if where is None:
             shape = (registers.waves, 1 if scalar else self.lanes)
-            where = np.full(shape, number not in registers.clean)
+            where = np.full(shape, 0 if number in registers.clean else ALL_BITS, np.uint32)
             registers.undefined[number] = where
             registers.clean.discard(number)
-        value: Any = False if taint is None else taint
+        value: Any = np.uint32(0)
+        if taint is not None:
+            value = taint if taint.dtype == np.uint32 else np.where(taint, ALL_BITS, np.uint32(0))
         if scalar:
-            where[self.rows] = value if taint is None else taint.any(axis=1, keepdims=True)
+            where[self.rows] = value if taint is None else np.bitwise_or.reduce(value, axis=1, keepdims=True)
         elif self.mask is None:
             where[self.rows] = value
         else:

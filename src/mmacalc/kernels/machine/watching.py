@@ -66,7 +66,7 @@ class Watched:
         """Where the results are undefined, of arithmetic; other uses are found wrong here."""
         if step.kind == "lane" or (step.kind == "cross" and not self._unwritten(step.uses)):
             return None
-        taint, which = group.tainted(step.addresses if step.kind == "memory" else step.uses)
+        taint, which = group.tainted(step.addresses if step.kind == "memory" else step.uses, step.bits)
         if taint is None:
             return None
         use = USES.get(step.kind, "EXEC is set from" if SCALARS + EXEC in step.writes else "")
@@ -131,7 +131,8 @@ class Watched:
         numbers = frozenset(numbers_of(data))
         if numbers <= self.registers.clean:
             return
-        taint, which = group.tainted(numbers)
+        stored = (1 << 8 * min(access.size, 4)) - 1 << (16 if access.half else 0)
+        taint, which = group.tainted(numbers, stored)
         if taint is not None:
             self._use_undefined(instruction, group, taint, which, "it stores")
 
