@@ -278,6 +278,8 @@ def test_without_an_architecture_it_is_one_in_which_the_registers_fit():
         ("-a gfx942 HMMA.16816.F32", "not a target of NVIDIA"),
         ("-a gfx950 '.amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\nv_mfma_f32_32x32x8_f16'", "is for gfx942, not for"),
         ("/", "cannot read"),
+        ("'wmma::mma_sync(c, a, b, c);'", '`mmacalc find "wmma::mma_sync"` lists'),
+        ("mfma_f32_32x32x8_f16", "Did you mean v_mfma_f32_32x32x8_f16"),
     ],
 )
 def test_what_cannot_be_explained_is_refused(line, says):
@@ -441,6 +443,11 @@ def test_instructions_around_products_are_named_for_what_they_are():
         out = answer(["explain", text]).out
         assert says in out
         assert "Did you mean" not in out
+
+
+def test_a_misspelt_name_is_looked_for_where_such_instructions_are():
+    assert mmacalc.explain("wgmma.mma_async.m64n64k16.f32.f16.f16").architecture == "sm_90a"
+    assert mmacalc.explain("mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 {%0};").architecture == "sm_80"
 
 
 def test_find_takes_a_builtin_as_a_name():

@@ -141,5 +141,16 @@ def explain(text: str, arch: str | None = None) -> Explanation:
     first = next((line.strip() for line in text.split("\n") if line.strip()), "")
     raise Error(
         f"there is no matrix instruction of AMD's assembly, PTX, SASS or iga64's assembly in '{first[:80]}'"
-        f"{' ...' if len(text.strip()) > len(first[:80]) else ''}.{explain_nvidia.near(first)}"
+        f"{' ...' if len(text.strip()) > len(first[:80]) else ''}.{_meant(first) or explain_nvidia.near(first)}"
     )
+
+
+def _meant(line: str) -> str:
+    """What a line stands for that is the name of no instruction, as a clause."""
+    from ..compiler.cuda_names import is_wmma_name
+    from ..hazards.register_use import is_matrix
+
+    word = line.partition(" ")[0]
+    if is_wmma_name(line):
+        return f' `mmacalc find "{line.partition("(")[0].strip()}"` lists the instructions that CUDA\'s mma.h uses'
+    return f" Did you mean v_{word}?" if is_matrix(f"v_{word}") else ""

@@ -77,7 +77,14 @@ def _architecture(text: str, arch: str | None, ptx: list[str], sass: list[str]) 
     if having:
         return having[0], tuple(having[1:])
     some = [name for name in USUAL if any(_has(entry(name), one, part=True) for one in names)]
-    return (*some, "sm_80")[0], ()
+    return (*some, *_beginning(ptx), "sm_80")[0], ()
+
+
+def _beginning(ptx: list[str]) -> list[str]:
+    """The targets with instructions that begin as misspelt ones do; those from sm_80 on first."""
+    opcodes = tuple({f"{name.lower().partition('.')[0]}." for name in ptx})
+    having = [name for name in USUAL if opcodes and any(one.startswith(opcodes) for one in entry(name).names)]
+    return sorted(having, key=lambda name: name in USUAL[:2])
 
 
 def _has(known: Entry, name: str, part: bool = False) -> bool:
