@@ -13,7 +13,7 @@ import mmacalc
 from mmacalc import Error, gemm, gemm_bits
 from mmacalc.arithmetic.codecs import code_type, encode
 from mmacalc.cli import answer
-from mmacalc.emulator import array_kernels, core, fast
+from mmacalc.emulator import array_kernels, array_parts, core, fast
 from mmacalc.emulator.computing import by_steps
 from mmacalc.emulator.execution import execution_of
 
@@ -266,6 +266,8 @@ def test_batches_broadcast_and_every_cut_of_the_work_gives_the_same(kernels, mon
         np.testing.assert_array_equal(whole[i, j], gemm(a[i, 0], b[j], c, "gfx942", F16))
     for name, size in (("ROWS", 7), ("COLUMNS", 9)):
         monkeypatch.setattr(plan, name, size)
+    monkeypatch.setattr(array_parts, "WINDOW", 4)
+    np.testing.assert_array_equal(gemm(a, b, c, "gfx942", F16), whole)
     monkeypatch.setattr(fast, "DEPTH", 16)
     monkeypatch.setattr(fast, "ELEMENTS", 64)
     np.testing.assert_array_equal(gemm(a, b, c, "gfx942", F16, threads=3), whole)

@@ -210,7 +210,7 @@ def pairwise_f32(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tup
 def fma_chain(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
     """See `mmacalc.arithmetic.stepwise.fma_chain`: f32. A product is exact in float64."""
     d, bad = 1 * c, _minus_zero(c) | (c != c)
-    products, one = Products(as_type(a.values, "float64"), as_type(b.values, "float64")), as_type(c, "float64")
+    products, one = Products(a.values, b.values, "float64"), as_type(c, "float64")
     for k in range(a.values.shape[1]):
         d = _plus(products.at(k, one), d, bad)
     return d, bad

@@ -27,6 +27,7 @@ __all__ = [
 
 LOW, HIGH = -94, 94  # as in core.c: alignments that float32 can scale by
 UNSHARED = 1 << 18  # multiply-accumulates of a product of matrices
+WINDOW = 64  # of k: what is rearranged at a time
 NOTHING, HUGE = -2000, 2000  # a sum of exponents below: one of the factors is zero; above: not finite
 
 
@@ -117,25 +118,35 @@ def product(a: Array, b: Array) -> Array:
 class Products:
     """The products of a column of A and a row of B, rounded to nearest even where they are not exact.
 
-    On NumPy they are products of matrices over two k, for one of which A is zero: half the time of broadcasting.
+    On NumPy they are products of matrices over two k, for one of which A is zero: half the time of broadcasting. A is
+    rearranged for that, and both converted, for some k at a time.
     """
 
-    def __init__(self, a: Array, b: Array) -> None:
-        self.a, self.b, self.last = a, b, a.shape[1] - 1
-        self.pairs: Array | None = None
-        if namespace(a) is np and self.last > 0 and 2 * len(a) * b.shape[1] <= UNSHARED:
-            self.pairs = np.zeros((a.shape[1], len(a), 2), a.dtype)
-            self.pairs[:-1, :, 0] = a.T[:-1]
-            self.pairs[-1, :, 1] = a[:, -1]
+    def __init__(self, a: Array, b: Array, kind: str = "float32") -> None:
+        self.a, self.b, self.kind, self.last = a, b, kind, a.shape[1] - 1
+        self.paired = namespace(a) is np and self.last > 0 and 2 * len(a) * b.shape[1] <= UNSHARED
+        self.start, self.pairs, self.rows = -1, a, b
 
     def at(self, k: int, out: Array) -> Array:
-        """Those of one k, written to an array (R, N)."""
-        if self.pairs is None:
-            namespace(out).multiply(self.a[:, k, None], self.b[k], out=out)
-        else:
-            first = min(k, self.last - 1)
-            np.matmul(self.pairs[k], self.b[first : first + 2], out=out)
+        """Those of one k, written to an array (R, N) of the kind."""
+        if not self.paired:
+            namespace(out).multiply(as_type(self.a[:, k, None], self.kind), as_type(self.b[k], self.kind), out=out)
+            return out
+        if k // WINDOW * WINDOW != self.start:
+            self._prepare(k // WINDOW * WINDOW)
+        row = min(k, self.last - 1) - min(self.start, self.last - 1)
+        np.matmul(self.pairs[k - self.start], self.rows[row : row + 2], out=out)
         return out
+
+    def _prepare(self, start: int) -> None:
+        """The pairs (a, 0) of all rows for each k from `start`, of the last k (0, a), and the rows of B."""
+        columns = self.a[:, start : start + WINDOW].T
+        self.pairs = np.zeros((*columns.shape, 2), self.kind)
+        self.pairs[:, :, 0] = columns
+        if start + WINDOW > self.last:
+            self.pairs[-1] = self.pairs[-1, :, ::-1]
+        first = min(start, self.last - 1)
+        self.start, self.rows = start, np.asarray(self.b[first : start + WINDOW + 1], self.kind)
 
 
 class CutSums:
