@@ -139,3 +139,20 @@ def test_a_barrier_before_a_load_into_lds_is_waited_for_is_named(tmp_path):
     (found,) = [one for one in report.findings if one.kind == "wait"]
     assert "before the write to LDS is waited for: no wait for vmcnt" in found.message
     assert "global_load_lds_dword" in found.other_text
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100", "gfx1250"])
+def test_each_word_of_a_buffer_access_is_within_the_records_or_not(target, tmp_path):
+    source = """
+typedef unsigned u4 __attribute__((ext_vector_type(4)));
+extern "C" __global__ void copy(const unsigned *x, unsigned *out, int bytes, int start) {
+    const int flags = __builtin_amdgcn_wavefrontsize() == 64 ? 0x00020000 : 0x31014000, at = thread_x() * 16;
+    const auto from = __builtin_amdgcn_make_buffer_rsrc((void *)x, 0, bytes, flags);
+    const auto to = __builtin_amdgcn_make_buffer_rsrc(out, 0, bytes - 4, flags);
+    __builtin_amdgcn_raw_buffer_store_b128(__builtin_amdgcn_raw_buffer_load_b128(from, at, start, 0), to, at, 0, 0);
+}"""
+    kernel = kernel_of(source, target, tmp_path, "copy")
+    x, out = np.arange(1, 65, dtype=np.uint32), np.zeros(64, np.uint32)
+    assert mmacalc.launch(kernel, 1, 16, x[:59].copy(), out, 59 * 4, 8).findings == ()
+    wanted = np.append(x[2:59], np.zeros(7, np.uint32))  # from the ninth byte; 58 words of out are within
+    assert np.array_equal(out, np.where(np.arange(64) < 58, wanted, 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .active_lanes import ActiveLanes, load_registers, offset_of
-from .global_steps import global_access
+from .global_steps import global_access, loaded_words
 from .local_steps import scratch_access
 from .operands import raw_reader
 from .storage import SCRATCH_RESOURCE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["buffer_places", "buffer_step"]
+__all__ = ["buffer_places", "buffer_step", "words_within"]
 
 
 def _fields(resource: Any, target: MachineTarget) -> Callable[[Group], tuple[Array, Array, Array]]:
@@ -56,12 +56,16 @@ def _bits(word: Array, lowest: int, width: int) -> Array:
 
 def buffer_places(
     operands: Sequence[Any], instruction: DecodedInstruction, access: Access, target: MachineTarget
-) -> Callable[[Group], tuple[Array, Array]]:
-    """Of each lane the address, and whether it is within the resource; of scratch the offset, and no second array.
+) -> Callable[[Group], tuple[Array, list[Array]]]:
+    """Of each lane the address, and whether it is within the resource, for each word; of scratch the offset, and none.
+
+    Atomic operations are within as a whole, other accesses word by word (RDNA3 ISA guide, "Range checking"; LLVM,
+    AMDGPU usage, "Relaxed buffer OOB mode"). Without a stride SOFFSET counts too.
 
     Args:
         operands: VADDR, the resource, SOFFSET.
     """
+    ends = range(4, access.size + 1, 4) if access.size > 4 and access.action in ("load", "store") else [access.size]
     vector, resource, scalar = operands[:3]
     modifiers = instruction.modifiers
     index_on, offset_on = bool(modifiers.get("idxen")), bool(modifiers.get("offen"))
@@ -69,17 +73,17 @@ def buffer_places(
     start = raw_reader(scalar)
     offset = offset_of(instruction)
 
-    def places(group: Group) -> tuple[Array, Array]:
+    def places(group: Group) -> tuple[Array, list[Array]]:
         base, stride, records = fields(group)
         soffset = start(group).astype(np.int64)
         inside: Array = np.full((1, 1), offset, np.int64)
         if offset_on:
             inside = inside + raw_reader(vector, int(index_on))(group).astype(np.int64)
         if (base == SCRATCH_RESOURCE).all():
-            return inside + soffset // group.lanes, np.zeros(0, np.bool_)
+            return inside + soffset // group.lanes, []
         stride, records = stride.astype(np.int64), records.astype(np.int64)
         index = raw_reader(vector)(group).astype(np.int64) if index_on else np.zeros((1, 1), np.int64)
-        within = np.where(stride == 0, inside + access.size <= records, index < records)
+        within = [np.where(stride == 0, inside + soffset + end <= records, index < records) for end in ends]
         return base + (index * stride + inside + soffset).view(np.uint64), within
 
     return places
@@ -93,7 +97,7 @@ def buffer_step(instruction: DecodedInstruction, access: Access, target: Machine
 
     def run(group: Group) -> None:
         where, within = places(group)
-        if within.size:
+        if within:
             _buffer_access(group, instruction, access, data, (where, within))
         else:
             scratch_access(group, ActiveLanes(group, where, access.size), instruction, access, data)
@@ -102,19 +106,37 @@ def buffer_step(instruction: DecodedInstruction, access: Access, target: Machine
 
 
 def _buffer_access(
-    group: Group, instruction: DecodedInstruction, access: Access, data: Any, where: tuple[Array, Array]
+    group: Group, instruction: DecodedInstruction, access: Access, data: Any, where: tuple[Array, list[Array]]
 ) -> None:
-    """Lanes beyond the resource load zeros and store nothing, which the hardware defines."""
+    """Words beyond the resource are loaded as zeros and not stored, which the hardware defines."""
     addresses, within = where
-    within = np.broadcast_to(within, (group.count, group.lanes))
-    before = group.mask
-    if not within[group.active].all():
-        if access.action == "load":
-            zeros = [np.zeros(group.count * group.lanes, np.uint32)] * max(1, access.size // 4)
-            lanes = ActiveLanes(group, addresses, access.size)
-            load_registers(group, lanes, instruction, access, [lanes.gather(z.reshape(within.shape)) for z in zeros])
-        group.mask = group.active & within
-    try:
-        global_access(group, ActiveLanes(group, addresses, access.size), instruction, access, data)
-    finally:
+    lanes = ActiveLanes(group, addresses, access.size)
+    if all(np.broadcast_to(one, (group.count, group.lanes))[group.active].all() for one in within):
+        global_access(group, lanes, instruction, access, data)
+        return
+    if access.action == "load":
+        words = words_within(group, where, instruction, access)
+        load_registers(group, lanes, instruction, access, [lanes.gather(word) for word in words])
+        return
+    before, size = group.mask, access.size if len(within) == 1 else 4
+    for number, inside in enumerate(within):
+        group.mask = group.active & inside
+        part = data if len(within) == 1 else data._replace(index=data[1] + number, count=1, bits=32)
+        lanes = ActiveLanes(group, addresses + np.uint64(4 * number), size)
+        global_access(group, lanes, instruction, access._replace(size=size), part)
         group.mask = before
+
+
+def words_within(
+    group: Group, where: tuple[Array, list[Array]], instruction: DecodedInstruction, access: Access
+) -> list[Array]:
+    """The words that a load finds, of every lane; zeros beyond the resource."""
+    (addresses, within), before, found = where, group.mask, []
+    size = access.size if len(within) == 1 else 4
+    for number, inside in enumerate(within):
+        group.mask = group.active & inside
+        lanes = ActiveLanes(group, addresses + np.uint64(4 * number), size)
+        words = loaded_words(group, lanes, instruction, access._replace(size=size))
+        found += [lanes.spread(word) for word in words]
+        group.mask = before
+    return found

@@ -7,8 +7,8 @@ import numpy as np
 from ...asm.decoded import RegisterOperand
 from ...errors import Error
 from .active_lanes import ActiveLanes, note_stored, offset_of
-from .buffer_steps import buffer_places
-from .global_steps import global_addresses, loaded_words
+from .buffer_steps import buffer_places, words_within
+from .global_steps import global_addresses
 from .state import M0
 from .storage import scattered
 
@@ -45,18 +45,12 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
         places = buffer_places(instruction.sources, instruction, access, target)
     else:
         addresses, everywhere = global_addresses(instruction, access), np.ones((1, 1), np.bool_)
-        places = lambda group: (addresses(group), everywhere)  # noqa: E731
+        places = lambda group: (addresses(group), [everywhere])  # noqa: E731
     offset, size = offset_of(instruction), max(4, access.size)
 
     def run(group: Group) -> None:
-        batch, before = group.batch, group.mask
-        where, within = places(group)
-        if not within.all():
-            group.mask = group.active & within
-        loading = ActiveLanes(group, where, access.size)
-        words = loaded_words(group, loading, instruction, access)
-        found = [loading.spread(word) for word in words]
-        group.mask = before
+        batch, (where, within) = group.batch, places(group)
+        found = words_within(group, (where, within), instruction, access)
         if access.signed:
             by = np.int32(32 - 8 * access.size)
             found = [((word.view(np.int32) << by) >> by).view(np.uint32) for word in found]
