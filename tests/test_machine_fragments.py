@@ -130,7 +130,7 @@ def test_templates_with_fragments_run_as_on_hardware(name, tmp_path):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("name", INSTRUCTIONS)
-@pytest.mark.parametrize("level", ["-O0", "-O1", "-Os", "-O2", "-O3"])
+@pytest.mark.parametrize("level", ["-O1", "-Os", "-O2", "-O3"])
 def test_templates_with_fragments_run_at_every_level(name, level, tmp_path):
     target = Target(name, level, tmp_path)
     for part in PARTS:
