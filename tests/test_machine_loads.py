@@ -156,3 +156,30 @@ extern "C" __global__ void copy(const unsigned *x, unsigned *out, int bytes, int
     assert mmacalc.launch(kernel, 1, 16, x[:59].copy(), out, 59 * 4, 8).findings == ()
     wanted = np.append(x[2:59], np.zeros(7, np.uint32))  # from the ninth byte; 58 words of out are within
     assert np.array_equal(out, np.where(np.arange(64) < 58, wanted, 0))
+
+
+ASYNCHRONOUS = """
+extern "C" __global__ void stage(const int *x, int *out) {
+    __shared__ __attribute__((aligned(16))) int tile[SIZE / 4 * 68];
+    const int lane = thread_x(), each = SIZE / 4;
+    auto *here = LDS(TYPE)(tile + (lane ^ 5) * each);
+    __builtin_amdgcn_global_load_async_to_lds_bBITS(GLOBAL(TYPE)(x + lane * each), here, 16, 0);
+    WAIT
+    __builtin_amdgcn_s_barrier();
+    for (int n = 0; n < each; ++n) out[lane * each + n] = tile[4 + lane * each + n];
+}"""
+
+
+@pytest.mark.parametrize(("size", "kind"), [(4, "int"), (8, "i2"), (16, "i4")])
+def test_asynchronous_loads_have_an_address_in_lds_for_each_lane(size, kind, tmp_path):
+    head = "typedef int i4 __attribute__((ext_vector_type(4)));" + ASYNCHRONOUS.replace("SIZE", str(size))
+    source = head.replace("BITS", str(8 * size)).replace("TYPE", kind)
+    x, out = np.arange(1, 1 + 64 * size // 4 + 4, dtype=np.int32), np.zeros(64 * size // 4, np.int32)
+    for wait, kinds in (("__builtin_amdgcn_s_wait_asynccnt(0);", set()), ("", {"wait"})):
+        kernel = kernel_of(source.replace("WAIT", wait), "gfx1250", tmp_path, "stage")
+        report = mmacalc.launch(kernel, 1, 64, x, out)
+        # The offset of 16 bytes counts in memory and in LDS.
+        wanted = x[4:].reshape(64, -1)[np.arange(64) ^ 5].ravel()
+        assert np.array_equal(out, wanted)
+        assert {one.kind for one in report.findings} == kinds
+        assert all("asynccnt" in one.message for one in report.findings)

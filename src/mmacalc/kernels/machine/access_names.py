@@ -18,7 +18,7 @@ _TYPE = re.compile(
 _BYTES = {"byte": 1, "short": 2}
 
 _UNITS = r"(global|flat|scratch|buffer|ds|s_buffer|s)_"
-_PLAIN = re.compile(rf"{_UNITS}(load|store|read|write)_(lds_)?(.*)$")
+_PLAIN = re.compile(rf"{_UNITS}(load|store|read|write)_(lds_|async_to_lds_)?(.*)$")
 _TWO = re.compile(r"ds_(load_2addr|store_2addr|read2|write2)(st64|_stride64)?_b(32|64)$")
 _ATOMIC = re.compile(
     r"(global_atomic|flat_atomic|buffer_atomic|scratch_atomic|ds)_(cmpswap|cmpst|cmpstore|swap|wrxchg|storexchg"

@@ -75,7 +75,6 @@ NOTHING = frozenset(
         "s_sethalt",
         "s_waitcnt_expcnt",
         "s_monitor_sleep",
-        "s_wait_asynccnt",
         "s_wait_tensorcnt",
         "ds_nop",
         "s_prefetch_inst",
@@ -84,8 +83,8 @@ NOTHING = frozenset(
         "global_prefetch_b8",
     ]
 )
-WAITS = ("s_waitcnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_waitcnt_vscnt",
-         "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt")  # fmt: skip
+WAITS = ("s_waitcnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_wait_asynccnt",
+         "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt")  # fmt: skip
 
 _CONDITIONS: dict[str, Callable[[Group], Array]] = {
     "scc0": lambda group: group.s[SCC, group.rows] == 0,

@@ -30,7 +30,7 @@ COUNTERS: dict[str, dict[str, tuple[str, ...]]] = {
     "gfx11": {"load": ("vmcnt",), "store": ("vscnt",), "lds": ("lgkmcnt",), "scalar": ("lgkmcnt",),
               "flat load": ("vmcnt", "lgkmcnt"), "flat store": ("vscnt", "lgkmcnt")},
     "gfx12": {"load": ("loadcnt",), "store": ("storecnt",), "lds": ("dscnt",), "scalar": ("kmcnt",),
-              "flat load": ("loadcnt", "dscnt"), "flat store": ("storecnt", "dscnt")},
+              "flat load": ("loadcnt", "dscnt"), "flat store": ("storecnt", "dscnt"), "async": ("asynccnt",)},
 }  # fmt: skip
 MOST = {"gfx9": {"vmcnt": 63, "lgkmcnt": 15}, "gfx11": {"vmcnt": 63, "lgkmcnt": 63}}
 """The values of s_waitcnt's fields that wait for nothing."""
@@ -53,7 +53,8 @@ def waits_of(name: str, simm: int, generation: str) -> dict[str, int]:
         return {"dscnt": simm & 63, "loadcnt": simm >> 8 & 63}
     if kind == "storecnt_dscnt":
         return {"dscnt": simm & 63, "storecnt": simm >> 8 & 63}
-    return {kind: simm} if kind in ("vmcnt", "vscnt", "lgkmcnt", "loadcnt", "storecnt", "dscnt", "kmcnt") else {}
+    known = {name for kinds in COUNTERS.values() for names in kinds.values() for name in names}
+    return {kind: simm} if kind in known else {}
 
 
 class Flight:

@@ -1,4 +1,4 @@
-"""Loads from memory into LDS, compiled: GLOBAL_LOAD_LDS_* and buffer loads with LDS set."""
+"""Loads from memory into LDS, compiled: GLOBAL_LOAD_LDS_*, GLOBAL_LOAD_ASYNC_TO_LDS_*, buffer loads with LDS set."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ...errors import Error
 from .active_lanes import ActiveLanes, note_stored, offset_of
 from .buffer_steps import buffer_places, words_within
 from .global_steps import global_addresses
+from .operands import raw_reader
 from .state import M0
 from .storage import scattered
 
@@ -31,6 +32,7 @@ __all__ = ["load_to_lds"]
 def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) -> Callable[[Group], None]:
     """Lane n's data to M0 + offset + n times the size, at least four bytes; the offset counts in memory too.
 
+    The asynchronous loads of gfx1250 have an address in LDS for each lane (LLVM 22, global.load.async.to.lds).
     Beyond the records of a buffer resource a lane loads zeros. Source: CDNA3 ISA guide, "Memory buffer load to LDS";
     of the offset also LLVM 22, llvm.amdgcn.raw.ptr.buffer.load.lds.
 
@@ -40,13 +42,14 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
     if access.unit not in ("global", "buffer") or access.action != "load":
         raise Error(f"{instruction.name} to LDS is not covered")
     named = [source for source in instruction.sources if source != RegisterOperand("m0", 0, 1)]
+    own = raw_reader(named.pop(0)) if "_async_" in instruction.name else None
     instruction = instruction._replace(sources=tuple(named))
     if access.unit == "buffer":
         places = buffer_places(instruction.sources, instruction, access, target)
     else:
         addresses, everywhere = global_addresses(instruction, access), np.ones((1, 1), np.bool_)
         places = lambda group: (addresses(group), [everywhere])  # noqa: E731
-    offset, size = offset_of(instruction), max(4, access.size)
+    offset, size = offset_of(instruction), access.size if own else max(4, access.size)
 
     def run(group: Group) -> None:
         batch, (where, within) = group.batch, places(group)
@@ -56,7 +59,10 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
             found = [((word.view(np.int32) << by) >> by).view(np.uint32) for word in found]
         lanes = ActiveLanes(group, where, access.size)
         rows, columns = lanes.lanes()
-        starts = batch.registers.s[M0][rows].astype(np.int64) + offset + columns * size
+        if own is None:
+            starts = batch.registers.s[M0][rows].astype(np.int64) + offset + columns * size
+        else:
+            starts = lanes.gather(own(group)).astype(np.int64) + offset & 0xFFFFFFFF
         if len(starts) and int(starts.max()) + size > batch.lds.size:
             batch.outside_lds(group, instruction, access, ActiveLanes(group, lanes.spread(starts), size))
             return

@@ -119,6 +119,8 @@ class Step:
             self.count = "scalar"
         elif access.unit == "ds":
             self.count, self.writes_lds = "lds", access.action != "load"
+        elif "_async_" in self.instruction.name:
+            self.count = "async"
         else:
             flat = "flat " if access.unit == "flat" else ""
             self.count = flat + ("load" if access.action == "load" or returns else "store")
