@@ -84,7 +84,8 @@ NOTHING = frozenset(
     ]
 )
 WAITS = ("s_waitcnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_wait_asynccnt",
-         "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt")  # fmt: skip
+         "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_wait_loadcnt_dscnt",
+         "s_wait_storecnt_dscnt")  # fmt: skip
 
 _CONDITIONS: dict[str, Callable[[Group], Array]] = {
     "scc0": lambda group: group.s[SCC, group.rows] == 0,
