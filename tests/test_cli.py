@@ -330,6 +330,8 @@ def test_the_pattern_is_printed_with_its_sizes():
     assert answer([*QUERY[:4], "-A", "--pattern"]).out.endswith(
         "A: i (g e) -> lane (g i), item (e)\n    sizes: i=16, g=4, e=4\n    einops: i (g e) -> (g i) (e)\n"
     )
+    argv = ["-a", "gfx950", "-i", "v_mfma_scale_f32_16x16x128_f8f6f4", "--scale-a", "--pattern"]
+    assert answer(argv).out.endswith("einops: i (g p) -> (g i) (byte)   (reduce over p, then repeat along byte)\n")
 
 
 def test_batch_answers_every_line_with_a_line_of_json(tmp_path):

@@ -89,6 +89,17 @@ def test_the_usual_mistakes_are_made_here_by_hand_and_named():
     assert ampere.arithmetic[0].name == "the sum is formed as on turing, ampere, ada (aligned_truncated)"
 
 
+def test_no_two_explanations_say_the_same():
+    inst = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16")
+    rng = np.random.default_rng(9)
+    a, b, c = (rng.standard_normal((16, 16)) for _ in range(3))
+    twice = np.concatenate([a[:8], a[:8]])
+    for wrong in (inst.multiply(a.T, b), inst.multiply(twice, b, c)):
+        names = [each.name for each in mmacalc.diagnose(inst, wrong, a, b, c).explanations]
+        assert names
+        assert len(names) == len(set(names))
+
+
 def test_broadcasts_and_blocks_are_named():
     inst, given = sample("gfx942", "v_mfma_f32_4x4x4_16b_f16")
     d = inst.multiply(**given, cbsz=2, abid=1)

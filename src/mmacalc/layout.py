@@ -429,8 +429,9 @@ class Layout:
 
     @property
     def einops(self) -> str:
-        """The pattern as einops reads it: `rearrange` where every digit is on both sides, else `repeat`
-        (digits on the right only) or `reduce` (digits on the left only).
+        """The pattern as einops reads it: `rearrange` where every digit is on both sides, `repeat` where digits are on
+        the right only, `reduce` where they are on the left only. Where both are so, no operation of einops takes it by
+        itself: `reduce` the left side to the digits that both have, then `repeat` these to the right side.
 
         >>> Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 16, "g": 4, "e": 4}).einops
         'i (g e) -> (g i) (e)'

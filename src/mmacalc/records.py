@@ -62,6 +62,24 @@ else:
 __all__ = ["Record", "TupleRecord", "cached_property"]
 
 
+LONGEST = 100  # bytes or items that the repr of a record shows of one field
+
+
+def _shortened(value: object) -> str:
+    """The repr of a field's value, of a long one its beginning, so that a prompt shows no megabytes of code.
+
+    >>> _shortened(b"code"), _shortened(bytes(70000)), _shortened((1, 2))
+    ("b'code'", '<70000 bytes>', '(1, 2)')
+    >>> _shortened(tuple(range(1000)))
+    '(0, 1, 2, ... 997 more)'
+    """
+    if isinstance(value, bytes) and len(value) > LONGEST:
+        return f"<{len(value)} bytes>"
+    if type(value) is tuple and len(value) > LONGEST:
+        return f"({', '.join(map(repr, value[:3]))}, ... {len(value) - 3} more)"
+    return repr(value)
+
+
 @dataclass_transform(frozen_default=True)
 class Record:
     """An immutable record whose fields are its annotations. Dictionaries become read-only mappings."""
@@ -116,7 +134,7 @@ class Record:
         return type(self), tuple([dict(value) if isinstance(value, MappingProxyType) else value for value in values])
 
     def __repr__(self) -> str:
-        shown = [f"{name}={getattr(self, name)!r}" for name in self._fields
+        shown = [f"{name}={_shortened(getattr(self, name))}" for name in self._fields
                  if getattr(self, name) != self._defaults.get(name, self)]  # fmt: skip
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -177,6 +195,5 @@ else:
             return tuple(self)
 
         def __repr__(self):
-            return (
-                f"{type(self).__name__}({', '.join([f'{name}={value!r}' for name, value in self._asdict().items()])})"
-            )
+            shown = [f"{name}={_shortened(value)}" for name, value in self._asdict().items()]
+            return f"{type(self).__name__}({', '.join(shown)})"

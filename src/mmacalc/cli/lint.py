@@ -8,7 +8,8 @@ Every hazard is printed with its line, the rule and the s_nop to put before it; 
 0. Labels, comments, directives, s_nop and other instructions are understood. Every path is followed: fall-through,
 both ways of a conditional branch, loops. Assumed: s_setpc and branches to labels outside the listing lead nowhere,
 calls return at once, each instruction between two others gives one wait state, macros are not expanded, and unknown
-mnemonics write their first operand and read the others. Waits for memory (s_waitcnt) are not checked.
+mnemonics write their first operand and read the others. Waits for memory (s_waitcnt) are not checked, nor what
+s_waitcnt_depctr waits for on gfx11 (results of transcendental instructions, lds_direct_load).
 A matrix instruction that the architecture lacks is an error, also one that LLVM assembles but cannot select, such as
 RDNA4's WMMA on gfx1250.
 """

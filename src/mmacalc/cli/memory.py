@@ -36,7 +36,7 @@ def add_arguments(parser: Parser) -> None:
         type=whole_number,
         default=16,
         metavar="BYTES",
-        help="width of the accesses that fill LDS",
+        help="a lane's bytes in the accesses that fill LDS: 4, 8 or 16 (default), which --search also keeps free",
     )
     add("--search", action="store_true", help="the smallest padding and swizzle without a conflict")
     parser.add_modifiers()

@@ -177,18 +177,18 @@ def _round(trial: _Trial, exact_only: bool) -> tuple[list[tuple[Explanation, set
     """The mistakes that account for one wrong tile and as many others as possible, and the nearest one."""
     found: list[tuple[Explanation, set[int]]] = []
     nearest: Explanation | None = None
-    advised: set[str] = set()  # one of several with the same remedy is enough
+    mentioned: set[str] = set()  # names and remedies: one of several with the same is enough
     lost = chain.from_iterable(mistake(trial.problem) for mistake in NEARLY_RIGHT)
     for stage in (lost,) if exact_only else _stages(trial):
         for candidate in trial.promising(stage):
             agree = trial.agreeing(candidate)
             tiles = trial.explained(agree) & trial.open
-            if tiles and candidate.advice not in advised:
+            if tiles and mentioned.isdisjoint((candidate.name, candidate.advice)):
                 explanation = trial.explanation(candidate, agree, tiles)
                 if explanation.exact or not exact_only:
                     found.append((explanation, tiles))
                     if explanation.exact and not explanation.tiles:
-                        advised.add(candidate.advice)
+                        mentioned.update((candidate.name, candidate.advice))
             else:
                 nearest = trial.nearer(candidate, agree, nearest)
         if found:

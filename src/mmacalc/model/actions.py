@@ -85,7 +85,8 @@ class Actions:
             a, b, c: A (..., M, K), B (..., K, N), C (..., M, N), floats or integers, rounded to the operand formats
                 to nearest even. The blocks come before M, K, N if the instruction has several; leading axes are
                 batches and broadcast. C may be a number.
-            index: of a sparse A (..., M, K/2): the positions 0..3 within each group of four, same shape as A.
+            index: of a sparse A (..., M, K/2): the positions 0..3 within each group of four, same shape as A; of
+                NVIDIA's tf32 0 or 1 within each pair, of its 4-bit types (..., M, K/4) pairs 0..3 within each eight.
             scale_a, scale_b: codes of the block scales, (..., M, K/block_size) and (..., K/block_size, N).
             clamp, satfinite: AMD's and NVIDIA's word for saturating integer results.
             wave: the wave size; modifiers: cbsz, abid, blgp, neg ... as `modifier_limits` lists them.

@@ -53,6 +53,17 @@ class Operand:
     def __reduce__(self) -> tuple[Any, ...]:
         return Operand, (self.instruction, self.name, self.wave, dict(self.fields))
 
+    def __eq__(self, other: object) -> bool:
+        """The same operand of the same instruction under the same modifiers; one that is 0 may be left out."""
+        return isinstance(other, Operand) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash((self.instruction, self.name, self.wave))
+
+    def _identity(self) -> tuple[object, ...]:
+        chosen = {field: value for field, value in self.fields.items() if value}
+        return self.name, self.wave, chosen, self.instruction
+
     def __repr__(self) -> str:
         return f"<{self.name} of {self.instruction.name}: {self.pattern}>"
 

@@ -20,7 +20,12 @@ __all__ = ["json_object", "text"]
 def text(found: MemoryAndRepair) -> str:
     """The answer for a terminal."""
     answer, repair = found.memory, found.repair
-    return "\n".join([*_head(answer), *_accesses(answer), *_lds(answer.lds), *_matrix(answer), *_repair(repair)]) + "\n"
+    return (
+        "\n".join(
+            [*_head(answer), *_accesses(answer), *_lds(answer.lds), *_matrix(answer), *_repair(repair, answer.fill)]
+        )
+        + "\n"
+    )
 
 
 def _head(answer: Memory) -> Iterator[str]:
@@ -78,11 +83,11 @@ def _matrix(answer: Memory) -> Iterator[str]:
             yield f"  lanes {first} to {first + 7} give row:byte  {'  '.join(rows[first : first + 8])}"
 
 
-def _repair(repair: Repair | None) -> Iterator[str]:
+def _repair(repair: Repair | None, fill: int) -> Iterator[str]:
     if repair is None:
         return
     pad, swizzle = repair
-    yield "Without conflicts, both for these accesses and for those that fill the tile:"
+    yield f"Without conflicts, both for these accesses and for those that fill the tile ({fill} bytes a lane, --fill):"
     yield f"  padding  {'none keeps both free' if pad is None else _count(pad, 'byte') + ' behind each row'}"
     if swizzle is None:
         yield "  swizzle  no XOR of address bits keeps both free; try --kpack 2"

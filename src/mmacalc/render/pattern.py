@@ -18,8 +18,17 @@ def text(operand: Operand) -> str:
     sizes = ", ".join(f"{name}={size}" for name, size in operand.sizes.items())
     return (
         f"{heading(operand.instruction, operand)}{operand.name}: {operand.pattern}\n"
-        f"    sizes: {sizes}{ends_text(operand)}\n    einops: {operand.einops}\n"
+        f"    sizes: {sizes}{ends_text(operand)}\n    einops: {operand.einops}{_steps(operand)}\n"
     )
+
+
+def _steps(operand: Operand) -> str:
+    """The two operations that einops needs where digits are on the left only, and others on the right only."""
+    sides = operand.einops.replace("(", " ").replace(")", " ").split(" -> ")
+    left, right = (set(side.split()) for side in sides)
+    if left <= right or right <= left:
+        return ""
+    return f"   (reduce over {', '.join(sorted(left - right))}, then repeat along {', '.join(sorted(right - left))})"
 
 
 def ends_text(operand: Operand) -> str:
