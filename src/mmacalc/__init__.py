@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from .model.tensor_memory_operand import TensorMemoryLocation as TensorMemoryLocation
     from .search import find as find
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = [
     "Architecture", "Chain", "Diagnosis", "Element", "Error", "Explanation", "Finding", "Instruction", "Kernel",
     "Layout", "LintReport", "Location", "Operand", "Product", "TensorMemoryLocation", "WaitStates", "architecture",
