@@ -67,8 +67,8 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
             batch.outside_lds(group, instruction, access, ActiveLanes(group, lanes.spread(starts), size))
             return
         offsets = starts + batch.workgroup_of[rows] * batch.lds.stride
-        race = batch.lds.note_write(offsets, size, batch.wave_in_group[rows] + 1)
-        batch.race(group, instruction, race, "writes", lanes)
+        race = batch.lds.races.note("write", offsets, size, batch.wave_in_group[rows] + 1)
+        batch.race(group, instruction, race, "writes", ActiveLanes(group, lanes.spread(starts), size))
         scattered(batch.lds.data, offsets, size, [lanes.gather(word) for word in found])
         note_stored(group, lanes, batch.lds.undefined, offsets, size, None)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ...asm.decoded import DecodedInstruction
     from .access_names import Access
+    from .lds import Scratch
     from .operands import Reader
     from .state import Group
 
@@ -73,19 +74,48 @@ def lds_access(
     batch.count_bytes(access, len(offsets), True)
     batch.count_lds(group, lanes, instruction, access)
     if access.action == "load":
-        batch.race(group, instruction, lds.note_read(offsets, access.size, waves), "reads", lanes)
+        batch.race(group, instruction, lds.races.note("read", offsets, access.size, waves), "reads", lanes)
         words = gathered(lds.data, offsets, access.size)
         batch.loaded_taint(group, lanes, lds.undefined_at(offsets, access.size), "LDS")
         if delayed:
             return words
         load_registers(group, lanes, instruction, access, words)
     elif access.action == "store":
-        batch.race(group, instruction, lds.note_write(offsets, access.size, waves), "writes", lanes)
+        batch.race(group, instruction, lds.races.note("write", offsets, access.size, waves), "writes", lanes)
         scattered(lds.data, offsets, access.size, stored_words(group, lanes, access, data))
         note_stored(group, lanes, lds.undefined, offsets, access.size, batch.stored_taint(group, data))
     else:
-        atomic_access(group, lanes, instruction, access, (lds.data, offsets, data))
+        kind = "compare-and-swap" if "cmp" in access.action else "atomic"
+        race = lds.races.note(kind, offsets, access.size, waves)
+        batch.race(group, instruction, race, "reads and writes", lanes)
+        _local_atomic(group, lanes, instruction, access, (lds, offsets, data, "LDS"))
     return None
+
+
+def _local_atomic(
+    group: Group,
+    lanes: ActiveLanes,
+    instruction: DecodedInstruction,
+    access: Access,
+    where: tuple[Scratch, Array, Any, str],
+) -> None:
+    """An atomic operation on LDS or scratch; `where`: the memory, the offsets, the operand, what it is called.
+
+    What it returns is undefined where the memory was. What it leaves is undefined where the memory or an operand was;
+    an exchange leaves its operand.
+    """
+    memory, offsets, data, name = where
+    if instruction.destinations:
+        group.batch.loaded_taint(group, lanes, memory.undefined_at(offsets, access.size), name)
+    operands = instruction.sources[1:] if access.unit == "ds" else (data,)
+    for operand in operands:
+        taint = group.batch.stored_taint(group, operand)
+        if access.action == "swap":
+            note_stored(group, lanes, memory.undefined, offsets, access.size, taint)
+        elif taint is not None:
+            places = offsets[lanes.gather(taint)]
+            scattered(memory.undefined, places, access.size, [np.full(len(places), 0x1010101)] * (access.size // 4))
+    atomic_access(group, lanes, instruction, access, (memory.data, offsets, data))
 
 
 def scratch_step(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
@@ -131,4 +161,4 @@ def scratch_access(
         scattered(scratch.data, offsets, access.size, stored_words(group, lanes, access, data))
         note_stored(group, lanes, scratch.undefined, offsets, access.size, batch.stored_taint(group, data))
     else:
-        atomic_access(group, lanes, instruction, access, (scratch.data, offsets, data))
+        _local_atomic(group, lanes, instruction, access, (scratch, offsets, data, "scratch"))
