@@ -7,9 +7,8 @@ import numpy as np
 from ...errors import Error
 from .counters import Counters
 from .indexing import relative_key
-from .shadows import follows, undefined_bits
-from .state import ACCUMULATORS, ALL_BITS, GPR_INDEX, M0, Group
-from .watching import Stop, Watched
+from .state import ACCUMULATORS, GPR_INDEX, M0, Group
+from .watching import NONE_UNDEFINED, Stop, Undefined, Watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,12 +135,9 @@ class Batch(Watched):
         registers = self.registers
         if self.counters.busy and not step.touched.isdisjoint(self.counters.busy.keys()):
             self._too_early(step, group)
-        taint: Array | None = None
+        undefined, self._taint, self._running = NONE_UNDEFINED, None, step
         if not step.uses <= registers.clean:
-            taint = self._taint_of(step, group)
-        low = None if taint is None or not step.low else group.tainted(step.low_reads)[0]
-        bits = undefined_bits(step, group) if taint is not None and follows(step) else None
-        self._taint, self._running = None, step
+            undefined = self._undefined_of(step, group)
         mask = group.mask
         try:
             step.run(group)
@@ -151,43 +147,28 @@ class Batch(Watched):
             raise Error(f"{self._where(group, step.instruction)}: {error}") from None
         if step.count:
             self.counters.issue(group, step.instruction.address, step.count, step.writes, step.writes_lds)
-        self._note_written(step, group, mask, (taint, low, bits))
+        self._note_written(step, group, mask, undefined)
         if self.trace is not None:
             row, show = self.trace
             found = np.flatnonzero(group.numbers() == row)
             if len(found):
                 show(step, group, int(found[0]))
 
-    def _note_written(self, step: Step, group: Group, mask: Array | None, undefined: tuple[Any, Any, Any]) -> None:
-        """Enter what an instruction has written. undefined: lanes; of the low half of a wide sum; bits by register."""
-        taint, low, bits = undefined
-        if step.kind == "lane":
-            self._settle_lane(step, group)
-        elif step.kind == "memory":
+    def _note_written(self, step: Step, group: Group, mask: Array | None, undefined: Undefined) -> None:
+        """Enter what an instruction has written. mask: EXEC before it."""
+        if step.kind == "memory":
             self._settle(step.writes, group, mask, self._taint)
-        elif bits is not None:
-            for number, found in bits.items():
-                self._settle(frozenset({number}), group, mask, found)
-        elif taint is not None or not step.writes <= self.registers.clean:
-            self._settle(step.writes - step.low, group, mask, taint)
-            if step.low:
-                self._settle(step.low, group, mask, low)
-
-    def _settle_lane(self, step: Step, group: Group) -> None:
-        """V_READLANE and its like: which lanes are read and written follows from other than EXEC."""
-        if step.instruction.name == "v_writelane_b32":
-            (number,) = (n for n in step.writes)
-            if number not in self.registers.clean:
-                where = self.registers.undefined.setdefault(
-                    number, np.full((self.registers.waves, group.lanes), ALL_BITS)
-                )
-                lane = step.instruction.sources[1]
-                if hasattr(lane, "literal"):
-                    where[group.rows, lane.bits & group.lanes - 1] = 0
-                else:
-                    where[group.rows] = 0
-            return
-        group.settle(step.writes, None)
+        elif undefined.bits is not None:
+            for number, found in undefined.bits.items():  # V_WRITELANE writes a lane that EXEC does not name
+                self._settle(frozenset({number}), group, None if step.kind == "lane" else mask, found)
+        elif undefined.lanes is not None:
+            masks = step.lane_results
+            self._settle(step.writes - step.low - masks.keys(), group, mask, undefined.lanes)
+            self._settle(step.low, group, mask, undefined.low)
+            for number, word in masks.items():
+                self._settle(frozenset({number}), group, mask, group.mask_word(undefined.lanes, mask, word))
+        elif not step.writes <= self.registers.clean:
+            self._settle(step.writes, group, mask, None)
 
     # --- barriers ---
 

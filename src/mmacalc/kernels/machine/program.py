@@ -15,7 +15,7 @@ from .operands import numbers_of
 from .operations.packed import DOTS, MIXED, PACKED
 from .packed import dot, mixed, packed_arithmetic
 from .scaled import is_scaled, scaled
-from .shadows import moves_bits, read_bits
+from .shadows import is_equality, lane_words, moves_bits, read_bits
 from .state import EXEC, SCALARS, SCC, VCC
 from .transposing import transposing_access
 from .vector import arithmetic, dual
@@ -51,13 +51,15 @@ class Step:
     read, the ones of a memory access's address; uses: of those read, the ones that a result depends on. kind:
     "arithmetic", "cross", "lane", "matrix", "memory", "control". access: of a memory instruction. count: of which
     counters (see `counters`), or "". relative: whether M0 chooses its registers; indexable: whether it does in the
-    mode of gfx9. bitwise: whether it moves bits (see `shadows`); bits: those of each source that it reads.
+    mode of gfx9. bitwise: whether it moves bits (see `shadows`); bits: those of each source that it reads. places: the
+    registers of each source; lane_masks: the scalar registers that it reads as masks of lanes, and the word that each
+    is; lane_results: those that it writes. equality: whether it tells if integers are equal.
     """
 
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
         "writes", "low", "low_reads", "uses", "relative", "indexable", "writes_lds",
-        "bitwise", "bits",
+        "bitwise", "bits", "equality", "lane_masks", "lane_results", "places",
     )  # fmt: skip
     instruction: DecodedInstruction
     run: Callable[[Group], None]
@@ -69,7 +71,11 @@ class Step:
     relative: bool
     writes_lds: bool
     bitwise: bool
+    equality: bool
     bits: int
+    lane_masks: dict[int, int]
+    lane_results: dict[int, int]
+    places: list[frozenset[int]]
     touched: frozenset[int]
     uses: frozenset[int]
     low: frozenset[int]
@@ -97,7 +103,14 @@ class Step:
             self._memory(target)
         self.touched = self.reads | self.writes
         self.uses = self.reads - _kept(instruction)
-        self.bitwise = self.kind == "arithmetic" and all(moves_bits(half.name) for half in halves)
+        self.bitwise = self.kind in ("arithmetic", "lane") and all(moves_bits(half.name) for half in halves)
+        self.equality = self.kind == "arithmetic" and is_equality(instruction)
+        self.places = [_numbers([source]) for half in halves for source in half.sources]
+        self.lane_masks, self.lane_results = {}, {}
+        if self.kind == "arithmetic" and not instruction.name.startswith(("s_", "v_s_")):
+            masks = [operand for half in halves for operand in _mask_sources(half, target)]
+            self.lane_masks = lane_words(masks)
+            self.lane_results = lane_words(operand for half in halves for operand in half.destinations)
         self.bits = read_bits(instruction.name, instruction.modifiers) if self.kind == "arithmetic" else 0xFFFFFFFF
         self.low, self.low_reads = _low_half(instruction)
 
@@ -181,6 +194,14 @@ def _parts(instruction: DecodedInstruction, target: MachineTarget) -> Any:
     if name in DOTS:
         return dot(instruction, target)
     return arithmetic(instruction, target) if target.has(name) else None
+
+
+def _mask_sources(instruction: DecodedInstruction, target: MachineTarget) -> list[object]:
+    """The sources that are masks of lanes."""
+    name = instruction.name.replace("v_dual_", "v_")
+    kinds = target.row(name)[0] if target.has(name) else ()
+    explicit = [kind for kind in kinds if kind not in ("scc", "exec", "old", "simm", "uimm")]
+    return [source for source, kind in zip(instruction.sources, explicit) if kind == "mask"]
 
 
 def _numbers(operands: Iterable[object]) -> frozenset[int]:

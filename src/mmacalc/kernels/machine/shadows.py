@@ -1,37 +1,48 @@
 """Which bits of a result are undefined, where single bits of the sources are.
 
 Compilers build a vector element by element: they select, shift and mask what is partly undefined, and read the whole
-when all of it is written. So instructions that move bits are followed bit by bit. Each is carried out several times
-with other values in the undefined bits; the bits of the result that change are undefined. Other arithmetic has an
-undefined result where one bit of a source is undefined.
+when all of it is written; loops with several exits keep masks of lanes that begin undefined. So instructions that move
+bits are followed bit by bit. Each is carried out several times with other values in the undefined bits; the bits of the
+result that change are undefined. Other arithmetic has an undefined result in the lanes where one bit of a source is
+undefined; of a mask of lanes it is the lane's own bit that counts. Numbers that differ in a defined bit are not equal.
 """
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-from .state import ACCUMULATORS, EXEC, SCALARS
+from .operands import numbers_of, raw_reader
+from .state import ACCUMULATORS, EXEC, SCALARS, SCC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from numpy.typing import NDArray
 
+    from ...asm.decoded import DecodedInstruction
     from .program import Step
     from .state import Group
 
     Array = NDArray[Any]
 
-__all__ = ["follows", "moves_bits", "read_bits", "undefined_bits"]
+__all__ = ["is_equality", "lane_words", "moves_bits", "read_bits", "surely_unequal", "undefined_bits"]
 
+_EXEC = frozenset([SCALARS + EXEC, SCALARS + EXEC + 1])
 _MOVES = (
-    "mov_b", "cndmask_b", "cselect_b", "and_b", "or_b", "xor_b", "xnor_b", "not_b", "bfi_b", "bfe_", "lshl", "lshr",
-    "ashr", "perm_b", "alignbit", "alignbyte", "pack_", "and_or", "or3", "xor3", "bitop3", "bitop2", "accvgpr",
+    "mov_b", "cndmask_b", "cselect_b", "cmov", "and_b", "andn", "and_n", "or_b", "orn", "or_n", "nand_b", "nor_b",
+    "xor_b", "xnor_b", "not_b", "wqm_b", "and_saveexec", "or_saveexec", "xor_saveexec", "nand_saveexec", "nor_saveexec",
+    "xnor_saveexec", "bfi_b", "bfe_", "bfm_", "brev_", "bfrev_", "bitset", "bitcmp", "lshl", "lshr", "ashr", "sext_i32",
+    "perm_b", "alignbit", "alignbyte", "pack_", "and_or", "or3", "xor3", "bitop3", "bitop2", "accvgpr", "readlane",
+    "readfirstlane", "writelane", "cvt_f32_ubyte",
 )  # fmt: skip
+_EQUALITY = re.compile("[sv]_cmp_(eq|lg|ne)_[ui](32|64)")
 _HALVES = ("_f16", "_u16", "_i16", "_b16")
 _WHOLE = ("pk_", "mix", "dot", "pack")
-_PATTERNS = 5
+_RANDOM = 2
 
 
 def moves_bits(name: str) -> bool:
@@ -49,31 +60,81 @@ def read_bits(name: str, modifiers: Any) -> int:
 def undefined_bits(step: Step, group: Group) -> dict[int, Array]:
     """For each register that an instruction writes, its bits that depend on undefined ones: (waves, lanes or 1).
 
-    The instruction is not carried out; all registers are as they were.
+    The instruction is not carried out; all registers are as they were. What combines bits one by one has every
+    combination of zeros and ones in its sources; two random patterns are for shifts by an undefined amount.
     """
-    read = step.uses - group.registers.clean
+    unknown = (step.uses | step.writes) - group.registers.clean
     kept = {number: np.array(_of(group, number)) for number in step.uses | step.writes}
-    masks = {number: _mask(group, number) for number in read}
+    masks = {number: _mask(group, number) for number in unknown}
+    places = {number: _place(step, number) for number in unknown}
+    order = {place: at for at, place in enumerate(sorted(set(places.values())))}
     rng = np.random.default_rng(step.instruction.address)
     results: list[dict[int, Array]] = []
-    for turn in range(_PATTERNS):
+    for turn in range((1 << len(order)) + _RANDOM):
         for number, mask in masks.items():
-            fill = rng.integers(0, 1 << 32, mask.shape, np.uint32) if turn > 1 else np.uint32(0xFFFFFFFF * turn)
+            fill: Any = np.uint32(0xFFFFFFFF * (turn >> order[places[number]] & 1))
+            if turn >= 1 << len(order):
+                fill = rng.integers(0, 1 << 32, mask.shape, np.uint32)
             _set(group, number, kept[number] & ~mask | fill & mask)
         step.run(group)
         results.append({number: np.array(_of(group, number)) for number in step.writes})
         for number, value in kept.items():
             _set(group, number, value)
+        if not step.writes.isdisjoint(_EXEC):
+            group.refresh()
     changed = {number: np.zeros_like(value) for number, value in results[0].items()}
     for result in results[1:]:
         for number, value in result.items():
             changed[number] |= value ^ results[0][number]
+    if SCALARS + SCC in changed and "_add_" not in step.instruction.name:
+        _follow_nonzero(changed, results[0])
     return changed
 
 
-def follows(step: Step) -> bool:
-    """Whether the bits of a step's results are followed one by one: it moves bits, and does not write EXEC."""
-    return step.bitwise and not step.writes & {SCALARS + EXEC, SCALARS + EXEC + 1}
+def _follow_nonzero(changed: dict[int, Array], result: dict[int, Array]) -> None:
+    """SCC tells whether the result is other than zero: it is defined where a defined bit is one."""
+    tested = changed.keys() & _EXEC or changed.keys() - {SCALARS + SCC}
+    if tested:
+        open_ = np.any([changed[number] != 0 for number in tested], axis=0)
+        decided = np.any([result[number] & ~changed[number] != 0 for number in tested], axis=0)
+        changed[SCALARS + SCC] = (open_ & ~decided).astype(np.uint32)
+
+
+def _place(step: Step, number: int) -> int:
+    """Which source of an instruction a register belongs to; those that it only writes are one more."""
+    return next((place for place, numbers in enumerate(step.places) if number in numbers), len(step.places))
+
+
+def is_equality(instruction: DecodedInstruction) -> bool:
+    """Whether an instruction compares two integers of 32 or 64 bits, equal or not."""
+    moved = instruction.modifiers.keys() & {"src0_sel", "dpp_ctrl", "dpp8"}
+    return bool(_EQUALITY.fullmatch(instruction.name)) and not moved
+
+
+def surely_unequal(instruction: DecodedInstruction, group: Group) -> Array:
+    """Where two integers differ in a bit that is defined in both: (count, lanes or 1)."""
+    found: Array = np.zeros((1, 1), np.bool_)
+    first, second = instruction.sources
+    for part in range(2 if instruction.name.endswith("64") else 1):
+        differing = raw_reader(first, part)(group) ^ raw_reader(second, part)(group)
+        for operand in (first, second):
+            if numbers := numbers_of(operand):
+                differing = differing & ~_mask(group, numbers[part])
+        found = found | (differing != 0)
+    return found
+
+
+def lane_words(operands: Iterable[object]) -> dict[int, int]:
+    """The scalar registers among the operands of a vector instruction that are masks of lanes, and which word each is.
+
+    Those are the results of comparisons, the carries, and the sources that are selected by or carried in.
+    """
+    found = {}
+    for operand in operands:
+        numbers = numbers_of(operand)
+        if numbers and numbers[0] >= SCALARS:
+            found.update({number: word for word, number in enumerate(numbers)})
+    return found
 
 
 def _of(group: Group, number: int) -> Array:

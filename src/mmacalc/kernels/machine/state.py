@@ -7,11 +7,13 @@ at the same instruction run together, as a `Group`; its methods are what operati
 from __future__ import annotations
 
 from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from numpy.typing import NDArray
@@ -199,25 +201,49 @@ class Group:
 
     # --- registers that have not been written ---
 
-    def tainted(self, numbers: frozenset[int], bits: int = 0xFFFFFFFF) -> tuple[Array | None, tuple[int, ...]]:
+    def tainted(
+        self, numbers: frozenset[int], bits: int = 0xFFFFFFFF, lane_masks: Mapping[int, int] = MappingProxyType({})
+    ) -> tuple[Array | None, tuple[int, ...]]:
         """Where one of some registers is undefined in an active lane: (count, lanes) or (count, 1); None if nowhere.
 
-        And which registers those are. bits: those of each register that are looked at.
+        And which registers those are. bits: those of each register that are looked at. lane_masks: the words of masks
+        of lanes, each with its number: a bit of such a register counts for its lane.
         """
         registers, found, which = self.registers, None, []
         for number in numbers - registers.clean:
             where = registers.undefined.get(number)
-            scalar = number >= SCALARS
+            by_lane = number < SCALARS
             if where is None:
                 part: Array = np.ones((self.count, 1), np.bool_)
+            elif number in lane_masks:
+                by_lane, first = True, 32 * lane_masks[number]
+                part = np.zeros((self.count, self.lanes), np.bool_)
+                part[:, first : first + 32] = unpacked(where[self.rows].T, 32)
             else:
                 part = where[self.rows] & np.uint32(bits) != 0
-            if not scalar and self.mask is not None:
+            if by_lane and self.mask is not None:
                 part = part & self.mask
             if part.any():
                 found = part if found is None else found | part
                 which.append(number)
         return found, tuple(sorted(which))
+
+    def decided(self, numbers: frozenset[int]) -> Array:
+        """In which waves a defined bit of some scalar registers is one: (count, 1)."""
+        found = np.zeros((self.count, 1), np.bool_)
+        for number in numbers:
+            value = self.s[number - SCALARS, self.rows][:, None]
+            if number not in self.registers.clean:
+                where = self.registers.undefined.get(number)
+                value = value & (np.uint32(0) if where is None else ~where[self.rows])
+            found |= value != 0
+        return found
+
+    def mask_word(self, lanes: Array, mask: Array | None, word: int) -> Array:
+        """A word (count, 1) of the mask of some lanes (count, lanes or 1) under an EXEC."""
+        whole = np.broadcast_to(lanes, (self.count, self.lanes))
+        found: Array = packed(whole if mask is None else whole & mask)[word][:, None]
+        return found
 
     def settle(self, numbers: frozenset[int], taint: Array | None) -> None:
         """Note that registers were written, with undefined values where `taint` is true, or undefined bits (uint32)."""

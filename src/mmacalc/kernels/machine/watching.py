@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...errors import Error
 from .findings import KernelFinding, lanes_text
 from .operands import numbers_of
-from .state import ACCUMULATORS, EXEC, SCALARS, SCC, VCC
+from .shadows import surely_unequal, undefined_bits
+from .state import ACCUMULATORS, EXEC, SCALARS, SCC, VCC, unpacked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +31,22 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Stop", "Watched"]
+__all__ = ["NONE_UNDEFINED", "Stop", "Undefined", "Watched"]
 
 USES = {"memory": "its address depends on", "matrix": "the product depends on", "control": "the branch depends on"}
 """What an instruction of a kind makes of an undefined value; others pass it on."""
+_EXEC_USE = "EXEC is set from"
+
+
+class Undefined(NamedTuple):
+    """What an instruction leaves undefined: the lanes; those of the low register of a wide sum; bits by register."""
+
+    lanes: Array | None
+    low: Array | None
+    bits: dict[int, Array] | None
+
+
+NONE_UNDEFINED = Undefined(None, None, None)
 
 
 class Stop(Error):  # noqa: N818
@@ -62,22 +77,51 @@ class Watched:
         group.settle(numbers, taint)
         group.mask = after
 
-    def _taint_of(self, step: Step, group: Group) -> Array | None:
-        """Where the results are undefined, of arithmetic; other uses are found wrong here."""
-        if step.kind == "lane" or (step.kind == "cross" and not self._unwritten(step.uses)):
-            return None
-        taint, which = group.tainted(step.addresses if step.kind == "memory" else step.uses, step.bits)
+    def _undefined_of(self, step: Step, group: Group) -> Undefined:
+        """What an instruction leaves undefined; uses that must not depend on undefined values are found wrong here."""
+        if step.kind == "cross" and not self._unwritten(step.uses):
+            return NONE_UNDEFINED
+        taint, which = group.tainted(step.addresses if step.kind == "memory" else step.uses, step.bits, step.lane_masks)
+        if taint is not None and (decided := self._decided(step, group)) is not None:
+            taint = taint & ~decided
+            taint = taint if taint.any() else None
+        if step.bitwise and (taint is not None or step.kind == "lane"):
+            return self._undefined_bits_of(step, group, which)
         if taint is None:
-            return None
-        use = USES.get(step.kind, "EXEC is set from" if SCALARS + EXEC in step.writes else "")
+            return NONE_UNDEFINED
+        use = USES.get(step.kind, _EXEC_USE if SCALARS + EXEC in step.writes else "")
         if use:
             self._use_undefined(step.instruction, group, taint, which, use)
-            return None
+            return NONE_UNDEFINED
+        self._pass_origins(which, step.writes)
+        low = group.tainted(step.low_reads)[0] if step.low else None
+        return Undefined(taint, low, None)
+
+    def _decided(self, step: Step, group: Group) -> Array | None:
+        """Where defined bits of a source are enough for the result; None of most instructions."""
+        if step.equality:
+            return surely_unequal(step.instruction, group)
+        if step.kind == "control" and "vcc" in step.instruction.name:
+            return group.decided(step.uses)
+        return None
+
+    def _undefined_bits_of(self, step: Step, group: Group, which: tuple[int, ...]) -> Undefined:
+        """As `_undefined_of`, of an instruction that moves bits."""
+        bits = undefined_bits(step, group)
+        if SCALARS + EXEC in bits:
+            words = [bits[number][:, 0] for number in sorted(bits) if number - SCALARS in (EXEC, EXEC + 1)]
+            wrong = unpacked(np.array(words), group.lanes)
+            if wrong.any():
+                self._use_undefined(step.instruction, group, wrong, which, _EXEC_USE)
+                return NONE_UNDEFINED
+        self._pass_origins(which, frozenset(number for number, found in bits.items() if found.any()))
+        return Undefined(None, None, bits)
+
+    def _pass_origins(self, which: tuple[int, ...], writes: frozenset[int]) -> None:
         origins = self.registers.origins
         for number in which:
-            origin = origins.setdefault(number, (step.instruction.address, self._name(number)))
-            origins.update(dict.fromkeys(step.writes, origin))
-        return taint
+            origin = origins.setdefault(number, (self._running.instruction.address, self._name(number)))
+            origins.update(dict.fromkeys(writes, origin))
 
     def _unwritten(self, numbers: frozenset[int]) -> bool:
         """Whether one of some registers is not written in any lane."""
