@@ -9,7 +9,9 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
+from mmacalc.kernels.machine.counters import Landing
 from mmacalc.kernels.machine.race_shadow import RaceShadow
+from test_machine import assembled
 
 SOURCE = (Path(__file__).parent / "data/kernels/races.hip").read_text()
 TARGETS = ("gfx942", "gfx1100")
@@ -94,3 +96,49 @@ def test_what_an_atomic_operation_returns_of_uninitialised_lds_is_undefined(kern
     ((kind, name, message),) = found(kernels["returned"], out, x, 0)
     assert (kind, "global_store" in name, "bytes of LDS" in message) == ("uninitialised", True, True)
     assert found(kernels["returned"], out, x, 1) == []  # exchanged first
+
+
+# --- loads from memory into LDS ---------------------------------------------------------------------------------------
+
+LOADS = [("gfx942", 4, 0, False), ("gfx942", 4, 64, True), ("gfx90a", 4, 16, False), ("gfx950", 12, 0, False),
+         ("gfx950", 16, 32, False), ("gfx950", 12, 48, True), ("gfx950", 16, 0, True)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "size", "offset", "buffer"), LOADS)
+def test_loads_into_lds_put_a_lane_after_the_other_and_their_waits_and_barriers_are_looked_for(
+    target, size, offset, buffer, tmp_path
+):
+    source = (Path(__file__).parent / "data/kernels/lds_loads.hip").read_text()
+    defined = f"#define SIZE {size}\n#define OFFSET {offset}\n" + "#define BUFFER\n" * buffer
+    text = compiled(defined + source, target, tmp_path / "loads.s", None, ["-O2", "-S"]).read_text()
+    part = r"(?s)(\ncopy:.*?)"
+    wait, barrier = rf"{part}\ts_waitcnt vmcnt\(0\)[^\n]*\n(\ts_barrier)", rf"{part}\ts_barrier\n"
+    given = np.random.default_rng(0).integers(0, 1 << 32, 256 * size // 4 + offset // 4, dtype=np.uint32)
+    for changed, wanted in ((text, None), (re.sub(wait, r"\1\2", text, count=1), "wait"),
+                            (re.sub(barrier, r"\1", text, count=1), "race")):  # fmt: skip
+        assert wanted is None or changed != text
+        out = np.zeros(256 * size // 4, np.uint32)
+        report = mmacalc.launch(assembled(changed, target, tmp_path)["copy"], 1, 256, out, given)
+        assert np.array_equal(out, given[offset // 4 :]) or wanted
+        assert {one.kind for one in report.findings} == {wanted} - {None}, report.findings
+        if wanted == "race":
+            assert all(int(re.search(r"byte (\d+) of LDS", one.message)[1]) < given.nbytes for one in report.findings)
+
+
+def test_a_wave_that_reads_what_it_loads_into_lds_before_it_waits_is_named(tmp_path):
+    source = "#define SIZE 4\n#define OFFSET 0\n" + (Path(__file__).parent / "data/kernels/lds_loads.hip").read_text()
+    text = compiled(source, "gfx942", tmp_path / "loads.s", None, ["-O2", "-S"]).read_text()
+    given = np.arange(64, dtype=np.uint32)
+    for changed, count in ((text, 0), (re.sub(r"(?s)(\nalone:.*?)\ts_waitcnt vmcnt\(0\)[^\n]*\n", r"\1", text), 1)):
+        out = np.zeros(64, np.uint32)
+        found = mmacalc.launch(assembled(changed, "gfx942", tmp_path)["alone"], 1, 64, out, given).findings
+        assert np.array_equal(out, given)
+        assert [(one.kind, one.other_text.split()[0]) for one in found] == [("wait", "global_load_lds_dword")] * count
+        assert all("byte 252 of LDS while the load that writes it may be outstanding" in one.message for one in found)
+
+
+def test_a_load_into_lds_lands_where_its_own_wave_may_not_read():
+    landing = Landing(np.array([32, 0, 16]), 12, np.array([1, 0, 0]))
+    for at, size, wave, met in ((0, 4, 0, 1), (11, 1, 0, 1), (12, 4, 0, 0), (10, 8, 0, 1), (20, 4, 0, 1), (32, 4, 0, 0),
+                                (30, 4, 1, 1), (0, 64, 1, 1), (44, 4, 1, 0)):  # fmt: skip
+        assert landing.meets(np.array([at]), size, np.array([wave])).tolist() == [bool(met)], (at, size, wave)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["COUNTERS", "Counters", "Flight", "waits_of"]
+__all__ = ["COUNTERS", "Counters", "Flight", "Landing", "waits_of"]
 
 # What raises which counter, by generation.
 COUNTERS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -57,10 +57,32 @@ def waits_of(name: str, simm: int, generation: str) -> dict[str, int]:
     return {kind: simm} if kind in known else {}
 
 
-class Flight:
-    """An outstanding access: its instruction, the registers that it writes, and its number on each counter by wave."""
+class Landing:
+    """What a load from memory writes into LDS: `size` bytes at each of some offsets, by these waves of the batch."""
 
-    __slots__ = ("address", "kind", "numbers", "sequence", "writes_lds")
+    __slots__ = ("offsets", "size", "waves")
+    size: int
+
+    def __init__(self, offsets: Array, size: int, waves: Array) -> None:
+        order = np.argsort(offsets, kind="stable")
+        self.offsets: Array = offsets[order]
+        self.waves: Array = waves[order]
+        self.size = size
+
+    def meets(self, offsets: Array, size: int, waves: Array) -> Array:
+        """Which accesses of some waves touch what they load themselves."""
+        before = np.searchsorted(self.offsets, offsets + size) - 1  # the last one that begins before the access ends
+        found: Array = (before >= 0) & (self.offsets[before] + self.size > offsets) & (self.waves[before] == waves)
+        return found
+
+
+class Flight:
+    """An outstanding access: its instruction, the registers that it writes, and its number on each counter by wave.
+
+    landing: of a load into LDS, where it writes.
+    """
+
+    __slots__ = ("address", "kind", "landing", "numbers", "sequence", "writes_lds")
     address: int
     kind: str
     numbers: frozenset[int]
@@ -72,6 +94,7 @@ class Flight:
     ) -> None:
         self.address, self.kind, self.numbers = address, kind, numbers
         self.sequence, self.writes_lds = sequence, writes_lds
+        self.landing: Landing | None = None
 
     def outstanding(self, rows: Any) -> bool:
         """Whether it may be outstanding in one of some waves."""
@@ -94,6 +117,7 @@ class Counters:
         self.issued: dict[str, Array] = {name: np.zeros(waves, np.int64) for name in names}
         self.flights: list[Flight] = []
         self.busy: dict[int, list[Flight]] = {}
+        self.landing: Landing | None = None  # of the instruction that is being carried out
 
     def issue(self, group: Group, address: int, kind: str, numbers: frozenset[int], writes_lds: bool = False) -> None:
         """Enter an access of the group's waves."""
@@ -106,6 +130,7 @@ class Counters:
         if not numbers and not writes_lds and "flat" not in kind and kind != "store":
             return
         flight = Flight(address, kind, numbers, sequence, writes_lds)
+        flight.landing, self.landing = self.landing, None
         self.flights.append(flight)
         for number in numbers:
             self.busy.setdefault(number, []).append(flight)
@@ -157,6 +182,18 @@ class Counters:
                 if not ordered and flight.outstanding(group.rows):
                     self._forget(flight)
                     return flight
+        return None
+
+    def landing_at(self, offsets: Array, size: int, waves: Array) -> tuple[Flight, Array] | None:
+        """A load into LDS that is outstanding in the waves that access what it writes, and which of the accesses do;
+        it counts as ended then."""
+        for flight in self.flights:
+            if flight.landing is not None:
+                met = flight.landing.meets(offsets, size, waves)
+                met &= np.any([sequence[waves] > 0 for sequence in flight.sequence.values()], axis=0)
+                if met.any():
+                    self._forget(flight)
+                    return flight, met
         return None
 
     def unfinished_lds_write(self, group: Group) -> Flight | None:

@@ -8,6 +8,7 @@ from ...asm.decoded import RegisterOperand
 from ...errors import Error
 from .active_lanes import ActiveLanes, note_stored, offset_of
 from .buffer_steps import buffer_places, words_within
+from .counters import Landing
 from .global_steps import global_addresses
 from .operands import raw_reader
 from .state import M0
@@ -69,6 +70,7 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
         offsets = starts + batch.workgroup_of[rows] * batch.lds.stride
         race = batch.lds.races.note("write", offsets, size, batch.wave_in_group[rows] + 1)
         batch.race(group, instruction, race, "writes", ActiveLanes(group, lanes.spread(starts), size))
+        batch.counters.landing = Landing(offsets, size, rows) if len(rows) else None
         scattered(batch.lds.data, offsets, size, [lanes.gather(word) for word in found])
         note_stored(group, lanes, batch.lds.undefined, offsets, size, None)
 

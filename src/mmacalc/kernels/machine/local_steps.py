@@ -73,6 +73,7 @@ def lds_access(
     waves = batch.wave_in_group[rows] + 1
     batch.count_bytes(access, len(offsets), True)
     batch.count_lds(group, lanes, instruction, access)
+    batch.check_landed(group, lanes, instruction, access, (offsets, rows))
     if access.action == "load":
         batch.race(group, instruction, lds.races.note("read", offsets, access.size, waves), "reads", lanes)
         words = gathered(lds.data, offsets, access.size)

@@ -218,6 +218,27 @@ class Watched:
             )
             self.find("wait", group, step.instruction, message, None, other)
 
+    def check_landed(
+        self,
+        group: Group,
+        lanes: ActiveLanes,
+        instruction: DecodedInstruction,
+        access: Access,
+        where: tuple[Array, Array],
+    ) -> None:
+        """Find it wrong to access LDS before a load into these bytes is waited for; `where`: offsets and waves."""
+        offsets, waves = where
+        while (met := self.counters.landing_at(offsets, access.size, waves)) is not None:
+            flight, wrong = met
+            byte = int(lanes.addresses[int(wrong.argmax())])
+            verb = {"load": "reads", "store": "writes"}.get(access.action, "reads and writes")
+            message = (
+                f"{verb} byte {byte} of LDS while the load that writes it may be outstanding: "
+                f"no wait for {' and '.join(self.counters.kinds[flight.kind])} before it"
+            )
+            other = self.program.instructions[flight.address]
+            self.find("wait", group, instruction, message, lanes.spread(wrong), other)
+
     def race(
         self,
         group: Group,
