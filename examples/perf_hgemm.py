@@ -251,7 +251,7 @@ def gemm_test(m, n, k, alpha, beta, arch="gfx942"):
         (rocwmma.ceilDiv(m, p.MACRO_TILE_X), rocwmma.ceilDiv(n, p.MACRO_TILE_Y)),
         (p.TBLOCK_X, p.TBLOCK_Y),
         p, m, n, k,
-        np.asfortranarray(a), b, c, d,
+        a.T.copy(), b, c, d,  # A column by column
         m, n, n, n,
         np.float32(alpha), np.float32(beta),
         arch=arch,

@@ -1,6 +1,7 @@
 """Compiled kernels on the emulator: against the host's bits, against `multiply_bits`, and with faults put in."""
 
 import ctypes
+import pickle
 import re
 import subprocess
 from pathlib import Path
@@ -410,6 +411,44 @@ def test_arguments_that_do_not_fit_are_refused(args, says, listings, tmp_path):
         mmacalc.launch(kernel, 1, 64, *args)
 
 
+def test_arrays_whose_elements_are_not_in_order_in_memory_are_refused_with_what_to_pass(listings, tmp_path):
+    kernel = assembled(listings["gfx942"], "gfx942", tmp_path)["reverse"]
+    x = np.zeros((64, 64), np.float32)
+    for wrong in (x.T, x[::2], x[:, 0], x[::-1]):
+        for pair in ((x, wrong), (wrong, x)):
+            with pytest.raises(Error, match=r"argument [12] is not C-contiguous .* pass numpy.ascontiguousarray of it"):
+                mmacalc.launch(kernel, 1, 64, *pair, 64)
+
+
+def test_variables_keep_their_values_from_launch_to_launch_and_a_stopped_one_leaves_them(tmp_path):
+    source = """
+__attribute__((device)) int table[64] = {5, 6};
+extern "C" __attribute__((global)) void fill(const int *x) {
+    int thread = __builtin_amdgcn_workitem_id_x();
+    table[thread] = x[thread];
+}
+extern "C" __attribute__((global)) void read(int *out) {
+    int thread = __builtin_amdgcn_workitem_id_x();
+    out[thread] = table[63 - thread];
+}"""
+    path = tmp_path / "variables.hsaco"
+    kernels = mmacalc.load(compiled(source, "gfx942", path))
+    x, out = np.arange(100, 164, dtype=np.int32), np.zeros(64, np.int32)
+
+    def table(kernels):
+        assert mmacalc.launch(kernels["read"], 1, 64, out).findings == ()
+        return out[::-1].tolist()
+
+    first = [5, 6] + [0] * 62
+    assert table(kernels) == first
+    with pytest.raises(Error, match="loads 4 bytes"):
+        mmacalc.launch(kernels["fill"], 1, 64, x[:40].copy())
+    assert table(kernels) == first
+    mmacalc.launch(kernels["fill"], 1, 64, x)
+    assert table(kernels) == table(pickle.loads(pickle.dumps(dict(kernels)))) == x.tolist()
+    assert table(mmacalc.load(path)) == first
+
+
 def test_a_trace_has_every_instruction_of_one_wave(listings, tmp_path):
     kernel = assembled(listings["gfx942"], "gfx942", tmp_path)["reverse"]
     steps = []
@@ -427,12 +466,15 @@ def test_the_command_writes_outputs_and_its_status_tells_of_findings(listings, t
 
     monkeypatch.chdir(tmp_path)
     assembled(listings["gfx942"], "gfx942", tmp_path)
-    np.save("in.npy", np.arange(256, dtype=np.float32))
+    np.save("in.npy", np.arange(256, dtype=np.float32).reshape(16, 16).T.copy().T)  # kept column by column
     line = ["run-kernel", "fault.hsaco", "reverse", "--grid", "1", "--block", "256", "--args", "in.npy"]
     reply = answer([*line, "out:d.npy:f4:256", "256"])
     assert (reply.status, reply.err) == (0, "")
     assert reply.out.endswith("nothing wrong was found\nwritten to d.npy\n")
     assert np.array_equal(np.load("d.npy"), 2 * np.arange(256, dtype=np.float32)[::-1])
+    np.save("d.npy", np.asfortranarray(np.zeros((16, 16), np.float32)))
+    assert answer([*line, "out:d.npy", "256"]).status == 0
+    assert np.array_equal(np.load("d.npy").ravel(), 2 * np.arange(256, dtype=np.float32)[::-1])
     assert "reverse: gfx942, wave64" in answer(["run-kernel", "fault.hsaco"]).out
     assert answer([*line, "out:d.npy", "256", "--trace"]).out.count("global_store_dword") == 1
     assembled(re.sub(r"\ts_barrier\n", "", listings["gfx942"]), "gfx942", tmp_path)

@@ -78,6 +78,9 @@ def test_a_forgotten_barrier_beside_atomic_operations_is_a_race(kernels):
     for forgotten, name in ((0, "none"), (1, "ds_add_u32"), (2, "ds_(read|load)_b32")):
         out = np.zeros(16, np.int32)
         have = found(kernels[f"histogram{forgotten}"], out, x)
+        report = mmacalc.launch(kernels[f"histogram{forgotten}"], 1, 256, np.zeros(16, np.int32), x)
+        assert (report.lds_atomics, len(report.lds)) == (report.waves, 2)  # their cycles are not guessed
+        assert f"LDS: {report.waves} atomic operations, not among the cycles" in str(report)
         assert np.array_equal(out, counts)  # the waves run in an order that happens to be right
         assert [kind for kind, _, _ in have] == ["race"] * (forgotten > 0), have
         assert all(re.fullmatch(name, one) for _, one, _ in have)

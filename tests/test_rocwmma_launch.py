@@ -35,14 +35,41 @@ def test_a_kernel_is_called_once_for_every_wave_with_hips_coordinates():
 
 def test_arrays_that_share_memory_share_it_in_the_kernel_and_views_are_pointers_into_it():
     whole = np.arange(64, dtype=np.float32).reshape(8, 8)
+    corner = whole.reshape(-1)[36:]
 
     def kernel(wave, whole, corner):
         (whole + 36)[0] = -1.0  # element [4][4], which `corner` begins with
         assert corner[0] == -1.0
         assert (corner + 9)[0] == whole[45]
 
-    mmacalc.launch(kernel, 1, 64, whole, whole[4:, 4:])
+    mmacalc.launch(kernel, 1, 64, whole, corner)
     assert whole[4, 4] == -1.0
+
+
+def test_arrays_whose_elements_are_not_in_order_in_memory_are_refused_with_what_to_pass():
+    a, d = np.arange(64.0).reshape(8, 8), np.zeros((8, 8))
+
+    def kernel(wave, a, d):
+        d[np.arange(64)] = a[np.arange(64)]
+
+    for wrong in (a.T, a[::2], a[:, 0], a[::-1], np.asfortranarray(a)):
+        with pytest.raises(mmacalc.Error, match=r"a is not C-contiguous .* pass numpy.ascontiguousarray of it"):
+            mmacalc.launch(kernel, 1, 64, wrong, d)
+        with pytest.raises(mmacalc.Error, match="d is not C-contiguous"):
+            mmacalc.launch(kernel, 1, 64, a=a, d=wrong)
+    for right, wanted in ((np.ascontiguousarray(a.T), a.T), (np.asfortranarray(a).T, a.T), (a[:], a)):
+        mmacalc.launch(kernel, 1, 64, right, d)
+        assert np.array_equal(d, wanted)
+
+
+@pytest.mark.parametrize("index", [(0, 1), (np.arange(64), 0)])
+def test_an_index_of_rows_and_columns_is_refused_with_the_wave_and_the_line(index):
+    def kernel(wave, d):
+        d[index] = 1.0
+
+    where, says = r"wave 0, test_rocwmma_launch.py line \d+: ", r"store: d is indexed by 2 values, as a matrix is; "
+    with pytest.raises(mmacalc.Error, match=where + says + r".* d\[row \* ld \+ column\]"):
+        mmacalc.launch(kernel, 1, 64, np.zeros((8, 8)))
 
 
 def test_column_major_arrays_are_read_as_they_lie_in_memory():
@@ -54,7 +81,7 @@ def test_column_major_arrays_are_read_as_they_lie_in_memory():
         rocwmma.load_matrix_sync(frag, a, 16, rocwmma.mem_col_major)
         rocwmma.store_matrix_sync(d, frag, 16, rocwmma.mem_row_major)
 
-    mmacalc.launch(kernel, 1, 64, a, d)
+    mmacalc.launch(kernel, 1, 64, a.T, d)
     assert np.array_equal(a, d)
 
 

@@ -94,6 +94,25 @@ class KernelDescriptor(Record):
     kernarg_preload: tuple[int, int]
 
 
+class DeviceVariables:
+    """The variables of a loaded code object, as the launches so far have left them: bytes of its writable sections."""
+
+    def __init__(self, contents: Mapping[int, bytes]) -> None:
+        self._contents = {address: bytearray(content) for address, content in contents.items()}
+
+    def of(self, section: LoadedSection) -> bytes | bytearray:
+        """The bytes of a section: a launch writes into those of a writable one."""
+        return self._contents.get(section.address, section.data)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeviceVariables) and self._contents == other._contents
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DeviceVariables, (self._contents,)
+
+
 class Kernel(Record):
     """A compiled kernel.
 
@@ -104,6 +123,7 @@ class Kernel(Record):
         vgpr_count, accvgpr_count, sgpr_count: registers of a work-item, of a wave; 0 where the metadata is silent.
         maximum_workgroup_size: in work-items; 0 where the metadata is silent.
         metadata: the kernel's part of the metadata note.
+        variables: what the launches so far have left in the object's variables, for all kernels of one `load`.
     """
 
     name: str
@@ -114,6 +134,7 @@ class Kernel(Record):
     arguments: tuple[KernelArgument, ...]
     sections: tuple[LoadedSection, ...]
     metadata: Mapping[str, Any] = {}
+    variables: DeviceVariables = DeviceVariables({})
 
     @property
     def wavefront_size(self) -> int:
@@ -151,6 +172,9 @@ class Kernels(dict[str, Kernel]):
 @arguments_checked
 def load(path: str | PathLike[str], arch: str | None = None) -> Mapping[str, Kernel]:
     """The kernels of a code object by name, with all that it takes to run them.
+
+    Its `__device__` variables keep their values from launch to launch, as in a module on a GPU; another `load` has
+    them as they were at first.
 
     Args:
         path: a linked code object (.hsaco, .co), by itself or in clang's offload bundle.
@@ -197,6 +221,7 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
     sections = _sections(elf, name)
     symbols = {symbol.name: symbol.entry for symbol in _symbols(elf) if symbol.name}
     listed = {kernel.get(".symbol", ""): kernel for kernel in _metadata(elf, name).get("amdhsa.kernels", ())}
+    variables = DeviceVariables({section.address: section.data for section in sections if section.writable})
     kernels = Kernels()
     for symbol, entry in symbols.items():
         if not symbol.endswith(".kd"):
@@ -208,7 +233,8 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
         size = symbols[symbol[:-3]]["st_size"] if symbol[:-3] in symbols else 0
         code = _bytes(sections, address, size, name)
         arguments = tuple(_argument(one) for one in metadata.get(".args", ()))
-        kernels[title] = Kernel(title, target, address, code, descriptor, arguments, sections, metadata)
+        parts = (title, target, address, code, descriptor, arguments, sections, metadata, variables)
+        kernels[title] = Kernel(*parts)
     if not kernels:
         raise Error(f"'{name}' has no kernel: none of its symbols is a kernel descriptor (NAME.kd)")
     return kernels

@@ -4,7 +4,8 @@
     mmacalc run-kernel kernel.hsaco scale --grid 2 --block-dim 64 --args out:x.npy 0.5 --trace
     mmacalc run-kernel kernel.hsaco          the kernels of a code object, with their arguments
 
-Arguments in the kernel's order: FILE.npy is an array that the kernel reads; out:FILE.npy one that is written back when
+Arguments in the kernel's order: FILE.npy is an array that the kernel reads, its rows one after the other however the
+file keeps them; out:FILE.npy one that is written back when
 the kernel has ended well, out:FILE.npy:TYPE:SHAPE one that begins as zeros (f4 is float32, u2 uint16 ...); null is a
 null pointer; 5 is an integer of the argument's size, 5.0 a float of it.
 --trace prints each instruction of one wave with what its registers hold in each lane.
@@ -75,8 +76,6 @@ def run(options: Namespace) -> Reply:
 
 def _arguments(words: list[str]) -> tuple[list[Any], dict[str, NDArray[Any]], list[str]]:
     """The arguments, the arrays among them that are written back, and the files that are only read."""
-    from .arrays import load
-
     arguments: list[Any] = []
     outputs: dict[str, NDArray[Any]] = {}
     inputs: list[str] = []
@@ -87,22 +86,29 @@ def _arguments(words: list[str]) -> tuple[list[Any], dict[str, NDArray[Any]], li
             arguments.append(array)
         elif word.lower().endswith(".npy"):
             inputs.append(word)
-            arguments.append(load("--args", word, (), False))
+            arguments.append(_array(word))
         else:
             arguments.append(_value(word))
     return arguments, outputs, inputs
 
 
-def _output(word: str) -> tuple[str, NDArray[Any]]:
+def _array(path: str) -> NDArray[Any]:
+    """The array of a file, in C order, however the file keeps it."""
     import numpy as np
 
     from .arrays import load
+
+    return np.ascontiguousarray(load("--args", path, (), False))
+
+
+def _output(word: str) -> tuple[str, NDArray[Any]]:
+    import numpy as np
 
     path, _, rest = word.partition(":")
     if not path.lower().endswith(".npy"):
         raise Error(f"--args: out: takes a .npy file, as out:d.npy or out:d.npy:f4:64x64; got 'out:{word}'")
     if not rest:
-        return path, np.array(load("--args", path, (), False))
+        return path, np.array(_array(path))
     kind, _, shape = rest.partition(":")
     try:
         sizes = tuple(int(size) for size in shape.split("x"))

@@ -53,8 +53,8 @@ def launch(
 
     The kernel is a plain function, `kernel(wave, *args)`, called once for each wave: `wave` has blockIdx, blockDim,
     gridDim and threadIdx as in HIP (see `mmacalc.kernels.Wave`). NumPy arrays among the arguments come as pointers
-    (`mmacalc.kernels.Pointer`); so do arrays of the surroundings that it passes to the functions of
-    `mmacalc.rocwmma`. What a kernel stores is in the arrays when the launch has ended, and not before.
+    (`mmacalc.kernels.Pointer`), and have to be C-contiguous; so do arrays of the surroundings that it passes to the
+    functions of `mmacalc.rocwmma`. What a kernel stores is in the arrays when the launch has ended, and not before.
 
     Waves take turns in a fixed order, so a launch gives the same bits every time.
 
@@ -77,8 +77,8 @@ def launch(
         What was issued and moved: see `mmacalc.kernels.Report`.
 
     Raises:
-        Error: a block that is not whole waves; an access out of bounds or any other kernel error, with the
-            workgroup, the wave, the line and the call. All arrays are then as they were before.
+        Error: a block that is not whole waves; an array that is not C-contiguous; an access out of bounds or any
+            other kernel error, with the workgroup, the wave, the line and the call. All arrays are then as they were.
 
     >>> import numpy as np
     >>> def scale(wave, x, y, factor):
@@ -103,7 +103,7 @@ def launch(
     state = Launch(record, "".join(filter(str.isalnum, arch.lower())), size, memory)
     waves = _waves_of(block_size, state)
     arguments = _pointers(kernel, args, memory)
-    keywords = {name: memory.pointer(v, name) if isinstance(v, np.ndarray) else v for name, v in kwargs.items()}
+    keywords = {name: memory.argument(v, name) if isinstance(v, np.ndarray) else v for name, v in kwargs.items()}
 
     def body(wave: Wave) -> object:
         return kernel(wave, *arguments, **keywords)
@@ -180,7 +180,7 @@ def _pointers(kernel: Callable[..., object], args: tuple[Any, ...], memory: Memo
     except (TypeError, ValueError):
         names = []
     names += [f"argument {number + 1}" for number in range(len(names), len(args))]
-    return [memory.pointer(a, name) if isinstance(a, np.ndarray) else a for a, name in zip(args, names)]
+    return [memory.argument(a, name) if isinstance(a, np.ndarray) else a for a, name in zip(args, names)]
 
 
 class _Progress:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Buffer", "Memory", "Pointer", "Region", "Traffic"]
+__all__ = ["Buffer", "Memory", "Pointer", "Region", "Traffic", "check_contiguous"]
 
 
 class Traffic(TupleRecord):
@@ -120,6 +120,15 @@ class Memory:
         if self.lds is not None:
             self.lds.count(places * region.dtype.itemsize, region.dtype.itemsize, access)
 
+    def argument(self, array: Array, name: str) -> Pointer:
+        """A pointer to an array that is an argument of a launch.
+
+        Raises:
+            Error: it is not C-contiguous.
+        """
+        check_contiguous(array, name)
+        return self.pointer(array, name)
+
     def pointer(self, array: Array, name: str = "array") -> Pointer:
         """A pointer to the first element of an array, which reaches as far as the array does.
 
@@ -156,6 +165,22 @@ class Memory:
         """Write everything that was stored into the arrays."""
         for buffer in self.buffers.values():
             buffer.commit()
+
+
+def check_contiguous(array: Array, name: str) -> None:
+    """Refuse an array whose memory is not its elements, row by row: a kernel is given memory.
+
+    Raises:
+        Error: says what to pass instead.
+    """
+    if array.flags.c_contiguous:
+        return
+    shape, strides = (" x ".join(map(str, sizes)) for sizes in (array.shape, array.strides))
+    where = "" if not array.flags.f_contiguous else "; its .T has its memory as it lies, column by column"
+    raise Error(
+        f"{name} is not C-contiguous ({shape} elements, {strides} bytes apart), and a kernel is given memory: pass "
+        f"numpy.ascontiguousarray of it, and copy back what the kernel stores{where}"
+    )
 
 
 class Pointer:
@@ -254,7 +279,7 @@ class Pointer:
         if isinstance(where, slice):
             places = self._vector(call, where)
         else:
-            places = np.asarray(where)
+            places = self._indexes(call, where)
         if self.lanes is not None and places.dtype.kind in "iu":
             try:
                 places = places + self.lanes
@@ -266,6 +291,18 @@ class Pointer:
         if places.size:
             self.check(call, places, np.min(places), np.max(places))
         return places
+
+    def _indexes(self, call: str, where: ArrayLike) -> Array:
+        """An index, or one for each lane, as an array."""
+        if isinstance(where, tuple):
+            raise Error(
+                f"{call}: {self.name} is indexed by {len(where)} values, as a matrix is; a pointer has one index, such "
+                f"as {self.name}[row * ld + column]"
+            )
+        try:
+            return np.asarray(where)
+        except ValueError:
+            raise Error(f"{call}: the index of {self.name} has parts of several lengths") from None
 
     def _vector(self, call: str, where: slice) -> Array:
         """The places that a slice means, before those of the lanes are added."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...checks import shown
 from ...errors import Error
+from ..memory import check_contiguous
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def _packed(number: int, one: KernelArgument, value: Any, memory: GlobalMemory, 
 
 def _address(name: str, array: Any, memory: GlobalMemory, addresses: dict[int, int]) -> int:
     """Where an array lies: views of one array lie in the same memory."""
+    check_contiguous(array, name)
     base = array
     while isinstance(base.base, np.ndarray):
         base = base.base

@@ -69,8 +69,10 @@ class CompiledLaunch:
         self.lds_bytes = self.descriptor.group_segment_size + shared
         self.memory = GlobalMemory()
         for section in sorted(kernel.sections, key=lambda one: one.address):
-            content = np.frombuffer(section.data, np.uint8)
-            self.memory.add(f"section {section.name}", content, section.writable, start=CODE_BASE + section.address)
+            content = np.frombuffer(kernel.variables.of(section), np.uint8)
+            behind = content if content.flags.writeable else None
+            start = CODE_BASE + section.address
+            self.memory.add(f"section {section.name}", content, section.writable, behind, start)
         self._arguments(args, shared)
         self.tally = Tally(text)
         architecture = self.target.architecture

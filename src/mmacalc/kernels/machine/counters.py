@@ -197,5 +197,8 @@ class Counters:
         return None
 
     def unfinished_lds_write(self, group: Group) -> Flight | None:
-        """A write to LDS that is outstanding in one of the group's waves."""
-        return next((f for f in self.flights if f.writes_lds and f.outstanding(group.rows)), None)
+        """A write to LDS that is outstanding in one of the group's waves; all of these count as ended then."""
+        found = [flight for flight in self.flights if flight.writes_lds and flight.outstanding(group.rows)]
+        for flight in found:
+            self._forget(flight)
+        return found[0] if found else None

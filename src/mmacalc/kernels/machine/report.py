@@ -39,12 +39,14 @@ class KernelReport(Report):
         kernel, target: the kernel's name and compiler target.
         executed: how many instructions waves executed. mnemonics: how often each.
         findings: what is wrong with the kernel, see `KernelFinding`; empty if nothing was found.
+        lds_atomics: how many atomic operations on LDS waves executed; their cycles are not known, and not in `lds`.
         approximations: instructions whose results differ on hardware within the documented error.
     """
 
     kernel: str
     target: str
     executed: int
+    lds_atomics: int
     findings: tuple[KernelFinding, ...]
     approximations: tuple[Approximation, ...]
 
@@ -59,7 +61,7 @@ class KernelReport(Report):
         lds: tuple[LdsSite, ...],
     ) -> None:
         super().__init__(architecture, *sizes, tally.issued, traffic, tally.warnings, lds)
-        self.kernel, self.target = kernel.name, kernel.target
+        self.kernel, self.target, self.lds_atomics = kernel.name, kernel.target, tally.lds_atomics
         self.findings = tuple(tally.findings.values())
         self.mnemonics: dict[str, int] = {}
         for step in steps:
@@ -79,6 +81,7 @@ class KernelReport(Report):
             "kernel": self.kernel,
             "target": self.target,
             **super().as_dict(),
+            "lds_atomics": self.lds_atomics,
             "executed": self.executed,
             "mnemonics": dict(self.mnemonics),
             "findings": [
@@ -87,6 +90,13 @@ class KernelReport(Report):
             ],
             "approximations": [one._asdict() for one in self.approximations],
         }
+
+    def _lds_lines(self) -> list[str]:
+        lines = super()._lds_lines()
+        if self.lds_atomics:
+            count = f"{self.lds_atomics} atomic operation{'s' if self.lds_atomics > 1 else ''}"
+            lines.append(f"LDS: {count}, not among the cycles: no public source says what they take")
+        return lines
 
     def __repr__(self) -> str:
         found = len(self.findings)

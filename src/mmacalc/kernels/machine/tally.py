@@ -23,7 +23,7 @@ class Tally:
         self.findings: dict[tuple[str, int, int | None], KernelFinding] = {}
         self.issued: Counter[Any] = Counter()
         self.warnings: Counter[str] = Counter()
-        self.loaded = self.stored = self.lds_loaded = self.lds_stored = 0
+        self.loaded = self.stored = self.lds_loaded = self.lds_stored = self.lds_atomics = 0
         self.steps = 0
 
     def add(self, finding: KernelFinding) -> None:

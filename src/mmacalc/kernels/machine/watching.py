@@ -277,7 +277,13 @@ class Watched:
         setattr(self.tally, name, getattr(self.tally, name) + moved)
 
     def count_lds(self, group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access) -> None:
-        """Count the cycles and bank conflicts of an LDS access, once for each pattern of addresses."""
+        """Count the cycles and bank conflicts of an LDS access, once for each pattern of addresses.
+
+        Of atomic operations only their number: no public source measures their cycles.
+        """
+        if access.action not in ("load", "store"):
+            self.tally.lds_atomics += group.count
+            return
         if self.lds_counter is None or access.size > 16:
             return
         table = np.full((group.count, group.lanes), -1, np.int64)
