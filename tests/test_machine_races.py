@@ -59,7 +59,7 @@ def test_bytes_beside_those_that_two_waves_read_belong_to_the_wave_that_read_the
     shadow.note("read", np.array([0]), 2, np.array([1], np.uint8))
     shadow.note("read", np.array([0]), 4, np.array([2], np.uint8))
     assert shadow.note("write", np.array([2]), 2, np.array([2], np.uint8)) is None
-    assert shadow.note("write", np.array([0]), 1, np.array([2], np.uint8)) == (0, 0)
+    assert shadow.note("write", np.array([0]), 1, np.array([2], np.uint8)) == (0, 0, "read")
 
 
 def test_waves_that_write_one_byte_in_one_instruction_race():

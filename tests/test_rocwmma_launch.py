@@ -533,3 +533,53 @@ def test_progress_is_shown_on_a_terminal_once_a_launch_takes_long(monkeypatch):
         monkeypatch.setattr("sys.stderr", stream)
         mmacalc.launch(lambda wave: time.sleep(0.002), 32, 256)
         assert (" of 32 workgroups" in stream.getvalue()) == shown
+
+
+# --- races in LDS -----------------------------------------------------------------------------------------------------
+
+
+def reverse(wave, x, y, first=True, second=True):
+    tile, i = wave.shared("tile", 256, np.float32), wave.threadIdx.x
+    for part in range(2):
+        tile[i] = x[i + 256 * part]
+        if first:
+            rocwmma.synchronize_workgroup()
+        y[i + 256 * part] = tile[255 - i]
+        if second:
+            rocwmma.synchronize_workgroup()
+
+
+def test_a_forgotten_synchronize_workgroup_is_found_with_both_lines_and_waves():
+    x, y = np.arange(512.0, dtype=np.float32), np.zeros(512, np.float32)
+    first_line = reverse.__code__.co_firstlineno
+    lines = {f"test_rocwmma_launch.py:{first_line + down}" for down in (3, 6)}  # the write and the read
+    for first, second in ((True, True), (True, False), (False, True), (False, False)):
+        report = mmacalc.launch(reverse, 2, 256, x, y, first, second)
+        found = report.findings
+        assert bool(found) == (not (first and second))
+        assert all({one.place, one.other_place} == lines for one in found)
+        for one in found:
+            assert (one.kind, one.workgroup, one.wave + one.other_wave) == ("race", (0, 0, 0), 3)  # in the mirror
+            assert one.sentence in str(report)
+        assert bool(report.warnings) == (not first)
+        assert [one["message"] for one in report.as_dict()["findings"]] == [one.message for one in report.findings]
+    assert report.warnings == (
+        f"{max(lines)} reads elements of tile in LDS that nothing has written; so in 2 workgroups",
+    )
+
+
+def test_waves_that_read_the_same_elements_do_not_race_until_one_writes_them():
+    def kernel(wave, y):
+        tile = wave.shared("tile", 64, np.float32)
+        if wave.index == 0:
+            tile[wave.lane] = 1.0
+        rocwmma.synchronize_workgroup()
+        y[wave.threadIdx.x] = tile[wave.lane]
+        if wave.index == 3:
+            tile[np.arange(3)] = 2.0
+
+    y = np.zeros(256, np.float32)
+    (found,) = mmacalc.launch(kernel, 1, 256, y).findings
+    assert y.all()
+    assert "writes tile[0] in LDS, which another wave of the workgroup reads" in found.message
+    assert found.other_wave is None

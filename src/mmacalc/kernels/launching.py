@@ -124,7 +124,9 @@ def launch(
         progress_line.close()
     memory.commit()
     sites = memory.lds.sites if memory.lds else ()
-    return Report(record, groups, groups * waves, state.issued, memory.traffic, state.warnings, sites)
+    report = Report(record, groups, groups * waves, state.issued, memory.traffic, state.warnings, sites)
+    report.findings = tuple(state.findings.values())
+    return report
 
 
 def _launch_compiled(

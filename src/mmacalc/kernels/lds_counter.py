@@ -16,6 +16,7 @@ from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Any
 
     from numpy.typing import NDArray
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["LdsCounter", "LdsSite"]
+__all__ = ["LdsCounter", "LdsSite", "call_site"]
 
 PACKAGE = dirname(dirname(__file__))
 PERIOD = 256  # bytes after which banks repeat on every architecture
@@ -82,7 +83,7 @@ class LdsCounter:
             if addresses[:, first].max() < 0:
                 continue
             cycles, ideal = self._cost(addresses[:, first], width, access)
-            counted = self._sites.setdefault((place or _call_site(), access, width), [0, 0, 0])
+            counted = self._sites.setdefault((place or call_site(sys._getframe(1)), access, width), [0, 0, 0])
             counted[:] = [counted[0] + times, counted[1] + times * cycles, counted[2] + times * ideal]
 
     def _cost(self, lanes: Array, width: int, access: str) -> tuple[int, int]:
@@ -122,9 +123,8 @@ def _width(addresses: Array, element_bytes: int) -> int:
     return min(width, 16)
 
 
-def _call_site() -> str:
-    """The line of the kernel that is running, outside this package."""
-    frame = sys._getframe(1)
+def call_site(frame: FrameType) -> str:
+    """The line of the kernel that is running, outside this package: "file:line"."""
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return f"{basename(frame.f_code.co_filename)}:{frame.f_lineno}"

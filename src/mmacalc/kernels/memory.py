@@ -22,6 +22,7 @@ import numpy as np
 
 from ..errors import Error
 from ..records import TupleRecord
+from .lds_watch import LdsWatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,16 +47,16 @@ class Traffic(TupleRecord):
 
 
 class Buffer:
-    """One stretch of memory: the copy of an array, or an allocation in LDS."""
+    """One stretch of memory: the copy of an array, or an allocation in LDS. watch: of the latter."""
 
-    __slots__ = ("array", "data", "local", "start", "views", "written")
+    __slots__ = ("array", "data", "start", "views", "watch", "written")
     array: Array | None
-    local: bool
     start: int
+    watch: LdsWatch | None
     written: bool
 
-    def __init__(self, array: Array | None, size: int = 0) -> None:
-        self.array, self.local, self.written = array, array is None, False
+    def __init__(self, array: Array | None, size: int = 0, watch: LdsWatch | None = None) -> None:
+        self.array, self.watch, self.written = array, watch, False
         self.data: Array
         self.views: dict[np.dtype[Any], Array] = {}
         if array is None:
@@ -108,7 +109,7 @@ class Memory:
 
     def count(self, region: Region, elements: int, store: bool) -> None:
         """Count `elements` elements as traffic."""
-        name = ("lds_" if region.buffer.local else "") + ("stored" if store else "loaded")
+        name = ("lds_" if region.buffer.watch else "") + ("stored" if store else "loaded")
         setattr(self, name, getattr(self, name) + elements * region.dtype.itemsize)
 
     def count_lds(self, region: Region, places: Array, access: str) -> None:
@@ -159,7 +160,8 @@ class Memory:
 
     def local(self, size: int, dtype: np.dtype[Any], name: str) -> Pointer:
         """A pointer to `size` new elements in LDS."""
-        return Pointer(Region(self, Buffer(None, size * dtype.itemsize), dtype, (0, size), name, True), 0)
+        buffer = Buffer(None, size * dtype.itemsize, LdsWatch(name, size))
+        return Pointer(Region(self, buffer, dtype, (0, size), name, True), 0)
 
     def commit(self) -> None:
         """Write everything that was stored into the arrays."""
@@ -346,7 +348,8 @@ class Pointer:
         """
         region = self.region
         region.memory.count(region, elements, store=False)
-        if region.buffer.local:
+        if region.buffer.watch:
+            region.buffer.watch.note("read", places + self.place)
             region.memory.count_lds(region, self._by_lane(places, by_lane), "read")
         found: Array = region.buffer.view(region.dtype)[places + self.place]
         return found
@@ -362,7 +365,8 @@ class Pointer:
         """Store values at checked places; `by_lane` as for `read`."""
         region = self.region
         region.memory.count(region, elements, store=True)
-        if region.buffer.local:
+        if region.buffer.watch:
+            region.buffer.watch.note("write", places + self.place)
             region.memory.count_lds(region, self._by_lane(places, by_lane), "write")
         region.buffer.written = True
         try:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..diagnosis.compare import Diagnosis
     from ..model import Architecture, Instruction
     from .lds_counter import LdsSite
+    from .lds_watch import LdsFinding
+    from .machine.findings import KernelFinding
     from .memory import Traffic
 
 __all__ = ["Report"]
@@ -36,7 +38,8 @@ class Report:
         traffic: the bytes moved: loaded, stored, lds_loaded, lds_stored.
         lds: the LDS accesses of each line, with their cycles and bank conflicts; that with the most conflicts first.
         warnings: what the hardware allows but is often a mistake: waves that had ended when the others met at a
-            barrier, and waves that met at barriers of different lines.
+            barrier, waves that met at barriers of different lines, reads of LDS that nothing has written.
+        findings: what is wrong with the kernel: races in LDS, with both lines and waves; empty if nothing was found.
 
     `str()` is a small text, `as_dict()` the same for JSON.
     """
@@ -49,6 +52,7 @@ class Report:
     traffic: Traffic
     flops: int
     peak_share: float | None
+    findings: tuple[LdsFinding | KernelFinding, ...]
 
     def __init__(
         self,
@@ -60,7 +64,7 @@ class Report:
         warnings: Counter[str] | None = None,
         lds: tuple[LdsSite, ...] = (),
     ) -> None:
-        self.lds = lds
+        self.lds, self.findings = lds, ()
         self.warnings = tuple(_counted(text, count) for text, count in (warnings or {}).items())
         self.architecture, self.workgroups, self.waves, self.traffic = architecture, workgroups, waves, traffic
         self.issued = tuple(issued)
@@ -143,6 +147,7 @@ class Report:
             "bytes": self.traffic._asdict(),
             "lds": [{**site._asdict(), "conflicts": site.conflicts} for site in self.lds],
             "warnings": list(self.warnings),
+            "findings": [{**one._asdict(), "workgroup": list(one.workgroup)} for one in self.findings],
         }
 
     def __repr__(self) -> str:
@@ -157,6 +162,7 @@ class Report:
             f"{traffic.loaded} bytes loaded, {traffic.stored} stored; LDS {traffic.lds_loaded}, {traffic.lds_stored}",
             *self._lds_lines(),
             *(f"warning: {text}" for text in self.warnings),
+            *self._finding_lines(),
         ]
         return "\n".join(lines)
 
@@ -167,6 +173,10 @@ class Report:
         share = "unknown" if self.peak_share is None else f"{100 * self.peak_share:.1f} %"
         rate = f"{self.flops_per_unit_and_cycle} operations per {self.architecture.unit} and cycle"
         return [f"{self.flops} operations in {self.cycles} cycles of matrix units", f"{rate}, {share} of the peak"]
+
+    def _finding_lines(self) -> list[str]:
+        """What is wrong."""
+        return [finding.sentence for finding in self.findings]
 
     def _lds_lines(self) -> list[str]:
         """LDS cycles and conflicts, and the lines with conflicts."""

@@ -129,6 +129,7 @@ def _open_barrier(group: Sequence[Task]) -> bool:
         return False
     for text in _doubts(waiting, [task for task in group if task.state == "done"]):
         waiting[0].wave.launch.warnings[text] += 1
+    waiting[0].wave.group.meet()
     for task in waiting:
         task.state = "ready"
     return True

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from ..model import Architecture, Instruction
+    from .lds_watch import LdsFinding
     from .memory import Memory, Pointer
 
     Array = NDArray[Any]
@@ -43,7 +44,7 @@ class LaneDim3(TupleRecord):
 
 
 class Launch:
-    """State shared by all waves of a launch: the architecture, memory, and the count of issued instructions."""
+    """State shared by all waves of a launch: the architecture, memory, the count of issued instructions, findings."""
 
     architecture: Architecture
     target: str
@@ -54,6 +55,7 @@ class Launch:
         self.architecture, self.target, self.wave_size, self.memory = architecture, target, wave_size, memory
         self.issued: Counter[tuple[Instruction, tuple[tuple[str, int], ...]]] = Counter()
         self.warnings: Counter[str] = Counter()  # with the number of workgroups that each concerns
+        self.findings: dict[tuple[str, str], LdsFinding] = {}  # by the two lines
 
 
 class Workgroup:
@@ -62,6 +64,19 @@ class Workgroup:
     def __init__(self, index: Dim3) -> None:
         self.index = index
         self.shared: dict[str, Pointer] = {}
+        self._warned: set[str] = set()
+
+    def warn(self, launch: Launch, text: str) -> None:
+        """Enter a warning about this workgroup, once."""
+        if text not in self._warned:
+            self._warned.add(text)
+            launch.warnings[text] += 1
+
+    def meet(self) -> None:
+        """All waves have come to a barrier."""
+        for pointer in self.shared.values():
+            if pointer.region.buffer.watch:
+                pointer.region.buffer.watch.barrier()
 
 
 class Wave:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...records import TupleRecord
 from .storage import gathered, scattered
 
 TYPE_CHECKING = False
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["RaceShadow"]
+__all__ = ["Race", "RaceShadow"]
 
 SEVERAL = 255
 """More than one wave: a workgroup has at most 32."""
@@ -30,6 +31,14 @@ AGAINST = {
 """What an access races with."""
 PATTERNS = {1: np.uint32(1), 2: np.uint32(0x101), 4: np.uint32(0x1010101)}
 """By bytes: a wave's number in each byte is the number times this."""
+
+
+class Race(TupleRecord):
+    """A race. access: which of those noted; wave: the other wave, 0 if there are several; kind: of the other access."""
+
+    access: int
+    wave: int
+    kind: str
 
 
 class RaceShadow:
@@ -47,14 +56,14 @@ class RaceShadow:
         for shadow in self.waves.values():
             shadow[part] = 0
 
-    def note(self, kind: str, offsets: Array, size: int, waves: Array) -> tuple[int, int] | None:
-        """Enter the accesses of one instruction; a race: which of them, and the other wave (0 if there are several).
+    def note(self, kind: str, offsets: Array, size: int, waves: Array) -> Race | None:
+        """Enter the accesses of one instruction; the first race of theirs.
 
         Args:
             kind: one of `AGAINST`. offsets: the first byte of each access. size: its bytes.
             waves: whose it is, a number from 1.
         """
-        race = None
+        race: Race | None = None
         for other in AGAINST[kind]:
             race = race or self._other(other, offsets, size, waves)
         unit = min(size, 4)
@@ -65,9 +74,11 @@ class RaceShadow:
         met = None
         for place in range(0, size, unit):
             met = met or self._enter(shadow, offsets + place, unit, numbers)
-        return race or (met if kind == "write" else None)  # several waves that write one byte in one instruction
+        if race is None and met is not None and kind == "write":  # several waves in one instruction
+            race = Race(*met, kind)
+        return race
 
-    def _other(self, kind: str, offsets: Array, size: int, waves: Array) -> tuple[int, int] | None:
+    def _other(self, kind: str, offsets: Array, size: int, waves: Array) -> Race | None:
         """The first access that meets another wave, and that wave."""
         shadow, unit = self.waves.get(kind), min(size, 4)
         if shadow is None:
@@ -81,7 +92,7 @@ class RaceShadow:
             wrong = (octets != 0) & (octets != waves[:, None])
             if wrong.any():
                 access, octet = (int(one) for one in np.argwhere(wrong)[0])
-                return access, int(octets[access, octet]) % SEVERAL
+                return Race(access, int(octets[access, octet]) % SEVERAL, kind)
         return None
 
     @staticmethod

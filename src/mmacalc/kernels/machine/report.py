@@ -103,10 +103,13 @@ class KernelReport(Report):
         return f"<KernelReport: {self.kernel}, {self.waves} waves, {self.executed} instructions, {found} findings>"
 
     def __str__(self) -> str:
-        lines = [f"{self.kernel} for {self.target}: {self.executed} instructions", super().__str__()]
-        for one in self.approximations:
-            lines.append(f"{one.times} x {one.name}: approximate on hardware: up to {one.ulp} ULP")
-        lines += [finding.sentence for finding in self.findings]
+        return f"{self.kernel} for {self.target}: {self.executed} instructions\n{super().__str__()}"
+
+    def _finding_lines(self) -> list[str]:
+        lines = [
+            f"{one.times} x {one.name}: approximate on hardware: up to {one.ulp} ULP" for one in self.approximations
+        ]
+        lines += super()._finding_lines()
         count = len(self.findings)
         lines.append("nothing wrong was found" if not count else f"{count} finding{'s' if count > 1 else ''}")
-        return "\n".join(lines)
+        return lines

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .counters import Counters
     from .lds import Lds, Scratch
     from .program import Program, Step
+    from .race_shadow import Race
     from .state import Group, Registers
     from .storage import Outside
     from .tally import Tally
@@ -243,14 +244,14 @@ class Watched:
         self,
         group: Group,
         instruction: DecodedInstruction,
-        found: tuple[int, int] | None,
+        found: Race | None,
         verb: str,
         lanes: ActiveLanes,
     ) -> None:
         """Enter a race that LDS has noticed."""
         if found is None:
             return
-        access, wave = found
+        access, wave, _ = found
         rows, columns = lanes.lanes()
         number, lane = int(rows[access]), int(columns[access])
         where = np.zeros((group.count, group.lanes), np.bool_)
