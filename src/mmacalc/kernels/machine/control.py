@@ -31,6 +31,9 @@ __all__ = ["CODE_BASE", "CONTROL", "ENDS_BLOCK", "NOTHING", "control_step"]
 CODE_BASE = BASE
 """The address at which the code object lies."""
 
+GET_REALTIME = 131
+"""The message that asks for the time (RDNA3 ISA guide, S_SENDMSG_RTN_B64)."""
+
 # Hints, caches and waits for what is not modelled: nothing to do.
 NOTHING = frozenset(
     [
@@ -80,6 +83,15 @@ NOTHING = frozenset(
         "s_prefetch_inst",
         "s_prefetch_inst_pc_rel",
         "s_prefetch_data",
+        "s_prefetch_data_pc_rel",
+        "s_buffer_prefetch_data",
+        "flat_prefetch_b8",
+        "s_wakeup",
+        "s_sleep_var",
+        "s_gl1_inv",
+        "s_dcache_inv_vol",
+        "s_dcache_wb_vol",
+        "s_dcache_discard_x2",
         "global_prefetch_b8",
     ]
 )
@@ -242,6 +254,16 @@ def _clock(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     return lambda group: _write_address(group, row, group.batch.steps)
 
 
+def _answer(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    """S_SENDMSG_RTN: the answer to the message that asks for the time."""
+    message = int(instruction.modifiers.get("ssrc0", 0))
+    if message != GET_REALTIME:
+        raise Error(
+            f"{instruction.name} of the message {message} is not covered: only GET_REALTIME ({GET_REALTIME}) is"
+        )
+    return _clock(instruction, target)
+
+
 def _trap(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     def run(group: Group) -> None:
         raise Error(f"the kernel came to s_trap at {instruction.address:#x}: it stops itself there")
@@ -274,6 +296,7 @@ CONTROL: dict[str, Callable[[DecodedInstruction, MachineTarget], Run]] = {
     "s_memtime": _clock,
     "s_memrealtime": _clock,
     "s_get_shader_cycles_u64": _clock,
+    "s_sendmsg_rtn_b64": _answer,
     "s_trap": _trap,
     **INDEX_MODE,
 }

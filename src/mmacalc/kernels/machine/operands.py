@@ -7,7 +7,7 @@ The types of signatures:
     bf16                        bfloat16, as float32; byte: the byte that BYTE_SEL or SDWA names, lowest
     h16                         (results) a half of the register that OP_SEL names; the other half is kept
     mask                        a bit for each lane, in a scalar register or two
-    scc exec                    the registers of these names; old: what the destination holds
+    scc exec                    the registers of these names; old, old64: what the destination holds
     simm uimm                   the 16-bit constant of SOPK, with and without sign
 """
 

@@ -10,6 +10,7 @@ from .operands import DTYPES, bfloat, modified, raw_reader, reader, writer
 from .operations.floats import exact_sum_of_product, flushed, fma, fma_bfloat
 from .operations.packed import DOTS, MIXED, PACKED
 from .operations.rounding import directed
+from .operations.saturating import saturating
 from .vector import FLOAT_RESULTS
 
 TYPE_CHECKING = False
@@ -63,9 +64,7 @@ def packed_arithmetic(instruction: DecodedInstruction, target: MachineTarget) ->
         ]
         for half in (0, 1)
     ]
-    clamp = bool(modifiers.get("clamp"))
-    if clamp and kind not in FLOAT_RESULTS:
-        raise Error(f"{instruction.name} with clamp is not covered")
+    function, clamp = _clamped(instruction, function, kind)
     operand = instruction.destinations[0]
     name = "f32" if kind in ("bf16", "b32") else kind
 
@@ -93,6 +92,16 @@ def packed_arithmetic(instruction: DecodedInstruction, target: MachineTarget) ->
             group.write(file, operand[1], values[0] | values[1] << np.uint32(16))
 
     return compute, store
+
+
+def _clamped(instruction: DecodedInstruction, function: Any, kind: str) -> tuple[Any, bool]:
+    """The operation under CLAMP, and whether its float result is still to be clamped."""
+    if not instruction.modifiers.get("clamp") or kind in FLOAT_RESULTS:
+        return function, bool(instruction.modifiers.get("clamp"))
+    exact = saturating(instruction.name)
+    if exact is None:
+        raise Error(f"{instruction.name} with clamp is not covered")
+    return exact, False
 
 
 def _pattern(value: Array, kind: str) -> Array:

@@ -17,6 +17,7 @@ from .packed import dot, mixed, packed_arithmetic
 from .scaled import is_scaled, scaled
 from .shadows import is_equality, lane_words, moves_bits, read_bits
 from .state import EXEC, SCALARS, SCC, VCC
+from .stochastic import is_stochastic, stochastic
 from .transposing import transposing_access
 from .vector import arithmetic, dual
 
@@ -94,6 +95,8 @@ class Step:
         for half in halves:
             self.reads |= _numbers(half.sources)
             self.writes |= _numbers(half.destinations)
+        if target.has(instruction.name) and {"old", "old64"} & set(target.row(instruction.name)[0]):
+            self.reads |= _numbers(instruction.destinations)
         if self.kind == "control":
             self.reads |= _branch_reads(instruction.name, target.wave)
         if self.matrix is not None and self.matrix.sparse:
@@ -187,6 +190,8 @@ def _parts(instruction: DecodedInstruction, target: MachineTarget) -> Any:
         instruction = instruction._replace(name=name)
     if is_scaled(name):
         return scaled(instruction, target)
+    if is_stochastic(name):
+        return stochastic(instruction, target)
     if name in PACKED:
         return packed_arithmetic(instruction, target)
     if name in MIXED:
@@ -200,7 +205,7 @@ def _mask_sources(instruction: DecodedInstruction, target: MachineTarget) -> lis
     """The sources that are masks of lanes."""
     name = instruction.name.replace("v_dual_", "v_")
     kinds = target.row(name)[0] if target.has(name) else ()
-    explicit = [kind for kind in kinds if kind not in ("scc", "exec", "old", "simm", "uimm")]
+    explicit = [kind for kind in kinds if kind not in ("scc", "exec", "old", "old64", "simm", "uimm")]
     return [source for source, kind in zip(instruction.sources, explicit) if kind == "mask"]
 
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from ...catalog import entry
 from ...errors import Error
 from .operations.conversions import CONVERSIONS, float8_rows
+from .operations.differences import DIFFERENCES
 from .operations.floats import FLOATS
 from .operations.integers import INTEGERS
 from .operations.scalars import SCALARS
@@ -75,7 +76,7 @@ class MachineTarget:
 @lru_cache(maxsize=8)
 def _table(formats: tuple[tuple[str, str], ...]) -> dict[str, Row]:
     rows: dict[str, Row] = {}
-    for table in (INTEGERS, SCALARS, FLOATS, CONVERSIONS, float8_rows(dict(formats))):
+    for table in (INTEGERS, DIFFERENCES, SCALARS, FLOATS, CONVERSIONS, float8_rows(dict(formats))):
         for names, (signature, function) in table.items():
             sources, _, results = signature.partition("->")
             for name in names.split():

@@ -20,6 +20,7 @@ from .operands import (
 from .operations.conversions import largest_float8
 from .operations.floats import flushed
 from .operations.rounding import directed
+from .operations.saturating import saturating
 from .state import SCC
 
 TYPE_CHECKING = False
@@ -52,6 +53,8 @@ def arithmetic(instruction: DecodedInstruction, target: MachineTarget) -> tuple[
     sources, results, function = target.row(instruction.name)
     if "bitop" in instruction.name:
         function = function(int(instruction.modifiers.get("bitop3", 0)))
+    if instruction.modifiers.get("clamp"):
+        function = saturating(instruction.name) or function
     reads = _sources(instruction, sources, target)
     writes = _results(instruction, results, target)
     single, most = len(results) == 1, largest_float8(instruction.name, target.architecture.format_names)
@@ -86,8 +89,8 @@ def _sources(instruction: DecodedInstruction, kinds: tuple[str, ...], target: Ma
             reads.append(lambda group: group.s[SCC, group.rows][:, None] != 0)
         elif kind == "exec":
             reads.append(read_exec)
-        elif kind == "old":
-            reads.append(raw_reader(instruction.destinations[0]))
+        elif kind in ("old", "old64"):
+            reads.append(reader(instruction.destinations[0], "u64" if kind == "old64" else "u32"))
         elif kind in ("simm", "uimm"):
             raw = int(instruction.modifiers["simm16"])
             value = np.array([[raw - (raw >> 15 << 16) if kind == "simm" else raw]])
@@ -234,7 +237,8 @@ def _several(writes: list[Callable[[Group, Array], None]]) -> Callable[[Group, A
 
 
 def _clamped_integer(instruction: DecodedInstruction, kind: str) -> bool:
-    return bool(instruction.modifiers.get("clamp")) and kind[0] in "uib"
+    clamp = bool(instruction.modifiers.get("clamp")) and kind[0] in "uib"
+    return clamp and saturating(instruction.name) is None
 
 
 def _finished(

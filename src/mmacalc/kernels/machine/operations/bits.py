@@ -51,11 +51,11 @@ __all__ = [
     "scalar_field",
     "shift_amount",
     "shifted_add",
+    "shifted_bytes",
     "signed24",
     "signed_add",
     "signed_field",
     "signed_subtract",
-    "sum_of_differences",
     "u64",
     "whole_quads",
     "with_nonzero",
@@ -280,15 +280,6 @@ def find_sign(value: Array) -> Array:
     return np.where(different == 0, np.uint32(0xFFFFFFFF), leading_zeros(different))
 
 
-def sum_of_differences(a: Array, b: Array, c: Array) -> Array:
-    """V_SAD_U8: the differences of four bytes, added to c."""
-    total = c
-    for place in range(0, 32, 8):
-        x, y = (v >> np.uint32(place) & np.uint32(0xFF) for v in (a, b))
-        total = total + np.where(x > y, x - y, y - x)
-    return total
-
-
 def median(a: Array, b: Array, c: Array) -> Array:
     """The middle of three."""
     return np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))
@@ -380,3 +371,14 @@ def whole_quads(a: Array) -> Array:
     any_set = a | a >> kind(1)
     any_set = (any_set | any_set >> kind(2)) & kind(int("1" * (2 * a.dtype.itemsize), 16))
     return any_set * kind(15)
+
+
+def shifted_bytes(low: int, high: int) -> Callable[[Array, Array, Array], Array]:
+    """V_ASHR_PK: two words shifted to the right, each kept within a byte."""
+
+    def operation(a: Array, b: Array, amount: Array) -> Array:
+        by = (amount & np.uint32(31)).astype(np.int32)
+        first, second = (np.clip(value >> by, low, high).astype(np.uint16) & np.uint16(255) for value in (a, b))
+        return first | second << np.uint16(8)
+
+    return operation

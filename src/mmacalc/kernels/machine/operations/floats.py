@@ -294,7 +294,7 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 FLOATS: Rows = {
     "v_mac_f32 v_mad_f32 v_madak_f32 v_madmk_f32": ("f32 f32 f32 -> f32", _mad),
     "v_mul_legacy_f32 v_mul_dx9_zero_f32": ("f32 f32 -> f32", _legacy),
-    "v_fma_legacy_f32 v_fma_dx9_zero_f32": ("f32 f32 f32 -> f32", _legacy_fma),
+    "v_fma_legacy_f32 v_fma_dx9_zero_f32 v_fmac_legacy_f32 v_fmac_dx9_zero_f32": ("f32 f32 f32 -> f32", _legacy_fma),
     "v_rcp_iflag_f32": ("f32 -> f32", _approximated(FUNCTIONS["rcp"])),
     "v_mul_f64 v_mul_f64_pseudo": ("f64 f64 -> f64", np.multiply),
     "v_ldexp_f64": ("f64 i32 -> f64", _ldexp),

@@ -36,9 +36,9 @@ from .bits import (
     right_signed64,
     sat_pack,
     shift_amount,
+    shifted_bytes,
     signed24,
     signed_field,
-    sum_of_differences,
     u64,
 )
 
@@ -138,8 +138,8 @@ INTEGERS: Rows = {
     "v_mul_lo_u16": ("u16 u16 -> u16", np.multiply),
     "v_mad_u16 v_mad_legacy_u16": ("u16 u16 u16 -> u16", lambda a, b, c: a * b + c),
     "v_mad_i16 v_mad_legacy_i16": ("i16 i16 i16 -> i16", lambda a, b, c: a * b + c),
-    "v_sad_u8": ("u32 u32 u32 -> u32", sum_of_differences),
-    "v_sad_u32": ("u32 u32 u32 -> u32", lambda a, b, c: np.where(a > b, a - b, b - a) + c),
+    "v_ashr_pk_i8_i32": ("i32 i32 u32 -> h16", shifted_bytes(-128, 127)),
+    "v_ashr_pk_u8_i32": ("i32 i32 u32 -> h16", shifted_bytes(0, 255)),
     "v_sat_pk_u8_i16": ("i32 -> u16", sat_pack),
     "v_swap_b32": ("u32 u32 -> u32 u32", lambda a, b: (b, a)),
     "v_prng_b32": ("u32 -> u32", lambda a: (a << np.uint32(1)) ^ (a >> np.uint32(31)) * np.uint32(197)),

@@ -30,6 +30,7 @@ from .bits import (
     shifted_add,
     signed_add,
     signed_subtract,
+    u64,
     whole_quads,
     with_nonzero,
     writing_exec,
@@ -44,6 +45,24 @@ if TYPE_CHECKING:
     Rows = dict[str, tuple[str, Callable[..., Any]]]
 
 __all__ = ["SCALARS"]
+
+
+def _quad_mask(a: Array) -> Array:
+    """S_QUADMASK: a one for every group of four with a one, next to each other."""
+    kind = a.dtype.type
+    found = a * kind(0)
+    for group in range(2 * a.dtype.itemsize):
+        found = found | np.where(a >> kind(4 * group) & kind(15), kind(1) << kind(group), kind(0))
+    return found
+
+
+def _replicated(a: Array) -> Array:
+    """S_BITREPLICATE: every bit twice."""
+    found = u64(a) * np.uint64(0)
+    for place in range(32):
+        found = found | (u64(a) >> np.uint64(place) & np.uint64(1)) * np.uint64(3) << np.uint64(2 * place)
+    return found
+
 
 SCALARS: Rows = {
     "s_mov_b32": ("u32 -> u32", lambda a: a),
@@ -97,6 +116,12 @@ SCALARS: Rows = {
     "s_pack_hl_b32_b16": ("u32 u32 -> u32", lambda a, b: a >> np.uint32(16) | b << np.uint32(16)),
     "s_bitset0_b32": ("u32 old -> u32", lambda place, old: old & ~one_bit(old, place)),
     "s_bitset1_b32": ("u32 old -> u32", lambda place, old: old | one_bit(old, place)),
+    "s_bitset0_b64": ("u32 old64 -> u64", lambda place, old: old & ~one_bit(old, place)),
+    "s_bitset1_b64": ("u32 old64 -> u64", lambda place, old: old | one_bit(old, place)),
+    "s_cmov_b64": ("u64 scc old64 -> u64", lambda a, scc, old: np.where(scc, a, old)),
+    "s_ff0_i32_b32": ("u32 -> u32", lambda a: find_low(~a)),
+    "s_ff0_i32_b64": ("u64 -> u32", lambda a: find_low(~a)),
+    "s_bitreplicate_b64_b32": ("u32 -> u64", _replicated),
     "s_bitcmp0_b32": ("u32 u32 -> scc", lambda a, b: a & one_bit(a, b) == 0),
     "s_bitcmp1_b32": ("u32 u32 -> scc", lambda a, b: a & one_bit(a, b) != 0),
     "s_bitcmp0_b64": ("u64 u32 -> scc", lambda a, b: a & one_bit(a, b) == 0),
@@ -146,6 +171,7 @@ for _bits_of in ("32", "64"):
             f"{_kind} exec -> {_kind} exec scc", writing_exec(_SAVE_EXEC[_names])
         )  # fmt: skip
     SCALARS[f"s_not_b{_bits_of}"] = (f"{_kind} -> {_kind} scc", with_nonzero(lambda a: ~a))
+    SCALARS[f"s_quadmask_b{_bits_of}"] = (f"{_kind} -> {_kind} scc", with_nonzero(_quad_mask))
     SCALARS[f"s_wqm_b{_bits_of}"] = (f"{_kind} -> {_kind} scc", with_nonzero(whole_quads))
 
 _ORDER: dict[str, Callable[..., Any]] = {
