@@ -63,7 +63,16 @@ def test_texts_are_taken_and_refused_as_llvm_does_and_encoded_to_its_bytes(where
 )
 def test_every_scalar_operand_is_taken_as_llvm_takes_it(arch, text):
     generation = target(arch, llvm=22).generation
-    others = ("s102", "ttmp16", "vcc", "1.0", "65", "scc", "0.0", "-0.0")
+    others = [
+        "vcc",
+        "1.0",
+        "65",
+        "scc",
+        "0.0",
+        "-0.0",
+        *(f"ttmp{n}" for n in range(17)),
+        *(f"s{n}" for n in range(99, 109)),
+    ]
     lines = [text.format(name) for name in (*generation.scalars, *others)]
     for line, expected in zip(lines, assembled(lines, arch)):
         got = ours(line, (arch, None))

@@ -146,13 +146,14 @@ EVERY_USER = ("private_segment_buffer", "dispatch_ptr", "queue_ptr", "kernarg_se
 USERS = " ".join(f"user_sgpr_{name}=1" for name in EVERY_USER)
 IDS = ("workgroup_id_x", "workgroup_id_y", "workgroup_id_z", "workgroup_info")
 COMMON = (
-    "group_segment_fixed_size=48 private_segment_fixed_size=20 kernarg_size=72 float_round_mode_32=2 "
-    "float_round_mode_16_64=1 float_denorm_mode_32=2 float_denorm_mode_16_64=1 system_vgpr_workitem_id=2 "
-    "uses_dynamic_stack=1 fp16_overflow=1"
+    "group_segment_fixed_size=48 private_segment_fixed_size=20 kernarg_size=72 uses_dynamic_stack=1 fp16_overflow=1 "
 )
+MODES = {"float_round_mode_32": "round_f32", "float_round_mode_16_64": "round_f16_f64",
+         "float_denorm_mode_32": "denormals_f32", "float_denorm_mode_16_64": "denormals_f16_f64",
+         "system_vgpr_workitem_id": "work_item_id"}  # fmt: skip
 FOUND = {
-    "group_segment_size": 48, "private_segment_size": 20, "kernarg_size": 72, "round_f32": 2, "round_f16_f64": 1,
-    "denormals_f32": 2, "denormals_f16_f64": 1, "work_item_id": 2, "uses_dynamic_stack": True, "fp16_overflow": True,
+    "group_segment_size": 48, "private_segment_size": 20, "kernarg_size": 72, "uses_dynamic_stack": True,
+    "fp16_overflow": True,
 }  # fmt: skip
 SYSTEM = " ".join(f"system_sgpr_{name}=1" for name in IDS)
 PLACED = tuple(
@@ -181,11 +182,13 @@ PLACED = tuple(
     ],
 )  # fmt: skip
 def test_every_field_of_a_kernels_descriptor_is_what_the_assembler_was_told(target, directives, found, tmp_path):
-    lines = "".join(f"  .amdhsa_{each.replace('=', ' ')}\n" for each in f"{COMMON} {directives}".split())
+    modes = {name: (at + len(target)) % 2 + 1 for at, name in enumerate(MODES)}  # 1 and 2 by turns
+    every = (*COMMON.split(), *(f"{name}={value}" for name, value in modes.items()), *directives.split())
+    lines = "".join(f"  .amdhsa_{each.replace('=', ' ')}\n" for each in every)
     text = KERNEL.replace("  .amdhsa_accum_offset 4\n", "").replace(".end_amdhsa_kernel", f"{lines}.end_amdhsa_kernel")
     text = text.replace("vgpr 8", "vgpr 512") if "accum" in lines else text
     descriptor = mmacalc.load(linked(tmp_path, target, text)[1])["k"].descriptor
-    expected = FOUND | found
+    expected = FOUND | {MODES[name]: value for name, value in modes.items()} | found
     assert {name: getattr(descriptor, name) for name in expected} == expected
 
 

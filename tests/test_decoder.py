@@ -197,7 +197,7 @@ def test_instances_of_rows_print_as_llvm_prints_them(target):
 NUMBERED = {
     "s_getreg_b32 s0, 0": 0, "s_setreg_b32 0, s0": 0, "s_sendmsg 0": 0, "s_sendmsg_rtn_b32 s0, 0": 0, "s_waitcnt 0": 0,
     "s_delay_alu 0": 0, "s_waitcnt_depctr 0": 0, "s_wait_alu 0": 0, "s_set_gpr_idx_mode 0": 0, "s_barrier_wait 0": 0,
-    "s_endpgm 0": 0, "s_nop 0": 0, "ds_swizzle_b32 v0, v1 offset:0": 0,
+    "s_endpgm 0": 0, "s_nop 0": 0, "s_version 0": 0, "ds_swizzle_b32 v0, v1 offset:0": 0,
     "v_mov_b32_dpp v0, v1 quad_perm:[0,0,0,0] row_mask:0xf bank_mask:0xf": 40,
 }  # fmt: skip
 
@@ -212,9 +212,11 @@ def test_every_number_that_has_a_name_is_printed_as_llvm_prints_it(target):
     swizzles = {*range(0x8000, 0x8100, 3), *range(0xC000, 0x10000, 61), *range(0, 0x8000, 97)}
     swizzles |= {31 | flip << 10 for flip in range(32)} | {32 - group | lane << 5 for group in (2, 4, 8, 16, 32)
                                                           for lane in range(group)}  # fmt: skip
+    versions = {number | flags << 13 for number in range(16) for flags in range(8)}
     values = {
-        "s_getreg": registers | plain, "s_setreg": registers | plain, "s_sendmsg ": messages | plain,
-        "s_sendmsg_rtn": set(range(256)), "s_delay": delays | plain, "ds_swizzle": swizzles, "v_mov": set(range(512)),
+        "s_version": versions | plain, "s_getreg": registers | plain, "s_setreg": registers | plain,
+        "s_sendmsg ": messages | plain, "s_sendmsg_rtn": set(range(256)), "s_delay": delays | plain,
+        "ds_swizzle": swizzles, "v_mov": set(range(512)),
     }  # fmt: skip
     codes = []
     for line, found in zip(NUMBERED, assembled(NUMBERED, target)):
