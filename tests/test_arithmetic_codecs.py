@@ -8,7 +8,7 @@ import pytest
 
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import decode, encode, largest, nan_code, powers
-from mmacalc.formats import FORMATS
+from mmacalc.formats import FORMATS, formats_named, scaling
 
 ML_DTYPES = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
@@ -126,3 +126,11 @@ def test_whole_numbers_and_raw_bits_are_as_wide_as_their_names_say():
         assert form.bits == int(form.name.lstrip("biu"))
         assert form.kind == ("either" if form.name.startswith("iu") else sign)
     assert (FORMATS["index"].bits, FORMATS["address"].bits) == (2, 32)  # of 2:4 sparsity; of ldmatrix (PTX ISA)
+
+
+def test_blocks_that_share_a_scale_are_those_of_the_ocp_and_of_nvidia():
+    """OCP Microscaling Formats 1.0, table 1: 32 elements and E8M0; PTX ISA, scale_vec::4X of mxf4nvf4: 16 and UE4M3."""
+    mx = {"mxfp8": {"e4m3", "e5m2"}, "mxfp6": {"e2m3", "e3m2"}, "mxfp4": {"e2m1"}}
+    for name, elements in mx.items():
+        assert (formats_named(name), scaling(name)) == (elements, ("e8m0", 32))
+    assert (formats_named("nvfp4"), scaling("nvfp4")) == ({"e2m1"}, ("ue4m3", 16))

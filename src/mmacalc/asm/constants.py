@@ -15,8 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..formats import Format
 
-__all__ = ["CONSTANTS", "constant_code", "constant_texts", "float_patterns"]
+__all__ = ["CONSTANTS", "INTEGERS", "constant_code", "constant_texts", "float_patterns"]
 
+INTEGERS = {128 + value if value >= 0 else 192 - value: value for value in range(-16, 65)}
+"""The integers that are inline constants, by their codes."""
 _FLOATS = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0}
 # 1/(2 pi): the codes of each format; bf16's is f32's cut off, not rounded.
 _INVERSE_2PI = {"f64": 0x3FC45F306DC9C882, "f32": 0x3E22F983, "f16": 0x3118, "bf16": 0x3E22}
@@ -32,8 +34,7 @@ def constant_texts(kind: str) -> dict[int, str]:
     >>> constant_texts("f32")[248], constant_texts("bf16")[248], constant_texts("f16")[193]
     ('0.15915494', '0x3e22', '-1')
     """
-    texts = {128 + value: str(value) for value in range(65)}
-    texts |= {192 + value: str(-value) for value in range(1, 17)}
+    texts = {code: str(value) for code, value in INTEGERS.items()}
     texts |= {code: str(value) for code, value in _FLOATS.items()}
     return {**texts, 248: _INVERSE_2PI_TEXTS.get(kind, "0.15915494")}
 
@@ -42,8 +43,7 @@ def constant_texts(kind: str) -> dict[int, str]:
 def _patterns(kind: str) -> dict[int, int]:
     """The code of every bit pattern that is an inline constant of a format."""
     bits = named(kind).bits
-    patterns = {value & (1 << bits) - 1: 128 + value for value in range(65)}
-    patterns |= {-value & (1 << bits) - 1: 192 + value for value in range(1, 17)}
+    patterns = {value & (1 << bits) - 1: code for code, value in INTEGERS.items()}
     return {**patterns, **{pattern: code for code, pattern in float_patterns(kind).items()}}
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from .constants import float_patterns
+from .constants import INTEGERS, float_patterns
 from .decoded import ConstantOperand, RegisterOperand
 
 TYPE_CHECKING = False
@@ -91,8 +91,7 @@ def constant_patterns(kind: str) -> tuple[int, dict[int, int]]:
     """
     width, form = _TYPES[kind]
     mask = (1 << width) - 1
-    patterns = {128 + value: value for value in range(65)}
-    patterns |= {192 + value: -value & mask for value in range(1, 17)}
+    patterns = {code: value & mask for code, value in INTEGERS.items()}
     halves = 0x10001 if kind == "both16" else 1
     return width, {**patterns, **{code: halves * pattern for code, pattern in float_patterns(form).items()}}
 

@@ -175,7 +175,9 @@ def _moved(instruction: Instruction, operand: str) -> Placement:
     transposed = "trans" in instruction.features
     rows, columns = (instruction.n, instruction.m) if transposed else (instruction.m, instruction.n)
     if operand == "P":
-        return packed(_layout(ADDRESSES, AXES["D"], {"b": instruction.blocks, "s": rows}), 32)
+        return packed(
+            _layout(ADDRESSES, AXES["D"], {"b": instruction.blocks, "s": rows}), instruction.format(operand).bits
+        )
     if instruction.moves == "movmatrix" and operand == "A":
         transposed = False
     across, along = (columns, rows) if transposed else (rows, columns)
