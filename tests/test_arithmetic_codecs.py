@@ -128,6 +128,11 @@ def test_whole_numbers_and_raw_bits_are_as_wide_as_their_names_say():
     assert (FORMATS["index"].bits, FORMATS["address"].bits) == (2, 32)  # of 2:4 sparsity; of ldmatrix (PTX ISA)
 
 
+def test_scales_are_bytes():
+    """OCP Microscaling Formats 1.0, section 5.4.1; PTX ISA, ue8m0 and ue4m3; AMD's CDNA5 ISA, MATRIX_A_SCALE_FMT."""
+    assert [FORMATS[name].bits for name in ("e8m0", "ue4m3", "ue5m3")] == [8, 8, 8]
+
+
 def test_blocks_that_share_a_scale_are_those_of_the_ocp_and_of_nvidia():
     """OCP Microscaling Formats 1.0, table 1: 32 elements and E8M0; PTX ISA, scale_vec::4X of mxf4nvf4: 16 and UE4M3."""
     mx = {"mxfp8": {"e4m3", "e5m2"}, "mxfp6": {"e2m3", "e3m2"}, "mxfp4": {"e2m1"}}

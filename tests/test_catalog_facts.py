@@ -71,6 +71,16 @@ def test_the_cycles_that_leave_the_valu_free_are_all_but_those_of_the_first_pass
         assert inst.provenance_of("valu_cycles") == ("assumed" if arch == "cdna4" else "two sources agree")
 
 
+def test_operands_of_six_and_four_bits_halve_the_cycles_of_cdna4():
+    """AMD's product pages of MI350: MXFP6 and MXFP4 have twice the rate of MXFP8."""
+    found = {
+        inst.name: (inst.cycles, inst.narrow_cycles) for inst in mmacalc.instructions("cdna4") if inst.narrow_cycles
+    }
+    assert len(found) == 4
+    for cycles, narrow in found.values():
+        assert tuple(narrow) == (6, cycles // 2)
+
+
 # --- modifiers ---
 
 
