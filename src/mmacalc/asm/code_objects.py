@@ -109,9 +109,6 @@ class DeviceVariables:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DeviceVariables, (self._contents,)
-
 
 class Kernel(Record):
     """A compiled kernel.

@@ -82,6 +82,7 @@ class Scalars:
         return RegisterOperand(file, index, count, 0, 32 * count)
 
 
+@cache
 def constant_patterns(kind: str) -> tuple[int, dict[int, int]]:
     """The width of the constants of an operand's type, and the pattern of every inline constant by its code.
 

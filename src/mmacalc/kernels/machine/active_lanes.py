@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ActiveLanes",
     "atomic_access",
+    "extended",
     "index_scale",
     "load_registers",
     "note_stored",
@@ -83,6 +84,14 @@ def index_scale(instruction: DecodedInstruction, access: Access) -> int:
     return access.size if instruction.modifiers.get("scale_offset") else 1
 
 
+def extended(word: Array, access: Access) -> Array:
+    """A word that was loaded, with its sign extended where the access does that."""
+    if not access.signed:
+        return word
+    by = np.int32(32 - 8 * access.size)
+    return ((word.view(np.int32) << by) >> by).view(np.uint32)
+
+
 def load_registers(
     group: Group,
     lanes: ActiveLanes,
@@ -96,11 +105,7 @@ def load_registers(
     file = group.a if destination.file == "a" else group.v
     for number, word in enumerate(words):
         index = destination[1] + first + number
-        value = word
-        if access.signed:
-            by = np.int32(32 - 8 * access.size)
-            value = ((value.view(np.int32) << by) >> by).view(np.uint32)
-        spread = lanes.spread(value)
+        spread = lanes.spread(extended(word, access))
         half = access.half
         if half is None and destination.bits == 16:
             half = destination.half

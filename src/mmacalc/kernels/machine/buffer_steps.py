@@ -12,7 +12,7 @@ from .storage import SCRATCH_RESOURCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -118,12 +118,18 @@ def _buffer_access(
         words = words_within(group, where, instruction, access)
         load_registers(group, lanes, instruction, access, [lanes.gather(word) for word in words])
         return
-    before, size = group.mask, access.size if len(within) == 1 else 4
+    for number, (lanes, one) in enumerate(_parts(group, where, access)):
+        part = data if len(within) == 1 else data._replace(index=data[1] + number, count=1, bits=32)
+        global_access(group, lanes, instruction, one, part)
+
+
+def _parts(group: Group, where: tuple[Array, list[Array]], access: Access) -> Iterator[tuple[ActiveLanes, Access]]:
+    """The access of each word, or of the whole, by the lanes that are within the resource there: EXEC meanwhile."""
+    (addresses, within), before = where, group.mask
+    one = access if len(within) == 1 else access._replace(size=4)
     for number, inside in enumerate(within):
         group.mask = group.active & inside
-        part = data if len(within) == 1 else data._replace(index=data[1] + number, count=1, bits=32)
-        lanes = ActiveLanes(group, addresses + np.uint64(4 * number), size)
-        global_access(group, lanes, instruction, access._replace(size=size), part)
+        yield ActiveLanes(group, addresses + np.uint64(4 * number), one.size), one
         group.mask = before
 
 
@@ -131,12 +137,8 @@ def words_within(
     group: Group, where: tuple[Array, list[Array]], instruction: DecodedInstruction, access: Access
 ) -> list[Array]:
     """The words that a load finds, of every lane; zeros beyond the resource."""
-    (addresses, within), before, found = where, group.mask, []
-    size = access.size if len(within) == 1 else 4
-    for number, inside in enumerate(within):
-        group.mask = group.active & inside
-        lanes = ActiveLanes(group, addresses + np.uint64(4 * number), size)
-        words = loaded_words(group, lanes, instruction, access._replace(size=size))
-        found += [lanes.spread(word) for word in words]
-        group.mask = before
-    return found
+    return [
+        lanes.spread(word)
+        for lanes, one in _parts(group, where, access)
+        for word in loaded_words(group, lanes, instruction, one)
+    ]

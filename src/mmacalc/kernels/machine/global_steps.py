@@ -8,6 +8,7 @@ from ...asm.decoded import ConstantOperand, RegisterOperand
 from .active_lanes import (
     ActiveLanes,
     atomic_access,
+    extended,
     index_scale,
     load_registers,
     offset_of,
@@ -98,9 +99,8 @@ def global_access(group: Group, lanes: ActiveLanes, instruction: DecodedInstruct
 def _offsets(group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access) -> Array:
     """Where the accesses are in global memory; one that is outside of it stops the launch."""
     batch = group.batch
-    offsets: Array = np.zeros(0, np.int64)
     try:
-        offsets = batch.memory.offsets(lanes.addresses, access.size, access.action != "load")
+        offsets: Array = batch.memory.offsets(lanes.addresses, access.size, access.action != "load")
     except Outside as outside:
         batch.outside(group, instruction, access, outside, lanes)
     batch.count_bytes(access, len(offsets), False)
@@ -171,12 +171,7 @@ def scalar_load(instruction: DecodedInstruction, access: Access) -> Callable[[Gr
             offsets = group.batch.memory.offsets(where, access.size, False)
         except Outside as outside:
             group.batch.outside(group, instruction, access, outside, None)
-            return
         for number, word in enumerate(gathered(group.batch.memory.data, offsets, access.size)):
-            value = word
-            if access.signed:
-                by = np.int32(32 - 8 * access.size)
-                value = ((word.view(np.int32) << by) >> by).view(np.uint32)
-            group.write_scalar(row + number, value)
+            group.write_scalar(row + number, extended(word, access))
 
     return run

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...asm.decoded import RegisterOperand
 from ...errors import Error
-from .active_lanes import ActiveLanes, note_stored, offset_of
+from .active_lanes import ActiveLanes, extended, note_stored, offset_of
 from .buffer_steps import buffer_places, words_within
 from .counters import Landing
 from .global_steps import global_addresses
@@ -54,10 +54,7 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
 
     def run(group: Group) -> None:
         batch, (where, within) = group.batch, places(group)
-        found = words_within(group, (where, within), instruction, access)
-        if access.signed:
-            by = np.int32(32 - 8 * access.size)
-            found = [((word.view(np.int32) << by) >> by).view(np.uint32) for word in found]
+        found = [extended(word, access) for word in words_within(group, (where, within), instruction, access)]
         lanes = ActiveLanes(group, where, access.size)
         rows, columns = lanes.lanes()
         if own is None:

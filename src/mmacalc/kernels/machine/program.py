@@ -289,7 +289,7 @@ class Program:
         self._leaders = frozenset(goals)
         self.steps: dict[int, Step] = {}
         self._blocks: dict[int, tuple[Step, ...]] = {}
-        self._indexed: dict[tuple[int, int], Step] = {}
+        self._others: dict[tuple[int, Any, int], Step] = {}
         self.indexes = any(one.name in INDEX_MODE or is_relative(one.name) for one in self.instructions.values())
 
     def step(self, address: int) -> Step:
@@ -306,21 +306,18 @@ class Program:
 
     def indexed(self, step: Step, key: int) -> Step:
         """An instruction with the registers that M0 chooses (see `indexing`)."""
-        place = step.instruction.address, key
-        if place not in self._indexed:
-            found = self._indexed[place] = Step(indexed(step.instruction, key), self.target)
-            found.instruction = step.instruction
-        return self._indexed[place]
+        return self._renamed(step, indexed, key)
 
     def with_high_bits(self, step: Step, bits: int) -> Step:
         """An instruction with the registers that it names after S_SET_VGPR_MSB."""
-        if step.kind == "control":
-            return step
-        place = step.instruction.address, -bits
-        if place not in self._indexed:
-            found = self._indexed[place] = Step(with_high_bits(step.instruction, bits), self.target)
+        return step if step.kind == "control" else self._renamed(step, with_high_bits, bits)
+
+    def _renamed(self, step: Step, how: Callable[[DecodedInstruction, int], DecodedInstruction], value: int) -> Step:
+        place = step.instruction.address, how, value
+        if place not in self._others:
+            found = self._others[place] = Step(how(step.instruction, value), self.target)
             found.instruction = step.instruction
-        return self._indexed[place]
+        return self._others[place]
 
     def block(self, address: int) -> tuple[Step, ...]:
         """The instructions from an address to the next branch, barrier or branch target."""

@@ -14,7 +14,7 @@ from .state import ACCUMULATORS, EXEC, SCALARS, SCC, VCC, unpacked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
     from numpy.typing import NDArray
 
@@ -302,7 +302,7 @@ class Watched:
 
     def outside(
         self, group: Group, instruction: DecodedInstruction, access: Access, outside: Outside, lanes: ActiveLanes | None
-    ) -> None:
+    ) -> NoReturn:
         """Stop the launch: an access outside every region.
 
         Raises:
