@@ -349,3 +349,12 @@ def test_constants_of_every_type_print_as_llvm_prints_them(target):
             assert (text(ours), ours.size) == (mended(theirs or "nothing", "")[0], size), code.hex()
             seen += 1
     assert seen > 600
+
+
+def test_an_index_of_a_scalar_load_that_counts_elements_is_read():
+    """SCALE_OFFSET of gfx1250, as LLVM 22 assembles it; its disassembler prints an offset of zero as well."""
+    lines = [f"s_load_{kind} {data}, s[6:7], s3 offset:0x4 scale_offset" for kind, data in (
+        ("b32", "s1"), ("b64", "s[2:3]"), ("u8", "s2"), ("b256", "s[8:15]"),
+    )]  # fmt: skip
+    for line, (_, code) in zip(lines, assembled(lines, "gfx1250")):
+        assert text(next(decode(code, "gfx1250"))) == line

@@ -103,3 +103,37 @@ def test_packed_sums_round_each_half(kernels):
         assert report.findings == ()
         assert np.array_equal(out.astype(float), wanted)
         assert name == "packed" or np.array_equal(copy.astype(float), wanted)
+
+
+UNUSED = """
+#define LANE __builtin_amdgcn_workitem_id_x()
+#define KERNEL(name, place) extern "C" __attribute__((global)) void name(unsigned *out) { place
+#define EACH \\
+    __hip_atomic_exchange(h + LANE, 5u, __ATOMIC_RELAXED, SCOPE); \\
+    unsigned wanted = LANE & 1 ? 5u : 6u; \\
+    __hip_atomic_compare_exchange_strong(h + LANE, &wanted, 7u, __ATOMIC_RELAXED, __ATOMIC_RELAXED, SCOPE); \\
+    __builtin_amdgcn_atomic_inc32(h + 64, 9, __ATOMIC_RELAXED, "agent"); \\
+    __builtin_amdgcn_atomic_dec32(h + 65, 9, __ATOMIC_RELAXED, "agent");
+#define SCOPE __HIP_MEMORY_SCOPE_AGENT
+KERNEL(global_memory, unsigned *h = out;) EACH }
+KERNEL(lds, __attribute__((shared)) static unsigned h[66];)
+    h[LANE] = 0; if (LANE < 2) h[64 + LANE] = 0;
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+    EACH
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+    out[LANE] = h[LANE]; if (LANE < 2) out[64 + LANE] = h[64 + LANE];
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx908", "gfx942", "gfx1100", "gfx1201"])
+def test_atomics_whose_result_nobody_asks_for_leave_the_same(target, tmp_path):
+    kernels = mmacalc.load(compiled(UNUSED, target, tmp_path / "unused.hsaco", None, ["-O2"]))
+    for name in ("global_memory", "lds"):
+        out = np.zeros(66, np.uint32)
+        assert mmacalc.launch(kernels[name], 1, 64, out).findings == ()
+        assert out.tolist() == [5, 7] * 32 + [64 % 10, -64 % 10]

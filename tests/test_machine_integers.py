@@ -1,4 +1,4 @@
-"""Integer instructions that compilers write for saturating sums, bit fields and sums of differences, against NumPy."""
+"""Instructions of saturating sums, single bits, sums of differences, 8-bit floats and sines, against NumPy and LLVM."""
 
 import ml_dtypes
 import numpy as np
@@ -152,3 +152,52 @@ def test_stochastic_rounding_goes_up_as_often_as_the_seed_says(target, tmp_path)
     else:
         with pytest.raises(mmacalc.Error, match="smallest normal one, is not documented"):
             mmacalc.launch(kernel, 1, 64, tiny, zeros, out)
+
+
+LOOKUPS = (
+    HEADER
+    + """
+#define PI_BITS(n, x, s) \\
+    out[n] = __builtin_amdgcn_trig_preop(values[n], segments[n]); \\
+    folded[n] = __builtin_amdgcn_trig_preop(x, s);
+KERNEL bits_of_pi(const double *values, const int *segments, double *out, double *folded) {
+CALLS }
+KERNEL faces(const float *x, const float *y, const float *z, float (*out)[4]) {
+    out[LANE][0] = __builtin_amdgcn_cubeid(x[LANE], y[LANE], z[LANE]);
+    out[LANE][1] = __builtin_amdgcn_cubema(x[LANE], y[LANE], z[LANE]);
+    out[LANE][2] = __builtin_amdgcn_cubesc(x[LANE], y[LANE], z[LANE]);
+    out[LANE][3] = __builtin_amdgcn_cubetc(x[LANE], y[LANE], z[LANE]);
+}
+KERNEL counted(int *out, const int *table, unsigned n) { out[LANE] = table[n & 31]; }
+"""
+)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1250"])
+def test_bits_of_two_over_pi_are_those_that_llvm_folds_and_faces_are_projections(target, tmp_path):
+    sizes = (1.0, 1e18, -3e40, 1e200, 1e280, 1.7e308)
+    cases = [(value, segment) for value in sizes for segment in (0, 1, 2, 7, 20, 21)]
+    calls = "\n".join(f"PI_BITS({at}, {value!r}, {segment})" for at, (value, segment) in enumerate(cases))
+    path = compiled(LOOKUPS.replace("CALLS", calls), target, tmp_path / "lookups.hsaco", None, ["-O2"])
+    kernels = mmacalc.load(path)
+    values, segments = np.array([one[0] for one in cases]), np.array([one[1] for one in cases], np.int32)
+    out, folded = np.zeros((2, len(cases)))
+    assert mmacalc.launch(kernels["bits_of_pi"], 1, 1, values, segments, out, folded).findings == ()
+    assert out.tobytes() == folded.tobytes()
+    assert abs(out[0] - 2 / np.pi) < 2**-52
+
+    x, y, z = np.random.default_rng(0).choice(np.array([-3, -2, -1, 1, 2, 3], np.float32), (3, 64))
+    out = np.zeros((64, 4), np.float32)
+    assert mmacalc.launch(kernels["faces"], 1, 64, x, y, z, out).findings == ()
+    # The face, twice the major coordinate, and the two others in the directions of the faces of a cube map.
+    directions = {0: (-z, -y), 1: (z, -y), 2: (x, z), 3: (x, -z), 4: (x, -y), 5: (-x, -y)}
+    for lane in range(64):
+        face = int(out[lane, 0])
+        point = (x, y, z)[face // 2][lane]
+        assert abs(point) == max(abs(one[lane]) for one in (x, y, z))
+        assert (point < 0) == face % 2
+        assert out[lane, 1:].tolist() == [2 * point, *(one[lane] for one in directions[face])]
+
+    table, out = np.arange(32, dtype=np.int32) * 3, np.zeros(64, np.int32)
+    assert mmacalc.launch(kernels["counted"], 1, 64, out, table, 37).findings == ()  # gfx1250 scales the index
+    assert (out == 15).all()

@@ -244,7 +244,7 @@ FAMILIES = {
     "cdna3": _cdna(_CDNA3_CACHE, "both"),
     "rdna3": _rdna(_RDNA3_VOP3P, _rdna3_memory()) + _VOPD,
     "rdna4": _rdna(_RDNA4_VOP3P, _rdna4_memory("", "")) + _VOPD,
-    "cdna5": _rdna(_RDNA4_VOP3P, _rdna4_memory("SCALE_OFFSET=19 NV=20", "SCALE_OFFSET=48 NV=7")) + _VOPD + _VOPD3,
+    "cdna5": _rdna(_RDNA4_VOP3P, _rdna4_memory("NV=20 SCALE_OFFSET=56", "SCALE_OFFSET=48 NV=7")) + _VOPD + _VOPD3,
 }
 
 

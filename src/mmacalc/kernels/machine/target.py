@@ -10,6 +10,7 @@ from .operations.conversions import CONVERSIONS, float8_rows
 from .operations.differences import DIFFERENCES
 from .operations.floats import FLOATS
 from .operations.integers import INTEGERS
+from .operations.lookups import LOOKUPS
 from .operations.scalars import SCALARS
 
 TYPE_CHECKING = False
@@ -76,7 +77,7 @@ class MachineTarget:
 @lru_cache(maxsize=8)
 def _table(formats: tuple[tuple[str, str], ...]) -> dict[str, Row]:
     rows: dict[str, Row] = {}
-    for table in (INTEGERS, DIFFERENCES, SCALARS, FLOATS, CONVERSIONS, float8_rows(dict(formats))):
+    for table in (INTEGERS, DIFFERENCES, LOOKUPS, SCALARS, FLOATS, CONVERSIONS, float8_rows(dict(formats))):
         for names, (signature, function) in table.items():
             sources, _, results = signature.partition("->")
             for name in names.split():
