@@ -19,8 +19,6 @@ __all__ = ["ExplainedLine", "ExplainedOperand", "Explanation", "explain"]
 
 CONDITION = "whether C is added"
 """The role of an operand that says it."""
-REMARKS = ("negated", "absolute value", "low halves negated", "high halves negated", "signed", "unsigned", "transposed")
-"""What is known to be done to an operand; "transposed" is of an operand in shared memory, then M- or N-major."""
 
 
 class ExplainedOperand(Record):
@@ -31,7 +29,8 @@ class ExplainedOperand(Record):
         text: as the line has it. registers: the names of its registers, in order; empty where it has none.
         operand: its layout; None where it is not a matrix in registers, or where they lie elsewhere in each lane.
         first: which register of `operand` the first of `registers` is.
-        remarks: what modifiers do to it, of the words of REMARKS, or a sentence.
+        remarks: what modifiers do to it: "negated", "absolute value", "low halves negated", "high halves negated",
+            "signed", "unsigned", "transposed" (in shared memory, then M- or N-major), or a sentence.
         layout: of a tcgen05.ld or st, from the lane and column of Tensor Memory to the thread and register; cells: of
             each register of thread 0 the (lane, column) that it moves, counted from the address.
     """

@@ -7,7 +7,7 @@ from itertools import product
 
 from ..asm.assembler import statement as assembled
 from ..asm.forms import form_of
-from ..asm.reader import named_targets, parse, read_listing, vector_registers
+from ..asm.reader import named_targets, parse, read_listing
 from ..asm.registers import RegisterRange
 from ..asm.targets import agreed, own_assembler, target
 from ..asm.tokens import TokenStream
@@ -18,7 +18,7 @@ from ..hazards.register_use import is_matrix
 from ..records import TupleRecord
 from .explain import ExplainedLine, ExplainedOperand, Explanation
 from .explain_amd_loads import owners, transpose_load_line
-from .explain_amd_operands import accepted, explained_operand, numbered, written_operands
+from .explain_amd_operands import accepted, explained_operand, numbered, register_names, written_operands
 from .explain_builtins import BuiltinCall, builtin_calls, builtin_line, builtin_names, has_builtin, without_comments
 
 TYPE_CHECKING = False
@@ -196,8 +196,6 @@ def _without_placeholders(one: Statement, where: str, wave: int) -> Iterator[str
 def _operands(one: Statement, inst: Instruction, found: _Reading) -> Iterator[ExplainedOperand]:
     for role, text in zip(written_operands(inst), one.operands):
         layout = inst.operand(role, found.wave, **found.fields) if role in inst.operands else None
-        ranges = vector_registers(text)
-        registers = tuple([f"{span.file}{span.first + at}" for span in ranges for at in range(span.count)])
-        if layout is not None and _PLACEHOLDER.match(text):
-            registers = numbered(layout)
+        placeholder = _PLACEHOLDER.match(text)
+        registers = numbered(layout) if layout is not None and placeholder else register_names(text)
         yield explained_operand(role, text, registers, layout)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from ..asm.reader import vector_registers
 from ..catalog import architectures, entry
 from ..memory_access.transpose_loads import TransposeLoad, transpose_loads
 from .explain import ExplainedLine, ExplainedOperand
+from .explain_amd_operands import register_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,8 +55,6 @@ def transpose_load_line(one: Statement, where: str) -> ExplainedLine:
         f"lane: `mmacalc transpose-loads -a {where} --load {load.name}` shows them lane by lane, with -i and -A or -B "
         "the operands that it fills"
     )
-    operands = []
-    for role, text in zip(("D", "address"), one.operands):
-        registers = [f"{span.file}{span.first + at}" for span in vector_registers(text) for at in range(span.count)]
-        operands.append(ExplainedOperand(role, text, tuple(registers)))
-    return ExplainedLine(one.number, one.text, "AMD assembly", operands=tuple(operands), purpose=purpose)
+    roles = zip(("D", "address"), one.operands)
+    operands = tuple([ExplainedOperand(role, text, register_names(text)) for role, text in roles])
+    return ExplainedLine(one.number, one.text, "AMD assembly", operands=operands, purpose=purpose)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..asm.reader import vector_registers
 from ..errors import Error
 from ..model.modifiers import negated
 from .explain import ExplainedOperand
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..model import Instruction, Operand
 
-__all__ = ["accepted", "explained_operand", "numbered", "written_operands"]
+__all__ = ["accepted", "explained_operand", "numbered", "register_names", "written_operands"]
 
 PARTS = {"K": "set", "SA": "byte", "SB": "byte"}  # what a part of a register is called
 HALVES = ("low half", "high half")
@@ -42,6 +43,11 @@ def accepted(inst: Instruction, wave: int, given: Mapping[str, int]) -> tuple[di
 def numbered(layout: Operand) -> tuple[str, ...]:
     """The registers of an operand that has one name in C++."""
     return tuple([f"register {number}" for number in range(layout.registers)])
+
+
+def register_names(text: str) -> tuple[str, ...]:
+    """The vector registers that an operand of assembly names, each by itself."""
+    return tuple([f"{span.file}{span.first + at}" for span in vector_registers(text) for at in range(span.count)])
 
 
 def explained_operand(role: str, text: str, registers: tuple[str, ...], layout: Operand | None) -> ExplainedOperand:

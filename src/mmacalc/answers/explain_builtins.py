@@ -7,7 +7,7 @@ from functools import cache
 
 from ..catalog import entry
 from ..compiler.arguments import OPERANDS, fields_of
-from ..compiler.builtins import intrinsics, unscaled
+from ..compiler.builtins import named, unscaled
 from ..errors import did_you_mean
 from ..records import TupleRecord
 from .explain import ExplainedLine, ExplainedOperand
@@ -78,16 +78,8 @@ def _arguments(text: str, at: int) -> tuple[tuple[str, ...], int]:
 
 @cache
 def _known(arch: str) -> Mapping[str, tuple[Instruction, Intrinsic, int]]:
-    """The builtins and intrinsics of an architecture, with the wave size; of several, the default."""
-    found: dict[str, tuple[Instruction, Intrinsic, int]] = {}
-    if not entry(arch).architecture.builtins:
-        return found
-    for inst in entry(arch).instructions():
-        for wave in inst.architecture.waves:
-            for one in intrinsics(inst, wave):
-                for name in (one.builtin, one.llvm_intrinsic):
-                    found.setdefault(name, (inst, one, wave))
-    return found
+    """The builtins and intrinsics of an architecture, with the wave size."""
+    return named(arch) if entry(arch).architecture.builtins else {}
 
 
 def builtin_names(arch: str) -> Iterator[str]:

@@ -21,6 +21,7 @@ from ..catalog import entry
 from ..errors import Error
 from ..hazards.recognizer import recognizer_for
 from ..hazards.register_use import register_use
+from .page_distinct import Distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,9 +74,9 @@ def wait_data(instructions: dict[str, list[Instruction]]) -> dict[str, Any]:
     return {
         "wait_rows": ROWS,
         "waits": waits,
-        "wait_lists": [*tables.lists],
-        "wait_answers": [*tables.answers],
-        "wait_sources": [*tables.sources],
+        "wait_lists": tables.lists.things,
+        "wait_answers": tables.answers.things,
+        "wait_sources": tables.sources.things,
     }
 
 
@@ -83,20 +84,17 @@ class _Tables:
     """What the architectures share: each list, answer and place in a source, with its number."""
 
     def __init__(self) -> None:
-        self.lists: dict[tuple[int, ...], int] = {}
-        self.answers: dict[tuple[Any, ...], int] = {}
-        self.sources: dict[str, int] = {}
+        self.lists, self.answers, self.sources = Distinct(), Distinct(), Distinct()
 
     def list(self, answers: Iterable[WaitStates | None]) -> int:
         """The number of a list of answers."""
         found = tuple(-1 if answer is None else self._answer(answer) for answer in answers)
-        return self.lists.setdefault(found, len(self.lists))
+        return self.lists.number(found)
 
     def _answer(self, answer: WaitStates) -> int:
         places = [each.place for each in answer.sources if each.rule]
-        numbers = tuple(self.sources.setdefault(place, len(self.sources)) for place in places)
-        row = answer.states, answer.llvm, answer.guide, numbers
-        return self.answers.setdefault(row, len(self.answers))
+        numbers = tuple(self.sources.number(place) for place in places)
+        return self.answers.number((answer.states, answer.llvm, answer.guide, numbers))
 
 
 def _architecture(name: str, instructions: list[Instruction], tables: _Tables) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["fused_multiply_add", "rounding_sum", "to_odd", "two_product", "two_sum"]
+__all__ = ["fused_multiply_add", "rounding_sum", "split", "to_odd", "two_product", "two_sum"]
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -102,7 +102,7 @@ def rounding_sum(products: Array, c: Array) -> Array:
 # --- the fused multiply-add of float64 --------------------------------------------------------------------------
 
 
-def _split(a: Array) -> tuple[Array, Array]:
+def split(a: Array) -> tuple[Array, Array]:
     """a as the sum of two numbers of 26 bits each (Veltkamp)."""
     wide = a * 134217729.0  # 2**27 + 1
     high = wide - (wide - a)
@@ -112,7 +112,7 @@ def _split(a: Array) -> tuple[Array, Array]:
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """(p, e): p = fl(a * b) and p + e = a * b exactly (Dekker), while nothing over- or underflows."""
     product = a * b
-    (ah, al), (bh, bl) = _split(a), _split(b)
+    (ah, al), (bh, bl) = split(a), split(b)
     return product, al * bl - (((product - ah * bh) - al * bh) - ah * bl)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..model import Instruction
     from .dialects import Dialect
 
-__all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "names", "unscaled"]
+__all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "named", "names", "unscaled"]
 
 PREFIXES = ("__builtin", "llvm.", "intel_sub_group")
 """How the names of builtins and intrinsics begin."""
@@ -89,21 +89,28 @@ def names(instruction: Instruction) -> tuple[str, ...]:
     return tuple(name for one in found for name in (one.builtin, one.llvm_intrinsic) if name)
 
 
+def named(arch: str) -> dict[str, tuple[Instruction, Intrinsic, int]]:
+    """The builtins and LLVM intrinsics of an architecture by their names, each with its instruction and wave size."""
+    found: dict[str, tuple[Instruction, Intrinsic, int]] = {}
+    for inst in entry(arch).instructions():
+        for wave in inst.architecture.waves:
+            for one in intrinsics(inst, wave):
+                found |= {name: (inst, one, wave) for name in (one.builtin, one.llvm_intrinsic) if name}
+    return found
+
+
 def by_name(arch: str, name: str) -> tuple[Instruction, Intrinsic]:
     """The instruction and the intrinsic of a builtin's or an LLVM intrinsic's name.
 
     Raises:
         Error: the architecture has no such builtin.
     """
-    found: dict[str, tuple[Instruction, Intrinsic]] = {}
-    for inst in entry(arch).instructions():
-        for wave in inst.architecture.waves:
-            for one in intrinsics(inst, wave):
-                found |= dict.fromkeys({one.builtin, one.llvm_intrinsic} - {""}, (inst, one))
+    found = named(arch)
     if name not in found:
         hint = did_you_mean(name, found)
         raise Error(f"{entry(arch).architecture.title} has no matrix builtin '{name}'.{hint}")
-    return found[name]
+    inst, one, _ = found[name]
+    return inst, one
 
 
 def _intrinsic(inst: Instruction, wave: int, dialect: Dialect, arguments: str, variant: str) -> Intrinsic:

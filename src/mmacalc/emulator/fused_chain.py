@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arithmetic.exact import fused_multiply_add
+from ..arithmetic.exact import fused_multiply_add, split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,16 +82,9 @@ def _steps(a: Array, b: Array, d: Array, bad: Flags) -> Array:
 
 def _halves(a: Array, b: Array) -> tuple[Array, Array]:
     """For each k: the pairs (a1, 0) of all rows of A, then (a2, a); b1 and b2 of a row of B."""
-    (a1, a2), (b1, b2) = _split(a), _split(b)
+    (a1, a2), (b1, b2) = split(a), split(b)
     first, second = np.concatenate([a1, a2]), np.concatenate([0 * a1, a])
     return np.ascontiguousarray(np.stack([first.T, second.T], axis=2)), np.stack([b1, b2], axis=1)
-
-
-def _split(values: Array) -> tuple[Array, Array]:
-    """Numbers as sums of two of 26 bits each (Veltkamp)."""
-    wide = values * 134217729.0  # 2**27 + 1
-    high = wide - (wide - values)
-    return high, values - high
 
 
 def _least(values: Array, axis: int) -> Array:

@@ -135,9 +135,7 @@ def _operand(operand: ExplainedOperand, result: ExplainedOperand) -> Iterator[st
     sizes = ", ".join([f"{digit}={size}" for digit, size in layout.sizes.items()])
     yield f"  {role}: {printable(operand.text)}{remarks}  {layout.pattern}   {sizes}\n"
     held = [f"{name} = {_shortened(layout, each)}" for name, each in zip(operand.registers, operand.held)]
-    if len(held) > SHOWN + 1:
-        held[SHOWN:-1] = ["..."]
-    yield f"      lane {operand.lane}: {', '.join(held)}\n"
+    yield f"      lane {operand.lane}: {_ends(held)}\n"
 
 
 def _cells(operand: ExplainedOperand, layout: Layout) -> Iterator[str]:
@@ -145,9 +143,12 @@ def _cells(operand: ExplainedOperand, layout: Layout) -> Iterator[str]:
     sizes = ", ".join([f"{digit}={size}" for digit, size in layout.trimmed_sizes.items()])
     yield f"  {operand.role}: {printable(operand.text)}  {layout.pattern}   {sizes}\n"
     held = [f"{name} = {' and '.join(map(_cell, cells))}" for name, cells in zip(operand.registers, operand.cells)]
-    if len(held) > SHOWN + 1:
-        held[SHOWN:-1] = ["..."]
-    yield f"      thread 0: {', '.join(held)}\n"
+    yield f"      thread 0: {_ends(held)}\n"
+
+
+def _ends(held: Sequence[str]) -> str:
+    """What the first registers hold, and the last."""
+    return ", ".join(held if len(held) <= SHOWN + 1 else [*held[:SHOWN], "...", held[-1]])
 
 
 def _cell(cell: Sequence[int]) -> str:
