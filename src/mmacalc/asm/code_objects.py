@@ -107,8 +107,6 @@ class DeviceVariables:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DeviceVariables) and self._contents == other._contents
 
-    __hash__ = None  # type: ignore[assignment]
-
 
 class Kernel(Record):
     """A compiled kernel.

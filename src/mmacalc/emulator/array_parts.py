@@ -122,6 +122,14 @@ class Products:
     rearranged for that, and both converted, for some k at a time.
     """
 
+    a: Array
+    b: Array
+    kind: str
+    last: int
+    start: int
+    pairs: Array
+    rows: Array
+
     def __init__(self, a: Array, b: Array, kind: str = "float32") -> None:
         self.a, self.b, self.kind, self.last = a, b, kind, a.shape[1] - 1
         self.paired = namespace(a) is np and self.last > 0 and 2 * len(a) * b.shape[1] <= UNSHARED
@@ -151,6 +159,10 @@ class Products:
 
 class CutSums:
     """Sums of products, each scaled and cut toward zero, as int32."""
+
+    products: Products
+    product: Array
+    whole: Array
 
     def __init__(self, a: Operand, b: Operand, c: Array) -> None:
         self.products = Products(a.values, b.values)

@@ -56,6 +56,7 @@ class LdsWatch:
     """Watches one allocation in LDS. name: its name; elements: its size."""
 
     name: str
+    races: RaceShadow
 
     def __init__(self, name: str, elements: int) -> None:
         self.name = name

@@ -53,6 +53,7 @@ class Report:
     flops: int
     peak_share: float | None
     findings: tuple[LdsFinding | KernelFinding, ...]
+    lds: tuple[LdsSite, ...]
 
     def __init__(
         self,
