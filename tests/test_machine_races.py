@@ -101,6 +101,15 @@ def test_what_an_atomic_operation_returns_of_uninitialised_lds_is_undefined(kern
     assert found(kernels["returned"], out, x, 1) == []  # exchanged first
 
 
+def test_an_undefined_operand_of_an_atomic_operation_leaves_lds_undefined(tmp_path):
+    text = compiled(SOURCE, "gfx942", tmp_path / "races.s", None, ["-O2", "-S"]).read_text()
+    changed = re.sub(r"(?s)(\nhistogram0:.*?\tds_add_u32 v\d+, )v\d+", r"\1v77", text, count=1)
+    assert changed != text
+    kernel = assembled(changed, "gfx942", tmp_path)["histogram0"]
+    ((kind, name, message),) = found(kernel, np.zeros(16, np.int32), np.zeros(256, np.int32))
+    assert (kind, name, "bytes of LDS" in message) == ("uninitialised", "global_store_dword", True)
+
+
 # --- loads from memory into LDS ---------------------------------------------------------------------------------------
 
 LOADS = [("gfx942", 4, 0, False), ("gfx942", 4, 64, True), ("gfx90a", 4, 16, False), ("gfx950", 12, 0, False),

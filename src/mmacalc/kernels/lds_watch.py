@@ -55,6 +55,8 @@ class LdsFinding(TupleRecord):
 class LdsWatch:
     """Watches one allocation in LDS. name: its name; elements: its size."""
 
+    line_of: dict[str, Array]
+    lines: list[str]
     name: str
     races: RaceShadow
 
@@ -62,8 +64,8 @@ class LdsWatch:
         self.name = name
         self.races = RaceShadow(-(-elements // 16) * 16)
         self.written: Array = np.zeros(elements, np.bool_)
-        self.lines: list[str] = [""]
-        self.line_of: dict[str, Array] = {kind: np.zeros(elements, np.int32) for kind in ("read", "write")}
+        self.lines = [""]
+        self.line_of = {kind: np.zeros(elements, np.int32) for kind in ("read", "write")}
 
     def barrier(self) -> None:
         """The waves of the workgroup have met."""

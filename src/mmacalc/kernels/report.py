@@ -65,7 +65,8 @@ class Report:
         warnings: Counter[str] | None = None,
         lds: tuple[LdsSite, ...] = (),
     ) -> None:
-        self.lds, self.findings = lds, ()
+        self.lds = lds
+        self.findings = ()
         self.warnings = tuple(_counted(text, count) for text, count in (warnings or {}).items())
         self.architecture, self.workgroups, self.waves, self.traffic = architecture, workgroups, waves, traffic
         self.issued = tuple(issued)

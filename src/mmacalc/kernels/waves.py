@@ -130,7 +130,7 @@ class Wave:
     def shared(self, name: str, size: int, dtype: DTypeLike) -> Pointer:
         """`__shared__ T name[size]`: LDS of the workgroup, shared by the waves that use the same name.
 
-        It holds NaN (all bits set) until it is written.
+        It holds NaN (all bits set) until it is written; reading it before is a warning in the launch's report.
 
         Raises:
             Error: another size or type than before, or more LDS than a workgroup can have.

@@ -64,7 +64,7 @@ class Batch(Watched):
         each = count // len(groups)
         self.workgroup_of: Array = np.repeat(np.arange(len(groups)), each)
         self.wave_in_group: Array = np.tile(np.arange(each), len(groups))
-        self.counters = Counters(count, program.target.generation)
+        self.counters = Counters(count, program.target.generation, program.target.translates)
         self.ended: Array = np.zeros(count, np.bool_)
         self.waiting: Array = np.zeros(count, np.bool_)
         self.signalled: Array = np.zeros(count, np.int64)
@@ -135,6 +135,9 @@ class Batch(Watched):
         registers = self.registers
         if self.counters.busy and not step.touched.isdisjoint(self.counters.busy.keys()):
             self._too_early(step, group)
+        translations = self.counters.translations
+        if translations is not None:
+            self._untranslated(step, group, translations)
         undefined, self._taint, self._running = NONE_UNDEFINED, None, step
         if not step.uses <= registers.clean:
             undefined = self._undefined_of(step, group)
@@ -147,6 +150,8 @@ class Batch(Watched):
             raise Error(f"{self._where(group, step.instruction)}: {error}") from None
         if step.count:
             self.counters.issue(group, step.instruction.address, step.count, step.writes, step.writes_lds)
+            if translations is not None:
+                translations.after(step, group)
         self._note_written(step, group, mask, undefined)
         if self.trace is not None:
             row, show = self.trace

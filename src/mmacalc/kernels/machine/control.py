@@ -65,7 +65,6 @@ NOTHING = frozenset(
         "global_wb",
         "global_inv",
         "global_wbinv",
-        "s_wait_xcnt",
         "s_wait_expcnt",
         "s_wait_samplecnt",
         "s_wait_bvhcnt",
@@ -96,7 +95,7 @@ NOTHING = frozenset(
     ]
 )
 WAITS = ("s_waitcnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_wait_asynccnt",
-         "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_wait_loadcnt_dscnt",
+         "s_wait_xcnt", "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_wait_loadcnt_dscnt",
          "s_wait_storecnt_dscnt")  # fmt: skip
 
 _CONDITIONS: dict[str, Callable[[Group], Array]] = {

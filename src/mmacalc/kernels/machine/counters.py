@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .translations import COUNTER as XCNT
+from .translations import Translations
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -41,6 +44,8 @@ def waits_of(name: str, simm: int, generation: str) -> dict[str, int]:
 
     >>> waits_of("s_waitcnt", 0x0070, "gfx9"), waits_of("s_waitcnt", 0x0FFF, "gfx9"), waits_of("s_waitcnt", 7, "gfx11")
     ({'vmcnt': 0, 'lgkmcnt': 0}, {'vmcnt': 15}, {'lgkmcnt': 0, 'vmcnt': 0})
+    >>> waits_of("s_wait_xcnt", 0, "gfx12")
+    {'xcnt': 0}
     """
     if name == "s_waitcnt":
         if generation == "gfx9":
@@ -53,7 +58,7 @@ def waits_of(name: str, simm: int, generation: str) -> dict[str, int]:
         return {"dscnt": simm & 63, "loadcnt": simm >> 8 & 63}
     if kind == "storecnt_dscnt":
         return {"dscnt": simm & 63, "storecnt": simm >> 8 & 63}
-    known = {name for kinds in COUNTERS.values() for names in kinds.values() for name in names}
+    known = {XCNT, *[name for kinds in COUNTERS.values() for names in kinds.values() for name in names]}
     return {kind: simm} if kind in known else {}
 
 
@@ -102,15 +107,18 @@ class Flight:
 
 
 class Counters:
-    """The outstanding accesses of a batch of waves. busy: by register, those that write it."""
+    """The outstanding accesses of a batch of waves. busy: by register, those that write it. translations: those that
+    may be issued again; None of targets without XCNT."""
 
     disorderly: tuple[str, ...]
     generation: str
     kinds: dict[str, tuple[str, ...]]
+    translations: Translations | None
     waves: int
 
-    def __init__(self, waves: int, generation: str) -> None:
+    def __init__(self, waves: int, generation: str, translates: bool = False) -> None:
         self.waves, self.generation = waves, generation
+        self.translations = Translations(self) if translates else None
         self.kinds = COUNTERS[generation]
         self.disorderly = ("scalar", "flat load", "flat store") if generation == "gfx9" else ("scalar",)
         names = {name for names in self.kinds.values() for name in names}
@@ -139,6 +147,8 @@ class Counters:
         """Wait until at most the given number of accesses of each counter is outstanding."""
         ended = []
         for name, number in waits.items():
+            if self.translations is not None:
+                self.translations.wait(group, name, number)
             if name not in self.issued:
                 continue
             mine = [flight for flight in self.flights if name in flight.sequence]

@@ -33,13 +33,15 @@ class MachineTarget:
     generation: whose counters and initial registers it has: "gfx9", "gfx11" or "gfx12". keeps_halves: whether a 16-bit
     result keeps the other half of its register (gfx10 and newer; LLVM 22, `zeroesHigh16BitsOfDest`). packed_ids:
     whether the three work-item ids come in one register. architected: whether scratch needs no setup by the kernel.
-    long_records: whether a buffer resource has 57 bits of base and 45 bits of records (gfx1250).
+    long_records: whether a buffer resource has 57 bits of base and 45 bits of records (gfx1250). translates: whether
+    memory instructions raise XCNT (gfx1250).
     """
 
     architected: bool
     keeps_halves: bool
     long_records: bool
     packed_ids: bool
+    translates: bool
 
     name: str
     architecture: Architecture
@@ -54,7 +56,7 @@ class MachineTarget:
         if not self.generation:
             raise Error(f"compiled kernels run for gfx9, gfx11 and gfx12 targets; {name} is none")
         self.keeps_halves = self.generation != "gfx9"
-        self.long_records = name.startswith("gfx125")
+        self.long_records = self.translates = name.startswith("gfx125")
         self.packed_ids = name not in ("gfx900", "gfx902", "gfx904", "gfx906", "gfx908")
         self.architected = self.generation != "gfx9" or name >= "gfx940"
         self._rows = _table(tuple(sorted(self.architecture.format_names.items())))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .state import Group, Registers
     from .storage import Outside
     from .tally import Tally
+    from .translations import Translations
 
     Array = NDArray[Any]
 
@@ -218,6 +219,15 @@ class Watched:
                 f"{verb} {names} while the access that writes it may be outstanding: no wait for {waits} before it"
             )
             self.find("wait", group, step.instruction, message, None, other)
+
+    def _untranslated(self, step: Step, group: Group, translations: Translations) -> None:
+        while (access := translations.before(step, group)) is not None:
+            names = ", ".join(self._name(number) for number in sorted(access.reads & step.writes)[:4])
+            message = (
+                f"overwrites {names}, which an access reads that may be issued again until its address is translated: "
+                "no wait for xcnt before it"
+            )
+            self.find("wait", group, step.instruction, message, None, self.program.instructions[access.address])
 
     def check_landed(
         self,
