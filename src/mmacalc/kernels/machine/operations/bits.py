@@ -206,7 +206,7 @@ def mask_bits64(width: Array, start: Array) -> Array:
 def align_bits(high: Array, low: Array, amount: Array) -> Array:
     """32 bits of {high, low} from a bit."""
     both = u64(high) << np.uint64(32) | low
-    return (both >> u64(amount & np.uint32(31))).astype(np.uint32)
+    return (both >> u64(amount & np.uint16(31))).astype(np.uint32)
 
 
 def align_bytes(high: Array, low: Array, amount: Array) -> Array:

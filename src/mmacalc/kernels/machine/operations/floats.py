@@ -306,6 +306,7 @@ FLOATS: Rows = {
 }
 
 for _kind in ("f16", "f32", "f64"):
+    _classes = "u16" if _kind == "f16" else "u32"
     _one, _two, _three = (f"{' '.join([_kind] * count)} -> {_kind}" for count in (1, 2, 3))
     FLOATS |= {
         f"v_add_{_kind} s_add_{_kind}": (_two, np.add),
@@ -333,8 +334,8 @@ for _kind in ("f16", "f32", "f64"):
         f"v_rndne_{_kind} s_rndne_{_kind}": (_one, np.rint),
         f"v_fract_{_kind}": (_one, _fraction),
         f"v_frexp_mant_{_kind}": (_one, _frexp_mantissa),
-        f"v_cmp_class_{_kind}": (f"{_kind} u32 -> mask", classes),
-        f"v_cmpx_class_{_kind}": (f"{_kind} u32 -> mask", classes),
+        f"v_cmp_class_{_kind}": (f"{_kind} {_classes} -> mask", classes),
+        f"v_cmpx_class_{_kind}": (f"{_kind} {_classes} -> mask", classes),
         f"v_div_fixup_{_kind}": (_three, _div_fixup),
     }  # fmt: skip
     if _kind != "f16":
