@@ -54,6 +54,29 @@ def test_two_accesses_race_by_their_kinds_waves_and_bytes():
                 assert shadow.note(b, np.array([32 + move]), size, np.array([other], np.uint8)) is None
 
 
+def test_accesses_of_any_size_and_place_race_as_sets_of_waves_say():
+    rng, kinds = np.random.default_rng(0), ("read", "write", "atomic", "compare-and-swap")
+    for _ in range(800):
+        shadow, known = RaceShadow(64), [set() for _ in range(64)]  # of each byte (kind, wave)
+        for _ in range(rng.integers(1, 6)):
+            kind, size, count = kinds[rng.integers(4)], int(rng.choice([1, 2, 4, 8, 12, 16])), rng.integers(1, 5)
+            step = rng.choice([1, 4])
+            at = rng.integers(0, 65 - size, count) // step * step
+            waves = rng.integers(1, 4, count).astype(np.uint8)
+            touched = [
+                (byte, (kind, int(wave))) for start, wave in zip(at, waves) for byte in range(start, start + size)
+            ]
+            wanted = any(races(one, other) for byte, one in touched for other in known[byte])
+            for byte, one in touched:
+                wanted = wanted or any(races(one, other) for other in known[byte] if kind == "write")
+                known[byte].add(one)
+            met = shadow.note(kind, at, size, waves)
+            assert (met is not None) == wanted
+            if met is not None and met.wave:
+                start = at[met.access]
+                assert any((met.kind, met.wave) in known[byte] for byte in range(start, start + size))
+
+
 def test_bytes_beside_those_that_two_waves_read_belong_to_the_wave_that_read_them():
     shadow = RaceShadow(16)
     shadow.note("read", np.array([0]), 2, np.array([1], np.uint8))

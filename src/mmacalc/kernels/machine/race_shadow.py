@@ -71,11 +71,9 @@ class RaceShadow:
         shadow = self.waves.setdefault(kind, np.zeros(0, np.uint8))
         if not len(shadow):
             shadow = self.waves[kind] = np.zeros(self.size, np.uint8)
-        met = None
-        for place in range(0, size, unit):
-            met = met or self._enter(shadow, offsets + place, unit, numbers)
-        if race is None and met is not None and kind == "write":  # several waves in one instruction
-            race = Race(*met, kind)
+        met = [self._enter(shadow, offsets + place, unit, numbers) for place in range(0, size, unit)]
+        if race is None and kind == "write":  # several waves in one instruction
+            race = next((Race(*one, kind) for one in met if one is not None), None)
         return race
 
     def _other(self, kind: str, offsets: Array, size: int, waves: Array) -> Race | None:
@@ -106,12 +104,12 @@ class RaceShadow:
                 return None
         places = (offsets[:, None] + np.arange(size)).ravel()
         waves = np.repeat(numbers & np.uint32(0xFF), size).astype(np.uint8)
-        found = shadow[places]
+        met = shadow[places]
         if not fits:
-            shadow[places] = np.where((found == 0) | (found == waves), waves, SEVERAL)
-            found = shadow[places]
+            shadow[places] = np.where((met == 0) | (met == waves), waves, SEVERAL)
+            after = shadow[places]
+            met = np.where((met == 0) | (met == waves), after, met)
         # Of several waves at one byte the last remains, and the others see it.
-        lost = found != waves
-        shadow[places[lost]] = SEVERAL
-        clash = np.flatnonzero(lost & (found != SEVERAL))
-        return (int(clash[0]) // size, int(found[clash[0]])) if len(clash) else None
+        clash = np.flatnonzero(met != waves)
+        shadow[places[clash]] = SEVERAL
+        return (int(clash[0]) // size, int(met[clash[0]]) % SEVERAL) if len(clash) else None
