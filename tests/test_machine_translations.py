@@ -40,6 +40,7 @@ CASES = [
     ([STORE, "s_wait_storecnt 0x0", "v_mov_b32 v11, 0"], ""),
     ([STORE, NEXT, "s_wait_loadcnt 0x0", ADDRESS], ""),  # translated in order
     ([LOAD, "global_load_b32 v10, v11, s[44:45]"], ""),  # as here
+    ([LOAD, STORE, "global_load_b32 v10, v14, s[44:45]", "v_mov_b32 v11, 0"], ""),  # the store before it as well
     ([LOAD, "s_barrier_signal -1", "s_barrier_wait -1", ADDRESS], ""),
     ([LOAD, "s_branch 1f", "1:", ADDRESS], ""),
     ([SCALAR, "s_mov_b32 s42, 0"], "s42"),

@@ -67,7 +67,7 @@ class Translations:
         self.read: set[int] = set()
 
     def before(self, step: Step, group: Group) -> Translation | None:
-        """An access whose registers an instruction overwrites too early; it counts as translated then."""
+        """The last access whose registers an instruction overwrites too early; it counts as translated then."""
         if not self.pending:
             return None
         if step.instruction.name.startswith(DRAINS):
@@ -78,7 +78,7 @@ class Translations:
             self._end(group, self.issued, lambda one: one.scalar == vector)
         if self.read.isdisjoint(step.writes):
             return None
-        for one in self.pending:
+        for one in reversed(self.pending):
             if not one.reads.isdisjoint(step.writes) and one.numbers[group.rows].any():
                 last = np.zeros_like(self.issued)
                 last[group.rows] = one.numbers[group.rows]
