@@ -583,3 +583,36 @@ def test_waves_that_read_the_same_elements_do_not_race_until_one_writes_them():
     assert y.all()
     assert "writes tile[0] in LDS, which another wave of the workgroup reads" in found.message
     assert found.other_wave is None
+
+
+def test_python_kernels_race_where_two_waves_touch_an_element_between_two_barriers_and_one_writes():
+    rng, raced = np.random.default_rng(0), 0
+    for _ in range(60):
+        steps = int(rng.integers(1, 6))
+        own = [64 * wave + np.arange(64) for wave in range(4)]
+        anywhere = [[rng.integers(0, 256, 8) for _ in range(4)] for _ in range(steps)]
+        plan = [[(rng.random() < 0.5, anywhere[step][wave] if rng.random() < 0.1 else own[wave]) for wave in range(4)]
+                for step in range(steps)]  # fmt: skip
+        barriers = [*(rng.random(steps - 1) < 0.6), True]
+
+        def kernel(wave, plan, barriers):
+            tile = wave.shared("tile", 256, np.float32)
+            tile[wave.threadIdx.x] = 0
+            for step, barrier in zip(plan, [True, *barriers]):
+                rocwmma.synchronize_workgroup() if barrier else None
+                stores, places = step[wave.index]
+                if stores:
+                    tile[places] = 1.0
+                else:
+                    tile[places]
+
+        wanted, since = False, []
+        for step, barrier in zip(plan, barriers):
+            since += [(wave, stores, set(places.tolist())) for wave, (stores, places) in enumerate(step)]
+            wanted |= any(a[0] != b[0] and (a[1] or b[1]) and a[2] & b[2] for a in since for b in since)
+            since = [] if barrier else since
+        report = mmacalc.launch(kernel, 1, 256, plan, barriers)
+        assert bool(report.findings) == wanted
+        assert report.warnings == ()
+        raced += wanted
+    assert 10 < raced < 50
