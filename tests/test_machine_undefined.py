@@ -1,6 +1,8 @@
 """Undefined values in compiled kernels: what LLVM leaves open in loops and selections, and what nobody wrote."""
 
+import ctypes
 import math
+import subprocess
 from functools import cache
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
+from llvm_mc import tool
+from random_loops import programs
 
 LOOPS = """
 #define GLOBAL extern "C" __attribute__((global)) void
@@ -138,3 +142,31 @@ def test_what_depends_on_a_value_that_nothing_wrote_is_found_and_nothing_else(ta
             assert kinds == ({"uninitialised"} if lane in lanes else set()), (name, lane, report)
             if name in ("compared", "carried", "chosen", "masked"):
                 assert report.findings[0].lanes == (lane,), (name, lane, report)
+
+
+def check_random_loops(target, level, seed, count, folder):
+    host, device = programs(seed, count)
+    library = folder / "host.so"
+    command = [tool("clang"), "-x", "c++", "-O0", "-fwrapv", "-shared", "-fPIC", "-w", "-o", library, "-"]
+    subprocess.run(command, input=host, text=True, check=True)
+    kernels = mmacalc.load(compiled(device, target, folder / "device.hsaco", None, [level, "-fwrapv"]))
+    p, functions = np.random.default_rng(seed).integers(-40, 40, 64).astype(np.int32), ctypes.CDLL(str(library))
+    for number in range(count):
+        expected, out = np.zeros((2, 64), np.int32)
+        pointers = [ctypes.c_void_p(one.ctypes.data) for one in (expected, p)]
+        functions[f"kernel{number}"](*pointers, 6)
+        report = mmacalc.launch(kernels[f"kernel{number}"], 1, 64, out, p, 6)
+        assert report.findings == (), (seed, number)
+        assert np.array_equal(out, expected), (seed, number)
+
+
+@pytest.mark.parametrize(("target", "level"), [("gfx908", "-O1"), ("gfx942", "-O2"), ("gfx1201", "-O3")])
+def test_random_loops_give_what_they_give_on_the_host_without_a_finding(target, level, tmp_path):
+    check_random_loops(target, level, 3, 8, tmp_path)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("target", ["gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250"])
+def test_many_random_loops_give_what_they_give_on_the_host_without_a_finding(target, tmp_path):
+    for seed in range(12):
+        check_random_loops(target, f"-O{seed % 4}", seed, 12, tmp_path)
