@@ -146,7 +146,7 @@ def test_what_depends_on_a_value_that_nothing_wrote_is_found_and_nothing_else(ta
 
 def check_random_loops(target, level, seed, count, folder):
     host, device = programs(seed, count)
-    library = folder / "host.so"
+    library = folder / f"host{seed}.so"  # a name of its own: libraries are loaded once by name
     command = [tool("clang"), "-x", "c++", "-O0", "-fwrapv", "-shared", "-fPIC", "-w", "-o", library, "-"]
     subprocess.run(command, input=host, text=True, check=True)
     kernels = mmacalc.load(compiled(device, target, folder / "device.hsaco", None, [level, "-fwrapv"]))
