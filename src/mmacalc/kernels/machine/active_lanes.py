@@ -152,6 +152,6 @@ def atomic_access(
 def note_stored(
     group: Group, lanes: ActiveLanes, shadow: Array, offsets: Array, size: int, taint: Array | None
 ) -> None:
-    """Note in a shadow of undefined bytes what a store has written."""
+    """Note in a shadow of undefined bits what a store has written: of an undefined lane all."""
     value = np.zeros(len(offsets), np.uint32) if taint is None else lanes.gather(taint).astype(np.uint32)
-    scattered(shadow, offsets, size, [value * np.uint32(0x1010101)] * max(1, size // 4))
+    scattered(shadow, offsets, size, [value * np.uint32(0xFFFFFFFF)] * max(1, size // 4))

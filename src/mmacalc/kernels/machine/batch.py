@@ -138,7 +138,7 @@ class Batch(Watched):
         translations = self.counters.translations
         if translations is not None:
             self._untranslated(step, group, translations)
-        undefined, self._taint, self._running = NONE_UNDEFINED, None, step
+        undefined, self._taint, self._loaded, self._running = NONE_UNDEFINED, None, {}, step
         if not step.uses <= registers.clean:
             undefined = self._undefined_of(step, group)
         mask = group.mask
@@ -162,7 +162,9 @@ class Batch(Watched):
     def _note_written(self, step: Step, group: Group, mask: Array | None, undefined: Undefined) -> None:
         """Enter what an instruction has written. mask: EXEC before it."""
         if step.kind == "memory":
-            self._settle(step.writes, group, mask, self._taint)
+            self._settle(step.writes - self._loaded.keys(), group, mask, self._taint)
+            for number, found in self._loaded.items():
+                self._settle(frozenset({number}), group, mask, found)
         elif undefined.bits is not None:
             for number, found in undefined.bits.items():  # V_WRITELANE writes a lane that EXEC does not name
                 self._settle(frozenset({number}), group, None if step.kind == "lane" else mask, found)

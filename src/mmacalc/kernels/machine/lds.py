@@ -30,7 +30,7 @@ class Scratch:
     def __init__(self, owners: int, size: int) -> None:
         self.size, self.stride = size, -(-size // 16) * 16
         self.data: Array = np.full(owners * self.stride, 0xFF, np.uint8)
-        self.undefined: Array = np.ones(owners * self.stride, np.uint8)
+        self.undefined: Array = np.full(owners * self.stride, 0xFF, np.uint8)
 
     def undefined_at(self, offsets: Array, size: int) -> Array | None:
         """Where one of the bytes has not been written; None if nowhere."""

@@ -115,7 +115,7 @@ def _local_atomic(
             note_stored(group, lanes, memory.undefined, offsets, access.size, taint)
         elif taint is not None:
             places = offsets[lanes.gather(taint)]
-            scattered(memory.undefined, places, access.size, [np.full(len(places), 0x1010101)] * (access.size // 4))
+            scattered(memory.undefined, places, access.size, [np.full(len(places), 0xFFFFFFFF)] * (access.size // 4))
     atomic_access(group, lanes, instruction, access, (memory.data, offsets, data))
 
 
@@ -156,10 +156,17 @@ def scratch_access(
     offsets = addresses + (rows * group.lanes + columns) * scratch.stride
     if access.action == "load":
         words = gathered(scratch.data, offsets, access.size)
-        batch.loaded_taint(group, lanes, scratch.undefined_at(offsets, access.size), "scratch")
+        if access.size < 4:
+            batch.loaded_taint(group, lanes, scratch.undefined_at(offsets, access.size), "scratch")
+        else:
+            batch.loaded_bits(group, lanes, gathered(scratch.undefined, offsets, access.size), instruction)
         load_registers(group, lanes, instruction, access, words)
     elif access.action == "store":
         scattered(scratch.data, offsets, access.size, stored_words(group, lanes, access, data))
-        note_stored(group, lanes, scratch.undefined, offsets, access.size, batch.stored_taint(group, data))
+        bits = batch.stored_bits(data)
+        if bits is None or access.size < 4:
+            note_stored(group, lanes, scratch.undefined, offsets, access.size, batch.stored_taint(group, data))
+        else:  # compilers keep masks of lanes there that are defined in some
+            scattered(scratch.undefined, offsets, access.size, [lanes.gather(group.undefined(one)) for one in bits])
     else:
         _local_atomic(group, lanes, instruction, access, (scratch, offsets, data, "scratch"))

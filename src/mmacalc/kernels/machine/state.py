@@ -239,6 +239,13 @@ class Group:
             found |= value != 0
         return found
 
+    def undefined(self, number: int) -> Array:
+        """The undefined bits of a register: (count, lanes) or (count, 1)."""
+        if number in self.registers.clean:
+            return np.zeros((self.count, 1), np.uint32)
+        where = self.registers.undefined.get(number)
+        return np.full((self.count, 1), ALL_BITS) if where is None else where[self.rows]
+
     def mask_word(self, lanes: Array, mask: Array | None, word: int) -> Array:
         """A word (count, 1) of the mask of some lanes (count, lanes or 1) under an EXEC."""
         whole = np.broadcast_to(lanes, (self.count, self.lanes))

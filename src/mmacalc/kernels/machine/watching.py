@@ -69,6 +69,7 @@ class Watched:
     wave_in_group: Array
     lds_counter: Any
     _taint: Array | None
+    _loaded: dict[int, Array]
     _running: Step
 
     # --- undefined values ---
@@ -163,6 +164,20 @@ class Watched:
         step = self._running
         for number in step.writes:
             self.registers.origins[number] = (step.instruction.address, what)
+
+    def loaded_bits(
+        self, group: Group, lanes: ActiveLanes, words: list[Array], instruction: DecodedInstruction
+    ) -> None:
+        """A load from scratch has read words with these undefined bits."""
+        if not any(word.any() for word in words):
+            return
+        self.loaded_taint(group, lanes, np.any([word != 0 for word in words], axis=0), "scratch")
+        self._loaded = dict(zip(numbers_of(instruction.destinations[0]), [lanes.spread(word) for word in words]))
+
+    def stored_bits(self, data: Any) -> tuple[int, ...] | None:
+        """The registers to be stored, if one of them has undefined bits."""
+        numbers = numbers_of(data)
+        return None if self.registers.clean.issuperset(numbers) else numbers
 
     def stored_taint(self, group: Group, data: Any) -> Array | None:
         """Where data to be stored is undefined."""
