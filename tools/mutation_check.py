@@ -216,10 +216,11 @@ class Checker:
             self.earlier[mutation.path] = {failing: None, **earlier}
         return failing is not None
 
-    def passes(self, every: Iterable[tuple[str, ...]]) -> bool:
-        """Whether the tests pass on the copy as it is."""
+    def failing_unchanged(self, every: Iterable[tuple[str, ...]]) -> str | None:
+        """The first test that fails on the copy as it is; see `failing`."""
         named = dict.fromkeys(file for tests in every for file in self.named(tests))
-        return self.failing(tuple(named)) is None and (self.quick or self.failing(("-n", "2")) is None)
+        found = self.failing(tuple(named))
+        return found if found is not None or self.quick else self.failing(("-n", "2"))
 
     def named(self, tests: tuple[str, ...]) -> tuple[str, ...]:
         """The files of the tests with these names, each once."""
@@ -266,8 +267,8 @@ def main() -> int:
         copy = Path(folder) / "copy"
         shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
         checker = Checker(copy, options.quick)
-        if not checker.passes(tests for _, tests in todo):
-            print("the tests fail on the unchanged tree")
+        if (failing := checker.failing_unchanged(tests for _, tests in todo)) is not None:
+            print(f"the tests fail on the unchanged tree: {failing or 'pytest does not run'}")
             return 2
         for number, (mutation, tests) in enumerate(todo, 1):
             if not checker.caught(mutation, tests):
