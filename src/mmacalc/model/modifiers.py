@@ -86,7 +86,7 @@ def check_modifiers(instruction: Instruction, wave: int | None, modifiers: Mappi
     """Refuse modifiers that an instruction lacks, and values out of range: see `Instruction.check_modifiers`."""
     if not modifiers:
         return
-    allowed = modifier_ranges(instruction, wave, modifiers.get("cbsz", 0))
+    allowed = instruction.modifier_limits(wave, modifiers.get("cbsz", 0))
     known = dict.fromkeys((*KNOWN_MODIFIERS, *allowed))
     for name, value in modifiers.items():
         if name not in known:
