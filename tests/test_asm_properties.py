@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import ml_dtypes
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,10 +13,12 @@ from hypothesis import strategies as st
 import mmacalc
 from asm_texts import TARGETS, all_forms, random_text
 from mmacalc.asm import encodings
+from mmacalc.asm.constants import rounded
 from mmacalc.asm.fields import Encoding, Field
 from mmacalc.asm.forms import forms
 from mmacalc.asm.operands import constant_code, constant_texts
 from mmacalc.asm.targets import target
+from mmacalc.formats import named
 
 TABLES = [table for table in vars(encodings).values() if isinstance(table, Encoding)]
 FORMS = all_forms()
@@ -144,3 +148,16 @@ def test_a_target_that_is_named_is_kept():
     assert [target(name).name for name in ("gfx1151", "GFX1201", "rdna3", "MI300X", "gfx1251")] == [
         "gfx1151", "gfx1201", "gfx1100", "gfx942", "gfx1251",
     ]  # fmt: skip
+
+
+def test_numbers_are_rounded_to_f16_and_bf16_as_numpy_and_ml_dtypes_round_them():
+    rng = random.Random(5)
+    for name, kind in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16)):
+        form = named(name)
+        for _ in range(2000):
+            value = rng.choice((-1, 1)) * rng.uniform(1, 2) * 2.0 ** rng.randint(-14, 14)
+            assert rounded(value, form) == int(np.array(value, np.float32).astype(kind).view(np.uint16)), value
+        least = 2.0 ** (2 - form.bias - form.mantissa - 1)
+        whole = [rounded(count * least, form) for count in range(1, 1 << form.mantissa)]
+        assert whole == list(range(1, 1 << form.mantissa))
+        assert [rounded((count + 0.5) * least, form) for count in range(8)] == [None] * 8

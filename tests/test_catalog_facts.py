@@ -13,7 +13,7 @@ from mmacalc import intrinsics, rocwmma
 from mmacalc.arithmetic.tables import TABLES
 from mmacalc.chains.vector_instructions import of_target
 from mmacalc.cli import answer
-from mmacalc.families import shared_memory
+from mmacalc.families import shared_memory, tensor_memory_shapes
 
 
 def test_every_architecture_names_an_arithmetic_table_and_every_table_has_one():
@@ -280,3 +280,14 @@ def test_every_vector_instruction_moves_data_as_far_as_the_isa_guides_say():
             if name == "ds_bpermute_b32":
                 warp = 32 if arch.startswith(("rdna3", "gfx115", "cdna5", "gfx125")) else 64
             assert lanes == warp, (arch, name)
+
+
+def test_cbsz_of_a_sparse_instruction_has_two_bits():
+    """CDNA3 and CDNA4 ISA guides, section 7.5: CBSZ[1:0] and ABID choose the index set of an SMFMAC."""
+    sparse = [inst for arch in ("cdna3", "cdna4") for inst in mmacalc.instructions(arch) if inst.sparse]
+    assert {inst.modifier_limits()["cbsz"] for inst in sparse} == {(0, 1, 2, 3)}
+
+
+def test_values_in_equal_steps_are_spoken_as_a_range():
+    assert tensor_memory_shapes.steps((8, 16, 24, 32)) == "8 to 32 in steps of 8"
+    assert tensor_memory_shapes.steps((64, 128, 256)) == "64 or 128 or 256"

@@ -349,3 +349,13 @@ def test_a_transposed_b_of_8_bits_wants_n_in_steps_of_16(kind, n, noted):
     a = {"f8f6f4": "e4m3", "f16": "f16"}[kind]
     described = mmacalc.instruction_descriptor(kind, 64, n, a=a, transpose_b=1)
     assert any("steps of 16" in note for note in described.notes) == noted
+
+
+@pytest.mark.parametrize("kind", ["mxf8f6f4", "mxf4"])
+def test_block_scales_without_a_size_are_those_of_blocks_of_32(kind):
+    """PTX ISA, tcgen05.mma: .block32 is the default of these kinds."""
+    name = f"tcgen05.mma.cta_group::1.kind::{kind}.block_scale"
+    plain, blocks = (mmacalc.instruction("B200", each).shaped(m=128, n=128) for each in (name, f"{name}.block32"))
+    for operand in ("SA", "SB"):
+        one, other = plain.operand(operand), blocks.operand(operand)
+        assert (one.shape, one.layout) == (other.shape, other.layout)

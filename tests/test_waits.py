@@ -501,3 +501,15 @@ def test_waits_prints_both_sources_and_the_nops():
     data = json.loads(answer(["waits", "-a", "gfx950", FIRST["DGEMM", 16], "v_mov_b32 v7, 0", "--json"]).out)
     assert (data["states"], data["llvm"], data["guide"], data["unit"]) == (19, 11, 19, "s_nop")
     assert answer(["waits", "-a", "gfx950", "nonsense", "v_mov_b32 v7, 0"]).status == 2
+
+
+def test_after_a_wmma_of_gfx1250_transcendental_instructions_wait_as_long_as_other_valu_instructions():
+    """LLVM's pull request 186269, which lets its checks of VALU instructions include the transcendental ones."""
+    llvm = {
+        (first, what): states for first, second, what, states, *_ in TABLES["gfx1250"].rows if second == "VALU-TRANS"
+    }
+    later = {
+        (first, what): states for first, second, what, states, *_ in TABLES["gfx1250 later"].rows if second == "TRANS"
+    }
+    assert later == llvm
+    assert len(later) == 6
