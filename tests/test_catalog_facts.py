@@ -4,16 +4,19 @@ import itertools
 import re
 import subprocess
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import mmacalc
 from llvm_mc import assembled, tool
 from mmacalc import intrinsics, rocwmma
+from mmacalc.answers.page_words import encodable
 from mmacalc.arithmetic.tables import TABLES
 from mmacalc.chains.vector_instructions import of_target
 from mmacalc.cli import answer
 from mmacalc.families import shared_memory, tensor_memory_shapes
+from mmacalc.formats import FORMATS, NUMPY_NAMES
 
 
 def test_every_architecture_names_an_arithmetic_table_and_every_table_has_one():
@@ -291,3 +294,29 @@ def test_cbsz_of_a_sparse_instruction_has_two_bits():
 def test_values_in_equal_steps_are_spoken_as_a_range():
     assert tensor_memory_shapes.steps((8, 16, 24, 32)) == "8 to 32 in steps of 8"
     assert tensor_memory_shapes.steps((64, 128, 256)) == "64 or 128 or 256"
+
+
+def test_of_wmma_with_narrow_floats_only_c_has_signs_as_llvm_encodes_them():
+    narrow = [
+        (inst, wave)
+        for arch in ("rdna4", "cdna5", "gfx1251")
+        for inst in mmacalc.instructions(arch)
+        if inst.format("A").is_float and inst.format("A").bits < 16 and not inst.sparse
+        for wave in inst.architecture.waves
+    ]
+    for inst, wave in narrow:
+        signs = {name: values for name, values in inst.modifier_limits(wave).items() if name in ("neg", "neg_hi")}
+        assert signs == {name: values for name, values in encodable(inst, wave).items() if name in signs}
+        assert signs == {"neg": (0, 4), "neg_hi": (0, 4)}, inst.name
+    assert len(narrow) > 40
+
+
+def test_formats_are_as_wide_as_numpy_and_ml_dtypes_say():
+    floats = {name: dtype for name, dtype in NUMPY_NAMES.items() if FORMATS[name].kind not in ("signed", "unsigned")}
+    widths = {
+        name: ml_dtypes.finfo(dtype).bits
+        for name, dtype in floats.items()
+        if dtype.startswith("float") and hasattr(ml_dtypes, dtype)
+    }
+    assert widths == {name: FORMATS[name].bits for name in widths}
+    assert {"e8m0", "e4m3", "e2m3"} <= set(widths)
