@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..catalog import Entry
     from ..model import Instruction, Product
 
-__all__ = ["IDS", "WORD", "cycles", "fields_of", "line"]
+__all__ = ["IDS", "WORD", "cycles", "fields_of", "line", "other_line"]
 
 WORD = re.compile(r"\{[^{}]*\}|[^,{}]+\[[^\]]*\][^,{}]*|[^,{}]+")
 IDS = "byte and thread id of {}"
@@ -35,6 +35,13 @@ def cycles(inst: Instruction, product: Product | None) -> int | None:
     return duration(inst, {}, product) if inst.flops else None
 
 
+def other_line(number: int, shown: str, language: str, name: str, refused: Error) -> ExplainedLine:
+    """The explanation of other instructions: what they are for, or why they are not known."""
+    if what := purpose(name):
+        return ExplainedLine(number, shown, language, purpose=what)
+    return ExplainedLine(number, shown, language, problem=str(refused))
+
+
 def line(known: Entry, product: Product | None, number: int, name: str, rest: str) -> ExplainedLine:
     """The explanation of one instruction: its name, and what follows."""
     shown = " ".join(f"{name} {rest}".split())
@@ -42,9 +49,7 @@ def line(known: Entry, product: Product | None, number: int, name: str, rest: st
     try:
         inst = known.instruction(name)
     except Error as refused:
-        if what := purpose(name):
-            return ExplainedLine(number, shown, "PTX", purpose=what)
-        return ExplainedLine(number, shown, "PTX", problem=str(refused))
+        return other_line(number, shown, "PTX", name, refused)
     if inst.in_tensor_memory:
         return explain_tensor_memory.line(inst, number, shown, words)
     taken = tuple(_roles(inst, words))

@@ -19,12 +19,11 @@ from __future__ import annotations
 
 import re
 
-from ..catalog.grammar.purposes import purpose
 from ..catalog.grammar.sass import TENSOR_MEMORY, own_sources
 from ..errors import Error
 from . import explain_tensor_memory
 from .explain import CONDITION, ExplainedLine, ExplainedOperand
-from .explain_ptx import IDS, WORD, cycles, fields_of
+from .explain_ptx import IDS, WORD, cycles, fields_of, other_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,9 +55,7 @@ def line(known: Entry, product: Product | None, number: int, opcode: str, rest: 
         try:
             inst = known.instruction(opcode)
         except Error as refused:
-            if what := purpose(opcode):
-                return ExplainedLine(number, shown, "SASS", purpose=what)
-            return ExplainedLine(number, shown, "SASS", problem=str(refused))
+            return other_line(number, shown, "SASS", opcode, refused)
         return ExplainedLine(number, shown, "SASS", inst)
     inst = own[0]
     if in_tensor_memory:

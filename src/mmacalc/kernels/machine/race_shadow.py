@@ -63,31 +63,30 @@ class RaceShadow:
             kind: one of `AGAINST`. offsets: the first byte of each access. size: its bytes.
             waves: whose it is, a number from 1.
         """
-        race: Race | None = None
-        for other in AGAINST[kind]:
-            race = race or self._other(other, offsets, size, waves)
         unit = min(size, 4)
         numbers = waves.astype(np.uint32) * PATTERNS[unit]
-        shadow = self.waves.setdefault(kind, np.zeros(0, np.uint8))
-        if not len(shadow):
-            shadow = self.waves[kind] = np.zeros(self.size, np.uint8)
+        race: Race | None = None
+        for other in AGAINST[kind]:
+            race = race or self._other(other, offsets, size, numbers)
+        if kind not in self.waves:
+            self.waves[kind] = np.zeros(self.size, np.uint8)
+        shadow = self.waves[kind]
         met = [self._enter(shadow, offsets + place, unit, numbers) for place in range(0, size, unit)]
         if race is None and kind == "write":  # several waves in one instruction
             race = next((Race(*one, kind) for one in met if one is not None), None)
         return race
 
-    def _other(self, kind: str, offsets: Array, size: int, waves: Array) -> Race | None:
+    def _other(self, kind: str, offsets: Array, size: int, numbers: Array) -> Race | None:
         """The first access that meets another wave, and that wave."""
         shadow, unit = self.waves.get(kind), min(size, 4)
         if shadow is None:
             return None
-        numbers = waves.astype(np.uint32) * PATTERNS[unit]
         for place in range(0, size, unit):
             found = gathered(shadow, offsets + place, unit)[0]
             if ((found == 0) | (found == numbers)).all():
                 continue
             octets = found.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :unit]
-            wrong = (octets != 0) & (octets != waves[:, None])
+            wrong = (octets != 0) & (octets != (numbers & np.uint32(0xFF))[:, None])
             if wrong.any():
                 access, octet = (int(one) for one in np.argwhere(wrong)[0])
                 return Race(access, int(octets[access, octet]) % SEVERAL, kind)

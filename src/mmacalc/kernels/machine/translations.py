@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...records import TupleRecord
 from .state import EXEC, SCALARS
 
 TYPE_CHECKING = False
@@ -36,23 +37,17 @@ UNTRACKED = ("", "lds", "async")
 DRAINS = ("s_branch", "s_cbranch", "s_call", "s_set_pc", "s_swap_pc", "s_barrier", "s_sendmsg", "s_endpgm")
 
 
-class Translation:
+class Translation(TupleRecord):
     """An access: its instruction, whether it is a scalar one, the registers that it reads, and its numbers by wave.
 
     numbers: on XCNT, 0 where it is translated; counts: on the counters of its result.
     """
 
-    __slots__ = ("address", "counts", "numbers", "reads", "scalar")
     address: int
-    counts: dict[str, Array]
-    reads: frozenset[int]
     scalar: bool
-
-    def __init__(
-        self, address: int, scalar: bool, reads: frozenset[int], numbers: Array, counts: dict[str, Array]
-    ) -> None:
-        self.address, self.scalar, self.reads, self.counts = address, scalar, reads, counts
-        self.numbers: Array = numbers
+    reads: frozenset[int]
+    numbers: Array
+    counts: dict[str, Array]
 
 
 class Translations:
@@ -80,9 +75,7 @@ class Translations:
             return None
         for one in reversed(self.pending):
             if not one.reads.isdisjoint(step.writes) and one.numbers[group.rows].any():
-                last = np.zeros_like(self.issued)
-                last[group.rows] = one.numbers[group.rows]
-                self._end(group, last, lambda other: other is one or not other.scalar)  # noqa: B023 - ends here
+                self._end(group, one.numbers.copy(), lambda other: other is one or not other.scalar)  # noqa: B023 - ends here
                 return None if vector else one
         return None
 
