@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import mmacalc
 from browser import Opened
-from mmacalc.answers.output_terms import sign
 from mmacalc.answers.page_packing import packed
 from mmacalc.answers.page_tensor_memory import instructions as tensor_memory_instructions
 from mmacalc.answers.page_words import encodable
@@ -246,7 +245,7 @@ def test_modifiers_together_give_what_python_gives(opened):
                 slot = operand.slot(lane, item)
                 questions.append([arch, inst.name, wave, name, fields, lane, item])
                 expected.append(
-                    [checksum(operand), held, sign(operand, slot.lsb), operand.registers, operand.format.name]
+                    [checksum(operand), held, operand.sign(slot.lsb), operand.registers, operand.format.name]
                 )
     assert len(questions) > 500
     found = opened.evaluate(

@@ -105,7 +105,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _HOMES:
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        globals()[name] = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        return globals()[name]
     if name in _PACKAGES:
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module 'mmacalc' has no attribute '{name}'")

@@ -6,7 +6,6 @@ from ..asm.reader import vector_registers
 from ..errors import Error
 from ..model.modifiers import negated
 from .explain import ExplainedOperand
-from .output_terms import sign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,8 +67,8 @@ def _signs(layout: Operand) -> Iterator[str]:
     if layout.format.kind == "either":
         yield "signed" if negated(layout.fields.get("neg", 0), name) else "unsigned"
         return
-    low = sign(layout, 0)
-    high = sign(layout, 16) if layout.format.bits == 16 and name != "C" and layout.placement.merge == 1 else low
+    low = layout.sign(0)
+    high = layout.sign(16) if layout.format.bits == 16 and name != "C" and layout.placement.merge == 1 else low
     if "|" in low:
         yield "absolute value"
     if "-" in low and "-" in high:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..records import Record, TupleRecord
-from .output_terms import sign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def register_layout(operand: Operand) -> RegisterLayout:
         read = placement.lanes or int
         places = [read(slot // per_lane) * items + slot % per_lane // merge for slot in range(operand.lanes * per_lane)]
     locations = tuple([operand.slot(0, item) for item in range(items)])
-    low_high = (sign(operand, 0), sign(operand, 16))  # there are no others
+    low_high = (operand.sign(0), operand.sign(16))  # there are no others
     signs = tuple([low_high[location.lsb >= 16] for location in locations])
     return RegisterLayout(operand, tuple(blocks), rows, columns, places, locations, signs)
 
@@ -120,7 +119,7 @@ def matrix_layout(operand: Operand) -> MatrixLayout:
     >>> [layout.element(number) for number in layout.held[1][35]]
     [(3, 9, 0)]
     """
-    columns, low_high = [], (sign(operand, 0), sign(operand, 16))
+    columns, low_high = [], (operand.sign(0), operand.sign(16))
     for register in range(operand.registers):
         for item in operand.items_in(register):
             first, last = operand.bits_in(item, register)

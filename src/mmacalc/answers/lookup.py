@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..records import Record, TupleRecord
-from .output_terms import calculation, sign
+from .output_terms import calculation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class ElementPlaces(Record):
     Attributes:
         operand: which, under its modifiers. row, col, block: the element.
         locations: one, or several where it is replicated.
-        sign: what the instruction does to its sign as it reads it, as `output_terms.sign` gives it.
+        sign: what the instruction does to its sign as it reads it, as `Operand.sign` gives it.
         calculation: what an element of D is the sum of, if that was asked for.
     """
 
@@ -71,7 +71,7 @@ def get_register(
     locations = operand.locate(**coordinates, block=block)
     row, col = [coordinates[axis] for axis in operand.axes[1:]]
     terms = calculation(operand, i, j, block) if calculated else None
-    return ElementPlaces(operand, row, col, block, locations, sign(operand, locations[0].lsb), terms)
+    return ElementPlaces(operand, row, col, block, locations, operand.sign(locations[0].lsb), terms)
 
 
 def matrix_entry(operand: Operand, register: int = 0, lane: int = 0, *, calculated: bool = False) -> RegisterContents:
@@ -92,7 +92,7 @@ def matrix_entry(operand: Operand, register: int = 0, lane: int = 0, *, calculat
     elements = [
         HeldElement(
             element,
-            sign(operand, element.lsb),
+            operand.sign(element.lsb),
             calculation(operand, element.row, element.col, element.block) if calculated else None,
         )
         for element in operand.contents(register, lane)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..errors import Error
-from ..model.modifiers import negated
 from ..records import Record, TupleRecord
 
 TYPE_CHECKING = False
@@ -12,40 +11,7 @@ if TYPE_CHECKING:
 
     from ..model import Instruction, Operand
 
-__all__ = ["Calculation", "NotInRegisters", "Term", "calculation", "sign"]
-
-
-def sign(operand: Operand, lsb: int) -> str:
-    """The signs that NEG, NEG_HI (or BLGP on an FP64 MFMA) put on what is read at a bit position.
-
-    Returns "", "-", "|" (absolute value) or "-|"; where two f16 values of a sparse A share the location and one is
-    negated, "low" or "high".
-
-    >>> import mmacalc
-    >>> wmma = mmacalc.instruction("rdna3", "v_wmma_f32_16x16x16_f16")
-    >>> sign(wmma.operand("B", neg=2), lsb=0), sign(wmma.operand("B", neg=2), lsb=16)
-    ('-', '')
-    >>> swmmac = mmacalc.instruction("rdna4", "v_swmmac_f32_16x16x32_f16")
-    >>> sign(swmmac.operand("A", neg=1), lsb=0), sign(swmmac.operand("A", neg=1, neg_hi=1), lsb=0)
-    ('low', '-')
-    """
-    instruction, fields, name = operand.instruction, operand.fields, operand.name
-    if not fields or instruction.integer:
-        return ""  # of integers, NEG makes operands signed
-    if name == "C":
-        absolute = "|" if negated(fields.get("neg_hi", 0), "C") else ""
-        minus = negated(fields.get("neg", 0) | _blgp_signs(operand), "C")
-        return ("-" if minus else "") + absolute
-    low = negated(fields.get("neg", 0) | _blgp_signs(operand), name)
-    high = negated(fields.get("neg_hi", 0) | _blgp_signs(operand), name)
-    if operand.placement.merge == 2 and operand.placement.bits == 16:
-        return {(True, True): "-", (True, False): "low", (False, True): "high"}.get((low, high), "")
-    return "-" if (high if lsb >= 16 else low) else ""
-
-
-def _blgp_signs(operand: Operand) -> int:
-    """BLGP of an FP64 MFMA negates A, B and C by its three bits (CDNA3 ISA guide, VOP3P-MAI fields)."""
-    return operand.fields.get("blgp", 0) if operand.instruction.formats.get("A") == "f64" else 0
+__all__ = ["Calculation", "NotInRegisters", "Term", "calculation"]
 
 
 class NotInRegisters(Record):
@@ -59,7 +25,7 @@ class Term(TupleRecord):
     """One factor or addend of an output calculation.
 
     operand: which matrix; location: where it is read, None of a `NotInRegisters`; element: the (row, column, block)
-    that this location holds when no modifier is set; sign: as `sign` gives it.
+    that this location holds when no modifier is set; sign: as `Operand.sign` gives it.
     """
 
     operand: Operand | NotInRegisters
@@ -133,7 +99,7 @@ def _term(operand: Operand | NotInRegisters, **coordinates: int) -> Term:
         plain = operand.instruction.operand(operand.name, operand.wave, **still)
         found = list(plain.elements(location.lane, location.item))
         element = element if element in found or not found else found[0]
-    return Term(operand, location, element, sign(operand, location.lsb))
+    return Term(operand, location, element, operand.sign(location.lsb))
 
 
 # Fields that make an operand be read from other lanes or blocks than its layout has.

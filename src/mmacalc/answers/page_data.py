@@ -46,7 +46,6 @@ from ..formats import CHOICES, FORMATS
 from ..model.tensor_memory import TensorMemoryInstruction
 from . import page_tensor_memory as tensor_memory
 from .modifier_choices import OperandTrials
-from .output_terms import sign
 from .page_banks import bank_data
 from .page_distinct import Distinct
 from .page_waits import wait_data
@@ -239,7 +238,7 @@ class _Tables:
 
 def _signs(operand: Operand) -> str:
     """The sign of what is read at bit 0 and at bit 16, as digits that count in SIGNS."""
-    return "".join(str(SIGNS.index(sign(operand, lsb))) for lsb in (0, 16))
+    return "".join(str(SIGNS.index(operand.sign(lsb))) for lsb in (0, 16))
 
 
 def _modifiers(inst: Instruction, wave: int) -> list[list[Any]]:

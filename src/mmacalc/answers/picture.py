@@ -15,7 +15,6 @@ from itertools import accumulate, product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..answers.output_terms import sign
 from ..errors import Error, did_you_mean
 from ..layout import Layout
 
@@ -166,7 +165,7 @@ class Matrix:
     def signs(self) -> tuple[str, ...]:
         """The sign under which each item is read: "", "-", "|" (its absolute value) or "-|"."""
         items = range(self.operand.items)
-        return tuple(sign(self.operand, self.operand.slot(0, item).lsb) for item in items)
+        return tuple(self.operand.sign(self.operand.slot(0, item).lsb) for item in items)
 
     @cached_property
     def base(self) -> tuple[int, int]:

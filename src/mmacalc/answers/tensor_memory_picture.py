@@ -113,6 +113,10 @@ class Placed:
                 found.append((at["lane"] + self.wave * at.get(self.outer, 0), at["item"]))
         return found
 
+    def sign(self, lsb: int) -> str:
+        """None: tcgen05 negates A and B by its instruction descriptor, not by what is read."""
+        return ""
+
     def slot(self, lane: int, item: int) -> Location:
         """The place of one slot of one lane; its register is the column, or the register."""
         placed = self.placement

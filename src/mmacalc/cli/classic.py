@@ -122,7 +122,7 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
             raise Error(f"{instruction.name} is dense and so has no compression indices; its matrices are {has}")
         raise Error(f"{instruction.name} has no {matrix} matrix; its matrices are {has}")
     fields = _fields(instruction, options)
-    instruction.check_modifiers(instruction.architecture.wave(options.wavefront), fields)
+    operand = instruction.operand(matrix, options.wavefront, **fields)
     for name in fields:
         concerned = concerns(instruction, name)
         # -o shows no index, and OPSEL of a sparse instruction concerns nothing else. Only -g and -m show signs.
@@ -131,7 +131,7 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
         if matrix not in concerned and not (matrix == "D" and shown):
             others = " and ".join(concerned) + ("" if concerned == ("K",) else ", and -D with -o")
             raise Error(f"--{name} does not concern {matrix} of {instruction.name}; it concerns {others}")
-    return instruction.operand(matrix, options.wavefront, **fields)
+    return operand
 
 
 def _fields(instruction: Instruction, options: Options) -> dict[str, int]:

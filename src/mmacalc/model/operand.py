@@ -7,7 +7,9 @@ from types import MappingProxyType
 from ..checks import arguments_checked, require_int
 from ..errors import Error
 from ..later import higher_layer
+from ..records import cached_property
 from .location import Element, Location
+from .modifiers import negated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -254,8 +256,38 @@ class Operand:
         >>> a.copies()
         [(0, 0)]
         """
+        return self._copies
+
+    @cached_property
+    def _copies(self) -> list[tuple[int, int]]:
         offsets = self.layout.copy_offsets(self.placement.fields)[:: self.placement.merge]
         return [(place[-2] + (self.wave * place[0] if len(place) == 3 else 0), place[-1]) for place in offsets]
+
+    def sign(self, lsb: int) -> str:
+        """The signs that NEG, NEG_HI (or BLGP on an FP64 MFMA) put on what is read at a bit position.
+
+        Returns "", "-", "|" (absolute value) or "-|"; where two f16 values of a sparse A share the location and one is
+        negated, "low" or "high".
+
+        >>> import mmacalc
+        >>> wmma = mmacalc.instruction("rdna3", "v_wmma_f32_16x16x16_f16")
+        >>> wmma.operand("B", neg=2).sign(lsb=0), wmma.operand("B", neg=2).sign(lsb=16)
+        ('-', '')
+        >>> swmmac = mmacalc.instruction("rdna4", "v_swmmac_f32_16x16x32_f16")
+        >>> swmmac.operand("A", neg=1).sign(lsb=0), swmmac.operand("A", neg=1, neg_hi=1).sign(lsb=0)
+        ('low', '-')
+        """
+        if not self.fields or self.instruction.integer:
+            return ""  # of integers, NEG makes operands signed
+        # BLGP of an FP64 MFMA negates A, B and C by its three bits (CDNA3 ISA guide, VOP3P-MAI fields).
+        both = self.fields.get("blgp", 0) if self.instruction.formats.get("A") == "f64" else 0
+        low = negated(self.fields.get("neg", 0) | both, self.name)
+        if self.name == "C":
+            return "-" * low + "|" * negated(self.fields.get("neg_hi", 0), "C")
+        high = negated(self.fields.get("neg_hi", 0) | both, self.name)
+        if self.placement.merge == 2 and self.placement.bits == 16:
+            return {(True, True): "-", (True, False): "low", (False, True): "high"}.get((low, high), "")
+        return "-" if (high if lsb >= 16 else low) else ""
 
     @property
     def lanes(self) -> int:

@@ -6,8 +6,6 @@ and so --json and the Python API, have what is right; the notes below go to stan
 
 from __future__ import annotations
 
-from ..answers.output_terms import sign as true_sign
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..answers.lookup import HeldElement, RegisterContents
@@ -17,7 +15,7 @@ __all__ = ["has_own_signs", "left_out", "listed", "sign", "sign_notes"]
 
 
 def sign(operand: Operand, lsb: int) -> str:
-    """The signs that AMD's tool prints before what lies at a bit position, as `output_terms.sign` spells them.
+    """The signs that AMD's tool prints before what lies at a bit position, as `Operand.sign` spells them.
 
     They are the true ones but for a sparse A (`has_own_signs`). A group of two 16-bit values fills its register and is
     neither a low nor a high half to that tool, which gives it no sign; and NEG on integers, which makes A signed, it
@@ -29,7 +27,7 @@ def sign(operand: Operand, lsb: int) -> str:
     ('-', '')
     """
     if not has_own_signs(operand):
-        return true_sign(operand, lsb)
+        return operand.sign(lsb)
     return "-" if operand.instruction.integer and lsb < 16 and operand.fields.get("neg", 0) & 1 else ""
 
 
@@ -48,7 +46,7 @@ def sign_notes(operand: Operand) -> tuple[str, ...]:
     if not instruction.sparse or operand.name not in ("A", "D"):
         return ()
     a = instruction.operand("A", operand.wave, **fields)
-    truth, printed = true_sign(a, 0), sign(a, 0)
+    truth, printed = a.sign(0), sign(a, 0)
     if truth == printed:
         return ()
     if instruction.integer:

@@ -73,7 +73,7 @@ def place_object(operand: Operand, location: Location, prefix: str = "v") -> dic
 
 
 def sign_object(sign: str) -> dict[str, Any]:
-    """What `output_terms.sign` answers."""
+    """What `Operand.sign` answers."""
     half = sign if sign in ("low", "high") else None
     return {"negated": None if half else "-" in sign, "negated_half": half, "absolute": "|" in sign}
 
