@@ -161,6 +161,165 @@ def test_what_the_ptx_isa_does_not_allow_is_noted():
     assert mmacalc.instruction_descriptor("f16", 128, 256).notes == ()
 
 
+def legal_shapes():
+    """(kind, sparse) -> the pairs (M, N) of any tcgen05.mma, and the usual K: PTX ISA 9.1, table 39."""
+    with (DATA / "shapes.tsv").open() as stream:
+        listed = [row for row in csv.DictReader(stream, delimiter="\t") if not row["M"].startswith("as ")]
+    shapes, depths = {}, {}
+    for row in listed:
+        columns = []
+        for part in row["N"].split("|"):
+            ends, _, step = part.partition(" step ")
+            first, _, last = ends.partition("..")
+            columns += range(int(first), int(last or first) + 1, int(step or 1))
+        key = row["kind"], int(row["sparse"])
+        shapes.setdefault(key, set()).update((int(m), n) for m in row["M"].split("|") for n in columns)
+        depths.setdefault(key, int(row["K"]))
+    return shapes, depths
+
+
+def packed(kind, **codes):
+    fields = {field.name: field.low for field in descriptors.decode_instruction(0, kind).fields}
+    return sum(code << fields[name] for name, code in codes.items())
+
+
+@pytest.mark.parametrize("kind", INPUT_CODES)
+def test_a_shape_that_no_instruction_has_is_noted_and_every_other_is_not(kind):
+    shapes, _ = legal_shapes()
+    scaled = kind.startswith("mx")
+    for sparse in (0, 1):
+        for m in range(4 if scaled else 32):
+            for n in (*range(34), 63):
+                size = m * (128 if scaled else 16), n * 8
+                notes = descriptors.decode_instruction(packed(kind, sparse=sparse, m=m, n=n), kind).notes
+                noted = any(note.startswith("no tcgen05.mma") for note in notes)
+                assert noted == (size not in shapes[kind, sparse]), (size, notes)
+
+
+@pytest.mark.parametrize("kind", INPUT_CODES)
+def test_the_bit_of_k_means_the_deeper_k_of_the_ptx_isa(kind):
+    """PTX ISA 9.1: dense K = 96 of mxf4 on sm_103a; 9.4: dense K = 64 of f8f6f4 and mxf8f6f4 on sm_107."""
+    _, depths = legal_shapes()
+    for sparse in (0, 1):
+        deeper = None if sparse else {"mxf4": 96, "mxf4nvf4": 96, "f8f6f4": 64, "mxf8f6f4": 64}.get(kind)
+        where = {96: "sm_103a and sm_107", 64: "sm_107"}.get(deeper)
+        for code in (0, 1):
+            found = descriptors.decode_instruction(packed(kind, sparse=sparse, k=code), kind)
+            (meaning,) = [field.meaning for field in found.fields if field.name == "k"]
+            depth = deeper if code else depths[kind, sparse]
+            assert meaning == (f"K {depth}" if depth else "reserved")
+            noted = [note for note in found.notes if "this K is of" in note or "bit of K" in note]
+            reserved = f"the bit of K is reserved in {'sparse ' * sparse}kind::{kind}"
+            expected = f"this K is of {where}" if deeper else reserved
+            assert noted == [expected] * code
+            if depth:
+                assert mmacalc.instruction_descriptor(kind, 128, 64, k=depth, sparse=sparse).word == packed(
+                    kind, **{field.name: field.code for field in found.fields if field.name in ("sparse", "k")},
+                    **usual_codes(kind),
+                )  # fmt: skip
+
+
+def usual_codes(kind):
+    """The codes of the default types, with M = 128 and N = 64, from the PTX ISA's tables."""
+    types = {"f16": (0, 0, 1), "tf32": (2, 2, 1), "f8f6f4": (0, 0, 1), "i8": (1, 1, 2)}
+    scaled = {"mxf8f6f4": (0, 0), "mxf4": (1, 1), "mxf4nvf4": (1, 1)}
+    codes = dict(zip(("a_type", "b_type", "d_type"), types.get(kind) or scaled[kind]))
+    return {**codes, "n": 8, **({"m": 1, "scale_type": 1} if kind in scaled else {"m": 8})}
+
+
+# PTX ISA 9.1, the tables of the instruction descriptor: what the codes of the types mean; others mean nothing.
+SMALL_CODES = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
+TYPES = {
+    "f16": {0: "f16", 1: "bf16"}, "tf32": {2: "tf32"}, "i8": {0: "u8", 1: "s8"}, "f8f6f4": SMALL_CODES,
+    "mxf8f6f4": SMALL_CODES, "mxf4": {1: "e2m1"}, "mxf4nvf4": {1: "e2m1"},
+}  # fmt: skip
+RESULTS = {"f16": ("f16", "f32"), "tf32": ("f32",), "f8f6f4": ("f16", "f32"), "i8": ("s32",)}
+
+
+@pytest.mark.parametrize("kind", INPUT_CODES)
+def test_every_code_of_a_type_means_what_the_ptx_isa_has(kind):
+    every = {
+        "a_type": (TYPES[kind], "A"), "b_type": (TYPES[kind], "B"),
+        "d_type": ({0: "f16", 1: "f32", 2: "s32"}, "D"), "scale_type": ({0: "ue4m3", 1: "ue8m0"}, "scales"),
+    }  # fmt: skip
+    for field in descriptors.decode_instruction(0, kind).fields:
+        if field.name not in every:
+            continue
+        known, whose = every[field.name]
+        for code in range(1 << field.bits):
+            found = descriptors.decode_instruction(packed(kind, **{field.name: code}), kind)
+            (meaning,) = [one.meaning for one in found.fields if one.name == field.name]
+            assert meaning == f"{whose} {known.get(code, 'no such type')}"
+            if field.name == "d_type":
+                refused = known.get(code) not in RESULTS[kind]
+                assert (f"kind::{kind} does not have this type of D" in found.notes) == refused
+
+
+@pytest.mark.parametrize("kind", INPUT_CODES)
+def test_the_notes_on_signs_orders_and_saturation_are_those_of_the_ptx_isa(kind):
+    """PTX ISA 9.1, section 9.7.16.4 and table 52: integers are not negated and alone saturate; 4-bit kinds are K-major;
+    tf32 transposes with one swizzle only; a transposed B of 8 bits has N in steps of 16."""
+    small = kind in ("i8", "f8f6f4", "mxf8f6f4")
+    said = {
+        "negates nothing": (("negate_a", "negate_b"), kind == "i8"),
+        "transposes nothing": (("transpose_a", "transpose_b"), kind in ("mxf4", "mxf4nvf4")),
+        "32-byte atoms only": (("transpose_a", "transpose_b"), kind == "tf32"),
+        "steps of 16": (("transpose_b",), small),
+        "only kind::i8 saturates": (("saturate",), kind != "i8"),
+    }
+    names = {field.name for field in descriptors.decode_instruction(0, kind).fields}
+    for n in (1, 2):
+        for name in names & {"negate_a", "negate_b", "transpose_a", "transpose_b", "saturate", "sparse"}:
+            notes = descriptors.decode_instruction(packed(kind, n=n, **{name: 1}), kind).notes
+            for words, (fields, concerned) in said.items():
+                expected = name in fields and concerned and (words != "steps of 16" or n == 1)
+                assert any(words in note for note in notes) == expected, (name, n, notes)
+
+
+def test_the_shifts_swizzles_and_flags_of_descriptors_are_said_in_words():
+    def meaning(name, code, kind="f16"):
+        fields = descriptors.decode_instruction(packed(kind, **{name: code}), kind).fields
+        return next(field.meaning for field in fields if field.name == name)
+
+    assert [meaning("max_shift", code).rpartition(": ")[2] for code in range(4)] == ["0", "8", "16", "32"]
+    words = {"sparse": "A is dense/A is sparse", "saturate": "wraps around/saturates", "negate_a": "A as it is/-A",
+             "negate_b": "B as it is/-B", "transpose_a": "A is K-major/A is MN-major",
+             "transpose_b": "B is K-major/B is MN-major"}  # fmt: skip
+    for name, both in words.items():
+        assert f"{meaning(name, 0)}/{meaning(name, 1)}" == both
+    for unit, codes in SWIZZLES.items():
+        low = {"tcgen05": 61, "wgmma": 62}[unit]
+        for code in range(1 << 64 - low):
+            found = descriptors.decode_shared_memory(code << low | 1 << 46, unit)
+            name = next((name for name, number in codes.items() if number == code), None)
+            assert found.fields[-1].meaning == (f"swizzle {name}" if name else "no such swizzle")
+    every = descriptors.decode_shared_memory(2**64 - 1)
+    assert [field.meaning for field in every.fields[:3]] == [
+        "start address 0x3fff0", "leading dimension byte offset 262128", "stride dimension byte offset 262128",
+    ]  # fmt: skip
+    assert "bits 46 to 48 are 0b001 in every descriptor of tcgen05" in every.notes
+    for version in range(8):
+        noted = any("0b001" in note for note in descriptors.decode_shared_memory(version << 46).notes)
+        assert noted == (version != 1)
+    with pytest.raises(mmacalc.Error, match="a descriptor of 64 bits is 0 to 0xffffffffffffffff; got -0x1"):
+        descriptors.decode_shared_memory(-1)
+
+
+def test_sizes_are_refused_beyond_what_their_fields_hold():
+    """M up to 256 in steps of 16, with block scales of 128; N up to 256 in steps of 8."""
+    for kind in INPUT_CODES:
+        step = 128 if kind.startswith("mx") else 16
+        for m in (0, step // 2, step, 256, 256 + step):
+            for n in (0, 4, 8, 256, 264):
+                if m in (step, 256) and n in (8, 256):
+                    word = mmacalc.instruction_descriptor(kind, m, n).word
+                    fields = {one.name: one.meaning for one in descriptors.decode_instruction(word, kind).fields}
+                    assert (fields["m"], fields["n"]) == (f"M {m}", f"N {n}")
+                else:
+                    with pytest.raises(mmacalc.Error, match="holds multiples of"):
+                        mmacalc.instruction_descriptor(kind, m, n)
+
+
 def test_the_command_line_draws_a_descriptor_and_reads_it_back():
     drawn = answer(["descriptor", "f16", "-M", "128", "-N", "256", "--a-type", "bf16"]).out
     assert drawn.startswith("instruction descriptor of kind::f16: 0x08400490\n")

@@ -53,6 +53,16 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
+def first_of(names: Iterable[str], most: int = 4) -> str:
+    """The first names of a list, and how many more there are.
+
+    >>> first_of("abcdef"), first_of("abcd")
+    ('a, b, c, d and 2 more', 'a, b, c, d')
+    """
+    every = list(names)
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
+
+
 def did_you_mean(given: str, known: Iterable[str], most: int = 3, shown: Mapping[str, str] | None = None) -> str:
     """A clause that names the closest known spellings, or an empty string when none is close.
 

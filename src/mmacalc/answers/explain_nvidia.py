@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from ..catalog import entry
+from ..catalog.grammar.hints import near_opcode
 from ..catalog.grammar.purposes import meant_by, purpose
-from ..catalog.grammar.sass import TENSOR_MEMORY, is_opcode, near_opcode, sources
+from ..catalog.grammar.sass import TENSOR_MEMORY, is_opcode, sources
 from ..errors import Error
 from ..rates import rated_product
 from . import explain_ptx, explain_sass

@@ -111,11 +111,10 @@ def _instruction_fields(kind: str) -> tuple[tuple[str, int, int], ...]:
 
 
 def _depth(kind: str, code: int, sparse: int) -> int | None:
-    """The K that the bit of K means; None if it means nothing for this kind."""
-    usual = DEPTHS[kind][sparse]
+    """The K that the bit of K means; None if it means nothing for this kind: it is for dense instructions only."""
     if not code:
-        return usual
-    return {"mxf4": 96, "mxf4nvf4": 96, "f8f6f4": 64, "mxf8f6f4": 64}.get(kind)
+        return DEPTHS[kind][sparse]
+    return None if sparse else {"mxf4": 96, "mxf4nvf4": 96, "f8f6f4": 64, "mxf8f6f4": 64}.get(kind)
 
 
 @arguments_checked
@@ -277,7 +276,8 @@ def _notes(
         notes.append(f"kind::{kind} does not have this type of D")
     if codes["k"]:
         where = "sm_103a and sm_107" if kind in ("mxf4", "mxf4nvf4") else "sm_107"
-        notes.append(f"this K is of {where}" if _depth(kind, 1, 0) else f"the bit of K is reserved in kind::{kind}")
+        reserved = f"the bit of K is reserved in {'sparse ' if codes['sparse'] else ''}kind::{kind}"
+        notes.append(f"this K is of {where}" if _depth(kind, 1, codes["sparse"]) else reserved)
     return (*notes, *_reserved(described, word))
 
 

@@ -125,7 +125,7 @@ def a_cells(form: Form, m: int, k: int, bits: int) -> Cells:
     slot = slot_bits(form.kind, bits)
     p, s = GROUPS[slot] if form.sparse else (1, 1)
     e = CELL // slot // s
-    sizes = {"cta": form.cta_group, "c": k // (e * p), "e": e, "p": p, "s": s, "r": 1, "i": m // form.cta_group}
+    sizes = {"cta": form.cta_group, "c": k // (e * p), "e": e, "p": p, "s": s, "i": m // form.cta_group}
     text, doubt = A_FULL, ""
     if form.ws and m < LANES:
         text, sizes["r"] = A_COPIED, LANES // m
@@ -161,7 +161,8 @@ def metadata_cells(form: Form, m: int, k: int, bits: int) -> Cells:
     if bits < 16:
         layout = _layout(METADATA_NARROW, ("i", "k"), {**sizes, "i": rows, "w": chunks // 8, "c": 8})
     else:
-        sizes |= {"a": rows // 16, "h": 2, "b": 8, "k": 2, "c": chunks // 2, "f": 2}
+        h, b, in_lanes = 2, 8, 2
+        sizes |= {"a": rows // (h * b), "h": h, "b": b, "k": in_lanes, "c": chunks // in_lanes, "f": 2}
         layout = _layout(METADATA_WIDE, ("i", "k"), sizes)
         if form.ws and rows < LANES:
             doubt = "with .ws and M below 128, CUTLASS has this atom but does not use it"
@@ -171,22 +172,20 @@ def metadata_cells(form: Form, m: int, k: int, bits: int) -> Cells:
 def scale_cells(form: Form, operand: str, rows: int, m: int, scales: int) -> Cells:
     """The scales SA or SB of `rows` rows (of SB: columns of B) and of a stream of that many scales along k.
 
-    The words of 4 scales follow each other every ceil(rows / 128) * 4 columns.
+    The words of 4 scales follow each other every ceil(rows / 128) * 4 columns, of 64 rows every 2 (assumed).
     """
     words = -(-scales // 4)
     doubt = ""
     if operand == "SA":
         each = rows // form.cta_group
         doubt = "for 64 rows per CTA it follows the rule for 128 (assumed)" if each < LANES else ""
-        sizes = {"cta": form.cta_group, "q": max(each, LANES) // 32, "i": 32, "r": 4, "w": words, "s": 4}
-        if each < LANES:
-            sizes["q"] = each // 32
+        sizes = {"cta": form.cta_group, "q": each // 32, "i": 32, "r": 4, "w": words, "s": 4}
         return Cells(_layout(SCALES, ("i", "s"), sizes), 8, 0, 8, 1, doubt)
-    whole = -(-rows // LANES) * LANES
-    sizes = {"cta": form.cta_group, "h": 2, "q": whole // 32, "i": 32, "r": 4, "w": words, "s": 4}
+    text, halves = SCALES_B, 1
     if form.cta_group == 2 and m == 128:
+        text, halves = SCALES_B_HALVES, 2
         if rows % LANES:
             doubt = "CUTLASS rounds N up to 128 and halves it, as here; another engine takes N / 2"
-        sizes |= {"q": whole // 64, "r": 2}
-        return Cells(_layout(SCALES_B_HALVES, ("j", "s"), sizes), 8, 0, 8, 1, doubt)
-    return Cells(_layout(SCALES_B, ("j", "s"), sizes), 8, 0, 8, 1, doubt)
+    blocks = -(-rows // LANES) * 4 // halves
+    sizes = {"cta": form.cta_group, "h": halves, "q": blocks, "i": 32, "r": 4 // halves, "w": words, "s": 4}
+    return Cells(_layout(text, ("j", "s"), sizes), 8, 0, 8, 1, doubt)

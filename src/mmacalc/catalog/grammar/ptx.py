@@ -7,7 +7,7 @@ expands only the families whose fixed qualifiers it has.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 
 from ...errors import Error
 from ...formats import named
@@ -17,7 +17,7 @@ from .braces import expand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
 __all__ = ["Entry", "key"]
@@ -72,12 +72,12 @@ def _rank(part: str) -> str:
         return "layout"
     if part == "popc" or MEANINGS.get(part) == "bit_operation":
         return "operation"
-    if part in FLAGS or part in MEANINGS or "::" in part or part == "sp" or _shape(part):
+    if part in FLAGS or part in MEANINGS or "::" in part or part == "sp" or shape_of(part):
         return part
     return ""
 
 
-def _shape(part: str) -> tuple[int, ...] | None:
+def shape_of(part: str) -> tuple[int, ...] | None:
     """The numbers of a shape such as m16n8k32 or m8n8."""
     if part[:1] != "m" or "n" not in part:
         return None
@@ -95,7 +95,7 @@ def describe(name: str) -> dict[str, Any]:
     8
     """
     parts = name.split(".")
-    shape = next(numbers for numbers in map(_shape, parts) if numbers)
+    shape = next(numbers for numbers in map(shape_of, parts) if numbers)
     types = [FORMAT.get(part, part) for part in parts if part in TYPES]
     if parts[0] in ("ldmatrix", "stmatrix", "movmatrix"):
         return _move(parts, shape, types)
@@ -267,7 +267,10 @@ class Entry(PlainEntry):
                 return family, full
         if outside := getattr(self._module, "OUTSIDE", {}).get(name.lower().split(".")[0]):
             raise Error(f"{name} {outside}; mmacalc does not cover it")
-        raise Error(f"PTX has no '{name}'.{self._nearest(name)}")
+        from .hints import nearest
+
+        templates = tuple([family[0] for family in self._module.INSTRUCTIONS])
+        raise Error(f"PTX has no '{name}'.{nearest(name, templates, self.architecture.name)}")
 
     def _refuse(self, family: tuple[Any, ...], full: str) -> None:
         here, having = self.architecture, targets(family, self._module)
@@ -276,49 +279,6 @@ class Entry(PlainEntry):
             raise Error(f"{full} needs PTX {family[1]}, for {', '.join(having)}; ptxas 13.5 has PTX {latest}")
         if here.name not in having:
             raise Error(f"{here.name} does not have {full}: it needs {targets_text(having)} (PTX {family[1]})")
-
-    def _nearest(self, name: str) -> str:
-        """What is wrong with a name that no target has, and what would be right."""
-        given = tuple(key(name).split("."))
-        if given[0] not in {family[0].split(".")[0] for family in self._module.INSTRUCTIONS}:
-            from .sass import near_opcode
-
-            return f"{near_opcode(name)} `-a {self.architecture.name} -L` lists what there is."
-        return _advice(given, tuple(family[0] for family in self._module.INSTRUCTIONS))
-
-
-@lru_cache(maxsize=256)
-def _advice(given: tuple[str, ...], templates: tuple[str, ...]) -> str:
-    names = [name for template in templates for name in expand(template)]
-    close = _closest(given, names)
-    parts = close[0].lower().replace(".shared", "").split(".")
-    missing = [part for part in parts if part not in given]
-    if 0 < len(missing) == len(parts) - len(given) <= 2:
-        return f" It lacks .{' and .'.join(missing)}: {close[0]}"
-    shape = next((part for part in given if _shape(part)), "")
-    types = [part for part in given if part in TYPES]
-    if types != [part for part in parts if part in TYPES] and shape in parts:
-        same = [name.split(".") for name in names if name.split(".")[0] == given[0] and shape in name.split(".")]
-        taken = {tuple(p for p in n if p in TYPES): None for n in same if ("sp" in given) == ("sp" in n)}
-        nearest = sorted(taken, key=lambda offer: -sum(x == y for x, y in zip(offer, types)))
-        more = f" and {len(nearest) - 4} more" if len(nearest) > 4 else ""
-        return f" {given[0]} {shape} takes the types {', '.join(map('.'.join, nearest[:4]))}{more}."
-    return f" Did you mean {' or '.join(close)}?"
-
-
-def _closest(given: tuple[str, ...], names: Iterable[str], most: int = 3) -> list[str]:
-    """The instructions whose qualifiers differ least from those given; of equals, those that look most alike."""
-    from difflib import SequenceMatcher
-
-    scored: dict[int, list[str]] = {}
-    for name in names:
-        parts = name.lower().replace(".shared", "").split(".")
-        common = sum(min(given.count(part), parts.count(part)) for part in set(given))
-        scored.setdefault(len(given) + len(parts) - 2 * common, []).append(name)
-    best, text = scored[min(scored)], ".".join(given)
-    best = [name for name in best if name.split(".")[0] == given[0]] or best
-    likeness = {name: SequenceMatcher(None, key(name), text).ratio() for name in best[:40]}
-    return sorted(likeness, key=lambda name: -likeness[name])[:most]
 
 
 def targets(family: tuple[Any, ...], module: Any) -> tuple[str, ...]:

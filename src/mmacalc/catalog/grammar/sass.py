@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from ...errors import Error, did_you_mean
+from ...errors import Error, did_you_mean, first_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def opcodes(text: str) -> tuple[str, ...]:
 
 
 @cache
-def _words() -> dict[str, set[str]]:
+def first_words() -> dict[str, set[str]]:
     """Of each opcode's first word the first words of the PTX instructions that become it."""
     found: dict[str, set[str]] = {}
     for words, targets in ROWS:
@@ -167,16 +167,6 @@ def _words() -> dict[str, set[str]]:
     return found
 
 
-def near_opcode(name: str) -> str:
-    """A clause that names the opcodes that a misspelt one is close to.
-
-    >>> near_opcode("HMAM.16816.F32")
-    ' Did you mean HMMA?'
-    """
-    known = {opcode.lower(): opcode for opcode in _words()}
-    return did_you_mean(name.strip().partition(".")[0], known, most=1, shown=known)
-
-
 def is_opcode(name: str) -> bool:
     """Whether a name begins as the SASS opcode of a matrix instruction does.
 
@@ -184,7 +174,7 @@ def is_opcode(name: str) -> bool:
     (True, True, True, False)
     """
     first = name.strip().upper().partition(".")[0]
-    return first.startswith(TENSOR_MEMORY) or first in _words()
+    return first.startswith(TENSOR_MEMORY) or first in first_words()
 
 
 def sources(entry: Entry, name: str, part: bool = False) -> tuple[Instruction, ...]:
@@ -223,7 +213,7 @@ def _made(entry: Entry, first: str) -> list[tuple[Instruction, list[list[str]], 
     at dots) and the status; without those that are emulated."""
     target = entry.architecture.name
     if (target, first) not in _MADE:
-        wanted, found = _words().get(first, set()), []
+        wanted, found = first_words().get(first, set()), []
         for name in entry.names if wanted else ():
             if name.partition(".")[0] in wanted:
                 text, status = becomes(inst := entry.instruction(name), target)
@@ -269,5 +259,4 @@ def _tensor_memory(entry: PtxEntry, name: str) -> str:
     if not names:
         since = "" if entry.tensor_memory_names else "; tcgen05 begins with sm_100a"
         return f"no instruction of {entry.architecture.title} that mmacalc lists becomes the SASS opcode {name}{since}"
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return f"{name} is in several tcgen05 instructions, whose types are in idesc[URx]; give one of {', '.join(names[:4])}{more}"
+    return f"{name} is in several tcgen05 instructions, whose types are in idesc[URx]; give one of {first_of(names)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...errors import Error
+from ...errors import Error, first_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 __all__ = ["instruction_of_shape"]
 
 _SHAPE = re.compile(r"(?:(?P<kind>[\w.:]+?)[._])?m?(?P<m>\d+)[nx](?P<n>\d+)[kx](?P<k>\d+)", re.IGNORECASE)
-SHOWN = 4
 
 
 def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:
@@ -48,8 +47,7 @@ def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:
     if not having:
         which = f" that begins with {kind}" if kind else ""
         raise Error(f"{name} has no instruction of shape {spelt}{which}. `mmacalc find -a {name}` lists what there is.")
-    more = f" and {len(having) - SHOWN} more" if len(having) > SHOWN else ""
     raise Error(
-        f"{len(having)} instructions of {name} have the shape {spelt}: {', '.join(having[:SHOWN])}{more}. "
+        f"{len(having)} instructions of {name} have the shape {spelt}: {first_of(having)}. "
         f"`mmacalc find -a {name} --shape {spelt}` lists them."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...errors import first_of
 from ...records import TupleRecord
 
 __all__ = ["KINDS", "KernelFinding", "lanes_text"]
@@ -60,5 +61,4 @@ def lanes_text(lanes: tuple[int, ...]) -> str:
         else:
             runs.append([lane, lane])
     parts = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
-    more = f" and {len(parts) - 6} more" if len(parts) > 6 else ""
-    return f"lane{'s' if len(lanes) > 1 else ''} {', '.join(parts[:6])}{more}" if lanes else ""
+    return f"lane{'s' if len(lanes) > 1 else ''} {first_of(parts, 6)}" if lanes else ""

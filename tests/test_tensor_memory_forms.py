@@ -1,0 +1,300 @@
+"""Every form of tcgen05.mma: where its operands lie, as closed forms; which shapes, K and remarks it has.
+
+The closed forms are those of the PTX ISA's figures (9.1, section 9.7.16), which CUTLASS 7107b055 confirms but for the
+points that the package calls open.
+"""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import mmacalc
+from mmacalc.catalog import entry
+from mmacalc.families.tensor_memory import Form
+from mmacalc.families.tensor_memory_moves import COPIES, copy_layout, shifted_lane
+from mmacalc.families.tensor_memory_shapes import (
+    SMALL,
+    allowed_shapes,
+    check_scale_type,
+    check_shape,
+    depths,
+    describe,
+    remark,
+)
+from mmacalc.formats import named
+
+DATA = Path(__file__).parent / "data" / "tensor_memory"
+TARGETS = ("sm_100a", "sm_100f", "sm_103a", "sm_103f", "sm_107a", "sm_107f", "sm_110a", "sm_110f")
+BYTES = ("f8f6f4", "mxf8f6f4")  # kinds whose elements of 8, 6 and 4 bits have a byte each
+
+
+def every_form():
+    """Each form once, with one name of an instruction that has it."""
+    found = {}
+    for name in entry("sm_100a").tensor_memory_names:
+        if ".mma" in name and "ti16" not in name:
+            inst = mmacalc.instruction("sm_100a", name)
+            found.setdefault((inst.form, inst.scale_vec), inst)
+    return list(found.values())
+
+
+def spread(row, half):
+    """64 rows in every other 16 lanes; the address chooses which."""
+    return row // 16 * 32 + 16 * half + row % 16
+
+
+def in_columns(bit):
+    return bit // 32, bit % 32
+
+
+def d(form, m, n, i, j, bits, half):
+    if form.ws:
+        width = n // (128 // m)
+        return {(0, j // width * m + i, j % width, 0, bits)}
+    if form.cta_group == 1:
+        return {(0, i if m == 128 else spread(i, half), j, 0, bits)}
+    cta, row = divmod(i, m // 2)
+    if m == 256:
+        return {(cta, row, j, 0, bits)}
+    if form.sparse:
+        return {(cta, spread(row, half), j, 0, bits)}
+    return {(cta, j // (n // 2) * 64 + row, j % (n // 2), 0, bits)}
+
+
+def a(form, m, i, k, bits, half):
+    cta, row = divmod(i, m // form.cta_group)
+    if form.ws or (form.cta_group, m) == (2, 128):
+        lanes = range(row, 128, m // form.cta_group)
+    else:
+        lanes = [spread(row, half) if m == 64 else row]
+    slot = 8 if form.kind in BYTES else bits
+    if form.sparse:
+        group = {32: 2, 16: 4, 8: 4, 4: 8}[slot]
+        column, lsb = in_columns(k // group * group // 2 * slot)
+        return {(cta, lane, column, lsb, group // 2 * slot) for lane in lanes}
+    column, lsb = in_columns(k * slot)
+    return {(cta, lane, column, lsb + (2 if bits < slot == 8 and bits == 4 else 0), bits) for lane in lanes}
+
+
+def metadata(form, m, depth, i, k, bits, selector):
+    """Four bits for every group of k: of 8 and 4 bits eight groups in a column; of wider elements half of them, with
+    the row eight further on."""
+    cta, row = divmod(i, m // form.cta_group)
+    group = {32: 2, 16: 4}.get(bits, 8 if bits == 4 and form.kind not in BYTES else 4)
+    chunk = k // group
+    if bits < 16:
+        column, lsb = in_columns(4 * chunk)
+    else:
+        half = depth // group // 2
+        column, lsb = selector, 4 * (row // 8 % 2 * half + chunk % half)
+        row = row // 16 * 16 + chunk // half * 8 + row % 8
+    return {(cta, lane, column, lsb, 4) for lane in range(row, 128, m // form.cta_group)}
+
+
+def scales_of_a(form, m, i, scale):
+    cta, row = divmod(i, m // form.cta_group)
+    column = scale // 4 * (m // form.cta_group // 32) + row // 32
+    return {(cta, lane, column, 8 * (scale % 4), 8) for lane in range(row % 32, 128, 32)}
+
+
+def scales_of_b(form, m, n, j, scale):
+    whole = -(-n // 128) * 128
+    ctas = range(form.cta_group)
+    if (form.cta_group, m) == (2, 128):  # half of the columns in either half of the lanes
+        half, rest = divmod(j, whole // 2)
+        lanes = [64 * half + rest % 32, 64 * half + rest % 32 + 32]
+        column = scale // 4 * (whole // 64) + rest // 32
+    else:
+        lanes, column = range(j % 32, 128, 32), scale // 4 * (whole // 32) + j // 32
+    return {(cta, lane, column, 8 * (scale % 4), 8) for cta in ctas for lane in lanes}
+
+
+def expected(operand, form, first, second, fields):
+    """The locations of an element by the closed forms."""
+    m, n, name = operand.m, operand.n, operand.name
+    if name in "CD":
+        return d(form, m, n, first, second, named(operand.types["D"]).bits, fields.get("half", 0))
+    bits = named(operand.types["A"]).bits
+    if name == "A":
+        return a(form, m, first, second, bits, fields.get("half", 0))
+    if name == "K":
+        return metadata(form, m, operand.k, first, second, bits, fields.get("selector", 0))
+    scale = fields.get(f"scale_id_{name[1].lower()}", 0) + second * operand.scales // operand.k
+    return scales_of_a(form, m, first, scale) if name == "SA" else scales_of_b(form, m, n, first, scale)
+
+
+def choices(name, form, m, scales):
+    """The fields that choose among places, and the types that make a difference."""
+    kinds = {"f16": ["f16"], "tf32": ["tf32"], "i8": ["s8"]}.get(form.kind, ["e2m1"])
+    if form.kind in BYTES:
+        kinds = ["e4m3", "e3m2", "e2m1"]
+    if name in ("A", "K"):
+        fields = [{}]
+        if name == "A" and m == 64 and not form.ws:
+            fields = [{}, {"half": 1}]
+        if name == "K" and form.kind in ("f16", "tf32"):
+            fields = [{}, {"selector": 1}]
+        return [
+            (field, {"a": kind, "b": kind if form.kind == "f16" else kinds[0]}) for field in fields for kind in kinds
+        ]
+    if name in "CD":
+        spreads = (form.cta_group, m) == (1, 64) or ((form.cta_group, m) == (2, 128) and form.sparse)
+        types = ["f32", "f16"] if form.kind in ("f16", "f8f6f4") else [None]
+        halves = [{}, {"half": 1}] if spreads and not form.ws else [{}]
+        return [(field, {"d": kind} if kind else {}) for field in halves for kind in types]
+    return [({f"scale_id_{name[1].lower()}": byte}, {}) for byte in range(0, 4, scales)]
+
+
+@pytest.mark.parametrize("kind", ["f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4"])
+def test_every_operand_lies_where_the_figures_of_the_ptx_isa_have_it(kind):
+    compared = 0
+    for inst in [one for one in every_form() if one.form.kind == kind]:
+        form = inst.form
+        sizes, columns = allowed_shapes(form)
+        for m in sizes:
+            for name in inst.drawn_operands:
+                if name == "K" and m // form.cta_group < 128 and not form.ws:
+                    continue  # which only a figure shows
+                widths = (
+                    {columns[0], columns[len(columns) // 2], columns[-1]} if name in ("C", "D", "SB") else {columns[-1]}
+                )
+                for n in widths:
+                    for fields, types in choices(name, form, m, inst.scale_vec):
+                        operand = inst.operand(name, m=m, n=n, **types, **fields)
+                        for step in range(24):
+                            first, second = (29 * step + 3) % operand.shape[0], (37 * step + 5) % operand.shape[1]
+                            at = dict(zip(operand.axes, (first, second)))
+                            found = [tuple(place) for place in operand.locate(**at)]
+                            assert len(found) == len(set(found))
+                            assert set(found) == expected(operand, form, first, second, fields), (operand, at, fields)
+                            compared += 1
+    assert compared > 400
+
+
+def test_what_only_one_source_says_of_a_layout_is_unconfirmed():
+    """Layout C, A of 64 rows, copies of A and metadata with .ws, metadata of a pair, scales of 64 rows, and of N that
+    is no multiple of 128 in two halves."""
+    for inst in every_form():
+        form = inst.form
+        sizes, columns = allowed_shapes(form)
+        for m in sizes:
+            for n in {columns[0], columns[-1]}:
+                rows, pair = m // form.cta_group, form.cta_group == 2
+                wide = form.kind in ("f16", "tf32")
+                open_points = {
+                    "D": pair and m == 128 and form.sparse,
+                    "A": m == 64 or (form.ws and m < 128),
+                    "K": pair or (form.ws and m < 128 and wide),
+                    "SA": rows == 64,
+                    "SB": pair and m == 128 and n % 128 != 0,
+                }
+                for name in inst.drawn_operands:
+                    if name == "C" or (name == "K" and rows < 128 and not form.ws):
+                        continue
+                    operand = inst.operand(name, m=m, n=n)
+                    assert bool(operand.doubt) == open_points[name], (operand, m, n)
+
+
+def rows():
+    with (DATA / "shapes.tsv").open() as stream:
+        return list(csv.DictReader(stream, delimiter="\t"))
+
+
+def test_each_target_has_the_k_of_the_ptx_isa_s_table():
+    """PTX ISA 9.1, table 39, and 9.4, table 48. A row for sm_107f is for sm_107a as well."""
+    for inst in [*every_form(), None]:
+        forms = [inst.form] if inst else [Form("ti16", sparse, False, group) for sparse in (0, 1) for group in (1, 2)]
+        for form in forms:
+            for m in (64, 128, 256):
+                for target in TARGETS:
+                    known = set()
+                    for row in rows():
+                        kinds = ("mxf4", "mxf4nvf4") if row["kind"] == "mxf4*" else (row["kind"],)
+                        same = (row["ws"], row["sparse"]) == (str(int(form.ws)), str(int(form.sparse)))
+                        if form.kind not in kinds or not same or str(form.cta_group) not in row["cta_group"]:
+                            continue
+                        if row["K"] == "96" and (m != 256 or target not in ("sm_103a", "sm_107a")):
+                            continue
+                        if "sm_107f" in row["note"] and target not in ("sm_107a", "sm_107f"):
+                            continue
+                        known.add(int(row["K"]))
+                    if form.kind != "ti16":
+                        assert set(depths(form, target, m)) == known, (form, target, m)
+                    elif target in ("sm_107a", "sm_107f"):
+                        assert set(depths(form, target, m)) == {32 if form.sparse else 16}
+
+
+def test_what_cutlass_asserts_of_a_shape_is_remarked():
+    stricter = {
+        "CUTLASS asserts N%16 for M=128 of f16/tf32/f8f6f4": lambda m, n: m == 128 and n % 16,
+        "CUTLASS: 8 or a multiple of 16 (24 refused)": lambda m, n: n == 24,
+        "CUTLASS mxf8f6f4: M 256 only": lambda m, n: m == 128,
+    }
+    for row in rows():
+        if row["M"].startswith("as "):
+            continue
+        form = Form(row["kind"], row["sparse"] == "1", row["ws"] == "1", int(row["cta_group"]))
+        refused = stricter.get(row["note"], lambda m, n: False)
+        for m in allowed_shapes(form)[0]:
+            for n in allowed_shapes(form)[1]:
+                assert bool(remark(form, m, n)) == bool(refused(m, n)), (form, m, n)
+
+
+def test_a_refused_m_names_a_form_that_has_it_if_there_is_one():
+    """Of the same kind and sparsity, with the other group of CTAs or with .ws."""
+    forms = [inst.form for inst in every_form()]
+    for form in forms:
+        others = {describe(o): o for o in forms if (o.kind, o.sparse) == (form.kind, form.sparse) and o != form}
+        for m in (16, 32, 64, 128, 256):
+            if m in allowed_shapes(form)[0]:
+                continue
+            having = {text for text, other in others.items() if m in allowed_shapes(other)[0]}
+            with pytest.raises(mmacalc.Error) as refused:
+                check_shape(form, "sm_100a", m, 64, None)
+            named_form = str(refused.value).partition(f"; M = {m} is a shape of ")[2]
+            assert named_form in having if having else not named_form, (form, m)
+
+
+def test_scales_of_16_elements_have_two_types_and_those_of_32_one():
+    """PTX ISA 9.1, tcgen05.mma: UE8M0, and of mxf4nvf4 with .block16 UE4M3 as well, which is its usual one."""
+    for kind, scales, known in (
+        ("mxf8f6f4", 1, ("ue8m0",)), ("mxf4", 2, ("ue8m0",)), ("mxf4nvf4", 2, ("ue8m0",)),
+        ("mxf4nvf4", 4, ("ue4m3", "ue8m0")),
+    ):  # fmt: skip
+        assert check_scale_type(kind, scales, None) == known[0]
+        for name in ("ue4m3", "ue8m0"):
+            if name in known:
+                assert check_scale_type(kind, scales, name) == name
+            else:
+                with pytest.raises(
+                    mmacalc.Error, match=r"with \.block32 are ue8m0" if "nv" in kind else f"{kind} are ue8m0"
+                ):
+                    check_scale_type(kind, scales, name)
+    assert SMALL == ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+
+
+def test_a_shift_moves_each_lane_s_row_down_but_the_last_of_32():
+    """PTX ISA 9.1, tcgen05.shift: all rows but the last of a block of 32 lanes take the next one's."""
+    assert [shifted_lane(lane) - lane for lane in range(128)] == ([1] * 31 + [0]) * 4
+
+
+# PTX ISA 9.1, tcgen05.cp: the rows of the box, the bits of each, and the warps' lanes that get a row.
+COPIED = {
+    "128x256b": lambda row: {row}, "128x128b": lambda row: {row},
+    "64x128b.warpx2::02_13": lambda row: {row, row + 64},
+    "64x128b.warpx2::01_23": lambda row: {row % 32 + 64 * (row // 32), row % 32 + 64 * (row // 32) + 32},
+    "32x128b.warpx4": lambda row: {row, row + 32, row + 64, row + 96},
+    "4x256b": lambda row: {32 * row},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", COPIES)
+def test_a_copy_puts_each_row_where_its_shape_and_warps_say(shape):
+    layout = copy_layout(shape)
+    count, bits = (int(part) for part in shape.partition("b")[0].split("x"))
+    assert layout.extents == (count, bits // 32)
+    for row in range(count):
+        for column in range(bits // 32):
+            found = set(layout.locate({"row": row, "column": column}))
+            assert found == {(lane, column) for lane in COPIED[shape](row)}, (row, column)
