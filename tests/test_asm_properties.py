@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from math import inf, nextafter
 
 import ml_dtypes
 import numpy as np
@@ -150,14 +151,29 @@ def test_a_target_that_is_named_is_kept():
     ]  # fmt: skip
 
 
-def test_numbers_are_rounded_to_f16_and_bf16_as_numpy_and_ml_dtypes_round_them():
-    rng = random.Random(5)
-    for name, kind in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16)):
-        form = named(name)
-        for _ in range(2000):
-            value = rng.choice((-1, 1)) * rng.uniform(1, 2) * 2.0 ** rng.randint(-14, 14)
-            assert rounded(value, form) == int(np.array(value, np.float32).astype(kind).view(np.uint16)), value
-        least = 2.0 ** (2 - form.bias - form.mantissa - 1)
-        whole = [rounded(count * least, form) for count in range(1, 1 << form.mantissa)]
-        assert whole == list(range(1, 1 << form.mantissa))
-        assert [rounded((count + 0.5) * least, form) for count in range(8)] == [None] * 8
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32"])
+def test_numbers_between_two_of_a_format_are_rounded_to_the_nearer_or_even_one(name):
+    """Neighbours in an IEEE format have neighbouring codes, so that the answer is known without rounding anything."""
+    form, rng = named(name), random.Random(5)
+    sign, first, infinity = 1 << form.bits - 1, 1 << form.mantissa, (1 << form.exponent) - 1 << form.mantissa
+    kinds = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
+    codes = np.array([first, infinity - 2, *(rng.randrange(first, infinity - 1) for _ in range(1000))])
+    words = np.stack([codes, codes + 1]).astype(f"u{form.bits // 8}")
+    for code, low, high in zip(codes.tolist(), *words.view(kinds[name]).astype(float).tolist()):
+        tie = (low + high) / 2
+        nearest = {low: code, nextafter(tie, 0): code, tie: code + code % 2, nextafter(tie, inf): code + 1}
+        assert {value: rounded(value, form) for value in nearest} == nearest
+        assert {value: rounded(-value, form) for value in nearest} == {v: sign | near for v, near in nearest.items()}
+    largest = 2.0 ** (form.bias + 1) - 2.0 ** (form.bias - form.mantissa)
+    limit = largest + 2.0 ** (form.bias - form.mantissa - 1)
+    above = [rounded(value, form) for value in (nextafter(limit, 0), limit, inf)]
+    assert above == [infinity - 1, None, None]
+    assert [rounded(value, form) for value in (0.0, -0.0)] == [0, sign]
+    least, subnormal = 2.0 ** (1 - form.bias - form.mantissa), [*range(1, 200), first - 1]  # these only if exact
+    assert [rounded(count * least, form) for count in subnormal] == subnormal
+    assert [rounded((count + 0.5) * least, form) for count in range(8)] == [None] * 8
+
+
+def test_numbers_have_their_own_bits_in_f64():
+    for value in (0.0, -0.0, 1.5, -(2.0**-1074), 1 / 3, inf):
+        assert rounded(value, named("f64")) == int(np.array(value).view(np.uint64))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import re
+import struct
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 import mmacalc
 from compiled_kernels import LEVELS, TARGETS, compiled
 from llvm_mc import object_for, tool
+from mmacalc.asm.elf_machines import MACHINES
 
 OBJECT = Path(__file__).parent / "data" / "llvm" / "scale_gfx942.hsaco"
 # llvm-objdump's names of what the descriptor has
@@ -28,6 +30,23 @@ DIRECTIVES = {
 
 def printed(name, *arguments):
     return subprocess.run([tool(name), *arguments], capture_output=True, text=True, check=True).stdout
+
+
+# Machine numbers that LLVM 22 does not print: those before MI300X's final one (LLVM 17, AMDGPUUsage), and those since
+# (LLVM 24; `test_asm_triton` asks an assembler of that version).
+OTHER_MACHINES = {
+    0x40: "gfx940", 0x4B: "gfx941", 0x50: "gfx1310", 0x57: "gfx1154", 0x5C: "gfx1172", 0x5D: "gfx1170", 0x5E: "gfx1171",
+}  # fmt: skip
+
+
+def test_every_machine_number_is_the_one_that_readobj_names(tmp_path):
+    paths = [tmp_path / f"{number:02x}" for number in range(256)]
+    for number, path in enumerate(paths):
+        fields = struct.pack("<HHIQQQIHHHHHH", 3, 224, 1, 0, 0, 0, number, 64, 0, 0, 0, 0, 0)
+        path.write_bytes(b"\x7fELF" + bytes([2, 1, 1, 64, 4]) + bytes(7) + fields)
+    shown = re.findall(r"EF_AMDGPU_MACH_AMDGCN_(\w+) \(0x(\w+)\)", printed("llvm-readobj", "--file-headers", *paths))
+    named = {int(number, 16): name.lower().replace("_", "-") for name, number in shown}
+    assert {**named, **OTHER_MACHINES} == MACHINES
 
 
 @pytest.fixture(scope="module", params=TARGETS)

@@ -75,7 +75,7 @@ FILES = {
     "asm/code_objects.py": ("code_objects",),
     "asm/[gs]*s.py": ("asm_goldens", "asm_llvm"),
     "asm/lengths.py": ("asm_llvm", "decoder"),
-    "asm/constants.py": ("decoder", "asm_goldens"),
+    "asm/constants.py": ("asm_properties", "decoder", "asm_goldens"),
     "asm/elf_machines.py": ("code_objects", "asm_cli", "catalog"),
     "asm/en*s.py": ("asm_goldens", "asm_llvm"),
     "asm/dpas_encodings.py": ("dpas",),

@@ -10,7 +10,7 @@ from ..errors import Error
 from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
 from .decoded_matrix import MatrixDecoder, matrix_decoders
 from .decoded_text import instruction_text
-from .operand_codes import LITERAL, LITERAL_64
+from .operand_codes import Literal
 from .tables import FAMILY_OF, Row, Slot, Table, covered, table
 from .vopd import vopd
 
@@ -111,7 +111,7 @@ def _decoded(row: Row, bits: int, code: bytes, at: int, address: int) -> Decoded
     modifiers: dict[str, int | str] = dict(row.implied)
     bank = 1 if row.acc and bits & row.acc else 0
     for slot in row.slots:
-        operand: Operand | None
+        operand: Operand | Literal | None
         if slot.style:
             if slot.field is not None:
                 modifiers[slot.field.name.lower()] = _signed(slot.field.gather(bits), slot)
@@ -122,7 +122,7 @@ def _decoded(row: Row, bits: int, code: bytes, at: int, address: int) -> Decoded
         else:
             value = bits >> slot.shift & slot.mask if slot.mask else slot.field.gather(bits)
             operand = slot.entries[bank][value]
-            if operand is LITERAL or operand is LITERAL_64:
+            if isinstance(operand, Literal):
                 operand, size = _literal(operand, slot, row, code, at)
             elif slot.half is not None and isinstance(operand, RegisterOperand) and operand.file == "v":
                 operand = RegisterOperand("v", operand.index, 1, bits >> row.op_sel + slot.half & 1, 16)
@@ -167,11 +167,11 @@ def _own_literal(slot: Slot, code: bytes, at: int, size: int) -> tuple[ConstantO
     return ConstantOperand(value, True, width), size + count
 
 
-def _literal(which: Operand, slot: Slot, row: Row, code: bytes, at: int) -> tuple[ConstantOperand, int]:
+def _literal(which: Literal, slot: Slot, row: Row, code: bytes, at: int) -> tuple[ConstantOperand, int]:
     """A literal as the operand reads it (see `ConstantOperand`), and the size of the instruction."""
-    kind, end = slot.constant.rstrip("!"), row.size + (8 if which is LITERAL_64 else 4)
+    kind, end = slot.constant.rstrip("!"), row.size + which.size
     value = int.from_bytes(code[at + row.size : at + end], "little")
-    if which is LITERAL_64:
+    if which.size == 8:
         return ConstantOperand(value, True, 64), end
     if kind == "f64":
         return ConstantOperand(value << 32, True, 64), end

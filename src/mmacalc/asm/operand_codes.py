@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from ..records import TupleRecord
 from .constants import INTEGERS, float_patterns
 from .decoded import ConstantOperand, RegisterOperand
 
@@ -26,10 +27,16 @@ if TYPE_CHECKING:
 
     Operand: TypeAlias = RegisterOperand | ConstantOperand
 
-__all__ = ["LITERAL", "LITERAL_64", "Scalars", "codes", "constant_patterns", "register_text"]
+__all__ = ["Literal", "Scalars", "codes", "constant_patterns", "register_text"]
 
-LITERAL = ConstantOperand(0, True, 0)  # the code of a literal, which is in the words that follow
-LITERAL_64 = ConstantOperand(0, True, 64)
+
+class Literal(TupleRecord):
+    """What the code of a literal means: `size` bytes that follow the instruction."""
+
+    size: int
+
+
+_LITERAL, _LITERAL_64 = Literal(4), Literal(8)
 
 _PAIRS = {"vcc", "exec", "flat_scratch", "xnack_mask"}
 _CDNA = {102: ("flat_scratch", 0), 103: ("flat_scratch", 1), 104: ("xnack_mask", 0), 105: ("xnack_mask", 1)}
@@ -110,14 +117,14 @@ _TYPES = {
 
 
 @cache
-def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Operand | None, ...]:
-    """The operand of every code of a field, of nine bits at most; None where there is none, LITERAL and LITERAL_64.
+def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Operand | Literal | None, ...]:
+    """The operand of every code of a field, of nine bits at most; None where there is none.
 
     Args:
         kind, count: see the module; ACC has been looked at. constant: the type of constants, "" if there are none,
             with a "!" where the operand takes a literal.
     """
-    nothing: tuple[Operand | None, ...] = (None,) * 256
+    nothing: tuple[Operand | Literal | None, ...] = (None,) * 256
     vgprs = tuple(_vector("a" if kind in "aA" else "v", first, count, scalars) for first in range(256))
     halves = tuple(RegisterOperand("v", code & 127, 1, code >> 7, 16) for code in range(256))
     registers = tuple(scalars.register(code, count) for code in range(256))
@@ -146,28 +153,28 @@ def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Opera
 
 
 def _vector(file: str, first: int, count: int, scalars: Scalars) -> RegisterOperand | None:
-    aligned = file == "a" or count == 1 or first % scalars.vector_alignment == 0
+    aligned = count == 1 or first % scalars.vector_alignment == 0
     return RegisterOperand(file, first, count, 0, 32 * count) if aligned and first + count <= scalars.vgprs else None
 
 
 def _sources(
     registers: tuple[RegisterOperand | None, ...], constant: str, scalars: Scalars
-) -> tuple[Operand | None, ...]:
-    found: list[Operand | None] = list(registers)
+) -> tuple[Operand | Literal | None, ...]:
+    found: list[Operand | Literal | None] = list(registers)
     if constant:
         width, patterns = constant_patterns(constant.rstrip("!"))
         for code, pattern in patterns.items():
             found[code] = ConstantOperand(pattern, False, width)
         if constant.endswith("!"):
-            found[255] = LITERAL
+            found[255] = _LITERAL
     if scalars.wide_literals:  # the code of lds_direct, which gfx1250 lacks
-        found[_LDS_DIRECT] = LITERAL_64 if constant in ("i64!", "f64!") else None
+        found[_LDS_DIRECT] = _LITERAL_64 if constant in ("i64!", "f64!") else None
     return tuple(found)
 
 
-def _unless_lds(operand: Operand | None) -> Operand | None:
+def _unless_lds(operand: Operand | Literal | None) -> Operand | Literal | None:
     """Scalar instructions have no lds_direct; its code may be that of a 64-bit literal."""
-    return operand if operand is LITERAL_64 else None
+    return operand if isinstance(operand, Literal) else None
 
 
 def register_text(register: RegisterOperand) -> str:

@@ -20,7 +20,7 @@ from ..errors import Error, did_you_mean
 from .decoded import ConstantOperand, RegisterOperand
 from .formats import OPERANDS, encodings
 from .immediates import STYLES, dpp_controls
-from .operand_codes import Scalars, codes
+from .operand_codes import Literal, Scalars, codes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .fields import Field
     from .formats import FormatLine
 
-    Entry = tuple[RegisterOperand | ConstantOperand | None, ...]
+    Entry = tuple[RegisterOperand | ConstantOperand | Literal | None, ...]
 
 __all__ = ["FAMILY_OF", "Row", "Slot", "Table", "covered", "table"]
 
