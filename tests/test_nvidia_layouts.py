@@ -131,6 +131,7 @@ def test_metadata_is_where_the_selector_says_for_every_selector(inst):
     chunks = inst.k // logical
     for selector in inst.modifier_limits()["selector"]:
         metadata = inst.operand("K", selector=selector)
+        assert metadata.registers == 1
         for row in range(16):
             for k in range(inst.k):
                 (found,) = metadata.locate(i=row, k=k)
@@ -152,6 +153,7 @@ def test_scales_are_where_the_byte_and_thread_ids_say(inst):
         byte, thread = f"byte_id_{side.lower()}", f"thread_id_{side.lower()}"
         for fields in ({byte: x, thread: y} for x in limits[byte] for y in limits[thread]):
             scales = inst.operand(f"S{side}", **fields)
+            assert (scales.registers, scales.items) == (1, 4)
             for index in range(size):
                 for k in range(inst.k):
                     (found,) = scales.locate(**{axis: index, "k": k})
@@ -190,6 +192,13 @@ def test_a_of_wgmma_in_registers_is_the_m16_rule_of_each_warp(inst):
             row = 16 * (lane // 32) + (lane % 32 >> 2) + 8 * (i // per_register & 1)
             column = (lane & 3) * per_register + i % per_register + 4 * per_register * (i // (2 * per_register))
             assert list(operand.elements(lane, i)) == [(row, column, 0)]
+
+
+def test_an_element_is_in_a_lane_of_its_warp_and_only_wgmma_has_several_warps():
+    for inst in EVERY.values():
+        for name in inst.register_operands:
+            places = ["warp", "lane", "item"] if inst in WGMMA else ["lane", "item"]
+            assert list(inst.operand(name).layout.places) == places, (inst, name)
 
 
 def test_b_of_wgmma_is_in_no_register():

@@ -60,6 +60,7 @@ FILES = {
     "catalog/grammar/t*.py": ("provenance", "catalog", "tensor_memory", "ptxas_13_5"),
     "families/tensor_memory*.py": ("tensor_memory_forms", "tensor_memory", "catalog_facts", "ptxas_13_5"),
     "families/descriptors.py": ("descriptors", "tensor_memory"),
+    "families/base.py": ("nvidia_layouts", "nvidia"),
     "families/dpas.py": ("dpas",),
     "families/mfma.py": ("catalog_facts", "catalog", "amd_calculator", "layout", "cdna4"),
     "families/wmma.py": ("amd_calculator", "cdna5", "transpose_loads", "layout"),

@@ -47,6 +47,9 @@ AXES: dict[str, tuple[str, str, str]] = {
     "K": ("block", "i", "k"), "SA": ("block", "i", "k"), "SB": ("block", "k", "j"),
 }  # fmt: skip
 
+# The elements of a 32-bit register, by the bits of their slots; those of 64 bits take two registers each.
+NEIGHBOURS = {1: 32, 4: 8, 8: 4, 16: 2, 32: 1, 64: 1}
+
 _LAYOUTS: dict[tuple[object, ...], Layout] = {}
 
 

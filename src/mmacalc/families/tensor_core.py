@@ -16,7 +16,7 @@ every lane and element of the dense operands.
 
 from __future__ import annotations
 
-from .base import AXES, Family, Placement, packed, shared_layout
+from .base import AXES, NEIGHBOURS, Family, Placement, packed, shared_layout
 from .wmma_fragments import fragment
 
 TYPE_CHECKING = False
@@ -97,8 +97,8 @@ def _layout(text: str, axes: tuple[str, ...], sizes: Mapping[str, int]) -> Layou
 
 
 def _rows(instruction: Instruction) -> dict[str, int]:
-    warps = 4 if "wgmma" in instruction.features else 1
-    return {"w": warps, "i1": instruction.m // (8 * warps), "i0": 8}
+    w, i0 = 4 if "wgmma" in instruction.features else 1, 8
+    return {"w": w, "i1": instruction.m // (i0 * w), "i0": i0}
 
 
 def slot(instruction: Instruction, operand: str) -> int:
@@ -109,15 +109,15 @@ def slot(instruction: Instruction, operand: str) -> int:
 
 def _input(instruction: Instruction, operand: str) -> Placement:
     bits, width = instruction.format(operand).bits, slot(instruction, operand)
-    run = max(1, 32 // width)
+    t, e = 4, NEIGHBOURS[width]
     if operand == "B":
-        sizes = {"c": instruction.k // (4 * run), "t": 4, "e": run, "j": 8}
+        sizes = {"c": instruction.k // (t * e), "t": t, "e": e, "j": 8}
         return _contained(_layout(B, AXES["B"], sizes), width, bits)
     if not instruction.sparse:
-        sizes = {**_rows(instruction), "c": instruction.k // (4 * run), "t": 4, "e": run}
+        sizes = {**_rows(instruction), "c": instruction.k // (t * e), "t": t, "e": e}
         return _contained(_layout(A, AXES["A"], sizes), width, bits)
     p, s = GROUPS.get(width, (4, 2))
-    sizes = {**_rows(instruction), "c": instruction.k * s // (4 * run * p), "t": 4, "q": run // s, "p": p, "s": s}
+    sizes = {**_rows(instruction), "c": instruction.k * s // (t * e * p), "t": t, "q": e // s, "p": p, "s": s}
     # A group's Location covers its slots whole, since bytes that are not full have gaps between them.
     return packed(_layout(A_SPARSE, AXES["A"], sizes), width, merge=s)
 
@@ -128,7 +128,8 @@ def _contained(layout: Layout, width: int, bits: int) -> Placement:
 
 
 def _result(instruction: Instruction, operand: str) -> Placement:
-    sizes = {**_rows(instruction), "c": instruction.n // 8, "t": 4, "e": 2}
+    t, e = 4, 2
+    sizes = {**_rows(instruction), "c": instruction.n // (t * e), "t": t, "e": e}
     return packed(_layout(RESULT, AXES[operand], sizes), instruction.format(operand).bits)
 
 
@@ -136,7 +137,7 @@ def metadata_sizes(instruction: Instruction) -> dict[str, int]:
     """The digit sizes of the metadata. A lane's 32 bits hold eight chunks of 4 bits: of one row, or of two."""
     width = slot(instruction, "A")
     p = GROUPS.get(width, (4, 2))[0]
-    chunks, y = instruction.k // p, 2 if width >= 16 else 1
+    chunks, y = instruction.k // p, 2 if width in (16, 32) else 1
     c = min(chunks, 8 // y)
     x, c1 = 2 // y, chunks // c
     warps = 4 if "wgmma" in instruction.features else 1
@@ -181,7 +182,8 @@ def _moved(instruction: Instruction, operand: str) -> Placement:
     if instruction.moves == "movmatrix" and operand == "A":
         transposed = False
     across, along = (columns, rows) if transposed else (rows, columns)
-    sizes = {"b": instruction.blocks, "h": across // 8, "s": 8, "t": 4, "e": along // 4}
+    s, t = 8, 4
+    sizes = {"b": instruction.blocks, "h": across // s, "s": s, "t": t, "e": along // t}
     layout = _layout(MATRIX_TRANSPOSED if transposed else MATRIX, AXES["D"], sizes)
     bits = instruction.format(operand).bits
     return packed(layout, bits)._replace(slot_bits=max(bits, 8))

@@ -14,7 +14,7 @@ beside it, in quads of lanes, by row and col.
 
 from __future__ import annotations
 
-from .base import AXES, Placement, packed, shared_layout
+from .base import AXES, NEIGHBOURS, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ B = "b (c t e) (x j) -> lane (j t), item (*r x c e)"
 B_TURNED = "b (c t e) (x h j) -> lane (j t), item (*r x c h e)"
 C = "b (x h i) (y t e) -> lane (i t), item (x y h e)"
 C_TURNED = "b (t e) (x h j) -> lane (j t), item (x h e)"
+
+# The copies of f16, which fills 16 places of 32 lanes, by the rows of A or the columns of B; K is 16.
+COPIES = {32: 1, 16: 2, 8: 4}
 
 # Volta, by the rows of A and C (8, 16, 32) or the columns of B: the digits of the coordinate, and of the lane.
 VOLTA_A = {32: ("x h q", "q x h"), 16: ("h q", "q *r h"), 8: ("q", "q *r")}
@@ -57,16 +60,23 @@ def _fragment(instruction: Instruction, operand: str, bits: int) -> tuple[str, d
     if operand in "CD":
         if turned and (instruction.architecture.wmma_fragments == "" or instruction.formats[operand] != "i32"):
             return C_TURNED, {"t": 4, "e": 2, "x": 2, "h": 2, "j": 8}
-        return C, {"x": max(1, m // 16), "h": min(2, m // 8), "i": 8, "y": n // 8, "t": 4, "e": 2}
-    run = max(1, 32 // bits)
-    elements = k * (m if operand == "A" else n)
-    copies = 16 * 32 // elements if instruction.formats[operand] == "f16" else 1
-    sizes = {"r": copies, "c": k // (4 * run), "t": 4, "e": run}
+        t, e = 4, 2
+        return C, {**_rows(m), "y": n // (t * e), "t": t, "e": e}
+    t, e = 4, NEIGHBOURS[bits]
+    copies = COPIES[m if operand == "A" else n] if instruction.formats[operand] == "f16" else 1
+    sizes = {"r": copies, "c": k // (t * e), "t": t, "e": e}
     if operand == "A":
-        return A, {**sizes, "x": max(1, m // 16), "h": min(2, m // 8), "i": 8}
+        return A, {**sizes, **_rows(m)}
     if turned:
         return B_TURNED, {**sizes, "x": 2, "h": 2, "j": 8}
-    return B, {**sizes, "x": n // 8, "j": 8}
+    j = 8
+    return B, {**sizes, "x": n // j, "j": j}
+
+
+def _rows(m: int) -> dict[str, int]:
+    """8 rows, or sixteens of them in two halves."""
+    h, i = 1 if m == 8 else 2, 8
+    return {"x": m // (h * i), "h": h, "i": i}
 
 
 def _volta(instruction: Instruction, operand: str, kind: str) -> tuple[str, dict[str, int]]:
@@ -83,7 +93,7 @@ def _volta(instruction: Instruction, operand: str, kind: str) -> tuple[str, dict
     across = m if operand == "A" else n
     digits, lane = (VOLTA_A if operand == "A" else VOLTA_B)[across]
     own = "i" if operand == "A" else "j"
-    sizes |= {own: 4, "r": {16: 2, 8: 4}.get(across, 1)}
+    sizes |= {own: 4, "r": COPIES[across]}
     side = instruction.layouts[0] if len(instruction.layouts) == 1 else instruction.layouts["AB".index(operand)]
     along_k = side == ("row" if operand == "A" else "col")  # k runs along memory
     outer, inner = f"({digits} {own})", "k" if along_k else "(c k)"

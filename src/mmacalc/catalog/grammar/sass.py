@@ -245,8 +245,9 @@ def source(entry: PtxEntry, name: str) -> Instruction:
             raise Error(f"{name} is the beginning of {len(longer)} SASS opcodes of {title}, such as {longer[0]}")
         hint = did_you_mean(name.strip(), [opcode.lower() for opcode in known], shown={o.lower(): o for o in known})
         raise Error(f"no instruction of {title} becomes the SASS opcode {name}.{hint}")
-    if len({inst.layouts for inst in shaped if "wmma" not in inst.features}) > 1:
-        names = " or ".join([inst.name for inst in shaped if "wmma" not in inst.features])
+    alike = [inst for inst in shaped if "wmma" not in inst.features]
+    if any(inst.layouts != alike[0].layouts for inst in alike):
+        names = " or ".join([inst.name for inst in alike])
         raise Error(f"{name} is a part of several PTX instructions with layouts of their own; give {names}")
     return shaped[0]
 
