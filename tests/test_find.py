@@ -118,3 +118,64 @@ def test_the_list_of_what_was_found_names_the_sizes_that_were_asked_for():
         "sm_100a",
         "tcgen05.shift.cta_group::1.down",
     ]
+
+
+PHRASES = {
+    "MI300X 16x16x32 fp8": {"arch": "cdna3", "m": 16, "n": 16, "k": 32, "a": "fp8"},
+    "bf16 RTX 4090 sparse m16n8k32": {"arch": "sm_89", "m": 16, "n": 8, "k": 32, "sparse": True, "a": "bf16"},
+    "dense cdna4 32x32x16": {"arch": "cdna4", "m": 32, "n": 32, "k": 16, "sparse": False},
+    "HMMA.16816 bf16": {"name": "HMMA.16816", "a": "bf16"},
+    "wgmma.m64n24k8": {"arch": "h100", "m": 64, "n": 24, "k": 8, "name": "wgmma", "sparse": False},
+    "mfma_16x16x16_f16": {"m": 16, "n": 16, "k": 16, "name": "mfma", "a": "f16"},
+    "v_mfma*f64": {"name": "mfma", "a": "f64"},
+    "tcgen05.mma m64n64k32 b200 e5m2": {"name": "tcgen05.mma", "arch": "b200", "m": 64, "n": 64, "k": 32, "a": "e5m2"},
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 NVIDIA A100": {
+        "arch": "sm_80",
+        "m": 16,
+        "n": 8,
+        "k": 16,
+        "a": "f16",
+        "d": "f32",
+        "name": "mma.sync",
+    },
+    "dpas B580 8x16x16 bf16": {"arch": "xe2", "m": 8, "n": 16, "k": 16, "a": "bf16"},
+    "nvfp4 B300": {"arch": "b300", "a": "nvfp4"},
+}
+
+
+@pytest.mark.parametrize(("phrase", "criteria"), PHRASES.items())
+def test_words_ask_for_what_the_parameters_of_the_same_meaning_ask_for(phrase, criteria):
+    found = mmacalc.find(name=phrase)
+    assert found
+    assert {inst for inst in mmacalc.find(**criteria) if not inst.name.startswith("wmma.")} <= {*found}
+    assert {*found} == {*mmacalc.find(name=" ".join(phrase.split()[::-1]))}
+    for inst in found:
+        shape = {key: getattr(inst, key) for key in ("m", "n", "k", "sparse", "arch") if key in criteria}
+        wanted = criteria | ({"arch": mmacalc.architecture(criteria["arch"]).name} if "arch" in criteria else {})
+        assert shape == {key: wanted[key] for key in shape}
+    answered = answer(["find", *phrase.split()]).out
+    assert answered == answer(["find", phrase]).out
+    assert len(answered.splitlines()) == len(found)
+
+
+def test_every_instruction_is_found_by_its_name_its_shape_and_its_formats():
+    for inst in [one for arch in ("cdna4", "rdna4", "sm_90a") for one in mmacalc.instructions(arch)][::23]:
+        words = [inst.arch, inst.name, f"{inst.m}x{inst.n}x{inst.k}", *inst.formats.values()]
+        assert inst in mmacalc.find(name=" ".join(words)), words
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("gfx942 16x16x16 fp8", "without gfx942 6 do, without 16x16x16 12 do, without fp8 2 do"),
+        ("wgmna", "none has 'wgmna' in its name. Did you mean wgmma"),
+        ("gfx942 H100", "gfx942 and h100 are two architectures"),
+        ("sparse dense", "sparse and dense exclude each other"),
+        ("HMMA.16816 IMMA.16832", "are two SASS opcodes"),
+        ("-a gfx90a --sparse", "without -a"),
+    ],
+)
+def test_a_search_without_result_says_what_to_leave_out(words, reason):
+    reply = answer(["find", *words.split()])
+    assert (reply.status, reply.out) == (2, "")
+    assert reason in reply.err

@@ -5,14 +5,15 @@ from __future__ import annotations
 from contextlib import suppress
 
 from .catalog import architectures, entry
-from .catalog.grammar.sass import is_opcode, sources
+from .catalog.grammar.sass import sources
 from .checks import arguments_checked
 from .compiler import builtins
-from .compiler.cuda_names import is_wmma_name, meant_by
 from .errors import Error
 from .families.tensor_memory_shapes import TYPES
 from .formats import formats_named, named, scaling
 from .model.tensor_memory import TensorMemoryInstruction
+from .records import TupleRecord
+from .search_words import name_test, read_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,8 +49,10 @@ def find(
             mxfp8, mxfp6, mxfp4 and nvfp4 ask for the block scales as well).
         sparse: only sparse, or only dense instructions. opcode: the opcode field.
         intrinsic: a part of the compiler builtin's or intrinsic's name, or a name of CUDA's mma.h: wmma::mma_sync,
-            "wmma::fragment<matrix_a, 16, 16, 16, half, row_major>". name: a part of the mnemonic, the beginning of
-            a SASS opcode, such as HMMA.16816, a builtin (__builtin_amdgcn_...), or such a name of mma.h.
+            "wmma::fragment<matrix_a, 16, 16, 16, half, row_major>".
+        name: words that must all fit: a part of the mnemonic (or, if none has it, parts of it: wgmma.m64n24k8), a shape
+            (16x16x32, m16n8k16), a format that some operand has, sparse, dense, an architecture, the beginning of a
+            SASS opcode, such as HMMA.16816; or a builtin (__builtin_amdgcn_...), or such a name of mma.h.
 
     Of tcgen05, whose shape and types are parameters, those that can have what was asked for, with that.
 
@@ -60,77 +63,92 @@ def find(
     >>> [inst.name for inst in mmacalc.find(arch="gfx942", m=32, k=8, a="bf16")]
     ['v_mfma_f32_32x32x8_bf16']
     """
+    words = read_words(name or "", arch)
     sizes = {"m": m, "n": n, "k": k, "blocks": blocks, "sparse": sparse, "opcode": opcode}
-    formats = {x: formats_named(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None}
-    scales = [wanted for given in (a, b) if given is not None and (wanted := scaling(given))]
-    tests = [_name_test(intrinsic, builtins.names)] if intrinsic else []
-    if name and name.startswith(builtins.PREFIXES):
-        tests.append(_name_test(name.partition("(")[0].strip(), builtins.names))
-    elif name and not is_opcode(name):
-        tests.append(_name_test(name, lambda inst: (inst.name, *inst.aliases)))
-    shape = {key: value for key, value in sizes.items() if value is not None}
+    formats = _Formats(
+        {x: formats_named(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None},
+        [formats_named(given) for given in words.formats],
+        [wanted for given in (a, b, *words.formats) if given is not None and (wanted := scaling(given))],
+    )
+    asked = [{key: value for key, value in sizes.items() if value is not None}]
+    asked += [dict(zip("mnk", shape)) for shape in words.shapes]
+    asked += [{"sparse": words.sparse}] if words.sparse is not None else []
 
-    def fits(inst: Instruction) -> bool:
+    shape = {key: value for given in reversed(asked) for key, value in given.items()}
+    offered = (_offered(inst, shape, formats) for inst in _pool(words.arch, words.opcode))
+    pool = [
+        inst for inst in offered
+        if inst is not None
+        and formats.fit(inst)
+        and all(getattr(inst, key) == value for given in asked for key, value in given.items())
+    ]  # fmt: skip
+    for in_parts in (False, True):
+        tests = [name_test(intrinsic, builtins.names)] if intrinsic else []
+        tests += [_name_test(text, in_parts) for text in words.names]
+        if found := tuple([inst for inst in pool if all(test(inst) for test in tests)]):
+            return found
+    return ()
+
+
+class _Formats(TupleRecord):
+    """The formats that were asked for: of operands, of any operand, and of scales, with the size of their blocks."""
+
+    of_operands: dict[str, set[str]]
+    anywhere: list[set[str]]
+    scales: list[tuple[str, int]]
+
+    def fit(self, inst: Instruction) -> bool:
+        """Whether an instruction has them all."""
         return (
-            all(getattr(inst, key) == value for key, value in shape.items())
-            and all(inst.format_names(operand) & wanted for operand, wanted in formats.items())
-            and all(inst.block_size == size and scale in inst.format_names("SA") for scale, size in scales)
-            and all(test(inst) for test in tests)
+            all(inst.format_names(operand) & wanted for operand, wanted in self.of_operands.items())
+            and all(any(inst.format_names(operand) & wanted for operand in inst.formats) for wanted in self.anywhere)
+            and all(inst.block_size == size and scale in inst.format_names("SA") for scale, size in self.scales)
         )
 
-    pool = (_offered(inst, shape, formats, scales) for inst in _pool(arch, name))
-    return tuple([inst for inst in pool if inst is not None and fits(inst)])
+
+def _name_test(text: str, in_parts: bool) -> Callable[[Instruction], bool]:
+    if text.strip().startswith(builtins.PREFIXES):
+        return name_test(text.partition("(")[0].strip(), builtins.names)
+    return name_test(text, lambda inst: (inst.name, *inst.aliases), in_parts)
 
 
-def _pool(arch: str | None, name: str | None) -> Iterator[Instruction]:
-    """The instructions of an architecture, or of all; where the name is a SASS opcode, those that become it."""
+def _pool(arch: str | None, opcode: str) -> Iterator[Instruction]:
+    """The instructions of an architecture, or of all; where there is a SASS opcode, those that become it."""
     for target in architectures() if arch is None else (arch,):
         known = entry(target)
-        if name is None or not is_opcode(name):
+        if not opcode:
             yield from known.instructions()
             yield from map(known.instruction, known.tensor_memory_names)
         elif known.architecture.family.sass:
-            yield from sources(known, name, part=True)
+            yield from sources(known, opcode, part=True)
 
 
-def _name_test(text: str, names: Callable[[Instruction], tuple[str, ...]]) -> Callable[[Instruction], bool]:
-    """Whether a text is a part of a name of an instruction; or means it, as a C++ name of nvcuda::wmma.
-
-    Raises:
-        Error: nvcuda::wmma has no such name.
-    """
-    if is_wmma_name(text):
-        return meant_by(text)
-    wanted = text.lower()
-    return lambda inst: any(wanted in known for known in names(inst))
-
-
-def _offered(
-    inst: Instruction, shape: dict[str, Any], formats: dict[str, set[str]], scales: list[tuple[str, int]]
-) -> Instruction | None:
+def _offered(inst: Instruction, shape: dict[str, Any], wanted: _Formats) -> Instruction | None:
     """The instruction, of tcgen05 with the shape and formats that were asked for; None if it cannot have them."""
     if not inst.in_tensor_memory:
         return inst
     if not isinstance(inst, TensorMemoryInstruction):
-        return None if shape or formats else inst  # it only moves cells
-    parameters = {key: value for key, value in shape.items() if key in "mnk"} | _chosen(inst, formats, scales)
+        return None if shape or wanted.of_operands or wanted.anywhere else inst  # it only moves cells
+    parameters = {key: value for key, value in shape.items() if key in "mnk"} | _chosen(inst, wanted)
     with suppress(Error):
         return inst.shaped(**parameters)
     return None
 
 
-def _chosen(
-    inst: TensorMemoryInstruction, formats: dict[str, set[str]], scales: list[tuple[str, int]]
-) -> dict[str, str]:
+def _chosen(inst: TensorMemoryInstruction, wanted: _Formats) -> dict[str, str]:
     """The types of a kind that are among formats, by the parameters of `shaped`."""
-    inputs, outputs = TYPES.get(inst.kind, ((), ()))
+    types = dict(zip("ABCD", [TYPES.get(inst.kind, ((), ()))[operand in "CD"] for operand in "ABCD"]))
     chosen: dict[str, str] = {}
-    for operand, wanted in formats.items():
-        words = [word for word in (outputs if operand in "CD" else inputs) if named(word).name in wanted]
-        if words:
+    for operand, formats in wanted.of_operands.items():
+        if words := [word for word in types[operand] if named(word).name in formats]:
             chosen["d" if operand == "C" else operand.lower()] = words[0]
+    for formats in wanted.anywhere:  # of A, else of B, else of D
+        free = [(operand, word) for operand in "ABD" if operand.lower() not in chosen for word in types[operand]]
+        found = [(operand.lower(), word) for operand, word in free if named(word).name in formats]
+        chosen.update(found[:1])
     if inst.kind == "f16" and "b" in chosen:
         chosen.setdefault("a", chosen["b"])
-    if scales and inst.scaled:
-        chosen["scale"] = f"u{scales[0][0]}" if scales[0][0] == "e8m0" else scales[0][0]
+    if wanted.scales and inst.scaled:
+        (scale, _), *_ = wanted.scales
+        chosen["scale"] = f"u{scale}" if scale == "e8m0" else scale
     return chosen

@@ -64,7 +64,7 @@ def describe(name: str) -> KnownArchitecture:
     """
     from ..asm.elf_machines import GENERIC
 
-    short = known_name(name)
+    short = known_name(name)[0]
     generic = [targets for target, targets in GENERIC.items() if target.replace("-", "") == short]
     return _described(entry(name), generic[0] if generic else (), _namesakes(name))
 

@@ -76,7 +76,7 @@ def target(arch: str, wave: int | None = None, llvm: int | None = None) -> Targe
         raise Error(f"{architecture.title} has an assembler of its own; this question is about LLVM's targets")
     if not architecture.assembly:
         raise Error(f'the catalog\'s record of {architecture.title} names no generation of encodings ("assembly")')
-    name = known_name(arch)
+    name = known_name(arch)[0]
     if not name.startswith("gfx") or name.endswith("generic"):
         named = product(arch) if name != architecture.name else None
         name = named.target if named and named.target else (*architecture.targets, architecture.name)[0]

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = [
-    "Entry", "architecture", "architectures", "entry", "every_instruction", "instruction", "instructions", "product",
+    "Entry", "architecture", "architectures", "entry", "every_instruction", "instruction", "instructions",
+    "known_name", "product",
 ]  # fmt: skip
 
 MORE = (
@@ -284,23 +285,18 @@ def entry(name: str) -> Entry:
     Raises:
         Error: no architecture is called that; the message names the closest.
     """
-    return _entries[_names[_meant(name)[0]]]
+    return _entries[_names[known_name(name)[0]]]
 
 
-def known_name(name: str) -> str:
-    """The architecture's name that a text means, in the spelling of `normalised`.
+def known_name(name: str) -> tuple[str, bool]:
+    """The architecture's name that a text means, in the spelling of `normalised`, and whether it may be another product.
 
     Raises:
         Error: as `entry`.
 
-    >>> known_name("AMD Instinct MI300X"), known_name("amdgcn-amd-amdhsa--gfx1150"), known_name("compute_90")
-    ('mi300x', 'gfx1150', 'sm90')
+    >>> known_name("AMD Instinct MI300X"), known_name("compute_90"), known_name("GeForce RTX 4090 Laptop GPU")
+    (('mi300x', False), ('sm90', False), ('4090', True))
     """
-    return _meant(name)[0]
-
-
-def _meant(name: str) -> tuple[str, bool]:
-    """The known name that a text means, and whether it may be another product."""
     short = normalised(name)
     if short not in _names and short in _unread_files():
         _load(short)
@@ -354,7 +350,7 @@ def product(name: str) -> Product | None:
     >>> product("NVIDIA A100-SXM4-80GB").name, product("NVIDIA GeForce RTX 4090 Laptop GPU")
     ('A100', None)
     """
-    (short, other), products = _meant(name), architecture(name).products
+    (short, other), products = known_name(name), architecture(name).products
     if other:
         return None  # a product that the catalog does not list
     named = [one for one in products if short in map(normalised, _names_of(one))]

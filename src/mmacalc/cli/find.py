@@ -1,7 +1,10 @@
 """Find instructions by shape, format, architecture, intrinsic or opcode, across architectures.
 
-All given criteria must match. For example:
+All given words and options must match. A word is a part of the mnemonic, a shape, a format that some operand has,
+sparse or dense, an architecture, a SASS opcode, a builtin, or a name of CUDA's mma.h. For example:
 
+    mmacalc find MI300X 16x16x32 fp8               the instructions of CDNA3 of that shape with FP8
+    mmacalc find wgmma.m64n24k8                    of that mnemonic and shape
     mmacalc find --shape 32x32x8 --a bf16          every 32x32x8 instruction with bf16 inputs
     mmacalc find -a gfx950 --a fp8 --sparse        the sparse FP8 instructions of CDNA4
     mmacalc find --intrinsic mfma_f32_32x32x1f32   the instructions that a builtin becomes
@@ -12,15 +15,17 @@ All given criteria must match. For example:
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..errors import Error, did_you_mean
 from ..render import matches
 from ..search import find
+from ..search_words import name_parts
 from . import Reply, show
 from .parser import either, shape, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Any
 
     from .parser import Parser
 
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     add = parser.add_argument
-    add("name", nargs="?", help="a part of the mnemonic or SASS opcode, or a name of CUDA's mma.h")
+    add("words", nargs="*", metavar="WORD", help="what must fit: a part of the mnemonic, a shape, a format ...")
     add("-i", "--instruction", metavar="NAME", help="the same")
     add("-a", "--architecture", metavar="NAME", help="one architecture only")
     add("--shape", metavar="MxNxK", help="the shape of one block, such as 16x16x32")
@@ -49,14 +54,31 @@ def add_arguments(parser: Parser) -> None:
 def run(options: Namespace) -> Reply:
     """List the matches."""
     m, n, k = _shape(options)
-    name = either("the name", options.name, options.instruction)
-    found = find(
-        arch=options.architecture, m=m, n=n, k=k, blocks=options.blocks, a=options.a, b=options.b, c=options.c,
-        d=options.d, sparse=options.sparse, opcode=options.opcode, intrinsic=options.intrinsic, name=name,
-    )  # fmt: skip
+    name = either("the name", " ".join(options.words) or None, options.instruction)
+    criteria = {
+        "arch": options.architecture, "m": m, "n": n, "k": k, "blocks": options.blocks, "a": options.a,
+        "b": options.b, "c": options.c, "d": options.d, "sparse": options.sparse, "opcode": options.opcode,
+        "intrinsic": options.intrinsic, "name": name,
+    }  # fmt: skip
+    found = find(**criteria)
     if not found:
-        raise Error("no instruction matches all criteria; leave one out")
+        raise Error(f"no instruction matches all criteria; {_advice(criteria)}")
     return show(options.json, "list-instructions", found, matches)
+
+
+def _advice(criteria: dict[str, Any]) -> str:
+    """What else to ask for: another spelling of a word that no name has, or without which criterion there are some."""
+    words = (criteria["name"] or "").split()
+    for word in words:
+        if not find(name=word):
+            return f"none has '{word}' in its name.{did_you_mean(word.lower(), name_parts())}"
+    fewer = {word: {**criteria, "name": " ".join(other for other in words if other != word)} for word in words}
+    for key in [key for key, value in criteria.items() if value is not None and key != "name"]:
+        fewer["-a" if key == "arch" else f"--{key}"] = {**criteria, key: None}
+    counts = {left_out: len(find(**rest)) for left_out, rest in fewer.items()}
+    if len(fewer) < 2 or not any(counts.values()):
+        return "leave one or several out"
+    return ", ".join(f"without {left_out} {count} do" for left_out, count in counts.items() if count)
 
 
 def _shape(options: Namespace) -> tuple[int | None, int | None, int | None]:
