@@ -180,7 +180,6 @@ TYPOS = [
     ("v_mfma_f32_32x32x8_f16", "`mmacalc find v_mfma_f32_32x32x8_f16`"),
     ("-a gfx942 v_mfma_f32_32x32x8_f16", "Did you mean -i v_mfma_f32_32x32x8_f16"),
     ("numerics gfx942", "Did you mean -a gfx942"),
-    ("find bf16 32x32x8", "Did you mean --shape 32x32x8"),
     ("-a A100 -i m16n8k16 -d", "and 15 more. `mmacalc find -a sm_80 --shape 16x8x16`"),
     ("-a gfx942 -i 32x32x8 -d", "v_mfma_f32_32x32x8_f16, v_mfma_f32_32x32x8_bf16"),
     ("-a gfx942 -i 32x32x9 -d", "no instruction of shape 32x32x9"),
