@@ -11,8 +11,9 @@ import pytest
 
 import mmacalc
 from mmacalc.catalog import entry
+from mmacalc.catalog.grammar.tcgen05 import refusal
 from mmacalc.families.tensor_memory import Form
-from mmacalc.families.tensor_memory_moves import COPIES, copy_layout, shifted_lane
+from mmacalc.families.tensor_memory_moves import COPIES, copy_layout, registers, shifted_lane
 from mmacalc.families.tensor_memory_shapes import (
     SMALL,
     allowed_shapes,
@@ -298,3 +299,81 @@ def test_a_copy_puts_each_row_where_its_shape_and_warps_say(shape):
         for column in range(bits // 32):
             found = set(layout.locate({"row": row, "column": column}))
             assert found == {(lane, column) for lane in COPIED[shape](row)}, (row, column)
+
+
+# --- the numbers in names and operands, as ptxas 13.5.37 takes them ---
+
+
+def taken(name, target="sm_107a", *operands):
+    return refusal(f"tcgen05.{name}", target, operands) == ""
+
+
+def test_counts_of_loads_are_those_whose_registers_a_thread_can_have():
+    """ptxas 13.5: .x1 to .x128 of one register each; of .16x128b and .16x256b to 128 registers; .red from .x2 on."""
+    each = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
+    for shape, size in each.items():
+        for count in range(258):
+            fits = count in (1, 2, 4, 8, 16, 32, 64, 128) and count * size <= 128
+            assert taken(f"ld.sync.aligned.{shape}.x{count}.b32") == fits, (shape, count)
+            assert taken(f"st.sync.aligned.{shape}.x{count}.b32") == fits
+            reduced = fits and count > 1 and shape in ("32x32b", "16x32bx2")
+            assert taken(f"ld.red.sync.aligned.{shape}.x{count}.min.f32") == reduced
+            sparsified = fits and count > 3 and shape == "32x32b"
+            assert taken(f"ld.spcompress.sync.aligned.{shape}.x{count}.max.sp::2:4.f32.b2") == sparsified
+            if not fits and size * count > 128 and count in (64, 128):
+                with pytest.raises(mmacalc.Error, match=rf"x1 to \.x{128 // size}"):
+                    registers(shape, count)
+            elif fits:
+                assert registers(shape, count) == size * count
+
+
+def test_columns_are_powers_of_two_from_32_to_512_and_1024_for_the_one_cta_that_has_all():
+    for count in (0, 1, 16, 31, 32, 33, 48, 64, 96, 128, 256, 511, 512, 513, 1024, 2048):
+        usual = count in (32, 64, 128, 256, 512)
+        for pair in (1, 2):
+            alloc, dealloc = f"alloc.cta_group::{pair}.sync.aligned", f"dealloc.cta_group::{pair}.sync.aligned"
+            assert taken(f"{alloc}.shared::cta.b32", "sm_100a", f"ncols={count}") == usual
+            assert taken(f"{dealloc}.b32", "sm_100a", f"ncols={count}") == usual
+            assert taken(f"{dealloc}.exclusive.b32", "sm_100a", f"ncols={count}") == (usual or count == 1024)
+    for pair in range(4):
+        assert taken(f"commit.cta_group::{pair}.mbarrier::arrive::one.b64") == (pair in (1, 2))
+
+
+def test_scale_input_d_is_0_to_15_and_masks_have_four_words_for_each_cta():
+    for kind in ("f16", "tf32", "f8f6f4", "i8"):
+        for scale in (*range(18), 31, 32):
+            for target in TARGETS:
+                fits = scale < 16 and kind in ("f16", "tf32") and not target.startswith("sm_110")
+                assert taken(f"mma.cta_group::1.kind::{kind}", target, f"scale{scale}") == fits, (kind, scale, target)
+    for words in range(1, 17):
+        for pair in (1, 2):
+            assert taken(f"mma.cta_group::{pair}.kind::f16", "sm_100a", f"mask{words}") == (words == 4 * pair)
+
+
+def test_collectors_are_a_and_on_rubin_b_and_with_ws_four_of_b():
+    for number in range(6):
+        assert taken(f"mma.ws.cta_group::1.kind::f16.collector::b{number}::fill") == (number < 4)
+        assert not taken(f"mma.cta_group::1.kind::f16.collector::b{number}::fill")
+    for target in TARGETS:
+        rubin = target.startswith("sm_107")
+        assert taken("mma.cta_group::1.kind::f16.collector::b::fill", target) == rubin
+        assert taken("mma.cta_group::1.kind::f16.collector::a::fill.collector::b::use", target) == rubin
+        assert taken("mma.cta_group::1.kind::f16.collector::a::fill", target)
+    assert not taken("mma.cta_group::1.kind::f16.collector::a::fill.collector::a::use")
+    assert not taken("mma.ws.cta_group::1.kind::f16.collector::b0::fill.collector::b1::fill")
+
+
+def test_a_row_has_as_many_scales_as_its_k_has_blocks():
+    """PTX ISA 9.1, tcgen05.mma: blocks of 32 elements, and of 16 with .block16 and .scale_vec::4X."""
+    seen = set()
+    for target in ("sm_100a", "sm_107a"):
+        for name in entry(target).tensor_memory_names:
+            if ".block_scale" in name:
+                inst = mmacalc.instruction(target, name)
+                block = 16 if ".block16" in name or "::4X" in name else 32
+                dense = inst.k // 2 if inst.sparse else inst.k
+                # Blocks of a sparse A count its stored elements.
+                assert (inst.scale_vec, inst.block_size) == (dense // block, inst.k // (dense // block)), name
+                assert inst.formats["SA"] == inst.formats["SB"] == ("ue4m3" if block == 16 else "e8m0")
+                seen.add((inst.kind, inst.scale_vec))
+    assert seen == {("mxf8f6f4", 1), ("mxf4", 2), ("mxf4nvf4", 2), ("mxf4nvf4", 4)}

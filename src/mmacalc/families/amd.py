@@ -45,9 +45,10 @@ class AmdFamily(Family):
     """The common part of AMD's families. A family supplies digit sizes and the values of selectors.
 
     Attributes:
-        row_lanes: the most lanes that the rows of A (columns of B) take; further rows go to further registers.
-        chunk_bits: the bits of consecutive k that a lane holds before the next group of lanes has its turn: of A, C, D
-            and a dense B, and of a sparse B.
+        row_lanes: the most lanes that the rows of A (columns of B) take, further rows go to further registers; 0 if
+            every row has its lane.
+        chunk_bytes: the bytes of consecutive k that a lane holds before the next group of lanes has its turn: of A, C,
+            D and a dense B, and of a sparse B.
         index_text: the layout of the compression indices.
     """
 
@@ -55,8 +56,8 @@ class AmdFamily(Family):
     spelling: str = "amd"
     language: str = "hip"
     vector_instructions: str = "amd"
-    row_lanes: int = 64
-    chunk_bits: tuple[int, int] = (128, 128)
+    row_lanes: int = 0
+    chunk_bytes: tuple[int, int] = (16, 16)
     index_text: str = INDEX
 
     def operands(self, instruction: Instruction) -> tuple[str, ...]:
@@ -131,8 +132,8 @@ class AmdFamily(Family):
         """
         rows = instruction.n if operand == "B" else instruction.m
         stored = instruction.k // 2 if instruction.sparse and operand != "B" else instruction.k
-        lanes_of_rows = min(rows, self.row_lanes)
-        chunk = 32 if bits == 6 else self.chunk_bits[instruction.sparse and operand == "B"] // bits
+        lanes_of_rows = min(rows, self.row_lanes or rows)
+        chunk = 32 if bits == 6 else self.chunk_bytes[instruction.sparse and operand == "B"] * 8 // bits
         run = min(stored // groups, chunk)
         return {"b": instruction.blocks, "v": rows // lanes_of_rows, "i": lanes_of_rows, "w": 1, "r": 1,
                 "g": groups, "e": run, "c": stored // (groups * run)}  # fmt: skip
@@ -184,7 +185,7 @@ class AmdFamily(Family):
     def _result(self, instruction: Instruction, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
         bits = instruction.format(operand, fields).bits
         layout = _layout(RESULT, operand, self.result_sizes(instruction, wave, bits))
-        return packed(layout, bits, {"opsel": fields.get("opsel", 0) >> 2 & 1})
+        return packed(layout, bits, {"opsel": fields["opsel"] >> 2 & 1 if "opsel" in fields else 0})
 
 
 def _shape(instruction: Instruction) -> tuple[int, int, int, int]:

@@ -48,7 +48,7 @@ AXES: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 # The elements of a 32-bit register, by the bits of their slots; those of 64 bits take two registers each.
-NEIGHBOURS = {1: 32, 4: 8, 8: 4, 16: 2, 32: 1, 64: 1}
+NEIGHBOURS = {1: 32, 2: 16, 4: 8, 8: 4, 16: 2, 32: 1, 64: 1}
 
 _LAYOUTS: dict[tuple[object, ...], Layout] = {}
 

@@ -20,7 +20,7 @@ work items. Nothing here was measured on hardware.
 
 from __future__ import annotations
 
-from .base import AXES, Family, Placement, packed, shared_layout
+from .base import AXES, NEIGHBOURS, Family, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class _Dpas(Family):
     def place(self, instruction: Instruction, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
         """The placement of one operand."""
         bits = instruction.format(operand).bits
-        elements = 32 // bits
+        elements = NEIGHBOURS[bits]
         if operand == "B":
             sizes = {"d": instruction.k // elements, "e": elements, "j": wave}
             return packed(shared_layout(f"b {COLUMNS}", AXES["B"], tuple({"b": 1, **sizes}.items())), bits)
@@ -86,12 +86,13 @@ def work_items(instruction: Instruction, operand: str) -> tuple[Layout, int] | N
     """
     bits, axes = instruction.format(operand).bits, AXES[operand][1:]
     if operand == "B":
-        sizes = {"d": instruction.k * bits // 32, "e": 32 // bits, "j": instruction.n}
+        e = NEIGHBOURS[bits]
+        sizes = {"d": instruction.k // e, "e": e, "j": instruction.n}
         return shared_layout(COLUMNS, axes, tuple(sizes.items())), 32
     columns = instruction.k if operand == "A" else instruction.n
     share = columns * bits // instruction.n
     width = max(share, bits)
-    if width < 8 or ("fused" in instruction.features and operand == "A"):
+    if width % 8 or ("fused" in instruction.features and operand == "A"):
         return None
     beside, elements = min(instruction.m, width // share), width // bits
     steps = -(-instruction.m // beside)

@@ -47,13 +47,13 @@ class _Mfma(AmdFamily):
     def input_sizes(self, instruction: Instruction, operand: str, wave: int, bits: int) -> dict[str, int]:
         """The rows take as many lanes as there are; the lanes that remain split k."""
         rows = instruction.n if operand == "B" else instruction.m
-        return self.split(instruction, operand, bits, groups=64 // (rows * instruction.blocks))
+        return self.split(instruction, operand, bits, groups=wave // (rows * instruction.blocks))
 
     def result_sizes(self, instruction: Instruction, wave: int, bits: int) -> dict[str, int]:
         """Four rows of D lie in neighbouring registers (of FP64: one), then come groups of lanes."""
         run = 1 if bits == 64 else 4
-        groups = min(instruction.m // run, 64 // instruction.n)
-        low = 64 // (instruction.n * groups)
+        groups = min(instruction.m // run, wave // instruction.n)
+        low = wave // (instruction.n * groups)
         return {"h": run, "m": groups, "w": 1, "v": instruction.m // (run * groups), "j": instruction.n, "opsel": 1,
                 "bl": low, "bh": instruction.blocks // low}  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .amd import INDEX_BY_CHUNK, AmdFamily
+from .base import NEIGHBOURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,13 +27,13 @@ class _Rdna3(_Wmma):
     def input_sizes(self, instruction: Instruction, operand: str, wave: int, bits: int) -> dict[str, int]:
         """Every group of 16 lanes holds a copy of the whole A and B; a lane has all k of its row."""
         sizes = self.split(instruction, operand, bits, groups=1)
-        return {**sizes, "r": wave // 16, "e": sizes["c"] * sizes["e"], "c": 1}
+        return {**sizes, "r": wave // self.row_lanes, "e": sizes["c"] * sizes["e"], "c": 1}
 
     def result_sizes(self, instruction: Instruction, wave: int, bits: int) -> dict[str, int]:
         """The rows of D alternate between the groups of 16 lanes; 16-bit results fill half of a register."""
-        groups = wave // 16
-        return {"h": 1, "m": groups, "w": 1, "v": instruction.m // groups, "j": instruction.n, "opsel": 32 // bits,
-                "bl": 1, "bh": 1}  # fmt: skip
+        groups = wave // self.row_lanes
+        return {"h": 1, "m": groups, "w": 1, "v": instruction.m // groups, "j": instruction.n,
+                "opsel": NEIGHBOURS[bits], "bl": 1, "bh": 1}  # fmt: skip
 
 
 class _Split(_Wmma):
@@ -42,7 +43,9 @@ class _Split(_Wmma):
         return self.split(instruction, operand, bits, groups=2)
 
     def result_sizes(self, instruction: Instruction, wave: int, bits: int) -> dict[str, int]:
-        return {"h": 8, "m": 2, "w": 1, "v": instruction.m // 16, "j": instruction.n, "opsel": 1, "bl": 1, "bh": 1}
+        h, m = 8, 2
+        return {"h": h, "m": m, "w": 1, "v": instruction.m // (h * m), "j": instruction.n, "opsel": 1, "bl": 1,
+                "bh": 1}  # fmt: skip
 
 
 class _Rdna4(_Split):
@@ -70,14 +73,14 @@ class _Cdna5(_Split):
 
 
 RDNA3 = _Rdna3("wmma-rdna3", FEATURES, half_results=True, row_lanes=16, opcode_bits=7, mnemonics="gfx11")
-RDNA4 = _Rdna4("wmma-rdna4", FEATURES, row_lanes=16, chunk_bits=(64, 128), opcode_bits=7, mnemonics="gfx11")
+RDNA4 = _Rdna4("wmma-rdna4", FEATURES, row_lanes=16, chunk_bytes=(8, 16), opcode_bits=7, mnemonics="gfx11")
 # On CDNA5 the index of a lane's c-th chunk of A is in the c-th half of the wave, g choosing its bits.
 # Source: AMD's hip-fpsan (amdgcn_swmmac_gfx1250.hpp), which was "pinned empirically" on gfx1250.
 CDNA5 = _Cdna5(
     "wmma-cdna5",
     FEATURES,
     row_lanes=16,
-    chunk_bits=(128, 256),
+    chunk_bytes=(16, 32),
     index_text=INDEX_BY_CHUNK,
     opcode_bits=8,
     mnemonics="gfx11",

@@ -9,6 +9,7 @@ An instruction is also found by a line of assembly, `dpas.8x4 (16|M0) r40:f r30:
 from __future__ import annotations
 
 from ...errors import Error, did_you_mean
+from ...families.base import NEIGHBOURS
 from ...families.dpas import TYPES
 from ...formats import named
 from ...model import Instruction
@@ -37,7 +38,7 @@ def describe(name: str) -> dict[str, Any]:
     depth, _, repeats = shape.partition("x")
     formats = {operand: TYPES[word] for operand, word in zip(OPERANDS, types)}
     # OPS_PER_CHAN of IGC's DPAS.md: the elements of the wider source in 32 bits, and 8 where both have 4 bits or less.
-    per_channel = min(8, 32 // max(named(formats[operand]).bits for operand in "AB"))
+    per_channel = min(8, NEIGHBOURS[max(named(formats[operand]).bits for operand in "AB")])
     features = ("fused",) if mnemonic == "dpasw" else ()
     return {"m": int(repeats), "k": int(depth) * per_channel, "formats": formats, "features": features}
 
