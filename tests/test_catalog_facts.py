@@ -13,6 +13,7 @@ from llvm_mc import assembled, tool
 from mmacalc import intrinsics, rocwmma
 from mmacalc.answers.page_words import encodable
 from mmacalc.arithmetic.tables import TABLES
+from mmacalc.catalog import entry
 from mmacalc.chains.vector_instructions import of_target
 from mmacalc.cli import answer
 from mmacalc.families import shared_memory, tensor_memory_shapes
@@ -160,6 +161,19 @@ def test_what_no_second_source_or_measurement_confirms_is_unconfirmed():
             for name in inst.operands:
                 sure = "unconfirmed" if name == expected else inst.stated_provenance
                 assert inst.provenance_of(name) == sure, (inst, name)
+
+
+@pytest.mark.parametrize(
+    "arch",
+    ["cdna3", "cdna4", "cdna5", "rdna3", "rdna4", "xe-hp", "xe-hpg", "xe-hpc", "xe2", "sm_75", "sm_90a", "sm_120a"],
+)
+def test_an_architecture_has_the_doubts_of_its_instructions_and_of_no_others(arch):
+    doubts = {part for inst in mmacalc.instructions(arch) for part in inst.doubts}
+    assert entry(arch).doubts == doubts
+    page = answer(["architectures", arch]).out
+    assert ("unconfirmed" in re.search("layouts .*", page)[0]) == bool(
+        {*doubts, *mmacalc.architecture(arch).unconfirmed} & {"A", "B", "C", "D", "K", "SA", "SB"}
+    )
 
 
 def test_the_page_says_by_how_many_lanes_and_registers_the_selector_moves():

@@ -5,12 +5,13 @@ import gzip
 import re
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import mmacalc
-from mmacalc.catalog import entry
-from mmacalc.catalog.grammar.ptx import key
+from mmacalc.catalog import entry, ptx
+from mmacalc.catalog.grammar.ptx import Entry, key
 from mmacalc.catalog.grammar.sass import becomes
 
 DATA = Path(__file__).parent / "data" / "nvidia"
@@ -63,6 +64,20 @@ def test_every_verdict_is_that_of_ptxas_13_5(recording):
             assert has(compiler, target, name) == taken, (compiler, target, name)
             compared += 1
     assert compared > 10_000
+
+
+def test_what_a_later_ptx_has_is_neither_listed_nor_found_but_named():
+    """ptxas 13.5 has PTX 9.5 (its --version and the release notes of CUDA 13.5)."""
+    (name,) = [family[0] for family in ptx.INSTRUCTIONS if family[0].startswith("movmatrix")]
+    for version, there in (("9.4", True), ("9.5", True), ("9.6", False), ("10.0", False), ("8.9", True)):
+        file = ModuleType("later")
+        file.ARCHITECTURES, file.INSTRUCTIONS = ptx.ARCHITECTURES, ((name, version, "75+"),)
+        record = {**ptx.COMMON, **next(one for one in ptx.ARCHITECTURES if one["name"] == "sm_90")}
+        found = Entry(record, file)
+        assert bool(found.names) == there
+        if not there:
+            with pytest.raises(mmacalc.Error, match=f"needs PTX {version}, .*; ptxas 13.5 has PTX 9.5"):
+                found.instruction(name)
 
 
 def test_four_bit_integers_are_loaded_as_eight_bits_from_hopper_on():

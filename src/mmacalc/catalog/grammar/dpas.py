@@ -99,6 +99,11 @@ class Entry(PlainEntry):
         """The names, in catalog order."""
         return tuple(self._listed)
 
+    @property
+    def doubts(self) -> set[str]:
+        """The operands that no second source confirms, of any instruction."""
+        return {part for more in self._every.values() for part in more.get("unconfirmed", ())}
+
     def canonical(self, name: str) -> str | None:
         """The name that a text means; None if this generation has no such instruction."""
         full, size = spelled(name)
