@@ -336,6 +336,38 @@ def test_operands_of_sass_are_those_that_ptxas_loaded_there(row):
     assert sorted(written) == sorted(stored)
 
 
+PRODUCT_ROLES = {
+    "descriptor of A": "descA.0 descA.1", "A in Tensor Memory": "a", "descriptor of B": "descB.0 descB.1",
+    "D (and C) in Tensor Memory": "d", "K in Tensor Memory": "k", "instruction descriptor": "idesc",
+    "SA in Tensor Memory": "sa", "SB in Tensor Memory": "sb", "descriptor of the mask of columns": "zero.0 zero.1",
+    "lanes of D that are not written": "mask0 mask1 mask2 mask3 mask4 mask5 mask6 mask7",
+}  # fmt: skip
+
+
+def test_operands_of_utcmma_are_those_that_ptxas_loaded_there():
+    """Each uniform register was loaded from an address of its own: see tests/oracles/sass_operands.py."""
+    for row in table("tensor_memory/sass_mma_operands.tsv.gz"):
+        loaded = dict(pair.split("=") for pair in row["loaded"].split())
+        name, _, words = row["ptx"].partition(" ")
+        [line] = mmacalc.explain(row["sass"], row["target"]).lines
+        [asked] = mmacalc.explain(row["ptx"], row["target"]).lines
+        assert line.problem == asked.problem == ""
+        assert name.partition(".collector")[0].replace(".ashift", "") in (line.instruction.name, *line.others)
+        roles = {one.role: one for one in line.operands}
+        assert set(roles) - {"K in Tensor Memory"} == {one.role for one in asked.operands} - {"K in Tensor Memory"}, row
+        for role, one in roles.items():
+            held = [loaded[register] for register in one.registers]
+            if role == "K in Tensor Memory" and ".sp." not in name:
+                assert held == ["URZ"]
+            elif role in PRODUCT_ROLES:
+                assert held == PRODUCT_ROLES[role].split()[: len(held)], row
+                assert role[:5] != "lanes" or len(held) == words.count("mask")
+        assert (".ashift" in name) == any("ashift" in remark for remark in line.operands[0].remarks)
+        said = [remark for one in line.operands for remark in one.remarks if remark.startswith("collector")]
+        collector = name.partition(".collector")[2]
+        assert said == ([f"collector{collector}"] if collector and "discard" not in collector else [])
+
+
 @pytest.mark.parametrize("row", table("nvidia/sass_operands.tsv.gz"), ids=lambda row: row["ptx"].split(" ")[0])
 def test_sass_computes_what_the_ptx_that_became_it_says(row):
     asked = json.loads(answer(["explain", "--json", "-a", row["target"], row["ptx"]]).out)["lines"][0]

@@ -6,6 +6,9 @@ say where each register comes from and goes. Columns: target, the PTX instructio
 by " | "), what was loaded into the registers they name ("R4=a0 ..."; a descriptor's two words are its name with .0 and
 .1), and which register is stored as which element of D ("d0=R8 ...").
 
+With tcgen05 as its argument it writes tests/data/tensor_memory/sass_mma_operands.tsv: the forms of tcgen05.mma, whose
+operands are in uniform registers and which store nothing.
+
 ptxas and nvdisasm must be in PATH. The rows of sm_70 are m8n8k4 by version 12.4 of both, which has that target: call
 this with sm_70 and them in PATH.
 """
@@ -19,7 +22,7 @@ from pathlib import Path
 import mmacalc
 
 LINES = re.compile(r"^\s*/\*[0-9a-f]{4}\*/\s+(.*?)\s*;", re.MULTILINE)
-MATRIX = re.compile(r"(?:@!?U?P\w+ )?((?:[HIQOBD]|[HIQB]G)MMA\S*) ")
+MATRIX = re.compile(r"(?:@!?U?P\w+ )?((?:[HIQOBD]|[HIQB]G|UTC[HIQO])MMA\S*) ")
 LOAD = re.compile(r"LDG\.E(?:\.(64))?\S* R(\d+), .*\+(0x[0-9a-f]+)\]")
 STORE = re.compile(r"STG\.E\S* .*\+(0x[0-9a-f]+)\], (R\d+)")
 MOVE = re.compile(r"(?:R2UR|MOV|IMAD\.MOV\.U32|UMOV)\S* (U?R\d+), (?:RZ, RZ, )?(U?R\d+|0x[0-9a-f]+|U?RZ)$")
@@ -180,13 +183,59 @@ def wgmmas():
                 yield wgmma(256, "s32.b1.b1.and.popc", (), in_registers)
 
 
+KINDS = ("f16", "tf32", "i8", "f8f6f4", "mxf8f6f4.block_scale.block32", "mxf4.block_scale.block32",
+         "mxf4nvf4.block_scale.block32", "mxf4nvf4.block_scale.block16")  # fmt: skip
+COLLECTED = ("discard", "fill", "use", "lastuse")
+
+
+def tensor_memory(kind, ws="", sparse="", pair=1, in_registers=False, collector="", more=(), ashift=""):
+    """A tcgen05.mma on sm_100a; more: the words after the predicate, "mask" before it."""
+    name = f"tcgen05.mma{ws}{sparse}.cta_group::{pair}.kind::{kind}{ashift}{collector}"
+    mask = names("mask", 4 * pair) if "mask" in more else {}
+    scales = {"sa": 32, "sb": 32} if "scale" in kind else {}
+    a = {"a": 32} if in_registers else {"descA": 64}
+    metadata = {"k": 32} if sparse else {}
+    loads = {"d": 32, **a, "descB": 64, **metadata, "idesc": 32, **scales, **mask, "cond": 32}
+    loads |= {"zero": 64} if "zero" in more else {}
+    words = ["[d]", "[a]" if in_registers else "descA", "descB", *(["[k]"] if sparse else []), "idesc"]
+    words += [f"[{scale}]" for scale in scales] + ([braces(mask)] if mask else []) + ["p"]
+    words += [word for word in more if word != "mask"]
+    return "sm_100a", f"{name} {', '.join(words)};", loads, {}
+
+
+def tensor_memory_products():
+    for kind in KINDS:
+        for sparse in ("", ".sp"):
+            for pair in (1, 2):
+                for in_registers in (False, True):
+                    yield tensor_memory(kind, "", sparse, pair, in_registers)
+                if "scale" not in kind:
+                    yield tensor_memory(kind, "", sparse, pair, more=("mask",))
+        if kind in ("f16", "tf32"):
+            yield tensor_memory(kind, more=("7",))
+            yield tensor_memory(kind, more=("mask", "3"), pair=2)
+        for collector in COLLECTED:
+            yield tensor_memory(kind, collector=f".collector::a::{collector}")
+    for kind in KINDS[:4]:
+        for sparse in ("", ".sp"):
+            yield tensor_memory(kind, ".ws", sparse, in_registers=True)
+            yield tensor_memory(kind, ".ws", sparse, more=("zero",))
+            for buffer, what in ((0, "discard"), (0, "fill"), (1, "fill"), (1, "lastuse"), (2, "use"), (3, "use")):
+                yield tensor_memory(kind, ".ws", sparse, collector=f".collector::b{buffer}::{what}")
+    for pair in (1, 2):
+        yield tensor_memory("f16", pair=pair, in_registers=True, ashift=".ashift")
+
+
+CHOSEN = {"sm_70": lambda: steps("sm_70"), "tcgen05": tensor_memory_products}
+
 if __name__ == "__main__":
     print("target", "ptx", "sass", "loaded", "stored", sep="\t")
-    for target, text, loads, stores in steps("sm_70") if sys.argv[1:] == ["sm_70"] else kernels():
-        program = text
+    for target, text, loads, stores in CHOSEN.get("".join(sys.argv[1:]), kernels)():
+        program = text if "cond" not in loads else f"setp.ne.b32 p, cond, 0; {text}"
         if text.startswith("wgmma"):
-            before = "setp.ne.b32 p, cond, 0; wgmma.fence.sync.aligned;"
-            program = f"{before} {text} wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+            program = (
+                f"wgmma.fence.sync.aligned; {program} wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+            )
         source, offsets = kernel(target, program, loads, stores)
         matrix, held, stored = traced(disassembled(target, source), offsets)
         loaded = " ".join([f"{register}={name}" for register, name in held.items()])

@@ -49,9 +49,12 @@ def line(known: Entry, product: Product | None, number: int, opcode: str, rest: 
     """The explanation of one opcode, and what follows it."""
     shown = " ".join(f"{opcode} {rest}".split())
     words = [word.strip() for word in WORD.findall(rest) if word.strip()]
-    own = _ordered(own_sources(known, opcode), words)
     in_tensor_memory = opcode.upper().startswith(TENSOR_MEMORY)
-    if not own or (in_tensor_memory and own[0].formats):
+    plain = re.sub(r"(?i)\.ASHIFT\b", "", opcode) if in_tensor_memory else opcode
+    own = _ordered(own_sources(known, plain), words)
+    if in_tensor_memory and own and own[0].formats:
+        return explain_tensor_memory.sass_product(own, number, shown, words)
+    if not own:
         try:
             inst = known.instruction(opcode)
         except Error as refused:

@@ -1,7 +1,13 @@
 """Instructions of Tensor Memory in PTX and SASS, explained: see `explain`.
 
-The order of the operands is that of PTX ISA 9.1, section 9.7.16. Shape and types of a product are in its instruction
-descriptor; those of a move are in its name.
+The order of the operands of PTX is that of PTX ISA 9.1, section 9.7.16. Shape and types of a product are in its
+instruction descriptor; those of a move are in its name.
+
+SASS's order is not published; it is derived from ptxas 13.0.88 and nvdisasm 13.1.80, of kernels whose operands are
+loaded from addresses of their own (tests/oracles/sass_operands.py): A, B, D, K (which is read if the instruction
+descriptor says that A is sparse), the instruction descriptor in the register after that of K, then what there is of a
+mask, the scales, the predicate, the power of two. A gdesc[URn] is URn and URn+1; the scales of B are in the register
+after those of A.
 """
 
 from __future__ import annotations
@@ -14,14 +20,21 @@ from .explain import CONDITION, ExplainedLine, ExplainedOperand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ..model import Instruction
 
-__all__ = ["line", "moved_registers"]
+__all__ = ["line", "moved_registers", "sass_product"]
 
 COMPRESSED = ".spcompress."
 _SASS_REGISTER = re.compile(r"R(\d+)$")
+_UNIFORM = re.compile(r"(?:(gdesc|tmem|idesc)\[)?UR(\d+)\]?((?:\.\w+)*)$", re.IGNORECASE)
+DESCRIPTOR, IN_TENSOR_MEMORY, INSTRUCTION = "descriptor of {}", "{} in Tensor Memory", "instruction descriptor"
+RESULT, UNWRITTEN = "D (and C) in Tensor Memory", "lanes of D that are not written"
+ZERO_COLUMNS, DIVIDED = "descriptor of the mask of columns", "D is divided by 2 to the power of"
+SHIFTED = "its rows moved down by one (ashift)"
+# What .A_KEEP, .B_REUSE ... say, in PTX's words.
+COLLECTORS = {("KEEP",): "fill", ("REUSE", "KEEP"): "use", ("REUSE",): "lastuse"}
 # Two opcodes do what a .16x32bx2 does, each from an address of its own (ptxas 13.0.88).
 _HALF = re.compile(r"t0_t15|t16_t31", re.IGNORECASE)
 HALVES = {"t0_t15": "the opcode for threads 0..15", "t16_t31": "the opcode for threads 16..31"}
@@ -69,15 +82,68 @@ def _move(inst: TensorMemoryMove, number: int, shown: str, words: list[str], lan
 def _product_roles(inst: Instruction, words: list[str]) -> Iterator[str]:
     """What the operands of a tcgen05.mma are, in their order."""
     in_tensor_memory = len(words) > 1 and words[1].startswith("[")
-    yield from ("D (and C) in Tensor Memory", "A in Tensor Memory" if in_tensor_memory else "descriptor of A")
-    yield "descriptor of B"
-    yield from ("K in Tensor Memory",) if inst.sparse else ()
-    yield "instruction descriptor"
-    yield from ("SA in Tensor Memory", "SB in Tensor Memory") if inst.scaled else ()
+    yield from (RESULT, (IN_TENSOR_MEMORY if in_tensor_memory else DESCRIPTOR).format("A"), DESCRIPTOR.format("B"))
+    yield from (IN_TENSOR_MEMORY.format("K"),) if inst.sparse else ()
+    yield INSTRUCTION
+    yield from [IN_TENSOR_MEMORY.format(scale) for scale in ("SA", "SB") if inst.scaled]
     if any(word.startswith("{") for word in words):
-        yield "lanes of D that are not written"
+        yield UNWRITTEN
     yield CONDITION
-    yield "descriptor of the mask of columns" if ".ws" in inst.name else "D is divided by 2 to the power of"
+    yield ZERO_COLUMNS if ".ws" in inst.name else DIVIDED
+
+
+def sass_product(own: Sequence[Instruction], number: int, shown: str, words: list[str]) -> ExplainedLine:
+    """The explanation of an opcode such as UTCHMMA.
+
+    Args:
+        own: the instructions that become the opcode; of these the operands say which have scales.
+        number, shown, words: the line's number, its text, and its operands.
+    """
+    scaled = any(word.lower().startswith("tmem") for word in words[5:])
+    meant = [inst for inst in own if inst.scaled == scaled] or list(own)
+    operands = tuple([operand for at, word in enumerate(words) for operand in _of_sass(meant[0], at, word)])
+    if ".ASHIFT" in shown.upper():
+        first = operands[0]
+        operands = (ExplainedOperand(first.role, first.text, first.registers, remarks=(SHIFTED,)), *operands[1:])
+    return ExplainedLine(number, shown, "SASS", meant[0], operands, others=tuple([inst.name for inst in meant[1:]]))
+
+
+def _of_sass(inst: Instruction, at: int, text: str) -> Iterator[ExplainedOperand]:
+    """What the operand of an opcode at a place is; two operands where it is those with the scales."""
+    found = _UNIFORM.match(text)
+    if found is None:
+        yield ExplainedOperand(CONDITION if "P" in text.upper() else DIVIDED, text)
+        return
+    kind, first, suffixes = (found[1] or "").lower(), int(found[2]), tuple(found[3].upper().split(".")[1:])
+    if kind == "tmem" and at > 4:
+        for offset, scale in enumerate(("SA", "SB")):
+            yield ExplainedOperand(IN_TENSOR_MEMORY.format(scale), text, (f"UR{first + offset}",))
+        return
+    own = "ABDK"[at] if at < 4 else ""
+    role = {
+        "gdesc": DESCRIPTOR.format(own), "tmem": RESULT if own == "D" else IN_TENSOR_MEMORY.format(own),
+        "idesc": INSTRUCTION, "": ZERO_COLUMNS if ".ws" in inst.name else UNWRITTEN,
+    }[kind]  # fmt: skip
+    count = {"gdesc": 2, ZERO_COLUMNS: 2, UNWRITTEN: 8 if "cta_group::2" in inst.name else 4}.get(kind or role, 1)
+    remarks = (
+        *_collector(suffixes),
+        *(["where the instruction descriptor says that A is sparse"] if own == "K" else []),
+    )
+    yield ExplainedOperand(role, text, tuple([f"UR{first + more}" for more in range(count)]), remarks=remarks)
+
+
+def _collector(suffixes: tuple[str, ...]) -> tuple[str, ...]:
+    """What the suffixes of A or B say about the collector buffer, as PTX says it.
+
+    >>> _collector(("A_REUSE", "A_KEEP")), _collector(("B_KEEP", "BUFFER1")), _collector(())
+    (('collector::a::use',), ('collector::b1::fill',), ())
+    """
+    what = COLLECTORS.get(tuple([word[2:] for word in suffixes if word.startswith(("A_", "B_"))]))
+    if not what:
+        return ()
+    name = suffixes[0][0].lower()
+    buffer = next((word.removeprefix("BUFFER") for word in suffixes if word.startswith("BUFFER")), "0" * (name == "b"))
+    return (f"collector::{name}{buffer}::{what}",)
 
 
 def _names(inst: TensorMemoryMove, text: str) -> tuple[str, ...]:
