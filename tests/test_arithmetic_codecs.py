@@ -8,7 +8,8 @@ import pytest
 
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import decode, encode, largest, nan_code, powers
-from mmacalc.formats import FORMATS, formats_named, scaling
+from mmacalc.arithmetic.ulps import ulps
+from mmacalc.formats import ALIASES, FORMATS, NUMPY_NAMES, chosen, formats_named, named, scaling
 
 ML_DTYPES = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
@@ -106,16 +107,18 @@ def test_a_value_that_a_format_cannot_hold_is_refused(name, value):
 
 
 def test_powers_are_exponents_floored_at_the_smallest_normal_one():
-    for name in ("f16", "bf16", "e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz", "e2m3", "e3m2", "e2m1"):
+    smallest = {"f16": -14, "bf16": -126, "e4m3": -6, "e5m2": -14, "e4m3fnuz": -7, "e5m2fnuz": -15, "e2m3": 0,
+                "e3m2": -2, "e2m1": 0, "f32": -126, "tf32": -126, "xf32": -126, "f64": -1022}  # fmt: skip
+    for name, least in smallest.items():
         form = FORMATS[name]
-        values = decode(every_code(form), form)
-        values = values[np.isfinite(values)]
-        smallest = {"f16": -14, "bf16": -126, "e4m3": -6, "e5m2": -14, "e4m3fnuz": -7, "e5m2fnuz": -15}.get(name)
-        exponents = np.frexp(values)[1] - 1
-        exponents = np.where(values == 0, -(10**6), exponents)
-        floor = {"e2m3": 0, "e3m2": -2, "e2m1": 0}.get(name, smallest)
-        np.testing.assert_array_equal(powers(values, form), np.ldexp(1.0, np.maximum(exponents, floor)))
-        assert largest(name) == values.max()
+        values = decode(every_code(form), form) if form.bits <= 16 else np.ldexp(1.5, np.arange(least - 10, 128))
+        values = np.array([0.0, *values[np.isfinite(values)]])
+        exponents = np.where(values == 0, least, np.frexp(values)[1] - 1)
+        np.testing.assert_array_equal(powers(values, form), np.ldexp(1.0, np.maximum(exponents, least)))
+        if form.bits <= 16:
+            assert largest(name) == values.max()
+    assert (largest("f32"), largest("f64")) == (float(np.finfo("f4").max), float(np.finfo("f8").max))
+    assert largest("tf32") == largest("xf32") == float(np.array(0x7F7FE000, np.uint32).view(np.float32))
 
 
 def test_whole_numbers_and_raw_bits_are_as_wide_as_their_names_say():
@@ -133,9 +136,87 @@ def test_scales_are_bytes():
     assert [FORMATS[name].bits for name in ("e8m0", "ue4m3", "ue5m3")] == [8, 8, 8]
 
 
+def test_scales_without_a_sign_have_the_numbers_of_e4m3_and_of_f16s_exponent():
+    """PTX ISA, ue4m3: e4m3 whose sign is 0. CDNA5 ISA, E5M3: f16's exponents, all of numbers."""
+    codes = np.arange(128, dtype=np.uint8)
+    np.testing.assert_array_equal(decode(codes, FORMATS["ue4m3"]), decode(codes, FORMATS["e4m3"]))
+    halves = (np.arange(256, dtype=np.uint16) << 7).view(np.float16).astype(np.float64)
+    top = np.array([*(2.0**16 * (1 + np.arange(7) / 8)), np.nan])
+    every = decode(np.arange(256, dtype=np.uint8), FORMATS["ue5m3"])
+    np.testing.assert_array_equal(every, np.concatenate([halves[:248], top]))
+
+
+@pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if form.is_float and form.bits <= 16])
+def test_ulps_are_the_distances_in_the_sorted_list_of_a_formats_numbers(name):
+    form = FORMATS[name]
+    codes = every_code(form) if form.bits <= 8 else np.random.default_rng(3).integers(0, 1 << 16, 300, np.uint16)
+    if name[0] == "u" or name == "e8m0":
+        codes = codes[:128]  # D is never a scale: no ULPs of codes with the top bit
+    values = decode(codes, form)
+    known = decode(every_code(form), form)
+    known = np.unique(known[~np.isnan(known)])
+    places = np.where(np.isnan(values), np.nan, np.searchsorted(known, values).astype(float))
+    wanted = np.abs(places[:, None] - places)
+    wanted[np.ix_(np.isnan(values), np.isnan(values))] = 0
+    np.testing.assert_array_equal(ulps(*np.broadcast_arrays(codes[:, None], codes), form), wanted)
+
+
+@pytest.mark.parametrize(("name", "type"), [("f32", np.float32), ("f64", np.float64)])
+def test_ulps_of_wide_formats_count_the_steps_of_nextafter(name, type):
+    first = np.array([1, -1, 0, 2.0**-126, 1.5], type)
+    steps = np.array([3, 2, 4, 5, 0])
+    other = first
+    for step in range(5):
+        other = np.where(step < steps, np.nextafter(other, type(-np.inf)), other)
+    unsigned = f"u{first.itemsize}"
+    assert ulps(first.view(unsigned), other.view(unsigned), FORMATS[name]).tolist() == steps.tolist()
+    far = np.array([np.inf, np.nan], type).view(unsigned)
+    found = ulps(far, np.array([-np.inf, 0], type).view(unsigned), FORMATS[name])
+    assert found[0] == float({"f32": 2 * 0x7F800000, "f64": 2 * 0x7FF0000000000000}[name])
+    assert np.isnan(found[1])
+
+
 def test_blocks_that_share_a_scale_are_those_of_the_ocp_and_of_nvidia():
     """OCP Microscaling Formats 1.0, table 1: 32 elements and E8M0; PTX ISA, scale_vec::4X of mxf4nvf4: 16 and UE4M3."""
     mx = {"mxfp8": {"e4m3", "e5m2"}, "mxfp6": {"e2m3", "e3m2"}, "mxfp4": {"e2m1"}}
     for name, elements in mx.items():
         assert (formats_named(name), scaling(name)) == (elements, ("e8m0", 32))
     assert (formats_named("nvfp4"), scaling("nvfp4")) == ({"e2m1"}, ("ue4m3", 16))
+
+
+OTHER_NAMES = {
+    "f64": "float64 double fp64", "f32": "float32 float fp32 single", "tf32": "floattf32 FloatTF32",
+    "f16": "float16 half fp16 torch.half", "bf16": "bfloat16 torch.bfloat16 bfloat np.bfloat16",
+    "e4m3": "float8_e4m3fn torch.float8_e4m3fn f8E4M3FN Float8E4M3FN fp8_e4m3 .e4m3 E4M3 e4m3fn fp8",
+    "e4m3fnuz": "float8_e4m3fnuz f8E4M3FNUZ amd_fp8 fp8_fnuz", "e5m2": "float8_e5m2 f8E5M2 bf8",
+    "e5m2fnuz": "float8_e5m2fnuz f8E5M2FNUZ amd_bf8 bf8_fnuz", "e8m0": "float8_e8m0fnu f8E8M0FNU ue8m0",
+    "e2m1": "float4_e2m1fn_x2 float4_e2m1fn f4E2M1FN fp4", "e2m3": "float6_e2m3fn f6E2M3FN fp6",
+    "e3m2": "float6_e3m2fn f6E3M2FN bf6", "i32": "int32 s32", "i8": "int8 s8", "i4": "int4 s4 jnp.int4",
+    "i2": "int2 s2", "u32": "uint32", "u8": "uint8 torch.uint8", "u4": "uint4", "u2": "uint2",
+}  # fmt: skip
+
+
+def test_formats_have_the_names_of_torch_numpy_ocp_ptx_and_llvm():
+    for name, others in OTHER_NAMES.items():
+        assert {named(other).name for other in others.split()} == {name}
+    assert set(ALIASES) <= set(" ".join(OTHER_NAMES.values()).split())
+    for name, dtype in NUMPY_NAMES.items():
+        assert named(dtype).dtype == named(name).dtype  # xf32 and iu8 have the type of f32 and i8
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3", "f8E4M3", "float8_e3m4", "float8_e4m3b11fnuz", "float8_e5m3", "f4"])
+def test_a_format_that_no_instruction_has_is_not_taken_for_one_that_looks_alike(name):
+    with pytest.raises(Error, match="format"):
+        named(name)
+
+
+def test_a_field_that_chooses_a_format_takes_its_value_in_digits_and_every_name_of_a_format():
+    """CDNA4 ISA guide, section 7.1.5: CBSZ and BLGP; LLVM's MatrixScaleFmt."""
+    for value, name in enumerate(("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")):
+        assert {chosen("f8f6f4", each) for each in (str(value), name, *OTHER_NAMES[name].split())} == {value}
+    for value, names in enumerate(("e8m0 ue8m0", "e5m3 ue5m3", "e4m3 ue4m3 fp8")):
+        assert {chosen("scale", each) for each in (str(value), *names.split())} == {value}
+    assert [chosen("f8f6f4", name) for name in ("mxfp4", "nvfp4")] == [4, 4]
+    for name in ("mxfp8", "5", "-1", "f16", "2" * 5000):
+        with pytest.raises(Error, match=r"is not a format of f8f6f4; it is one of 0 \(fp8\), 1"):
+            chosen("f8f6f4", name)

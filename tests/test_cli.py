@@ -210,36 +210,6 @@ def test_a_bug_report_has_what_mmacalc_runs_on():
     assert {"gfx942", "sm_90a"} <= set(found["targets"])
 
 
-FORMATS = {
-    "e4m3": "float8_e4m3fn torch.float8_e4m3fn f8E4M3FN Float8E4M3FN fp8_e4m3 .e4m3 E4M3",
-    "e4m3fnuz": "float8_e4m3fnuz f8E4M3FNUZ amd_fp8",
-    "e5m2": "float8_e5m2 f8E5M2 bf8",
-    "e8m0": "float8_e8m0fnu f8E8M0FNU ue8m0",
-    "e2m1": "float4_e2m1fn_x2 float4_e2m1fn f4E2M1FN fp4",
-    "e3m2": "float6_e3m2fn f6E3M2FN bf6",
-    "bf16": "bfloat16 torch.bfloat16 bfloat np.bfloat16",
-    "f16": "float16 half fp16 torch.half",
-    "f32": "float32 float",
-    "f64": "float64 double",
-    "u8": "uint8 torch.uint8",
-    "i4": "int4 s4 jnp.int4",
-}
-
-
-def test_formats_have_the_names_of_torch_numpy_ocp_ptx_and_llvm():
-    from mmacalc.formats import NUMPY_NAMES, named
-
-    for name, others in FORMATS.items():
-        assert {named(other).name for other in others.split()} == {name}
-    for name, dtype in NUMPY_NAMES.items():
-        assert named(dtype).dtype == named(name).dtype  # xf32 and iu8 have the type of f32 and i8
-
-
-@pytest.mark.parametrize("name", ["float8_e4m3", "f8E4M3", "float8_e3m4", "float8_e4m3b11fnuz", "float8_e5m3", "f4"])
-def test_a_format_that_no_instruction_has_is_not_taken_for_one_that_looks_alike(name):
-    assert answer(["find", "--a", name]).status == 2
-
-
 def test_block_scaled_formats_find_the_instructions_with_such_scales():
     assert "scale" in answer(["find", "-a", "gfx950", "--a", "mxfp4"]).out
     assert answer(["find", "-a", "gfx942", "--a", "mxfp8"]).status == 2

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 import mmacalc
-from mmacalc.arithmetic.ulps import ulps
 from mmacalc.cli import answer
 from mmacalc.diagnosis.compare import diagnose
 from mmacalc.diagnosis.inputs import encoded, random
 from mmacalc.diagnosis.mistakes import MISTAKES
 from mmacalc.diagnosis.reading import problem_of
 from mmacalc.emulator.execution import execution_of
-from mmacalc.formats import FORMATS
 
 
 def sample(arch, name, seed=1, **modifiers):
@@ -143,12 +141,6 @@ def test_scaled_products_are_compared_with_a_d_of_zeros(name):
     inst, given = sample("gfx1250", name)
     found = diagnose(inst, np.zeros((16, 16)), **given)
     assert found.explanations[0].name == "D is zero in every element: not computed, or not stored"
-
-
-def test_ulps_count_representable_numbers():
-    f16 = FORMATS["f16"]
-    x, y = np.array([0x3C00, 0x0001, 0x7C00, 0x7E00], np.uint16), np.array([0x3C05, 0x8001, 0x7BFF, 0x7E00], np.uint16)
-    assert ulps(x, y, f16).tolist() == [5, 2, 1, 0]
 
 
 # --- the command line -------------------------------------------------------------------------------------------------

@@ -196,7 +196,7 @@ def named(name: str) -> Format:
 
 
 def chosen(choice: str, name: str) -> int:
-    """The value of the field that picks a format from one of `CHOICES`; a number in digits is taken as it is.
+    """The value of the field that picks a format from one of `CHOICES`, or such a value itself in digits.
 
     Raises:
         Error: the choice does not offer that format.
@@ -204,9 +204,9 @@ def chosen(choice: str, name: str) -> int:
     >>> chosen("f8f6f4", "fp6"), chosen("f8f6f4", "2"), chosen("scale", "e4m3")
     (2, 2, 2)
     """
-    if name.isdecimal() and len(name) < 10:
-        return int(name)
     offered = CHOICES[choice]
+    if name in map(str, range(len(offered))):
+        return int(name)
     plain = _plain(name)
     if plain in BLOCK_SCALED and len(BLOCK_SCALED[plain][0]) == 1:
         plain = BLOCK_SCALED[plain][0][0]
