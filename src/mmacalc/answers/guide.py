@@ -39,7 +39,7 @@ ONE = "-a MI300X -i v_mfma_f32_32x32x8_f16"
 NAME = "v_mfma_f32_32x32x8_f16"
 
 EXAMPLES = (
-    Example("find", "instructions by shape", "mmacalc find --shape 32x32x8 --a bf16"),
+    Example("find", "instructions by shape", "mmacalc find MI300X 32x32x8 bf16"),
     Example("look", "all about one", f"mmacalc {ONE} -d"),
     Example("", "what a line does", 'mmacalc explain "HMMA.16816.F32 R4, R8, R12, R4"'),
     Example("place", "where A[3][7] is", f"mmacalc {ONE} -A -g -I 3 -K 7"),
