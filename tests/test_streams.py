@@ -119,9 +119,7 @@ def test_a_batch_takes_no_more_memory_for_more_lines(tmp_path):
     lines.write_text("".join(each))
     tracemalloc.start()
     try:
-        held = [
-            tracemalloc.get_traced_memory()[0] for n, _ in enumerate(replies(["batch", str(lines)])) if not n % 500
-        ]
+        held = [tracemalloc.get_traced_memory()[0] for n, _ in enumerate(replies(["batch", str(lines)])) if not n % 500]
     finally:
         tracemalloc.stop()
     assert len(held) == 4
