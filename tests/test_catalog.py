@@ -14,6 +14,7 @@ import pytest
 
 import mmacalc
 from mmacalc import Error
+from mmacalc.catalog.grammar.chips import Meaning, meaning
 
 COUNTS = {"cdna1": 20, "cdna2": 27, "cdna3": 46, "rdna3": 6, "rdna4": 22}
 ALIASES = {
@@ -322,6 +323,40 @@ def test_what_drivers_compilers_and_shops_print_is_an_architecture(printed, arch
 def test_a_name_of_several_architectures_or_of_none_is_refused(name, says):
     with pytest.raises(Error, match=says):
         mmacalc.architecture(name)
+
+
+def test_a_compute_capability_is_its_target_in_every_spelling_of_nvcc_cmake_and_torch():
+    targets = [name for name in mmacalc.architectures() if name.startswith("sm_")]
+    known = {name: name for name in targets}
+    assert len(targets) > 25
+    for target in targets:
+        number, suffix = re.fullmatch(r"sm_(\d+)([af]?)", target).groups()
+        dotted = f"{number[:-1]}.{number[-1]}{suffix}"
+        whole = f"{number}{suffix}"
+        spelt = [*(f"{word}{whole}" for word in ("compute_", "SM", "lto_", "")), f"cc{dotted}", dotted, f"{dotted}+PTX"]
+        for text in (*spelt, f"{whole}-real", f"{whole}-virtual"):
+            assert meaning(text, known) == Meaning(target, False), text
+        for text in (f"{dotted}0", f"{number[:-1]}.0{number[-1]}", f"{whole}aa", f"{number}00"):
+            assert meaning(text, known) is None, text
+    assert [meaning(text, known) for text in ("9", "7", "1000", "9.0.0", "90af", "9.00", "1.20", "1.00a")] == [None] * 8
+
+
+def test_words_of_a_text_choose_the_name_that_has_most_of_them():
+    known = {"RX 7600": "rdna3", "RX 7600 XT": "rdna3", "PRO W7900": "rdna3", "PRO W7800": "rdna3", "RTX 40#0": "sm_89",
+             "RTX 4090": "sm_89", "RTX 5*": "sm_120a", "H100": "sm_90a", "GH-100": "sm_90a"}  # fmt: skip
+    for text, name, other in (
+        ("RX 7600", "RX 7600", False), ("Radeon RX 7600 XT", "RX 7600 XT", False), ("RX 7600M", None, None),
+        ("PRO", "PRO W7900", True), ("RX", None, None), ("PRO W7800 W7900", "PRO W7900", True),
+        ("RTX 4090", "RTX 4090", False), ("RTX 4070", "RTX 40#0", True), ("RTX 4000", None, None),
+        ("RTX 40700", None, None), ("RTX 50", "RTX 5*", True), ("H100 80GB HBM3", "H100", False),
+        ("H100 8GB", "H100", False),
+        ("H100 XGB", "H100", True), ("H100 GB", "H100", True), ("H100 NVL", "H100", True), ("gh 100", "GH-100", False),
+    ):  # fmt: skip
+        assert meaning(text, known) == (None if name is None else Meaning(name, other)), text
+    with pytest.raises(
+        Error, match=r"^'RTX' is ambiguous: rtx 40#0 \(sm_89\) or rtx 5\* \(sm_120a\); give one of them$"
+    ):
+        meaning("RTX", {name.lower(): owner for name, owner in known.items()})
 
 
 def test_the_page_of_a_generation_names_its_other_architectures():

@@ -209,6 +209,29 @@ def test_every_sass_opcode_is_the_one_that_ptxas_writes():
     assert compared > 6000
 
 
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a"])
+def test_an_opcode_means_the_first_instruction_of_its_shape_that_becomes_it(target):
+    becoming = {}
+    for inst in mmacalc.instructions(target):
+        text, status = becomes(inst, target)
+        if status.startswith("native") and not text[0].isdigit() and " + " not in text:
+            becoming.setdefault(text, []).append(inst)
+    for opcode, made in list(becoming.items())[:: 1 + len(becoming) // 200]:
+        spelt = [(f".{inst.m}{inst.n}{inst.k}", f".{inst.m}x{inst.n}x{inst.k}") for inst in made]
+        shaped = [inst for inst, texts in zip(made, spelt) if not inst.flops or any(text in opcode for text in texts)]
+        assert mmacalc.instruction(target, opcode) == (shaped or made)[0], opcode
+    assert len(becoming) > 20
+
+
+def test_metadata_is_put_in_order_where_ptxas_writes_more_instructions_without_ordered_metadata():
+    for row in table("ordered_metadata.tsv.gz"):
+        name, longer = row["instruction"], int(row["without"]) > int(row["with"])
+        status = becomes(mmacalc.instruction(row["target"], name), row["target"])[1]
+        assert status == "emulated" or (status.startswith("native, after") == longer), row
+        ordered = name.replace("mma.sp.", "mma.sp::ordered_metadata.")
+        assert "in order" not in becomes(mmacalc.instruction(row["target"], ordered), row["target"])[1]
+
+
 def test_the_two_recordings_of_sass_agree():
     """The older one has cells without an opcode where its kernels came out empty, and cuts names at a small x."""
     measured = {row["mnemonic"]: row for row in table("sass_measured.tsv.gz")}

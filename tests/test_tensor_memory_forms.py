@@ -5,6 +5,7 @@ points that the package calls open.
 """
 
 import csv
+import itertools
 from pathlib import Path
 
 import pytest
@@ -312,6 +313,7 @@ def test_counts_of_loads_are_those_whose_registers_a_thread_can_have():
     """ptxas 13.5: .x1 to .x128 of one register each; of .16x128b and .16x256b to 128 registers; .red from .x2 on."""
     each = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
     for shape, size in each.items():
+        assert not taken(f"ld.sync.aligned.{shape}.b32")
         for count in range(258):
             fits = count in (1, 2, 4, 8, 16, 32, 64, 128) and count * size <= 128
             assert taken(f"ld.sync.aligned.{shape}.x{count}.b32") == fits, (shape, count)
@@ -365,15 +367,23 @@ def test_collectors_are_a_and_on_rubin_b_and_with_ws_four_of_b():
 
 def test_a_row_has_as_many_scales_as_its_k_has_blocks():
     """PTX ISA 9.1, tcgen05.mma: blocks of 32 elements, and of 16 with .block16 and .scale_vec::4X."""
-    seen = set()
-    for target in ("sm_100a", "sm_107a"):
-        for name in entry(target).tensor_memory_names:
-            if ".block_scale" in name:
-                inst = mmacalc.instruction(target, name)
-                block = 16 if ".block16" in name or "::4X" in name else 32
-                dense = inst.k // 2 if inst.sparse else inst.k
-                # Blocks of a sparse A count its stored elements.
-                assert (inst.scale_vec, inst.block_size) == (dense // block, inst.k // (dense // block)), name
-                assert inst.formats["SA"] == inst.formats["SB"] == ("ue4m3" if block == 16 else "e8m0")
-                seen.add((inst.kind, inst.scale_vec))
-    assert seen == {("mxf8f6f4", 1), ("mxf4", 2), ("mxf4nvf4", 2), ("mxf4nvf4", 4)}
+    words = {
+        "mxf8f6f4": ("", "block32", "scale_vec::1X"), "mxf4": ("", "block32", "scale_vec::2X"),
+        "mxf4nvf4": ("block32", "scale_vec::2X", "block16", "scale_vec::4X"),
+    }  # fmt: skip
+    for kind, sparse in itertools.product(words, ("", ".sp")):
+        for word in ("", "block16", "block32", "scale_vec::1X", "scale_vec::2X", "scale_vec::4X"):
+            name = f"mma{sparse}.cta_group::1.kind::{kind}.block_scale{word and '.'}{word}"
+            assert taken(name, "sm_100a") == (word in words[kind]), name
+            if word not in words[kind]:
+                continue
+            inst = mmacalc.instruction("sm_100a", f"tcgen05.{name}")
+            block = 16 if word in ("block16", "scale_vec::4X") else 32
+            dense = {"mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}[kind]
+            # Blocks of a sparse A count its stored elements.
+            assert (inst.k, inst.scale_vec) == (dense * 2 if sparse else dense, dense // block), name
+            assert inst.block_size == (block * 2 if sparse else block)
+            assert inst.formats["SA"] == inst.formats["SB"] == ("ue4m3" if block == 16 else "e8m0")
+            for target in TARGETS:  # sparse 4-bit kinds and scale_vec are of the targets with an a
+                everywhere = not word.startswith("scale_vec") and not (sparse and kind != "mxf8f6f4")
+                assert taken(name, target) == (everywhere or target.endswith("a")), (name, target)

@@ -99,7 +99,7 @@ def _capability(text: str) -> str:
     number = plain.rstrip("af")
     digits = number.replace(".", "", 1)
     dotted = number.partition(".")[2]
-    if digits.isdecimal() and digits.isascii() and len(digits) in (2, 3) and len(plain) - len(number) < 2:
+    if digits.isdecimal() and digits.isascii() and len(digits) in (2, 3):
         return f"sm_{digits}{plain[len(number) :]}" if len(dotted) < 2 else ""
     return ""
 
@@ -123,7 +123,7 @@ def _is_series(name: str) -> bool:
 
 
 def _insignificant(word: str) -> bool:
-    return word in INSIGNIFICANT or (word.endswith("gb") and word[:-2].isdecimal())
+    return word in INSIGNIFICANT or (word.endswith("gb") and word.removesuffix("gb").isdecimal())
 
 
 def _one_owner(text: str, names: list[str], known: Mapping[str, str]) -> None:

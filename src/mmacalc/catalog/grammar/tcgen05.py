@@ -39,7 +39,7 @@ SCALE_WORDS = ("block16", "block32", "scale_vec::1X", "scale_vec::2X", "scale_ve
 ACTIONS = ("fill", "use", "lastuse", "discard")
 DECOMPRESSIONS = ("b4x16_p64", "b6x16_p32")
 _SYNC = "sync aligned"
-_COUNTS = " ".join(f"x{1 << power}" for power in range(8))
+_COUNTS = "x1 x2 x4 x8 x16 x32 x64 x128"
 # The qualifiers of each operation: those that it must have, and those that it may have.
 QUALIFIERS = {
     "mma": ("", "sp ws block_scale ashift decompress::lut::b " + " ".join(SCALE_WORDS)),
@@ -282,7 +282,7 @@ def _commit_rules(name: Name, operands: tuple[str, ...]) -> Iterator[tuple[tuple
 
 def _column_rules(name: Name, operands: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
     """Columns: a power of two from 32 to 512; 1024 with .exclusive."""
+    every = (32, 64, 128, 256, 512, 1024) if name.has("exclusive") else (32, 64, 128, 256, 512)
     for count in [word[6:] for word in operands if word.lower().startswith("ncols=")]:
-        most = 1024 if name.has("exclusive") else 512
-        if count.isdigit() and not (32 <= int(count) <= most and int(count) & (int(count) - 1) == 0):
-            yield (), f"tcgen05.{name.operation} takes 32 to {most} columns, a power of two; got {count}"
+        if count.isdigit() and int(count) not in every:
+            yield (), f"tcgen05.{name.operation} takes {every[0]} to {every[-1]} columns, a power of two; got {count}"
