@@ -3,7 +3,6 @@
 import os
 import random
 import re
-import runpy
 import struct
 import subprocess
 import sys
@@ -225,14 +224,6 @@ def test_png_without_resvg_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     with pytest.raises(mmacalc.Error, match=r"pip install 'mmacalc\[png\]'"):
         MFMA.draw().png  # noqa: B018
-
-
-def test_the_gallery_is_what_its_script_makes():
-    made = runpy.run_path(str(ROOT / "docs/gallery/make_gallery.py"))["files"]()
-    kept = {path.name for path in (ROOT / "docs/gallery").iterdir()} - {"make_gallery.py", "__pycache__"}
-    assert kept == set(made)
-    stale = [name for name, content in made.items() if (ROOT / "docs/gallery" / name).read_text() != content]
-    assert not stale, "run python docs/gallery/make_gallery.py"
 
 
 # --- in the terminal ---
