@@ -91,6 +91,28 @@ def test_nan_stays_nan_in_every_format_that_has_one(vendor):
             assert np.isnan(decode(encode(np.array([np.nan, -np.nan], kind), form, vendor), form)).all(), form.name
 
 
+def test_the_nan_that_is_written_is_the_vendors():
+    """NVIDIA's below 64 bits are all ones (see `nan_code`); the others have the quiet bit and no more. tf32 and xf32
+    have the upper 19 bits of an f32; formats with one NaN have that."""
+    amd = {"f64": 0x7FF8 << 48, "f32": 0x7FC00000, "xf32": 0x7FC00000, "tf32": 0x7FC00000, "f16": 0x7E00,
+           "bf16": 0x7FC0, "e5m2": 0x7E}  # fmt: skip
+    nvidia = {**amd, "f32": 0x7FFFFFFF, "xf32": 0x7FFFE000, "tf32": 0x7FFFE000, "f16": 0x7FFF, "bf16": 0x7FFF,
+              "e5m2": 0x7F}  # fmt: skip
+    only = {"e4m3": 0x7F, "e4m3fnuz": 0x80, "e5m2fnuz": 0x80, "e8m0": 0xFF, "ue4m3": 0x7F, "ue5m3": 0xFF}
+    for vendor, codes in (("amd", amd), ("nvidia", nvidia)):
+        for name, code in (codes | only).items():
+            assert nan_code(FORMATS[name], vendor) == code
+            assert encode(np.array([np.nan]), FORMATS[name], vendor).tolist() == [code]
+        assert {name for name, form in FORMATS.items() if form.is_float and form.specials != "none"} == {*codes, *only}
+
+
+def test_where_a_field_decides_a_whole_number_is_signed_unless_told_otherwise():
+    for name, code in (("iu8", 255), ("iu4", 15)):
+        assert encode(np.array([-1]), FORMATS[name]).tolist() == [code]
+        assert decode(np.array([code], np.uint8), FORMATS[name]).tolist() == [-1]
+        assert decode(encode(np.array([code]), FORMATS[name], signed=False), FORMATS[name], False).tolist() == [code]
+
+
 def test_float64_is_rounded_once_and_not_through_float32():
     just_above = 1 + 2.0**-8 + 2.0**-40  # f32 would round it to the midpoint of two bf16
     assert decode(encode(np.array([just_above]), FORMATS["bf16"]), FORMATS["bf16"])[0] == 1 + 2.0**-7
@@ -111,7 +133,7 @@ def test_powers_are_exponents_floored_at_the_smallest_normal_one():
                 "e3m2": -2, "e2m1": 0, "f32": -126, "tf32": -126, "xf32": -126, "f64": -1022}  # fmt: skip
     for name, least in smallest.items():
         form = FORMATS[name]
-        values = decode(every_code(form), form) if form.bits <= 16 else np.ldexp(1.5, np.arange(least - 10, 128))
+        values = decode(every_code(form), form) if form.bits <= 16 else np.ldexp(1.5, np.arange(least - 10, 2 - least))
         values = np.array([0.0, *values[np.isfinite(values)]])
         exponents = np.where(values == 0, least, np.frexp(values)[1] - 1)
         np.testing.assert_array_equal(powers(values, form), np.ldexp(1.0, np.maximum(exponents, least)))

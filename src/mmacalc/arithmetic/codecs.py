@@ -64,6 +64,11 @@ def has_sign(format: Format) -> bool:
     return format.name[0] != "u" and format.specials != "e8m0"
 
 
+def _in_table(format: Format) -> bool:
+    """Whether a float format has so few codes that their values are in a table."""
+    return format.bits <= 16
+
+
 def _meaning(code: int, format: Format) -> float:
     """The value of one code of a float format of at most 8 bits."""
     sign_bit = 1 << (format.bits - 1) if has_sign(format) else 0
@@ -105,7 +110,7 @@ def largest(name: str) -> float:
     (448.0, 65504.0, 6.0)
     """
     found = FORMATS[name]
-    if found.bits <= 16:
+    if _in_table(found):
         table = _table(name)
         return float(np.max(table[np.isfinite(table)]))
     return (2.0 - 2.0**-found.mantissa) * 2.0 ** ((1 << (found.exponent - 1)) - 1)
@@ -128,7 +133,7 @@ def decode(codes: NDArray[Any], format: Format, signed: bool = True) -> NDArray[
         if format.kind == "signed" or (format.kind == "either" and signed):
             values -= (values >> (format.bits - 1)) << format.bits
         return values
-    if format.bits <= 16:
+    if _in_table(format):
         found: NDArray[np.float64] = _table(format.name)[codes]
         return found
     if format.mantissa == 10:  # tf32, xf32: the low 13 bits are not read (PTX ISA, .tf32; CDNA3 ISA, XF32)
@@ -171,7 +176,7 @@ def _power_table(name: str) -> NDArray[np.float64]:
 
 def decode_powers(codes: NDArray[Any], format: Format) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The values and the `alignment_powers` of an array of codes of a float format."""
-    if format.bits <= 16:
+    if _in_table(format):
         return _table(format.name)[codes], _power_table(format.name)[codes]
     values = decode(codes, format)
     return values, alignment_powers(values, format)
@@ -233,7 +238,7 @@ def encode(values: NDArray[Any], format: Format, vendor: str = "amd", signed: bo
         return _encode_integers(values, format, signed)
     if values.dtype.kind == "f" and format.name in NUMPY_FLOATS:
         return _encode_by_numpy(values, format, vendor)
-    if values.dtype.kind == "f" and (format.bits <= 8 or format.name == "bf16") and has_sign(format):
+    if values.dtype.kind == "f" and _in_table(format) and has_sign(format):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if not np.count_nonzero(values != values):
                 return _encode_narrow(values, format)
@@ -290,11 +295,11 @@ def on_grid(rounded: NDArray[np.float64], format: Format, vendor: str = "amd", k
     if format.specials == "none" and missing.any():
         limit = largest(format.name)
         raise Error(f"{format.name} has no NaN, but a value is NaN; it takes finite values, up to {limit}")
-    if format.bits > 16:
+    if _in_table(format):
+        codes = _fields(rounded, format)
+    else:
         with np.errstate(invalid="ignore"):
             codes = rounded.astype(f"f{format.bits // 8}").view(code_type(format))
-    else:
-        codes = _fields(rounded, format)
     if not missing.any():
         return codes
     nan = _nan_fields(rounded, format) if keep_nan else code_type(format).type(nan_code(format, vendor))
@@ -353,7 +358,7 @@ def _encode_scales(values: NDArray[np.float64], format: Format) -> NDArray[Any]:
 
 def _encode_integers(values: NDArray[Any], format: Format, signed: bool) -> NDArray[Any]:
     has_sign = format.kind == "signed" or (format.kind == "either" and signed)
-    if format.bits in (8, 16, 32, 64) and values.dtype == f"{'iu'[not has_sign]}{format.bits // 8}":
+    if (values.dtype.kind, 8 * values.dtype.itemsize) == ("i" if has_sign else "u", format.bits):
         return values.view(code_type(format))
     low, high = (-(1 << (format.bits - 1)), (1 << (format.bits - 1)) - 1) if has_sign else (0, (1 << format.bits) - 1)
     if values.dtype.kind == "f":  # as float64, since the range is none of float32's or float16's numbers
