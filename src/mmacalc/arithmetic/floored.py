@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dot2_ones_complement", "dot4_floored", "two_stage_floored", "two_stage_floored_even_odd"]
 
-NOTHING = 2.0**-400
+NOTHING = float(np.sqrt(np.finfo(np.float64).tiny))
 """The power of a sum of zeros: below all others, and float64 has its reciprocal."""
 
 
@@ -45,7 +45,7 @@ def two_stage_floored(
     for start in range(0, len(a.value), group):
         part = slice(start, start + group)
         power = np.maximum((a.power[part] * b.power[part]).max(axis=0), NOTHING)
-        total = _cut_sum(_products(a.at(part), b.at(part), power), power, fraction)
+        total = _cut_sum(_products(a.at(part), b.at(part)), power, fraction)
         c = _with_c(total, power, c, out, fraction, dot_fraction, sum_fraction)
     return c.value
 
@@ -63,7 +63,7 @@ def two_stage_floored_even_odd(
         exponents = np.maximum(a.power[part] * b.power[part], NOTHING)
         even, odd = exponents[0::2].max(axis=0), exponents[1::2].max(axis=0)
         power = np.maximum(even, odd)
-        products = _products(a.at(part), b.at(part), power)
+        products = _products(a.at(part), b.at(part))
         scale = 2.0**fraction / power
         total = np.floor(_cut_sum(products[0::2], even, fraction) * scale)
         total += np.floor(_cut_sum(products[1::2], odd, fraction) * scale)
@@ -73,15 +73,18 @@ def two_stage_floored_even_odd(
     return c.value
 
 
-FLOAT32_NORMAL = 2.0**-126
+FLOAT32_NORMAL, FLOAT32_END = 2.0**-126, 2.0**128
 
 
-def _products(a: Numbers, b: Numbers, power: Array) -> Array:
-    """The products, of which those that f32 cannot hold are infinite; `power` is their largest exponent's."""
-    products: Array = a.value * b.value
-    if np.any(power > 2.0**125):  # significands are below 4
-        products = np.where(np.abs(products) >= 2.0**128, np.copysign(np.inf, products), products)
-    return products
+def _within_float32(values: Array) -> Array:
+    """Values of any exponent: those from 2**128 on are infinite."""
+    beyond = np.abs(values) >= FLOAT32_END
+    return np.where(beyond, np.copysign(np.inf, values), values) if beyond.any() else values
+
+
+def _products(a: Numbers, b: Numbers) -> Array:
+    """The products, of which those that f32 cannot hold are infinite."""
+    return _within_float32(a.value * b.value)
 
 
 def _cut_sum(products: Array, power: Array, fraction: int) -> Array:
@@ -202,7 +205,7 @@ def _to_24_bits(total: Array) -> Array:
     rounded = (bits + ((1 << 28) - 1 + (bits >> 29 & 1))) & ~np.int64((1 << 29) - 1)
     near = np.where(np.isfinite(total), rounded.view(np.float64), total)
     near = np.where(np.abs(near) < FLOAT32_NORMAL, 0.0, near)
-    return np.where(np.abs(near) >= 2.0**128, np.copysign(np.inf, near), near)
+    return _within_float32(near)
 
 
 # As measured on gfx1100 and gfx1201 in every format, with the bits that fit into it: D when infinities cancel or meet a
