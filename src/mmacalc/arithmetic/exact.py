@@ -12,7 +12,8 @@ proved algorithms using rounding to odd" (2008).
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf, ldexp
+from math import inf, ldexp, sqrt
+from sys import float_info
 
 import numpy as np
 
@@ -116,6 +117,10 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     return product, al * bl - (((product - ah * bh) - al * bh) - ah * bl)
 
 
+EASY = sqrt(float_info.max)
+"""Between its reciprocal and this, neither Dekker's product nor its parts overflow or underflow."""
+
+
 def fused_multiply_add(a: Array, b: Array, c: Array, rounding: str = "rn") -> Array:
     """a * b + c in float64, rounded once; arrays broadcast.
 
@@ -129,12 +134,15 @@ def fused_multiply_add(a: Array, b: Array, c: Array, rounding: str = "rn") -> Ar
         upper, middle = two_sum(high, top)
         tail = to_odd(*two_sum(bottom, middle))
         result = _directed(upper, tail, rounding)
-    magnitude, nothing = np.abs(high), (a == 0) | (b == 0)
+    nothing = (a == 0) | (b == 0)
+    result = np.where(nothing, high + c, result)
     zero = result == 0  # nothing underflows in the easy range: the sum is exactly zero, or there was nothing to add
     if zero.any():
         result = np.where(zero, _zero(high, c, nothing, rounding), result)
-    easy = ((magnitude > 2.0**-960) & (magnitude < 2.0**1000)) | nothing
-    easy &= (np.abs(a) < 2.0**990) & (np.abs(b) < 2.0**990) & (np.abs(c) < 2.0**1000)
+    magnitude = np.abs(high)
+    easy = (magnitude > 1 / EASY) & (magnitude < EASY)
+    easy &= (np.abs(a) < EASY) & (np.abs(b) < EASY) & (np.abs(c) < EASY)
+    easy |= nothing
     if not easy.all():
         result = np.array(result)
         for index in zip(*np.nonzero(~easy)):
@@ -165,14 +173,6 @@ def _scalar_fma(a: float, b: float, c: float, rounding: str) -> float:
     if plain != plain or inf in (abs(a), abs(b), abs(c)):
         # a finite a * b that overflows must not make an infinity of an infinite c, nor a NaN
         return c if abs(c) == inf and abs(a) != inf and abs(b) != inf and a == a and b == b else plain
-    if a == 0 or b == 0 or c == 0:
-        product_zero = a == 0 or b == 0
-        if product_zero and c != 0:
-            return c
-        if product_zero:
-            zero = a * b + c
-            signs = {np.signbit(a) != np.signbit(b), np.signbit(c)}
-            return -0.0 if rounding == "rm" and len(signs) == 2 else zero
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:
         return -0.0 if rounding == "rm" else 0.0
@@ -191,4 +191,4 @@ def _round_fraction(exact: Fraction, rounding: str) -> float:
     try:
         return sign * ldexp(whole, exponent)
     except OverflowError:
-        return sign * (inf if rounding == "rn" or away else ldexp(2.0 - 2.0**-52, 1023))
+        return sign * (inf if rounding == "rn" or away else float_info.max)

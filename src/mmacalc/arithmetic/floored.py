@@ -11,6 +11,9 @@ of issue 12056. The NaN bits are measured as well: `_special`.
 
 from __future__ import annotations
 
+from math import sqrt
+from sys import float_info
+
 import numpy as np
 
 from ..formats import FORMATS
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dot2_ones_complement", "dot4_floored", "two_stage_floored", "two_stage_floored_even_odd"]
 
-NOTHING = float(np.sqrt(np.finfo(np.float64).tiny))
+NOTHING = sqrt(float_info.min)
 """The power of a sum of zeros: below all others, and float64 has its reciprocal."""
 
 
