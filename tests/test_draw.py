@@ -7,7 +7,6 @@ import struct
 import subprocess
 import sys
 from collections import defaultdict
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -23,7 +22,6 @@ from mmacalc.render.scene import Box, Label
 from mmacalc.render.strips import strips
 from mmacalc.render.terminal import CONTINUED
 
-ROOT = Path(__file__).parents[1]
 MFMA = mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16")
 QUERY = ["draw", "-a", "gfx942", "-i", "v_mfma_f32_32x32x8_f16"]
 F8F6F4 = mmacalc.instruction("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4")

@@ -266,8 +266,9 @@ class Operand:
     def sign(self, lsb: int) -> str:
         """The signs that NEG, NEG_HI (or BLGP on an FP64 MFMA) put on what is read at a bit position.
 
-        Returns "", "-", "|" (absolute value) or "-|"; where two f16 values of a sparse A share the location and one is
-        negated, "low" or "high".
+        Returns:
+            ``""``, ``"-"``, ``"|"`` (absolute value) or ``"-|"``; where two f16 values of a sparse A share the location
+            and one is negated, ``"low"`` or ``"high"``.
 
         >>> import mmacalc
         >>> wmma = mmacalc.instruction("rdna3", "v_wmma_f32_16x16x16_f16")
