@@ -1,5 +1,6 @@
 """Costs from the catalog: AMD's own tables, published peaks, and estimates against launches."""
 
+import itertools
 import json
 import re
 
@@ -9,10 +10,11 @@ import pytest
 import mmacalc
 from mmacalc import rocwmma
 from mmacalc.asm.targets import target
-from mmacalc.catalog import architecture, normalised
+from mmacalc.catalog import architecture, entry, normalised
 from mmacalc.cli import answer
 from mmacalc.estimates import estimate, peak
-from mmacalc.rates import dense_rate
+from mmacalc.families.tensor_memory_shapes import allowed_shapes
+from mmacalc.rates import dense_rate, device, matrix_units
 
 # AMD lab notes, "AMD matrix cores": operations per clock and CU of MI100 and MI250X, matrix cores and vector units.
 MATRIX = {"f64": (None, 256), "f32": (256, 256), "f16": (1024, 1024), "bf16": (512, 1024), "i8": (1024, 1024)}
@@ -212,6 +214,22 @@ def test_the_best_shape_of_tcgen05_is_the_one_that_takes_the_least_time(name, sh
     assert sum(best.registers.values()) == 0
 
 
+def test_wgmma_and_tcgen05_have_their_rate_where_shared_memory_keeps_up():
+    """A clock of shared memory is 128 bytes (CUDA C++ Programming Guide). wgmma reads 64 + N rows of 32 bytes in N / 2
+    clocks, tcgen05.mma 128 + N in N / 2, and in each SM of a pair 128 + N / 2: enough from N = 64, 128 and 86 on."""
+    for inst in mmacalc.instructions("sm_90a"):
+        if inst.name.startswith("wgmma") and not inst.sparse and inst.formats["A"] != "b1":
+            assert (dense_rate(inst) is not None) == (inst.n >= 64), inst
+    for name in entry("sm_100a").tensor_memory_names:
+        inst = mmacalc.instruction("sm_100a", name)
+        if ".mma" not in name or inst.sparse:
+            continue
+        ctas = inst.form.cta_group
+        for m, n in itertools.product(*allowed_shapes(inst.form)):
+            rated = m == 128 * ctas and not inst.form.ws and n >= {1: 128, 2: 86}[ctas]
+            assert (dense_rate(inst.shaped(m=m, n=n)) is not None) == rated, (inst, m, n)
+
+
 def test_tcgen05_has_no_rate_where_nvidia_publishes_none():
     """Half of the lanes, .ws, an N whose operands shared memory cannot deliver in time, K = 64 of FP4 on B300."""
     mma = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16")
@@ -249,6 +267,18 @@ def test_units_and_clock_stand_in_for_the_products():
     for wrong in ({"units": 0}, {"clock_ghz": 0.0}, {"clock_ghz": float("nan")}, {"clock_ghz": 1e4}):
         with pytest.raises(mmacalc.Error):
             estimate("MI300X", 512, 512, 512, "f16", **wrong)
+
+
+def test_there_is_at_least_one_unit_and_a_clock_is_more_than_0_and_less_than_1000_ghz():
+    for units, clock in ((1, 0.001), (2, 0.5), (3, 999.9)):
+        assert device("MI300X", units, clock)[2:] == (units, clock)
+        assert device("RX 7600", units).units == (units + 1) // 2  # two compute units in a workgroup processor
+    for wrong in ({"units": 0}, {"units": -1}, {"clock_ghz": 0}, {"clock_ghz": 1000}, {"clock_ghz": -0.5}):
+        with pytest.raises(mmacalc.Error, match=r"there is at least one|less than 1000"):
+            device("MI300X", **wrong)
+    # Four matrix units in each: AMD's and NVIDIA's product pages ("matrix cores", "tensor cores").
+    for name, count in (("MI300X", 1216), ("MI250X", 880), ("RX 7900 XTX", 192), ("H100", 528), ("RTX 4090", 512)):
+        assert matrix_units(name) == device(name).matrix_units == count
 
 
 def test_what_nvidia_has_not_published_has_no_cycles_and_the_page_says_so():

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import mmacalc
 from mmacalc import Error, rocwmma
 from mmacalc.cli import answer
+from mmacalc.families import shared_memory
 from mmacalc.memory_access.banks import bank_access, rule
-from mmacalc.memory_access.swizzles import Swizzle
+from mmacalc.memory_access.swizzles import Swizzle, swizzle_of
 
 DATA = Path(__file__).parent / "data" / "chain"
 
@@ -188,6 +189,39 @@ def test_the_row_addresses_of_ldmatrix_are_those_of_the_ptx_manual():
     (ldmatrix,) = load.matrix_loads
     assert ldmatrix.rows == tuple((8 * (lane // 8 % 2) + lane % 8, 16 * (lane // 16)) for lane in range(32))
     assert (ldmatrix.cost.cycles, ldmatrix.cost.conflicts) == (4, 0)
+
+
+@pytest.mark.parametrize(("mode", "bits"), [("none", 0), ("32B", 1), ("64B", 2), ("128B", 3)])
+def test_nvidias_modes_are_cutes_swizzles_of_their_descriptors(mode, bits):
+    """CUTLASS, cute/arch/mma_sm90_desc.hpp: Swizzle<0|1|2|3,4,3>."""
+    assert swizzle_of(mode) == swizzle_of(mode.lower()) == swizzle_of(f"{bits},4,3") == Swizzle(bits, 4, 3)
+    for address in range(0, 4096, 16):
+        assert swizzle_of(mode).address(address) == shared_memory.swizzled(address, mode)
+
+
+@pytest.mark.parametrize(("vec", "per_phase", "max_phase"), [(4, 1, 16), (8, 2, 4), (2, 4, 8), (16, 1, 1)])
+def test_a_row_swizzle_permutes_vectors_as_triton_documents(vec, per_phase, max_phase):
+    """TritonGPUAttrDefs.td, swizzled shared: phase = (i / perPhase) % maxPhase; vector j moves to j ^ phase."""
+    swizzle = swizzle_of(f"vec,perPhase,maxPhase={vec},{per_phase},{max_phase}")
+    for bits in (8, 16, 32):
+        for row in range(2 * per_phase * max_phase):
+            for element in range(vec * max_phase):
+                place = ((element // vec) ^ (row // per_phase % max_phase)) * vec + element % vec
+                assert swizzle.in_row(row, element * bits // 8, bits) == place * bits // 8
+                assert swizzle.address(element) == element
+
+
+def test_swizzles_are_taken_up_to_addresses_of_32_bits_and_phases_of_65536_rows():
+    for bits, base, shift in ((3, 4, 25), (1, 30, 1), (0, 4, 1), (16, 0, 16)):
+        assert swizzle_of((bits, base, shift)) == (bits, base, shift)
+    for wrong in ((3, 4, 26), (1, 31, 1), (0, 4, 0), (3, 4, 2), (1, 1, -1), (65537, 0, 0), (1, 2), (1, 2, 3, 4)):
+        with pytest.raises(mmacalc.Error, match="swizzle"):
+            swizzle_of(wrong)
+    for row in ("65536,1,1", "1,65536,1", "1,1,65536", "1,1,1"):
+        assert ",".join(map(str, swizzle_of(f"vec,perPhase,maxPhase={row}"))) == row
+    for row in ("65537,1,1", "0,1,1", "1,0,1", "1,1,0", "1,1,3"):
+        with pytest.raises(mmacalc.Error, match="vec"):
+            swizzle_of(f"vec,perPhase,maxPhase={row}")
 
 
 @given(bits=st.integers(0, 5), base=st.integers(0, 8), extra=st.integers(0, 5), address=st.integers(0, 1 << 16))

@@ -205,7 +205,7 @@ def test_every_row_is_well_formed():
         ("v_mov_b32 v0, v1\ns_nop 0", "s_nop 0", "gfx942", "2 instructions"),
         ("v_mfma_f32_32x32x8_f61 v[0:15], v[16:17], v[18:19], v[0:15]", "s_nop 0", "gfx942", "Did you mean"),
         ("v_mfma_f32_32x32x8_f16 v[0:15], v[16:17]", "s_nop 0", "gfx942", "takes D, A, B and C"),
-        ("v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[16:23], v[24:31], v[0:15] cbsz:7", "s_nop 0", "gfx950", "got 7"),
+        ("v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[16:23], v[24:31], v[0:15] cbsz:7", "s_nop 0", "gfx950", "'7' is not"),
         ("s_nop 0", "s_nop 0", "gfx9000", "unknown architecture"),
         ("v_mov_b32 v[\u00b2:3], v1", "s_nop 0", "gfx942", "not ASCII"),
         ("v_mov_b32 v[x], v1", "s_nop 0", "gfx942", "'v[x]' in 'v_mov_b32 v[x], v1' is not a vector register"),
