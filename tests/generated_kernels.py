@@ -25,6 +25,18 @@ def compiled(source, target, path, wave=None, options=()):
     return path
 
 
+def assembled(text, target, folder):
+    """A listing as a linked code object."""
+    path = folder / "fault.hsaco"
+    done = subprocess.run(
+        [tool("clang"), "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-x", "assembler", "-nostdlib", "-o", path,
+         "-"],
+        input=text, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[:2000]
+    return mmacalc.load(path)
+
+
 def sources(target, wave, step=1):
     """The instructions of a target, and one source with the kernels of them, named n0_... n1_..."""
     insts, parts = [], []

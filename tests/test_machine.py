@@ -13,7 +13,7 @@ import pytest
 import generated_kernels
 import mmacalc
 import random_programs
-from generated_kernels import compiled
+from generated_kernels import assembled, compiled
 from llvm_mc import tool
 from mmacalc import Error
 from mmacalc.asm.decoder import decode
@@ -288,18 +288,6 @@ def test_conversions_of_8_bit_floats_are_those_of_ml_dtypes(target, tmp_path):
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
-
-
-def assembled(text, target, folder):
-    """A listing as a linked code object."""
-    path = folder / "fault.hsaco"
-    done = subprocess.run(
-        [tool("clang"), "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-x", "assembler", "-nostdlib", "-o", path,
-         "-"],
-        input=text, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[:2000]
-    return mmacalc.load(path)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import json
 import random
 import re
 import time
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -355,7 +356,7 @@ def test_a_matrix_instruction_that_the_architecture_lacks_is_an_error_with_its_l
 @st.composite
 def branching_listings(draw):
     """(target, listing): few registers, so that much depends on much; branches to any statement."""
-    target = draw(st.sampled_from(["gfx90a", "gfx942", "gfx950", "gfx908", "gfx1250"]))
+    target = draw(st.sampled_from(["gfx90a", "gfx942", "gfx950", "gfx908", "gfx1250", "gfx1100"]))
     d, other = ("a", "v") if target == "gfx908" else ("v", "v")
     even, register = st.integers(0, 5).map(lambda n: 2 * n), st.integers(0, 12)
     lines = []
@@ -363,12 +364,19 @@ def branching_listings(draw):
         first, a, b, r, s = draw(even), draw(even), draw(even), draw(register), draw(register)
         wmma = "v_wmma_f32_16x16x32_f16 v[{0}:{1}], v[{2}:{3}], v[{4}:{5}], v[{0}:{1}]"
         mfma = "v_mfma_f32_4x4x4f16 {6}[{0}:{7}], v[{2}:{8}], v[{4}:{9}], {6}[{0}:{7}]"
-        matrix = wmma if target == "gfx1250" else mfma
+        wmma = wmma.replace("x32_f16", "x16_f16") if target == "gfx1100" else wmma
+        matrix = wmma if target.startswith("gfx1") else mfma
         matrix = matrix.format(first, first + 7, a, a + 7, b, b + 7, d, first + 3, a + 1, b + 1)
         plain = [f"v_mov_b32 v{r}, v{s}", f"global_store_dword v[40:41], {other}{r}, off", "s_nop 1", "v_nop"]
         special = {
             "gfx908": [f"v_accvgpr_read_b32 v{r}, a{s}", f"v_accvgpr_write_b32 a{r}, v{s}"],
             "gfx1250": [f"v_exp_f32 v{r}, v{s}"],
+            "gfx1100": [
+                f"v_exp_f32 v{r}, v{s}",
+                f"v_rcp_f32 v{a}, v{s}",
+                "s_waitcnt_depctr 0xfff",
+                f"lds_direct_load v{r} wait_vdst:{s}",
+            ],
         }.get(target, [f"v_dot4_i32_i8 v{r}, v{s}, v{a}, v{b}", f"v_cmpx_eq_u32_e32 v{r}, v40"])
         double = f"v_mfma_f64_4x4x4f64 v[{first}:{first + 1}], v[{a}:{a + 1}], v[{b}:{b + 1}], 0"
         special += [double] if target in ("gfx90a", "gfx942", "gfx950") else []
@@ -378,7 +386,8 @@ def branching_listings(draw):
 
 
 def missing_by_hand(target, text):
-    """Line -> missing wait states, by walking every path from every instruction, with `register_use` and the rules."""
+    """(line, what mends it) -> missing wait states, by walking every path from every instruction, with `register_use`
+    and the rules."""
     lines = [line.split(": ")[1] for line in text.splitlines()]
     rules = recognizer_for(mmacalc.architecture(target))
     uses = [register_use(read_line(line), entry_of(target)) for line in lines]
@@ -388,16 +397,21 @@ def missing_by_hand(target, text):
         return {where} if lines[at].startswith("s_branch") else {where, at + 1} if "branch" in lines[at] else {at + 1}
 
     worst = {}
-    for first, use in enumerate(uses):
-        work, seen = [(at, 0, frozenset()) for at in following(first)], set()
+    expiries = {row.expiry for source in rules.sources for row in source.rows}
+    for (first, use), expiry in product(enumerate(uses), expiries):
+        ending = set(expiry.first.split()), set(expiry.second.split())
+        work, seen = [(at, 0, frozenset(), 0) for at in following(first)], set()
         while work:
-            at, elapsed, passed = step = work.pop()
+            at, elapsed, passed, half_ended = step = work.pop()
             if at >= len(lines) or step in seen or elapsed >= rules.longest:
                 continue
             seen.add(step)
-            missing = rules.states(use, uses[at], passed) - elapsed
-            worst[at + 1] = max(worst.get(at + 1, 0), missing)
-            later = elapsed + rules.states_provided(uses[at]), passed | uses[at].kinds
+            missing, mends = rules.states(use, uses[at], passed, expiry) - elapsed, expiry.instruction
+            worst[at + 1, mends] = max(worst.get((at + 1, mends), 0), missing)
+            half_ended += bool(uses[at].kinds & ending[1])
+            if uses[at].kinds & ending[0] or half_ended == 2:
+                continue
+            later = elapsed + rules.states_provided(uses[at]), passed | uses[at].kinds, half_ended
             work += [(place, *later) for place in following(at)]
     return {line: missing for line, missing in worst.items() if missing > 0}
 
@@ -407,10 +421,10 @@ def missing_by_hand(target, text):
 def test_lint_finds_what_walking_every_path_finds_and_its_nops_are_enough(given_listing):
     target, text = given_listing
     found = lint(text, target)
-    assert {one.line: one.missing for one in found} == missing_by_hand(target, text)
+    assert {(one.line, one.wait.expiry.instruction): one.missing for one in found} == missing_by_hand(target, text)
     lines = text.splitlines()
     for one in found:
-        label, line = lines[one.line - 1].split(": ")
+        label, line = lines[one.line - 1].split(":", 1)
         lines[one.line - 1] = "\n".join([f"{label}:", *one.nops, line])
     assert lint("\n".join(lines), target) == ()
 

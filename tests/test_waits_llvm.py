@@ -157,17 +157,34 @@ SIMPLE = {  # mnemonic -> MIR; {0} is the first operand's registers
     "ds_read_b32": "{0} = DS_READ_B32_gfx9 {1}, 0, 0, implicit $exec",
     "exp": "EXP 12, {1}, {1}, {1}, {1}, -1, 0, 15, implicit $exec",
     "s_mov_b32": "$sgpr8 = S_MOV_B32 0",
+    "s_waitcnt_depctr": "S_WAITCNT_DEPCTR {0}",
+    "v_nop": "V_NOP_e32 implicit $exec",
+    "v_rcp_f32": "{0} = V_RCP_F32_e32 {1}, implicit $mode, implicit $exec",
+    "v_rcp_f64": "{0} = V_RCP_F64_e32 {1}, implicit $mode, implicit $exec",
+    "v_add_f32": "{0} = V_ADD_F32_e32 {1}, {2}, implicit $mode, implicit $exec",
+    "v_fmac_f32": "{0} = V_FMAC_F32_e32 {1}, {2}, {0}, implicit $mode, implicit $exec",
+    "v_exp_f16": "{0} = V_EXP_F16_t16_e64 0, {1}, 0, 0, 0, implicit $mode, implicit $exec",
+    "v_mov_b32_dpp": "{0} = V_MOV_B32_dpp undef {0}, {1}, 273, 15, 15, 0, implicit $exec",
+    "v_permlanex16_b32": "{0} = V_PERMLANEX16_B32_e64 0, {1}, 0, $sgpr0, 0, $sgpr1, {0}, 0, implicit $exec",
+    "v_dual_mov_b32": "{0}, {2} = V_DUAL_MOV_B32_e32_X_MOV_B32_e32_gfx11 {1}, {3}, implicit $exec, implicit $exec",
+    "lds_direct_load": "{0} = LDS_DIRECT_LOAD {wait_vdst}, implicit $m0, implicit $exec",
+    "lds_param_load": "{0} = LDS_PARAM_LOAD 0, 0, {wait_vdst}, implicit $m0, implicit $exec",
+    "ds_direct_load": "{0} = DS_DIRECT_LOAD {wait_va_vdst}, 1, implicit $m0, implicit $exec",
 }  # fmt: skip
+
+
+HALVES = {"": "", "l": "_lo16", "h": "_hi16"}
 
 
 def mir(text: str, target: str) -> str:
     statement = read_line(text)
-    names = ["_".join(f"{'$vgpr' if r.file == 'v' else '$agpr'}{r.first + n}"
-                      for r in vector_registers(operand) for n in range(r.count))
-             for operand in statement.operands]  # fmt: skip
+    operands = (*statement.operands, *(statement.second.operands if statement.second else ()))
+    names = ["_".join(f"{'$vgpr' if r.file == 'v' else '$agpr'}{r.first + n}{HALVES[r.half]}"
+                      for r in vector_registers(operand) for n in range(r.count)) or operand
+             for operand in operands]  # fmt: skip
     names = [name.replace("_$", "_").replace("$", "$", 1) for name in names]
     if statement.mnemonic in SIMPLE:
-        return SIMPLE[statement.mnemonic].format(*names)
+        return SIMPLE[statement.mnemonic].format(*names, **statement.modifiers)
     inst = mmacalc.instruction(target, statement.mnemonic)
     return (mir_mfma if inst.architecture.family.blocks else mir_wmma)(inst, statement, names)
 
@@ -198,6 +215,7 @@ def mir_mfma(inst, statement, names) -> str:
 
 
 def mir_wmma(inst, statement, names) -> str:
+    wave = 64 if names[0].count("vgpr") < inst.operand("D", wave=32).registers else 32
     inner = inst.formats["A"]
     integer, floats = inner.startswith("iu"), inner in ("f16", "bf16", "f32")
     modifier = "8, " if integer or floats else ""
@@ -213,7 +231,7 @@ def mir_wmma(inst, statement, names) -> str:
         c = f"{'' if integer and not old else '8, '}{names[3]}"
         form = "twoaddr" if names[0] == names[3] or inst.formats["C"] != inst.formats["D"] else "threeaddr"
     c += f", {names[4]}, {names[5]}" if "scale" in inst.features else ""
-    name = pseudo(inst, statement) + (f"_{form}_w32" if old else f"_w32_{form}")
+    name = pseudo(inst, statement) + (f"_{form}_w{wave}" if old else f"_w{wave}_{form}")
     tail = [*formats(statement), *[0] * zeros][:zeros]
     operands = f"{modifier}{names[1]}, {modifier}{names[2]}, {c}, {', '.join(map(str, tail))}"
     return f"early-clobber {names[0]} = {name} {operands}, implicit $exec"
@@ -221,6 +239,21 @@ def mir_wmma(inst, statement, names) -> str:
 
 def llc(target: str, listings: list[list[str]]) -> list[list[list[str]]]:
     """What llc-22 inserts before each instruction: for every listing, for every line, the nops."""
+    answers = []
+    for lines in recognized(target, listings):
+        nops, before = [], []
+        for text in lines:
+            if re.match(r"(S_NOP|V_NOP)", text):
+                before.append(text)
+            else:
+                nops.append(before)
+                before = []
+        answers.append(nops[:-1])
+    return answers
+
+
+def recognized(target: str, listings: list[list[str]], wave: int | None = None) -> list[list[str]]:
+    """Each listing as machine IR after llc-22's hazard recognizer, line by line."""
     functions = []
     for number, lines in enumerate(listings):
         body = "".join(f"    {mir(line, target)}\n" for line in lines)
@@ -229,6 +262,7 @@ def llc(target: str, listings: list[list[str]]) -> list[list[list[str]]]:
         tool("llc"),
         "-mtriple=amdgcn",
         f"-mcpu={target}",
+        *([f"-mattr=+wavefrontsize{wave}"] if wave else []),
         "-run-pass=post-RA-hazard-rec",
         "-o",
         "-",
@@ -238,18 +272,9 @@ def llc(target: str, listings: list[list[str]]) -> list[list[list[str]]]:
     ]
     done = subprocess.run(command, input="".join(functions), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[:2000]
-    answers = []
-    for part in done.stdout.split("\nbody:")[1:]:
-        nops, before = [], []
-        for text in part.split("\n...")[0].splitlines()[2:]:
-            if re.match(r"\s*(S_NOP|V_NOP)", text):
-                before.append(text.strip())
-            elif text.strip():
-                nops.append(before)
-                before = []
-        answers.append(nops[:-1])
-    assert len(answers) == len(listings)
-    return answers
+    bodies = [part.split("\n...")[0].splitlines()[2:] for part in done.stdout.split("\nbody:")[1:]]
+    assert len(bodies) == len(listings)
+    return [[text.strip() for text in body if text.strip()] for body in bodies]
 
 
 def states(nops: list[str]) -> int:

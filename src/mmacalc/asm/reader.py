@@ -72,12 +72,15 @@ _ADDRESS = re.compile(r"//\s*([0-9A-Fa-f]{8,16}):")
 _LABEL = re.compile(r"\s*(?:[0-9A-Fa-f]+\s+<([^>]+)>|([\w.$@]+))\s*:(?!:)", re.ASCII)
 _SYMBOL = re.compile(r"\s*(?:\.(?:set|equ|equiv)\s+([\w.$]+)\s*,|([\w.$]+)\s*=(?!=))\s*(.+)", re.ASCII)
 _WORD = re.compile(r"(?<![\w.$@])[A-Za-z_.$][\w.$@]*", re.ASCII)
+_WAIT = re.compile(r"(?:s_nop|s_waitcnt_depctr|s_wait_alu)\s", re.IGNORECASE)
 _BRACKETED = re.compile(r"\[[^\[\]]*\]")
 _SPACED = re.compile(r"\[[^\[\]]*\s[^\[\]]*\]")
 _PART = re.compile(r"(?:[^,\[(]|\[[^\[\]]*\]|\([^()]*\)|[\[(])+")
 _MODIFIER = re.compile(r"([A-Za-z_]\w*):(.*)", re.ASCII | re.DOTALL)
 _OPERAND_WORD = re.compile(r"(?:[vas]|acc|ttmp)(?:\d+|\[.*\])$|-?\d|[-|]", re.IGNORECASE | re.ASCII)
-_REGISTER = re.compile(r"(?<![\w.$@])(v|acc|a)(?:(\d{1,4})(?![\w@])|\[([^\[\]]*)\])", re.IGNORECASE | re.ASCII)
+_REGISTER = re.compile(
+    r"(?<![\w.$@])(v|acc|a)(?:(\d{1,4})(?![\w@])|\[([^\[\]]*)\])(?:\.([lh])\b)?", re.IGNORECASE | re.ASCII
+)
 _TARGET = re.compile(
     r"^\s*(?:\.amdgcn_target|\.amd_amdgpu_isa|amdhsa\.target:)\s*[\"']?amdgcn-[\w.]*-[\w.]*-[\w.]*-(gfx[\w-]+)", re.M
 )
@@ -160,15 +163,15 @@ class Reader:
         return True
 
     def resolved(self, text: str) -> str:
-        """An instruction with the values of symbols in brackets, and as the operand of s_nop, for their names."""
+        """An instruction with the values of symbols in brackets, and in the operand of waits, for their names."""
         if not self.symbols:
             return text
 
         def number(name: re.Match[str]) -> str:
             return f"({self.symbols[name[0]]})" if name[0] in self.symbols else name[0]
 
-        if text[:6].lower() == "s_nop ":
-            return text[:6] + _WORD.sub(number, text[6:])
+        if wait := _WAIT.match(text):
+            return wait[0] + _WORD.sub(number, text[wait.end() :])
         return _BRACKETED.sub(lambda bracket: _WORD.sub(number, bracket[0]), text)
 
 
@@ -262,7 +265,7 @@ def vector_registers(operand: str) -> tuple[RegisterRange, ...]:
 
 
 def _vector_registers(operand: str) -> Iterator[RegisterRange]:
-    for file, number, bracket in _REGISTER.findall(operand):
+    for file, number, bracket, half in _REGISTER.findall(operand):
         name = FILES[file.lower()]
         for part in [number] if number else bracket.split(","):  # `v[4:7]`; `v[4]`; a list, `v[4,5]` or `v[4:5, 8]`
             try:
@@ -270,4 +273,4 @@ def _vector_registers(operand: str) -> Iterator[RegisterRange]:
             except Error:
                 continue
             if len(ends) <= 2 and 0 <= ends[0] <= ends[-1] <= LAST_REGISTER[name]:
-                yield RegisterRange(name, ends[0], ends[-1] - ends[0] + 1)
+                yield RegisterRange(name, ends[0], ends[-1] - ends[0] + 1, half.lower())

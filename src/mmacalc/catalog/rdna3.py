@@ -13,6 +13,11 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         "layout": "wmma-rdna3",
         "arithmetic": "rdna3",
         "assembly": "rdna3", "hazards": "gfx11",
+        # RDNA3.5. gfx1154, which LLVM 22 does not know, is taken to be like the others.
+        "hazards_of": {
+            "gfx1150": "gfx1150", "gfx1151": "gfx1150", "gfx1152": "gfx1150", "gfx1153": "gfx1150",
+            "gfx1154": "gfx1150",
+        },
         "since_llvm": {"gfx1154": 24},
         "waves": (32, 64),
         "aliases": (

@@ -5,6 +5,7 @@ dependencies        the words of the rows that say which registers must meet
 register_use        what one instruction does to registers
 recognizer          the wait states between two instructions (public as `mmacalc.wait_states`)
 control_flow        basic blocks of a listing
-pending             the hazards that are pending along its paths
+pending, ages       the hazards that are pending along its paths
+violations          what is wrong at one instruction, and what repairs it
 lint                every violation in a listing (public as `mmacalc.lint`)
 """

@@ -6,9 +6,11 @@ of a conditional branch, and loops back to their head; where paths meet, the one
 What is assumed: a branch whose target is not in the listing, and s_setpc, lead nowhere; s_swappc and s_call come back
 at once; every instruction between two others gives one wait state and s_nop N gives N + 1 (as LLVM counts; where the
 unit is v_nop only VALU instructions count); macros are not expanded and give none; `.if` and `.rept` are read once, as
-written; registers of names that the listing does not set are unknown and make no finding; nor does
-v_wmma_f64_16x16x4_f64, whose wait states no source gives. Waiting for memory (s_waitcnt) is not looked at, nor are
-hazards without a matrix or dot instruction, but for those before v_permlane16_swap and v_permlane32_swap.
+written; registers of names that the listing does not set are unknown and make no finding, and s_waitcnt_depctr with
+such a name is taken to wait for everything; nor does v_wmma_f64_16x16x4_f64 make one, whose wait states no source
+gives. Waiting for memory (s_waitcnt) is not looked at, nor are
+hazards without a matrix or dot instruction, but for those before v_permlane16_swap and v_permlane32_swap, and on gfx11
+and gfx12 those of transcendental results (gfx1100 to gfx1103) and of lds_direct_load.
 """
 
 from __future__ import annotations
@@ -24,14 +26,16 @@ from .control_flow import basic_blocks
 from .pending import PendingHazards
 from .recognizer import nop_instructions, recognizer_for
 from .register_use import entry_of, register_use
+from .violations import Repair
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..asm.reader import Listing, Statement
     from ..catalog import Entry
-    from .pending import Ages, Violation
+    from .ages import Ages
     from .recognizer import HazardRecognizer, WaitStates
     from .register_use import RegisterUse
+    from .violations import Violation
 
 __all__ = ["Finding", "LintReport", "lint"]
 
@@ -41,7 +45,8 @@ class Finding(TupleRecord):
 
     line, text: the instruction that comes too early. first_line, first_text: the one that it must wait for.
     elapsed: the wait states between the two on the shortest path; missing: how many more are needed. wait: the rule.
-    nops: the instructions to put before the line; empty where those of other findings are enough.
+    nops: the instructions to put before the line (s_nop, v_nop, s_waitcnt_depctr); empty where those of other findings
+    are enough.
     """
 
     line: int
@@ -85,18 +90,19 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     (4, 5, 3, ('s_nop 2',))
     """
     listing = read_listing(text)
-    entry = entry_of(agreed(arch, listing.targets, "the listing"))
+    arch = agreed(arch, listing.targets, "the listing")
+    entry = entry_of(arch)
     uses, counts = _uses(listing, entry)
     if not counts[0]:
         raise Error("the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ...")
-    recognizer = recognizer_for(entry.architecture)
+    recognizer = recognizer_for(entry.architecture, arch)
     pending = PendingHazards(uses, basic_blocks(listing), recognizer)
     ages = pending.ages({})
-    violations = dict(pending.violations(ages))
-    nops = _nops(pending, ages) if violations else {}
+    violations = list(pending.violations(ages))
+    repairs = _repairs(pending, ages) if violations else {}
     findings = tuple(
-        _finding(listing.statements, uses, recognizer, at, violation, nops.get(at, 0))
-        for at, violation in violations.items()
+        _finding(listing.statements, uses, recognizer, at, violation, repairs.get(at, Repair()))
+        for at, violation in violations
     )
     return LintReport(findings, entry.architecture.name, *counts)
 
@@ -119,17 +125,17 @@ def _uses(listing: Listing, entry: Entry) -> tuple[list[RegisterUse], tuple[int,
     )
 
 
-def _nops(pending: PendingHazards, ages: Ages) -> dict[int, int]:
-    """The wait states to put in before statements, so that no violation is left.
+def _repairs(pending: PendingHazards, ages: Ages) -> dict[int, Repair]:
+    """What to put in before statements, so that no violation is left.
 
     The first try judges each block as if nothing had been put in before it, so it puts in too much where a path passes
     several places. The second judges the blocks by what the first put in, which is too little where that falls away.
-    The third adds what the second lacks; more states never make a violation.
+    The third adds what the second lacks; more never makes a violation.
     """
     most = pending.repairs(ages, {})
     fewer = pending.repairs(pending.ages(most), {})
     for at, missing in pending.repairs(pending.ages(fewer), fewer).items():
-        fewer[at] = fewer.get(at, 0) + missing
+        fewer[at] = fewer.get(at, Repair()) + missing
     return fewer
 
 
@@ -139,10 +145,12 @@ def _finding(
     recognizer: HazardRecognizer,
     at: int,
     violation: Violation,
-    nops: int,
+    repair: Repair,
 ) -> Finding:
     first, second = statements[violation.first], statements[at]
-    wait = recognizer.answer(uses[violation.first], uses[at], violation.between)
+    wait = recognizer.answer(uses[violation.first], uses[at], violation.between, violation.expiry)
+    instruction = violation.expiry.instruction
+    nops = nop_instructions(repair.states, recognizer.unit)
     return Finding(
         second.number,
         second.text,
@@ -151,5 +159,5 @@ def _finding(
         violation.elapsed,
         violation.missing,
         wait,
-        nop_instructions(nops, recognizer.unit),
+        (instruction,) * (instruction in repair.instructions) if instruction else nops,
     )

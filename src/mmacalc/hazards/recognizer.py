@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from ..asm.reader import read_line
 from ..asm.registers import RegisterRange
+from ..asm.targets import target
 from ..checks import arguments_checked
 from ..errors import Error
 from ..records import TupleRecord
 from .dependencies import DEPENDENCIES, NO_REGISTERS
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
-from .tables import LATER, RULES, TABLES, HazardTable
+from .tables import LATER, NEVER, RULES, TABLES, Expiry, HazardTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class WaitStates(TupleRecord):
     instruction between the two counts as one state and s_nop N as N + 1; "v_nop" where only VALU instructions do.
     registers: those that the rule is about. sources: every source's `SourceAnswer`; one whose provenance is
     "unconfirmed" does not decide. architecture: the canonical name of the one asked about; "" within a `LintReport`,
-    which has it.
+    which has it. expiry: what ends the hazard however few the states are, such as s_waitcnt_depctr.
     """
 
     states: int
@@ -58,6 +59,7 @@ class WaitStates(TupleRecord):
     registers: str
     sources: tuple[SourceAnswer, ...]
     architecture: str = ""
+    expiry: Expiry = NEVER
 
     def __int__(self) -> int:
         return self.states
@@ -67,8 +69,9 @@ class WaitStates(TupleRecord):
 
     @property
     def nops(self) -> tuple[str, ...]:
-        """The instructions that give these states when nothing else is between the two."""
-        return nop_instructions(self.states, self.unit)
+        """The instructions to put between the two when nothing else is there."""
+        instruction = self.expiry.instruction
+        return (instruction,) if instruction and self.states else nop_instructions(self.states, self.unit)
 
 
 def nop_instructions(states: int, unit: str) -> tuple[str, ...]:
@@ -89,14 +92,21 @@ Kinds = tuple[tuple[str, frozenset[str]], ...]
 class _Row:
     """A row of a table, compiled."""
 
-    __slots__ = ("between", "dependency", "first", "place", "second", "states")
+    __slots__ = ("between", "dependency", "expiry", "first", "place", "second", "states")
 
     def __init__(
-        self, first: str, second: str, dependency: str, states: int | tuple[int, ...], place: str, between: str = ""
+        self,
+        first: str,
+        second: str,
+        dependency: str,
+        states: int | tuple[int, ...],
+        place: str,
+        between: str = "",
+        expiry: Expiry = NEVER,
     ) -> None:
         self.first, self.second, self.place = _kinds(first), _kinds(second), place
         self.states = states
-        self.between = frozenset(between.split())
+        self.between, self.expiry = frozenset(between.split()), expiry
         self.dependency = DEPENDENCIES[dependency]
 
     def sentence(self, first: RegisterUse, second: RegisterUse, registers: RegisterRange) -> str:
@@ -121,7 +131,7 @@ def _specific_kind(use: RegisterUse) -> str:
     for kind in ("DGEMM", "SGEMM", "XDL", "DOT"):
         if kind in use.kinds:
             return kind
-    named = use.kinds & {"ACC_READ", "ACC_WRITE", "FMA64", "MEM", "EXP", "PERMLANE_SWAP"}
+    named = use.kinds & {"ACC_READ", "ACC_WRITE", "FMA64", "MEM", "EXP", "PERMLANE_SWAP", "LDS_DIRECT"}
     return use.name if named else min(use.kinds, default=use.name)
 
 
@@ -147,16 +157,17 @@ class _Source:
         return row.states
 
     def answer(
-        self, first: RegisterUse, second: RegisterUse, between: frozenset[str]
+        self, first: RegisterUse, second: RegisterUse, between: frozenset[str], expiry: Expiry | None
     ) -> tuple[int, _Row | None, RegisterRange | None]:
-        """The largest number of states that a row asks for, that row, and the registers that it is about."""
+        """The largest number of states that a row asks for, that row, and the registers that it is about; of rows that
+        expire so, or of all (None)."""
         kinds = (first.kinds, second.kinds)
         if kinds not in self._fitting:
             rows = (row for row in self.rows if _fits(row.first, kinds[0]) and _fits(row.second, kinds[1]))
             self._fitting[kinds] = tuple(rows)
         best: tuple[int, _Row | None, RegisterRange | None] = (0, None, None)
         for row in self._fitting[kinds]:
-            if row.between and not row.between & between:
+            if (row.between and not row.between & between) or expiry not in (None, row.expiry):
                 continue
             registers = row.dependency.test(first, second)
             if registers is not None and (best[1] is None or self.states(row, first) > best[0]):
@@ -166,11 +177,12 @@ class _Source:
 
 class Reach(TupleRecord):
     """What an instruction can be the first of: a hazard about its registers in these roles (those of
-    `Dependency.roles`), perhaps only where an instruction of the kinds `between` follows it,
-    and over at most `states` wait states."""
+    `Dependency.roles`), perhaps only where an instruction of the kinds `between` follows it, which ends as `expiry`
+    says, and over at most `states` wait states."""
 
     roles: tuple[str, ...]
     between: frozenset[str]
+    expiry: Expiry
     states: int
 
 
@@ -188,26 +200,28 @@ class HazardRecognizer:
         llvm, guide, self.unit = RULES[name]
         self.sources = [_Source(TABLES[table]) for table in (llvm, guide) if table]
         numbers = (row.states for source in self.sources for row in source.rows)
-        self._rows: dict[tuple[object, ...], tuple[tuple[int, Test, frozenset[str]], ...]] = {}
-        self._reaches: dict[tuple[frozenset[str], int, frozenset[str]], tuple[Reach, ...]] = {}
+        self._rows: dict[tuple[object, ...], tuple[tuple[int, Test, frozenset[str], Expiry], ...]] = {}
+        self._reaches: dict[tuple[object, ...], tuple[Reach, ...]] = {}
         self.longest = max(max(states) if isinstance(states, tuple) else states for states in numbers)
 
-    def reach(self, first: RegisterUse) -> tuple[Reach, ...]:
-        """The hazards that an instruction can be the first of, by the sources that decide."""
+    def reach(self, first: RegisterUse, others: frozenset[str]) -> tuple[Reach, ...]:
+        """The hazards that an instruction can be the first of where others are of these kinds, by the sources that
+        decide."""
         roles = {role for role, _ in first.reads}
         roles |= {role for role, present in (("writes", first.writes), ("EXEC", first.execs)) if present}
-        key = first.kinds, first.passes, frozenset(roles)
+        key = first.kinds, first.passes, frozenset(roles), others
         if key not in self._reaches:
-            self._reaches[key] = self._reach(first, roles)
+            self._reaches[key] = self._reach(first, roles, others)
         return self._reaches[key]
 
-    def _reach(self, first: RegisterUse, roles: set[str]) -> tuple[Reach, ...]:
-        longest: dict[tuple[tuple[str, ...], frozenset[str]], int] = {}
+    def _reach(self, first: RegisterUse, roles: set[str], others: frozenset[str]) -> tuple[Reach, ...]:
+        longest: dict[tuple[tuple[str, ...], frozenset[str], Expiry], int] = {}
         for source in self.sources:
             for row in source.rows if source.trusted else ():
                 wanted = row.dependency.roles
-                if _fits(row.first, first.kinds) and (not wanted or not roles.isdisjoint(wanted)):
-                    key = row.dependency.roles, row.between
+                met = any(kind in others for kind, _ in row.second)
+                if met and _fits(row.first, first.kinds) and (not wanted or not roles.isdisjoint(wanted)):
+                    key = row.dependency.roles, row.between, row.expiry
                     longest[key] = max(longest.get(key, 0), source.states(row, first))
         return tuple(Reach(*key, states) for key, states in longest.items() if states)
 
@@ -215,32 +229,51 @@ class HazardRecognizer:
         """The wait states that an instruction between two others gives."""
         return use.states if self.unit == "s_nop" else int(use.valu)
 
-    def states(self, first: RegisterUse, second: RegisterUse, between: frozenset[str] = frozenset()) -> int:
-        """The wait states needed between two instructions; `between`: kinds of instructions between them."""
+    def states(
+        self,
+        first: RegisterUse,
+        second: RegisterUse,
+        between: frozenset[str] = frozenset(),
+        expiry: Expiry | None = None,
+    ) -> int:
+        """The wait states needed between two instructions.
+
+        Args:
+            between: kinds of instructions between them.
+            expiry: ask the rules that expire so only.
+        """
         kinds = first.kinds, first.passes, second.kinds
         rows = self._rows.get(kinds)
         if rows is None:
             rows = self._rows[kinds] = self._fitting(first, second)
-        for states, test, asked in rows:
-            if (not asked or asked & between) and test(first, second) is not None:
+        for states, test, asked, ends in rows:
+            fits = (not asked or asked & between) and expiry in (None, ends)
+            if fits and test(first, second) is not None:
                 return states
         return 0
 
-    def _fitting(self, first: RegisterUse, second: RegisterUse) -> tuple[tuple[int, Test, frozenset[str]], ...]:
+    def _fitting(self, first: RegisterUse, second: RegisterUse) -> tuple[tuple[int, Test, frozenset[str], Expiry], ...]:
         """The rows that can hold for instructions of these kinds, the largest number of states first."""
         rows = [
-            (source.states(row, first), row.dependency.test, row.between)
+            (source.states(row, first), row.dependency.test, row.between, row.expiry)
             for source in self.sources
             for row in (source.rows if source.trusted else ())
             if _fits(row.first, first.kinds) and _fits(row.second, second.kinds)
         ]
         return tuple(sorted((row for row in rows if row[0]), key=lambda row: -row[0]))
 
-    def answer(self, first: RegisterUse, second: RegisterUse, between: frozenset[str] = frozenset()) -> WaitStates:
-        """The wait states needed between two instructions, with their reasons."""
-        answers = []
+    def answer(
+        self,
+        first: RegisterUse,
+        second: RegisterUse,
+        between: frozenset[str] = frozenset(),
+        expiry: Expiry | None = None,
+    ) -> WaitStates:
+        """The wait states needed between two instructions, with their reasons; arguments as for `states`."""
+        answers, expiries = [], []
         for source in self.sources:
-            states, row, registers = source.answer(first, second, between)
+            states, row, registers = source.answer(first, second, between, expiry)
+            expiries.append(row.expiry if row else NEVER)
             rule = row.sentence(first, second, registers) if row and registers else ""
             place = f"{source.table.source}, {row.place}" if row else source.table.source
             about = registers if registers != NO_REGISTERS else None
@@ -252,19 +285,24 @@ class HazardRecognizer:
         guided = len(trusted) > 1 and self.sources[1].table.source != LATER
         guide = trusted[1].states if guided else None
         registers_text = str(best.registers or "")
-        return WaitStates(best.states, rule, answers[0].states, guide, self.unit, registers_text, tuple(answers))
+        ends = expiries[answers.index(best)]
+        return WaitStates(
+            best.states, rule, answers[0].states, guide, self.unit, registers_text, tuple(answers), "", ends
+        )
 
 
 _recognizers: dict[str, HazardRecognizer] = {}
 
 
-def recognizer_for(architecture: Architecture) -> HazardRecognizer:
-    """The recognizer of an architecture; cached.
+def recognizer_for(architecture: Architecture, arch: str = "") -> HazardRecognizer:
+    """The recognizer of an architecture, or of the target that a name of it means; cached.
 
     Raises:
         Error: its catalog record names no rules, or none that there are.
     """
     name = architecture.hazards
+    if arch and architecture.hazards_of:
+        name = architecture.hazards_of.get(target(arch).name, name)
     if name not in RULES:
         named = f"'{name}'" if name else "none"
         raise Error(
@@ -298,4 +336,5 @@ def wait_states(first: str, second: str, arch: str) -> WaitStates:
     """
     entry = entry_of(arch)
     one, two = (register_use(read_line(line), entry, strict=True) for line in (first, second))
-    return recognizer_for(entry.architecture).answer(one, two)._replace(architecture=entry.architecture.name)
+    recognizer = recognizer_for(entry.architecture, arch)
+    return recognizer.answer(one, two)._replace(architecture=entry.architecture.name)

@@ -39,12 +39,21 @@ DS_RETURNS = ("_rtn", "ds_read", "ds_load", "permute", "ds_swizzle", "ds_append"
               "_param_load", "_direct_load")  # fmt: skip
 RETURNS = ("glc", "sc0")
 # VALU instructions whose destination is also read: accumulation, or part of the register is preserved.
-TIED = ("fmac", "v_mac_", "_dot2c", "_dot4c", "_dot8c", "v_writelane", "v_cvt_sr_", "_swap_", "v_movrel")
+TIED = ("fmac", "v_mac_", "_dot2c", "_dot4c", "_dot8c", "v_writelane", "v_cvt_sr_", "_swap_", "v_movrel", "_mixlo_",
+        "_mixhi_", "v_permlane16_b", "v_permlanex16_b")  # fmt: skip
+# The flags of DPP, which preserves what its masks leave out (LLVM's operand `old`).
+DPP = ("quad_perm", "row_", "dpp8")
 SWAPS = ("v_swap_b", "v_permlane16_swap", "v_permlane32_swap", "v_swaprel")
 # The transcendental unit's instructions: LLVM's SIInstrFlags::TRANS.
 TRANS = ("exp", "log", "rcp", "rsq", "sqrt", "sin", "cos", "tanh", "prng")
 # gfx950's two, for which LLVM has a rule of their own (GCNHazardRecognizer::checkPermlaneHazards).
 PERMLANE_SWAPS = ("v_permlane16_swap", "v_permlane32_swap")
+# LDSDIR (RDNA3 ISA guide, section 12.2): what they load is written when VALU instructions have done with the register.
+LDS_DIRECT = ("lds_direct_load", "lds_param_load", "ds_direct_load", "ds_param_load")
+WAIT_VDST = ("wait_vdst", "wait_va_vdst")
+# Both wait for the counters of dependencies; bits 12 to 15 are va_vdst.
+DEPENDENCY_WAITS = ("s_waitcnt_depctr", "s_wait_alu")
+_COUNTER = re.compile(r"([a-z_]+)\s*\(([^()]*)\)", re.IGNORECASE)
 MOST_NOP = 16  # s_nop 15 gives 16 wait states (CDNA4 ISA guide, S_NOP: SIMM16[3:0])
 FMA64 = ("v_fma_f64", "v_fmac_f64")
 MFMA = ("v_mfma_", "v_smfmac_")
@@ -213,9 +222,12 @@ def _dual(statement: Statement, entry: Entry) -> RegisterUse:
 
 def _general(name: str, statement: Statement) -> RegisterUse:
     if name.startswith("s_"):
-        return RegisterUse(frozenset(), 0, name, (), (), False, False, _nop_states(name, statement))
+        waits = frozenset({"VA_VDST"} if name in DEPENDENCY_WAITS and _waits_for_results(statement) else ())
+        return RegisterUse(waits, 0, name, (), (), False, False, _nop_states(name, statement))
     operands = [vector_registers(operand) for operand in statement.operands]
     kinds = _kinds(name)
+    if "LDS_DIRECT" in kinds:
+        kinds |= _wait_vdst(statement)
     written, tied = _written(name, statement.modifiers)
     roles = ("", "A", "B", "C") if "DOT" in kinds else ()
     reads: list[tuple[str, RegisterRange]] = []
@@ -238,8 +250,33 @@ def _nop_states(name: str, statement: Statement) -> int:
         return 1
 
 
+def _waits_for_results(statement: Statement) -> bool:
+    """Whether s_waitcnt_depctr waits until va_vdst is 0. A number that is not known is taken to."""
+    text = " ".join([*statement.operands, *statement.modifiers])
+    counters = _COUNTER.findall(text)
+    named = [value for name, value in counters if name.lower().endswith("va_vdst")]
+    if counters and not named:
+        return False
+    try:
+        return any(integer(value) == 0 for value in named) if named else not integer(text) & 0xF000
+    except Error:
+        return True
+
+
+def _wait_vdst(statement: Statement) -> frozenset[str]:
+    """The kinds of an LDS_DIRECT instruction that does not wait for all VALU results; left out, wait_vdst is 0."""
+    value = next((statement.modifiers[name] for name in WAIT_VDST if name in statement.modifiers), "0")
+    try:
+        count = integer(value) & 15
+    except Error:
+        count = 0
+    return frozenset({"WAIT_VDST", f"WAIT_VDST_{count}"} if count else ())
+
+
 @cache
 def _kinds(name: str) -> frozenset[str]:
+    if name.startswith(LDS_DIRECT):
+        return frozenset({"LDS_DIRECT"})
     if name.startswith(MEMORY):
         return frozenset({"MEM"})
     if name.startswith("exp"):
@@ -265,6 +302,7 @@ def _kinds(name: str) -> frozenset[str]:
 def _written(name: str, flags: Mapping[str, str]) -> tuple[int, bool]:
     """How many of the first operands are written, and whether those are read as well."""
     kind, tied = _destination(name)
+    tied = tied or any(flag.startswith(DPP) for flag in flags)
     if kind == "atomic":
         returns = "return" in flags.get("th", "").lower() or any(flag in flags for flag in RETURNS)
         return int(returns), returns and tied

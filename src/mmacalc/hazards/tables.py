@@ -2,16 +2,18 @@
 
 A table has the numbers of one source for one generation. Its rows:
 
-    (first, second, dependency, states, the source's own place or words[, between])
+    (first, second, dependency, states, the source's own place or words[, between[, expiry]])
 
 first and second: kinds of `register_use`, alternatives separated by spaces; `VALU-DOT` is VALU except DOT.
 dependency: a name of `dependencies.DEPENDENCIES`. states: one number, or one for each length in the table's `lengths`.
-between: the row holds only if an instruction of that kind is between the two.
+between: the row holds only if an instruction of that kind is between the two. expiry: an `Expiry`, where other
+instructions than v_nop or s_nop end the hazard.
 
 Kinds: XDL (every MFMA and SMFMAC but those of f64 and f32 inputs), SGEMM (f32 inputs), DGEMM4 and DGEMM16 (f64),
 MFMA (all of them); WMMA, SWMMAC, WMMA_F32 (16x16x4 f32); VALU, DOT, TRANS, FMA64, ACC_READ, ACC_WRITE, PERMLANE_SWAP
 (each a VALU); WMMA_32 and SWMMAC_32 (those of 32 cycles), WMMA_F64; MEM (buffer, image, global, flat, scratch, LDS);
-EXP.
+EXP; WAIT_VDST (lds_direct_load and lds_param_load whose wait_vdst is not 0) and WAIT_VDST_1 to WAIT_VDST_15;
+VA_VDST (s_waitcnt_depctr with va_vdst(0)).
 
 LLVM's numbers are those of LLVM 22.1.8, confirmed by letting llc insert the nops (tests/test_waits_llvm.py).
 Those of LLVM 24.0.0git are what the code generator in the wheel of Triton 3.9.0 inserts (hazards_24.tsv.gz).
@@ -26,9 +28,30 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     Lengths: TypeAlias = tuple[int, ...]
-    Row: TypeAlias = tuple[str, str, str, int | Lengths, str] | tuple[str, str, str, int | Lengths, str, str]
+    Row: TypeAlias = (
+        tuple[str, str, str, int | Lengths, str]
+        | tuple[str, str, str, int | Lengths, str, str]
+        | tuple[str, str, str, int | Lengths, str, str, "Expiry"]
+    )
 
-__all__ = ["LATER", "RULES", "TABLES", "HazardTable"]
+__all__ = ["LATER", "NEVER", "RULES", "TABLES", "Expiry", "HazardTable"]
+
+
+class Expiry(TupleRecord):
+    """What ends a hazard before its wait states have passed.
+
+    first, second: kinds of instruction; the first of `first` ends it, and so does the second of `second`.
+    instruction: what to put before the second instruction where nothing ends the hazard; "" for wait states.
+    words: what ends it, in words.
+    """
+
+    first: str = ""
+    second: str = ""
+    instruction: str = ""
+    words: str = ""
+
+
+NEVER = Expiry()
 
 
 class HazardTable(TupleRecord):
@@ -214,14 +237,50 @@ _GUIDE_CDNA3 = _guide((5, 7, 11, 19), (3, 5, 9, 17), (3, 5, 9, 17), 11, 9)
 
 # --- WMMA: V_NOPs or independent VALU instructions ---
 
-_LLVM_GFX11 = (
+# What waits until the results of VALU instructions are written (the counter va_vdst is 0): by LLVM every access to
+# memory or LDS and every export do, lds_direct_load and lds_param_load do not.
+_VA_VDST, _WAIT = "VA_VDST MEM EXP", "s_waitcnt_depctr depctr_va_vdst(0)"
+_ENDS = "{} with va_vdst(0), an access to memory or LDS, or an export"
+_TRANS_USE = "fixVALUTransUseHazard"
+_LDS_DIRECT = "fixLdsDirectVALUHazard, which sets wait_vdst to the number of VALU instructions between"
+
+
+def _lds_direct(kinds: str, instruction: str) -> tuple[Row, ...]:
+    """The rows of loads into registers that VALU instructions of these kinds still read or write: wait_vdst may be at
+    most the number of VALU instructions since, and 0 if a transcendental instruction, which can end before earlier
+    ones, is among them."""
+    expiry = Expiry(_VA_VDST, "", instruction, _ENDS.format(instruction.split()[0]))
+    return tuple(
+        (first, second, dependency, states, _LDS_DIRECT, between, expiry)
+        for dependency in ("write", "write read")
+        for first, second, states, between in (
+            *((kinds, f"WAIT_VDST_{count}", count, "") for count in range(1, 16)),
+            (kinds, "WAIT_VDST", 15, "TRANS"),
+            ("TRANS", "WAIT_VDST", 15, ""),
+        )
+    )
+
+
+_LLVM_GFX1150: tuple[Row, ...] = (
     ("WMMA", "WMMA", "A/B", 1, _WMMA),
     ("WMMA", "WMMA", "C", 0, _WMMA),
+    *_lds_direct("VALU WMMA", _WAIT),
 )
 
-_LLVM_GFX12 = (
+_TRANS_EXPIRY = Expiry(
+    _VA_VDST, "TRANS", _WAIT, f"{_ENDS.format('s_waitcnt_depctr')}, or the second transcendental instruction after it"
+)
+
+# gfx1100 to gfx1103: a result of the transcendental unit is not forwarded.
+_LLVM_GFX11: tuple[Row, ...] = (
+    *_LLVM_GFX1150,
+    ("TRANS", "VALU WMMA", "read", 6, _TRANS_USE, "", _TRANS_EXPIRY),
+)
+
+_LLVM_GFX12: tuple[Row, ...] = (
     ("WMMA SWMMAC", "WMMA SWMMAC", "A/B/index", 1, _WMMA),
     ("WMMA SWMMAC", "WMMA SWMMAC", "C", 0, _WMMA),
+    *_lds_direct("VALU WMMA SWMMAC", "s_wait_alu depctr_va_vdst(0)"),
 )
 
 # Lengths 8 and 16: LLVM's latency of the WMMA.
@@ -281,6 +340,7 @@ TABLES = {
     "gfx942": HazardTable(LLVM, (2, 4, 8, 16), _LLVM_GFX942, _CONFIRMED),
     "gfx950": HazardTable(LLVM, (2, 4, 8, 16), _LLVM_GFX950, _CONFIRMED),
     "gfx11": HazardTable(LLVM, (8, 16), _LLVM_GFX11, _CONFIRMED),
+    "gfx1150": HazardTable(LLVM, (8, 16), _LLVM_GFX1150, _CONFIRMED),
     "gfx12": HazardTable(LLVM, (8, 16), _LLVM_GFX12, _CONFIRMED),
     "gfx1250": HazardTable(LLVM, (8, 16), _LLVM_GFX1250, _CONFIRMED),
     "gfx1250 later": HazardTable(LATER, (8, 16), _LATER_GFX1250, "one source"),
@@ -297,6 +357,7 @@ RULES: dict[str, tuple[str, str | None, str]] = {
     "gfx942": ("gfx942", "CDNA3 guide", "s_nop"),
     "gfx950": ("gfx950", "Table 38", "s_nop"),
     "gfx11": ("gfx11", None, "v_nop"),
+    "gfx1150": ("gfx1150", None, "v_nop"),
     "gfx12": ("gfx12", None, "v_nop"),
     "gfx1250": ("gfx1250", "gfx1250 later", "v_nop"),
     "gfx1251": ("gfx1250", "gfx1251 later", "v_nop"),

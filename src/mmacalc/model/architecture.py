@@ -70,7 +70,7 @@ class Architecture(Record):
         lds_phases: which lanes LDS (shared memory) serves together: (access, bytes, banks, lanes, provenance,
             source[, {more}]), see `mmacalc.memory_access.banks.Rule`.
         assembly: the generation of its encodings in `mmacalc.asm.generations`; hazards: its wait-state rules in
-            `mmacalc.hazards.tables`; "" is not known.
+            `mmacalc.hazards.tables`; "" is not known. hazards_of: those of the targets that have others.
         amd_calculator: whether AMD's matrix instruction calculator 1.3.2 knows it, whose text is then reproduced.
         assembly_of: the generations of the LLVM versions whose encodings differ from the newest.
         since_llvm: the first LLVM version that knows a target, where that is not the oldest of `mmacalc.asm.targets`.
@@ -115,6 +115,7 @@ class Architecture(Record):
     since_llvm: Mapping[str, int] = {}
     also_assembled: Mapping[int, tuple[str, str]] = {}
     hazards: str = ""
+    hazards_of: Mapping[str, str] = {}
     amd_calculator: bool = False
     rocwmma: tuple[str, ...] = ()
     layouts_on_hardware: Mapping[str, tuple[str, ...]] = {}

@@ -28,12 +28,12 @@ def text(report: LintReport, name: str) -> str:
 
 def _finding(one: Finding, name: str) -> str:
     wait = one.wait
-    fix = f"put {waits.nops_text(one.nops)} before it" if one.nops else "the nops of other findings are enough"
+    fix = f"put {waits.nops_text(one.nops)} before it" if one.nops else "what other findings ask for is enough"
     early = waits.counted(one.missing, wait.unit)
     return (
         f"{name}:{one.line}: {printable(one.text)}\n"
         f"  {early} too early after line {one.first_line}: {printable(one.first_text)}\n"
-        f"  needs {wait.states}, has {one.elapsed}: {fix}\n"
+        f"  needs {wait.states}{' or a wait' if wait.expiry.instruction else ''}, has {one.elapsed}: {fix}\n"
         f"  {wait.rule}\n"
     )
 

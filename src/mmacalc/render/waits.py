@@ -15,7 +15,9 @@ __all__ = ["counted", "json_object", "nops_text", "text"]
 def text(wait: WaitStates) -> str:
     """The number with the nops that give it, the rule, and every source's answer."""
     nops = f" ({nops_text(wait.nops)})" if wait.nops else ""
+    nops = f", or {wait.expiry.instruction}" if wait.nops and wait.expiry.instruction else nops
     lines = [f"{counted(wait.states, wait.unit)}{nops}", f"  {wait.rule}"]
+    lines += [f"  also ended by {wait.expiry.words}"] if wait.expiry.words else []
     for source in wait.sources:
         note = "" if source.rule else ": no row"
         note += "" if source.provenance != "unconfirmed" else "  (unconfirmed, not counted)"
@@ -34,6 +36,7 @@ def json_object(wait: WaitStates) -> dict[str, Any]:
         "llvm": wait.llvm,
         "guide": wait.guide,
         "registers": wait.registers,
+        **({"ended_by": wait.expiry.words} if wait.expiry.words else {}),
         "sources": [
             {"source": each.place, "states": each.states, "rule": each.rule, "provenance": each.provenance}
             for each in wait.sources

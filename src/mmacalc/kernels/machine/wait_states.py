@@ -36,7 +36,7 @@ def missing_wait_states(kernel: Kernel, program: Program) -> Iterator[KernelFind
     for found in report.findings:
         second, first = listed[found.line - 1], listed[found.first_line - 1]
         if all(one.address in program.steps and program.steps[one.address].executed for one in (first, second)):
-            message = f"{found.missing} wait states missing after the matrix instruction: {found.wait.rule}"
+            message = f"{found.missing} wait states missing: {found.wait.rule}"
             yield KernelFinding(
                 "wait states", second.address, text(second), message, first.address, text(first), (0, 0, 0), 0, (),
                 program.steps[second.address].executed,

@@ -1,0 +1,275 @@
+"""What gfx11 waits for by other means than v_nop, against LLVM 22.1.8: s_waitcnt_depctr after transcendental
+instructions, and wait_vdst of lds_direct_load."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import re
+import subprocess
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mmacalc
+from generated_kernels import assembled as assembled_kernels
+from generated_kernels import compiled
+from llvm_mc import assembled, tool
+from mmacalc.cli import answer
+from test_waits_llvm import recognized
+from waiting_sequences import INSERTED, answers, sampled
+
+RECORDED = Path(__file__).parent / "data" / "llvm" / "waiting_sequences.tsv.gz"
+WAIT = "s_waitcnt_depctr depctr_va_vdst(0)"
+EXP, WMMA = "v_exp_f32 v3, v60", "v_wmma_f32_16x16x16_f16 v[16:23], v[0:7], v[8:15], v[16:23]"
+LOAD = "lds_direct_load"
+
+
+def lint(lines, target="gfx1100"):
+    return mmacalc.lint("\n".join(lines), target).findings
+
+
+# --- random sequences (waiting_sequences.py) ---
+
+
+def signs_of(lines, target):
+    """LLVM's signs, from what lint says to put before each line."""
+    put: list[list[str]] = [[] for _ in lines]
+    for one in lint(lines, target):
+        put[one.line - 1] += one.nops
+    assert all(set(each) <= {WAIT, "v_nop"} and len(set(each)) == len(each) for each in put)
+    return "".join({(0, 0): ".", (1, 0): "w", (0, 1): "n", (1, 1): "b"}[WAIT in each, "v_nop" in each] for each in put)
+
+
+def load_as_llvm_says(lines, sign, target):
+    """Whether a load with LLVM's wait_vdst is fine, and one with the next greater is too early."""
+    load, most = lines[-1].rpartition(":")[0], int(sign, 16)
+    fine = not lint([*lines[:-1], f"{load}:{most}"], target)
+    found = lint([*lines[:-1], f"{load}:{most + 1}"], target) if most < 15 else ()
+    return fine and (most == 15 or [one.line for one in found] == [len(lines)])
+
+
+def differences(rows):
+    for target, _, lines, signs in rows:
+        if lines[-1].startswith(LOAD) and "v70" not in lines[-1]:
+            if not load_as_llvm_says(lines, signs[-1], target):
+                yield target, lines, signs
+        else:
+            theirs = "".join("." if line.startswith(LOAD) else sign for line, sign in zip(lines, signs))
+            if (ours := signs_of(lines, target)) != theirs:
+                yield target, lines, theirs, ours
+
+
+def test_lint_puts_what_llvm_puts_into_recorded_random_sequences():
+    with gzip.open(RECORDED, "rt") as file:
+        rows = [(row[0], int(row[1]), row[2].split("; "), row[3]) for row in csv.reader(file, delimiter="\t")]
+    assert len(rows) == 3600
+    wrong = list(differences(rows))
+    assert not wrong, (len(wrong), wrong[:3])
+
+
+def test_lint_puts_what_llvm_puts_into_new_random_sequences():
+    wrong = list(differences(sampled(2, 12)))
+    assert not wrong, (len(wrong), wrong[:3])
+
+
+# --- the rule of transcendental results, exhaustively ---
+
+MIDDLE = {
+    "V": "v_mov_b32 v40, v41", "T": "v_rcp_f32 v42, v43", "S": "s_mov_b32 s8, 0",
+    "M": "v_wmma_f32_16x16x16_f16 v[48:55], v[0:7], v[8:15], v[48:55]",
+}  # fmt: skip
+BETWEEN = ["".join(kinds) for count in range(5) for kinds in product("VTMS", repeat=count)]
+BETWEEN += ["".join(kinds) for count in (5, 6, 7) for kinds in product("VT", repeat=count)]
+
+
+@pytest.mark.parametrize(("target", "wave"), [("gfx1100", 32), ("gfx1103", 64), ("gfx1153", 32)])
+def test_a_transcendental_result_is_waited_for_as_llvm_does(target, wave):
+    """On gfx1100 to gfx1103 up to five VALU instructions between are too few, unless two of them are transcendental."""
+    reads = (3, 9, 20)  # in A, B and C
+    rows = [[EXP.replace("v3", f"v{reads[len(kinds) % 3]}"), *map(MIDDLE.get, kinds), WMMA] for kinds in BETWEEN]
+    if wave == 64:  # C and D have half the registers
+        rows = [[one.replace("16:23", "17:20").replace("48:55", "48:51") for one in row] for row in rows]
+    theirs = answers(target, wave, rows)
+    assert [signs_of(row, target) for row in rows] == theirs
+    waits = {kinds for kinds, signs in zip(BETWEEN, theirs) if "M" not in kinds and signs.endswith(("w", "b"))}
+    expected = {k for k in BETWEEN if "M" not in k and k.count("V") + k.count("T") <= 5 and k.count("T") <= 1}
+    assert waits == (expected if target != "gfx1153" else set())
+
+
+COUNTERS = (
+    "0xfff", "0xf9f", "0", "0x1fff", "0xffff", "65507", "0xe00", "4095 | 0x1000", "depctr_va_vdst(0)",
+    "depctr_va_vdst(1)", "depctr_sa_sdst(0)", "depctr_va_vdst(0) depctr_sa_sdst(0)", "depctr_vm_vsrc(0)",
+    "depctr_sa_sdst(0) & depctr_va_vdst(0)", "depctr_va_sdst(0), depctr_va_vdst(0)", "depctr_va_vdst( 1 - 1 )",
+)  # fmt: skip
+
+
+def test_s_waitcnt_depctr_is_read_in_every_spelling():
+    """What each waits for is llc's answer for the number that llvm-mc makes of it."""
+    codes = assembled([f"s_waitcnt_depctr {text}" for text in COUNTERS], "gfx1100")
+    numbers = [int.from_bytes(code[1][:2], "little") for code in codes]
+    listings = [[EXP, f"s_waitcnt_depctr {number}", WMMA] for number in numbers]
+    bodies = recognized("gfx1100", [[listing[0], "s_mov_b32 s8, 0", listing[2]] for listing in listings])
+    assert all(INSERTED in body for body in bodies)
+    wanted = []
+    for number, body in zip(numbers, recognized("gfx1100", listings)):
+        wanted.append(sum("S_WAITCNT_DEPCTR" in one for one in body) == 2)
+        assert f"S_WAITCNT_DEPCTR {number}" in body
+    assert [bool(lint([EXP, f"s_waitcnt_depctr {text}", WMMA])) for text in COUNTERS] == wanted
+    assert sum(wanted) == 7
+    assert lint([EXP, ".set waits, 0xfff", "s_waitcnt_depctr waits", WMMA]) == ()
+    assert lint([EXP, ".set waits, 0xffff", "s_waitcnt_depctr waits", WMMA])
+    assert lint([EXP, "s_waitcnt_depctr nobody_knows", WMMA]) == ()
+
+
+# --- what clang emits ---
+
+KERNEL = """
+typedef float f8 __attribute__((ext_vector_type(8))); typedef float f4 __attribute__((ext_vector_type(4)));
+typedef _Float16 h16 __attribute__((ext_vector_type(16)));
+#define KERNEL extern "C" __attribute__((global)) void
+#define I(x) __builtin_bit_cast(int, x)
+#define F(x) __builtin_bit_cast(float, x)
+#if WAVE == 64
+typedef f4 fd;
+#define MMA(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_f16_w64(a, b, c)
+#else
+typedef f8 fd;
+#define MMA(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a, b, c)
+#endif
+enum { N = sizeof(fd) / 4 };
+__attribute__((device)) float row_max(float m) {
+  m = __builtin_fmaxf(m, F(__builtin_amdgcn_update_dpp(I(m), I(m), 0x111, 0xf, 0xf, 0)));
+  m = __builtin_fmaxf(m, F(__builtin_amdgcn_update_dpp(0, I(m), 0x128, 0xf, 0xf, 1)));
+  return __builtin_fmaxf(m, F(__builtin_amdgcn_permlanex16(I(m), I(m), 0x76543210, 0xfedcba98, 0, 0)));
+}
+KERNEL attention(const h16* q, const h16* k, const h16* v, fd* out, int n) {
+  int t = __builtin_amdgcn_workitem_id_x();
+  h16 a = q[t];
+  fd sum = {0};
+  float l = 0, most = -1e30f;
+  for (int j = 0; j < n; j++) {
+    fd s = {0};
+    s = MMA(a, k[j * 32 + t], s);
+    float m = most;
+    for (int i = 0; i < N; i++) m = __builtin_fmaxf(m, s[i]);
+    m = row_max(m);
+    float c = __builtin_amdgcn_exp2f(most - m);
+    h16 p = {0};
+    for (int i = 0; i < N; i++) {
+      float e = __builtin_amdgcn_exp2f(s[i] - m);
+      l = l * c + e;
+      p[i] = (_Float16)e;
+      p[i + 8] = (_Float16)(e * c);
+    }
+    most = row_max(c);
+    sum *= c;
+    sum = MMA(p, v[j * 32 + t], sum);
+  }
+  out[t] = sum * __builtin_amdgcn_rcpf(l);
+}
+KERNEL branches(const h16* q, fd* out, float* w, int n) {
+  int t = __builtin_amdgcn_workitem_id_x();
+  h16 a = q[t];
+  fd sum = {0};
+  float l = w[t];
+  for (int j = 0; j < n; j++) {
+    float e = __builtin_amdgcn_exp2f(l);
+    if (l > 0.5f) a[3] = (_Float16)(e = __builtin_amdgcn_rcpf(e));
+    else a[4] = __builtin_elementwise_sqrt((_Float16)__builtin_amdgcn_logf(e));
+    a[5] = __builtin_elementwise_exp2(a[3]);
+    double d = __builtin_amdgcn_rcp((double)e);
+    sum = MMA(a, a, sum);
+    l = (float)d + sum[1] + e;
+    if (w[j] > l) sum[0] = __builtin_amdgcn_exp2f(l);
+  }
+  out[t] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("wave", [32, 64])
+@pytest.mark.parametrize("optimised", ["-O0", "-O2"])
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1101", "gfx1151"])
+def test_a_softmax_of_clang_is_clean_and_no_wait_of_it_can_go(target, optimised, wave):
+    command = [
+        *[tool("clang"), "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", optimised, "-S", "-o", "-", "-"],
+        *[f"--offload-arch={target}", f"-DWAVE={wave}", "-mwavefrontsize64" if wave == 64 else "-mno-wavefrontsize64"],
+    ]
+    done = subprocess.run(command, input=KERNEL, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lint(lines, target) == ()
+    waits = [at for at, line in enumerate(lines) if "depctr_va_vdst(0)" in line]
+    assert len(waits) >= (0 if target == "gfx1151" else 2)
+    for at in waits if optimised == "-O2" else waits[:3]:
+        assert lint([*lines[:at], "", *lines[at + 1 :]], target), lines[at - 8 : at + 2]
+    without = lint(["" if at in waits else line for at, line in enumerate(lines)], target)
+    assert [one.line for one in without if one.nops] == [
+        next(after for after in range(at + 1, len(lines)) if re.match(r"\tv_", lines[after])) + 1 for at in waits
+    ]
+
+
+def test_a_kernel_that_runs_without_its_waits_has_findings(tmp_path):
+    options = ["-O2", "-S", "-DWAVE=32"]
+    text = compiled(KERNEL, "gfx1100", tmp_path / "softmax.s", None, options).read_text()
+    without = re.sub(r"\ts_waitcnt_depctr .*\n", "", text)
+    for listing, count in ((text, 0), (without, text.count("s_waitcnt_depctr", 0, text.index(".Lfunc_end0")))):
+        kernel = assembled_kernels(listing, "gfx1100", tmp_path)["attention"]
+        matrices = [np.ones((32, 16), np.float16) for _ in range(3)]
+        found = mmacalc.launch(kernel, 1, 32, *matrices, np.zeros((32, 8), np.float32), 1).findings
+        assert [one.kind for one in found] == ["wait states"] * len(found)
+        assert bool(found) == bool(count)
+        assert len(found) >= count
+        assert all(one.other_text.startswith(("v_exp_f32", "v_rcp_f32")) for one in found)
+
+
+# --- targets and the command line ---
+
+
+def test_only_gfx1100_to_gfx1103_have_the_hazard_whatever_they_are_called():
+    for name in ("rdna3", "gfx11-generic", "gfx1102", "RX 7900 XTX", "amdgcn-amd-amdhsa--gfx1103"):
+        assert mmacalc.wait_states(EXP, WMMA, name).nops == (WAIT,)
+        assert [one.nops for one in lint([EXP, WMMA], name)] == [(WAIT,)]
+    for name in ("gfx1150", "strix halo", "gfx1154", "890M"):
+        assert int(mmacalc.wait_states(EXP, WMMA, name)) == 0
+        assert lint([EXP, WMMA], name) == ()
+    wmma = "v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[8:11], v[16:23]"
+    assert int(mmacalc.wait_states(EXP, wmma, "rdna4")) == 0
+    listing = '.amdgcn_target "amdgcn-amd-amdhsa--{}"\n' + f"{EXP}\n{WMMA}\n"
+    assert len(mmacalc.lint(listing.format("gfx1100")).findings) == 1
+    assert mmacalc.lint(listing.format("gfx1151")).findings == ()
+
+
+def test_waits_and_lint_say_what_to_insert_and_what_else_ends_the_hazard(tmp_path):
+    found = answer(["waits", "-a", "gfx1100", EXP, WMMA])
+    assert found.out.startswith(f"6 VALU wait states, or {WAIT}\n  TRANS writes v3, then WMMA reads v[0:7]")
+    assert "also ended by s_waitcnt_depctr with va_vdst(0), an access to memory" in found.out
+    data = json.loads(answer(["waits", "-a", "gfx1100", EXP, WMMA, "--json"]).out)
+    assert (data["states"], data["nops"], data["llvm"]) == (6, [WAIT], 6)
+    assert "second transcendental instruction" in data["ended_by"]
+    listing = tmp_path / "kernel.s"
+    listing.write_text(f"{EXP}\nv_mov_b32 v40, v41\n{WMMA}\n")
+    found = answer(["lint", "-a", "gfx1100", str(listing)])
+    assert found.status == 1
+    assert f"{listing}:3: {WMMA}" in found.out
+    assert f"needs 6 or a wait, has 1: put {WAIT} before it" in found.out
+    listing.write_text(f"{EXP}\n{WAIT}\n{WMMA}\n")
+    assert answer(["lint", "-a", "gfx1100", str(listing)])[::2] == (0, "")
+
+
+def test_a_load_of_lds_direct_waits_for_the_wmma_before_it():
+    for register in (16, 3, 9):  # of D, A and B
+        load = f"{LOAD} v{register} wait_vdst:"
+        assert mmacalc.wait_states(WMMA, f"{load}4", "gfx1151").states == 4
+        assert lint([WMMA, *["v_nop"] * 3, f"{load}3"]) == ()
+        [one] = lint([WMMA, *["v_nop"] * 3, f"{load}5"])
+        assert (one.line, one.elapsed, one.missing, one.nops) == (5, 3, 2, (WAIT,))
+    assert lint([WMMA, "v_exp_f32 v80, v81", f"{LOAD} v16 wait_vdst:1"])
+    assert lint([WMMA, WAIT, f"{LOAD} v16 wait_vdst:15"]) == ()
+    wmma = "v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[8:11], v[16:23]"
+    [one] = lint([wmma, "ds_direct_load v16 wait_va_vdst:3 wait_vm_vsrc:1"], "gfx1200")
+    assert (one.missing, one.nops) == (3, ("s_wait_alu depctr_va_vdst(0)",))
