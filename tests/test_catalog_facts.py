@@ -308,6 +308,7 @@ def test_cbsz_of_a_sparse_instruction_has_two_bits():
 def test_values_in_equal_steps_are_spoken_as_a_range():
     assert tensor_memory_shapes.steps((8, 16, 24, 32)) == "8 to 32 in steps of 8"
     assert tensor_memory_shapes.steps((64, 128, 256)) == "64 or 128 or 256"
+    assert tensor_memory_shapes.steps((8, 16, 24)) == "8 or 16 or 24"
 
 
 def test_of_wmma_with_narrow_floats_only_c_has_signs_as_llvm_encodes_them():

@@ -174,6 +174,26 @@ def test_every_operand_lies_where_the_figures_of_the_ptx_isa_have_it(kind):
     assert compared > 400
 
 
+def test_operands_take_as_many_columns_as_their_elements():
+    """256 bits of a row of A; a column for each element of D, halves or quarters beside each other where the
+    figures fold it; of scales, a column for each word and 32 rows, a word being four scales."""
+    for inst in every_form():
+        form = inst.form
+        sizes, columns = allowed_shapes(form)
+        for m in sizes:
+            for n in {columns[0], columns[-1]}:
+                rows = m // form.cta_group
+                halves = (form.cta_group, m) == (2, 128)
+                assert inst.operand("A", m=m, n=n).columns == 8
+                folds = 128 // m if form.ws else 2 if halves and not form.sparse else 1
+                assert inst.operand("D", m=m, n=n).columns == n // folds
+                if inst.scaled:
+                    assert inst.operand("SA", m=m, n=n).columns == rows // 32
+                    assert inst.operand("SB", m=m, n=n).columns == -(-n // 128) * (2 if halves else 4)
+    mxf4 = mmacalc.instruction("sm_103a", "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16")
+    assert [mxf4.operand(name, m=256, n=256, k=96).columns for name in ("SA", "SB", "A")] == [8, 16, 12]
+
+
 def test_what_only_one_source_says_of_a_layout_is_unconfirmed():
     """Layout C, A of 64 rows, copies of A and metadata with .ws, metadata of a pair, scales of 64 rows, and of N that
     is no multiple of 128 in two halves."""

@@ -130,7 +130,7 @@ def epilogue(d: Layout, shape: str, count: int, pack: bool = False) -> Layout:
         f"cta (cta), warp (warp), lane ({thread}), load (load half), item ({item} p)"
     )
     every = {
-        **sizes, "n": count, "p": 2 if pack else 1, "cta": d.spans["cta"], "warp": 4, "half": 32 // rows,
+        **sizes, "n": count, "p": 2 if pack else 1, "cta": d.spans["cta"], "warp": 4, "half": {32: 1, 16: 2}[rows],
         "load": d.spans["column"] // columns,
     }  # fmt: skip
     return d.compose(shared_layout(text, ("cta", "lane", "column"), tuple(every.items())))

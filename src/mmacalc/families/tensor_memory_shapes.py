@@ -21,8 +21,8 @@ __all__ = [
 
 _MX = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 SMALL = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
-_EVERY_8, _EVERY_16, _EVERY_32 = range(8, 257, 8), range(16, 257, 16), range(32, 257, 32)
-_I8 = (8, 16, 24, *range(32, 257, 16))
+_EVERY_8, _EVERY_16, _EVERY_32 = (tuple([step * n for n in range(1, 256 // step + 1)]) for step in (8, 16, 32))
+_I8 = (8, 16, 24, *_EVERY_16[1:])
 
 # K of one MMA, by kind: dense, sparse; 256 bits of A a row are stored.
 DEPTHS = {
@@ -59,11 +59,11 @@ def allowed_shapes(form: Form) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (32, 64, 128), (64, 128) if form.sparse else (64, 128, 256)
     if form.kind in _MX:
         if form.cta_group == 1:
-            return (128,), tuple(_EVERY_8)
-        return (256,) if form.sparse else (128, 256), tuple(_EVERY_16)
+            return (128,), _EVERY_8
+        return (256,) if form.sparse else (128, 256), _EVERY_16
     if form.kind == "i8":
-        return ((64, 128), _I8) if form.cta_group == 1 else ((128, 256), tuple(_EVERY_32))
-    return ((64, 128), tuple(_EVERY_8)) if form.cta_group == 1 else ((128, 256), tuple(_EVERY_16))
+        return ((64, 128), _I8) if form.cta_group == 1 else ((128, 256), _EVERY_32)
+    return ((64, 128), _EVERY_8) if form.cta_group == 1 else ((128, 256), _EVERY_16)
 
 
 def depths(form: Form, target: str, m: int) -> tuple[int, ...]:
