@@ -572,3 +572,18 @@ def test_c_of_a_wmma_is_not_overwritten_while_it_is_read(target, states):
     assert mmacalc.wait_states(first, "v_mov_b32 v136, v240", target).states == 0
     listing = f"{first}\nv_mov_b32 v130, v240\n"
     assert [each.wait.states for each in mmacalc.lint(listing, target).findings] == [states]
+
+
+def test_c_of_a_wmma_of_gfx1250_is_read_as_late_as_its_a():
+    """LLVM's issue 222932, for both lengths of its table; scaled and sparse instructions wait for A in the same way."""
+    seen = set()
+    for name, a in (
+        ("v_wmma_f32_16x16x32_f16", 8), ("v_wmma_f16_16x16x32_f16", 8), ("v_wmma_f32_16x16x64_fp8_fp8", 8),
+        ("v_wmma_f32_16x16x128_fp8_fp8", 16), ("v_wmma_f16_16x16x128_bf8_fp8", 16), ("v_wmma_i32_16x16x64_iu8", 8),
+    ):  # fmt: skip
+        d = 4 if name.startswith("v_wmma_f16") else 8
+        text = f"{name} v[0:{d - 1}], v[64:{63 + a}], v[96:{95 + a}], v[128:{127 + d}]"
+        of_a, of_c = (mmacalc.wait_states(text, f"v_mov_b32 v{first}, v240", "gfx1250").states for first in (65, 129))
+        assert of_a == of_c > 0, name
+        seen.add(of_c)
+    assert seen == {4, 8}
