@@ -128,6 +128,18 @@ def test_a_value_that_a_format_cannot_hold_is_refused(name, value):
         encode(np.array([value]), FORMATS[name])
 
 
+def test_whole_numbers_of_every_width_end_where_twos_complement_does():
+    for form in FORMATS.values():
+        for signed in (False, True) if form.kind == "either" else (form.kind == "signed",) if not form.is_float else ():
+            low, high = (-(2 ** (form.bits - 1)), 2 ** (form.bits - 1) - 1) if signed else (0, 2**form.bits - 1)
+            for kind in (np.int64, np.float64):
+                ends = np.array([low, high], kind)
+                assert decode(encode(ends, form, signed=signed), form, signed).tolist() == ends.tolist()
+                for beyond in (low - 1, high + 1):
+                    with pytest.raises(Error, match=rf"takes whole numbers from {low} to {high}; a value is {beyond}"):
+                        encode(np.array([0, beyond], kind), form, signed=signed)
+
+
 def test_powers_are_exponents_floored_at_the_smallest_normal_one():
     smallest = {"f16": -14, "bf16": -126, "e4m3": -6, "e5m2": -14, "e4m3fnuz": -7, "e5m2fnuz": -15, "e2m3": 0,
                 "e3m2": -2, "e2m1": 0, "f32": -126, "tf32": -126, "xf32": -126, "f64": -1022}  # fmt: skip

@@ -69,11 +69,11 @@ def swizzle_lanes(offset: int, lanes: int) -> Array:
     Source: RDNA3 and Vega ISA guides, DS_SWIZZLE_B32: quad permutes, bit masks in groups of 32, rotation, and the order
     of a fast Fourier transform.
     """
-    lane, mask = np.arange(lanes), offset & 31
-    if offset >= 0xE000:
+    lane, mask, mode = np.arange(lanes), offset & 31, offset >> 13
+    if mode == 0b111:
         turned = sum((lane >> bit & 1) << 4 - bit for bit in range(5))
         return (lane & ~31) | (lane & mask) | (turned >> mask.bit_count())
-    if offset >= 0xC000:
+    if mode == 0b110:
         by = offset >> 5 & 31
         moved = (lane & 31) + (-by if offset & 0x400 else by)
         return (lane & ~31) | (lane & mask) | (moved & 31 & ~mask)
