@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import mmacalc
 from asm_texts import TARGETS, all_forms, random_text
 from mmacalc.asm import encodings
-from mmacalc.asm.constants import rounded
+from mmacalc.asm.constants import float_patterns, rounded
 from mmacalc.asm.fields import Encoding, Field
 from mmacalc.asm.forms import forms
 from mmacalc.asm.operands import constant_code, constant_texts
@@ -172,6 +172,19 @@ def test_numbers_between_two_of_a_format_are_rounded_to_the_nearer_or_even_one(n
     least, subnormal = 2.0 ** (1 - form.bias - form.mantissa), [*range(1, 200), first - 1]  # these only if exact
     assert [rounded(count * least, form) for count in subnormal] == subnormal
     assert [rounded((count + 0.5) * least, form) for count in range(8)] == [None] * 8
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
+def test_whole_numbers_are_the_bits_of_constants_in_twos_complement_and_no_other_way(kind):
+    size = 1 << named(kind).bits
+    for code, pattern in float_patterns(kind).items():
+        assert constant_code(pattern, kind) == code
+        assert constant_code(pattern - size, kind) == (code if pattern >= size // 2 else None)
+        assert constant_code(pattern + size, kind) is None
+    for value in (-16, -1, 0, 64):
+        assert constant_code(value, kind) == (128 + value if value >= 0 else 192 - value)
+        assert constant_code(value + size, kind) == (192 - value if value < 0 else None)
+    assert [constant_code(value, kind) for value in (-17, 65, 3.0)] == [None] * 3
 
 
 def test_numbers_have_their_own_bits_in_f64():

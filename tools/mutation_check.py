@@ -87,7 +87,7 @@ FILES = {
     "chains/conversions.py": ("chain",),
     "chains/vector_instructions.py": ("catalog_facts", "chain"),
     "compiler/builtins.py": ("builtins", "intrinsics"),
-    "kernels/machine/access_names.py": ("machine",),
+    "kernels/machine/access_names.py": ("access_names", "machine"),
     "kernels/machine/lanes.py": ("lanes",),
     "kernels/rocwmma/support.py": ("rocwmma",),
     "memory_access/swizzles.py": ("memory", "nvidia_layouts"),

@@ -17,6 +17,8 @@ from sys import float_info
 
 import numpy as np
 
+from .codecs import EXPONENT_BITS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,7 +62,7 @@ def _parts(terms: Array) -> list[Array]:
         top = np.maximum(terms.max(axis=0), -terms.min(axis=0))
         if not top.any():
             return parts
-        power = (top.view(np.int64) & np.int64(0x7FF0 << 48)).view(np.float64)
+        power = (top.view(np.int64) & EXPONENT_BITS).view(np.float64)
         sigma = power * headroom
         high = terms + sigma
         high -= sigma

@@ -66,11 +66,12 @@ def rounded(value: float, to: Format) -> int | None:
     if not value:
         return sign << to.bits - 1
     if exponent < 1:  # denormal: only a value that needs no rounding is taken
-        whole, shift = fraction | 1 << 52, 52 - to.mantissa + 1 - exponent
+        whole, shift = fraction + (1 << 52), 52 - to.mantissa + 1 - exponent
         return None if whole & (1 << shift) - 1 else sign << to.bits - 1 | whole >> shift
     shift = 52 - to.mantissa
     half, rest = 1 << shift - 1, fraction & (1 << shift) - 1
-    number = (exponent << to.mantissa | fraction >> shift) + (rest > half or (rest == half and fraction >> shift & 1))
+    number = (exponent << to.mantissa) + (fraction >> shift)
+    number += rest > half or (rest == half and fraction >> shift & 1)
     return None if number >> to.mantissa >= (1 << to.exponent) - 1 else sign << to.bits - 1 | number
 
 
