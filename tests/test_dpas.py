@@ -90,6 +90,30 @@ def test_random_lines_are_assembled_and_disassembled_as_iga64_does(platform, tmp
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
+def test_every_dependence_is_encoded_as_iga64_encodes_it(platform, tmp_path):
+    """Distances in each pipe, tokens to write or read, and both at once. A token too many is refused; of
+    iga64's code it changes other bits."""
+    tokens = GENERATIONS[mmacalc.architecture(platform).assembly].tokens
+    kinds, size = ("", ".dst", ".src"), mmacalc.architecture(platform).waves[0]
+    options = [f"{pipe}@{distance}" for pipe in ("", *"AFILM") for distance in (1, 2, 4, 7)]
+    options += [f"${token}{kind}" for token in range(tokens) for kind in kinds]
+    options += [f"$3{kind},{pipe}@2" for kind in kinds for pipe in ("", "F")]
+    options += [f"${token}{kind},@{distance}" for token in (0, 5, tokens - 1) for kind in kinds for distance in (1, 6)]
+    line, found = f"dpas.8x8 ({size}|M0) r10:f null:f r20:bf r30.0:bf", []
+    lines = [f"{line} {{{each}}}" for each in options]
+    with pytest.raises(Error, match="is not an option of DPAS"):
+        mmacalc.assemble(f"{line} {{${tokens}}}", platform)
+    for each in lines:
+        try:
+            found.append(mmacalc.assemble(each, platform).hex())
+        except Error:
+            found.append(None)
+    assert dict(zip(options, found)) == dict(zip(options, assembled(platform, lines, tmp_path)))
+    code = bytes.fromhex("".join(filter(None, found)))
+    assert mmacalc.disassemble(code, platform).split("\n") == disassembled(platform, code, tmp_path)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_iga64_takes_every_pair_of_types_that_the_catalog_has(platform, tmp_path):
     """And refuses tf32 and bf8 before Xe-HPC, and dpasw on it."""
     arch = PLATFORMS[platform]

@@ -183,7 +183,9 @@ def _registers(operands: Sequence[re.Match[str]], generation: Generation, title:
             raise Error(f"{name} ({operand}) is one of r0 to r255; got r{number}")
         if read["sub"] and int(read["sub"]) and operand != "A":
             raise Error(f"{name} ({operand}) begins with a register, such as r{number}; got {read.group()}")
-        values |= {field: number, f"{field}_FILE": int(not null)}
+        values[field] = number
+        if operand == "C":
+            values["SRC0_FILE"] = int(not null)
     values["DST_TYPE"], values["SRC0_TYPE"] = ACCUMULATORS[types[0]], ACCUMULATORS[types[1]] & 7
     for field, word in zip(("SRC1", "SRC2"), types[2:]):
         values[f"{field}_TYPE"], values[f"{field}_BITS"] = SOURCE_TYPES[word]

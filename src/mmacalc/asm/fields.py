@@ -91,6 +91,8 @@ class Encoding:
         for field in self.fields.values():
             if covered & field.mask:
                 raise Error(f"{name}: field {field.name} [{field.bits}] takes bits that another field has")
+            if (field.value or 0) >> field.width:
+                raise Error(f"{name}: {field.value} does not fit in field {field.name} [{field.bits}]")
             covered |= field.mask
         self.size = -(-covered.bit_length() // 8)
         if missing := [bit for bit in range(8 * self.size) if not covered >> bit & 1]:
