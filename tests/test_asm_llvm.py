@@ -113,6 +113,35 @@ def test_bytes_give_llvm_s_text_or_long_or_a_text_that_llvm_assembles_to_them(wh
         assert isinstance(again, str) or again[1] != code[: len(again[1])], (text, code.hex())
 
 
+OURS = re.compile(r"v_(mfma|smfmac|wmma|swmmac|accvgpr)_")
+
+
+def of_each_encoding(where):
+    """An instruction of registers only, for each encoding of a target."""
+    rng, found = random.Random(str(where)), {}
+    for form in forms(target(*where, llvm=22)).values():
+        texts = (random_text(form, rng) for _ in range(20 * (form.encoding.name not in found)))
+        for text in texts:
+            code = ours(text, where)
+            if not isinstance(code, str) and re.fullmatch(r"[va\[\]:\d, ]+", code[0].split(" ", 1)[1]):
+                found[form.encoding.name] = form.encoding, code[1]
+    return found.values()
+
+
+@pytest.mark.parametrize("where", TARGETS, ids=names)
+def test_a_bit_that_the_format_itself_writes_is_read_or_ignored_as_llvm_does(where):
+    codes = []
+    for encoding, code in of_each_encoding(where):
+        bits = [at for field in encoding.fields.values() if field.value is not None for at in range(8 * encoding.size)
+                if field.mask >> at & 1]  # fmt: skip
+        codes += [(int.from_bytes(code, "little") ^ 1 << at).to_bytes(len(code), "little") for at in bits]
+    assert len(codes) > 10
+    for code, (expected, _) in zip(codes, disassembled(codes, *where)):
+        text = mmacalc.disassemble(code, *where, llvm=22).split("\n")[0]
+        wanted = expected if expected and OURS.match(expected) else ".long"
+        assert (".long" if text.startswith(".long") else text) == wanted, (code.hex(), expected)
+
+
 def random_expression(rng, depth=0):
     """An expression of small integers, with suffixes, all operators and parentheses, as an assembler writes it."""
     if depth == 4 or rng.random() < 0.3:
