@@ -51,6 +51,33 @@ def test_texts_are_taken_and_refused_as_llvm_does_and_encoded_to_its_bytes(where
             assert got == expected, text
 
 
+def spelt(modifier):
+    """Every value of a modifier as it is written, and one too many."""
+    if modifier.kind == "bits":
+        return [f"{modifier.name}:[{a},{b},{c}]" for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+    if modifier.kind == "choice":
+        return [f"{modifier.name}:{name}" for name in modifier.names]
+    if modifier.kind == "flag":
+        return [modifier.name]
+    return [f"{modifier.name}:{value}" for value in range(modifier.legal + 2)]
+
+
+@pytest.mark.parametrize("where", TARGETS, ids=names)
+def test_every_value_of_every_modifier_is_encoded_or_refused_as_llvm_does(where):
+    rng, lines = random.Random(1), {}
+    for form in forms(target(*where, llvm=22)).values():
+        texts = (random_text(form, rng) for _ in range(50))
+        text = next(text for text in texts if not isinstance(ours(text, where), str))
+        plain = re.sub(r"(?<=[\]\d]) [a-z].*", "", text)
+        for modifier in form.modifiers:
+            key = form.encoding.name, tuple(form.modifiers)
+            lines |= {(key, written): f"{plain} {written}" for written in spelt(modifier)}
+    for line, expected in zip(lines.values(), assembled(lines.values(), *where)):
+        got = ours(line, where)
+        assert isinstance(got, str) if isinstance(expected, str) else got[1] == expected[1], (line, expected, got)
+    assert len(lines) > 8
+
+
 @pytest.mark.parametrize(
     ("arch", "text"),
     [
@@ -59,6 +86,7 @@ def test_texts_are_taken_and_refused_as_llvm_does_and_encoded_to_its_bytes(where
         ("gfx950", "v_mfma_ld_scale_b32 v2, {}"),
         ("gfx950", "v_mfma_ld_scale_b32 s1, {}"),  # the constant bus: one scalar register, but that twice
         ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], v[40:47], {}, v50"),
+        ("gfx1250", "v_wmma_ld_scale_paired_b32 {}, v1"),
     ],
 )
 def test_every_scalar_operand_is_taken_as_llvm_takes_it(arch, text):
@@ -70,6 +98,7 @@ def test_every_scalar_operand_is_taken_as_llvm_takes_it(arch, text):
         "scc",
         "0.0",
         "-0.0",
+        "src_lds_direct",
         *(f"ttmp{n}" for n in range(17)),
         *(f"s{n}" for n in range(99, 109)),
     ]
