@@ -190,3 +190,12 @@ def test_whole_numbers_are_the_bits_of_constants_in_twos_complement_and_no_other
 def test_numbers_have_their_own_bits_in_f64():
     for value in (0.0, -0.0, 1.5, -(2.0**-1074), 1 / 3, inf):
         assert rounded(value, named("f64")) == int(np.array(value).view(np.uint64))
+
+
+def test_wmma_of_f64_negates_each_operand_and_takes_the_absolute_value_of_c():
+    """LLVM 24 has it; of A and B it drops neg_hi, as of f32, whose elements fill a register too."""
+    for value in range(8):
+        given = "[{},{},{}]".format(*(value >> bit & 1 for bit in range(3)))
+        text = f"v_wmma_f64_16x16x4_f64 v[16:31], v[0:3], v[4:7], v[16:31] neg_lo:{given} neg_hi:{given}"
+        word = int.from_bytes(mmacalc.assemble(text, "gfx1251"), "little")
+        assert (word >> 61, word >> 8 & 7) == (value, value & 4)

@@ -119,7 +119,9 @@ k: s_endpgm
 .globl pointers
 there: .long 7
 .p2align 3
-pointers: .quad there, k+4
+pointers: .quad there, k+4, there-8
+.section .not_in_memory,"w",@progbits
+.long 3
 """
 
 
@@ -131,8 +133,11 @@ def test_pointers_in_data_are_relocated(tmp_path):
     }
     (data,) = [section for section in kernel.sections if section.name == ".data"]
     at = addresses["pointers"] - data.address
-    words = [int.from_bytes(data.data[at + step : at + step + 8], "little") for step in (0, 8)]
-    assert words == [addresses["there"], addresses["k"] + 4]
+    words = [int.from_bytes(data.data[at + step : at + step + 8], "little") for step in (0, 8, 16)]
+    assert words == [addresses["there"], addresses["k"] + 4, addresses["there"] - 8]
+    assert len(data.data) == at + 24  # the last relocation ends with the section
+    assert ".not_in_memory" not in [section.name for section in kernel.sections]
+    assert (kernel.vgpr_count, kernel.accvgpr_count, kernel.sgpr_count, kernel.maximum_workgroup_size) == (0, 0, 0, 0)
     assert (kernel.address, kernel.code) == (addresses["k"], bytes.fromhex("000081bf"))
     with pytest.raises(mmacalc.Error, match="is not linked; link it: ld"):
         mmacalc.load(made)
@@ -141,7 +146,7 @@ def test_pointers_in_data_are_relocated(tmp_path):
 @pytest.mark.parametrize(
     ("target", "directives", "users", "count"),
     [
-        ("gfx942", "kernarg_preload_length 5\n.amdhsa_user_sgpr_kernarg_preload_offset 2",
+        ("gfx942", "kernarg_preload_length 5\n.amdhsa_user_sgpr_kernarg_preload_offset 3",
          [("kernarg_preload", 0, 5)], 5),
         ("gfx1250", "kernarg_preload_length 20", [("kernarg_preload", 0, 20)], 20),
         ("gfx1200", "dispatch_ptr 1\n.amdhsa_user_sgpr_kernarg_segment_ptr 1",
@@ -154,7 +159,7 @@ def test_user_registers_are_in_their_order(target, directives, users, count, tmp
     descriptor = mmacalc.load(linked(tmp_path, target, text)[1])["k"].descriptor
     assert (list(descriptor.user_sgprs), descriptor.user_sgpr_count) == (users, count)
     assert descriptor.kernarg_preload == (
-        (2, 5) if target == "gfx942" else (0, count if "preload" in directives else 0)
+        (3, 5) if target == "gfx942" else (0, count if "preload" in directives else 0)
     )
     assert descriptor.workgroup_id_sgprs == ((("workgroup_id_x", 5),) if target == "gfx942" else ())
 

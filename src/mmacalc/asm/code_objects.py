@@ -343,8 +343,9 @@ def _descriptor(content: bytes, target: str) -> KernelDescriptor:
         if properties >> bit & 1:
             user.append((name, first, count))
             first += count
-    if preload & 0x7F:
-        user.append(("kernarg_preload", first, preload & 0x7F))
+    preload_offset, preloaded = preload >> 7, preload & 0x7F
+    if preloaded:
+        user.append(("kernarg_preload", first, preloaded))
     total = rsrc2 >> 1 & (1 << bits) - 1
     ids, at = [], total
     for bit, name in enumerate(_AFTER_USER):
@@ -362,5 +363,5 @@ def _descriptor(content: bytes, target: str) -> KernelDescriptor:
         fp16_overflow=bool(rsrc1 >> 26 & 1), uses_dynamic_stack=bool(properties & _DYNAMIC_STACK),
         private_segment=bool(rsrc2 & 1),
         accum_offset=4 * ((rsrc3 & 63) + 1) if gpu in ("gfx90a", "gfx942", "gfx950") else 0,
-        kernarg_preload=(preload >> 7, preload & 0x7F),
+        kernarg_preload=(preload_offset, preloaded),
     )  # fmt: skip
