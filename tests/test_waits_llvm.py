@@ -157,6 +157,9 @@ SIMPLE = {  # mnemonic -> MIR; {0} is the first operand's registers
     "ds_read_b32": "{0} = DS_READ_B32_gfx9 {1}, 0, 0, implicit $exec",
     "exp": "EXP 12, {1}, {1}, {1}, {1}, -1, 0, 15, implicit $exec",
     "s_mov_b32": "$sgpr8 = S_MOV_B32 0",
+    "s_mov_b64": "$exec = S_MOV_B64 -1",
+    "s_and_saveexec_b64": "$sgpr0_sgpr1 = S_AND_SAVEEXEC_B64 $sgpr2_sgpr3, implicit-def $exec, implicit-def $scc, "
+    "implicit $exec",
     "s_waitcnt_depctr": "S_WAITCNT_DEPCTR {0}",
     "v_nop": "V_NOP_e32 implicit $exec",
     "v_rcp_f32": "{0} = V_RCP_F32_e32 {1}, implicit $mode, implicit $exec",
@@ -258,6 +261,11 @@ def recognized(target: str, listings: list[list[str]], wave: int | None = None) 
     for number, lines in enumerate(listings):
         body = "".join(f"    {mir(line, target)}\n" for line in lines)
         functions.append(f"---\nname: f{number}\nbody: |\n  bb.0:\n{body}    S_ENDPGM 0\n...\n")
+    return [body[1:] for body in after_recognizer(target, functions, wave)]
+
+
+def after_recognizer(target: str, functions: list[str], wave: int | None = None) -> list[list[str]]:
+    """The lines of each function's body after llc-22's hazard recognizer."""
     command = [
         tool("llc"),
         "-mtriple=amdgcn",
@@ -272,8 +280,8 @@ def recognized(target: str, listings: list[list[str]], wave: int | None = None) 
     ]
     done = subprocess.run(command, input="".join(functions), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[:2000]
-    bodies = [part.split("\n...")[0].splitlines()[2:] for part in done.stdout.split("\nbody:")[1:]]
-    assert len(bodies) == len(listings)
+    bodies = [part.split("\n...")[0].splitlines()[1:] for part in done.stdout.split("\nbody:")[1:]]
+    assert len(bodies) == len(functions)
     return [[text.strip() for text in body if text.strip()] for body in bodies]
 
 

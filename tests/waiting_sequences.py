@@ -15,7 +15,7 @@ import re
 import mmacalc
 from mmacalc.asm.reader import read_line, vector_registers
 from mmacalc.hazards.register_use import entry_of, register_use
-from test_waits_llvm import line, mir, recognized
+from test_waits_llvm import after_recognizer, line, mir, recognized
 
 TARGETS = ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151")
 REGISTERS = (0, 3, 9, 14, 16, 18, 24, 32, 33, 34, 35)
@@ -37,6 +37,7 @@ OTHER = (
     "s_waitcnt_depctr 4095", "global_load_dword v{0}, v[60:61], off", "global_store_dword v[60:61], v{0}, off",
     "ds_write_b32 v60, v{0}", "exp mrt0 v{0}, v{0}, v{0}, v{0}",
 )  # fmt: skip
+EXEC = ("s_mov_b64 exec, -1", "s_and_saveexec_b64 s[0:1], s[2:3]")
 
 
 def sequence(chance: random.Random, target: str, wave: int) -> list[str]:
@@ -46,11 +47,20 @@ def sequence(chance: random.Random, target: str, wave: int) -> list[str]:
     for _ in range(chance.randrange(4, 16)):
         kind = chance.choices((TRANSCENDENTAL, VALU, other, None), (5, 8, 1, 3))[0]
         if kind is None:
-            inst = chance.choice(mmacalc.instructions(target))
-            d, c = chance.choice(((16, None), (16, 24), (24, None)))
-            lines.append(line(inst, d=d, a=chance.choice((0, 8, 16)), b=8, c=c, wave=wave))
+            lines.append(_matrix(chance, target, wave))
         else:
             lines.append(_filled(chance, kind))
+    return lines
+
+
+def masked(chance: random.Random, target: str, wave: int) -> list[str]:
+    """A few instructions of wave64 among which EXEC is written. On gfx1100 to gfx1103 none is transcendental: there
+    lint and LLVM repair in another order."""
+    transcendental = TRANSCENDENTAL[:4] if target.startswith("gfx115") else ()
+    lines = []
+    for _ in range(chance.randrange(4, 14)):
+        kind = chance.choices((VALU[:5] + transcendental, EXEC, OTHER[:-1], None), (10, 4, 1, 4))[0]
+        lines.append(_filled(chance, kind) if kind else _matrix(chance, target, wave))
     return lines
 
 
@@ -75,6 +85,12 @@ def loads(chance: random.Random, target: str, wave: int) -> list[str]:
 
 def _kinds_of(text: str) -> frozenset[str]:
     return register_use(read_line(text), entry_of("gfx1100")).kinds
+
+
+def _matrix(chance: random.Random, target: str, wave: int) -> str:
+    d, c = chance.choice(((16, None), (16, 24), (24, None)))
+    inst = chance.choice(mmacalc.instructions(target))
+    return line(inst, d=d, a=chance.choice((0, 8, 16)), b=8, c=c, wave=wave)
 
 
 def _filled(chance: random.Random, templates: tuple[str, ...]) -> str:
@@ -104,6 +120,83 @@ def answers(target: str, wave: int, sequences: list[list[str]]) -> list[str]:
     return found
 
 
+# --- listings with branches: blocks of (lines, what ends it, the block that a branch leads to) ---
+
+WAIT = "s_waitcnt_depctr depctr_va_vdst(0)"
+Blocks = list[tuple[list[str], str, int]]
+ENDS = {"": [], "s_branch": ["S_BRANCH %bb.{}"], "s_cbranch_scc0": ["S_CBRANCH_SCC0 %bb.{}, implicit undef $scc"]}
+
+
+def blocks(chance: random.Random, target: str, wave: int) -> Blocks:
+    """Two to five blocks of a few instructions."""
+    made, count = [], chance.randrange(2, 6)
+    masks = EXEC if wave == 64 else VALU
+    for _ in range(count):
+        lines = []
+        for _ in range(chance.randrange(1, 5)):
+            kind = chance.choices((TRANSCENDENTAL, VALU, OTHER[:-1], masks, None), (5, 8, 1, 3, 3))[0]
+            lines.append(_filled(chance, kind) if kind else _matrix(chance, target, wave))
+        made.append((lines, chance.choice((*ENDS, "s_cbranch_scc0")), chance.randrange(count)))
+    return made
+
+
+def lines_of(listing: Blocks) -> list[str]:
+    """The listing, one line for each label, instruction and branch."""
+    parts = [[f"L{n}:", *lines, *([f"{end} L{to}"] if end else [])] for n, (lines, end, to) in enumerate(listing)]
+    return [*(one for part in parts for one in part), "s_endpgm"]
+
+
+def with_lines(listing: Blocks, put: dict[int, list[str]]) -> Blocks:
+    """The listing with instructions put in before the lines of these numbers, in LLVM's order."""
+    made, at = [], 0
+    for lines, end, to in listing:
+        first = at + 1
+        at = first + len(lines) + bool(end)
+        more = [[*sorted(put.get(first + n, ())), text] for n, text in enumerate(lines)]
+        made.append(([text for part in more for text in part], end, to))
+    return made
+
+
+def repaired_by_llvm(target: str, wave: int, listings: list[Blocks]) -> list[Blocks]:
+    """The listings with what LLVM puts in."""
+    texts = [_function(number, listing, target) for number, listing in enumerate(listings)]
+    made = []
+    for listing, body in zip(listings, after_recognizer(target, texts, wave)):
+        found, rest = [], iter([one for one in body if not one.startswith("successors")])
+        for lines, end, to in listing:
+            label = next(rest)
+            assert label.startswith("bb."), label
+            new = []
+            for text in lines:
+                while _opcode(put_in := next(rest)) != _opcode(_given(text, target)) or (
+                    put_in == INSERTED and text != WAIT
+                ):
+                    new.append({INSERTED: WAIT, "V_NOP_e32 implicit $exec": "v_nop"}[put_in])
+                new.append(text)
+            [next(rest) for _ in ENDS[end]]
+            found.append((new, end, to))
+        made.append(found)
+    return made
+
+
+def _given(text: str, target: str) -> str:
+    return INSERTED if text == WAIT else mir(text, target)
+
+
+def _opcode(text: str) -> str:
+    return text.split(" = ")[-1].split()[0]
+
+
+def _function(number: int, listing: Blocks, target: str) -> str:
+    text = f"---\nname: f{number}\nbody: |\n"
+    for n, (lines, end, to) in enumerate(listing):
+        following = {to} if end == "s_branch" else {n + 1, to} if end else {n + 1}
+        text += f"  bb.{n}:\n    successors: {', '.join(f'%bb.{one}' for one in sorted(following))}\n\n"
+        text += "".join(f"    {_given(one, target)}\n" for one in lines)
+        text += "".join(f"    {one.format(to)}\n" for one in ENDS[end])
+    return f"{text}  bb.{len(listing)}:\n    S_ENDPGM 0\n...\n"
+
+
 def sampled(seed: int, count: int) -> list[tuple[str, int, list[str], str]]:
     """Sequences of every target and wave size, `count` of each, and of each kind, with LLVM's signs."""
     chance, rows = random.Random(seed), []
@@ -111,6 +204,7 @@ def sampled(seed: int, count: int) -> list[tuple[str, int, list[str], str]]:
         for wave in (32, 64):
             made = [sequence(chance, target, wave) for _ in range(count)]
             made += [loads(chance, target, wave) for _ in range(count // 2)]
+            made += [masked(chance, target, wave) for _ in range(count if wave == 64 else 0)]
             rows += [(target, wave, lines, signs) for lines, signs in zip(made, answers(target, wave, made))]
     return rows
 

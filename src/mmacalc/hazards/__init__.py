@@ -7,5 +7,6 @@ recognizer          the wait states between two instructions (public as `mmacalc
 control_flow        basic blocks of a listing
 pending, ages       the hazards that are pending along its paths
 violations          what is wrong at one instruction, and what repairs it
+forwarding          a hazard of gfx11 in wave64 that takes four instructions
 lint                every violation in a listing (public as `mmacalc.lint`)
 """

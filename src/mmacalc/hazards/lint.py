@@ -10,7 +10,8 @@ written; registers of names that the listing does not set are unknown and make n
 such a name is taken to wait for everything; nor does v_wmma_f64_16x16x4_f64 make one, whose wait states no source
 gives. Waiting for memory (s_waitcnt) is not looked at, nor are
 hazards without a matrix or dot instruction, but for those before v_permlane16_swap and v_permlane32_swap, and on gfx11
-and gfx12 those of transcendental results (gfx1100 to gfx1103) and of lds_direct_load.
+and gfx12 those of transcendental results (gfx1100 to gfx1103), of registers written around a write of EXEC (gfx11 in
+wave64, which is known by scalar instructions that write exec, not exec_lo) and of lds_direct_load.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..checks import arguments_checked
 from ..errors import Error
 from ..records import TupleRecord
 from .control_flow import basic_blocks
+from .forwarding import Forwarding
 from .pending import PendingHazards
 from .recognizer import nop_instructions, recognizer_for
 from .register_use import entry_of, register_use
@@ -30,6 +32,8 @@ from .violations import Repair
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..asm.reader import Listing, Statement
     from ..catalog import Entry
     from .ages import Ages
@@ -95,16 +99,20 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     uses, counts = _uses(listing, entry)
     if not counts[0]:
         raise Error("the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ...")
-    recognizer = recognizer_for(entry.architecture, arch)
-    pending = PendingHazards(uses, basic_blocks(listing), recognizer)
+    recognizer, blocks = recognizer_for(entry.architecture, arch), basic_blocks(listing)
+    pending = PendingHazards(uses, blocks, recognizer)
     ages = pending.ages({})
     violations = list(pending.violations(ages))
     repairs = _repairs(pending, ages) if violations else {}
-    findings = tuple(
-        _finding(listing.statements, uses, recognizer, at, violation, repairs.get(at, Repair()))
+    findings = [
+        (at, _finding(listing.statements, uses, recognizer, at, violation, repairs.get(at, Repair())))
         for at, violation in violations
-    )
-    return LintReport(findings, entry.architecture.name, *counts)
+    ]
+    if recognizer.forwarding:
+        forwarding = Forwarding(uses, blocks, recognizer.forwarding)
+        findings += _forwarded(listing.statements, forwarding, repairs)
+    ordered = sorted(findings, key=lambda found: found[0])
+    return LintReport(tuple(finding for _, finding in ordered), entry.architecture.name, *counts)
 
 
 def _uses(listing: Listing, entry: Entry) -> tuple[list[RegisterUse], tuple[int, int]]:
@@ -137,6 +145,26 @@ def _repairs(pending: PendingHazards, ages: Ages) -> dict[int, Repair]:
     for at, missing in pending.repairs(pending.ages(fewer), fewer).items():
         fewer[at] = fewer.get(at, Repair()) + missing
     return fewer
+
+
+def _forwarded(
+    statements: tuple[Statement, ...], forwarding: Forwarding, repairs: dict[int, Repair]
+) -> Iterator[tuple[int, Finding]]:
+    """The findings about registers that are forwarded in wave64, where the others are repaired."""
+    needed = {}
+    for at, _ in forwarding.violations(repairs):
+        needed[at] = repairs[at] = repairs.get(at, Repair()) + Repair(
+            0, frozenset({forwarding.rule.expiry.instruction})
+        )
+    for at, violation in forwarding.violations({}):
+        wait = forwarding.answer(at, violation)
+        first, second = statements[violation.later], statements[at]
+        missing = wait.states - violation.elapsed
+        nops = wait.nops if at in needed else ()
+        yield (
+            at,
+            Finding(second.number, second.text, first.number, first.text, violation.elapsed, missing, wait, nops),
+        )
 
 
 def _finding(

@@ -17,14 +17,22 @@ from ..errors import Error
 from ..records import TupleRecord
 from .dependencies import DEPENDENCIES, NO_REGISTERS
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
-from .tables import LATER, NEVER, RULES, TABLES, Expiry, HazardTable
+from .tables import FORWARDING, LATER, NEVER, RULES, TABLES, Expiry, ForwardingRule, HazardTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..model import Architecture
     from .dependencies import Test
 
-__all__ = ["HazardRecognizer", "SourceAnswer", "WaitStates", "nop_instructions", "recognizer_for", "wait_states"]
+__all__ = [
+    "HazardRecognizer",
+    "SourceAnswer",
+    "WaitStates",
+    "nop_instructions",
+    "recognizer_for",
+    "specific_kind",
+    "wait_states",
+]
 
 NO_RULE = "no rule: the second touches nothing that the first makes it wait for"
 
@@ -113,8 +121,8 @@ class _Row:
         """The rule in words, for these two instructions."""
         length = f" ({first.passes} passes)" if isinstance(self.states, tuple) and "MFMA" in first.kinds else ""
         written = ", ".join(map(str, first.writes))
-        words = self.dependency.words.format(d=written, second=_specific_kind(second), r=registers)
-        return f"{_specific_kind(first)}{length} {words}"
+        words = self.dependency.words.format(d=written, second=specific_kind(second), r=registers)
+        return f"{specific_kind(first)}{length} {words}"
 
 
 def _kinds(text: str) -> Kinds:
@@ -126,7 +134,7 @@ def _fits(wanted: Kinds, kinds: frozenset[str]) -> bool:
     return any(kind in kinds and not (without & kinds) for kind, without in wanted)
 
 
-def _specific_kind(use: RegisterUse) -> str:
+def specific_kind(use: RegisterUse) -> str:
     """The most specific class of an instruction."""
     for kind in ("DGEMM", "SGEMM", "XDL", "DOT"):
         if kind in use.kinds:
@@ -189,15 +197,18 @@ class Reach(TupleRecord):
 class HazardRecognizer:
     """The sources of one set of rules. `mmacalc.hazards.lint` asks it about the pairs of a listing.
 
-    unit: "s_nop" or "v_nop", see `WaitStates`. longest: the most wait states that any pair needs.
+    unit: "s_nop" or "v_nop", see `WaitStates`. longest: the most wait states that any pair needs. forwarding: the rule
+    of three instructions in wave64, if there is one.
     """
 
     unit: str
+    forwarding: ForwardingRule | None
     sources: list[_Source]
     longest: int
 
     def __init__(self, name: str) -> None:
         llvm, guide, self.unit = RULES[name]
+        self.forwarding = FORWARDING.get(name)
         self.sources = [_Source(TABLES[table]) for table in (llvm, guide) if table]
         numbers = (row.states for source in self.sources for row in source.rows)
         self._rows: dict[tuple[object, ...], tuple[tuple[int, Test, frozenset[str], Expiry], ...]] = {}

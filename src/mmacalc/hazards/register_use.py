@@ -53,6 +53,8 @@ LDS_DIRECT = ("lds_direct_load", "lds_param_load", "ds_direct_load", "ds_param_l
 WAIT_VDST = ("wait_vdst", "wait_va_vdst")
 # Both wait for the counters of dependencies; bits 12 to 15 are va_vdst.
 DEPENDENCY_WAITS = ("s_waitcnt_depctr", "s_wait_alu")
+# Scalar instructions whose first operand is read.
+EXEC_READ = ("s_cmp", "s_bitcmp", "s_setpc", "s_set_pc", "s_swappc")
 _COUNTER = re.compile(r"([a-z_]+)\s*\(([^()]*)\)", re.IGNORECASE)
 MOST_NOP = 16  # s_nop 15 gives 16 wait states (CDNA4 ISA guide, S_NOP: SIMM16[3:0])
 FMA64 = ("v_fma_f64", "v_fmac_f64")
@@ -222,8 +224,7 @@ def _dual(statement: Statement, entry: Entry) -> RegisterUse:
 
 def _general(name: str, statement: Statement) -> RegisterUse:
     if name.startswith("s_"):
-        waits = frozenset({"VA_VDST"} if name in DEPENDENCY_WAITS and _waits_for_results(statement) else ())
-        return RegisterUse(waits, 0, name, (), (), False, False, _nop_states(name, statement))
+        return RegisterUse(_scalar_kinds(name, statement), 0, name, (), (), False, False, _nop_states(name, statement))
     operands = [vector_registers(operand) for operand in statement.operands]
     kinds = _kinds(name)
     if "LDS_DIRECT" in kinds:
@@ -248,6 +249,14 @@ def _nop_states(name: str, statement: Statement) -> int:
         return integer(statement.operands[0]) % MOST_NOP + 1
     except (IndexError, Error):
         return 1
+
+
+def _scalar_kinds(name: str, statement: Statement) -> frozenset[str]:
+    if name in DEPENDENCY_WAITS and _waits_for_results(statement):
+        return frozenset({"VA_VDST"})
+    written = statement.operands[0].lower() if statement.operands else ""
+    writes_exec = name.endswith("exec_b64") or (written == "exec" and not name.startswith(EXEC_READ))
+    return frozenset({"EXEC_64"} if writes_exec else ())
 
 
 def _waits_for_results(statement: Statement) -> bool:

@@ -13,7 +13,7 @@ Kinds: XDL (every MFMA and SMFMAC but those of f64 and f32 inputs), SGEMM (f32 i
 MFMA (all of them); WMMA, SWMMAC, WMMA_F32 (16x16x4 f32); VALU, DOT, TRANS, FMA64, ACC_READ, ACC_WRITE, PERMLANE_SWAP
 (each a VALU); WMMA_32 and SWMMAC_32 (those of 32 cycles), WMMA_F64; MEM (buffer, image, global, flat, scratch, LDS);
 EXP; WAIT_VDST (lds_direct_load and lds_param_load whose wait_vdst is not 0) and WAIT_VDST_1 to WAIT_VDST_15;
-VA_VDST (s_waitcnt_depctr with va_vdst(0)).
+VA_VDST (s_waitcnt_depctr with va_vdst(0)); EXEC_64 (a scalar instruction that writes all of EXEC, as in wave64).
 
 LLVM's numbers are those of LLVM 22.1.8, confirmed by letting llc insert the nops (tests/test_waits_llvm.py).
 Those of LLVM 24.0.0git are what the code generator in the wheel of Triton 3.9.0 inserts (hazards_24.tsv.gz).
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         | tuple[str, str, str, int | Lengths, str, str, "Expiry"]
     )
 
-__all__ = ["LATER", "NEVER", "RULES", "TABLES", "Expiry", "HazardTable"]
+__all__ = ["FORWARDING", "LATER", "LLVM", "NEVER", "RULES", "TABLES", "Expiry", "ForwardingRule", "HazardTable"]
 
 
 class Expiry(TupleRecord):
@@ -52,6 +52,17 @@ class Expiry(TupleRecord):
 
 
 NEVER = Expiry()
+
+
+class ForwardingRule(TupleRecord):
+    """When a VALU instruction in wave64 must not read two registers, one written before and one after a scalar
+    instruction wrote EXEC: between the two writes there are at most `between` VALU instructions, and from the later one
+    to the read at most `after`."""
+
+    between: int
+    after: int
+    place: str
+    expiry: Expiry
 
 
 class HazardTable(TupleRecord):
@@ -351,6 +362,12 @@ TABLES = {
 
 # What catalog records name ("hazards") -> LLVM's table, the ISA guide's or a later LLVM's or None, what a wait state is
 # filled with.
+_FORWARDED = ForwardingRule(
+    2, 4, "fixVALUPartialForwardingHazard", Expiry(_VA_VDST, "", _WAIT, _ENDS.format("s_waitcnt_depctr"))
+)
+FORWARDING = {"gfx11": _FORWARDED, "gfx1150": _FORWARDED}
+"""The rules that have a `ForwardingRule`."""
+
 RULES: dict[str, tuple[str, str | None, str]] = {
     "gfx908": ("gfx908", None, "s_nop"),
     "gfx90a": ("gfx90a", None, "s_nop"),
