@@ -523,7 +523,7 @@ def test_after_a_wmma_of_gfx1250_transcendental_instructions_wait_as_long_as_oth
         (first, what): states for first, second, what, states, *_ in TABLES["gfx1250"].rows if second == "VALU-TRANS"
     }
     later = {
-        (first, what): states for first, second, what, states, *_ in TABLES["gfx1250 later"].rows if second == "TRANS"
+        (first, what): states for first, second, what, states, *_ in TABLES["gfx1250 reports"].rows if second == "TRANS"
     }
     assert later == llvm
     assert len(later) == 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..arithmetic.tables import TABLES
 from ..catalog import Entry, architectures, entry, known_name
 from ..checks import arguments_checked
-from ..hazards.tables import RULES
+from ..hazards.tables import REPORTED, RULES
 from ..hazards.tables import TABLES as WAITS
 from ..model.architecture import PROVENANCES, VENDORS
 from ..records import Record
@@ -127,7 +127,7 @@ def _waits(one: Architecture) -> Known:
     if not one.hazards:
         return Known("waits", "")
     llvm, guide, _ = RULES[one.hazards]
-    tables = [WAITS[name] for name in (llvm, guide) if name]
+    tables = [WAITS[name] for name in (llvm, guide, REPORTED.get(one.hazards)) if name]
     return Known("waits", " and ".join([table.source for table in tables]), _sorted(t.provenance for t in tables))
 
 

@@ -79,6 +79,10 @@ def _write_c(first: RegisterUse, second: RegisterUse) -> RegisterRange | None:
     return _overlapping(second.writes, first.roles("C"))
 
 
+def _write_c_not_d(first: RegisterUse, second: RegisterUse) -> RegisterRange | None:
+    return None if _write(first, second) else _write_c(first, second)
+
+
 def _write_inputs(first: RegisterUse, second: RegisterUse) -> RegisterRange | None:
     return _overlapping(second.writes, first.roles("A", "B", "index"))
 
@@ -112,6 +116,7 @@ DEPENDENCIES = {
         "read": (_read, _D, "writes {d}, then {second} reads {r}"),
         "write": (_write, _D, "writes {d}, then {second} writes {r}"),
         "write C": (_write_c, ("C",), "reads C, then {second} writes {r} in it"),
+        "write C, not D": (_write_c_not_d, ("C",), "reads C, then {second} writes {r} in it"),
         "write A/B/index": (
             _write_inputs, ("A", "B", "index"), "reads A, B and index, then {second} writes {r} in them",
         ),

@@ -17,7 +17,18 @@ from ..errors import Error
 from ..records import TupleRecord
 from .dependencies import DEPENDENCIES, NO_REGISTERS
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
-from .tables import FORWARDING, LATER, NEVER, RULES, TABLES, Expiry, ForwardingRule, HazardTable
+from .tables import (
+    FORWARDING,
+    LATER,
+    NEVER,
+    REPORTED,
+    REPORTS,
+    RULES,
+    TABLES,
+    Expiry,
+    ForwardingRule,
+    HazardTable,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -209,7 +220,7 @@ class HazardRecognizer:
     def __init__(self, name: str) -> None:
         llvm, guide, self.unit = RULES[name]
         self.forwarding = FORWARDING.get(name)
-        self.sources = [_Source(TABLES[table]) for table in (llvm, guide) if table]
+        self.sources = [_Source(TABLES[table]) for table in (llvm, guide, REPORTED.get(name)) if table]
         numbers = (row.states for source in self.sources for row in source.rows)
         self._rows: dict[tuple[object, ...], tuple[tuple[int, Test, frozenset[str], Expiry], ...]] = {}
         self._reaches: dict[tuple[object, ...], tuple[Reach, ...]] = {}
@@ -284,6 +295,8 @@ class HazardRecognizer:
         answers, expiries = [], []
         for source in self.sources:
             states, row, registers = source.answer(first, second, between, expiry)
+            if row is None and source.table.source == REPORTS:
+                continue
             expiries.append(row.expiry if row else NEVER)
             rule = row.sentence(first, second, registers) if row and registers else ""
             place = f"{source.table.source}, {row.place}" if row else source.table.source
@@ -293,7 +306,7 @@ class HazardRecognizer:
         # On a tie the last, which is the ISA guide: it is the hardware's own document.
         best = max(reversed(trusted), key=lambda each: (each.states, bool(each.rule)))
         rule = f"{best.rule}: {best.place}" if best.rule else NO_RULE
-        guided = len(trusted) > 1 and self.sources[1].table.source != LATER
+        guided = len(trusted) > 1 and self.sources[1].table.source not in (LATER, REPORTS)
         guide = trusted[1].states if guided else None
         registers_text = str(best.registers or "")
         ends = expiries[answers.index(best)]
