@@ -17,7 +17,7 @@ from mmacalc.asm.forms import forms, spellings
 from mmacalc.asm.lengths import words_of
 from mmacalc.asm.targets import target
 
-MATRIX = re.compile(r"v_(mfma(?!_ld)|smfmac|wmma(?!_ld)|swmmac|accvgpr_(read|write))")
+MATRIX = re.compile(r"v_(mfma(?!_ld)|smfmac|wmma(?!_ld)|swmmac|accvgpr_(read|write|mov))")
 
 
 def names(pair):
@@ -76,6 +76,23 @@ def test_every_value_of_every_modifier_is_encoded_or_refused_as_llvm_does(where)
         got = ours(line, where)
         assert isinstance(got, str) if isinstance(expected, str) else got[1] == expected[1], (line, expected, got)
     assert len(lines) > 8
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_moves_between_accvgprs_are_llvms_for_every_register(arch):
+    lines = [f"v_accvgpr_mov_b32{suffix} {d}, {a}" for suffix, d, a in (
+        *(("", f"a{n}", f"a{(37 * n + 1) % 256}") for n in range(256)), ("_e32", "a2", "a1"), ("_e64", "a2", "a1"),
+        ("", "v2", "a1"), ("", "a2", "v1"), ("", "a2", "s1"), ("", "a2", "0"), ("", "a[2:3]", "a[4:5]"),
+    )]  # fmt: skip
+    for line, expected in zip([*lines, "v_accvgpr_mov a2, a1"], assembled([*lines, "v_accvgpr_mov a2, a1"], arch)):
+        got = ours(line, (arch, None))
+        assert isinstance(got, str) if isinstance(expected, str) else got == expected, (line, expected, got)
+    words = [(0x7E04A400 | source).to_bytes(4, "little") for source in range(512)]
+    for code, (text, _) in zip(words, disassembled(words, arch)):
+        known = text is not None and "/*" not in text and "null" not in text  # what is no AccVGPR, with a remark or not
+        assert mmacalc.disassemble(code, arch) == (text if known else f".long 0x{int.from_bytes(code, 'little'):08x}")
+    with pytest.raises(mmacalc.Error, match=r"gfx908\) has no matrix instruction 'v_accvgpr_mov_b32'"):
+        mmacalc.assemble("v_accvgpr_mov_b32 a2, a1", "gfx908")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from generated_kernels import compiled
 from llvm_mc import object_for
 from mmacalc.asm.decoded import RegisterOperand
 from mmacalc.asm.decoder import decode
+from mmacalc.asm.decoder import text as instruction_text
 from mmacalc.asm.operand_codes import register_text
 from mmacalc.asm.tables import table
 from mmacalc.kernels.machine.indexing import with_high_bits
@@ -102,3 +103,50 @@ extern "C" __attribute__((global)) void add(const h2 *x, const h2 *y, h2 *out) {
     out = np.zeros_like(x)
     assert mmacalc.launch(kernel, 1, 64, x, y, out).findings == ()
     assert np.array_equal(out, x + y * np.array([1, high], np.float16))
+
+
+ROTATING = """
+typedef float f16v __attribute__((ext_vector_type(16)));
+extern "C" __attribute__((global, amdgpu_flat_work_group_size(64, 64)))
+void rotating(const float *x, const f16v *start, f16v *out, int rounds) {
+    int lane = __builtin_amdgcn_workitem_id_x();
+    f16v sums[15];
+#pragma unroll
+    for (int i = 0; i < 15; ++i) sums[i] = start[i * 64 + lane];
+    for (int round = 0; round < rounds; ++round) {
+        float a = x[round * 64 + lane], b = x[round * 64 + (lane ^ 5)];
+        f16v first = sums[0];
+#pragma unroll
+        for (int i = 0; i < 15; ++i)
+            sums[i] = __builtin_amdgcn_mfma_f32_32x32x2f32(a, b + i, i < 14 ? sums[i + 1] : first, 0, 0, 0);
+    }
+#pragma unroll
+    for (int i = 0; i < 15; ++i) out[i * 64 + lane] = sums[i];
+}"""
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950"])
+def test_a_kernel_that_fills_the_accvgprs_decodes_and_gives_the_product(target, tmp_path):
+    """It moves sums from AccVGPR to AccVGPR, and loads and stores some of them there."""
+    path = compiled(ROTATING, target, tmp_path / "rotating.hsaco", options=["-O3"])
+    shown, kernel = listed(path), mmacalc.load(path)["rotating"]
+    (section,) = [section for section in kernel.sections if section.executable]
+    ours = {one.address: (instruction_text(one), one.size) for one in decode(section.data, target, section.address)}
+    assert {at: ours.get(at) for at in shown} == shown
+    names = " ".join(line for line, _ in shown.values())
+    assert names.count("v_accvgpr_mov_b32") > 10
+    assert re.search(r"global_load_dwordx4 a\[", names)
+    assert re.search(r"global_store_dwordx4 v\S+, a\[", names)
+    rng, lane = np.random.default_rng(0), np.arange(64)
+    x = rng.integers(-3, 4, (3, 64)).astype(np.float32)
+    start = rng.integers(-9, 9, (15, 64, 16)).astype(np.float32)
+    out = np.zeros_like(start)
+    assert mmacalc.launch(kernel, 1, 64, x, start, out, len(x)).findings == ()
+    rows = np.arange(16) // 4 * 8 + np.arange(16) % 4 + (lane // 32 * 4)[:, None]  # CDNA3 ISA guide, 32x32 results
+    sums = start.copy()
+    for a in x:
+        first = sums[0].copy()
+        for i in range(15):
+            product = a.reshape(2, 32).T @ (a[lane ^ 5] + i).reshape(2, 32)
+            sums[i] = (sums[i + 1] if i < 14 else first) + product[rows, (lane % 32)[:, None]]
+    np.testing.assert_array_equal(out, sums)

@@ -29,8 +29,8 @@ __all__ = ["Assembled", "assemble", "assemble_lines", "statement"]
 def assemble(text: str, arch: str, wave: int | None = None, llvm: int | None = None) -> bytes:
     """The machine code of matrix instructions.
 
-    Takes every matrix instruction of the target with all operand kinds and modifiers, v_accvgpr_read and
-    v_accvgpr_write, the scale loads, and `.long` for other words; several lines, labels and comments. Spellings
+    Takes every matrix instruction of the target with all operand kinds and modifiers, v_accvgpr_read, v_accvgpr_write
+    and v_accvgpr_mov, the scale loads, and `.long` for other words; several lines, labels and comments. Spellings
     that LLVM knows as aliases are taken. The bytes are those of LLVM 24 or, on request, of LLVM 22; they differ on
     gfx1250 and gfx1251, and LLVM 22 takes src_pops_exiting_wave_id on CDNA1 to CDNA4. On Intel's Xe-HP, Xe-HPG and
     Xe-HPC it takes dpas and dpasw as iga64 does.

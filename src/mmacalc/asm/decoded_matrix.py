@@ -57,8 +57,9 @@ class MatrixDecoder:
         sources = [operand for slot, operand in operands if not slot.destination]
         if form.slot("K") is not None:  # the accumulator of a sparse product is its destination
             sources += destinations
+        encoding = "vop1" if decoder.words == 1 else "vop3p"
         return DecodedInstruction(
-            address, 4 * decoder.words, form.name, form.name, "vop3p", destinations, tuple(sources), modifiers, None,
+            address, 4 * decoder.words, form.name, form.name, encoding, destinations, tuple(sources), modifiers, None,
             text,
         )  # fmt: skip
 

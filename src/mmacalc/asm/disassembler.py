@@ -20,7 +20,7 @@ from .tokens import TokenStream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from .operands import OperandSlot
     from .targets import Target
@@ -32,8 +32,9 @@ __all__ = ["FormDecoder", "decoders", "disassemble", "instructions", "other_word
 def disassemble(code: bytes, arch: str, wave: int | None = None, llvm: int | None = None) -> str:
     """The assembly text of machine code, one line per instruction, as LLVM prints it.
 
-    Matrix instructions, v_accvgpr_read, v_accvgpr_write and the scale loads are decoded; every other instruction,
-    and data, is written as `.long 0x........`, a line for each of its 32-bit words. DPAS is written as iga64 does.
+    Matrix instructions, the AccVGPR moves (v_accvgpr_read, _write and _mov) and the scale loads are decoded; every
+    other instruction, and data, is written as `.long 0x........`, a line for each of its 32-bit words. DPAS is written
+    as iga64 does.
 
     Args:
         code: the bytes, little-endian, a whole number of 32-bit words.
@@ -148,8 +149,18 @@ def decoders(where: Target) -> dict[int, tuple[FormDecoder, ...]]:
     by_key: dict[int, list[FormDecoder]] = {}
     for form in forms(where).values():
         decoder = FormDecoder(form)
-        by_key.setdefault(decoder.value >> 16 & 0xFFFF, []).append(decoder)
+        for key in _keys(decoder.mask >> 16 & 0xFFFF, decoder.value >> 16 & 0xFFFF):
+            by_key.setdefault(key, []).append(decoder)
     return {key: tuple(sorted(decoders, key=lambda one: -one.words)) for key, decoders in by_key.items()}
+
+
+def _keys(mask: int, value: int) -> Iterator[int]:
+    """The numbers of 16 bits that have a value where a mask has ones."""
+    free = rest = ~mask & 0xFFFF
+    while rest:
+        yield value | rest
+        rest = rest - 1 & free
+    yield value
 
 
 class FormDecoder:
@@ -183,7 +194,9 @@ class FormDecoder:
         None if an operand or modifier of it has no text."""
         if at + self.words > end:
             return 0, None
-        word = words[at] | words[at + 1] << 32
+        word = words[at]
+        if self.words > 1:
+            word |= words[at + 1] << 32
         if self.words == 4:
             word |= words[at + 2] << 64 | words[at + 3] << 96
         if word & self.mask != self.value:

@@ -62,6 +62,13 @@ _ACCVGPR: Any = (
     ("NEG", "63:61", "unused", 0),
 )
 
+_ACCVGPR_MOV: Any = (
+    ("SRC0", "8:0", "the source"),
+    ("OP", "16:9", "opcode"),
+    ("VDST", "24:17", "the destination"),
+    ("ENCODING", "31:25", "VOP1", 0b0111111),
+)
+
 _LD_SCALE: Any = (
     ("VDST", "7:0", "unused", 0),
     ("UNUSED", "62:61,9:8", "unused", 0, True),
@@ -194,6 +201,7 @@ _GUIDE5 = "CDNA5 ISA, VOP3P and VOP3PX2"
 VOP3P_MAI = _encoding("VOP3P-MAI", _GUIDE3, _MAI)
 VOP3P_MAI_CDNA1 = _encoding("VOP3P-MAI (CDNA1)", "CDNA1 ISA guide, VOP3P-MAI", _MAI_CDNA1)
 VOP3P_ACCVGPR = _encoding("VOP3P-MAI (AccVGPR move)", _GUIDE3, _ACCVGPR)
+VOP1_ACCVGPR = _encoding("VOP1 (AccVGPR move)", "CDNA2 and CDNA3 ISA guides, VOP1", _ACCVGPR_MOV)
 VOP3P_LD_SCALE = _encoding("VOP3P (scale load)", _GUIDE4, _LD_SCALE)
 VOP3PX_CDNA4 = _encoding("VOP3PX", _GUIDE4, (*_SCALE_CDNA4, *_after(_MAI)))
 VOP3P_RDNA3 = _encoding("VOP3P (RDNA3)", "RDNA3 ISA guide, VOP3P", (*_RDNA3, *_RDNA3_PLAIN))

@@ -106,8 +106,7 @@ def form_of(mnemonic: str, target: Target) -> InstructionForm | None:
     """
     name = mnemonic.lower().removesuffix("_e64")
     if "accvgpr" in name or "ld_scale" in name:
-        helpers = _helpers(target)
-        return helpers.get(name) or helpers.get(f"{name}_b32")
+        return _helper_spellings(target).get(mnemonic.lower())
     inst = _instruction(name, target)
     return None if inst is None else _form(inst, target)
 
@@ -151,6 +150,18 @@ def _helpers(target: Target) -> dict[str, InstructionForm]:
     }
 
 
+@cache
+def _helper_spellings(target: Target) -> dict[str, InstructionForm]:
+    """The same by every spelling: with the suffix of its length, and those of two words without the type."""
+    found: dict[str, InstructionForm] = {}
+    for name, form in _helpers(target).items():
+        two_words = form.encoding.size > 4
+        shorter = (name.removesuffix("_b32"),) if two_words else ()
+        for spelling in (name, *shorter):
+            found |= dict.fromkeys((spelling, f"{spelling}_e{64 if two_words else 32}"), form)
+    return found
+
+
 def names(target: Target) -> tuple[str, ...]:
     """The mnemonics that can be encoded: the catalog's instructions, those of another architecture, then moves and
     scale loads."""
@@ -190,8 +201,8 @@ def spellings(target: Target) -> dict[str, str]:
     known = {name: name for name in names(target)}
     for one in forms(target).values():
         known |= dict.fromkeys(one.instruction.aliases if one.instruction else (), one.name)
-    known |= {name[:-4]: name for name in known if name.startswith("v_accvgpr_")}
-    return {**known, **{f"{spelling}_e64": name for spelling, name in known.items()}}
+    known |= {f"{spelling}_e64": name for spelling, name in known.items() if name not in _helpers(target)}
+    return known | {spelling: form.name for spelling, form in _helper_spellings(target).items()}
 
 
 # --- operands ---

@@ -106,6 +106,7 @@ class _Cdna(Generation):
     """MFMA and SMFMAC of CDNA1 to CDNA4."""
 
     table: Encoding = encodings.VOP3P_MAI
+    moves: bool = True  # between AccVGPRs, which CDNA1 lacks
     input_files: tuple[str, ...] = ("v", "a")
 
     def encoding(self, inst: Instruction) -> Encoding:
@@ -147,6 +148,9 @@ class _Cdna(Generation):
         d = OperandSlot("D", "The destination", "VDST", 1, ("a",), destination=True)
         a = OperandSlot("A", "The source", "SRC0", 1, constant="f32", specials=self.scalars)
         yield Helper("v_accvgpr_write_b32", encodings.VOP3P_ACCVGPR, {"OP": 0x59}, (d, a))
+        if self.moves:
+            a = OperandSlot("A", "The source", "SRC0", 1, ("a",))
+            yield Helper("v_accvgpr_mov_b32", encodings.VOP1_ACCVGPR, {"OP": 0x52}, (d, a))
         for opcode in {inst.prefix_opcode for inst in instructions if inst.prefix_opcode is not None}:
             op_sel = bits("op_sel", "OPSEL", 3, width=2)
             op_sel_hi = bits("op_sel_hi", "OPSEL_HI", 3, width=2, default=3, hidden=3)
@@ -292,10 +296,10 @@ GENERATIONS: dict[str, Generation] = {
     each.name: each
     for each in (
         _Cdna("cdna1", scalars.CDNA_WORDS, lengths.CDNA, scalars.LDS_DIRECT, c_constants=False,
-              table=encodings.VOP3P_MAI_CDNA1),
+              table=encodings.VOP3P_MAI_CDNA1, moves=False),
         _Cdna("cdna", scalars.CDNA_WORDS, lengths.CDNA, scalars.CDNA_SCALARS),
         _Cdna("cdna1-llvm22", scalars.CDNA_WORDS_LLVM22, lengths.CDNA, scalars.LDS_DIRECT, c_constants=False,
-              table=encodings.VOP3P_MAI_CDNA1),
+              table=encodings.VOP3P_MAI_CDNA1, moves=False),
         _Cdna("cdna-llvm22", scalars.CDNA_WORDS_LLVM22, lengths.CDNA, scalars.CDNA_SCALARS_LLVM22),
         _Rdna3("rdna3", scalars.RDNA_WORDS, lengths.RDNA3),
         _Rdna4("rdna4", scalars.RDNA_WORDS, lengths.RDNA4),

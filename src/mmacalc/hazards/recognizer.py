@@ -17,18 +17,7 @@ from ..errors import Error
 from ..records import TupleRecord
 from .dependencies import DEPENDENCIES, NO_REGISTERS
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
-from .tables import (
-    FORWARDING,
-    LATER,
-    NEVER,
-    REPORTED,
-    REPORTS,
-    RULES,
-    TABLES,
-    Expiry,
-    ForwardingRule,
-    HazardTable,
-)
+from .tables import FORWARDING, LATER, NEVER, REPORTED, REPORTS, RULES, TABLES, Expiry, ForwardingRule, HazardTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

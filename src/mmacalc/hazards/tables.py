@@ -35,18 +35,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "FORWARDING",
-    "LATER",
-    "LLVM",
-    "NEVER",
-    "REPORTED",
-    "REPORTS",
-    "RULES",
-    "TABLES",
-    "Expiry",
-    "ForwardingRule",
+    "FORWARDING", "LATER", "LLVM", "NEVER", "REPORTED", "REPORTS", "RULES", "TABLES", "Expiry", "ForwardingRule",
     "HazardTable",
-]
+]  # fmt: skip
 
 
 class Expiry(TupleRecord):
