@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from math import inf, nextafter
 
 import ml_dtypes
@@ -29,6 +30,31 @@ FORMS = all_forms()
 def test_decoding_and_encoding_are_inverse_for_every_format(table, number):
     word = number & (1 << 8 * table.size) - 1
     assert table.encode(table.decode(word)) == word
+
+
+def test_a_meaning_names_only_bits_of_its_own_field():
+    named_bits = 0
+    for table in TABLES:
+        for field in table.fields.values():
+            bits = [int(bit) for bit in re.findall(r"\(bit (\d+)\)", field.meaning)]
+            assert all(1 << bit & field.mask for bit in bits), (table.name, field)
+            named_bits += len(bits)
+    assert named_bits > 8
+
+
+def test_a_field_means_what_it_does_in_its_own_instruction():
+    """CDNA3 and CDNA4 ISA guides, VOP3P-MAI: ABID is the switch of f8f6f4's scales, chooses the index of a sparse
+    product, and a block of A else."""
+    seen = {"broadcast": 0, "indices": 0, "scales": 0}
+    for one in (form for where in ("gfx908", "gfx90a", "gfx942", "gfx950") for form in forms(target(where)).values()):
+        if not one.instruction or "ABID" not in one.encoding.fields:
+            continue
+        kind = "indices" if one.instruction.sparse else "scales" if one.instruction.choices else "broadcast"
+        shown = one.meaning(one.encoding.fields["ABID"], dict.fromkeys(one.encoding.fields, 0))
+        assert [word for word in seen if word in shown] == [kind], (one, shown)
+        seen[kind] += 1
+        assert {*one.meanings} <= {*one.encoding.fields}
+    assert all(seen.values())
 
 
 def test_a_table_in_which_a_bit_belongs_to_no_field_or_to_two_is_refused():

@@ -11,6 +11,8 @@ Encodings". Values of fields that matrix instructions leave unused, and what dec
 
 from __future__ import annotations
 
+import re
+
 from .fields import Encoding, Field
 
 TYPE_CHECKING = False
@@ -35,15 +37,28 @@ _VDST = (("VDST", "7:0", "D: the first register"),)
 
 _MAI: Any = (
     *_VDST,
-    ("CBSZ", "10:8", "control broadcast size: 2^CBSZ blocks read one A; sparse: use of ABID; f8f6f4: A's format"),
-    ("ABID", "14:11", "which block of A is broadcast; sparse: which set of indices"),
-    ("ACC_CD", "15", "C and D are AccVGPRs (sparse: only D)"),
+    ("CBSZ", "10:8", "control broadcast size: 2^CBSZ blocks read one A"),
+    ("ABID", "14:11", "which block of A is broadcast"),
+    ("ACC_CD", "15", "C and D are AccVGPRs"),
     ("OP", "22:16", "opcode"),
     *_CDNA,
     *_SOURCES,
     ("ACC", "60:59", "A (bit 59), B (bit 60) are AccVGPRs"),
-    ("BLGP", "63:61", "B-matrix lane group pattern; f64: negate A, B, C; f8f6f4: B's format"),
+    ("BLGP", "63:61", "B-matrix lane group pattern"),
 )  # fmt: skip
+# What the fields mean in other instructions than dense ones of one format.
+MAI_SPARSE = {
+    "CBSZ": "if 0, ABID chooses the set of indices, else set 0 is used", "ABID": "which set of indices in the register",
+    "ACC_CD": "D is in AccVGPRs", "SRC2": "the sparse index: 256 to 511 are registers 0 to 255", "BLGP": "unused",
+}  # fmt: skip
+MAI_F64 = {"BLGP": "negate A, B, C"}
+_FORMATS = "0 fp8, 1 bf8, 2 fp6, 3 bf6, 4 fp4"
+MAI_F8F6F4 = {
+    "CBSZ": f"the format of A: {_FORMATS}", "ABID": "bit 0: whether the scales are applied",
+    "BLGP": f"the format of B: {_FORMATS}",
+}  # fmt: skip
+MAI_C = "C: 256 to 511 are registers 0 to 255"
+MAI_C_CONSTANTS = f"{MAI_C}, 128 to 208 and 240 to 248 inline constants"
 
 # CDNA1 has C and D in AccVGPRs always; the bit that CDNA2 gave a meaning is written 0 and not read.
 _MAI_CDNA1 = tuple(("ACC_CD", "15", "unused: C and D are AccVGPRs", 0, True) if r[0] == "ACC_CD" else r for r in _MAI)
@@ -183,10 +198,14 @@ _CDNA5_F4: Any = (
 
 
 def _after(rows: Any) -> Any:
-    """The rows of a second half: every bit number 64 higher."""
+    """The rows of a second half: every bit number 64 higher, in the meanings too."""
+
+    def higher(match: re.Match[str]) -> str:
+        return str(int(match[0]) + 64)
+
     return tuple(
-        (name, ",".join(":".join(str(int(bit) + 64) for bit in p.split(":")) for p in bits.split(",")), *rest)
-        for name, bits, *rest in rows
+        (name, re.sub(r"\d+", higher, bits), re.sub(r"(?<=\(bit )\d+", higher, meaning), *rest)
+        for name, bits, meaning, *rest in rows
     )
 
 

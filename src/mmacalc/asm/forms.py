@@ -38,6 +38,7 @@ class InstructionForm(Record):
         slots, modifiers: operands and modifiers in the order in which they are written.
         scalar_limit: how many different scalar registers it may read, None if that does not matter.
         overlap_checked: whether LLVM refuses a C that overlaps D in part.
+        meanings: what fields mean in this instruction, where that is not the format's own text.
     """
 
     name: str
@@ -48,6 +49,7 @@ class InstructionForm(Record):
     scalar_limit: int | None = None
     instruction: Instruction | None = None
     overlap_checked: bool = False
+    meanings: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         return f"InstructionForm({self.name!r}, {self.encoding.name})"
@@ -73,7 +75,8 @@ class InstructionForm(Record):
             if modifier.field == field.name:
                 shown = (modifier.text(values[field.name]) or "").strip()
                 notes.append(shown or f"{modifier.name} at its default")
-        return f"{field.meaning}; {', '.join(notes)}" if notes else field.meaning
+        meaning = self.meanings.get(field.name, field.meaning)
+        return f"{meaning}; {', '.join(notes)}" if notes else meaning
 
     def model_modifiers(self, wave: int) -> dict[str, Modifier]:
         """The modifiers of the text that set a modifier of the instruction, by that modifier's name.
@@ -137,6 +140,7 @@ def _form(inst: Instruction, target: Target) -> InstructionForm | None:
         tuple(rules.modifiers(inst, target.wave)),
         instruction=inst,
         overlap_checked=rules.overlap_checked(inst),
+        meanings=rules.meanings(inst),
     )
 
 
@@ -152,11 +156,11 @@ def _helpers(target: Target) -> dict[str, InstructionForm]:
 
 @cache
 def _helper_spellings(target: Target) -> dict[str, InstructionForm]:
-    """The same by every spelling: with the suffix of its length, and those of two words without the type."""
+    """The same by every spelling: with the suffix of its length, and AccVGPR moves of two words without the type."""
     found: dict[str, InstructionForm] = {}
     for name, form in _helpers(target).items():
         two_words = form.encoding.size > 4
-        shorter = (name.removesuffix("_b32"),) if two_words else ()
+        shorter = (name.removesuffix("_b32"),) if two_words and "accvgpr" in name else ()
         for spelling in (name, *shorter):
             found |= dict.fromkeys((spelling, f"{spelling}_e{64 if two_words else 32}"), form)
     return found

@@ -80,6 +80,10 @@ class Generation(Record):
         """Fields other than the opcodes that are the same in every instruction of this form."""
         return {}
 
+    def meanings(self, inst: Instruction) -> Mapping[str, str]:
+        """What fields mean in this instruction, where that is not what they mean in every one of the format."""
+        return {}
+
     def overlap_checked(self, inst: Instruction) -> bool:
         """Whether LLVM refuses a C that overlaps D in part."""
         return False
@@ -128,6 +132,16 @@ class _Cdna(Generation):
 
     def fixed(self, inst: Instruction) -> dict[str, int]:
         return {"ABID": 1} if inst.scaled else {}
+
+    def meanings(self, inst: Instruction) -> Mapping[str, str]:
+        """CBSZ, ABID and BLGP of dense, sparse, f64 and f8f6f4 instructions (CDNA3 and CDNA4 ISA guides, VOP3P-MAI)."""
+        if inst.sparse:
+            return encodings.MAI_SPARSE
+        of_c = {"SRC2": encodings.MAI_C_CONSTANTS if self.c_constants else encodings.MAI_C}
+        if chosen_formats(inst):
+            return {**of_c, **encodings.MAI_F8F6F4}
+        negated = inst.formats["A"] == "f64" and "blgp" in inst.features
+        return {**of_c, **(encodings.MAI_F64 if negated else {})}
 
     def overlap_checked(self, inst: Instruction) -> bool:
         """Of results of more than four registers, but not of those of f8f6f4."""

@@ -254,7 +254,11 @@ class TokenStream:
         text = self.word()
         if match := _REGISTER.fullmatch(text):
             return _range(FILES[match[1]], int(match[2]), int(match[2]), where)
-        if text not in FILES or self.peek() != ("mark", "["):
+        bracketed = self.peek() == ("mark", "[")
+        if text.lower() != text and (_REGISTER.fullmatch(text.lower()) or (text.lower() in FILES and bracketed)):
+            whole = text.lower() + self._bracketed()
+            raise Error(f"{where}: registers are written in lower case: {whole}; got {text}{whole[len(text) :]}")
+        if text not in FILES or not bracketed:
             return Symbol(text)
         self.expect("[", where)
         first = last = self.integer(where)
@@ -262,6 +266,11 @@ class TokenStream:
             last = self.integer(where)
         self.expect("]", where)
         return _range(FILES[text], first, last, where)
+
+    def _bracketed(self) -> str:
+        """The brackets that come next, with what is in them; "" if none do."""
+        rest = [text for _, text in self._tokens[self._at :]]
+        return "".join(rest[: rest.index("]") + 1]) if rest[:1] == ["["] and "]" in rest else ""
 
     def _listed(self, where: str) -> RegisterRange:
         """A list of single registers that follow one another."""
