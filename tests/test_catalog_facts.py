@@ -16,7 +16,7 @@ from mmacalc.arithmetic.tables import TABLES
 from mmacalc.catalog import entry
 from mmacalc.chains.vector_instructions import of_target
 from mmacalc.cli import answer
-from mmacalc.families import shared_memory, tensor_memory_shapes
+from mmacalc.families import descriptors, shared_memory, tensor_memory_shapes
 from mmacalc.formats import FORMATS, NUMPY_NAMES
 
 
@@ -234,6 +234,15 @@ def test_the_detail_page_of_wgmma_names_cutes_swizzles():
 
 def test_the_bits_of_the_matrix_descriptor_are_the_ptx_isas():
     """PTX ISA, the matrix descriptor of wgmma: 13-0 address, 29-16 leading, 45-32 stride, 51-49 base, 63-62 mode."""
+    fields = descriptors.decode_shared_memory(0, "wgmma").fields
+    assert [(field.name, field.low, field.bits) for field in fields] == [
+        ("address", 0, 14), ("leading", 16, 14), ("stride", 32, 14), ("base_offset", 49, 3), ("swizzle", 62, 2),
+    ]  # fmt: skip
+    for at, beyond in ((0, 1 << 18), (1, 1 << 18), (2, 1 << 18), (3, 8)):
+        values = [0, 16, 16, 0]
+        values[at] = beyond
+        with pytest.raises(mmacalc.Error, match=f"below {beyond}; got {beyond}"):
+            shared_memory.descriptor(*values[:3], "none", values[3])
     for swizzle, code in (("none", 0), ("128B", 1), ("64B", 2), ("32B", 3)):
         word = shared_memory.descriptor(0x3FFF0, 0x12340, 0x23450, swizzle, base_offset=5)
         assert word == 0x3FFF | 0x1234 << 16 | 0x2345 << 32 | 5 << 49 | code << 62
@@ -303,6 +312,10 @@ def test_cbsz_of_a_sparse_instruction_has_two_bits():
     """CDNA3 and CDNA4 ISA guides, section 7.5: CBSZ[1:0] and ABID choose the index set of an SMFMAC."""
     sparse = [inst for arch in ("cdna3", "cdna4") for inst in mmacalc.instructions(arch) if inst.sparse]
     assert {inst.modifier_limits()["cbsz"] for inst in sparse} == {(0, 1, 2, 3)}
+    for inst in sparse:
+        for cbsz, abid in itertools.product(range(4), inst.modifier_limits()["abid"]):
+            chosen = inst.operand("K", cbsz=cbsz, abid=abid).locate(i=1, k=4)
+            assert chosen == inst.operand("K", abid=0 if cbsz else abid).locate(i=1, k=4), (inst, cbsz, abid)
 
 
 def test_values_in_equal_steps_are_spoken_as_a_range():

@@ -23,6 +23,7 @@ from mmacalc.families.tensor_memory_shapes import (
     depths,
     describe,
     remark,
+    transposes,
 )
 from mmacalc.formats import named
 
@@ -276,6 +277,17 @@ def test_a_refused_m_names_a_form_that_has_it_if_there_is_one():
                 check_shape(form, "sm_100a", m, 64, None)
             named_form = str(refused.value).partition(f"; M = {m} is a shape of ")[2]
             assert named_form in having if having else not named_form, (form, m)
+
+
+@pytest.mark.parametrize("pair", [1, 2])
+def test_what_may_be_transposed_is_said_for_every_kind(pair):
+    """PTX ISA 9.1, table 52: N of a transposed B of 8 bits is in steps of 16, of 32 in a pair of CTAs."""
+    said = {
+        "f16": "A and B", "tf32": "A and B, with the 128B swizzle of 32-byte atoms only",
+        **dict.fromkeys(("mxf4", "mxf4nvf4"), "none: A and B are K-major"),
+        **dict.fromkeys(("f8f6f4", "i8", "mxf8f6f4"), f"A and B; N of a transposed B is in steps of {16 * pair}"),
+    }  # fmt: skip
+    assert {kind: transposes(kind, pair) for kind in said} == said
 
 
 def test_scales_of_16_elements_have_two_types_and_those_of_32_one():

@@ -68,8 +68,6 @@ def _rows(rows: int, dwords: int, elements: int, channels: int, eus: int, axes: 
     eus = min(eus, registers)
     sizes = {"b": 1, "w": eus, "h": -(-registers // eus), "l": beside, "d": dwords, "e": elements}
     text = f"b {ROWS}" if eus > 1 else f"b {ROWS}".replace("eu (w), ", "").replace("(w ", "(")
-    if eus == 1:
-        del sizes["w"]
     whole = sizes["h"] * beside * eus
     return shared_layout(text, axes, tuple(sizes.items()), (("i", rows),) if whole != rows else ())
 

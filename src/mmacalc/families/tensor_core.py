@@ -50,7 +50,7 @@ MATRIX_TRANSPOSED = "b (t e) (h s) -> lane (s t), item (b h e)"
 ADDRESSES = "b s () -> lane (b s), item ()"
 
 # Logical and stored k of a group: 4-bit types keep four of eight, in pairs; tf32 one of two; the rest two of four.
-GROUPS = {4: (8, 4), 32: (2, 1)}
+GROUPS = {4: (8, 4), 8: (4, 2), 16: (4, 2), 32: (2, 1)}
 
 
 class _TensorCore(Family):
@@ -116,7 +116,7 @@ def _input(instruction: Instruction, operand: str) -> Placement:
     if not instruction.sparse:
         sizes = {**_rows(instruction), "c": instruction.k // (t * e), "t": t, "e": e}
         return _contained(_layout(A, AXES["A"], sizes), width, bits)
-    p, s = GROUPS.get(width, (4, 2))
+    p, s = GROUPS[width]
     sizes = {**_rows(instruction), "c": instruction.k * s // (t * e * p), "t": t, "q": e // s, "p": p, "s": s}
     # A group's Location covers its slots whole, since bytes that are not full have gaps between them.
     return packed(_layout(A_SPARSE, AXES["A"], sizes), width, merge=s)
@@ -136,7 +136,7 @@ def _result(instruction: Instruction, operand: str) -> Placement:
 def metadata_sizes(instruction: Instruction) -> dict[str, int]:
     """The digit sizes of the metadata. A lane's 32 bits hold eight chunks of 4 bits: of one row, or of two."""
     width = slot(instruction, "A")
-    p = GROUPS.get(width, (4, 2))[0]
+    p = GROUPS[width][0]
     chunks, y = instruction.k // p, 2 if width in (16, 32) else 1
     c = min(chunks, 8 // y)
     x, c1 = 2 // y, chunks // c

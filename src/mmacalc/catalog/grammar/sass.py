@@ -120,7 +120,7 @@ def becomes(instruction: Instruction, target: str) -> tuple[str, str]:
 
 def _covers(which: str, number: int) -> bool:
     first, _, last = which.rstrip("+").partition("-")
-    return int(first) <= number <= (int(last) if last else 1000 if which.endswith("+") else int(first))
+    return int(first) <= number and (which.endswith("+") or number <= int(last or first))
 
 
 def _filled(text: str, inst: Instruction) -> str:
