@@ -109,6 +109,16 @@ def test_moves_between_accvgprs_are_llvms_for_every_register(arch):
         mmacalc.assemble("v_accvgpr_mov_b32 a2, a1", "gfx908")
 
 
+VALUES = ("scc", "vccz", "execz", "shared_base", "shared_limit", "private_base", "private_limit", "lds_direct",
+          "pops_exiting_wave_id", "flat_scratch_base_lo", "flat_scratch_base_hi")  # fmt: skip
+SCALARS = [
+    *(f"s{n}" for n in range(109)), *(f"s[{n}:{n + 1}]" for n in range(108)), *(f"ttmp{n}" for n in range(17)),
+    *(f"ttmp[{n}:{n + 1}]" for n in range(17)), *VALUES, *(f"src_{name}" for name in VALUES), "m0", "null", "65", "1.0",
+    "0.0", "-0.0", "vcc", "exec", "flat_scratch", "xnack_mask", "src_flat_scratch_base",
+    *(f"{pair}_{half}" for pair in ("vcc", "exec", "flat_scratch", "xnack_mask") for half in ("lo", "hi")),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arch", "text"),
     [
@@ -118,22 +128,15 @@ def test_moves_between_accvgprs_are_llvms_for_every_register(arch):
         ("gfx950", "v_mfma_ld_scale_b32 s1, {}"),  # the constant bus: one scalar register, but that twice
         ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], v[40:47], {}, v50"),
         ("gfx1250", "v_wmma_ld_scale_paired_b32 {}, v1"),
+        ("gfx1250", "v_wmma_scale16_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], v[40:47], {}, v[50:51]"),
+        ("gfx1250", "v_wmma_ld_scale16_paired_b64 {}, v[2:3]"),
+        ("gfx942", "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], {}"),
+        ("gfx908", "v_mfma_f32_16x16x4f32 a[0:3], v4, v6, {}"),
+        ("gfx1100", "v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], {}"),
     ],
 )
 def test_every_scalar_operand_is_taken_as_llvm_takes_it(arch, text):
-    generation = target(arch, llvm=22).generation
-    others = [
-        "vcc",
-        "1.0",
-        "65",
-        "scc",
-        "0.0",
-        "-0.0",
-        "src_lds_direct",
-        *(f"ttmp{n}" for n in range(17)),
-        *(f"s{n}" for n in range(99, 109)),
-    ]
-    lines = [text.format(name) for name in (*generation.scalars, *others)]
+    lines = [text.format(name) for name in SCALARS]
     for line, expected in zip(lines, assembled(lines, arch)):
         got = ours(line, (arch, None))
         assert isinstance(got, str) if isinstance(expected, str) else got == expected, (line, expected, got)

@@ -234,7 +234,7 @@ def _slots(inst: Instruction, target: Target) -> Iterable[OperandSlot]:
         kind = generation.constant_kind(inst, target.wave) if generation.c_constants else None
         yield slot("C", "SRC2", files=result, bank=shared, constant=kind, specials=generation.c_words)
     for name, field in (("SA", "SCALE_SRC0"), ("SB", "SCALE_SRC1")) if inst.scaled else ():
-        yield generation.scale_slot(name, field, inst.operand(name, target.wave).registers, target.alignment)
+        yield generation.scale_slot(name, field, inst.operand(name, target.wave).registers, target.alignment, False)
 
 
 def _registers(inst: Instruction, name: str, target: Target) -> int | tuple[str, tuple[int, ...]]:

@@ -97,7 +97,7 @@ class Generation(Record):
         kind = inst.formats["C"]
         return kind if named(kind).is_float else "f32"
 
-    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool = False) -> OperandSlot:
+    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool) -> OperandSlot:
         """The operand of the scales of A or B, of a scaled instruction or (helper) of a scale load."""
         raise NotImplementedError
 
@@ -151,7 +151,7 @@ class _Cdna(Generation):
         """32-bit constants, or 64-bit ones."""
         return "f64" if inst.formats["C"] == "f64" else "f32"
 
-    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool = False) -> OperandSlot:
+    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool) -> OperandSlot:
         """LLVM takes only VGPRs; the ISA guide has inline constants too."""
         return OperandSlot(name, TITLES[name], field, count)
 
@@ -281,7 +281,7 @@ class _Cdna5(_Wmma):
             *(flag(f"matrix_{x}_reuse", f"SCALE_{x.upper()}_REUSE") for x in "ab"),
         ]
 
-    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool = False) -> OperandSlot:
+    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool) -> OperandSlot:
         words, kind = self.scalar_pairs, "f64"
         if count == 1:
             words, kind = {**self.scalars, **({} if helper else scalars.LDS_DIRECT)}, "f32"
@@ -302,7 +302,7 @@ class _Cdna5(_Wmma):
             name = "v_wmma_ld_scale16_paired_b64" if inst.block_size == 16 else "v_wmma_ld_scale_paired_b32"
             count = inst.operand("SA", wave).registers
             fields = (("SA", "SCALE_SRC0"), ("SB", "SCALE_SRC1"))
-            slots = tuple(self.scale_slot(slot, field, count, alignment, helper=True) for slot, field in fields)
+            slots = tuple(self.scale_slot(slot, field, count, alignment, True) for slot, field in fields)
             yield Helper(name, self.scale_load, {"SCALE_OP": opcode}, slots, tuple(self.scale_modifiers()))
 
 
