@@ -15,6 +15,7 @@ import pytest
 import mmacalc
 from mmacalc import Error
 from mmacalc.catalog.grammar.chips import Meaning, meaning
+from mmacalc.formats import CHOICES, FORMATS
 
 COUNTS = {"cdna1": 20, "cdna2": 27, "cdna3": 46, "rdna3": 6, "rdna4": 22}
 ALIASES = {
@@ -371,3 +372,38 @@ def test_every_name_in_the_catalog_means_itself_when_it_is_printed_in_a_sentence
         for name in aliases:
             if len(name) > 3:
                 assert mmacalc.architecture(f"device 0: {name} (ok)").name == arch, name
+
+
+def test_a_value_out_of_range_is_answered_with_every_value_that_a_modifier_takes():
+    """The text is read back: "0 to 7", "0 or 4", "0 (fp8), 1 (bf8)"."""
+    seen = {}
+    for arch in mmacalc.architectures():
+        for inst in mmacalc.instructions(arch) if mmacalc.architecture(arch).vendor == "amd" else ():
+            for cbsz in (0, 1):
+                for name, values in inst.modifier_limits(cbsz=cbsz).items():
+                    seen.setdefault((name, values, inst.choices.get(name)), (inst, {"cbsz": cbsz} if cbsz else {}))
+    for (name, values, chosen), (inst, others) in seen.items():
+        with pytest.raises(mmacalc.Error) as refused:
+            inst.check_modifiers(None, {**others, name: 99})
+        spoken = re.search(r" is (.*); got 99$", str(refused.value))[1]
+        numbers = [int(each) for each in re.findall(r"\d+(?! to|p)", re.sub(r"\(.*?\)", "", spoken))]
+        if ends := re.fullmatch(r"(\d+) to (\d+)", spoken):
+            numbers = [*range(int(ends[1]), int(ends[2]) + 1)]
+            assert len(numbers) > 2
+        assert tuple(numbers) == values, (inst, name, spoken)
+        if chosen:
+            formats = CHOICES[inst.formats[chosen]]
+            assert [FORMATS[form].title.split(" (")[0].lower() for form in formats] == re.findall(r"\((.*?)\)", spoken)
+    assert len(seen) > 15
+
+
+def test_abid_of_a_sparse_mfma_chooses_among_the_index_sets_of_a_register_or_is_ignored():
+    """CDNA3 and CDNA4 ISA guides, "Sparse Index Select": a set has two bits for each stored value of the lane; ABID
+    chooses where CBSZ[1:0] is 0 and more than one set fits."""
+    sparse = [inst for arch in ("cdna3", "cdna4") for inst in mmacalc.instructions(arch) if inst.sparse]
+    for inst in sparse:
+        sets = 32 // (inst.m * inst.k // 64)
+        assert inst.modifier_limits()["cbsz"] == (0, 1, 2, 3)
+        abid = [len(inst.modifier_limits(cbsz=cbsz)["abid"]) for cbsz in range(4)]
+        assert abid == [sets if sets > 1 else 16, 16, 16, 16]
+    assert len(sparse) > 40

@@ -57,7 +57,7 @@ def _index_choices(instruction: Instruction, wave: int | None, cbsz: int) -> int
     fills the register or CBSZ[1:0] is not 0 (CDNA4 ISA guide, section 7.5, "Sparse Index Select"; AMD's hip-fpsan runs
     CBSZ 1 with ABID 3 on gfx950, and LLVM takes any)."""
     sets = instruction.index_sets(wave)
-    return sets if sets > 1 and cbsz & 3 == 0 else 16
+    return sets if sets > 1 and not cbsz else 16
 
 
 def canonical_modifiers(instruction: Instruction, modifiers: Mapping[str, int | str]) -> dict[str, int]:
