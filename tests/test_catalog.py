@@ -407,3 +407,27 @@ def test_abid_of_a_sparse_mfma_chooses_among_the_index_sets_of_a_register_or_is_
         abid = [len(inst.modifier_limits(cbsz=cbsz)["abid"]) for cbsz in range(4)]
         assert abid == [sets if sets > 1 else 16, 16, 16, 16]
     assert len(sparse) > 40
+
+
+def test_modifiers_have_the_names_of_the_fields_and_those_of_assembly_too():
+    wmma = mmacalc.instruction("rdna4", "v_swmmac_f32_16x16x32_f16")
+    assert wmma.resolved({"neg_lo": 1, "neg_hi": 2, "index_key": 1}) == {"neg": 1, "neg_hi": 2, "opsel": 1}
+    packed = mmacalc.instruction("rdna3", "v_wmma_f16_16x16x16_f16")
+    assert packed.resolved({"op_sel": 4, "opsel_hi": 7}) == {"opsel": 4, "op_sel_hi": 7}
+    chosen = mmacalc.instruction("cdna4", "v_mfma_f32_16x16x128_f8f6f4")
+    assert chosen.resolved({"matrix_a_fmt": "fp6", "matrix_b_fmt": 4}) == {"cbsz": 2, "blgp": 4}
+    chosen = mmacalc.instruction("cdna5", "v_wmma_f32_16x16x128_f8f6f4")
+    assert chosen.resolved({"cbsz": "fp6", "blgp": 4}) == {"matrix_a_fmt": 2, "matrix_b_fmt": 4}
+    with pytest.raises(Error, match=r"neg of .* is given twice: 1 and 2"):
+        wmma.resolved({"neg": 1, "neg_lo": 2})
+
+
+def test_cbsz_of_a_dense_mfma_broadcasts_to_as_many_blocks_as_there_are_and_abid_chooses_one_of_each_group():
+    """CDNA3 ISA guide, "Broadcasting values": 2^CBSZ blocks share one of theirs, ABID."""
+    for arch in ("cdna1", "cdna2", "cdna3", "cdna4"):
+        for inst in mmacalc.instructions(arch):
+            if "cbsz" in inst.features and not inst.sparse:
+                groups = [size for size in (1, 2, 4, 8, 16, 32, 64) if size <= inst.blocks]
+                assert inst.modifier_limits()["cbsz"] == tuple(range(len(groups)))
+                for cbsz, blocks in enumerate(groups):
+                    assert inst.modifier_limits(cbsz=cbsz)["abid"] == tuple(range(blocks))

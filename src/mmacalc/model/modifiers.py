@@ -31,7 +31,7 @@ def modifier_ranges(instruction: Instruction, wave: int | None, cbsz: int) -> di
     """The modifiers that an instruction has, with the values that each may take: see `Instruction.modifier_limits`."""
     values: dict[str, tuple[int, ...]] = {}
     if "cbsz" in instruction.features:
-        most = 3 if instruction.sparse else min(4, instruction.blocks.bit_length() - 1)
+        most = 3 if instruction.sparse else instruction.blocks.bit_length() - 1
         values["cbsz"] = tuple(range(most + 1))
         blocks = 1 << max(0, min(cbsz, most))
         values["abid"] = tuple(range(_index_choices(instruction, wave, cbsz) if instruction.sparse else blocks))
