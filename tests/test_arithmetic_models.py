@@ -227,3 +227,20 @@ def test_sums_that_are_exact_are_numpys(arch):
         if inst.format("D").name == "bf16":
             continue  # its 8 bits do round sums of this size
         np.testing.assert_array_equal(d, wanted, err_msg=inst.name)
+
+
+@pytest.mark.parametrize("name", ["v_mfma_f32_16x16x16bf16_1k", "v_mfma_f32_16x16x8bf16"])
+def test_cdna2_makes_zeros_of_products_sums_and_c_below_the_least_normal_number_of_f32(name):
+    inst = mmacalc.instruction("cdna2", name)
+    exponents = np.arange(-132, -116)
+    a, b = np.zeros((16, inst.k)), np.zeros((inst.k, 16))
+    a[:, 0], b[0] = np.ldexp(1.5, exponents + 60), 2.0**-60
+    kept = np.where(exponents >= -126, np.ldexp(1.5, exponents), 0.0)
+    c = np.zeros((16, 16))
+    assert (inst.multiply(a, b, c) == kept[:, None]).all()
+    assert (inst.multiply(-a, b, c) == -kept[:, None]).all()
+    a[:, 1], b[1] = -np.ldexp(1.0, exponents + 60), 2.0**-60  # half of the first product is left
+    halved = np.where(exponents >= -125, np.ldexp(0.5, exponents), 0.0)
+    assert (inst.multiply(a, b, c) == halved[:, None]).all()
+    c[:] = np.ldexp(1.5, exponents)[:, None]
+    assert (inst.multiply(0 * a, b, c) == kept[:, None]).all()
