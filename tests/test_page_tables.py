@@ -500,7 +500,8 @@ WAITS = """(questions) => questions.map(([arch, first, second, fields]) => {
   const found = waitTable(catalog, ...[first, second].map((name) => catalog.instruction(architecture, name)), fields);
   if (typeof found === "string") return null;
   const rows = [...found.matrix, ...found.after, ...found.before];
-  return rows.map(({ words, answer: [states, llvm, guide] }) => [words, states, llvm, guide, nops(states, found.unit)]);
+  return rows.map(({ words, answer: [states, llvm, guide, , instruction] }) =>
+    [words, states, llvm, guide, nops(states, found.unit, instruction)]);
 })"""
 
 
@@ -548,6 +549,7 @@ def lines_of(first, second, fields):
         yield "a load from memory", x, "ds_read_b32 v0, v250"
         yield "VALU writes C", f"v_mov_b32 {begin[c]}, v250", other
     yield "VALU writes registers of A or B", x, f"v_mov_b32 {place['B']}, v250"
+    yield "a transcendental instruction writes A or B", f"v_exp_f32 {begin['B']}, v250", other
     yield "VALU writes A or B", f"v_mov_b32 {begin['B']}, v250", other
 
 

@@ -61,8 +61,8 @@ export interface Data {
   notes: string[];
 }
 
-/** states, LLVM's, the ISA guide's (null: it has none), where they have the rules: of `wait_sources` */
-export type WaitAnswer = [number, number, number | null, number[]];
+/** states, LLVM's, the ISA guide's (null: it has none), where they have the rules: of `wait_sources`; what stands for the nops or "" */
+export type WaitAnswer = [number, number, number | null, number[], string];
 
 /** The wait states of an architecture; see src/mmacalc/answers/page_waits.py. */
 export interface Waits {

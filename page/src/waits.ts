@@ -4,8 +4,8 @@ import type { Catalog, Instruction, Waits } from "./catalog.ts";
 
 export interface WaitRow {
   words: string;
-  /** states, LLVM's, the ISA guide's (null: it has none), where they have the rules */
-  answer: [number, number, number | null, string];
+  /** states, LLVM's, the ISA guide's (null: it has none), where they have the rules, what stands for the nops or "" */
+  answer: [number, number, number | null, string, string];
 }
 
 export interface WaitTable {
@@ -17,8 +17,9 @@ export interface WaitTable {
 
 const MOST_NOP = 16;
 
-/** The instructions that give so many wait states. */
-export function nops(states: number, unit: string): string[] {
+/** The instructions that give so many wait states, or the one that stands for them. */
+export function nops(states: number, unit: string, instruction = ""): string[] {
+  if (states && instruction) return [instruction];
   if (unit === "v_nop") return Array<string>(states).fill("v_nop");
   const found = Array<string>(Math.floor(states / MOST_NOP)).fill(`s_nop ${MOST_NOP - 1}`);
   return states % MOST_NOP ? [...found, `s_nop ${(states % MOST_NOP) - 1}`] : found;
@@ -36,8 +37,8 @@ export function waitTable(catalog: Catalog, first: Instruction, second: Instruct
   const { wait_lists: lists, wait_answers: answers, wait_sources: sources, wait_rows: texts } = catalog.data;
   const rows = (name: keyof typeof texts, list: number): WaitRow[] => lists[list].flatMap((number, at) => {
     if (number < 0) return [];
-    const [states, llvm, guide, places] = answers[number];
-    return [{ words: texts[name][at], answer: [states, llvm, guide, places.map((place) => sources[place]).join("; ")] }];
+    const [states, llvm, guide, places, instruction] = answers[number];
+    return [{ words: texts[name][at], answer: [states, llvm, guide, places.map((place) => sources[place]).join("; "), instruction] }];
   });
   const lines = data.matrix[x][y];
   return {

@@ -58,8 +58,8 @@ export class WaitsView {
 
   private table(title: string, rows: WaitRow[], unit: string): HTMLElement {
     const head = ["dependency", "states", "instructions", "LLVM", "ISA guide", "source"];
-    const cells = ({ words, answer: [states, llvm, guide, places] }: WaitRow) => [
-      h("th", { scope: "row" }, words), h("td", {}, h("b", {}, String(states))), h("td", { class: "mono" }, shortened(nops(states, unit))),
+    const cells = ({ words, answer: [states, llvm, guide, places, instruction] }: WaitRow) => [
+      h("th", { scope: "row" }, words), h("td", {}, h("b", {}, String(states))), h("td", { class: "mono" }, shortened(nops(states, unit, instruction))),
       h("td", {}, String(llvm)), h("td", {}, guide === null ? "\u2013" : String(guide)), h("td", { class: "places" }, places || "no rule"),
     ];
     return h("div", { class: "scrolled", tabindex: 0, role: "group", "aria-label": title },

@@ -8,7 +8,7 @@ waits      for each architecture null (NVIDIA interlocks in hardware), or
     after    [kind] a list: a matrix instruction, then another instruction
     before   [kind] a list: another instruction, then a matrix instruction
 wait_lists    [an answer for each row, -1 where the row has no meaning]
-wait_answers  [states, llvm, guide or null, where the sources have the rules]
+wait_answers  [states, llvm, guide or null, where the sources have the rules, what stands for the nops or ""]
 wait_sources  places in sources
 """
 
@@ -63,6 +63,7 @@ BEFORE = (
     ("VALU writes C", "v_mov_b32 v112, v128", ""),
     ("VALU writes A or B", "v_mov_b32 v96, v128", "v_mov_b32 v96, v128"),
     ("v_accvgpr_write writes C", "", "v_accvgpr_write_b32 a112, v128"),
+    ("a transcendental instruction writes A or B", "v_exp_f32 v96, v128", "v_exp_f32 v96, v128"),
 )
 ROWS = {name: [row[0] for row in rows] for name, rows in (("matrix", MATRIX), ("after", AFTER), ("before", BEFORE))}
 
@@ -94,7 +95,7 @@ class _Tables:
     def _answer(self, answer: WaitStates) -> int:
         places = [each.place for each in answer.sources if each.rule]
         numbers = tuple(self.sources.number(place) for place in places)
-        return self.answers.number((answer.states, answer.llvm, answer.guide, numbers))
+        return self.answers.number((answer.states, answer.llvm, answer.guide, numbers, answer.expiry.instruction))
 
 
 def _architecture(name: str, instructions: list[Instruction], tables: _Tables) -> dict[str, Any] | None:

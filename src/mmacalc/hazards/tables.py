@@ -255,8 +255,8 @@ _GUIDE_CDNA3 = _guide((5, 7, 11, 19), (3, 5, 9, 17), (3, 5, 9, 17), 11, 9)
 # What waits until the results of VALU instructions are written (the counter va_vdst is 0): by LLVM every access to
 # memory or LDS and every export do, lds_direct_load and lds_param_load do not.
 _VA_VDST, _WAIT = "VA_VDST MEM EXP", "s_waitcnt_depctr depctr_va_vdst(0)"
-_ENDS = "{} with va_vdst(0), an access to memory or LDS, or an export"
-_TRANS_USE = "fixVALUTransUseHazard"
+_ENDS = "{} with va_vdst(0), by an access to memory or LDS, by an export"
+_TRANS_USE = "fixVALUTransUseHazard (gfx1100 to gfx1103)"
 _LDS_DIRECT = "fixLdsDirectVALUHazard, which sets wait_vdst to the number of VALU instructions between"
 
 
@@ -283,7 +283,7 @@ _LLVM_GFX1150: tuple[Row, ...] = (
 )
 
 _TRANS_EXPIRY = Expiry(
-    _VA_VDST, "TRANS", _WAIT, f"{_ENDS.format('s_waitcnt_depctr')}, or the second transcendental instruction after it"
+    _VA_VDST, "TRANS", _WAIT, f"{_ENDS.format('s_waitcnt_depctr')}, by two transcendental instructions"
 )
 
 # gfx1100 to gfx1103: a result of the transcendental unit is not forwarded.
