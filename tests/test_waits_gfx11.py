@@ -20,7 +20,7 @@ from generated_kernels import assembled as assembled_kernels
 from generated_kernels import compiled
 from llvm_mc import assembled, tool
 from mmacalc.cli import answer
-from test_waits_llvm import recognized
+from test_waits_llvm import after_recognizer, recognized
 from waiting_sequences import INSERTED, answers, blocks, lines_of, repaired_by_llvm, sampled, with_lines
 
 RECORDED = Path(__file__).parent / "data" / "llvm" / "waiting_sequences.tsv.gz"
@@ -99,6 +99,52 @@ def test_a_transcendental_result_is_waited_for_as_llvm_does(target, wave):
     waits = {kinds for kinds, signs in zip(BETWEEN, theirs) if "M" not in kinds and signs.endswith(("w", "b"))}
     expected = {k for k in BETWEEN if "M" not in k and k.count("V") + k.count("T") <= 5 and k.count("T") <= 1}
     assert waits == (expected if target != "gfx1153" else set())
+
+
+READS = {  # what may read v0, as assembly and as machine IR
+    "v_mov_b32 v1, v0 quad_perm:[0,1,2,3]": "$vgpr1 = V_MOV_B32_dpp undef $vgpr1, $vgpr0, 228, 15, 15, 0{}",
+    "v_mov_b32_dpp v0, v1 quad_perm:[0,1,2,3]": "$vgpr0 = V_MOV_B32_dpp undef $vgpr0, $vgpr1, 228, 15, 15, 0{}",
+    "v_mov_b32 v0, v1 dpp8:[1,0,0,0,0,0,0,0]": "$vgpr0 = V_MOV_B32_dpp8_gfx11 undef $vgpr0, $vgpr1, 1, 0{}",
+    "v_mov_b32 v0, v1": "$vgpr0 = V_MOV_B32_e32 $vgpr1{}",
+    "v_fma_mixlo_f16 v0, v1, v2, v3": "$vgpr0 = V_FMA_MIXLO_F16 0, $vgpr1, 0, $vgpr2, 0, $vgpr3, 0, $vgpr0, 0, 0{}",
+    "v_fma_mixhi_f16 v0, v1, v2, v3": "$vgpr0 = V_FMA_MIXHI_F16 0, $vgpr1, 0, $vgpr2, 0, $vgpr3, 0, $vgpr0, 0, 0{}",
+    "v_writelane_b32 v0, s0, 3": "$vgpr0 = V_WRITELANE_B32 $sgpr0, 3, $vgpr0",
+    "v_readlane_b32 s0, v0, 3": "$sgpr0 = V_READLANE_B32 $vgpr0, 3",
+    "v_permlane16_b32 v0, v1, s0, s1": "$vgpr0 = V_PERMLANE16_B32_e64 0, $vgpr1, 0, $sgpr0, 0, $sgpr1, $vgpr0, 0{}",
+    "v_permlane64_b32 v0, v1": "$vgpr0 = V_PERMLANE64_B32 $vgpr1{}",
+    "v_swap_b32 v1, v0": "$vgpr1, $vgpr0 = V_SWAP_B32 $vgpr0, $vgpr1{}",
+    "v_fmac_f32 v0, v1, v2": "$vgpr0 = V_FMAC_F32_e32 $vgpr1, $vgpr2, $vgpr0{}",
+    "v_fma_f32 v0, v1, v2, v3": "$vgpr0 = V_FMA_F32_e64 0, $vgpr1, 0, $vgpr2, 0, $vgpr3, 0, 0{}",
+    "v_pk_add_f16 v1, v2, v0": "$vgpr1 = V_PK_ADD_F16 8, $vgpr2, 8, $vgpr0, 0, 0, 0, 0, 0{}",
+    "v_dot2_f32_f16 v1, v2, v3, v0": "$vgpr1 = V_DOT2_F32_F16 8, $vgpr2, 8, $vgpr3, 8, $vgpr0, 0, 0, 0, 0, 0{}",
+    "v_exp_f16 v1.l, v0.l": "$vgpr1_lo16 = V_EXP_F16_t16_e64 0, $vgpr0_lo16, 0, 0, 0{}",
+    "v_dual_mov_b32 v1, v2 :: v_dual_mov_b32 v4, v0": "$vgpr1, $vgpr4 = "
+    "V_DUAL_MOV_B32_e32_X_MOV_B32_e32_gfx11 $vgpr2, $vgpr0, implicit $exec{}",
+    "global_load_b32 v1, v[0:1], off": "$vgpr1 = GLOBAL_LOAD_DWORD $vgpr0_vgpr1, 0, 0{}",
+}  # fmt: skip
+# What writes v0, and whether the transcendental unit does it.
+WRITES = {
+    "v_exp_f32 v0, v9": "V_EXP_F32_e32 $vgpr9", "v_log_f32 v0, v9": "V_LOG_F32_e32 $vgpr9",
+    "v_rcp_f32 v0, v9": "V_RCP_F32_e32 $vgpr9", "v_rcp_iflag_f32 v0, v9": "V_RCP_IFLAG_F32_e32 $vgpr9",
+    "v_rsq_f32 v0, v9": "V_RSQ_F32_e32 $vgpr9", "v_sqrt_f32 v0, v9": "V_SQRT_F32_e32 $vgpr9",
+    "v_sin_f32 v0, v9": "V_SIN_F32_e32 $vgpr9", "v_cos_f32 v0, v9": "V_COS_F32_e32 $vgpr9",
+    "v_exp_f16 v0, v9": "V_EXP_F16_fake16_e32 $vgpr9", "v_frexp_exp_i32_f32 v0, v9": "V_FREXP_EXP_I32_F32_e32 $vgpr9",
+    "v_floor_f32 v0, v9": "V_FLOOR_F32_e32 $vgpr9",
+}  # fmt: skip
+
+
+def test_what_writes_and_what_reads_a_transcendental_result_is_known_as_llvm_knows_it():
+    end = ", implicit $mode, implicit $exec"
+    written = [(one, f"$vgpr0 = {ir}{end}") for one, ir in WRITES.items()]
+    pairs = [(written[0], (one, ir.format(end))) for one, ir in READS.items()]
+    pairs += [(one, ("v_mov_b32 v5, v0", f"$vgpr5 = V_MOV_B32_e32 $vgpr0{end}")) for one in written]
+    functions = [
+        f"---\nname: f{number}\nbody: |\n  bb.0:\n    {one[1]}\n    {two[1]}\n    S_ENDPGM 0\n...\n"
+        for number, (one, two) in enumerate(pairs)
+    ]
+    theirs = [INSERTED in body for body in after_recognizer("gfx1100", functions)]
+    assert [bool(lint([one[0], two[0]])) for one, two in pairs] == theirs
+    assert sum(theirs) == 14 + 9
 
 
 # --- registers forwarded in wave64 ---
@@ -319,7 +365,7 @@ def test_only_gfx1100_to_gfx1103_have_the_hazard_whatever_they_are_called():
     for name in ("rdna3", "gfx11-generic", "gfx1102", "RX 7900 XTX", "amdgcn-amd-amdhsa--gfx1103"):
         assert mmacalc.wait_states(EXP, WMMA, name).nops == (WAIT,)
         assert [one.nops for one in lint([EXP, WMMA], name)] == [(WAIT,)]
-    for name in ("gfx1150", "strix halo", "gfx1154", "890M"):
+    for name in ("gfx1150", "strix halo", "gfx1152", "gfx1154", "890M"):
         assert int(mmacalc.wait_states(EXP, WMMA, name)) == 0
         assert lint([EXP, WMMA], name) == ()
     wmma = "v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[8:11], v[16:23]"
