@@ -7,6 +7,7 @@ import pytest
 
 from mmacalc.cli import SUBCOMMANDS, answer, command_parser
 from mmacalc.cli.options import MATRICES, MODIFIERS, OLDER_SPELLINGS, spellings
+from mmacalc.model.modifiers import SYNONYMS
 
 CLASSIC = "classic"
 COMMANDS = (CLASSIC, *SUBCOMMANDS)
@@ -42,6 +43,40 @@ def test_a_command_takes_all_modifiers_or_none_of_them():
             assert known & wanted in (set(), wanted), command
             assert ("--modifier" in known) == bool(known & wanted), command
     assert wanted <= set(actions(CLASSIC))
+
+
+ASSEMBLY = (
+    ("-a gfx950 -i v_mfma_scale_f32_16x16x128_f8f6f4 --scale-a -g -K 37", "--op_sel 1", "--opsel 1"),
+    ("-a gfx950 -i v_mfma_scale_f32_16x16x128_f8f6f4 --scale-a -g -K 37", "--opsel_hi 1", "--op-sel-hi 1"),
+    ("-a gfx1100 -i v_wmma_f16_16x16x16_f16 -D -g", "--op-sel 4", "--opsel 4"),
+    ("-a gfx1201 -i v_swmmac_f32_16x16x32_f16 -k -g -w 64", "--index-key 1", "--opsel 1"),
+    ("-a gfx1201 -i v_wmma_f32_16x16x16_f16 -D -g -o", "--neg_lo 5", "--neg 5"),
+    ("-a gfx942 -i v_mfma_f64_16x16x4_f64 -D -g -o", "--neg 5", "--blgp 5"),
+    ("draw -a gfx950 -i v_mfma_scale_f32_16x16x128_f8f6f4 --scale-a", "--op-sel 1", "--opsel 1"),
+    ("run -a gfx942 -i v_mfma_f64_16x16x4_f64 --random 1 --json", "--neg-lo 2", "--blgp 2"),
+    ("-a gfx1250 -i v_wmma_scale_f32_16x16x128_f8f6f4 --scale-a -g -K 99", "--matrix-a-scale MATRIX_SCALE_ROW1",
+     "--matrix_a_scale 1"),
+    ("-a gfx1250 -i v_wmma_scale_f32_16x16x128_f8f6f4 -A -g -K 99", "--matrix_a_fmt MATRIX_FMT_BF6", "--cbsz 3"),
+    ("run -a gfx1250 -i v_wmma_scale_f32_16x16x128_f8f6f4 --random 2 --json", "--matrix-b-fmt MATRIX_FMT_FP4",
+     "--blgp 4"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "theirs", "ours"), ASSEMBLY, ids=[theirs for _, theirs, _ in ASSEMBLY])
+def test_modifiers_go_by_the_names_of_assembly_too(query, theirs, ours):
+    """The results are the same; what `run` repeats of the command line aside."""
+    replies = [answer([*query.split(), *words.split()]) for words in (theirs, ours, "")]
+    named, plain, without = [re.sub(r'"modifiers": {.*?}', "", reply.out) for reply in replies]
+    assert [reply.status for reply in replies] == [0, 0, 0]
+    assert named == plain != without
+
+
+def test_every_name_of_assembly_is_an_option_that_help_leaves_out():
+    for command in (CLASSIC, "draw", "run"):
+        for name, meant in SYNONYMS.items():
+            for spelling in spellings(name, None):
+                assert actions(command)[spelling].dest == meant
+                assert spelling not in command_parser(command).format_help()
 
 
 def test_an_operand_is_chosen_by_the_same_flags():

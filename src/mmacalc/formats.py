@@ -133,13 +133,13 @@ ALIASES = {
     "fp64": "f64", "double": "f64", "float64": "f64", "fp32": "f32", "float": "f32", "single": "f32", "float32": "f32",
     "fp16": "f16", "half": "f16", "float16": "f16", "bfloat16": "bf16", "bfloat": "bf16",
     "floattf32": "tf32", "e4m3fn": "e4m3", "amd_fp8": "e4m3fnuz", "amd_bf8": "e5m2fnuz", "fp8_fnuz": "e4m3fnuz",
-    "bf8_fnuz": "e5m2fnuz", "ue8m0": "e8m0", "s32": "i32", "int32": "i32", "s8": "i8", "int8": "i8",
+    "bf8_fnuz": "e5m2fnuz", "ue8m0": "e8m0", "e8": "e8m0", "s32": "i32", "int32": "i32", "s8": "i8", "int8": "i8",
     "uint8": "u8", "s4": "i4", "int4": "i4", "uint4": "u4",
     "uint32": "u32", "s2": "i2", "int2": "i2", "uint2": "u2",
 }  # fmt: skip
 
 # What comes before a format's name where it is a type of a library or of a language.
-PREFIXES = ("torch.", "numpy.", "np.", "ml_dtypes.", "jnp.", "tl.", ".")
+PREFIXES = ("torch.", "numpy.", "np.", "ml_dtypes.", "jnp.", "tl.", ".", "matrix_scale_fmt_", "matrix_fmt_")
 # The formats of ml_dtypes and of LLVM that no matrix instruction has, though their names are like those of others.
 ELSEWHERE = {
     "e4m3": "has infinities (IEEE's rules); OCP's format without them is float8_e4m3fn, or e4m3",
@@ -201,8 +201,10 @@ def chosen(choice: str, name: str) -> int:
     Raises:
         Error: the choice does not offer that format.
 
-    >>> chosen("f8f6f4", "fp6"), chosen("f8f6f4", "2"), chosen("scale", "e4m3")
+    >>> chosen("f8f6f4", "fp6"), chosen("f8f6f4", "MATRIX_FMT_FP6"), chosen("f8f6f4", "2")
     (2, 2, 2)
+    >>> [chosen("scale", f"MATRIX_SCALE_FMT_{name}") for name in ("E8", "E5M3", "E4M3")]
+    [0, 1, 2]
     """
     offered = CHOICES[choice]
     if name in map(str, range(len(offered))):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ..errors import Error, did_you_mean
 from ..formats import CHOICES, SHORT_NAMES, named
+from ..model.modifiers import SCALE_ROWS
 from ..records import Record
 from . import encodings, lengths, scalars
 from .modifiers import Modifier, bits, choice, flag, number
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["GENERATIONS", "TITLES", "Generation", "Helper", "chosen_formats", "generation"]
 
 MATRIX_FMT = tuple(f"MATRIX_FMT_{SHORT_NAMES[name].upper()}" for name in CHOICES["f8f6f4"])
-SCALE_ROW = ("MATRIX_SCALE_ROW0", "MATRIX_SCALE_ROW1")
 SCALE_FMT = tuple(f"MATRIX_SCALE_FMT_{name}" for name in ("E8", "E5M3", "E4M3"))
 TITLES = {"K": "The sparse index", "SA": "The scale of A", "SB": "The scale of B"}
 
@@ -276,7 +276,7 @@ class _Cdna5(_Wmma):
     def scale_modifiers(self) -> list[Modifier]:
         """Which half of the wave holds the scales, their format, and the reuse hints for A and B."""
         return [
-            *(choice(f"matrix_{x}_scale", f"SCALE_{x.upper()}_ROW", SCALE_ROW) for x in "ab"),
+            *(choice(f"matrix_{x}_scale", f"SCALE_{x.upper()}_ROW", SCALE_ROWS) for x in "ab"),
             *(choice(f"matrix_{x}_scale_fmt", f"SCALE_{x.upper()}_FMT", SCALE_FMT) for x in "ab"),
             *(flag(f"matrix_{x}_reuse", f"SCALE_{x.upper()}_REUSE") for x in "ab"),
         ]

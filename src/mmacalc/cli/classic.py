@@ -57,7 +57,7 @@ def add_arguments(parser: Parser) -> None:
         parser.add_argument(*spellings(name, flag[0]), action="store_true", help=flag[1])
     for kind, numbers in ((whole_number, NUMBERS), (number_or_name, FORMAT_FIELDS)):
         for name, number in numbers.items():
-            parser.add_argument(*spellings(name, number[0]), type=kind, metavar="#", default=0, help=number[1])
+            parser.add_number(name, kind, number[1], short=number[0], default=0)
 
 
 def run(options: Options) -> Reply:

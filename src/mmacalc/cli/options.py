@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from ..model.modifiers import SYNONYMS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -13,9 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTIONS", "FIELDS", "FILE_OPTIONS", "FLAGS", "FORMAT_FIELDS", "MATRICES", "MATRIX_NAMES", "MODIFIERS", "NAMES",
-    "NUMBERS", "OLDER_SPELLINGS", "STYLES", "TENSOR_MEMORY", "TENSOR_MEMORY_NAMES", "file_option", "name_metavar",
-    "scan",
-    "spellings", "with_shape",
+    "NUMBERS", "OLDER_SPELLINGS", "STYLES", "TENSOR_MEMORY", "TENSOR_MEMORY_NAMES", "assembly_spellings", "file_option",
+    "name_metavar", "scan", "spellings", "with_shape",
 ]  # fmt: skip
 
 ACTIONS: dict[str, tuple[str | None, str]] = {
@@ -36,15 +37,13 @@ MATRICES: dict[str, tuple[str | None, str]] = {
     "addresses": (None, "query P, the row addresses of NVIDIA's ldmatrix and stmatrix"),
 }
 MATRIX_NAMES = dict(zip(MATRICES, ("A", "B", "C", "D", "K", "SA", "SB", "P")))
-# Modifiers that take a number, and those that take the name of a format as well.
+# Modifiers that take a number, and those that take a name as well.
 FIELDS = {
     "abid": (None, "A-matrix Broadcast Identifier: which block they read, or which set of compression indices"),
     "opsel": (None, "OPSEL: the half of each C and D register, the set of indices, or the low bit of the scale bytes"),
     "op_sel_hi": (None, "OP_SEL_HI: the high bit of the byte that holds the scales: bit 0 of A, bit 1 of B (CDNA4)"),
     "neg": (None, "NEG: bit 0 negates A, bit 1 B (low halves), bit 2 C; of integers, which are signed"),
     "neg_hi": (None, "NEG_HI: the same for high halves; bit 2 takes the absolute value of C"),
-    "matrix_a_scale": (None, "the half of the wave that holds the scales of A on CDNA5"),
-    "matrix_b_scale": (None, "the half of the wave that holds the scales of B on CDNA5"),
     "selector": (None, "NVIDIA's sparsity selector: which lanes of each four hold the metadata K"),
     "byte_id_a": (None, "NVIDIA's byte-id-a: the first byte of the scales of A"),
     "thread_id_a": (None, "NVIDIA's thread-id-a: which lanes hold the scales of A"),
@@ -58,6 +57,8 @@ FORMAT_FIELDS = {
     "matrix_b_fmt": (None, "the format of B of f8f6f4 on CDNA5, by number or name; --blgp means the same"),
     "matrix_a_scale_fmt": (None, "the format of the scales of A on CDNA5: e8m0, e5m3 or e4m3"),
     "matrix_b_scale_fmt": (None, "the format of the scales of B on CDNA5: e8m0, e5m3 or e4m3"),
+    "matrix_a_scale": (None, "the half of the wave that holds the scales of A on CDNA5: 0 or MATRIX_SCALE_ROW0, 1"),
+    "matrix_b_scale": (None, "the half of the wave that holds the scales of B on CDNA5: 0 or MATRIX_SCALE_ROW0, 1"),
 }
 MODIFIERS = (*FIELDS, *FORMAT_FIELDS)
 # The shape of tcgen05, which is in its instruction descriptor, and places in Tensor Memory. The short -M is AMD's table
@@ -138,11 +139,20 @@ def spellings(name: str, short: str | None) -> tuple[str, ...]:
     return (short, *long) if short else tuple(long)
 
 
+def assembly_spellings(name: str) -> tuple[str, ...]:
+    """The ways to write a modifier's option by the names that assembly has for the field; help does not list them.
+
+    >>> assembly_spellings("neg")
+    ('--neg-lo', '--neg_lo')
+    """
+    return tuple([way for word, meant in SYNONYMS.items() if meant == name for way in spellings(word, None)])
+
+
 _MEANINGS = {
     spelling: (name, what)
     for what, options in (("flag", FLAGS), ("number", NUMBERS), ("format", FORMAT_FIELDS), ("name", NAMES))
     for name, (short, _) in options.items()
-    for spelling in spellings(name, short)
+    for spelling in (*spellings(name, short), *assembly_spellings(name))
 }
 _DEFAULTS = dict.fromkeys(NAMES) | dict.fromkeys(FLAGS, False) | dict.fromkeys((*NUMBERS, *FORMAT_FIELDS), 0)
 

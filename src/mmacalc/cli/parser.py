@@ -6,11 +6,11 @@ import argparse
 
 from ..errors import Error, did_you_mean
 from . import HelpRequested
-from .options import FIELDS, FORMAT_FIELDS, MODIFIERS, file_option, spellings
+from .options import FIELDS, FORMAT_FIELDS, MODIFIERS, assembly_spellings, file_option, spellings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, NoReturn
 
 
@@ -67,7 +67,7 @@ class Parser(argparse.ArgumentParser):
         argparse of Python 3.10 and 3.11 takes the spellings `--x-y` and `--x_y` for two options, and so refuses it.
         """
         found: list[Any] = super()._get_option_tuples(option_string)
-        each = list({id(candidate[0]): candidate for candidate in found}.values())
+        each = list({candidate[0].dest: candidate for candidate in found}.values())
         return [candidate for candidate in each if candidate[0].dest in self.abbreviated] or each
 
     def format_help(self) -> str:
@@ -94,11 +94,19 @@ class Parser(argparse.ArgumentParser):
             what = f".npy, .npz:NAME or .csv file: {text}"
             self.add_argument(*file_option(name), dest=name, metavar="FILE", help=what)
 
+    def add_number(
+        self, name: str, kind: Callable[[str], object], text: str, short: str | None = None, default: int | None = None
+    ) -> None:
+        """An option that takes a number; a modifier also by the names of assembly, which help leaves out."""
+        self.add_argument(*spellings(name, short), type=kind, metavar="#", default=default, help=text)
+        if also := assembly_spellings(name):
+            self.add_argument(*also, dest=name, type=kind, metavar="#", default=default, help=argparse.SUPPRESS)
+
     def add_modifiers(self) -> None:
         """Every modifier under its own name, as on the classic command line, and -m NAME=VALUE."""
         for kind, fields in ((whole_number, FIELDS), (number_or_name, FORMAT_FIELDS)):
             for name, (_, text) in fields.items():
-                self.add_argument(*spellings(name, None), type=kind, metavar="#", help=text)
+                self.add_number(name, kind, text)
         flags, settings = COMMON["modifier"]
         self.add_argument(*flags, **settings)
 
@@ -226,7 +234,7 @@ def modifiers(options: argparse.Namespace, taken: Sequence[str] = ()) -> dict[st
 
 
 def number_or_name(text: str) -> int | str:
-    """The argument type of fields that choose a format: a whole number, or a format's name."""
+    """The argument type of fields whose values have names, such as those of formats: a whole number, or a name."""
     return text if text[:1].isalpha() else whole_number(text)
 
 

@@ -21,6 +21,7 @@ __all__ = ["canonical_modifiers", "check_modifiers", "modifier_ranges", "negated
 # Other spellings of modifiers: those of assembly text.
 SYNONYMS = {"op_sel": "opsel", "opsel_hi": "op_sel_hi", "neg_lo": "neg", "index_key": "opsel"}
 FORMAT_SYNONYMS = {"A": ("cbsz", "matrix_a_fmt"), "B": ("blgp", "matrix_b_fmt")}
+SCALE_ROWS = ("MATRIX_SCALE_ROW0", "MATRIX_SCALE_ROW1")  # LLVM's names of the values of matrix_a_scale
 KNOWN_MODIFIERS = (
     "cbsz", "abid", "blgp", "opsel", "op_sel_hi", "neg", "neg_hi",
     "selector", "byte_id_a", "thread_id_a", "byte_id_b", "thread_id_b",
@@ -65,16 +66,20 @@ def canonical_modifiers(instruction: Instruction, modifiers: Mapping[str, int | 
     if not modifiers:
         return {}
     synonyms, choices = dict(SYNONYMS), instruction.choices
+    if "blgp" in instruction.features and instruction.formats["A"] == "f64":
+        synonyms |= {"neg": "blgp", "neg_lo": "blgp"}  # LLVM's assembly has neg:[1,0,1] for blgp:5
     for field, operand in choices.items():
         synonyms |= dict.fromkeys(FORMAT_SYNONYMS.get(operand, ()), field)
     result: dict[str, int] = {}
     for given, value in modifiers.items():
         name = synonyms.get(given, given)
-        if isinstance(value, str):
+        if isinstance(value, str) and value.upper() in SCALE_ROWS and name in instruction.architecture.scale_fields:
+            value = SCALE_ROWS.index(value.upper())
+        elif isinstance(value, str):
             if name not in choices:
-                raise Error(
-                    f"{given} = '{value}' should be a number: {instruction.name} has no formats to choose by it"
-                )
+                rows = f" or {' or '.join(SCALE_ROWS)}" if name in instruction.architecture.scale_fields else ""
+                why = f": {instruction.name} has no formats to choose by it" if not rows else ""
+                raise Error(f"{given} = '{value}' should be a number{rows}{why}")
             value = chosen(instruction.formats[choices[name]], value)
         number = require_int(given, value)
         if result.setdefault(name, number) != number:
