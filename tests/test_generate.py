@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -324,18 +325,47 @@ def test_the_instruction_without_scales_is_reached_by_the_scaled_builtin_with_bo
     assert "__builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a.value, b.value, c.value, 4, 2, 0, 0, 0, 0)" in source
 
 
-def test_formulas_give_every_element_its_place():
-    for arch, name in (("gfx950", "v_mfma_f32_4x4x4_16b_f16"), ("gfx1200", "v_wmma_f32_16x16x16_f16")):
-        for matrix in "ABD":
-            operand = mmacalc.instruction(arch, name).operand(matrix)
-            found = formulas(operand)
-            for lane in range(operand.lanes):
-                names = {digit: c_value(text, {"lane": lane}) for digit, text in found.digits}
-                row, column, block = (c_value(text, names) for text in (found.row, found.column, found.block))
-                for slot, more_block, more_row, more_column in found.items:
-                    coordinates = dict(zip(operand.axes[1:], (row + more_row, column + more_column)))
-                    places = operand.locate(block=block + more_block, **coordinates)
-                    assert (lane, slot) in {(place.lane, place.item) for place in places}
+PLACED = (
+    ("gfx950", "v_mfma_f32_4x4x4_16b_f16"), ("gfx1200", "v_wmma_f32_16x16x16_f16"),
+    ("gfx942", "v_smfmac_f32_16x16x32_f16"), ("gfx950", "v_smfmac_f32_32x32x32_fp8_fp8"),
+    ("gfx1201", "v_swmmac_i32_16x16x32_iu4"), ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4"),
+    ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"),
+    ("sm_80", "mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"),
+    ("sm_80", "mma.sp.sync.aligned.m16n8k128.row.col.s32.s4.s4.s32"),
+    ("sm_120a", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"),
+    ("xe-hp", "dpasw.8x6.f.f.bf.bf"), ("xe-hpg", "dpasw.8x3.f.f.bf.bf"), ("xe-hpg", "dpas.8x3.f.f.bf.bf"),
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("arch", "name"), PLACED)
+def test_formulas_give_every_element_its_place(arch, name):
+    """Every slot of a lane holds the element of its row and column, of a sparse A a stored value of that group of k."""
+    inst = mmacalc.instruction(arch, name)
+    for matrix in inst.register_operands:
+        operand = inst.operand(matrix)
+        found, extents = formulas(operand), dict(zip(operand.axes, operand.shape))
+        stored = re.search(r"stored values: (\d) of each (\d)", " ".join(found.notes))
+        each, of = map(int, stored.groups()) if stored else (1, 1)
+        assert bool(stored) == (matrix == "A" and inst.sparse)
+        reached = set()
+        only = re.findall(r"lanes with (.*?) == (\d)", " ".join(found.notes))
+        for lane in range(operand.lanes):
+            if any(c_value(text, {"lane": lane}) != int(value) for text, value in only):
+                continue
+            names = {digit: c_value(text, {"lane": lane}) for digit, text in found.digits}
+            row, column, block = (c_value(text, names) for text in (found.row, found.column, found.block))
+            for slot, more_block, more_row, more_column in found.items:
+                at = {operand.axes[1]: row + more_row, operand.axes[2]: column + more_column}
+                at["k"] = at.get("k", 0) // each * of
+                if any(at.get(axis, 0) >= extent for axis, extent in extents.items()):
+                    assert "ends at" in " ".join(found.notes)
+                    continue
+                places = operand.locate(block=block + more_block, **{axis: at[axis] for axis in operand.axes[1:]})
+                assert (lane, slot // operand.placement.merge) in {(place.lane, place.item) for place in places}
+                reached.add((block + more_block, *[at[axis] for axis in operand.axes[1:]]))
+        shared = of if stored else operand.layout.sizes.get("p", 1)
+        assert len(reached) * shared == math.prod(operand.shape)
 
 
 def cute_value(layout, thread, value):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..model import Operand
 
-__all__ = ["Digit", "Fragment", "Item", "Run", "fragment", "runs", "total"]
+__all__ = ["Digit", "Fragment", "Item", "Run", "chosen_lanes", "fragment", "runs", "total"]
 
 
 class Digit(TupleRecord):
@@ -97,10 +97,10 @@ def fragment(operand: Operand) -> Fragment:
     weights = _weights(operand)
     divisors = strides(layout.places["lane"], layout.sizes)
     lane = [name for name in layout.places["lane"] if name[0] != "*" and layout.sizes[name] > 1]
-    if "warp" in layout.places:
-        warps = [name for name in layout.places["warp"] if layout.sizes[name] > 1]
-        divisors |= dict.fromkeys(warps, operand.wave)
-        lane = warps + lane
+    if operand.outer:  # the warps of a warpgroup, or fused EUs
+        waves = [name for name in layout.places[operand.outer] if layout.sizes[name] > 1]
+        divisors |= dict.fromkeys(waves, operand.wave)
+        lane = waves + lane
     printed = printed_names(layout)  # the names of the pattern, which stands above the code
     digits = [
         Digit(printed[name], divisors[name], layout.sizes[name], *weights[name]) for name in lane if name in weights
@@ -121,6 +121,22 @@ def fragment(operand: Operand) -> Fragment:
     return Fragment(operand, tuple(digits), tuple(sorted(items)), rows, columns * merge // group_size(operand))
 
 
+def chosen_lanes(operand: Operand) -> Iterator[tuple[Digit, int]]:
+    """The digits of the lane that a selector chooses, each with its value: other lanes hold nothing that is read.
+
+    >>> import mmacalc
+    >>> inst = mmacalc.instruction("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    >>> [(digit.value, value) for digit, value in chosen_lanes(inst.operand("K", selector=1))]
+    [('lane / 2 % 2', 1)]
+    """
+    layout = operand.layout
+    coordinates = {name for group in layout.coordinates for name in group}
+    divisors = strides(layout.places["lane"], layout.sizes)
+    for name in layout.places["lane"]:
+        if name[0] != "*" and layout.sizes[name] > 1 and name not in coordinates:
+            yield Digit(name, divisors[name], layout.sizes[name], 0, 0, 0), operand.placement.fields.get(name, 0)
+
+
 def group_size(operand: Operand) -> int:
     """How many k of a 2:4 sparse A share a group of stored values; 1 for any other operand."""
     return operand.layout.sizes["p"] if operand.name == "A" and operand.instruction.sparse else 1
@@ -132,7 +148,7 @@ def _weights(operand: Operand) -> dict[str, tuple[int, int, int]]:
     weights: dict[str, tuple[int, int, int]] = {}
     for axis, group in enumerate(layout.coordinates):
         for name, weight in strides(group, layout.sizes).items():
-            if "p" in group:
+            if shared > 1 and "p" in group:
                 weight = weight * merge // shared
             weights[name] = tuple([weight if axis == where else 0 for where in range(3)])  # type: ignore[assignment]
     if shared > 1:

@@ -9,12 +9,12 @@ from ..errors import Error, did_you_mean
 from ..records import TupleRecord
 from . import cuda, gemm_cuda, gemm_wgmma, hip
 from . import gemm as tiled
-from .fragments import fragment
+from .fragments import chosen_lanes, fragment, group_size
 from .source import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
     from ..model import Instruction, Operand
@@ -40,7 +40,8 @@ class Formulas(TupleRecord):
     digits: (name, expression of `lane`) of each digit, named as in generated kernels; row, column, block: sums of the
     digits; items: for each slot what it adds to row, column and block. linear: for each bit of each place the
     coordinates that it adds, as Triton's linear layouts have them; cute: shape:stride of CuTe, from (thread, value) to
-    an index that grows along the rows first; not_linear, not_cute: the reason, where there is no such layout.
+    an index that grows along the rows first; not_linear, not_cute: the reason, where there is no such layout; notes:
+    sentences without which the expressions are misread.
     """
 
     operand: Operand
@@ -53,6 +54,7 @@ class Formulas(TupleRecord):
     cute: str
     not_linear: str
     not_cute: str
+    notes: tuple[str, ...] = ()
 
 
 @arguments_checked
@@ -152,7 +154,20 @@ def formulas(operand: Operand) -> Formulas:
     no_bases: dict[str, tuple[tuple[int, ...], ...]] = {}
     linear, not_linear = _or_reason(operand.layout.linear, no_bases)
     cute, not_cute = _or_reason(operand.layout.cute, "")
-    return Formulas(operand, digits, row, column, block, items, linear, cute, not_linear, not_cute)
+    notes = tuple(_notes(operand))
+    return Formulas(operand, digits, row, column, block, items, linear, cute, not_linear, not_cute, notes)
+
+
+def _notes(operand: Operand) -> Iterator[str]:
+    sizes, shared = operand.layout.sizes, group_size(operand)
+    if shared > 1:
+        yield f"k counts the stored values: {sizes['s']} of each {shared} k"
+    elif "p" in sizes and len(operand.axes) > 2:
+        yield f"an item belongs to {sizes['p']} neighbouring k, of which the first is given"
+    for digit, value in chosen_lanes(operand):
+        yield f"only the lanes with {digit.value} == {value} hold elements: the selector chooses them"
+    for axis, extent in operand.layout.partial.items():
+        yield f"{axis} ends at {extent}: items at and beyond it hold nothing"
 
 
 def _or_reason(written: Callable[[], Text], none: Text) -> tuple[Text, str]:

@@ -19,7 +19,16 @@ GLUON = {"item": "reg_bases", "lane": "lane_bases", "warp": "warp_bases", "block
 def text(found: Formulas) -> str:
     """The expressions in C and Python, and the layout in Triton and CuTe."""
     head = f"{found.operand.name} of {found.operand.instruction.name}: {found.operand.pattern}"
-    sections = [head, *_expressions(found), *_items(found), *_triton(found), *_cute(found)]
+    doubt = found.operand.provenance in ("unconfirmed", "assumed")
+    notes = [f"the layout of {found.operand.name} is {found.operand.provenance}"] * doubt + [*found.notes]
+    sections = [
+        head,
+        *[f"note: {note}" for note in notes],
+        *_expressions(found),
+        *_items(found),
+        *_triton(found),
+        *_cute(found),
+    ]
     return "\n".join(sections) + "\n"
 
 
@@ -98,4 +107,6 @@ def json_object(found: Formulas) -> dict[str, Any]:
         "items": [dict(zip(("slot", "block", "row", "column"), item)) for item in found.items],
         "linear": None if found.not_linear else {name: _bases(found, place) for place, name in TRITON.items()},
         "cute": found.cute or None,
+        "provenance": found.operand.provenance,
+        "notes": list(found.notes),
     }
