@@ -91,7 +91,7 @@ def test_abbreviations_of_amds_options_are_not_taken_by_ours(abbreviation):
     """AMD's tool has --opsel and --output-calculation; --op_sel_hi is ours."""
     argv = ["-a", "rdna3", "-i", "v_wmma_f16_16x16x16_f16", "-D", "-g", abbreviation, "4"]
     if abbreviation == "--o":
-        assert "could match --output_calculation, --opsel" in answer(argv).err
+        assert "could match --output-calculation, --opsel" in answer(argv).err
     else:
         assert answer(argv) == answer([*argv[:6], "--opsel", "4"])
 

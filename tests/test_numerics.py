@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mmacalc
-from mmacalc.answers.numerics import overview
+from exact_models import rounded
+from mmacalc.answers.numerics import numerics, overview
+from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.arithmetic.tables import TABLES
 from mmacalc.catalog import entry
 from mmacalc.cli import answer
@@ -44,6 +48,29 @@ def test_a_table_has_every_instruction_once_with_its_own_model(arch):
             and (inst.m, inst.n, inst.k) in row.shapes and row.numerics.model == inst.numerics.model
         ]  # fmt: skip
         assert len(fitting) == 1, inst.name
+
+
+def test_every_example_is_made_of_numbers_of_the_formats_and_its_exact_sum_is_that():
+    seen, shown = set(), 0
+    for arch in ("gfx950", "gfx1201", "sm_120a", "gfx942"):
+        for inst in mmacalc.instructions(arch):
+            fields = {"cbsz": "fp4", "blgp": "fp6"} if inst.choices and not inst.scaled else {}
+            if inst.flops == 0 or inst.integer or "A" not in inst.register_operands:
+                continue
+            kind = (inst.numerics.model, *[inst.formats[name] for name in "ABD"])
+            if kind in seen:
+                continue
+            seen.add(kind)
+            example = numerics(inst, **fields).example
+            if example is None:
+                continue
+            forms = [inst.format(name, fields) for name in ("A", "B", "C" if "C" in inst.formats else "D")]
+            for values, form in zip((example.a, example.b, (example.c,)), forms):
+                assert (decode(encode(np.array(values), form), form) == values).all(), (inst, fields)
+            exact = Fraction(example.c) + sum(Fraction(x) * Fraction(y) for x, y in zip(example.a, example.b))
+            assert example.exact == rounded(exact, inst.formats["D"]), (inst, fields)
+            shown += 1
+    assert shown > 20
 
 
 def test_text_json_and_page_say_the_same():

@@ -67,8 +67,10 @@ class Parser(argparse.ArgumentParser):
         argparse of Python 3.10 and 3.11 takes the spellings `--x-y` and `--x_y` for two options, and so refuses it.
         """
         found: list[Any] = super()._get_option_tuples(option_string)
-        each = list({candidate[0].dest: candidate for candidate in found}.values())
-        return [candidate for candidate in each if candidate[0].dest in self.abbreviated] or each
+        each: dict[str, Any] = {}
+        for candidate in found:
+            each.setdefault(candidate[0].dest, candidate)
+        return [candidate for dest, candidate in each.items() if dest in self.abbreviated] or list(each.values())
 
     def format_help(self) -> str:
         """The help, in lines as wide as the terminal's."""

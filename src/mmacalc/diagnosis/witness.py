@@ -86,6 +86,8 @@ def _candidates(
     b[:, at] = np.where(generator.random((tries, used)) < 0.5, 1.0, 2.0 ** generator.integers(low, 1, (tries, used)))
     c = generator.choice([0.0, 1.0, 1.0, -1.0], tries) * 2.0 ** generator.integers(-12, 13, tries)
     c = np.where(generator.random(tries) < 0.3, c * (1 + 2.0 ** -execution.formats["C"].mantissa), c)
+    given = {"A": a, "B": b, "C": c}  # of a narrow format, 1.5 times its smallest power of two is none of its values
+    a, b, c = (round_to_format(values, execution.formats[name]) for name, values in given.items())
     return a, b, c
 
 
@@ -93,8 +95,7 @@ def _computed(execution: Execution, a: Array, b: Array, c: Array) -> dict[str, A
     """The three sums of each candidate, the instruction's by the instruction."""
     result = dot(execution.inst, a, b, c, **execution.fields).astype(np.float64)
     out = execution.formats["D"]
-    forms = [execution.formats[name] for name in "ABC"]
-    x, y, z = (numbers(round_to_format(np.asarray(v, np.float64), form), form) for v, form in zip((a.T, b.T, c), forms))
+    x, y, z = (numbers(v, execution.formats[name]) for name, v in zip("ABC", (a.T, b.T, c)))
     with np.errstate(all="ignore"):
         fused = MODELS["fma_chain"](x, y, z, out)
         exact = _exact(a, b, c) if out.name == "f64" else MODELS["exact"](x, y, z, out)
