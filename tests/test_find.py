@@ -139,6 +139,10 @@ PHRASES = {
         "name": "mma.sync",
     },
     "dpas B580 8x16x16 bf16": {"arch": "xe2", "m": 8, "n": 16, "k": 16, "a": "bf16"},
+    "int8 rdna3": {"arch": "rdna3", "a": "iu8"},
+    "uint4 gfx1201 sparse": {"arch": "gfx1201", "a": "iu4", "sparse": True},
+    "scale gfx950": {"arch": "gfx950", "name": "v_mfma_scale"},
+    "scaled fp4 b200": {"arch": "b200", "a": "fp4", "name": "block_scale"},
     "nvfp4 B300": {"arch": "b300", "a": "nvfp4"},
 }
 
@@ -160,7 +164,12 @@ def test_words_ask_for_what_the_parameters_of_the_same_meaning_ask_for(phrase, c
 
 def test_every_instruction_is_found_by_its_name_its_shape_and_its_formats():
     for inst in [one for arch in ("cdna4", "rdna4", "sm_90a") for one in mmacalc.instructions(arch)][::23]:
-        words = [inst.arch, inst.name, f"{inst.m}x{inst.n}x{inst.k}", *inst.formats.values()]
+        words = [
+            inst.arch,
+            inst.name,
+            f"{inst.m}x{inst.n}x{inst.k}",
+            *[form for form in inst.formats.values() if form != "address"],
+        ]
         assert inst in mmacalc.find(name=" ".join(words)), words
 
 

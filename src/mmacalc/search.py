@@ -10,10 +10,10 @@ from .checks import arguments_checked
 from .compiler import builtins
 from .errors import Error
 from .families.tensor_memory_shapes import TYPES
-from .formats import formats_named, named, scaling
+from .formats import named, scaling
 from .model.tensor_memory import TensorMemoryInstruction
 from .records import TupleRecord
-from .search_words import name_test, read_words
+from .search_words import formats_asked, name_test, read_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def find(
     words = read_words(name or "", arch)
     sizes = {"m": m, "n": n, "k": k, "blocks": blocks, "sparse": sparse, "opcode": opcode}
     formats = _Formats(
-        {x: formats_named(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None},
-        [formats_named(given) for given in words.formats],
+        {x: formats_asked(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None},
+        [formats_asked(given) for given in words.formats],
         [wanted for given in (a, b, *words.formats) if given is not None and (wanted := scaling(given))],
     )
     asked = [{key: value for key, value in sizes.items() if value is not None}]

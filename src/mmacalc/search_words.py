@@ -15,7 +15,7 @@ from .catalog.grammar.sass import is_opcode
 from .compiler import builtins
 from .compiler.cuda_names import is_wmma_name, meant_by
 from .errors import Error
-from .formats import formats_named
+from .formats import FORMATS, formats_named
 from .records import TupleRecord
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .model import Instruction
 
-__all__ = ["Words", "name_parts", "name_test", "read_words"]
+__all__ = ["Words", "formats_asked", "name_parts", "name_test", "read_words"]
 
 _SHAPE = re.compile(r"m?(\d+)[xn](\d+)[xk](\d+)", re.IGNORECASE)
 _KINDS = {"sparse": True, "dense": False}
@@ -74,7 +74,7 @@ def read_words(text: str, arch: str | None = None) -> Words:
         elif _is_format(word):
             formats.append(word)
         else:
-            others.append(word)
+            others.append("scale" if word.lower() == "scaled" else word)
     if len(set(kinds)) > 1:
         raise Error("sparse and dense exclude each other; leave one of them out")
     if len(opcodes) > 1:
@@ -86,9 +86,23 @@ def read_words(text: str, arch: str | None = None) -> Words:
     )  # fmt: skip
 
 
+def formats_asked(given: str) -> set[str]:
+    """The formats that a name asks for: of integers also those whose sign a field chooses.
+
+    Raises:
+        Error: no format is called that.
+
+    >>> sorted(formats_asked("int8")), sorted(formats_asked("u4")), sorted(formats_asked("fp8"))
+    (['i8', 'iu8'], ['iu4', 'u4'], ['e4m3', 'e4m3fnuz'])
+    """
+    found = formats_named(given)
+    return found | {either for name in found if (either := f"iu{name[1:]}") in FORMATS and name[0] in "iu"}
+
+
 def _is_format(word: str) -> bool:
+    """Whether a word is the name of a number format, and not of what a mnemonic is called by (scale)."""
     with suppress(Error):
-        return bool(formats_named(word))
+        return word.lower() not in ("scale", "index", "address") and bool(formats_named(word))
     return False
 
 
@@ -153,7 +167,7 @@ def _part_test(part: str, names: Callable[[Instruction], Iterable[str]]) -> Call
     if found := _SHAPE.fullmatch(part):
         shape = tuple(map(int, found.groups()))
         return lambda inst: (inst.m, inst.n, inst.k) == shape
-    formats = formats_named(part) if _is_format(part) else set()
+    formats = formats_asked(part) if _is_format(part) else set()
     return lambda inst: (
         any(part in known and part in _parts(known) for known in names(inst))
         or any(inst.format_names(operand) & formats for operand in inst.formats)
