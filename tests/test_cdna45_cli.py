@@ -155,6 +155,14 @@ def test_the_classic_spelling_of_formats_is_understood_on_cdna5():
     ]
 
 
+def test_the_formats_of_both_operands_go_with_every_operand():
+    for operand in ("-A", "-B", "-C", "-D"):
+        for first, second in (("bf6", "bf8"), ("fp8", "fp4"), ("fp4", "fp8")):
+            own = {"-A": ("--cbsz", first), "-B": ("--blgp", second)}.get(operand, ())
+            query = [*PLAIN, operand, "-R"]
+            assert answer([*query, "--cbsz", first, "--blgp", second]) == answer([*query, *own])
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import mmacalc
 from mmacalc.cli import SUBCOMMANDS, answer, command_parser
 from mmacalc.cli.options import MATRICES, MODIFIERS, OLDER_SPELLINGS, spellings
 from mmacalc.model.modifiers import SYNONYMS
@@ -194,6 +195,23 @@ def test_assembly_is_an_argument_a_file_or_standard_input(tmp_path):
         assert "cannot read 'missing.s'" in missing.err
 
 
+PASTED = (
+    ("gfx942", "v_mfma_f32_16x16x16_f16_e64 v[0:3], v[4:5], v[6:7], v[0:3] cbsz:1", "v_mfma_f32_16x16x16_f16"),
+    ("gfx1201", "  v_wmma_f32_16x16x16_f16 v[0:7], v[8:11], v[12:15], v[0:7] // C0", "v_wmma_f32_16x16x16_f16"),
+    ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32;",
+     "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1}, %rd1, %rd2, p, 1, 1;",
+     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"),
+    ("sm_80", "HMMA.16816.F32 R4, R8, R12, R4;", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("arch", "pasted", "name"), PASTED, ids=[name for _, _, name in PASTED])
+def test_an_instruction_may_be_pasted_with_what_stands_around_it(arch, pasted, name):
+    assert answer(["-a", arch, "-i", pasted, "-A", "-R"]) == answer(["-a", arch, "-i", name, "-A", "-R"])
+    assert mmacalc.instruction(arch, pasted) is mmacalc.instruction(arch, name)
+
+
 TYPOS = [
     ("completion bsh", "Did you mean bash"),
     ("draw -a gfx942 -i v_mfma_f32_16x16x16_f16 --color alwyas", "Did you mean always"),
@@ -217,6 +235,10 @@ TYPOS = [
     ("numerics gfx942", "Did you mean -a gfx942"),
     ("-a A100 -i m16n8k16 -d", "and 15 more. `mmacalc find -a sm_80 --shape 16x8x16`"),
     ("-a gfx942 -i 32x32x8 -d", "v_mfma_f32_32x32x8_f16, v_mfma_f32_32x32x8_bf16"),
+    (
+        "-a gfx942 -i __builtin_amdgcn_mfma_f32_16x16x16f16 -d",
+        "`mmacalc find -a cdna3 __builtin_amdgcn_mfma_f32_16x16x16f16` says which it becomes",
+    ),
     ("-a gfx942 -i 32x32x9 -d", "no instruction of shape 32x32x9"),
     ("-i v_mfma_f32_32x32x8_f16 -d", "v_mfma_f32_32x32x8_f16 is on cdna3, cdna4: choose one with -a"),
 ]

@@ -132,10 +132,13 @@ class Entry:
         key = self.canonical(name)
         if key is None or key not in self._instructions:
             if key is None:
+                from .grammar.pasted import name_alone
                 from .grammar.shape_names import instruction_of_shape
 
                 if found := instruction_of_shape(self, name):
                     return found
+                if (alone := name_alone(name, self.architecture.name)) != name:
+                    return self.instruction(alone)
                 lower = name.strip().lower()
                 hint = did_you_mean(lower, (*self._lines, *self._aliases), shown=self._aliases)
                 title = self.architecture.title

@@ -128,6 +128,8 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
         # -o shows no index, and OPSEL of a sparse instruction concerns nothing else. Only -g and -m show signs.
         shown = options.output_calculation and not (name == "opsel" and concerned == ("K",))
         shown = shown and not (name in ("neg", "neg_hi") and (options.register_layout or options.matrix_layout))
+        if name in instruction.choices and set(instruction.choices) <= set(_given(instruction, options)):
+            continue  # the formats of all operands, as a script gives them with each operand in turn
         if matrix not in concerned and not (matrix == "D" and shown):
             others = " and ".join(concerned) + ("" if concerned == ("K",) else ", and -D with -o")
             raise Error(f"--{name} does not concern {matrix} of {instruction.name}; it concerns {others}")
@@ -136,8 +138,13 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
 
 def _fields(instruction: Instruction, options: Options) -> dict[str, int]:
     """The modifiers given, under the instruction's names for them; those that are 0 are left out."""
+    return {name: value for name, value in _given(instruction, options).items() if value}
+
+
+def _given(instruction: Instruction, options: Options) -> dict[str, int]:
+    """The modifiers given, also those whose name means 0 (fp8)."""
     given = {name: getattr(options, name) for name in MODIFIERS if getattr(options, name)}
-    return {name: value for name, value in instruction.resolved(given).items() if value}
+    return instruction.resolved(given)
 
 
 def concerns(instruction: Instruction, modifier: str) -> tuple[str, ...]:

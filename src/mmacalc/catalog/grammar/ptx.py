@@ -230,13 +230,17 @@ class Entry(PlainEntry):
         try:
             family, full = self._find(name, key(name))
         except Error:
+            from .pasted import name_alone
             from .sass import is_opcode, source
             from .shape_names import instruction_of_shape
 
-            if is_opcode(name):
-                return source(self, name)
+            alone = name_alone(name, self.architecture.name)
+            if is_opcode(alone):
+                return source(self, alone)
             if found := instruction_of_shape(self, name):
                 return found
+            if alone != name:
+                return self.instruction(alone)
             raise
         return self._instruction(family, full)
 
