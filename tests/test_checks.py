@@ -126,6 +126,13 @@ def test_every_public_function_with_arguments_is_among_these():
         (lambda: MFMA.throughput(blpg=4), "no modifier 'blpg'. Did you mean blgp"),
         (lambda: MFMA.format("X"), "has no operand 'X'; it has A, B, C, D"),
         (lambda: MFMA.multiply(SQUARE, SQUARE, wave=np.array([1, 2])), r"multiply\(\): wave = .* whole number"),
+        (
+            lambda: MFMA.multiply(SQUARE, SQUARE, C=SQUARE),
+            r"no argument 'C'. Did you mean c\? It takes: a, b, c, index",
+        ),
+        (lambda: MFMA.multiply(SQUARE, SQUARE, clmp=True), r"no modifier 'clmp'. Did you mean clamp\?"),
+        (lambda: MFMA.multiply(SQUARE, SQUARE, None), r"C of v_mfma_f32_16x16x16_f16 is None; .* 0 if left out"),
+        (lambda: mmacalc.gemm(SQUARE, SQUARE, arch="pvc"), r"how Xe-HPC rounds is undocumented"),
         (lambda: MFMA.multiply(SQUARE, SQUARE, clamp=np.array([1, 2])), r"multiply\(\): clamp = .* True or False"),
     ],
 )

@@ -166,7 +166,8 @@ def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
 
     def refuse_name(name: str) -> Error:
         known = [each for each in (*names, *named_only) if each != "self"]
-        return Error(f"{spoken}() has no argument '{name}'.{did_you_mean(name, known)} It takes: {', '.join(known)}")
+        takes = ", ".join(known) + (f", and {rest}" if rest else "")
+        return Error(f"{spoken}() has no argument '{name}'.{did_you_mean(name, known)} It takes: {takes}")
 
     def called(*args: P.args, **given: P.kwargs) -> R:
         if not seen:  # on the first call, for most functions are never called
@@ -181,7 +182,8 @@ def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
             if type(value) not in kind.types or (type(value) is int and not -LARGEST < value < LARGEST):
                 args = (*args[:at], kind.taken(spoken, name, value), *args[at + 1 :])  # type: ignore[assignment]
         for name, value in given.items():
-            if name not in accepted and not rest:
+            misplaced = rest in kinds and not _single(value)  # an array is meant for another argument
+            if name not in accepted and (not rest or misplaced):
                 raise refuse_name(name)
             other = kinds.get(name if name in accepted else rest)
             if other and (type(value) not in other.types or _huge(value)):

@@ -79,7 +79,9 @@ def load_named(arch: str, name: str) -> TransposeLoad:
 def _loads(arch: str) -> tuple[TransposeLoad, ...]:
     loads = transpose_loads(arch)
     if not loads:
-        raise Error(f"{entry(arch).architecture.title} has no loads that transpose; {_those_with()} have")
+        record = entry(arch).architecture
+        other = f". `mmacalc find -a {record.name} ldmatrix` lists NVIDIA's" if record.family.sass else ""
+        raise Error(f"{record.title} has no loads that transpose; {_those_with()} have{other}")
     return loads
 
 

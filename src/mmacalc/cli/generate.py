@@ -83,4 +83,4 @@ def run(options: Namespace) -> Reply:
         checked = check(source, inst, inst.architecture.wave(options.wavefront), single=not options.gemm)
         return show(options.json, "generate-check", checked, kernel_check, status=int(not checked.wanted))
     kernel = GeneratedKernel(inst, source, options.output)
-    return show(options.json, "generate", kernel, generated_kernel)
+    return show(options.json, "generate", kernel, generated_kernel, notes=generated_kernel.notes(kernel))

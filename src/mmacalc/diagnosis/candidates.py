@@ -25,7 +25,8 @@ WHOLE = slice(None)
 
 
 class Candidate(TupleRecord):
-    """One suspected mistake. outcome: a `Rerun`, `Moved` or `Stored`, which computes D under it.
+    """One suspected mistake. outcome: a `Rerun`, `Moved` or `Stored`, which computes D under it; reproduced: whether it
+    gives the wrong values, which otherwise are taken from the D to compare.
 
     An outcome gives D in float64 (`estimate`, of some rows and columns), the magnitudes that its rounding depends on,
     and D's codes (`result`).
@@ -34,6 +35,7 @@ class Candidate(TupleRecord):
     name: str
     advice: str
     outcome: Rerun | Moved | Stored
+    reproduced: bool = True
 
 
 class Rerun:

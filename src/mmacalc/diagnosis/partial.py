@@ -37,7 +37,7 @@ def not_stored(problem: Problem, given: Array, wrong: Array) -> Iterator[Candida
 
 def partly(problem: Problem, given: Array, wrong: Array) -> Iterator[Candidate]:
     """Rows, columns, lanes, registers or tiles of D that hold something else, while the rest is right."""
-    values = given[wrong]
+    values, reproduced = given[wrong], True
     everywhere = wrong.all() and np.isnan(given).all() and np.isfinite(problem.right).any()
     where = "every element" if everywhere else _where(problem, wrong)
     if where is None:
@@ -48,7 +48,7 @@ def partly(problem: Problem, given: Array, wrong: Array) -> Iterator[Candidate]:
     elif len(np.unique(values)) == 1 and values.size > 2:
         text, advice = f"D is {values[0]:.9g} throughout {where}: not stored", "check the bounds of the store, and EXEC"
     else:
-        text = f"D holds other values in {where}; all the rest is right"
+        text, reproduced = f"D holds other values in {where}; all the rest is right", False
         advice = (
             "an accumulator that was not initialised there, registers that were overwritten before the store, or "
             "a result that was read too early"
@@ -56,7 +56,7 @@ def partly(problem: Problem, given: Array, wrong: Array) -> Iterator[Candidate]:
     form = problem.execution.formats["D"]
     values = given if form.is_float else given.astype(np.int64)
     codes = np.where(wrong, encode(values, form, problem.inst.architecture.vendor), problem.expected)
-    yield Candidate(text, advice, Stored(problem, codes))
+    yield Candidate(text, advice, Stored(problem, codes), reproduced)
 
 
 def _triangle(wrong: Array) -> str | None:

@@ -40,7 +40,8 @@ class Explanation(TupleRecord):
 
     name: what was done; advice: what to do about it; exact: whether every bit agrees, not only the values up to
     rounding; share: how many of the elements that are wrong it accounts for, 0 to 1; tiles: of a GEMM the (row, column)
-    of each tile that it concerns; empty if it concerns all.
+    of each tile that it concerns; empty if it concerns all; reproduced: whether the mistake gives the wrong values, and
+    not only says where they are.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Explanation(TupleRecord):
     exact: bool
     share: float
     tiles: tuple[tuple[int, int], ...]
+    reproduced: bool = True
 
 
 class _Trial:
@@ -133,7 +135,7 @@ class _Trial:
         if self.narrow and not exact and "rounded to" not in name:
             name += f"; besides, D was rounded to {self.narrow}"
         share = float((agree & inside)[self.wrong].mean())
-        return Explanation(name, candidate.advice, exact, share, places)
+        return Explanation(name, candidate.advice, exact, share, places, candidate.reproduced)
 
     def nearer(self, candidate: Candidate, agree: Array, nearest: Explanation | None) -> Explanation | None:
         """The mistake that accounts for most of what is wrong and leaves most of the rest right."""

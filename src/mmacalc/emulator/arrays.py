@@ -44,6 +44,8 @@ def as_array(execution: Execution, name: str, value: ArrayLike) -> Array:
         Error: it is not an array of numbers, or its library cannot copy it to the host.
     """
     whose = f"{SPOKEN[name].split()[0]} of {execution.inst.name}"
+    if value is None:
+        raise Error(f"{whose} is None; it takes an array{' or a number, and is 0 if left out' if name == 'C' else ''}")
     try:
         array = _numpy(value)
     except NOT_ARRAYS as error:
@@ -124,6 +126,13 @@ def rounded(execution: Execution, name: str, value: ArrayLike) -> Array:
         raise Error(f"{name} of {execution.inst.name}: {error}") from None
 
 
+def _instead(wanted: Format, name: str) -> str:
+    """What else to give where encodings are wanted, as the end of a sentence."""
+    if name in ("SA", "SB"):
+        return f"; the scale 1.0 is {encode(np.ones(1), wanted)[0]}, and 2.0 is {encode(np.full(1, 2.0), wanted)[0]}"
+    return " (multiply() takes values)" if name in ("A", "B", "C") else ""
+
+
 def checked(execution: Execution, name: str, value: ArrayLike) -> Array:
     """Codes of an operand: unsigned integers that fit its width, or an ml_dtypes array of its format."""
     codes = as_array(execution, name, value)
@@ -136,7 +145,7 @@ def checked(execution: Execution, name: str, value: ArrayLike) -> Array:
     if codes.dtype.kind not in "ui":
         raise Error(
             f"{spoken} of {execution.inst.name} has type {codes.dtype}; it takes {wanted.name} encodings, unsigned "
-            f"integers of {wanted.bits} bits (multiply() takes values)"
+            f"integers of {wanted.bits} bits{_instead(wanted, name)}"
         )
     whole = codes.dtype.kind == "u" and codes.dtype.itemsize * 8 <= wanted.bits
     if not whole and codes.size:

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from ..arithmetic.codecs import code_type, decode, encode
+from ..catalog import entry
 from ..checks import require_int
 from ..errors import Error, did_you_mean
 from ..estimates import estimate
@@ -171,10 +172,10 @@ class Plan:
     def _parts(self) -> Iterator[tuple[slice, slice, slice]]:
         """Entries of the batch, rows and columns that are computed at a time."""
         together = max(1, ROWS * COLUMNS // max(1, max(self.m, self.k) * max(self.n, self.k)))
-        for entry in range(0, prod(self.batch), together):
+        for first in range(0, prod(self.batch), together):
             for row in range(0, self.m, ROWS):
                 for column in range(0, self.n, COLUMNS):
-                    yield slice(entry, entry + together), slice(row, row + ROWS), slice(column, column + COLUMNS)
+                    yield slice(first, first + together), slice(row, row + ROWS), slice(column, column + COLUMNS)
 
     def _part(self, codes: dict[str, Array]) -> Array:
         """D's codes of a part: the chains, their sum, the epilogue."""
@@ -265,8 +266,6 @@ def _instruction(
     Raises:
         Error: no architecture, no type that stands for a format, or no instruction that fits.
     """
-    from ..catalog import entry
-
     if instruction is not None and not isinstance(instruction, str):
         return instruction, {}
     if arch is None:
@@ -288,6 +287,8 @@ def best_instruction(arch: str, form: str, shape: tuple[int, int, int]) -> tuple
     Raises:
         Error: there is none.
     """
+    record = entry(arch).architecture
+    record.family.require("arithmetic", record.title)
     m, n, k = (max(1, size) for size in shape)
     found: dict[int, tuple[Instruction, Mapping[str, int]]] = {}
     for candidate in estimate(arch, m, n, k, form).candidates:

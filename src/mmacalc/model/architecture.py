@@ -18,6 +18,7 @@ __all__ = ["PROVENANCES", "VENDORS", "Architecture", "Product"]
 
 VENDORS = {"amd": "AMD", "nvidia": "NVIDIA", "intel": "Intel"}
 PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfirmed", "assumed")
+DOUBTFUL = ("unconfirmed", "assumed")  # what every answer says
 
 
 class Product(Record):

@@ -21,6 +21,7 @@ __all__ = ["canonical_modifiers", "check_modifiers", "modifier_ranges", "negated
 # Other spellings of modifiers: those of assembly text.
 SYNONYMS = {"op_sel": "opsel", "opsel_hi": "op_sel_hi", "neg_lo": "neg", "index_key": "opsel"}
 FORMAT_SYNONYMS = {"A": ("cbsz", "matrix_a_fmt"), "B": ("blgp", "matrix_b_fmt")}
+BESIDE = ("clamp", "satfinite", "wave", "index", "scale_a", "scale_b")  # arguments of multiply that are none
 SCALE_ROWS = ("MATRIX_SCALE_ROW0", "MATRIX_SCALE_ROW1")  # LLVM's names of the values of matrix_a_scale
 KNOWN_MODIFIERS = (
     "cbsz", "abid", "blgp", "opsel", "op_sel_hi", "neg", "neg_hi",
@@ -95,7 +96,8 @@ def check_modifiers(instruction: Instruction, wave: int | None, modifiers: Mappi
     known = dict.fromkeys((*KNOWN_MODIFIERS, *allowed))
     for name, value in modifiers.items():
         if name not in known:
-            raise Error(f"there is no modifier '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}")
+            hint = did_you_mean(name, (*known, *BESIDE))
+            raise Error(f"there is no modifier '{name}'.{hint} Known: {', '.join(known)}")
         if value and name not in allowed:
             has = f"its modifiers are {', '.join(allowed)}" if allowed else "it has no modifiers"
             raise Error(f"{instruction.name} on {instruction.architecture.title} has no {name.upper()}; {has}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..model.architecture import DOUBTFUL
 from . import formulas, tables
 from .amd_text import SOURCE_FIELDS
 from .spelling import heading
@@ -212,7 +213,7 @@ def _provenance(instruction: Instruction) -> Iterator[str]:
             del parts[part]
     parts |= {name: f"Layout of {name}" for name in instruction.operands}
     doubtful = {text: instruction.provenance_of(part) for part, text in parts.items()}
-    doubtful = {text: word for text, word in doubtful.items() if word in ("unconfirmed", "assumed")}
+    doubtful = {text: word for text, word in doubtful.items() if word in DOUBTFUL}
     if doubtful or instruction.notes:
         yield "Provenance:"
         yield from (f"    {text}: {word}" for text, word in doubtful.items())

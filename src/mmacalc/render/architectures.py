@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import fill
 
-from ..model.architecture import VENDORS
+from ..model.architecture import DOUBTFUL, VENDORS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _line(found: KnownArchitecture, longest: int, width: int) -> str:
 def _mark(letter: str, known: Known) -> str:
     if not known.what or not known.provenance:
         return "."
-    return letter.lower() if {"unconfirmed", "assumed"} & set(known.provenance) else letter
+    return letter.lower() if set(DOUBTFUL) & set(known.provenance) else letter
 
 
 def _page(found: KnownArchitecture) -> str:

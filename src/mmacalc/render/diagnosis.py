@@ -87,8 +87,9 @@ def _verdict(diagnosis: Diagnosis) -> list[str]:
     for number, one in enumerate(explanations[: ALTERNATIVES + 1]):
         extent = "to the bit" if one.exact else "up to rounding"
         if number == 0 or one.tiles != explanations[number - 1].tiles:
-            sentences.append(f"Explained {extent}{_in_tiles(one)}: {one.name}.")
-            sentences.append(f"  Remedy: {one.advice}.")
+            found = f"Explained {extent}" if one.reproduced else "Located, but not explained"
+            sentences.append(f"{found}{_in_tiles(one)}: {one.name}.")
+            sentences.append(f"  {'Remedy' if one.reproduced else 'Look for'}: {one.advice}.")
         else:
             sentences.append(f"  This input cannot tell it from: {one.name}.")
     return sentences

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..compiler.builtins import intrinsics
 from ..families.dpas import SOURCES, work_items
+from ..model.architecture import DOUBTFUL
 from . import formulas
 from .dpas_text import VECTORS
 from .intrinsic import intrinsic_object
@@ -140,7 +141,7 @@ def _work_items(inst: Instruction) -> Iterator[str]:
 
 def _open(inst: Instruction) -> Iterator[str]:
     yield "Not known: cycles, the dependences that stall, and how results are rounded; Intel documents none of them"
-    doubts = [name for name in inst.operands if inst.provenance_of(name) in ("unconfirmed", "assumed")]
+    doubts = [name for name in inst.operands if inst.provenance_of(name) in DOUBTFUL]
     if doubts or inst.notes:
         yield "Provenance:"
         yield from (f"    Layout of {name}: {inst.provenance_of(name)}" for name in doubts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..answers.explain import CONDITION
 from ..errors import printable
+from ..model.architecture import DOUBTFUL
 from . import json, lint
 from .spelling import element_text
 
@@ -124,6 +125,8 @@ def _operand(operand: ExplainedOperand, result: ExplainedOperand) -> Iterator[st
         yield from _cells(operand, operand.layout)
         return
     layout, remarks = operand.operand, "".join([f", {remark}" for remark in _spoken(operand)])
+    if layout is not None and layout.provenance in DOUBTFUL:
+        remarks += f" (the layout is {layout.provenance})"
     if layout is None or operand.lane is None:
         at = "" if operand.registers in ((), (operand.text,)) else f" = {', '.join(operand.registers)}"
         yield f"  {role}: {printable(operand.text)}{at}{remarks}\n"
@@ -227,6 +230,7 @@ def _line_object(line: ExplainedLine) -> dict[str, Any]:
                 "first_register": operand.first,
                 "remarks": list(operand.remarks),
                 "pattern": placed.pattern if (placed := operand.operand or operand.layout) else None,
+                "provenance": operand.operand.provenance if operand.operand else None,
                 "lane": 0 if operand.cells else operand.lane,
                 "elements": _elements(operand),
             }

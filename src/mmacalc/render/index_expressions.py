@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..model.architecture import DOUBTFUL
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +21,7 @@ GLUON = {"item": "reg_bases", "lane": "lane_bases", "warp": "warp_bases", "block
 def text(found: Formulas) -> str:
     """The expressions in C and Python, and the layout in Triton and CuTe."""
     head = f"{found.operand.name} of {found.operand.instruction.name}: {found.operand.pattern}"
-    doubt = found.operand.provenance in ("unconfirmed", "assumed")
+    doubt = found.operand.provenance in DOUBTFUL
     notes = [f"the layout of {found.operand.name} is {found.operand.provenance}"] * doubt + [*found.notes]
     sections = [
         head,

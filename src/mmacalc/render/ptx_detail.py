@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..catalog.grammar.ptx import targets_text
 from ..families.shared_memory import FIELDS, SWIZZLES
+from ..model.architecture import DOUBTFUL
 from ..rates import dense_rate
 from . import formulas
 from .instruction_numerics import numerics_lines
@@ -255,7 +256,7 @@ def _ptx_words(formula: str) -> str:
 
 
 def _provenance(inst: Instruction) -> Iterator[str]:
-    doubtful = [name for name in inst.register_operands if inst.provenance_of(name) in ("unconfirmed", "assumed")]
+    doubtful = [name for name in inst.register_operands if inst.provenance_of(name) in DOUBTFUL]
     if doubtful or inst.notes:
         yield "Provenance:"
         yield from (f"    Layout of {name}: {inst.provenance_of(name)}" for name in doubtful)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..later import imported
+from ..model.architecture import DOUBTFUL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ __all__ = [
 def heading(instruction: Instruction, operand: Operand | None = None) -> str:
     """The two lines above every answer, and a third where the operand's layout is unconfirmed."""
     text = f"Architecture: {instruction.architecture.title}\nInstruction: {instruction_name(instruction)}\n"
-    if operand is not None and operand.provenance in ("unconfirmed", "assumed"):
+    if operand is not None and operand.provenance in DOUBTFUL:
         text += f"Provenance: the layout of {operand.name} is {operand.provenance}\n"
     return text
 
