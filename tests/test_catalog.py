@@ -349,7 +349,9 @@ def test_words_of_a_text_choose_the_name_that_has_most_of_them():
         ("RX 7600", "RX 7600", False), ("Radeon RX 7600 XT", "RX 7600 XT", False), ("RX 7600M", None, None),
         ("PRO", "PRO W7900", True), ("RX", None, None), ("PRO W7800 W7900", "PRO W7900", True),
         ("RTX 4090", "RTX 4090", False), ("RTX 4070", "RTX 40#0", True), ("RTX 4000", None, None),
-        ("RTX 40700", None, None), ("RTX 50", "RTX 5*", True), ("H100 80GB HBM3", "H100", False),
+        ("RTX 40700", None, None), ("RTX 50", "RTX 5*", True), ("RTX 59", "RTX 5*", True), ("RTX 5x", None, None),
+        ("RTX 4090", "RTX 4090", False), ("RTX 4010", "RTX 40#0", True), ("RTX 4080", "RTX 40#0", True),
+        ("H100 80GB HBM3", "H100", False),
         ("H100 8GB", "H100", False),
         ("H100 XGB", "H100", True), ("H100 GB", "H100", True), ("H100 NVL", "H100", True), ("gh 100", "GH-100", False),
     ):  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 import mmacalc
 from mmacalc.catalog import entry, ptx
-from mmacalc.catalog.grammar.ptx import Entry, key
+from mmacalc.catalog.grammar.ptx import TYPES, Entry, key
 from mmacalc.catalog.grammar.sass import becomes
 
 DATA = Path(__file__).parent / "data" / "nvidia"
@@ -98,3 +98,25 @@ def test_every_sass_opcode_is_the_one_that_ptxas_13_5_writes():
         expected = re.sub(r"^\(no MMA opcode; .*", "no tensor-core opcode", row["sass"])
         assert " + ".join(counted) == expected, row
     assert len(rows) > 900
+
+
+@pytest.mark.parametrize(
+    ("target", "opcode"),
+    [("sm_90a", "wgmma.mma_async"), ("sm_80", "wmma.mma"), ("sm_80", "wmma.load.a"), ("sm_80", "wmma.load.c"),
+     ("sm_80", "wmma.store.d"), ("sm_120a", "mma"), ("sm_100a", "ldmatrix"), ("sm_100a", "stmatrix"),
+     ("sm_80", "movmatrix")],
+)  # fmt: skip
+def test_the_qualifiers_after_an_opcode_may_be_turned_round_and_its_words_may_not(target, opcode):
+    """Tried against ptxas 13.0.88; the types and the two layouts keep their order among themselves."""
+    names = [name for name in entry(target).names if name.startswith(f"{opcode}.")]
+    for name in names[:: 1 + len(names) // 12]:
+        words = name.removeprefix(f"{opcode}.").split(".")
+        kept = [word for word in words if word in ("row", "col")] + [word for word in words if word in TYPES]
+        free = [word for word in words if word not in ("row", "col", *TYPES)]
+        if not {"and", "xor", "popc"} & {*words}:
+            turned = ".".join([opcode, *kept, *reversed(free)])
+            assert mmacalc.instruction(target, turned).name == name, turned
+        if "." in opcode:
+            first, *rest = opcode.split(".")
+            with pytest.raises(mmacalc.Error):
+                mmacalc.instruction(target, ".".join([first, words[0], *rest, *words[1:]]))

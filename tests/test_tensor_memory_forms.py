@@ -195,6 +195,16 @@ def test_operands_take_as_many_columns_as_their_elements():
     assert [mxf4.operand(name, m=256, n=256, k=96).columns for name in ("SA", "SB", "A")] == [8, 16, 12]
 
 
+def test_tensor_memory_has_128_lanes_512_columns_and_two_ctas():
+    """PTX ISA 9.1, section 9.7.16.1."""
+    operand = mmacalc.instruction("sm_100a", "tcgen05.mma.cta_group::2.kind::f16").operand("D", m=256, n=256)
+    assert operand.contents(127, 255, 1)[0][:2] == (255, 255)
+    assert operand.contents(0, 511) == ()
+    for place in ((128, 0, 0), (0, 512, 0), (0, 0, 2), (-1, 0, 0)):
+        with pytest.raises(mmacalc.Error, match="is outside Tensor Memory"):
+            operand.contents(*place)
+
+
 def test_what_only_one_source_says_of_a_layout_is_unconfirmed():
     """Layout C, A of 64 rows, copies of A and metadata with .ws, metadata of a pair, scales of 64 rows, and of N that
     is no multiple of 128 in two halves."""
@@ -305,6 +315,8 @@ def test_scales_of_16_elements_have_two_types_and_those_of_32_one():
                     mmacalc.Error, match=r"with \.block32 are ue8m0" if "nv" in kind else f"{kind} are ue8m0"
                 ):
                     check_scale_type(kind, scales, name)
+    with pytest.raises(mmacalc.Error, match=r"kind::mxf4nvf4 with \.block16 are ue4m3 or ue8m0; got 'ue5m3'"):
+        check_scale_type("mxf4nvf4", 4, "ue5m3")
     assert SMALL == ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 
 

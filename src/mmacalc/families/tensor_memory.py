@@ -158,8 +158,9 @@ def metadata_cells(form: Form, m: int, k: int, bits: int) -> Cells:
     chunks = k // p
     sizes = {"cta": form.cta_group, "r": LANES // rows, "p": p, "s": 2}
     doubt = "" if form.cta_group == 1 else "known for one CTA; of a pair, each CTA has that of its rows (assumed)"
-    if bits < 16:
-        layout = _layout(METADATA_NARROW, ("i", "k"), {**sizes, "i": rows, "w": chunks // 8, "c": 8})
+    if bits not in (16, 32):
+        c = 8
+        layout = _layout(METADATA_NARROW, ("i", "k"), {**sizes, "i": rows, "w": chunks // c, "c": c})
     else:
         h, b, in_lanes = 2, 8, 2
         sizes |= {"a": rows // (h * b), "h": h, "b": b, "k": in_lanes, "c": chunks // in_lanes, "f": 2}
@@ -174,18 +175,18 @@ def scale_cells(form: Form, operand: str, rows: int, m: int, scales: int) -> Cel
 
     The words of 4 scales follow each other every ceil(rows / 128) * 4 columns, of 64 rows every 2 (assumed).
     """
-    words = -(-scales // 4)
-    doubt = ""
+    s, i, doubt = 4, 32, ""
+    words = -(-scales // s)
     if operand == "SA":
         each = rows // form.cta_group
         doubt = "for 64 rows per CTA it follows the rule for 128 (assumed)" if each < LANES else ""
-        sizes = {"cta": form.cta_group, "q": each // 32, "i": 32, "r": 4, "w": words, "s": 4}
+        sizes = {"cta": form.cta_group, "q": each // i, "i": i, "r": LANES // i, "w": words, "s": s}
         return Cells(_layout(SCALES, ("i", "s"), sizes), 8, 0, 8, 1, doubt)
     text, halves = SCALES_B, 1
     if form.cta_group == 2 and m == 128:
         text, halves = SCALES_B_HALVES, 2
         if rows % LANES:
             doubt = "CUTLASS rounds N up to 128 and halves it, as here; another engine takes N / 2"
-    blocks = -(-rows // LANES) * 4 // halves
-    sizes = {"cta": form.cta_group, "h": halves, "q": blocks, "i": 32, "r": 4 // halves, "w": words, "s": 4}
+    blocks, r = -(-rows // LANES) * LANES // i // halves, LANES // i // halves
+    sizes = {"cta": form.cta_group, "h": halves, "q": blocks, "i": i, "r": r, "w": words, "s": s}
     return Cells(_layout(text, ("j", "s"), sizes), 8, 0, 8, 1, doubt)

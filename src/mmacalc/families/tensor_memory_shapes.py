@@ -8,6 +8,8 @@ Sources: PTX ISA 9.1, table 39, and 9.4, table 48 and section 9.7.18.2; remarks 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ..errors import Error
 
 TYPE_CHECKING = False
@@ -21,7 +23,9 @@ __all__ = [
 
 _MX = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 SMALL = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
-_EVERY_8, _EVERY_16, _EVERY_32 = (tuple([step * n for n in range(1, 256 // step + 1)]) for step in (8, 16, 32))
+_EVERY_8, _EVERY_16, _EVERY_32 = (
+    tuple([step * n for n in range(1, count + 1)]) for step, count in ((8, 32), (16, 16), (32, 8))
+)
 _I8 = (8, 16, 24, *_EVERY_16[1:])
 
 # K of one MMA, by kind: dense, sparse; 256 bits of A a row are stored.
@@ -142,12 +146,12 @@ def transposes(kind: str, cta_group: int) -> str:
 
 def steps(values: tuple[int, ...]) -> str:
     """Values in words: a run of equal steps as a range."""
-    steps = {values[at + 1] - values[at] for at in range(len(values) - 1)}
-    if len(values) > 3 and len(steps) == 1:
+    steps = {following - value for value, following in pairwise(values)}
+    if len(values) < 4:
+        return _or(values)
+    if len(steps) == 1:
         return f"{values[0]} to {values[-1]} in steps of {steps.pop()}"
-    if len(values) > 3:
-        return f"{', '.join(map(str, values[:4]))} to {values[-1]} in steps of {values[-1] - values[-2]}"
-    return _or(values)
+    return f"{', '.join(map(str, values[:4]))} to {values[-1]} in steps of {values[-1] - values[-2]}"
 
 
 def remark(form: Form, m: int, n: int) -> str:

@@ -110,8 +110,11 @@ def _fits(word: str, pattern: str) -> bool:
         return True
     if len(word) != len(pattern) or not _is_series(pattern):
         return False
-    digits = {"*": "0123456789", "#": "123456789"}
-    return all(letter in digits.get(place, place) for letter, place in zip(word, pattern))
+    return all(letter == place or _is_digit_of(place, letter) for letter, place in zip(word, pattern))
+
+
+def _is_digit_of(place: str, letter: str) -> bool:
+    return _is_series(place) and letter.isascii() and letter.isdecimal() and (place, letter) != ("#", "0")
 
 
 def _any_fits(words: Iterable[str], pattern: str) -> bool:
