@@ -21,7 +21,7 @@ from generated_kernels import compiled
 from llvm_mc import assembled, tool
 from mmacalc.cli import answer
 from test_waits_llvm import after_recognizer, recognized
-from waiting_sequences import INSERTED, answers, blocks, lines_of, repaired_by_llvm, sampled, with_lines
+from waiting_sequences import INSERTED, RDNA4, answers, blocks, lines_of, loads, repaired_by_llvm, sampled, with_lines
 
 RECORDED = Path(__file__).parent / "data" / "llvm" / "waiting_sequences.tsv.gz"
 WAIT = "s_waitcnt_depctr depctr_va_vdst(0)"
@@ -55,7 +55,7 @@ def load_as_llvm_says(lines, sign, target):
 
 def differences(rows):
     for target, _, lines, signs in rows:
-        if lines[-1].startswith(LOAD) and "v70" not in lines[-1]:
+        if "direct_load" in lines[-1] and "v70" not in lines[-1]:
             if not load_as_llvm_says(lines, signs[-1], target):
                 yield target, lines, signs
         else:
@@ -74,6 +74,14 @@ def test_lint_puts_what_llvm_puts_into_recorded_random_sequences():
 
 def test_lint_puts_what_llvm_puts_into_new_random_sequences():
     wrong = list(differences(sampled(2, 12)))
+    assert not wrong, (len(wrong), wrong[:3])
+
+
+@pytest.mark.parametrize("target", RDNA4)
+def test_loads_of_rdna4_wait_as_long_as_llvm_lets_them(target):
+    chance = random.Random(target)
+    made = [loads(chance, target, 32) for _ in range(60)]
+    wrong = list(differences([(target, 32, lines, signs) for lines, signs in zip(made, answers(target, 32, made))]))
     assert not wrong, (len(wrong), wrong[:3])
 
 

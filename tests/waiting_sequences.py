@@ -18,6 +18,7 @@ from mmacalc.hazards.register_use import entry_of, register_use
 from test_waits_llvm import after_recognizer, line, mir, recognized
 
 TARGETS = ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151")
+RDNA4 = ("gfx1200", "gfx1201")
 REGISTERS = (0, 3, 9, 14, 16, 18, 24, 32, 33, 34, 35)
 INSERTED = "S_WAITCNT_DEPCTR 3999"  # va_vdst(0) as LLVM encodes it; the sequences have others
 
@@ -78,13 +79,10 @@ def loads(chance: random.Random, target: str, wave: int) -> list[str]:
     lines += [last, *(chance.choice(quiet) for _ in range(chance.randrange(4)))] if last else []
     touched = [each for operand in read_line(first).operands for each in vector_registers(operand)]
     registers = [each.first + chance.randrange(each.count) for each in touched]
-    if not any("TRANS" in _kinds_of(one) for one in lines):
+    if not any("TRANS" in register_use(read_line(one), entry_of(target)).kinds for one in lines):
         registers += REGISTERS
-    return [*lines, f"lds_direct_load v{chance.choice(registers)} wait_vdst:15"]
-
-
-def _kinds_of(text: str) -> frozenset[str]:
-    return register_use(read_line(text), entry_of("gfx1100")).kinds
+    load = "ds_direct_load v{} wait_vm_vsrc:1 wait_va_vdst" if target in RDNA4 else "lds_direct_load v{} wait_vdst"
+    return [*lines, f"{load.format(chance.choice(registers))}:15"]
 
 
 def _matrix(chance: random.Random, target: str, wave: int) -> str:
