@@ -3,6 +3,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no fault of the tests: no example has to be quick.
+settings.register_profile("mmacalc", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("mmacalc")
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -120,7 +120,7 @@ rows = st.lists(st.integers(-9, 9), max_size=4) | st.tuples(st.integers(0, 3), s
 tables = st.lists(rows, min_size=8, max_size=40) | st.lists(leaves, min_size=8, max_size=40)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(table=tables)
 def test_any_table_is_unpacked_as_it_was_packed(opened, table):
     data = {"choices": [], "of a catalog": table}
