@@ -193,6 +193,27 @@ def test_instances_of_rows_print_as_llvm_prints_them(target):
     compare(target, [row for row in rows if rng.random() < 0.1], rng)
 
 
+def test_tensor_copies_print_as_llvm_prints_them():
+    """Two or four groups of scalar registers, their alignment, null, r128, TH, SCOPE, NV, and bits that are ignored."""
+    rng, codes = random.Random(0), []
+    for row in table("gfx1250", 32).every():
+        if row.name.startswith("tensor_"):
+            codes += [(row.value | rng.getrandbits(96) & ~row.mask).to_bytes(12, "little") for _ in range(400)]
+    codes += [code[:10] + bytes([124, 16]) for code in codes[-20:]]  # the third group is null, the fourth is not
+    assert len(codes) == 1620
+    whole, printed = 0, set()
+    for code, (theirs, size) in zip(codes, disassembled(codes, "gfx1250")):
+        if theirs is None or "/*Invalid" in theirs:  # m0, a constant, no register
+            with pytest.raises(mmacalc.Error):
+                next(decode(code, "gfx1250"))
+            continue
+        found = next(decode(code, "gfx1250"))
+        assert (text(found), found.size) == (theirs, size)
+        whole, printed = whole + 1, printed | {*theirs.split()}
+    assert whole > 200
+    assert {"tensor_load_to_lds", "tensor_store_from_lds", "null,", "null", "r128", "nv", "scope:SCOPE_SYS"} <= printed
+
+
 # Instructions with a number that has a name, and where in the code the number is.
 NUMBERED = {
     "s_getreg_b32 s0, 0": 0, "s_setreg_b32 0, s0": 0, "s_sendmsg 0": 0, "s_sendmsg_rtn_b32 s0, 0": 0, "s_waitcnt 0": 0,

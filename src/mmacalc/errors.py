@@ -53,6 +53,15 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """A number of things, in the singular where it is one.
+
+    >>> counted(1, "byte"), counted(0, "byte"), counted(2, "class", "classes")
+    ('1 byte', '0 bytes', '2 classes')
+    """
+    return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
 def first_of(names: Iterable[str], most: int = 4) -> str:
     """The first names of a list, and how many more there are.
 

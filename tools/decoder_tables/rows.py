@@ -22,12 +22,13 @@ _BEGIN = {
     "VDST": [8, 0, 126], "SDST": [16, 0, 8], "SRC0": [272, 16], "VSRC1": [24], "SRC1": [280, 24, 0],
     "SRC2": [288, 40, 0], "SSRC0": [32, 0], "SSRC1": [64, 0], "ADDR": [16, 0], "DATA0": [24, 0], "DATA1": [32, 0],
     "DATA": [24, 0], "VADDR": [16, 0], "VDATA": [24, 0], "SADDR": [48], "SOFFSET": [60], "SBASE": [8, 0],
+    "VADDR0": [16], "VADDR1": [32], "VADDR2": [48], "VADDR3": [64],
     "SDATA": [32, 0], "SIMM16": [5, 0], "OP_SEL_HI": [7, 0], "DPP_CTRL": [0xE4, 0x150], "DST_SEL": [6],
     "SRC0_SEL": [6], "SRC1_SEL": [6, 0], "FORMAT": [1], "SRSRC": [10],
 }  # fmt: skip
-# Matrix instructions are those of the catalog; interpolation and typed buffers are graphics; tensor_save and
-# tensor_stop are for trap handlers.
-_ELSEWHERE = re.compile(r"v_(mfma|smfmac|wmma|swmmac|accvgpr)|.*interp|tbuffer|tensor_s")
+# Matrix instructions are those of the catalog; interpolation, images and typed buffers are graphics; tensor_save
+# and tensor_stop are for trap handlers.
+_ELSEWHERE = re.compile(r"v_(mfma|smfmac|wmma|swmmac|accvgpr)|.*interp|tbuffer|tensor_(save|stop)")
 # Formats whose rows are those of another one, with other names for the fields; VOPD has a module of its own.
 _DERIVED = re.compile(r"vopd|.*:bitop3\b")
 

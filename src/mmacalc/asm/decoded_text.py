@@ -234,6 +234,7 @@ _PRINTED: dict[str, Printer] = {
     "op_sel": _op_sel,
     **{name: _flag(name) for name in (
         "offen", "idxen", "gds", "glc", "slc", "dlc", "scc", "sc0", "sc1", "nt", "lds", "tfe", "nv", "scale_offset",
+        "r128",
     )},
     "dpp_ctrl": lambda value, row, modifiers: dpp_control(value, row.family),
     "dpp8": lambda value, row, modifiers: f"dpp8:[{','.join(str(value >> 3 * lane & 7) for lane in range(8))}]",
@@ -252,6 +253,6 @@ _PRINTED: dict[str, Printer] = {
 _ORDER = (
     "bitop3", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "omod", "dpp_ctrl", "dpp8", "row_mask", "bank_mask",
     "bound_ctrl", "fi", "dst_sel", "dst_unused", "src0_sel", "src1_sel", "idxen", "offen", "offset",
-    "offset0", "offset1", "gds", "scale_offset", "th", "scope", "nv", "glc", "sc0", "slc", "nt", "dlc", "scc", "sc1",
-    "lds", "tfe",
+    "offset0", "offset1", "gds", "r128", "scale_offset", "th", "scope", "nv", "glc", "sc0", "slc", "nt", "dlc", "scc",
+    "sc1", "lds", "tfe",
 )  # fmt: skip

@@ -6,12 +6,14 @@ Matrix instructions are decoded with the forms of `mmacalc.asm.forms`, all other
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..errors import Error, counted
 from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
 from .decoded_matrix import MatrixDecoder, matrix_decoders
 from .decoded_text import instruction_text
+from .lengths import words_of
 from .operand_codes import Literal
 from .tables import FAMILY_OF, Row, Slot, Table, covered, table
+from .targets import target as target_of
 from .vopd import vopd
 
 TYPE_CHECKING = False
@@ -51,30 +53,42 @@ def decode(code: bytes, target: str, address: int = 0, wave: int | None = None) 
 def listing(code: bytes, target: str, wave: int | None = None) -> list[tuple[int, str]]:
     """The text of every instruction, with the number of the 32-bit word at which it begins; other words as .long.
 
+    An instruction that is unknown here is written as .long with all words that its format has.
+
     Raises:
         Error: see `decode`.
     """
-    return [
-        (at // 4, instruction_text(instruction) if instruction else f".long 0x{_word(code, at):08x}")
-        for at, instruction, _ in _walk(code, target, 0, wave)
-    ]
+    found: list[tuple[int, str]] = []
+    for at, instruction, words in _walk(code, target, 0, wave, skip=True):
+        if instruction is not None:
+            found.append((at // 4, instruction_text(instruction)))
+        else:
+            unknown = range(at, at + 4 * (words or 1), 4)
+            found += [(one // 4, f".long 0x{_word(code, one):08x}") for one in unknown]
+    return found
 
 
 def _walk(
-    code: bytes, target: str, address: int, wave: int | None
+    code: bytes, target: str, address: int, wave: int | None, skip: bool = False
 ) -> Iterator[tuple[int, DecodedInstruction | None, int | None]]:
     """(offset in bytes, the instruction there, words to go on); None is a word without an instruction, or (None, None)
-    the beginning of one that the code cuts off."""
+    the beginning of one that the code cuts off. skip: what is unknown is as long as its format says."""
     name = covered(target)
     if len(code) % 4:
-        raise Error(f"the code has {len(code)} bytes; instructions are whole 32-bit words, so a multiple of 4")
+        raise Error(f"the code has {counted(len(code), 'byte')}; instructions are whole 32-bit words of 4 bytes")
     size = wave or FAMILY_OF[name][2]
     rows, matrices = table(name, size), matrix_decoders(name, size)
+    formats = target_of(name, wave).generation.formats
     padded, at, end = bytes(code) + _PADDING, 0, len(code)
     while at < end:
         instruction = _one(padded, at, address + at, rows, matrices)
-        if instruction is None or at + instruction.size > end:
-            yield at, None, 1 if instruction is None else None
+        if instruction is None:
+            unknown = [_word(code, one) for one in range(at, min(at + 16, end), 4)]
+            words = words_of(formats, unknown, 0, len(unknown))[1] if skip else 1
+            yield at, None, words
+            at += 4 * words
+        elif at + instruction.size > end:
+            yield at, None, None
             at += 4
         else:
             yield at, instruction, instruction.size // 4

@@ -10,7 +10,7 @@ import contextlib
 from functools import cache
 
 from ..checks import arguments_checked
-from ..errors import Error
+from ..errors import Error, counted
 from .assembler import statement
 from .forms import InstructionForm, forms
 from .lengths import words_of
@@ -59,7 +59,7 @@ def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | No
         decoded: list[tuple[int, str]] = own.instructions(code, arch, wave, llvm)
         return decoded
     if len(code) % 4:
-        raise Error(f"the code has {len(code)} bytes; instructions are whole 32-bit words, so a multiple of 4")
+        raise Error(f"the code has {counted(len(code), 'byte')}; instructions are whole 32-bit words of 4 bytes")
     where = target(arch, wave, llvm)
     tables = [decoders(one) for one in (where, *(() if llvm else _older(arch, where)))]
     words = memoryview(bytes(code)).cast("I") if _LITTLE else _swapped(code)

@@ -22,7 +22,7 @@ __all__ = ["FAMILIES", "OPERANDS", "encodings"]
 
 OPERANDS = frozenset((
     "VDST", "SDST", "SRC0", "SRC1", "SRC2", "VSRC1", "VSRC2", "SSRC0", "SSRC1", "ADDR", "DATA0", "DATA1", "DATA",
-    "VADDR", "VDATA", "SADDR", "SRSRC", "SOFFSET", "SBASE", "SDATA", "SIMM16",
+    "VADDR", "VADDR0", "VADDR1", "VADDR2", "VADDR3", "VDATA", "SADDR", "SRSRC", "SOFFSET", "SBASE", "SDATA", "SIMM16",
 ))  # fmt: skip
 
 _SCALAR = """
@@ -237,6 +237,13 @@ vopd3:y:bitop2 3 ENCODING=31:24=0b11001111 OP=17:12 SRC0=40:32 VSRC1=79:72 BITOP
 REST=71:48,43:41,23:18,8:0
 """
 
+# Tensor copies of CDNA5, in the format of images: two groups of scalar registers that describe the tensor, or four.
+_TENSOR_LOW = "DIM=2:0=1 R128=4 NV=7 OP=21:14 DMASK=25:22=1 ENCODING=31:26=0b110100 SCOPE=51:50 TH=54:52"
+_TENSOR = f"""
+tensor:two 3 {_TENSOR_LOW} VADDR4=63:56=124 VADDR0=71:64 VADDR1=79:72 VADDR2=87:80=124 VADDR3=95:88=124
+tensor 3 {_TENSOR_LOW} VADDR4=63:56=124 VADDR0=71:64 VADDR1=79:72 VADDR2=87:80 VADDR3=95:88
+"""
+
 # The formats of each family, in the order in which they are tried.
 FAMILIES = {
     "cdna1": _cdna(_CDNA1_CACHE, "either"),
@@ -244,7 +251,10 @@ FAMILIES = {
     "cdna3": _cdna(_CDNA3_CACHE, "both"),
     "rdna3": _rdna(_RDNA3_VOP3P, _rdna3_memory()) + _VOPD,
     "rdna4": _rdna(_RDNA4_VOP3P, _rdna4_memory("", "")) + _VOPD,
-    "cdna5": _rdna(_RDNA4_VOP3P, _rdna4_memory("NV=20 SCALE_OFFSET=56", "SCALE_OFFSET=48 NV=7")) + _VOPD + _VOPD3,
+    "cdna5": _rdna(_RDNA4_VOP3P, _rdna4_memory("NV=20 SCALE_OFFSET=56", "SCALE_OFFSET=48 NV=7"))
+    + _VOPD
+    + _VOPD3
+    + _TENSOR,
 }
 
 

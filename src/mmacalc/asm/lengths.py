@@ -86,7 +86,12 @@ CDNA = (
     # VOP3 and VOP3P. The guides allow no literal in them; LLVM decodes one.
     Format("110100", 2, ((32, 9, _LITERAL), (41, 9, _LITERAL), (50, 9, _LITERAL))),
     Format("110101", 1),  # VINTRP
-    Format("11", 2),  # SMEM, DS, FLAT, MUBUF, MTBUF, MIMG, EXP
+    Format("110000", 2),  # SMEM
+    Format("110001", 2),  # EXP
+    Format("11011", 2),  # DS, FLAT
+    Format("111000", 2),  # MUBUF
+    Format("111010", 2),  # MTBUF
+    Format("111100", 2),  # MIMG
 )
 RDNA3 = (*_rdna(_LITERAL, _VOP2), *_RDNA3_MEMORY)
 RDNA4 = (*_rdna(_LITERAL, _VOP2), *_RDNA4_MEMORY)
