@@ -8,7 +8,7 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
-from llvm_mc import object_for
+from llvm_mc import assembled, object_for
 from mmacalc.asm.decoded import RegisterOperand
 from mmacalc.asm.decoder import decode
 from mmacalc.asm.decoder import text as instruction_text
@@ -56,8 +56,7 @@ def test_high_bits_go_to_the_registers_that_llvm_prints(tmp_path):
         assert raised == meant, (text, raised)
 
 
-def test_a_kernel_with_more_than_256_vgprs_gives_the_product(tmp_path):
-    source = """
+TILE = """
 typedef float f8 __attribute__((ext_vector_type(8)));
 typedef _Float16 h16 __attribute__((ext_vector_type(16)));
 extern "C" __attribute__((global, amdgpu_flat_work_group_size(32, 32), amdgpu_waves_per_eu(1, 1)))
@@ -76,7 +75,10 @@ void tile(const h16 *A, const h16 *B, f8 *D, int steps) {
     }
     for (int i = 0; i < 6; ++i) for (int j = 0; j < 6; ++j) D[(i * 6 + j) * 32 + lane] = sums[i][j];
 }"""
-    kernel = mmacalc.load(compiled(source, "gfx1250", tmp_path / "tile.hsaco", None, ["-O3"]))["tile"]
+
+
+def test_a_kernel_with_more_than_256_vgprs_gives_the_product(tmp_path):
+    kernel = mmacalc.load(compiled(TILE, "gfx1250", tmp_path / "tile.hsaco", None, ["-O3"]))["tile"]
     assert kernel.vgpr_count > 256
     rng, steps = np.random.default_rng(0), 2
     a, b = rng.integers(-4, 5, (2, steps, 6, 16, 32)).astype(np.float16)  # step, tile, row, k
@@ -150,3 +152,20 @@ def test_a_kernel_that_fills_the_accvgprs_decodes_and_gives_the_product(target, 
             product = a.reshape(2, 32).T @ (a[lane ^ 5] + i).reshape(2, 32)
             sums[i] = (sums[i + 1] if i < 14 else first) + product[rows, (lane % 32)[:, None]]
     np.testing.assert_array_equal(out, sums)
+
+
+def test_a_listing_of_registers_above_255_is_assembled_as_it_is_written_and_explained_as_it_is_meant(tmp_path):
+    """clang prints v[196:203] /*v[452:459]*/ where s_set_vgpr_msb has the higher bits."""
+    listing = compiled(TILE, "gfx1250", tmp_path / "tile.s", None, ["-O3", "-S"]).read_text()
+    lines = [line for line in listing.split("\n") if "v_wmma" in line]
+    assert sum("/*v" in line for line in lines) > 5
+    told = mmacalc.explain(listing, "gfx1250")
+    assert len(told.lines) == len(lines) >= 36
+    for line, one in zip(lines, told.lines):
+        assert not one.problem
+        meant = re.sub(r"v\[[\d:]+\] /\*(.*?)\*/", r"\1", line.strip()).partition(" ")[2].split(", ")
+        assert [each.text for each in one.operands] == meant
+    for line, (_, code) in zip(lines, assembled(lines, "gfx1250")):
+        assert mmacalc.assemble(line, "gfx1250") == code
+    with pytest.raises(mmacalc.Error, match=r"v\[452:459\] is beyond the last register"):
+        mmacalc.assemble("v_wmma_f32_16x16x32_f16 v[0:7], v[452:459], v[8:15], v[0:7]", "gfx1250")

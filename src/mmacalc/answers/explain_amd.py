@@ -180,7 +180,7 @@ def _without_placeholders(one: Statement, where: str, wave: int) -> Iterator[str
     the formats of fields may need."""
     form = form_of(one.mnemonic, target(where, wave))
     if form is None or not any(_PLACEHOLDER.match(text) for text in one.operands):
-        yield one.text
+        yield one.written or one.text
         return
     after = [name if value == "" else f"{name}:{value}" for name, value in one.modifiers.items()]
     slots = form.slots[: len(one.operands)]

@@ -71,7 +71,7 @@ def assemble_lines(text: str, arch: str, wave: int | None = None, llvm: int | No
     if own := own_assembler(arch):
         statements: list[Assembled] = own.assemble_lines(text, arch, wave, llvm)
         return statements
-    where, reader = target(arch, wave, llvm), Reader(text)
+    where, reader = target(arch, wave, llvm), Reader(text, meant=False)
     result = []
     for number, line in reader.statements(strict=True):
         try:

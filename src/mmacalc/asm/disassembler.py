@@ -116,7 +116,7 @@ def respelled(text: str, arch: str, wave: int | None = None, llvm: int | None = 
     if own := own_assembler(arch):
         spelt: list[str] = own.respelled(text, arch, wave, llvm)
         return spelt
-    where, reader = target(arch, wave, llvm), Reader(text)
+    where, reader = target(arch, wave, llvm), Reader(text, meant=False)
     lines: list[str] = []
     for number, line in reader.statements(strict=True):
         lines += [f"{label}:" for label in reader.before]

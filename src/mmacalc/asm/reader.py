@@ -37,7 +37,8 @@ class Statement(TupleRecord):
     """One instruction: lower-case mnemonic, operand texts, {modifier: value}, line number from 1, and its text.
 
     second: of a VOPD pair (`first :: second`) the second half. In the operands, not in the text, symbols are
-    replaced by their values.
+    replaced by their values. written: the text with the registers that the code has, where a comment says which ones
+    above 255 are meant (and the operands have those); else "".
     """
 
     mnemonic: str
@@ -46,6 +47,7 @@ class Statement(TupleRecord):
     number: int
     text: str
     second: Statement | None = None
+    written: str = ""
 
 
 class Listing(TupleRecord):
@@ -97,11 +99,12 @@ class Reader:
     """A text being read. `symbols` and `labels` grow as its statements are taken one by one.
 
     symbols: the `.set` symbols with their present values. labels: label -> how many statements came before it.
-    before: the labels just before the last statement.
+    before: the labels just before the last statement. meant: whether registers are those that a comment names, such as
+    /*v256*/, or those of the code, of which s_set_vgpr_msb has the higher bits.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, meant: bool = True) -> None:
+        self.text, self.meant = text, meant
         self.symbols: dict[str, int] = {}
         self.labels: dict[str, list[int]] = {}
         self.addresses: dict[int, int] = {}
@@ -145,7 +148,7 @@ class Reader:
     def _lines(self) -> list[str]:
         text = self.text
         if "/*" in text:
-            text = _TRUE_NAME.sub(r"\1", text)
+            text = _TRUE_NAME.sub(r"\1", text) if self.meant else text
             # A block comment becomes its newlines, so that the numbers stay right.
             text = _BLOCK_COMMENT.sub(lambda comment: comment[1] or " " + "\n" * comment[0].count("\n"), text)
         return text.split("\n")
@@ -206,6 +209,11 @@ def read_listing(text: str) -> Listing:
         if first != at or resolved is not line:
             one = Statement(one.mnemonic, one.operands, one.modifiers, number, line, one.second)
         statements.append(one)
+    if _TRUE_NAME.search(text):
+        written = dict(Reader(text, meant=False).statements())
+        statements = [
+            one if one.text == written[one.number] else one._replace(written=written[one.number]) for one in statements
+        ]
     labels = {name: tuple(places) for name, places in reader.labels.items()}
     return Listing(tuple(statements), tuple(alike), labels, reader.addresses, named_targets(text))
 
