@@ -12,6 +12,7 @@ import mmacalc.intrinsics
 from asm_texts import all_forms, random_text
 from mmacalc.catalog.grammar.purposes import meant_by
 from mmacalc.catalog.grammar.sass import becomes, sources
+from mmacalc.catalog.grammar.sass import opcodes as opcodes_of
 from mmacalc.cli import answer
 from recorded import table
 
@@ -475,6 +476,28 @@ def test_instructions_around_products_are_named_for_what_they_are():
         out = answer(["explain", text]).out
         assert says in out
         assert "Did you mean" not in out
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a"])
+def test_every_opcode_that_ptxas_makes_is_explained_also_where_it_stands_in_emulations_only(target):
+    """All that ptxas 13.0.88 makes (sass_measured.tsv.gz) is an opcode of a layout, or a part of an emulation."""
+    parts, made = set(), {row[target] for row in table("nvidia/sass_measured.tsv.gz") if row[target]}
+    for text in made:
+        for opcode in opcodes_of(text):
+            [line] = mmacalc.explain(f"{opcode} R16, R37", target).lines
+            assert line.instruction or line.purpose, (target, opcode, line.problem)
+            parts |= {opcode} if line.purpose else set()
+    assert parts == ({"MOVM.U4TO8.M832"} if target in ("sm_100a", "sm_120a") else set())
+
+
+def test_a_part_of_an_emulation_is_named_with_what_it_is_a_part_of():
+    says = (
+        "a part of what ptxas makes of 8 instructions that sm_120a has no opcode for, such as mma.sync.aligned.m8n8k128"
+    )
+    assert says in answer(["explain", "-a", "sm_120a", "MOVM.U4TO8.M832 R16, R37"]).out
+    assert says in answer(["-a", "sm_120a", "-i", "MOVM.U4TO8.M832", "-d"]).err
+    assert mmacalc.explain("MOVM.U4TO8.M832 R16, R37").architecture == "sm_100a"
+    assert "no instruction of sm_90a" in answer(["explain", "-a", "sm_90a", "MOVM.U4TO8.M832 R16, R37"]).out
 
 
 def test_a_misspelt_name_is_looked_for_where_such_instructions_are():

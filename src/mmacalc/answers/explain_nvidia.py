@@ -7,7 +7,7 @@ import re
 from ..catalog import entry
 from ..catalog.grammar.hints import near_opcode
 from ..catalog.grammar.purposes import meant_by, purpose
-from ..catalog.grammar.sass import TENSOR_MEMORY, is_opcode, sources
+from ..catalog.grammar.sass import TENSOR_MEMORY, emulated_part, is_opcode, sources
 from ..errors import Error
 from ..rates import rated_product
 from . import explain_ptx, explain_sass
@@ -93,7 +93,9 @@ def _has(known: Entry, name: str, part: bool = False) -> bool:
         return any(one.startswith(WARPGROUP[0]) for one in known.names)
     if is_opcode(name):
         tensor_memory = name.upper().startswith(TENSOR_MEMORY)
-        return bool(known.tensor_memory_names) if tensor_memory else bool(sources(known, name, part))
+        if tensor_memory:
+            return bool(known.tensor_memory_names)
+        return bool(sources(known, name, part) or emulated_part(known, name))
     try:
         known.instruction(name)
     except Error:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 
-from ..catalog.grammar.sass import TENSOR_MEMORY, own_sources
+from ..catalog.grammar.sass import TENSOR_MEMORY, emulated_part, own_sources
 from ..errors import Error
 from . import explain_tensor_memory
 from .explain import CONDITION, ExplainedLine, ExplainedOperand
@@ -54,6 +54,8 @@ def line(known: Entry, product: Product | None, number: int, opcode: str, rest: 
     own = _ordered(own_sources(known, plain), words)
     if in_tensor_memory and own and own[0].formats:
         return explain_tensor_memory.sass_product(own, number, shown, words)
+    if not own and (part := emulated_part(known, opcode)):
+        return ExplainedLine(number, shown, "SASS", purpose=part)
     if not own:
         try:
             inst = known.instruction(opcode)

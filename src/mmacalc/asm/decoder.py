@@ -75,7 +75,9 @@ def _walk(
     the beginning of one that the code cuts off. skip: what is unknown is as long as its format says."""
     name = covered(target)
     if len(code) % 4:
-        raise Error(f"the code has {counted(len(code), 'byte')}; instructions are whole 32-bit words of 4 bytes")
+        raise Error(
+            f"the code has {counted(len(code), 'byte')}; instructions are whole 32-bit words, so a multiple of 4"
+        )
     size = wave or FAMILY_OF[name][2]
     rows, matrices = table(name, size), matrix_decoders(name, size)
     formats = target_of(name, wave).generation.formats

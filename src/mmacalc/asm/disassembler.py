@@ -59,7 +59,9 @@ def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | No
         decoded: list[tuple[int, str]] = own.instructions(code, arch, wave, llvm)
         return decoded
     if len(code) % 4:
-        raise Error(f"the code has {counted(len(code), 'byte')}; instructions are whole 32-bit words of 4 bytes")
+        raise Error(
+            f"the code has {counted(len(code), 'byte')}; instructions are whole 32-bit words, so a multiple of 4"
+        )
     where = target(arch, wave, llvm)
     tables = [decoders(one) for one in (where, *(() if llvm else _older(arch, where)))]
     words = memoryview(bytes(code)).cast("I") if _LITTLE else _swapped(code)

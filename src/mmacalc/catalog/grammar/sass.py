@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from ...errors import Error, did_you_mean, first_of
+from ...errors import Error, counted, did_you_mean, first_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,6 +86,9 @@ ROWS = (
     ("stmatrix m16n8", {"100+": "STSM.8.MT168{N}"}),
     ("movmatrix", {"75+": "MOVM.16.MT88"}),
 )
+
+# What opcodes do that stand in emulations only, by their names, since NVIDIA documents none of them.
+PARTS = {"MOVM.U4TO8": "; by its name it widens unsigned 4-bit elements to 8 bits"}
 
 KINDS = {"i8": "int8", "u8": "int8", "i4": "int4", "u4": "int4", "e4m3": "fp8", "e5m2": "fp8"}
 # mma.sp without ::ordered_metadata: from sm_100 on these types need tens of instructions to put it in order first.
@@ -228,6 +231,27 @@ def _made(entry: Entry, first: str) -> list[tuple[Instruction, list[list[str]], 
     return _MADE[target, first]
 
 
+def emulated_part(entry: Entry, name: str) -> str:
+    """What an opcode is that stands only in instructions with which a target does the work of others; "" if it is none.
+
+    >>> import mmacalc
+    >>> emulated_part(mmacalc.catalog.entry("sm_120a"), "MOVM.U4TO8.M832").partition(",")[0]
+    'a part of what ptxas makes of 8 instructions that sm_120a has no opcode for'
+    """
+    wanted, target = name.strip().upper().rstrip("."), entry.architecture.name
+    found = []
+    for known in entry.names if wanted.partition(".")[0] in first_words() else ():
+        text, status = becomes(inst := entry.instruction(known), target)
+        if status == "emulated" and wanted in opcodes(text):
+            found.append((inst.flops, known, text))
+    if not found:
+        return ""
+    _, example, text = min(found, key=lambda one: ("wmma" in one[1], one[0]))
+    what = next((what for start, what in PARTS.items() if wanted.startswith(start)), "")
+    count = counted(len(found), "instruction")
+    return f"a part of what ptxas makes of {count} that {target} has no opcode for, such as {example} ({text}){what}"
+
+
 def source(entry: PtxEntry, name: str) -> Instruction:
     """The PTX instruction that a SASS opcode stands for.
 
@@ -241,6 +265,8 @@ def source(entry: PtxEntry, name: str) -> Instruction:
     if not own:
         title, near = entry.architecture.title, sources(entry, name.strip().upper().partition(".")[0], part=True)
         known = sorted({opcode for inst in near for opcode in opcodes(becomes(inst, entry.architecture.name)[0])})
+        if part := emulated_part(entry, name):
+            raise Error(f"{name} is {part}; ask for the PTX instruction")
         longer = [opcode for opcode in known if f"{opcode}.".startswith(f"{name.strip().upper()}.")]
         if longer:
             raise Error(f"{name} is the beginning of {len(longer)} SASS opcodes of {title}, such as {longer[0]}")
