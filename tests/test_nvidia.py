@@ -232,6 +232,29 @@ def test_metadata_is_put_in_order_where_ptxas_writes_more_instructions_without_o
         assert "in order" not in becomes(mmacalc.instruction(row["target"], ordered), row["target"])[1]
 
 
+def test_what_is_said_of_a_matrix_that_is_moved_agrees_with_its_axes():
+    """Coordinates are rows i and columns j in memory; M and N are PTX's shape, of which a transposed one is turned."""
+    turned = set()
+    for inst in [one for one in mmacalc.instructions("sm_120a") if one.moves]:
+        held = inst.operand("A" if inst.moves == "stmatrix" else "D")
+        detail = answer(["-a", "sm_120a", "-i", inst.name, "-d"]).out
+        assert held.axes[-2:] == ("i", "j")
+        assert f"{held.name}[i][j]" in detail
+        assert "[k]" not in detail
+        *_, rows, columns = held.shape
+        last = ["-I", str(rows - 1), "-J", str(columns - 1), "-g", f"-{held.name}"]
+        assert f"{held.name}[{rows - 1}][{columns - 1}]" in answer(["-a", "sm_120a", "-i", inst.name, *last]).out
+        table = answer(["-a", "sm_120a", "-i", inst.name, "-R", f"-{held.name}"]).out
+        names = "[N][M]" if (rows, columns) != (inst.m, inst.n) else "[M][N]"
+        assert f"{held.name}{names}" in table
+        said = f"In memory: transposed, {rows} rows (i) of {columns} elements (j)"
+        assert (said in detail) == (names == "[N][M]")
+        turned |= {inst.name} if names == "[N][M]" else set()
+    assert {name.partition(".x")[0] for name in turned} == {"stmatrix.sync.aligned.m16n8"}
+    explained = answer(["explain", "-a", "sm_100a", f"{min(turned)} [%r1], {{%r2}};"]).out
+    assert "moves a matrix of 16x8, b8; in memory transposed, 8 rows (i) of 16 elements (j)" in explained
+
+
 def test_the_two_recordings_of_sass_agree():
     """The older one has cells without an opcode where its kernels came out empty, and cuts names at a small x."""
     measured = {row["mnemonic"]: row for row in table("sass_measured.tsv.gz")}

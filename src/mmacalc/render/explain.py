@@ -6,7 +6,7 @@ from ..answers.explain import CONDITION
 from ..errors import printable
 from ..model.architecture import DOUBTFUL
 from . import json, lint
-from .spelling import element_text
+from .spelling import element_text, turned_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ def _work(line: ExplainedLine) -> str:
     if "move" in inst.features:
         size = f"{inst.blocks} matrices" if inst.blocks > 1 else "a matrix"
         formats = dict.fromkeys(name for name in inst.formats.values() if name != "address")
-        return f"moves {size} of {inst.m}x{inst.n}, {', '.join(formats)}"
+        turned = turned_over(inst)
+        in_memory = f"; in memory {turned}" if turned else ""
+        return f"moves {size} of {inst.m}x{inst.n}, {', '.join(formats)}{in_memory}"
     a, b, d = [_format(line, inst.format(name, line.fields), name) for name in ("A", "B", "D")]
     sparse = ", A sparse" if inst.sparse else ""
     scaled = f", a scale for each {inst.block_size} k" if inst.block_size else ""

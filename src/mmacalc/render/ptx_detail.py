@@ -8,7 +8,7 @@ from ..model.architecture import DOUBTFUL
 from ..rates import dense_rate
 from . import formulas
 from .instruction_numerics import numerics_lines
-from .spelling import heading
+from .spelling import heading, turned_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["own_object", "statement", "syntax", "text"]
 
-_COORDINATES = {"A": "[i][k]", "B": "[k][j]", "K": "[i][k]", "SA": "[i][k]", "SB": "[k][j]"}
 # What the operands and constants of a PTX statement are called elsewhere in this package.
 _OPERANDS = {
     "d": "D", "a": "A", "b": "B", "c": "C", "e": "K", "sp-meta": "K", "scale-a": "SA", "scale-b": "SB", "p": "P",
@@ -81,6 +80,8 @@ def _identity(inst: Instruction) -> Iterator[str]:
     yield f"    N: {inst.n}"
     if "move" not in inst.features or "wmma" in inst.features:
         yield f"    K: {inst.k}"
+    if turned := turned_over(inst):
+        yield f"    In memory: {turned}"
     if inst.blocks > 1:
         yield f"    {'matrices' if 'move' in inst.features else 'MMAs of a warp (blocks)'}: {inst.blocks}"
 
@@ -230,7 +231,8 @@ def _label(inst: Instruction, name: str) -> str:
 
 
 def _forward(label: str, operand: Operand) -> Iterator[str]:
-    coordinates = _COORDINATES.get(operand.name, "[i][j]") + (".block" if operand.instruction.blocks > 1 else "")
+    named = "".join([f"[{axis}]" for axis in operand.axes if axis != "block"])
+    coordinates = named + (".block" if operand.instruction.blocks > 1 else "")
     found = formulas.forward(operand)
     yield f"    {label}{coordinates} lane: {found['Lane']}"
     yield f"    {label}{coordinates} register: {found['GPR']}"

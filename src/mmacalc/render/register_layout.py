@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from . import amd_tool_quirks, tables
-from .spelling import heading, signed, vendor_text
+from .spelling import heading, signed, turned_over, vendor_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def text(layout: RegisterLayout, style: str = "grid", transpose: bool = False) -
     for number, group in enumerate(layout.blocks):
         rows = block_cells(layout, number)
         names = [_EXTENTS[axis] for axis in operand.axes[1:]]
+        if turned_over(operand.instruction):
+            names = names[::-1]
         if transpose:
             rows, names = tuple(zip(*rows)), names[::-1]
         header = [f"{operand.name}[{names[0]}][{names[1]}]", *map(str, range(len(rows[0])))]

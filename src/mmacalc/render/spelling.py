@@ -22,6 +22,7 @@ __all__ = [
     "register_name",
     "run_text",
     "signed",
+    "turned_over",
     "vendor_text",
 ]
 
@@ -92,3 +93,16 @@ def signed(text: str, sign: str) -> str:
     if "|" in sign:
         text = f"|{text}|"
     return f"-{text}" if "-" in sign else text
+
+
+def turned_over(inst: Instruction) -> str:
+    """The rows and columns that a matrix has in memory, where they are not M and N; else "".
+
+    PTX calls the 8-bit matrices of stmatrix.m16n8.trans 16x8, which are stored as 8 rows of 16 bytes (PTX ISA 9.1,
+    stmatrix).
+    """
+    held = next((name for name in inst.register_operands if inst.moves and name in "AD"), None)
+    if held is None or inst.operand(held).shape[1:] == (inst.m, inst.n):
+        return ""
+    rows, columns = inst.operand(held).shape[1:]
+    return f"transposed, {rows} rows (i) of {columns} elements (j)"
