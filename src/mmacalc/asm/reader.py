@@ -104,7 +104,8 @@ class Reader:
     """
 
     def __init__(self, text: str, meant: bool = True) -> None:
-        self.text, self.meant = text, meant
+        self.text: str = text
+        self.meant: bool = meant
         self.symbols: dict[str, int] = {}
         self.labels: dict[str, list[int]] = {}
         self.addresses: dict[int, int] = {}
