@@ -244,3 +244,24 @@ def test_cdna2_makes_zeros_of_products_sums_and_c_below_the_least_normal_number_
     assert (inst.multiply(a, b, c) == halved[:, None]).all()
     c[:] = np.ldexp(1.5, exponents)[:, None]
     assert (inst.multiply(0 * a, b, c) == kept[:, None]).all()
+
+
+def test_sums_of_whole_numbers_wrap_or_saturate_and_bits_are_counted():
+    """Python's integers and its bit_count."""
+    rng = np.random.default_rng(4)
+    a, b = rng.integers(-128, 128, (3, 4, 64)), rng.integers(-128, 256, (3, 64, 5))
+    ends = np.array([-(2**31), 2**31 - 1, -(2**31) + 5, 2**31 - 5, 0])
+    c = ends[rng.integers(0, 5, (3, 4, 5))]
+    ones, others = (rng.integers(0, 2, shape) for shape in (a.shape, b.shape))
+    counted = {"and": lambda x, y: (x & y).bit_count(), "xor": lambda x, y: (x ^ y).bit_count()}
+    as_number = {tuple(bits): int("".join(map(str, bits)), 2) for bits in [*ones.reshape(-1, 64).tolist(),
+                 *others.swapaxes(1, 2).reshape(-1, 64).tolist()]}  # fmt: skip
+    for at in np.ndindex(c.shape):
+        batch, row, column = at
+        exact = int((a[batch, row] * b[batch, :, column]).sum()) + int(c[at])
+        assert models.integer(a, b, c, False)[at] == (exact + 2**31) % 2**32 - 2**31
+        assert models.integer(a, b, c, True)[at] == max(-(2**31), min(2**31 - 1, exact))
+        x, y = (as_number[tuple(bits.tolist())] for bits in (ones[batch, row], others[batch, :, column]))
+        for operation, count in counted.items():
+            wanted = (count(x, y) + int(c[at]) + 2**31) % 2**32 - 2**31
+            assert models.integer(ones, others, c, False, operation)[at] == wanted
