@@ -399,6 +399,17 @@ def test_a_value_out_of_range_is_answered_with_every_value_that_a_modifier_takes
     assert len(seen) > 15
 
 
+def test_a_value_out_of_range_is_answered_with_what_decides_the_range():
+    for arch, name, given, said in (
+        ("rdna4", "v_swmmac_f32_16x16x32_f16", {"opsel": 9}, r"OPSEL of \w+ in wave32 is "),
+        ("cdna5", "v_swmmac_f32_16x16x64_f16", {"opsel": 9}, r"OPSEL of \w+ is "),
+        ("cdna3", "v_mfma_f32_32x32x4_2b_f16", {"cbsz": 1, "abid": 9}, r"ABID of \w+ with CBSZ 1 is "),
+        ("cdna3", "v_mfma_f32_32x32x4_2b_f16", {"abid": 9}, r"ABID of \w+ with CBSZ 0 is "),
+    ):
+        with pytest.raises(Error, match=said):
+            mmacalc.instruction(arch, name).check_modifiers(None, given)
+
+
 def test_abid_of_a_sparse_mfma_chooses_among_the_index_sets_of_a_register_or_is_ignored():
     """CDNA3 and CDNA4 ISA guides, "Sparse Index Select": a set has two bits for each stored value of the lane; ABID
     chooses where CBSZ[1:0] is 0 and more than one set fits."""

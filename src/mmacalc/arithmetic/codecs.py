@@ -215,7 +215,7 @@ def nan_code(format: Format, vendor: str = "amd") -> int:
         return 0xFF
     unread = 13 if format.bits == 32 and format.mantissa == 10 else 0  # bits of tf32 and xf32
     ones = (1 << (format.exponent + format.mantissa)) - 1
-    if (vendor == "nvidia" and format.bits < 64) or format.specials == "fn":
+    if (vendor == "nvidia" and format.name != "f64") or format.specials == "fn":
         return ones << unread
     return (ones & ~((1 << (format.mantissa - 1)) - 1)) << unread
 
@@ -267,7 +267,7 @@ def _encode_narrow(values: NDArray[Any], format: Format) -> NDArray[Any]:
     has at least two bits more (see `mmacalc.arithmetic.exact`)."""
     near = np.asarray(values.astype(np.float32))
     words = near.view(np.uint32)
-    if values.dtype.itemsize > 4:
+    if values.dtype == np.float64:
         words = words - (np.abs(near) > np.abs(values))  # toward zero
         words |= near != values
     if format.name == "bf16":
