@@ -223,7 +223,7 @@ OTHER_NAMES = {
     "f16": "float16 half fp16 torch.half", "bf16": "bfloat16 torch.bfloat16 bfloat np.bfloat16",
     "e4m3": "float8_e4m3fn torch.float8_e4m3fn f8E4M3FN Float8E4M3FN fp8_e4m3 .e4m3 E4M3 e4m3fn fp8",
     "e4m3fnuz": "float8_e4m3fnuz f8E4M3FNUZ amd_fp8 fp8_fnuz", "e5m2": "float8_e5m2 f8E5M2 bf8",
-    "e5m2fnuz": "float8_e5m2fnuz f8E5M2FNUZ amd_bf8 bf8_fnuz", "e8m0": "float8_e8m0fnu f8E8M0FNU ue8m0",
+    "e5m2fnuz": "float8_e5m2fnuz f8E5M2FNUZ amd_bf8 bf8_fnuz", "e8m0": "float8_e8m0fnu f8E8M0FNU ue8m0 e8",
     "e2m1": "float4_e2m1fn_x2 float4_e2m1fn f4E2M1FN fp4", "e2m3": "float6_e2m3fn f6E2M3FN fp6",
     "e3m2": "float6_e3m2fn f6E3M2FN bf6", "i32": "int32 s32", "i8": "int8 s8", "i4": "int4 s4 jnp.int4",
     "i2": "int2 s2", "u32": "uint32", "u8": "uint8 torch.uint8", "u4": "uint4", "u2": "uint2",

@@ -50,9 +50,9 @@ _LDS_DIRECT = 254
 
 
 class Scalars:
-    """The registers of a generation: how many SGPRs and VGPRs, and the codes of the other scalar ones.
+    """The registers of a generation: how many SGPRs, and the codes of the other scalar ones.
 
-    A tuple of VGPRs may begin below v256 and end above it where there are 1024.
+    wide_literals: CDNA5 has literals of 64 bits, and 1024 VGPRs, so that a tuple may begin below v256 and end above it.
     """
 
     m0: int
@@ -60,14 +60,13 @@ class Scalars:
     null: int
     sgprs: int
     vector_alignment: int
-    vgprs: int
     wide_literals: bool
 
-    __slots__ = ("m0", "named", "null", "sgprs", "vector_alignment", "vgprs", "wide_literals")
+    __slots__ = ("m0", "named", "null", "sgprs", "vector_alignment", "wide_literals")
 
     def __init__(self, sgprs: int, m0: int, null: int, vector_alignment: int, wide_literals: bool = False) -> None:
-        self.wide_literals, self.vgprs = wide_literals, 1024 if wide_literals else 256
         self.sgprs, self.m0, self.null, self.vector_alignment = sgprs, m0, null, vector_alignment
+        self.wide_literals = wide_literals
         self.named = {**(_CDNA if sgprs == 102 else {}), **_ALL}
 
     def register(self, code: int, count: int) -> RegisterOperand | None:
@@ -154,7 +153,8 @@ def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Opera
 
 def _vector(file: str, first: int, count: int, scalars: Scalars) -> RegisterOperand | None:
     aligned = count == 1 or first % scalars.vector_alignment == 0
-    return RegisterOperand(file, first, count, 0, 32 * count) if aligned and first + count <= scalars.vgprs else None
+    there = first + count <= 256 or scalars.wide_literals
+    return RegisterOperand(file, first, count, 0, 32 * count) if aligned and there else None
 
 
 def _sources(
