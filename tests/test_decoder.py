@@ -306,7 +306,11 @@ def of_every_code(target, seen):
     for row in table(target, FAMILY_OF[target][2]).every():
         for slot in row.slots if not row.format.name.startswith("vopd") else ():
             kind = tuple(map(id, slot.entries))
-            if slot.field is None or slot.style or kind in seen or not (found := decodable(row, target, rng, ())):
+            if slot.field is None or slot.style or kind in seen:
+                continue
+            several = (decodable(row, target, rng, ()) for _ in range(3))
+            found = next((pair for pair in several if pair and not _REFUSED.search(text(pair[0]))), None)
+            if not found:
                 continue
             seen[kind] = slot.entries  # kept, so that nothing else gets its id
             size, width = found[0].size, slot.field.width

@@ -114,6 +114,21 @@ def test_every_dependence_is_encoded_as_iga64_encodes_it(platform, tmp_path):
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_begins_at_the_elements_of_a_register_that_iga64_takes(platform, tmp_path):
+    size, lines = mmacalc.architecture(platform).waves[0], []
+    for acc, word in (("f", "bf"), ("d", "u8"), ("d", "s4"), ("d", "u2")):
+        every = {"bf": 1, "u8": 1, "s4": 2, "u2": 4}[word]  # what begins within a byte it rounds down
+        line = f"dpas.8x8 ({size}|M0) r10:{acc} null:{acc} r20:{word} r30"
+        lines += [f"{line}.{first}:{word}" for first in range(0, 300, every)]
+    for line, expected in zip(lines, assembled(platform, lines, tmp_path)):
+        try:
+            found = mmacalc.assemble(line, platform).hex()
+        except Error:
+            found = None
+        assert found == expected, line
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_iga64_takes_every_pair_of_types_that_the_catalog_has(platform, tmp_path):
     """And refuses tf32 and bf8 before Xe-HPC, and dpasw on it."""
     arch = PLATFORMS[platform]
