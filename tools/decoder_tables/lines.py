@@ -295,7 +295,9 @@ def _letter(printed: Printed) -> str:
         if codes[0] and codes[0].startswith("v"):
             return "w"
         if upper is None:
-            return "S" if codes[2] or "[" not in codes[0] else "Q"
+            if codes[2] or "[" not in codes[0]:
+                return "S"
+            raise _UnsuitableError  # tuples of scalar registers from a multiple of four: no instruction has them here
         if codes[0] is None:
             return "A" if upper.startswith("a") else "Y" if codes[384] == "v0.h" else "y"
         return "T" if codes[384] == "v0.h" else "x" if any(codes[384:]) else "X"

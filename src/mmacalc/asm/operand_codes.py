@@ -3,7 +3,7 @@
 Kinds, as the lines of instruction_tables.txt name them, each with a count of registers:
 
 v   a VGPR (eight bits); a   an AccVGPR; b   a VGPR or, where the field ACC is set, an AccVGPR
-l, X   as v and x, of the VGPRs 0 to 127; Q   a tuple of scalar registers that begins at a multiple of four
+l, X   as v and x, of the VGPRs 0 to 127
 t   half of one of the VGPRs 0 to 127: bit 7 is the half; T, Y   the same as a source of nine bits, Y without scalars
 s   a scalar register (seven or eight bits); p   the even SGPR of a pair, halved; q   a tuple's SGPR, divided by four
 S   a scalar source: registers, constants, values of the hardware
@@ -141,7 +141,6 @@ def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Opera
         "S": ((*sources[:_LDS_DIRECT], _unless_lds(sources[_LDS_DIRECT]), sources[_LDS_DIRECT + 1]), nothing),
         "x": (sources, vgprs),
         "X": (sources, vgprs[:128] + nothing[:128]),
-        "Q": (tuple(each if code % 4 == 0 else None for code, each in enumerate(registers[:128])), nothing),
         "T": (sources, halves),
         "y": (nothing, vgprs),
         "Y": (nothing, halves),
