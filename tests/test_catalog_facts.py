@@ -324,6 +324,20 @@ def test_values_in_equal_steps_are_spoken_as_a_range():
     assert tensor_memory_shapes.steps((8, 16, 24)) == "8 or 16 or 24"
 
 
+def test_what_a_generation_is_said_to_have_is_what_its_manuals_have():
+    """AccVGPRs and blocks: CDNA1 to CDNA4; 16-bit results in half a register: RDNA3; ldmatrix, SASS, .satfinite
+    and published rates instead of cycles: NVIDIA, whose layouts are the same on all generations."""
+    cdna, nvidia = {"cdna1", "cdna2", "cdna3", "cdna4"}, {name for name in mmacalc.architectures() if name[:3] == "sm_"}
+    having = {
+        "accvgprs": cdna, "blocks": cdna, "half_results": {"rdna3"},
+        **dict.fromkeys(("matrix_moves", "alike", "sass", "rated", "satfinite"), nvidia),
+    }  # fmt: skip
+    for name in ("cdna1", "cdna4", "cdna5", "rdna3", "rdna4", "xe-hp", "xe2", "sm_70", "sm_90a", "sm_120a"):
+        family = mmacalc.architecture(name).family
+        for flag, names in having.items():
+            assert getattr(family, flag) == (name in names), (name, flag)
+
+
 def test_of_wmma_with_narrow_floats_only_c_has_signs_as_llvm_encodes_them():
     narrow = [
         (inst, wave)

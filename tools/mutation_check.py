@@ -60,7 +60,7 @@ FILES = {
     "catalog/grammar/t*.py": ("tensor_memory_forms", "tensor_memory", "provenance", "catalog", "ptxas_13_5"),
     "families/tensor_memory*.py": ("tensor_memory_forms", "tensor_memory", "catalog_facts", "ptxas_13_5"),
     "families/descriptors.py": ("descriptors", "tensor_memory"),
-    "families/base.py": ("nvidia_layouts", "nvidia"),
+    "families/base.py": ("catalog_facts", "nvidia_layouts", "nvidia", "dpas"),
     "families/dpas.py": ("dpas",),
     "families/mfma.py": ("catalog_facts", "catalog", "amd_calculator", "layout", "cdna4"),
     "families/wmma.py": ("amd_calculator", "cdna5", "transpose_loads", "layout"),

@@ -110,11 +110,10 @@ def _instruction_fields(kind: str) -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(fields, key=lambda field: field[1]))
 
 
-def _depth(kind: str, code: int, sparse: int) -> int | None:
-    """The K that the bit of K means; None if it means nothing for this kind: it is for dense instructions only."""
-    if not code:
-        return DEPTHS[kind][sparse]
-    return None if sparse else {"mxf4": 96, "mxf4nvf4": 96, "f8f6f4": 64, "mxf8f6f4": 64}.get(kind)
+def _depths(kind: str, sparse: int) -> tuple[int, int | None]:
+    """What the bit of K means, 0 and 1; None if it is reserved: it is for dense instructions of some kinds only."""
+    deeper = {"mxf4": 96, "mxf4nvf4": 96, "f8f6f4": 64, "mxf8f6f4": 64}.get(kind)
+    return DEPTHS[kind][sparse], None if sparse else deeper
 
 
 @arguments_checked
@@ -140,7 +139,7 @@ def instruction_descriptor(kind: str, m: int, n: int, **options: int | str) -> D
         "d",
         "k",
         "scale",
-        *[name for name, *_ in fields if not name.endswith("_type") and len(name) > 1],
+        *[name for name, *_ in fields if not name.endswith("_type") and name not in ("m", "n", "k")],
     )
     if unknown := [name for name in options if name not in known]:
         hint = did_you_mean(unknown[0], known)
@@ -149,8 +148,9 @@ def instruction_descriptor(kind: str, m: int, n: int, **options: int | str) -> D
     if kind == "f16" and options.get("a") and not options.get("b"):
         types["b"] = types["a"]
     step = 128 if kind in MX else 16
-    for name, value, multiple, most in (("M", m, step, 256), ("N", n, 8, 256)):
-        if value % multiple or not 0 < value <= most:
+    for name, value, multiple, count in (("M", m, step, 2 if kind in MX else 16), ("N", n, 8, 32)):
+        most = multiple * count
+        if value % multiple or not multiple <= value <= most:
             raise Error(f"the field of {name} holds multiples of {multiple} up to {most} (kind::{kind}); got {value}")
     codes = {name: require_int(name, options.get(name, 0)) for name, *_ in fields}
     codes |= {
@@ -172,10 +172,11 @@ def _code(what: str, given: str | int, codes: Mapping[str, int] | Mapping[int, i
 
 
 def _depth_code(kind: str, k: int, sparse: int) -> int:
-    for code in (0, 1):
-        if k in (0, _depth(kind, code, sparse)):
+    depths = _depths(kind, sparse)
+    for code, depth in enumerate(depths):
+        if k in (0, depth):
             return code
-    have = [str(depth) for depth in (_depth(kind, 0, sparse), _depth(kind, 1, sparse)) if depth]
+    have = [str(depth) for depth in depths if depth]
     raise Error(f"the descriptor of kind::{kind} can say K = {' or '.join(have)}; got {k}")
 
 
@@ -221,7 +222,7 @@ def decode_instruction(word: int, kind: str) -> Descriptor:
         if name in ("m", "n"):
             return f"{name.upper()} {code * (step if name == 'm' else 8)}"
         if name == "k":
-            depth = _depth(kind, code, codes["sparse"])
+            depth = _depths(kind, codes["sparse"])[code]
             return f"K {depth}" if depth else "reserved"
         return f"{MEANINGS[name]}: {8 << code - 1 if code else 0}" if name == "max_shift" else MEANINGS[name]
 
@@ -270,14 +271,12 @@ def _notes(
         notes.append("N of a transposed B of 8 bits is in steps of 16 (of 32 with cta_group::2)")
     if codes.get("saturate") and kind != "i8":
         notes.append("only kind::i8 saturates")
-    if "d_type" in codes and [name for name, code in OUTPUT_CODES.items() if code == codes["d_type"]][:1] not in (
-        [output] for output in types_of(kind)[1]
-    ):
+    if "d_type" in codes and codes["d_type"] not in [OUTPUT_CODES[output] for output in types_of(kind)[1]]:
         notes.append(f"kind::{kind} does not have this type of D")
     if codes["k"]:
         where = "sm_103a and sm_107" if kind in ("mxf4", "mxf4nvf4") else "sm_107"
         reserved = f"the bit of K is reserved in {'sparse ' if codes['sparse'] else ''}kind::{kind}"
-        notes.append(f"this K is of {where}" if _depth(kind, 1, codes["sparse"]) else reserved)
+        notes.append(f"this K is of {where}" if _depths(kind, codes["sparse"])[1] else reserved)
     return (*notes, *_reserved(described, word))
 
 
