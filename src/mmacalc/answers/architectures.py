@@ -128,7 +128,12 @@ def _waits(one: Architecture) -> Known:
         return Known("waits", "")
     llvm, guide, _ = RULES[one.hazards]
     tables = [WAITS[name] for name in (llvm, guide, REPORTED.get(one.hazards)) if name]
-    return Known("waits", " and ".join([table.source for table in tables]), _sorted(t.provenance for t in tables))
+    return Known("waits", _listed([table.source for table in tables]), _sorted(t.provenance for t in tables))
+
+
+def _listed(names: list[str]) -> str:
+    """Names in a sentence: "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _encoding(one: Architecture) -> Known:

@@ -53,7 +53,8 @@ def explained_operand(role: str, text: str, registers: tuple[str, ...], layout: 
     """An operand with its layout where it has as many registers, and what modifiers do to it."""
     if layout is None:
         return ExplainedOperand(role, text)
-    remarks = (*_signs(layout), *_part(layout))
+    lanes = bool(registers)  # neither an SGPR nor a constant has any
+    remarks = (*_signs(layout), *[each for each in _part(layout) if lanes or not each.startswith("lanes")])
     if len(registers) != layout.registers:
         return ExplainedOperand(role, text, remarks=remarks)
     return ExplainedOperand(role, text, registers, layout, remarks=remarks)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 
 from ..catalog.grammar.purposes import purpose
+from ..errors import counted
 from ..model.tensor_memory_move import TensorMemoryMove
 from .explain import CONDITION, ExplainedLine, ExplainedOperand
 
@@ -71,7 +72,7 @@ def _move(inst: TensorMemoryMove, number: int, shown: str, words: list[str], lan
         names = _names(inst, text) if role in ("D", "A") else ()
         wanted = moved_registers(inst) if names else 0
         if names and len(names) != wanted:
-            problem = f"{role} takes {wanted} registers; got {len(names)}"
+            problem = f"{role} takes {counted(wanted, 'register')}; got {len(names)}"
             names = ()
         operands.append(_operand(inst, SPOKEN[role], text, names, bool(half)))
     what = _moving(inst, operation) or purpose(inst.name)
@@ -184,10 +185,11 @@ def _moving(inst: TensorMemoryMove, operation: str) -> str:
         copies = f", {inst.layout.copies} times" if inst.layout.copies > 1 else ""
         return f"copies {rows} rows of {32 * columns} bits from shared memory to Tensor Memory{copies}"
     if COMPRESSED in inst.name:
-        return f"reads {rows} lanes x {columns} columns of Tensor Memory from the address and compresses them 2:4"
+        cells = f"{rows} lanes x {counted(columns, 'column')}"
+        return f"reads {cells} of Tensor Memory from the address and compresses them 2:4"
     halves = " (16 bits of each)" if inst.pack else ""
-    cells = f"{rows} lanes x {columns} columns{halves}"
-    registers = f"{moved_registers(inst)} registers of each thread of the warp"
+    cells = f"{rows} lanes x {counted(columns, 'column')}{halves}"
+    registers = f"{counted(moved_registers(inst), 'register')} of each thread of the warp"
     if operation == "st":
         return f"writes {registers} to {cells} of Tensor Memory from the address"
     return f"reads {cells} of Tensor Memory from the address into {registers}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..errors import counted
 from ..families.base import packed, shared_layout
 from ..layout import Layout
 from ..model import Location
@@ -200,7 +201,7 @@ def loaded(matrix: LoadedMatrix) -> Placed:
     placement = packed(layout, slot, operand.fields)._replace(bits=operand.cells.bits)
     each = matrix.layout.spans["item"] * slot // 32
     loads = matrix.layout.spans["load"]
-    notes = [f"lane 32 w + t is lane t of warp w; {loads} load{'s' * (loads > 1)} of {each} registers"]
+    notes = [f"lane 32 w + t is lane t of warp w; {counted(loads, 'load')} of {counted(each, 'register')}"]
     if operand.layout.spans["cta"] > 1:
         notes.append("lanes 128 to 255 are 0 to 127 of CTA 1")
     return Placed(

@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, NoReturn
 
 from ..catalog import entry
-from ..errors import Error, did_you_mean
+from ..errors import Error, counted, did_you_mean
 from ..families.dpas import TYPES
 from ..formats import named
 from ..records import Record, TupleRecord
@@ -257,7 +257,7 @@ def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | No
     """
     title = _generation(arch, wave, llvm)[0]
     if len(code) % 8:
-        raise Error(f"the code has {len(code)} bytes; instructions of {title} have 16, or 8 if compacted")
+        raise Error(f"the code has {counted(len(code), 'byte')}; instructions of {title} have 16, or 8 if compacted")
     code, at, found = bytes(code), 0, []
     while at < len(code):
         length = 8 if int.from_bytes(code[at : at + 8], "little") >> 29 & 1 else 16  # compacted

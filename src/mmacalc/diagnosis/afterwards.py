@@ -199,8 +199,9 @@ def _with_relu(problem: Problem, given: Array) -> Iterator[Candidate]:
     if (given < 0).any() or left.all() or left.sum() < 4 or not problem.execution.formats["D"].is_float:
         return
     advice = "compare before the activation, or apply it to the reference too"
-    factor = _plain(float(np.median(given[left] / d[left])), max(2e-6, coarse(problem, given)[0] / 4))
-    if np.isfinite(factor) and factor > 0:
+    with np.errstate(all="ignore"):
+        ratio = float(np.median(given[left] / d[left]))  # infinite or NaN where D of another mistake is 0
+    if np.isfinite(ratio) and (factor := _plain(ratio, max(2e-6, coarse(problem, given)[0] / 4))) > 0:
         stored = Stored(problem, codes_of(problem, np.maximum(factor * d, 0)), 2 * factor)
         yield Candidate(f"D is scaled by {factor:.9g}, and relu was applied to it", f"check alpha; {advice}", stored)
     with np.errstate(all="ignore"), warnings.catch_warnings():

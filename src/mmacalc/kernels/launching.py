@@ -13,7 +13,7 @@ import numpy as np
 from ..asm.code_objects import Kernel
 from ..catalog import architecture
 from ..checks import arguments_checked, shown
-from ..errors import Error
+from ..errors import Error, counted
 from .lds_counter import LdsCounter
 from .memory import Memory
 from .report import Report
@@ -200,7 +200,7 @@ class _Progress:
             return
         self.shown, self.last = True, now
         left = f", {(now - self.start) / self.done * (self.total - self.done):.0f} s left" if self.done else ""
-        sys.stderr.write(f"\r{self.name}: {self.done} of {self.total} workgroups{left}  ")
+        sys.stderr.write(f"\r{self.name}: {self.done} of {counted(self.total, 'workgroup')}{left}  ")
         sys.stderr.flush()
 
     def close(self) -> None:

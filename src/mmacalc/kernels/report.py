@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..checks import arguments_checked
-from ..errors import Error
+from ..errors import Error, counted
 from ..estimates import peak
 from ..rates import MATRIX_UNITS
 
@@ -153,12 +153,14 @@ class Report:
         }
 
     def __repr__(self) -> str:
-        return f"<Report: {self.waves} waves, {sum(self.instructions.values())} matrix instructions>"
+        return (
+            f"<Report: {counted(self.waves, 'wave')}, {counted(sum(self.instructions.values()), 'matrix instruction')}>"
+        )
 
     def __str__(self) -> str:
         traffic = self.traffic
         lines = [
-            f"{self.workgroups} workgroups, {self.waves} waves on {self.architecture.title}",
+            f"{counted(self.workgroups, 'workgroup')}, {counted(self.waves, 'wave')} on {self.architecture.title}",
             *(f"{count} x {name}" for name, count in self.instructions.items()),
             *self._work_lines(),
             f"{traffic.loaded} bytes loaded, {traffic.stored} stored; LDS {traffic.lds_loaded}, {traffic.lds_stored}",
@@ -189,7 +191,7 @@ class Report:
         for site in self.lds:
             if site.conflicts:
                 each = f"{site.accesses} x {site.access} of {site.bytes} bytes a lane"
-                lines.append(f"  {site.place}: {site.conflicts} conflicts in {each} ({site.provenance})")
+                lines.append(f"  {site.place}: {counted(site.conflicts, 'conflict')} in {each} ({site.provenance})")
         return lines
 
 

@@ -20,6 +20,9 @@ LETTERS = "LCAWED"
 """Of each subject of `KnownArchitecture.known`: layouts, cycles, arithmetic, waits, encoding, device."""
 
 
+_FACTS = {"valu_cycles": "VALU co-execution cycles"}
+
+
 def text(found: Sequence[KnownArchitecture], whole: bool = False, width: int = 110) -> str:
     """A line for each: its name, what is known of it, its targets and products; or all about the first."""
     if whole:
@@ -72,7 +75,7 @@ def _page(found: KnownArchitecture) -> str:
         others = ", ".join([f"{name} ({product})" for name, product in found.namesakes])
         lines.append(f"    the name stands for further architectures: {others}")
     if one.unconfirmed:
-        lines.append(f"    unconfirmed: {', '.join(one.unconfirmed)}")
+        lines.append(f"    unconfirmed: {', '.join([_FACTS.get(fact, fact) for fact in one.unconfirmed])}")
     lines.append("    what is known:")
     lines += [f"        {known.subject:11} {_how_sure(known)}" for known in found.known]
     lines += ["    products:"] * bool(one.products)

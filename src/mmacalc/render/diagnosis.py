@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import isfinite
 from textwrap import fill
 
+from ..errors import counted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,10 +57,10 @@ def _explanation(explanation: Explanation) -> Mapping[str, Any]:
 def text(diagnosis: Diagnosis, inst: Instruction) -> str:
     """A diagnosis as a report: the verdict first, then the explanation, then the elements."""
     if not diagnosis.different and not diagnosis.explanations:
-        return f"Comparison: all {diagnosis.elements} elements are equal to the bit.\n"
-    largest = "NaN" if diagnosis.max_ulps is None else f"{diagnosis.max_ulps:,} ULP"
+        return f"Comparison: all {counted(diagnosis.elements, 'element')} are equal to the bit.\n"
+    largest = ", NaN among them" if diagnosis.max_ulps is None else f", by at most {diagnosis.max_ulps:,} ULP"
     lines = [
-        f"Comparison: {diagnosis.different} of {diagnosis.elements} elements differ, by at most {largest}."
+        f"Comparison: {diagnosis.different} of {diagnosis.elements} elements differ{largest}."
         if diagnosis.different
         else f"Comparison: the {diagnosis.elements} elements are right, but not their places."
     ]

@@ -50,7 +50,7 @@ def _rate(estimate: Estimate) -> str:
     if estimate.peak is None or not device.units or not device.clock_ghz:
         return ""
     tera = estimate.peak * device.units * device.clock_ghz / 1000
-    return f", {tera:.4g} T{'OPS' if estimate.candidates[0].instruction.integer else 'FLOPS'}"
+    return f", {float(f'{tera:.4g}'):g} T{'OPS' if estimate.candidates[0].instruction.integer else 'FLOPS'}"
 
 
 def _notes(estimate: Estimate) -> Iterator[str]:

@@ -130,8 +130,7 @@ def _operand(operand: ExplainedOperand, result: ExplainedOperand) -> Iterator[st
     if layout is not None and layout.provenance in DOUBTFUL:
         remarks += f" (the layout is {layout.provenance})"
     if layout is None or operand.lane is None:
-        at = "" if operand.registers in ((), (operand.text,)) else f" = {', '.join(operand.registers)}"
-        yield f"  {role}: {printable(operand.text)}{at}{remarks}\n"
+        yield f"  {role}: {_named(operand)}{remarks}\n"
         return
     if operand.role == "C" and operand.registers == result.registers and operand.first == result.first:
         same = "the same as D" if result.text == operand.text else "laid out as D"
@@ -139,8 +138,22 @@ def _operand(operand: ExplainedOperand, result: ExplainedOperand) -> Iterator[st
         return
     sizes = ", ".join([f"{digit}={size}" for digit, size in layout.sizes.items()])
     yield f"  {role}: {printable(operand.text)}{remarks}  {layout.pattern}   {sizes}\n"
-    held = [f"{name} = {_shortened(layout, each)}" for name, each in zip(operand.registers, operand.held)]
+    half = (" (low half)", " (high half)") if layout.format.bits == 64 else ("", "")
+    held = [
+        f"{name} = {_shortened(layout, each)}{half[at % 2]}"
+        for at, (name, each) in enumerate(zip(operand.registers, operand.held), operand.first)
+    ]
     yield f"      lane {operand.lane}: {_ends(held)}\n"
+
+
+def _named(operand: ExplainedOperand) -> str:
+    """The text of an operand with the registers that it stands for."""
+    registers, text = ", ".join(operand.registers), printable(operand.text)
+    if operand.registers[:1] == (operand.text,):
+        return registers
+    if not registers:
+        return text
+    return f"{registers} (of the pair {text})" if text.isalnum() else f"{text} ({registers})"
 
 
 def _cells(operand: ExplainedOperand, layout: Layout) -> Iterator[str]:

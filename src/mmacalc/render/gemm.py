@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import counted
 from .diagnosis import plain
 from .instruction_numerics import numerics_object, numerics_text
 from .run import matrix_text
@@ -61,7 +62,7 @@ def json_object(d: Emulated) -> dict[str, Any]:
 
 def _chain(emulation: Emulation) -> str:
     """How the steps of K are put together."""
-    each = f"{emulation.steps} instructions along K for each element, {emulation.k_order}"
+    each = f"{counted(emulation.steps, 'instruction')} along K for each element, {emulation.k_order}"
     return f"Chain: {each}{f', in {emulation.split_k} chains that are added' if emulation.split_k > 1 else ''}.\n"
 
 

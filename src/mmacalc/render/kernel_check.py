@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..errors import counted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -15,7 +17,7 @@ def text(checked: Checked) -> str:
     """One line for a kernel that contains what was wanted, else what it contains."""
     name, found = checked.instruction.name, checked.matrix_instructions
     if checked.has_instructions:
-        head = f"{checked.instructions} instructions, {'one' if checked.single else len(found)} {name}"
+        head = f"{counted(checked.instructions, 'instruction')}, {'one' if checked.single else len(found)} {name}"
     else:
         head = f"wanted {'one' if checked.single else 'only'} {name}; got {', '.join(found) or 'none'}"
     lines = [f"{checked.target}: {head}"]
@@ -23,7 +25,9 @@ def text(checked: Checked) -> str:
         lines[0] += f"; {_sass_words(checked)}"
     elif checked.wanted:
         lines[0] += ", no wait state missing"
-    lines += [f"  {finding.missing} wait states missing before: {finding.text}" for finding in checked.findings]
+    lines += [
+        f"  {counted(finding.missing, 'wait state')} missing before: {finding.text}" for finding in checked.findings
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..errors import counted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -31,7 +33,7 @@ def _shown(kernel: Kernel) -> list[KernelArgument]:
 
 def _described(number: int, one: KernelArgument) -> str:
     name = one.name or f"argument {number + 1}"
-    return f"{name}: {one.size} bytes" if one.value_kind == "by_value" else f"{name}: a pointer"
+    return f"{name}: {counted(one.size, 'byte')}" if one.value_kind == "by_value" else f"{name}: a pointer"
 
 
 def json_object(found: KernelList) -> dict[str, Any]:

@@ -7,6 +7,7 @@ D[200][17] = Tensor Memory of CTA 1, lane 72, column 17, bits 15:0
 from __future__ import annotations
 
 from ..answers import tensor_memory as answers
+from ..errors import counted
 from ..families.tensor_memory_shapes import steps
 from ..model.tensor_memory_operand import spoken
 from ..rates import dense_rate
@@ -137,7 +138,7 @@ def _pattern_text(answer: answers.Pattern, style: str) -> str:
         for reading in answers.readings(operand):
             loads = "1 load" if reading.loads == 1 else f"{reading.loads} loads"
             lines.append(
-                f"    tcgen05.ld.{reading.shape}.x{reading.count}: {loads}, {reading.registers} registers, "
+                f"    tcgen05.ld.{reading.shape}.x{reading.count}: {loads}, {counted(reading.registers, 'register')}, "
                 f"runs of {reading.run} along j in a thread, lanes used: {reading.lanes_used}"
             )
             lines.append(f"        {reading.pattern}")

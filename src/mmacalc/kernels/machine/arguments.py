@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...checks import shown
-from ...errors import Error
+from ...errors import Error, counted
 from ..memory import check_contiguous
 
 TYPE_CHECKING = False
@@ -43,7 +43,9 @@ def packed_arguments(
     """
     shown_ones = [one for one in listed if not one.value_kind.startswith("hidden_")]
     if len(shown_ones) != len(given):
-        raise Error(f"the kernel takes {len(shown_ones)} arguments ({_signature(shown_ones)}); got {len(given)}")
+        raise Error(
+            f"the kernel takes {counted(len(shown_ones), 'argument')} ({_signature(shown_ones)}); got {len(given)}"
+        )
     content = bytearray(length)
     addresses: dict[int, int] = {}
     for number, (one, value) in enumerate(zip(shown_ones, given)):
@@ -63,14 +65,14 @@ def _signature(listed: Sequence[KernelArgument]) -> str:
 
 def _described(number: int, one: KernelArgument) -> str:
     name = one.name or f"argument {number + 1}"
-    return f"{name}: a pointer" if one.value_kind != "by_value" else f"{name}: {one.size} bytes"
+    return f"{name}: a pointer" if one.value_kind != "by_value" else f"{name}: {counted(one.size, 'byte')}"
 
 
 def _packed(number: int, one: KernelArgument, value: Any, memory: GlobalMemory, addresses: dict[int, int]) -> bytes:
     size, name = one.size, one.name or f"argument {number + 1}"
     if isinstance(value, np.ndarray) and value.ndim:
         if size != 8:
-            raise Error(f"{name} of the kernel is a value of {size} bytes; got an array")
+            raise Error(f"{name} of the kernel is a value of {counted(size, 'byte')}; got an array")
         return _address(name, value, memory, addresses).to_bytes(8, "little")
     if one.value_kind != "by_value":
         if value is None:
@@ -82,15 +84,17 @@ def _packed(number: int, one: KernelArgument, value: Any, memory: GlobalMemory, 
         packed = bytes(np.array(value).reshape(1).view(np.uint8))
     elif isinstance(value, (bool, int)):
         if not -(1 << 8 * size - 1) <= value < 1 << 8 * size:
-            raise Error(f"{name} of the kernel has {size} bytes; {value} does not fit")
+            raise Error(f"{name} of the kernel has {counted(size, 'byte')}; {value} does not fit")
         packed = (int(value) & (1 << 8 * size) - 1).to_bytes(size, "little")
     elif isinstance(value, float) and size in FLOATS:
         with np.errstate(all="ignore"):
             packed = np.array(value).astype(FLOATS[size]).tobytes()
     else:
-        raise Error(f"{name} of the kernel has {size} bytes: it takes a number, or bytes; got {shown(value)}")
+        raise Error(
+            f"{name} of the kernel has {counted(size, 'byte')}: it takes a number, or bytes; got {shown(value)}"
+        )
     if len(packed) != size:
-        raise Error(f"{name} of the kernel has {size} bytes; {shown(value)} has {len(packed)}")
+        raise Error(f"{name} of the kernel has {counted(size, 'byte')}; {shown(value)} has {len(packed)}")
     return packed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...errors import counted
 from ...records import TupleRecord
 from ..report import Report
 from .operations.floats import APPROXIMATE
@@ -100,10 +101,11 @@ class KernelReport(Report):
 
     def __repr__(self) -> str:
         found = len(self.findings)
-        return f"<KernelReport: {self.kernel}, {self.waves} waves, {self.executed} instructions, {found} findings>"
+        ran = f"{counted(self.waves, 'wave')}, {counted(self.executed, 'instruction')}"
+        return f"<KernelReport: {self.kernel}, {ran}, {counted(found, 'finding')}>"
 
     def __str__(self) -> str:
-        return f"{self.kernel} for {self.target}: {self.executed} instructions\n{super().__str__()}"
+        return f"{self.kernel} for {self.target}: {counted(self.executed, 'instruction')}\n{super().__str__()}"
 
     def _finding_lines(self) -> list[str]:
         lines = [

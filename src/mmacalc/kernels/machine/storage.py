@@ -6,6 +6,7 @@ from bisect import bisect_right
 
 import numpy as np
 
+from ...errors import counted
 from ...records import TupleRecord
 
 TYPE_CHECKING = False
@@ -154,12 +155,13 @@ class GlobalMemory:
         if address < best.start:
             away, side = best.start - address, "before the first byte"
         elif address < best.end:
-            return f"across the last byte of {best.name} ({length} bytes), {address + size - best.end} bytes too many"
+            more = counted(address + size - best.end, "byte")
+            return f"across the last byte of {best.name} ({counted(length, 'byte')}), {more} too many"
         else:
             away, side = address - best.end, "after the last byte"
         if away > 1 << 24:
             return f"at {address:#x}, in no memory that the kernel was given"
-        return f"{away} bytes {side} of {best.name} ({length} bytes)"
+        return f"{counted(away, 'byte')} {side} of {best.name} ({counted(length, 'byte')})"
 
     def commit(self) -> None:
         """Write every region back to the array behind it."""

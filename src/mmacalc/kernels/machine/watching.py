@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import Error
+from ...errors import Error, counted
 from .findings import KernelFinding, lanes_text
 from .operands import numbers_of
 from .shadows import surely_unequal, undefined_bits
@@ -339,7 +339,7 @@ class Watched:
             if lanes is None
             else self._lane_where(group, instruction, lanes, outside.place)
         )
-        raise Stop(f"{who}: it {verb} {access.size} bytes {outside.where}")
+        raise Stop(f"{who}: it {verb} {counted(access.size, 'byte')} {outside.where}")
 
     def outside_lds(self, group: Group, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes) -> None:
         """Stop the launch: an access outside LDS."""
@@ -358,9 +358,8 @@ class Watched:
         place = int(np.flatnonzero(wrong)[0])
         verb = "loads" if access.action == "load" else "stores"
         who = self._lane_where(group, instruction, lanes, place)
-        raise Stop(
-            f"{who}: it {verb} {access.size} bytes at byte {int(lanes.addresses[place])} of {what}, which has {size}"
-        )
+        at = f"{counted(access.size, 'byte')} at byte {int(lanes.addresses[place])}"
+        raise Stop(f"{who}: it {verb} {at} of {what}, which has {size}")
 
     def _lane_where(self, group: Group, instruction: DecodedInstruction, lanes: ActiveLanes, place: int) -> str:
         rows, columns = lanes.lanes()
