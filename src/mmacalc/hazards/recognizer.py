@@ -55,8 +55,9 @@ class WaitStates(TupleRecord):
     22.1.8 inserts. guide: what the ISA guide asks for, None where no guide is at hand. unit: "s_nop" where any
     instruction between the two counts as one state and s_nop N as N + 1; "v_nop" where only VALU instructions do.
     registers: those that the rule is about. sources: every source's `SourceAnswer`; one whose provenance is
-    "unconfirmed" does not decide. architecture: the canonical name of the one asked about; "" within a `LintReport`,
-    which has it. expiry: what ends the hazard however few the states are, such as s_waitcnt_depctr.
+    "unconfirmed" does not decide, and reports of what LLVM lacks are there only where they have a row. architecture:
+    the canonical name of the one asked about; "" within a `LintReport`, which has it. expiry: what ends the hazard
+    however few the states are, such as s_waitcnt_depctr.
     """
 
     states: int
