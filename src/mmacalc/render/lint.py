@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import printable
+from ..errors import counted, printable
 from . import waits
 
 TYPE_CHECKING = False
@@ -20,16 +20,14 @@ def text(report: LintReport, name: str) -> str:
     if not report.findings:
         none = "" if report.matrix_instructions else ": there is no matrix instruction in it"
         return f"{name}: no hazards found{none}\n"
-    count = len(report.findings)
-    return (
-        "".join(_finding(one, name) for one in report.findings) + f"{count} hazard{'' if count == 1 else 's'} found\n"
-    )
+    count = counted(len(report.findings), "hazard")
+    return "".join(_finding(one, name) for one in report.findings) + f"{count} found\n"
 
 
 def _finding(one: Finding, name: str) -> str:
     wait = one.wait
     fix = f"put {waits.nops_text(one.nops)} before it" if one.nops else "what other findings ask for is enough"
-    early = waits.counted(one.missing, wait.unit)
+    early = waits.states_text(one.missing, wait.unit)
     return (
         f"{name}:{one.line}: {printable(one.text)}\n"
         f"  {early} too early after line {one.first_line}: {printable(one.first_text)}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import counted
 from .spelling import instruction_name
 
 TYPE_CHECKING = False
@@ -36,13 +37,13 @@ def _head(answer: Memory) -> Iterator[str]:
     along = "row by row" if tile.order == "row" else "column by column"
     yield f"{operand.name} ({operand.format.title}), {along}: {tile.rows} rows of {tile.row_bytes} bytes (ld {tile.ld})"
     if answer.kpack:
-        yield f"  k relabelled over {_count(answer.kpack, 'instruction')}: A and B alike, all k of a lane side by side"
+        yield f"  k relabelled over {counted(answer.kpack, 'instruction')}: A and B alike, all k of a lane side by side"
 
 
 def _accesses(answer: Memory) -> Iterator[str]:
     verb = "Stores" if answer.operand.name == "D" else "Loads"
     number, each = answer.instructions, answer.access_bytes
-    yield f"{verb}: {number} of {_count(each, 'byte')} per lane (runs of {_count(answer.run_bytes, 'byte')})"
+    yield f"{verb}: {number} of {counted(each, 'byte')} per lane (runs of {counted(answer.run_bytes, 'byte')})"
     yield f"  global  {number} x {answer.global_instruction}"
     yield f"  LDS     {number} x {answer.lds_instruction}"
     terms = answer.terms
@@ -65,19 +66,19 @@ def _term(divisor: int, size: int, stride: int) -> str:
 
 def _lds(cost: LdsCost) -> Iterator[str]:
     rule, worst = cost.rule, cost.worst
-    yield f"LDS: {_count(cost.cycles, 'cycle')}, ideal {cost.ideal}, {_count(cost.conflicts, 'conflict')}"
+    yield f"LDS: {counted(cost.cycles, 'cycle')}, ideal {cost.ideal}, {counted(cost.conflicts, 'conflict')}"
     if cost.conflicts:
-        lanes, cycles = _runs(worst.lanes), _count(worst.cycles, "cycle")
+        lanes, cycles = _runs(worst.lanes), counted(worst.cycles, "cycle")
         yield f"  worst phase: lanes {lanes} need {cycles}; bank {worst.bank} is busiest"
     source = f", {rule.source}" if rule.source else ""
-    yield f"  {rule.banks} banks, {_count(cost.phases, 'phase')} in an access ({rule.provenance}{source})"
+    yield f"  {rule.banks} banks, {counted(cost.phases, 'phase')} in an access ({rule.provenance}{source})"
 
 
 def _matrix(answer: Memory) -> Iterator[str]:
     for load in answer.matrix_loads:
         registers = f"registers {load.first_register} to {load.first_register + load.registers - 1}"
         yield f"{load.name}: {registers}" if load.registers > 1 else f"{load.name}: register {load.first_register}"
-        yield f"  shared memory: {_count(load.cost.cycles, 'cycle')}, {_count(load.cost.conflicts, 'conflict')}"
+        yield f"  shared memory: {counted(load.cost.cycles, 'cycle')}, {counted(load.cost.conflicts, 'conflict')}"
         rows = [f"{row}:{byte}" for row, byte in load.rows]
         for first in range(0, len(rows), 8):
             yield f"  lanes {first} to {first + 7} give row:byte  {'  '.join(rows[first : first + 8])}"
@@ -88,7 +89,7 @@ def _repair(repair: Repair | None, fill: int) -> Iterator[str]:
         return
     pad, swizzle = repair
     yield f"Without conflicts, both for these accesses and for those that fill the tile ({fill} bytes a lane, --fill):"
-    yield f"  padding  {'none keeps both free' if pad is None else _count(pad, 'byte') + ' behind each row'}"
+    yield f"  padding  {'none keeps both free' if pad is None else counted(pad, 'byte') + ' behind each row'}"
     if swizzle is None:
         yield "  swizzle  no XOR of address bits keeps both free; try --kpack 2"
     elif not swizzle.bits:
@@ -99,10 +100,6 @@ def _repair(repair: Repair | None, fill: int) -> Iterator[str]:
 
 def _formula(bits: int, base: int, shift: int) -> str:
     return f"address ^ ((address >> {shift}) & {((1 << bits) - 1) << base:#x})"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _runs(lanes: tuple[int, ...]) -> str:

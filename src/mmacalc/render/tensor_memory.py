@@ -136,7 +136,7 @@ def _pattern_text(answer: answers.Pattern, style: str) -> str:
     if operand.name in "CD":
         lines.append("Read by the four warps of a warpgroup (one warp reads the 32 lanes of its own):")
         for reading in answers.readings(operand):
-            loads = "1 load" if reading.loads == 1 else f"{reading.loads} loads"
+            loads = counted(reading.loads, "load")
             lines.append(
                 f"    tcgen05.ld.{reading.shape}.x{reading.count}: {loads}, {counted(reading.registers, 'register')}, "
                 f"runs of {reading.run} along j in a thread, lanes used: {reading.lanes_used}"

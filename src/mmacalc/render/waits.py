@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..errors import counted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -9,14 +11,14 @@ if TYPE_CHECKING:
 
     from ..hazards.recognizer import WaitStates
 
-__all__ = ["counted", "json_object", "nops_text", "text"]
+__all__ = ["json_object", "nops_text", "states_text", "text"]
 
 
 def text(wait: WaitStates) -> str:
     """The number with the nops that give it, the rule, and every source's answer."""
     nops = f" ({nops_text(wait.nops)})" if wait.nops else ""
     nops = f", or {wait.expiry.instruction}" if wait.nops and wait.expiry.instruction else nops
-    lines = [f"{counted(wait.states, wait.unit)}{nops}", f"  {wait.rule}"]
+    lines = [f"{states_text(wait.states, wait.unit)}{nops}", f"  {wait.rule}"]
     lines += [f"  also ended by {wait.expiry.words}"] if wait.expiry.words else []
     for source in wait.sources:
         note = "" if source.rule else ": no row"
@@ -44,9 +46,9 @@ def json_object(wait: WaitStates) -> dict[str, Any]:
     }
 
 
-def counted(states: int, unit: str) -> str:
+def states_text(states: int, unit: str) -> str:
     """`4 wait states`, or `4 VALU wait states` where only VALU instructions count."""
-    return f"{states} {'VALU ' if unit == 'v_nop' else ''}wait state{'' if states == 1 else 's'}"
+    return counted(states, "VALU wait state" if unit == "v_nop" else "wait state")
 
 
 def nops_text(nops: Sequence[str]) -> str:

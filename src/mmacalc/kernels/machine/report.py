@@ -95,7 +95,7 @@ class KernelReport(Report):
     def _lds_lines(self) -> list[str]:
         lines = super()._lds_lines()
         if self.lds_atomics:
-            count = f"{self.lds_atomics} atomic operation{'s' if self.lds_atomics > 1 else ''}"
+            count = counted(self.lds_atomics, "atomic operation")
             lines.append(f"LDS: {count}, not among the cycles: no public source says what they take")
         return lines
 
@@ -112,6 +112,5 @@ class KernelReport(Report):
             f"{one.times} x {one.name}: approximate on hardware: up to {one.ulp} ULP" for one in self.approximations
         ]
         lines += super()._finding_lines()
-        count = len(self.findings)
-        lines.append("nothing wrong was found" if not count else f"{count} finding{'s' if count > 1 else ''}")
+        lines.append(counted(len(self.findings), "finding") if self.findings else "nothing wrong was found")
         return lines
