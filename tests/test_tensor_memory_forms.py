@@ -431,3 +431,10 @@ def test_a_row_has_as_many_scales_as_its_k_has_blocks():
             for target in TARGETS:  # sparse 4-bit kinds and scale_vec are of the targets with an a
                 everywhere = not word.startswith("scale_vec") and not (sparse and kind != "mxf8f6f4")
                 assert taken(name, target) == (everywhere or target.endswith("a")), (name, target)
+
+
+def test_moves_have_no_shape_and_multiply_nothing():
+    moves = [name for name in entry("sm_107a").tensor_memory_names if ".mma" not in name]
+    for name in moves[:: 1 + len(moves) // 60]:
+        inst = mmacalc.instruction("sm_107a", name)
+        assert (inst.m, inst.n, inst.k, inst.blocks, inst.flops) == (1, 1, 1, 1, 0), name
