@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mmacalc import Error
-from mmacalc.arithmetic.codecs import decode, encode, largest, nan_code, powers
+from mmacalc.arithmetic.codecs import code_type, decode, encode, largest, nan_code, powers
 from mmacalc.arithmetic.ulps import ulps
 from mmacalc.formats import ALIASES, FORMATS, NUMPY_NAMES, chosen, formats_named, named, scaling
 
@@ -254,3 +254,22 @@ def test_a_field_that_chooses_a_format_takes_its_value_in_digits_and_every_name_
     for name in ("mxfp8", "5", "-1", "f16", "2" * 5000):
         with pytest.raises(Error, match=r"is not a format of f8f6f4; it is one of 0 \(fp8\), 1"):
             chosen("f8f6f4", name)
+
+
+@pytest.mark.parametrize("name", ["f32", "f16", "bf16", "e4m3", "e5m2", "e2m1"])
+def test_values_of_a_longer_type_are_rounded_once(name):
+    """Beside a tie by less than float64 shows: above it, below it, and on it."""
+    form = FORMATS[name]
+    codes = np.arange(1, 7) if form.bits < 16 else np.arange(0x3C00, 0x3C40)
+    if name == "f32":
+        codes = codes.astype(np.uint32) << 16
+    low, high = (decode(part.astype(code_type(form)), form).astype(np.longdouble) for part in (codes, codes + 1))
+    tie = (low + high) / 2
+    beside = tie * np.longdouble(2) ** -60
+    if (tie + beside == tie).all():  # long double is float64 here
+        beside = tie * np.longdouble(2) ** -52
+    assert (encode(tie + beside, form) == encode(high.astype(np.float64), form)).all()
+    assert (encode(tie - beside, form) == encode(low.astype(np.float64), form)).all()
+    assert (encode(tie, form) % 2 == 0).all()
+    special = np.array([np.inf, -np.inf, 0.0, -0.0, 1e4000], np.longdouble)
+    assert (encode(special, form) == encode(special.astype(np.float64), form)).all()

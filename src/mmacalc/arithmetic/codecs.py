@@ -236,6 +236,8 @@ def encode(values: NDArray[Any], format: Format, vendor: str = "amd", signed: bo
     """
     if not format.is_float:
         return _encode_integers(values, format, signed)
+    if values.dtype.kind == "f" and values.dtype.itemsize > np.dtype(np.float64).itemsize and format.name != "f64":
+        values = _odd_float64(values)
     if values.dtype.kind == "f" and format.name in NUMPY_FLOATS:
         return _encode_by_numpy(values, format, vendor)
     if values.dtype.kind == "f" and _in_table(format) and has_sign(format):
@@ -260,6 +262,16 @@ def _encode_by_numpy(values: NDArray[Any], format: Format, vendor: str) -> NDArr
     if np.count_nonzero(missing):
         codes[missing] = nan_code(format, vendor)
     return codes
+
+
+def _odd_float64(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Values of a longer type rounded to odd in float64, so that rounding them again is the same as rounding once."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.asarray(values.astype(np.float64))
+        words = near.view(np.uint64)
+        words = words - (np.abs(near) > np.abs(values))  # toward zero
+        words |= (near != values) & ~np.isnan(near)
+    return words.view(np.float64)
 
 
 def _encode_narrow(values: NDArray[Any], format: Format) -> NDArray[Any]:
