@@ -271,7 +271,8 @@ def _odd_float64(values: NDArray[Any]) -> NDArray[np.float64]:
         words = near.view(np.uint64)
         words = words - (np.abs(near) > np.abs(values))  # toward zero
         words |= (near != values) & ~np.isnan(near)
-    return words.view(np.float64)
+    found: NDArray[np.float64] = words.view(np.float64)
+    return found
 
 
 def _encode_narrow(values: NDArray[Any], format: Format) -> NDArray[Any]:
