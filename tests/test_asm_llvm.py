@@ -308,6 +308,13 @@ def test_every_format_with_every_literal_and_control_word_has_the_length_that_ll
         assert 4 * words_of(formats, [*words, *3 * (0xBF800000,)], 0, len(words) + 3)[1] == len(code), text
 
 
+def test_what_no_format_has_and_a_last_word_count_as_one_word():
+    formats = target("gfx1100").generation.formats
+    assert words_of(formats, [0xFC000000, 0], 0, 2) == (1, 1)
+    assert words_of(formats, [0xBE8000FF], 0, 1) == (1, 1)  # s_mov_b32 s0, and no literal
+    assert words_of(formats, [0xBE8000FF, 0], 0, 2) == (1, 2)
+
+
 def test_vop3_of_cdna_takes_a_literal_in_each_source_as_llvm_decodes_it():
     """No assembler writes it. Odd registers beside the code 255 show how wide its field is."""
     (found,) = assembled(["v_fma_f32 v1, v3, v5, v7"], "gfx950")

@@ -143,6 +143,12 @@ def test_pointers_in_data_are_relocated(tmp_path):
         mmacalc.load(made)
 
 
+def test_an_object_that_asks_for_more_than_a_gibibyte_is_not_loaded(tmp_path):
+    text = KERNEL + f'.section .big,"aw",@nobits\n.skip {2**30 + 1}\n'
+    with pytest.raises(mmacalc.Error, match=rf"its section '\.big' should have {2**30 + 1} bytes"):
+        mmacalc.load(linked(tmp_path, "gfx942", text)[1])
+
+
 @pytest.mark.parametrize(
     ("target", "directives", "users", "count"),
     [

@@ -46,6 +46,7 @@ _ALL = {
     235: ("shared_base", 0), 236: ("shared_limit", 0), 237: ("private_base", 0), 238: ("private_limit", 0),
     239: ("pops_exiting_wave_id", 0), 251: ("vccz", 0), 252: ("execz", 0), 253: ("scc", 0), 254: ("lds_direct", 0),
 }  # fmt: skip
+_TRAP = range(108, 124)  # ttmp0 to ttmp15
 _LDS_DIRECT = 254
 
 
@@ -72,8 +73,9 @@ class Scalars:
     def register(self, code: int, count: int) -> RegisterOperand | None:
         """The scalar register of a code below 256; None if there is none of that size."""
         align = min(count, 4) if count != 3 else 4
-        if code < self.sgprs or 108 <= code < 124:
-            file, limit, first = ("s", self.sgprs, code) if code < self.sgprs else ("ttmp", 16, code - 108)
+        if code < self.sgprs or code in _TRAP:
+            file, codes = ("s", range(self.sgprs)) if code < self.sgprs else ("ttmp", _TRAP)
+            first, limit = code - codes.start, len(codes)
             first -= first % align
             return RegisterOperand(file, first, count, 0, 32 * count) if first + count <= limit else None
         if code == self.null:
