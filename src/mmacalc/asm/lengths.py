@@ -85,7 +85,7 @@ CDNA = (
     *_vector({249: 1, 250: 1, 255: 1}, {0x17: 1, 0x18: 1, 0x24: 1, 0x25: 1}),
     # VOP3 and VOP3P. The guides allow no literal in them; LLVM decodes one.
     Format("110100", 2, ((32, 9, _LITERAL), (41, 9, _LITERAL), (50, 9, _LITERAL))),
-    Format("110101", 1),  # VINTRP
+    # VINTRP, 110101, has one word, like what no format has.
     Format("110000", 2),  # SMEM
     Format("110001", 2),  # EXP
     Format("11011", 2),  # DS, FLAT
