@@ -131,31 +131,50 @@ def same(x, y):
     return (x != x and y != y) or (x == y and np.signbit(x) == np.signbit(y))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[3]}-{case[5]}")
-def test_every_model_is_its_description_in_exact_arithmetic(case):
+def compared(case, a, b, c):
+    """Every dot product (rows, k) by the model and by its description."""
     name, inputs, c_format, out, _, parameters = case
     a_format, b_format = (FORMATS[each] for each in inputs.split())
-    reference = getattr(exact_models, name)
+    with np.errstate(all="ignore"):
+        result = getattr(models, name)(
+            numbers(a.T, a_format), numbers(b.T, b_format), numbers(c, FORMATS[c_format]), FORMATS[out], **parameters
+        )
+    emin = (1 - a_format.bias, 1 - b_format.bias)
+    values = decode(a, a_format).tolist(), decode(b, b_format).tolist(), decode(c, FORMATS[c_format]).tolist()
+    for x, y, z, found in zip(*values, result.tolist()):
+        wanted = getattr(exact_models, name)(x, y, z, emin, out, 1 - FORMATS[c_format].bias, **parameters)
+        assert same(found, wanted), (x, y, z, found, wanted)
 
+
+CASE_NAMES = [f"{case[0]}-{case[1]}-{case[3]}-{case[5]}" for case in CASES]
+
+
+@pytest.mark.parametrize("case", CASES, ids=CASE_NAMES)
+def test_every_model_is_its_description_in_exact_arithmetic(case):
     @settings(max_examples=25, deadline=None, database=None, derandomize=True)
     @given(dot_products(case))
     def check(drawn):
-        a, b, c = drawn
-        with np.errstate(all="ignore"):
-            result = getattr(models, name)(
-                numbers(a.T, a_format),
-                numbers(b.T, b_format),
-                numbers(c, FORMATS[c_format]),
-                FORMATS[out],
-                **parameters,
-            )
-        emin = (1 - a_format.bias, 1 - b_format.bias)
-        values = decode(a, a_format).tolist(), decode(b, b_format).tolist(), decode(c, FORMATS[c_format]).tolist()
-        for x, y, z, found in zip(*values, result.tolist()):
-            wanted = reference(x, y, z, emin, out, 1 - FORMATS[c_format].bias, **parameters)
-            assert same(found, wanted), (x, y, z, found, wanted)
+        compared(case, *drawn)
 
     check()
+
+
+@pytest.mark.parametrize("case", CASES, ids=CASE_NAMES)
+def test_the_least_products_beside_the_least_accumulators_are_added_as_described(case):
+    """One or two products of the smallest numbers, of either sign, and a C of a few of its smallest units."""
+    _, inputs, c_format, _, k, _ = case
+    forms = [FORMATS[each] for each in (*inputs.split(), c_format)]
+    signs = [1 << (form.bits - 1) for form in forms]
+    rows = [
+        (first, second, third)
+        for first in (1, 3, signs[0] | 1, signs[0] | 3)
+        for second in (1, 2)
+        for third in (*range(8), *(signs[2] | code for code in range(8)), 1 << forms[2].mantissa)
+    ]
+    for used in (1, 2):
+        a, b = (np.zeros((len(rows), k), f"u{max(8, form.bits) // 8}") for form in forms[:2])
+        a[:, :used], b[:, :used] = ([[row[at]] for row in rows] for at in (0, 1))
+        compared(case, a, b, np.array([row[2] for row in rows], f"u{forms[2].bits // 8}"))
 
 
 FP4 = next(row for row in TABLES["blackwell_rtx"] if row.model == "block_scaled_fp4")

@@ -408,6 +408,11 @@ def test_a_load_of_lds_direct_waits_for_the_wmma_before_it():
         [one] = lint([WMMA, *["v_nop"] * 3, f"{load}5"])
         assert (one.line, one.elapsed, one.missing, one.nops) == (5, 3, 2, (WAIT,))
     assert lint([WMMA, "v_exp_f32 v80, v81", f"{LOAD} v16 wait_vdst:1"])
+    for between in range(1, 17):  # with a transcendental instruction among them: until 15 VALU instructions have run
+        lines = [WMMA, *["v_nop"] * (between - 1), "v_exp_f32 v80, v81", f"{LOAD} v16 wait_vdst:1"]
+        assert bool(lint(lines)) == (between < 15), between
+        if between < 15:
+            assert answers("gfx1151", 32, [[*lines[:-1], f"{LOAD} v16 wait_vdst:15"]])[0].endswith("0")
     assert lint([WMMA, WAIT, f"{LOAD} v16 wait_vdst:15"]) == ()
     wmma = "v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[8:11], v[16:23]"
     [one] = lint([wmma, "ds_direct_load v16 wait_va_vdst:3 wait_vm_vsrc:1"], "gfx1200")

@@ -56,7 +56,9 @@ FILES = {
     "catalog/grammar/amd.py": ("catalog", "amd_calculator", "asm_goldens"),
     "catalog/grammar/chips.py": ("catalog", "code_objects", "nvidia"),
     "catalog/grammar/dpas.py": ("dpas", "catalog_facts"),
-    "catalog/grammar/[ps]*.py": ("provenance", "catalog", "nvidia", "ptxas_13_5", "catalog_facts", "estimate"),
+    "catalog/grammar/[ps]*.py": (
+        "provenance", "catalog", "nvidia", "ptxas_13_5", "catalog_facts", "estimate", "explain",
+    ),
     "catalog/grammar/t*.py": ("tensor_memory_forms", "tensor_memory", "provenance", "catalog", "ptxas_13_5"),
     "families/tensor_memory*.py": ("tensor_memory_forms", "tensor_memory", "catalog_facts", "ptxas_13_5"),
     "families/descriptors.py": ("descriptors", "tensor_memory"),
