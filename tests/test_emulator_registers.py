@@ -77,7 +77,7 @@ def settings(inst, wave):
     if "cbsz" in limits and "abid" in limits:
         for cbsz in limits["cbsz"]:
             abids = inst.modifier_limits(wave, cbsz)["abid"]
-            if inst.sparse and inst.index_sets(wave) == 1:
+            if inst.sparse and (inst.index_sets(wave) == 1 or cbsz & 3):
                 abids = abids[:: len(abids) - 1]  # all 16 are ignored
             found += [{"cbsz": cbsz, "abid": abid} for abid in abids]
     rng = np.random.default_rng(len(inst.name))
