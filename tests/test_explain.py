@@ -346,6 +346,13 @@ PRODUCT_ROLES = {
 }  # fmt: skip
 
 
+def test_an_opcode_of_tcgen05_without_operands_is_explained_without_them():
+    for opcode in ("UTCHMMA", "UTCHMMA.ASHIFT", "UTCQMMA.2CTA"):
+        [line] = mmacalc.explain(opcode, "B200").lines
+        assert (line.operands, line.problem) == ((), "")
+        assert line.instruction.name.startswith("tcgen05.mma.cta_group::")
+
+
 def test_operands_of_utcmma_are_those_that_ptxas_loaded_there():
     """Each uniform register was loaded from an address of its own: see tests/oracles/sass_operands.py."""
     for row in table("tensor_memory/sass_mma_operands.tsv.gz"):

@@ -102,15 +102,18 @@ def sass_product(own: Sequence[Instruction], number: int, shown: str, words: lis
     """
     scaled = any(word.lower().startswith("tmem") for word in words[5:])
     meant = [inst for inst in own if inst.scaled == scaled] or list(own)
-    operands = tuple([operand for at, word in enumerate(words) for operand in _of_sass(meant[0], at, word)])
-    if ".ASHIFT" in shown.upper():
-        first = operands[0]
-        operands = (ExplainedOperand(first.role, first.text, first.registers, remarks=(SHIFTED,)), *operands[1:])
+    shifted = (SHIFTED,) * (".ASHIFT" in shown.upper())
+    operands = tuple([
+        operand
+        for at, word in enumerate(words)
+        for operand in _of_sass(meant[0], at, word, shifted if at == 0 else ())
+    ])  # fmt: skip
     return ExplainedLine(number, shown, "SASS", meant[0], operands, others=tuple([inst.name for inst in meant[1:]]))
 
 
-def _of_sass(inst: Instruction, at: int, text: str) -> Iterator[ExplainedOperand]:
-    """What the operand of an opcode at a place is; two operands where it is those with the scales."""
+def _of_sass(inst: Instruction, at: int, text: str, further: tuple[str, ...]) -> Iterator[ExplainedOperand]:
+    """What the operand of an opcode at a place is, with further remarks on it; two operands where it is those with the
+    scales."""
     found = _UNIFORM.match(text)
     if found is None:
         yield ExplainedOperand(CONDITION if "P" in text.upper() else DIVIDED, text)
@@ -127,6 +130,7 @@ def _of_sass(inst: Instruction, at: int, text: str) -> Iterator[ExplainedOperand
     }[kind]  # fmt: skip
     count = {"gdesc": 2, ZERO_COLUMNS: 2, UNWRITTEN: 8 if "cta_group::2" in inst.name else 4}.get(kind or role, 1)
     remarks = (
+        *further,
         *_collector(suffixes),
         *(["where the instruction descriptor says that A is sparse"] if own == "K" else []),
     )
