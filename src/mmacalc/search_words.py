@@ -81,9 +81,8 @@ def read_words(text: str, arch: str | None = None) -> Words:
         raise Error(f"{' and '.join(opcodes)} are two SASS opcodes; ask for one")
     if arch is None:
         arch, others = _architecture(others)
-    return Words(
-        arch, tuple(shapes), tuple(formats), kinds[0] if kinds else None, tuple(others), "".join(opcodes)
-    )  # fmt: skip
+    sparse = kinds[0] if kinds else None
+    return Words(arch, tuple(shapes), tuple(formats), sparse, tuple(others), "".join(opcodes))
 
 
 def formats_asked(given: str) -> set[str]:

@@ -237,7 +237,8 @@ def encode(values: NDArray[Any], format: Format, vendor: str = "amd", signed: bo
     if not format.is_float:
         return _encode_integers(values, format, signed)
     if values.dtype.kind == "f" and values.dtype.itemsize > np.dtype(np.float64).itemsize and format.name != "f64":
-        values = _odd_float64(values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = _to_odd(values, np.float64)
     if values.dtype.kind == "f" and format.name in NUMPY_FLOATS:
         return _encode_by_numpy(values, format, vendor)
     if values.dtype.kind == "f" and _in_table(format) and has_sign(format):
@@ -264,25 +265,21 @@ def _encode_by_numpy(values: NDArray[Any], format: Format, vendor: str) -> NDArr
     return codes
 
 
-def _odd_float64(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Values of a longer type rounded to odd in float64, so that rounding them again is the same as rounding once."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        near = np.asarray(values.astype(np.float64))
-        words = near.view(np.uint64)
-        words = words - (np.abs(near) > np.abs(values))  # toward zero
-        words |= (near != values) & ~np.isnan(near)
-    found: NDArray[np.float64] = words.view(np.float64)
+def _to_odd(values: NDArray[Any], narrower: type[np.floating[Any]]) -> NDArray[Any]:
+    """Values in a narrower type of NumPy, rounded to odd, so that rounding them again is the same as rounding once."""
+    near = np.asarray(values.astype(narrower))
+    words = near.view(f"u{near.itemsize}")
+    words = words - (np.abs(near) > np.abs(values))  # toward zero
+    words |= near != values  # a NaN stays one
+    found: NDArray[Any] = words.view(narrower)
     return found
 
 
 def _encode_narrow(values: NDArray[Any], format: Format) -> NDArray[Any]:
     """The codes of values without NaN, of bf16 or a format of up to 8 bits: by way of float32 rounded to odd, which
     has at least two bits more (see `mmacalc.arithmetic.exact`)."""
-    near = np.asarray(values.astype(np.float32))
+    near = _to_odd(values, np.float32) if values.dtype == np.float64 else np.asarray(values.astype(np.float32))
     words = near.view(np.uint32)
-    if values.dtype == np.float64:
-        words = words - (np.abs(near) > np.abs(values))  # toward zero
-        words |= near != values
     if format.name == "bf16":
         words = words + (np.uint32(0x7FFF) + (words >> np.uint32(16) & np.uint32(1)))
         return (words >> np.uint32(16)).astype(np.uint16)

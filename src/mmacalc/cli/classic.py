@@ -121,14 +121,15 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
         if matrix == "K" and not instruction.sparse:
             raise Error(f"{instruction.name} is dense and so has no compression indices; its matrices are {has}")
         raise Error(f"{instruction.name} has no {matrix} matrix; its matrices are {has}")
-    fields = _fields(instruction, options)
+    given = _given(instruction, options)
+    fields = {name: value for name, value in given.items() if value}
     operand = instruction.operand(matrix, options.wavefront, **fields)
     for name in fields:
         concerned = concerns(instruction, name)
         # -o shows no index, and OPSEL of a sparse instruction concerns nothing else. Only -g and -m show signs.
         shown = options.output_calculation and not (name == "opsel" and concerned == ("K",))
         shown = shown and not (name in ("neg", "neg_hi") and (options.register_layout or options.matrix_layout))
-        if name in instruction.choices and set(instruction.choices) <= set(_given(instruction, options)):
+        if name in instruction.choices and set(instruction.choices) <= set(given):
             continue  # the formats of all operands, as a script gives them with each operand in turn
         if matrix not in concerned and not (matrix == "D" and shown):
             others = " and ".join(concerned) + ("" if concerned == ("K",) else ", and -D with -o")

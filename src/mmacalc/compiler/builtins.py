@@ -9,6 +9,7 @@ Source: clang and LLVM 22.1.8 (BuiltinsAMDGPU, IntrinsicsAMDGPU.td), compared fo
 from __future__ import annotations
 
 from ..catalog import entry
+from ..catalog.grammar.pasted import COMPILERS
 from ..errors import Error, did_you_mean
 from ..later import imported
 from .dialects import dialect_of, fitting
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "named", "names", "unscaled"]
 
-PREFIXES = ("__builtin", "llvm.", "intel_sub_group")
+PREFIXES = COMPILERS
 """How the names of builtins and intrinsics begin."""
 LLVM_VERSION = 22  # the version whose builtins these are
 

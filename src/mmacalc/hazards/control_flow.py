@@ -12,9 +12,11 @@ from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..asm.reader import Listing
 
-__all__ = ["Block", "basic_blocks"]
+__all__ = ["Block", "basic_blocks", "blocks_before"]
 
 BRANCHES = ("s_branch", "s_cbranch")
 ENDS = ("s_branch", "s_endpgm", "s_setpc", "s_set_pc", "s_rfe")
@@ -65,3 +67,12 @@ def _target(listing: Listing, at: int, name: str, address: int | None) -> tuple[
         return ()
     place = listing.addresses.get(address + 4 + 4 * offset)
     return () if place is None else (place,)
+
+
+def blocks_before(blocks: Sequence[Block]) -> list[list[int]]:
+    """For each block the numbers of the blocks that it can follow."""
+    found: list[list[int]] = [[] for _ in blocks]
+    for number, block in enumerate(blocks):
+        for following in block.following:
+            found[following].append(number)
+    return found

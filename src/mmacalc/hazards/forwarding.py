@@ -8,6 +8,7 @@ instructions. Wave64 shows in the listing: only there a scalar instruction write
 from __future__ import annotations
 
 from ..records import TupleRecord
+from .control_flow import blocks_before
 from .recognizer import SourceAnswer, WaitStates, specific_kind
 from .tables import LLVM
 
@@ -59,10 +60,7 @@ class Forwarding:
     def __init__(self, uses: Sequence[RegisterUse], blocks: Sequence[Block], rule: ForwardingRule) -> None:
         self.uses, self.blocks, self.rule = uses, blocks, rule
         self._ends = frozenset(rule.expiry.first.split())
-        self._before: list[list[int]] = [[] for _ in blocks]
-        for number, block in enumerate(blocks):
-            for following in block.following:
-                self._before[following].append(number)
+        self._before: list[list[int]] = blocks_before(blocks)
 
     def violations(self, repairs: Mapping[int, Repair]) -> Iterator[tuple[int, ForwardingViolation]]:
         """Every statement that must wait, in the order of the listing, where repairs are put in before statements;

@@ -13,6 +13,7 @@ arrives once at every block. Sets of hazards are the bits of integers, so that o
 from __future__ import annotations
 
 from .ages import Ages
+from .control_flow import blocks_before
 from .violations import Repair, Violation, repair_of
 
 TYPE_CHECKING = False
@@ -87,10 +88,7 @@ class PendingHazards:
             step.meets = tuple(self._met(step.use, ranges))
             step.ended = _of_kinds(self._ending, step.use.kinds)
             step.watched = _of_kinds(self._waiting, step.use.kinds) & ~step.ended
-        self.before: list[list[int]] = [[] for _ in blocks]
-        for number, block in enumerate(blocks):
-            for following in block.following:
-                self.before[following].append(number)
+        self.before: list[list[int]] = blocks_before(blocks)
 
     # --- hazards ---
 

@@ -368,14 +368,14 @@ TABLES = {
     "Table 38": HazardTable("CDNA4 ISA guide, Table 38", (2, 4, 8, 16), _GUIDE_CDNA4, "one source"),
 }
 
-# What catalog records name ("hazards") -> LLVM's table, the ISA guide's or a later LLVM's or None, what a wait state is
-# filled with.
 _FORWARDED = ForwardingRule(
     2, 4, "fixVALUPartialForwardingHazard", Expiry(_VA_VDST, "", _WAIT, _ENDS.format("s_waitcnt_depctr"))
 )
 FORWARDING = {"gfx11": _FORWARDED, "gfx1150": _FORWARDED}
 """The rules that have a `ForwardingRule`."""
 
+# What catalog records name ("hazards") -> LLVM's table, the ISA guide's or a later LLVM's or None, what a wait state is
+# filled with.
 RULES: dict[str, tuple[str, str | None, str]] = {
     "gfx908": ("gfx908", None, "s_nop"),
     "gfx90a": ("gfx90a", None, "s_nop"),

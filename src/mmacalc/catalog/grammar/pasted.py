@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...errors import Error
 
-__all__ = ["name_alone"]
+__all__ = ["COMPILERS", "name_alone"]
 
 ENDINGS = ("_e64", "_e32", "_vop3p")  # LLVM's encodings, as disassemblers and profilers append them
-COMPILERS = ("__builtin", "llvm.", "intel_sub_group")
+COMPILERS = ("__builtin", "llvm.", "intel_sub_group")  # how names of builtins and intrinsics begin
 
 
 def name_alone(text: str, architecture: str) -> str:
