@@ -3,7 +3,7 @@
 The types of a tcgen05.mma are in no opcode but in the descriptor, which SASS prints as idesc[URx]; collectors are
 suffixes of operands. Further instructions around an opcode (those that wait for the other CTA) are not listed.
 
-Source: ptxas 13.5.37 and nvdisasm 13.5 for 2,889 instructions on sm_100a, sm_103a, sm_107a and sm_110a.
+Source: ptxas 13.5.37 and nvdisasm 13.5 for 2,919 instructions on sm_100a, sm_103a, sm_107a and sm_110a.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def becomes(name: Name, target: str) -> str:
         return f"UTCCP.T.S{pair}{COPIES[shape]}{conversion}"
     if name.operation == "commit":
         many = any(word.startswith("multicast") for word in name.qualifiers)
-        return f"UTCBAR{pair}{'.MULTICAST' if many else ''}"
+        restricted = any(word.startswith("sync_restrict") for word in name.qualifiers)
+        return f"UTCBAR{pair}{'.MULTICAST' if many else ''}{'.MMA_READ_SHM_A' if restricted else ''}"
     if name.operation == "alloc":
         return f"UTCATOMSWS{pair}.FIND_AND_SET{'' if name.has('exclusive') else '.ALIGN'}"
     if name.operation == "shift":
