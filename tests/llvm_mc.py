@@ -30,8 +30,17 @@ def tool(name):
 
 
 def _arguments(target, wave):
-    size = [f"-mattr=+wavefrontsize{wave}"] if wave else []
-    return [tool("llvm-mc"), "-triple=amdgcn", f"-mcpu={target}", *size, "-show-encoding"]
+    return [tool("llvm-mc"), "-triple=amdgcn", f"-mcpu={target}", *_features(wave), "-show-encoding"]
+
+
+def _features(wave, *more):
+    features = [*([f"+wavefrontsize{wave}"] if wave else []), *more]
+    return [f"--mattr={','.join(features)}"] if features else []
+
+
+def halves(target):
+    """The feature by which LLVM 22 names the halves of registers in 16-bit instructions, as later ones always do."""
+    return ["+real-true16"] if target.startswith("gfx12") else []
 
 
 def assembled(lines, target, wave=None):
@@ -53,7 +62,7 @@ def disassembled(codes, target, wave=None):
     slot = 4 * max(len(code) // 4 for code in codes) + len(_PADDING)
     source = "\n".join(f".long {','.join(map(str, memoryview(code).cast('I')))}" for code in (
         code + (_PADDING * (slot // len(_PADDING) + 1))[: slot - len(code)] for code in codes))  # fmt: skip
-    size = [f"--mattr=+wavefrontsize{wave}"] if wave else []
+    size = _features(wave, *halves(target))
     with tempfile.NamedTemporaryFile(suffix=".o") as file:
         file.write(object_for(target, source + "\n"))
         file.flush()

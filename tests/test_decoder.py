@@ -14,7 +14,7 @@ import pytest
 import mmacalc
 from asm_texts import random_text
 from compiled_kernels import LEVELS, TARGETS, compiled
-from llvm_mc import LISTED, assembled, disassembled, object_for, tool
+from llvm_mc import LISTED, assembled, disassembled, halves, object_for, tool
 from mmacalc.asm.code_objects import load
 from mmacalc.asm.decoded import ConstantOperand, RegisterOperand
 from mmacalc.asm.decoded_text import operand_text
@@ -26,9 +26,10 @@ from mmacalc.asm.tables import FAMILY_OF, table
 from mmacalc.asm.targets import target as target_of
 
 
-def listed(path):
+def listed(path, target):
     """What llvm-objdump prints: address -> (text, size); padding that it leaves out is not there."""
-    run = subprocess.run([tool("llvm-objdump"), "-d", path], capture_output=True, text=True, check=True)
+    features = [f"--mattr={each}" for each in halves(target)]
+    run = subprocess.run([tool("llvm-objdump"), "-d", *features, path], capture_output=True, text=True, check=True)
     found = LISTED.findall(run.stdout)
     return {int(at, 16): (re.sub(r"\s*<.*>$", "", line), 4 * len(words.split())) for line, at, words in found}
 
@@ -36,7 +37,7 @@ def listed(path):
 def compared(target, level, folder):
     path = folder / "kernels.hsaco"
     path.write_bytes(compiled(target, level))
-    expected = listed(path)
+    expected = listed(path, target)
     (section,) = [section for section in next(iter(load(path).values())).sections if section.executable]
     decoded = list(decode(section.data, target, section.address))
     ours = {one.address: (text(one), one.size) for one in decoded}
@@ -60,7 +61,7 @@ def test_kernels_of_every_level_decode_to_what_objdump_prints(target, level, tmp
 
 
 def test_a_word_that_is_no_instruction_is_named_with_its_address():
-    with pytest.raises(mmacalc.Error, match=r"gfx942 has no instruction at address 0x104: 0xffffffff 0xffffffff"):
+    with pytest.raises(mmacalc.Error, match=r"gfx942.* no instruction .* address 0x104: 0xffffffff 0xffffffff"):
         list(decode(bytes.fromhex("0000 80bf ffffffff ffffffff"), "gfx942", 0x100))
     with pytest.raises(mmacalc.Error, match="ends in the middle"):
         list(decode(bytes.fromhex("ff00 80be"), "gfx942"))
@@ -352,6 +353,14 @@ def test_instances_of_every_row_print_as_llvm_prints_them(target):
     compare(target, 3 * table(target, FAMILY_OF[target][2]).every(), random.Random(target))
 
 
+def test_halves_of_registers_are_named_on_every_target_that_has_them():
+    """As LLVM 22 prints them with +real-true16, which later versions have by default on gfx12 too."""
+    for target in ("gfx1100", "gfx1200", "gfx1201", "gfx1250"):
+        (one,) = decode(bytes.fromhex("31396a7e"), target)
+        assert text(one) == "v_mov_b16_e32 v53.l, v49.l"
+        assert one.destinations == (RegisterOperand("v", 53, 1, 0, 16),)
+
+
 # --- small spaces, whole ----------------------------------------------------------------------------------------------
 
 
@@ -370,7 +379,7 @@ def test_every_value_of_an_immediate_prints_as_llvm_prints_it(target, tmp_path):
             continue
         path = tmp_path / "immediates.o"
         path.write_bytes(object_for(target, f".long {','.join(map(str, words))}\n"))
-        expected = listed(path)
+        expected = listed(path, target)
         assert len(expected) == len(words)
         assert {one.address: (text(one), one.size) for one in decode(code, target)} == expected
 

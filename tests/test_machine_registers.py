@@ -43,7 +43,7 @@ def test_high_bits_go_to_the_registers_that_llvm_prints(tmp_path):
     )
     path = tmp_path / "high.o"
     path.write_bytes(object_for(target, words))
-    shown, at = listed(path), 0
+    shown, at = listed(path, target), 0
     assert len(codes) > 1000
     for code in codes:
         text = shown[at + 4][0]  # after s_set_vgpr_msb
@@ -51,8 +51,8 @@ def test_high_bits_go_to_the_registers_that_llvm_prints(tmp_path):
         plain = next(decode(code, target))
         raised = registers(with_high_bits(plain, BITS))
         # Every register that has a comment is the one in the comment; the others are as they are written.
-        written = re.sub(r"(v\d+\b|v\[\d+:\d+\]) ?/\*.*?\*/", "", text)
-        meant = {*re.findall(r"/\*(v\S*?)\*/", text), *re.findall(r"\bv(?:\d+\b|\[\d+:\d+\])", written)}
+        written = re.sub(r"(v\d+\b(\.[lh])?|v\[\d+:\d+\]) ?/\*.*?\*/", "", text)
+        meant = {*re.findall(r"/\*(v\S*?)\*/", text), *re.findall(r"\bv(?:\d+\b(?:\.[lh])?|\[\d+:\d+\])", written)}
         assert raised == meant, (text, raised)
 
 
@@ -131,7 +131,7 @@ void rotating(const float *x, const f16v *start, f16v *out, int rounds) {
 def test_a_kernel_that_fills_the_accvgprs_decodes_and_gives_the_product(target, tmp_path):
     """It moves sums from AccVGPR to AccVGPR, and loads and stores some of them there."""
     path = compiled(ROTATING, target, tmp_path / "rotating.hsaco", options=["-O3"])
-    shown, kernel = listed(path), mmacalc.load(path)["rotating"]
+    shown, kernel = listed(path, target), mmacalc.load(path)["rotating"]
     (section,) = [section for section in kernel.sections if section.executable]
     ours = {one.address: (instruction_text(one), one.size) for one in decode(section.data, target, section.address)}
     assert {at: ours.get(at) for at in shown} == shown

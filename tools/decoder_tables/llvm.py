@@ -45,9 +45,12 @@ class Decoder:
     """The decoder of a target, in a process of its own."""
 
     def __init__(self, program: str, target: str, wave: int | None) -> None:
-        features = f"+wavefrontsize{wave}" if wave else ""
+        features = [f"+wavefrontsize{wave}"] if wave else []
+        if target.startswith("gfx12"):  # LLVM 22 names halves of registers on gfx11 only, later versions here too
+            features.append("+real-true16")
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen([program, target, features], stdin=pipe, stdout=pipe, text=True)
+        command = [program, target, ",".join(features)]
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
 
     def lines(self, lines: list[str]) -> list[str]:
         answers, process = [], self._process

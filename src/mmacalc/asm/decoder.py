@@ -44,9 +44,13 @@ def decode(code: bytes, target: str, address: int = 0, wave: int | None = None) 
     """
     for at, instruction, words in _walk(code, target, address, wave):
         if instruction is None:
-            what = "ends in the middle of an instruction" if words is None else "has no instruction"
             shown = " ".join(f"0x{_word(code, one):08x}" for one in range(at, min(at + 8, len(code)), 4))
-            raise Error(f"{target} {what} at address {address + at:#x}: {shown}")
+            where = f"at address {address + at:#x}: {shown}"
+            if words is None:
+                raise Error(f"the code for {target} ends in the middle of an instruction {where}")
+            raise Error(
+                f"mmacalc's tables of {target}, made from LLVM 22.1.8, have no instruction for the words {where}"
+            )
         yield instruction
 
 

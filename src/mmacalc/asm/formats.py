@@ -9,7 +9,7 @@ which the first that fits is meant: `global:off` has no scalar address, `sdwa:vo
 Fields in `OPERANDS` hold operands; every other field is a modifier, called as here in lower case.
 
 Source: ISA guides of CDNA3, CDNA4, RDNA3, RDNA4 and CDNA5, "Microcode formats"; compared with LLVM 22.1.8 bit by bit
-(tools/decoder_tables.py).
+(tools/decoder_tables).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ A line of the file has nine parts between bars:
 constants as in `mmacalc.asm.operand_codes`, "@n" where bit n of OP_SEL is the half; FIELD=style for a number in the
 place of an operand; LITERAL=width for a literal of the instruction's own; or a register that the text always has.
 Implied operands are not printed: "<" read, ">" written. A modifier has the mask of its legal bits after a colon, if not
-all are. Names are name=opcode. The file is made by tools/decoder_tables.py from LLVM 22.1.8's decoder.
+all are. Names are name=opcode. The file is made by tools/decoder_tables from LLVM 22.1.8's decoder.
 """
 
 from __future__ import annotations
