@@ -49,8 +49,10 @@ def explained(text: str, arch: str | None) -> Explanation | None:
     lines = [_line(one, where) for one in statements] + [builtin_line(call, where) for call in calls]
     try:
         hazards = None if calls else lint(text, where)
-    except Error:  # a line that is not known or not whole; its own explanation says so
+    except Error:
         hazards = None
+    if hazards is not None:  # of lines that are wrong, their own explanation says so
+        hazards = hazards._replace(findings=tuple(one for one in hazards.findings if one.kind != "invalid"))
     return Explanation(
         entry(where).architecture.name, also, tuple(sorted(lines, key=lambda line: line.number)), hazards
     )

@@ -13,7 +13,7 @@ from .tokens import TokenStream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import TypeAlias
 
     from .modifiers import Modifier
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     AnyOperand: TypeAlias = RegisterRange | Constant | Symbol
     from .targets import Target
 
-__all__ = ["Assembled", "assemble", "assemble_lines", "statement"]
+__all__ = ["Assembled", "assemble", "assemble_lines", "problems", "statement"]
 
 
 @arguments_checked
@@ -91,9 +91,34 @@ def statement(line: TokenStream, where: Target) -> Assembled:
     Raises:
         Error: as `assemble`.
     """
+    made, faults = _assembled(line, where)
+    if faults:
+        raise Error(faults[0])
+    return made
+
+
+def problems(text: str, where: Target, symbols: Mapping[str, int]) -> tuple[str, ...]:
+    """Everything for which a statement is refused; empty where it is accepted.
+
+    >>> from mmacalc.asm.targets import target
+    >>> problems("v_mfma_f32_32x32x8_f16 v[1:16], v[20:21], v[22:25], v[3:18]", target("gfx90a"), {})[1]
+    'B of v_mfma_f32_32x32x8f16 takes 2 registers, even-aligned: v[22:23]; got v[22:25]'
+    """
+    try:
+        return tuple(_assembled(TokenStream(text, symbols), where)[1])
+    except Error as error:
+        return (str(error),)
+
+
+def _assembled(line: TokenStream, where: Target) -> tuple[Assembled, list[str]]:
+    """A statement and what is wrong with its operands; without code where anything is.
+
+    Raises:
+        Error: it cannot be read as far as its operands.
+    """
     mnemonic = line.word()
     if mnemonic == ".long":
-        return Assembled(None, _long(line))
+        return Assembled(None, _long(line)), []
     if mnemonic.startswith("."):
         raise Error(f"the directive {mnemonic} is not taken; .long and .set are")
     form = _find(mnemonic, where, line.text)
@@ -102,24 +127,34 @@ def statement(line: TokenStream, where: Target) -> Assembled:
     values = dict(form.fixed)
     for modifier in form.modifiers:
         values[modifier.field] = chosen.get(modifier.name, modifier.default)
+    faults = list(_encode_operands(form, operands, values, where))
+    if not faults and form.instruction and (why := where.generation.refused(form.instruction, values)):
+        faults.append(f"{form.name}: {why}")
+    if faults:
+        return Assembled(form, b""), faults
+    word = form.encoding.encode(values)
+    return Assembled(form, word.to_bytes(form.encoding.size, "little")), faults
+
+
+def _encode_operands(
+    form: InstructionForm, operands: list[AnyOperand], values: dict[str, int], where: Target
+) -> Iterator[str]:
+    """Enter the operands into the values of the fields; what is wrong with them."""
     banks: dict[str, set[str]] = {}
     for slot, operand in zip(form.slots, operands):
-        _check_count(form, slot.name, operand, values)
         try:
+            _check_count(form, slot.name, operand, values)
             code, bank = slot.encode(operand, slot.count(values), form.name)
         except Error as error:
-            raise Error(f"{error}{_other_wave(form, slot.name, operand, where)}") from None
+            yield f"{error}{_other_wave(form, slot.name, operand, where)}"
+            continue
         values[slot.field] = code
         if slot.bank:
             field, bit = slot.bank
             values[field] = values.get(field, 0) | bank << bit
             if isinstance(operand, RegisterRange):
                 banks.setdefault(field, set()).add(operand.file)
-    _check_together(form, dict(zip((slot.name for slot in form.slots), operands)), banks)
-    if form.instruction and (why := where.generation.refused(form.instruction, values)):
-        raise Error(f"{form.name}: {why}")
-    word = form.encoding.encode(values)
-    return Assembled(form, word.to_bytes(form.encoding.size, "little"))
+    yield from _faults_together(form, dict(zip((slot.name for slot in form.slots), operands)), banks)
 
 
 def _long(line: TokenStream) -> bytes:
@@ -234,18 +269,18 @@ def _check_count(form: InstructionForm, name: str, operand: AnyOperand, values: 
         raise Error(f"{name} of {form.name} takes {needed} registers under {chosen}: {example}; got {operand}")
 
 
-def _check_together(form: InstructionForm, operands: Mapping[str, AnyOperand], banks: Mapping[str, set[str]]) -> None:
+def _faults_together(
+    form: InstructionForm, operands: Mapping[str, AnyOperand], banks: Mapping[str, set[str]]
+) -> Iterator[str]:
     """LLVM's conditions on several operands: C and D in one file, no partial overlap; few scalar registers."""
     d, c = operands.get("D"), operands.get("C")
     if len(banks.get("ACC_CD", ())) > 1:
-        raise Error(f"C and D of {form.name} are both VGPRs or both AccVGPRs; got D {d} and C {c}")
+        yield f"C and D of {form.name} are both VGPRs or both AccVGPRs; got D {d} and C {c}"
     overlaps = isinstance(c, RegisterRange) and isinstance(d, RegisterRange) and 0 < abs(c.first - d.first) < d.count
     if form.overlap_checked and overlaps:
-        raise Error(f"C of {form.name} is D itself or shares no register with it; got D {d} and C {c}")
+        yield f"C of {form.name} is D itself or shares no register with it; got D {d} and C {c}"
     if form.scalar_limit is not None:
         words = {word for slot in form.slots for word in slot.specials}
         scalars = words & {str(one) for one in operands.values()}
         if len(scalars) > form.scalar_limit:
-            raise Error(
-                f"{form.name} reads at most {form.scalar_limit} scalar register; got {' and '.join(sorted(scalars))}"
-            )
+            yield f"{form.name} reads at most {form.scalar_limit} scalar register; got {' and '.join(sorted(scalars))}"

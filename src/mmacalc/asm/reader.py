@@ -55,7 +55,8 @@ class Listing(TupleRecord):
 
     statements: its instructions; alike: of each, the number of the first that reads alike. labels: label -> the
     statements that it stands before, in order of appearance. addresses: address -> statement, where the listing has
-    addresses. targets: those that it names.
+    addresses. targets: those that it names. resolved: the text of each statement with the values of symbols in the
+    registers. symbols: those of `.set`, with their last values. macros: the names of macros, in lower case.
     """
 
     statements: tuple[Statement, ...]
@@ -63,6 +64,9 @@ class Listing(TupleRecord):
     labels: dict[str, tuple[int, ...]]
     addresses: dict[int, int]
     targets: tuple[str, ...]
+    resolved: tuple[str, ...] = ()
+    symbols: dict[str, int] = {}
+    macros: frozenset[str] = frozenset()
 
 
 # gfx1250 prints the true number of a register above 255 as a comment: `v0 /*v256*/`.
@@ -86,6 +90,7 @@ _REGISTER = re.compile(
 _TARGET = re.compile(
     r"^\s*(?:\.amdgcn_target|\.amd_amdgpu_isa|amdhsa\.target:)\s*[\"']?amdgcn-[\w.]*-[\w.]*-[\w.]*-(gfx[\w-]+)", re.M
 )
+_MACRO = re.compile(r"^[ \t]*\.macro[ \t]+([\w.$@]+)", re.MULTILINE | re.IGNORECASE | re.ASCII)
 _BLOCKS = {".macro": (".endm", ".endmacro"), ".amdgpu_metadata": (".end_amdgpu_metadata",)}
 MATRIX = ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")
 AMD_MNEMONICS = (
@@ -199,11 +204,13 @@ def read_listing(text: str) -> Listing:
     """Read a whole listing. Never raises; unrecognised lines are skipped."""
     reader = Reader(text)
     statements: list[Statement] = []
+    texts: list[str] = []
     alike: list[int] = []
     known: dict[str, int] = {}
     for number, line in reader.statements():
         resolved = reader.resolved(line)
         at = len(statements)
+        texts.append(resolved)
         first = known.setdefault(resolved, at)
         alike.append(first)
         one = parse(resolved, number) if first == at else statements[first]
@@ -215,8 +222,19 @@ def read_listing(text: str) -> Listing:
         statements = [
             one if one.text == written[one.number] else one._replace(written=written[one.number]) for one in statements
         ]
+        texts = [one.written or text for one, text in zip(statements, texts)]
     labels = {name: tuple(places) for name, places in reader.labels.items()}
-    return Listing(tuple(statements), tuple(alike), labels, reader.addresses, named_targets(text))
+    macros = frozenset(name.lower() for name in _MACRO.findall(text))
+    return Listing(
+        tuple(statements),
+        tuple(alike),
+        labels,
+        reader.addresses,
+        named_targets(text),
+        tuple(texts),
+        reader.symbols,
+        macros,
+    )
 
 
 def named_targets(text: str) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Entry = tuple[RegisterOperand | ConstantOperand | Literal | None, ...]
 
-__all__ = ["FAMILY_OF", "Row", "Slot", "Table", "covered", "table"]
+__all__ = ["FAMILY_OF", "Row", "Slot", "Table", "covered", "instruction_names", "table"]
 
 # target -> (formats of its family, scalar registers, default wave). Codes 124 and 125 changed places with RDNA3.
 _CDNA1, _CDNA = Scalars(102, 124, 125, 1), Scalars(102, 124, 125, 2)
@@ -298,6 +298,17 @@ class Table:
 def _lines() -> tuple[str, ...]:
     text = Path(__file__).with_name("instruction_tables.txt").read_text()
     return tuple(line for line in text.splitlines() if line and line[0] != "#")
+
+
+@cache
+def instruction_names() -> frozenset[str]:
+    """The names of all instructions of all targets, without suffixes of encodings.
+
+    >>> "ds_read_b128" in instruction_names(), "ds_read_b127" in instruction_names()
+    (True, False)
+    """
+    names = [each.partition("=")[0] for line in _lines() for each in line.rpartition("|")[2].split()]
+    return frozenset(names)
 
 
 @cache

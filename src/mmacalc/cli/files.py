@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import BinaryIO
 
-__all__ = ["as_text", "exists", "lines", "read_bytes", "read_text", "text_argument"]
+__all__ = ["as_text", "exists", "lines", "read_bytes", "read_text", "text_argument", "text_arguments"]
 
 LONGEST_LINE = 1 << 20
 ENDINGS = (
@@ -87,8 +87,27 @@ def text_argument(words: Sequence[str]) -> tuple[str, str]:
     path = words[0]
     if path == "-":
         return read_text(path), "<stdin>"
-    looks = not any(map(str.isspace, path)) and ("/" in path or path.lower().endswith(ENDINGS))
-    return (read_text(path), path) if looks or exists(path) else (path, "the text")
+    return (read_text(path), path) if _names_file(path) else (path, "the text")
+
+
+def text_arguments(words: Sequence[str]) -> list[tuple[str, str]]:
+    """The texts that arguments give, each with what messages call it: of several files one each, else one text.
+
+    Raises:
+        Error: see `text_argument`; or some of several words name files and others do not.
+    """
+    if len(words) < 2 or not any(map(_names_file, words)):
+        return [text_argument(words)]
+    for word in words:
+        if not _names_file(word):
+            raise Error(f"'{word}' is not a file, but other arguments are: give files, or one text")
+    return [text_argument([word]) for word in words]
+
+
+def _names_file(word: str) -> bool:
+    """Whether a word is "-" or the path of a file, or looks like one."""
+    looks = not any(map(str.isspace, word)) and ("/" in word or word.lower().endswith(ENDINGS))
+    return word == "-" or looks or exists(word)
 
 
 def as_text(data: bytes) -> str:

@@ -1,6 +1,7 @@
 """Find where an assembly listing violates a wait that a matrix instruction's registers require.
 
     mmacalc lint kernel.s                    a compiler's listing, which names its target (.amdgcn_target)
+    mmacalc lint *.s                         several; with --json, one line for each
     mmacalc lint -a gfx942 kernel.s          a listing that does not, or a hand-written one
     llvm-objdump -d kernel.o | mmacalc lint -a gfx942 -
 
@@ -13,19 +14,22 @@ calls return at once, each instruction between two others gives one wait state, 
 mnemonics write their first operand and read the others. Waits for memory (s_waitcnt) are not checked. wait_vdst of
 lds_direct_load (wait_va_vdst of ds_direct_load) is. Wave64 of gfx11 is known by scalar instructions that write exec,
 not exec_lo.
-A matrix instruction that the architecture lacks is an error, also one that LLVM assembles but cannot select, such as
-RDNA4's WMMA on gfx1250.
+A line that no assembler accepts is a finding, too: every fault of a matrix instruction's operands and modifiers, a
+matrix instruction that the architecture lacks (also one that LLVM assembles but cannot select, such as RDNA4's WMMA on
+gfx1250), and a mnemonic that no target has. Operands of other instructions are not checked.
 """
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..errors import Error, printable
+from ..render.json import document
 from . import Reply, show
-from .files import text_argument
+from .files import text_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
 
     from .parser import Parser
 
@@ -33,19 +37,32 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     parser.add_common("target", "json")
-    parser.add_argument("text", nargs="+", help="one or more lines; or the path of a file, - for standard input")
+    parser.add_argument("text", nargs="+", help="paths of files, - for standard input; or one or more lines")
 
 
-def run(options: Namespace) -> Reply:
-    """The findings, and 1 if there are any."""
+def run(options: Namespace) -> Iterator[Reply]:
+    """The findings, and 1 if there are any; of several files one after another, also where one is refused."""
+    texts = text_arguments(options.text)
+    for text, name in texts:
+        try:
+            yield _reply(text, name, options)
+        except Error as error:
+            if len(texts) == 1:
+                raise
+            yield Reply(2, "", f"mmacalc: {printable(name)}: {error}\n")
+
+
+def _reply(text: str, name: str, options: Namespace) -> Reply:
     from ..hazards.lint import lint as check
     from ..render import lint
 
-    text, name = text_argument(options.text)
     if "\0" in text:  # a binary file must not be reported as clean
         advice = f"for an object, pass its disassembly: llvm-objdump -d {name} | mmacalc lint ... -"
         raise Error(f"'{name}' is not a text file; {advice}")
     if not text.strip():
         raise Error(f"'{name}' is empty; give a listing")
     report = check(text, options.architecture)
-    return show(options.json, "lint", report, lint, name, status=1 if report.findings else 0)
+    status = 1 if report.findings else 0
+    if options.json:
+        return Reply(status, document("lint", lint.json_object(report, name)), "")
+    return show(False, "lint", report, lint, name, status=status)

@@ -25,9 +25,10 @@ from ..errors import Error
 from ..records import TupleRecord
 from .control_flow import basic_blocks
 from .forwarding import Forwarding
+from .invalid_lines import invalid_lines
 from .pending import PendingHazards
 from .recognizer import nop_instructions, recognizer_for
-from .register_use import entry_of, register_use
+from .register_use import RegisterUse, entry_of, register_use
 from .violations import Repair
 
 TYPE_CHECKING = False
@@ -38,19 +39,24 @@ if TYPE_CHECKING:
     from ..catalog import Entry
     from .ages import Ages
     from .recognizer import HazardRecognizer, WaitStates
-    from .register_use import RegisterUse
     from .violations import Violation
 
 __all__ = ["Finding", "LintReport", "lint"]
 
 
+UNCHECKED = ("waits for memory (s_waitcnt)",)
+"""What is not looked at in any listing."""
+
+
 class Finding(TupleRecord):
     """One violation.
 
-    line, text: the instruction that comes too early. first_line, first_text: the one that it must wait for.
-    elapsed: the wait states between the two on the shortest path; missing: how many more are needed. wait: the rule.
-    nops: the instructions to put before the line (s_nop, v_nop, s_waitcnt_depctr); empty where those of other findings
-    are enough.
+    kind: "wait states"; "wait", a missing wait for memory; "invalid", a line that no assembler accepts.
+    line, text: the line; where it comes too early, first_line, first_text: the instruction that it must wait for, 0 and
+    "" of others. elapsed: the wait states between the two on the shortest path; missing: how many more are needed;
+    wait: the rule; 0, 0 and None of other kinds. nops: the instructions to put before the line (s_nop, v_nop,
+    s_waitcnt_depctr, s_waitcnt ...); empty where those of other findings are enough.
+    message: what is wrong, in words; of an invalid line with several faults each is a finding.
     """
 
     line: int
@@ -59,18 +65,30 @@ class Finding(TupleRecord):
     first_text: str
     elapsed: int
     missing: int
-    wait: WaitStates
+    wait: WaitStates | None
     nops: tuple[str, ...]
+    kind: str = "wait states"
+    message: str = ""
 
 
 class LintReport(TupleRecord):
-    """The result for a listing: the findings, the architecture's canonical name, and the numbers of instructions and of
-    matrix instructions."""
+    """The result for a listing: the findings, the architecture's canonical name, the numbers of instructions and of
+    matrix instructions, and, as a clause each, what of this listing was not looked at."""
 
     findings: tuple[Finding, ...]
     architecture: str
     instructions: int
     matrix_instructions: int
+    unchecked: tuple[str, ...] = ()
+
+    def of_kind(self, kind: str) -> tuple[Finding, ...]:
+        """The findings of a kind (see `Finding`).
+
+        >>> report = lint("v_mfma_f32_4x4x4_16b_f16 v[0:3], v[5:6], v[6:7], v[0:3]", "gfx942")
+        >>> [one.message for one in report.of_kind("invalid")]
+        ['A of v_mfma_f32_4x4x4_16b_f16 takes 2 registers, even-aligned: v[4:5]; got v[5:6]']
+        """
+        return tuple(one for one in self.findings if one.kind == kind)
 
 
 @arguments_checked
@@ -84,7 +102,7 @@ def lint(text: str, arch: str | None = None) -> LintReport:
 
     Raises:
         Error: the text has no AMD instruction; the architecture is unknown, missing, or not the one that the listing
-            names; a matrix instruction that it lacks (the message has the line).
+            names.
 
     >>> [finding] = lint('''
     ... v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], v[0:3]
@@ -97,6 +115,7 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     arch = agreed(arch, listing.targets, "the listing")
     entry = entry_of(arch)
     uses, counts = _uses(listing, entry)
+    statements = listing.statements
     if not counts[0]:
         raise Error("the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ...")
     recognizer, blocks = recognizer_for(entry.architecture, arch), basic_blocks(listing)
@@ -110,9 +129,16 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     ]
     if recognizer.forwarding:
         forwarding = Forwarding(uses, blocks, recognizer.forwarding)
-        findings += _forwarded(listing.statements, forwarding, repairs)
+        findings += _forwarded(statements, forwarding, repairs)
+    for at, message in invalid_lines(listing, arch):
+        one = statements[at]
+        findings.append((at, Finding(one.number, one.text, 0, "", 0, 0, None, (), "invalid", message)))
     ordered = sorted(findings, key=lambda found: found[0])
-    return LintReport(tuple(finding for _, finding in ordered), entry.architecture.name, *counts)
+    return LintReport(tuple(finding for _, finding in ordered), entry.architecture.name, *counts, UNCHECKED)
+
+
+_UNREAD = RegisterUse(frozenset({"VALU"}), 0, "", (), (), False, True, 1)
+"""A matrix instruction that cannot be read."""
 
 
 def _uses(listing: Listing, entry: Entry) -> tuple[list[RegisterUse], tuple[int, int]]:
@@ -124,8 +150,8 @@ def _uses(listing: Listing, entry: Entry) -> tuple[list[RegisterUse], tuple[int,
             continue
         try:
             uses.append(register_use(statement, entry))
-        except Error as error:
-            raise Error(f"line {statement.number}: {error}") from None
+        except Error:  # `invalid_lines` says what is wrong with it
+            uses.append(_UNREAD._replace(name=statement.mnemonic))
     counts = Counter(listing.alike).items()
     return uses, (
         sum(count for first, count in counts if uses[first].is_instruction),

@@ -33,7 +33,8 @@ def missing_wait_states(kernel: Kernel, program: Program) -> Iterator[KernelFind
         report = lint("\n".join(lines), kernel.target)
     except Error:  # architectures without rules
         return
-    for found in report.findings:
+    for found in report.of_kind("wait states"):
+        assert found.wait is not None
         second, first = listed[found.line - 1], listed[found.first_line - 1]
         if all(one.address in program.steps and program.steps[one.address].executed for one in (first, second)):
             message = f"{found.missing} wait states missing: {found.wait.rule}"
