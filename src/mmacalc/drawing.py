@@ -20,6 +20,7 @@ from .files import write
 from .model.loaded_matrix import LoadedMatrix
 from .model.tensor_memory_move import TensorMemoryMove
 from .model.tensor_memory_operand import TensorMemoryOperand
+from .numerals import whole
 from .render import svg, terminal
 from .render.palette import style as style_named
 from .render.picture import Look, instruction_scene, operand_scene, registers_scene
@@ -186,5 +187,5 @@ def _element(text: str) -> tuple[str, int, int, int]:
     found = re.fullmatch(r"\s*([A-Z]+)\s*\[(\d{1,5})\]\s*\[(\d{1,5})\](?:\.B(\d{1,4}))?\s*", text.upper(), re.ASCII)
     if not found:
         raise Error(f"mark takes an element such as A[3][9], or A[3][9].B2 for block 2; got '{text[:40]}'")
-    name, row, column, block = found.groups()
-    return name, int(block or 0), int(row), int(column)
+    block, row, column = (whole(index or "0", "an index") for index in (found[4], found[2], found[3]))
+    return found[1], block, row, column

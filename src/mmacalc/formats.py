@@ -7,6 +7,7 @@ Names are those of the instruction mnemonics and of the OCP and PTX documents: f
 from __future__ import annotations
 
 from .errors import Error, did_you_mean
+from .numerals import number
 from .records import TupleRecord
 
 TYPE_CHECKING = False
@@ -171,7 +172,7 @@ def _plain(name: str) -> str:
     if fields in ELSEWHERE and bits == "8" and not lower.startswith("fp"):  # fp8_e4m3 is OCP's
         raise Error(f"no matrix instruction has the format {name}, which {ELSEWHERE[fields]}")
     for suffix in ("fnu", "fn", ""):  # what says that there are no infinities, and of the scale no sign
-        if (plain := fields.removesuffix(suffix)) in FORMATS and FORMATS[plain].bits == int(bits):
+        if (plain := fields.removesuffix(suffix)) in FORMATS and FORMATS[plain].bits == number(bits):
             return plain
     return lower
 
@@ -207,8 +208,8 @@ def chosen(choice: str, name: str) -> int:
     [0, 1, 2]
     """
     offered = CHOICES[choice]
-    if name in map(str, range(len(offered))):
-        return int(name)
+    if (value := number(name, len(offered) - 1)) is not None:
+        return value
     plain = _plain(name)
     if plain in BLOCK_SCALED and len(BLOCK_SCALED[plain][0]) == 1:
         plain = BLOCK_SCALED[plain][0][0]

@@ -16,6 +16,7 @@ from .compiler import builtins
 from .compiler.cuda_names import is_wmma_name, meant_by
 from .errors import Error
 from .formats import FORMATS, formats_named
+from .numerals import whole
 from .records import TupleRecord
 
 TYPE_CHECKING = False
@@ -66,7 +67,7 @@ def read_words(text: str, arch: str | None = None) -> Words:
     shapes, formats, kinds, others, opcodes = [], [], [], [], []
     for word in text.split():
         if found := _SHAPE.fullmatch(word):
-            shapes.append(tuple(map(int, found.groups())))
+            shapes.append(_sizes(found))
         elif word.lower() in _KINDS:
             kinds.append(_KINDS[word.lower()])
         elif is_opcode(word):
@@ -164,13 +165,17 @@ def name_test(
 
 def _part_test(part: str, names: Callable[[Instruction], Iterable[str]]) -> Callable[[Instruction], bool]:
     if found := _SHAPE.fullmatch(part):
-        shape = tuple(map(int, found.groups()))
+        shape = _sizes(found)
         return lambda inst: (inst.m, inst.n, inst.k) == shape
     formats = formats_asked(part) if _is_format(part) else set()
     return lambda inst: (
         any(part in known and part in _parts(known) for known in names(inst))
         or any(inst.format_names(operand) & formats for operand in inst.formats)
     )
+
+
+def _sizes(found: re.Match[str]) -> tuple[int, ...]:
+    return tuple([whole(size, "a size of a shape") for size in found.groups()])
 
 
 def _parts(name: str) -> set[str]:

@@ -9,6 +9,7 @@ from ..catalog import entry
 from ..compiler.arguments import OPERANDS, fields_of
 from ..compiler.builtins import named, unscaled
 from ..errors import did_you_mean
+from ..numerals import literal
 from ..records import TupleRecord
 from .explain import ExplainedLine, ExplainedOperand
 from .explain_amd_operands import accepted, explained_operand, numbered
@@ -25,7 +26,6 @@ __all__ = ["BuiltinCall", "builtin_calls", "builtin_line", "builtin_names", "has
 _KINDS = "(?:mfma|smfmac|wmma|swmmac)"
 _NAME = re.compile(rf"\b(?:__builtin_amdgcn_{_KINDS}_\w+|llvm\.amdgcn\.{_KINDS}\.[\w.]+)")
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
-_CONSTANT = re.compile(r"-?(?:0x[0-9a-f]+|\d+)[ul]*|true|false", re.IGNORECASE)
 
 
 class BuiltinCall(TupleRecord):
@@ -135,6 +135,4 @@ def _operands(
 def _constant(text: str) -> int | None:
     """The value of a constant of C++ or of LLVM IR (i32 1); None if it is another expression."""
     word = text.split(" ")[-1]
-    if not _CONSTANT.fullmatch(word):
-        return None
-    return int(word.rstrip("uUlL"), 0) if word[-1] not in "eE" else int(word.lower() == "true")
+    return {"true": 1, "false": 0}.get(word, literal(word))

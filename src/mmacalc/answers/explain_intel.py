@@ -8,6 +8,7 @@ from ..asm.dpas import statements
 from ..asm.targets import own_assembler
 from ..catalog import architectures, entry
 from ..errors import Error
+from ..numerals import whole
 from .explain import ExplainedLine, ExplainedOperand, Explanation
 
 TYPE_CHECKING = False
@@ -56,7 +57,7 @@ def _operand(inst: Instruction, role: str, read: re.Match[str]) -> ExplainedOper
     """An operand with its registers; those of an A that begins within a register are left out."""
     if read[1] == "null":
         return ExplainedOperand(role, f"{read[0]} (zero)")
-    if int(read[2] or 0):
+    if whole(read[2] or "0", "an element of a register"):
         return ExplainedOperand(role, read[0])
-    layout, first = inst.operand(role), int(read[1][1:])
+    layout, first = inst.operand(role), whole(read[1][1:], "a register", 255)
     return ExplainedOperand(role, read[0], tuple([f"r{first + at}" for at in range(layout.registers)]), layout)

@@ -6,10 +6,10 @@ The order of the operands is that of PTX ISA 9.1, sections 9.7.14 (mma) and 9.7.
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 
 from ..catalog.grammar.purposes import purpose
 from ..errors import Error
+from ..numerals import literal
 from ..rates import duration
 from . import explain_tensor_memory
 from .explain import CONDITION, ExplainedLine, ExplainedOperand
@@ -107,8 +107,7 @@ def fields_of(inst: Instruction, given: Mapping[str, str]) -> dict[str, int]:
         (IDS.format("SB"), ("byte_id_b", "thread_id_b")),
     ):
         for name, text in zip(names, given.get(role, "").strip("{}").split(",")):
-            with suppress(ValueError):  # a register
-                fields[name] = int(text, 0)
+            fields[name] = literal(text.strip()) or 0  # 0 where it is a register
     return {name: value for name, value in fields.items() if value}
 
 

@@ -21,9 +21,11 @@ import re
 
 from ..catalog.grammar.sass import TENSOR_MEMORY, emulated_part, own_sources
 from ..errors import Error
+from ..numerals import whole
 from . import explain_tensor_memory
 from .explain import CONDITION, ExplainedLine, ExplainedOperand
 from .explain_ptx import IDS, WORD, cycles, fields_of, other_line
+from .explain_tensor_memory import LAST_REGISTER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ def line(known: Entry, product: Product | None, number: int, opcode: str, rest: 
     fields = fields_of(inst, given)
     if given.get(ALL_IDS, "").upper() == "URZ":
         given |= dict.fromkeys((IDS.format("SA"), IDS.format("SB")), "{0, 0}")
-    operands = [_operand(inst, one, fields, int(step) if part else None, given) for one in roles]
+    operands = [_operand(inst, one, fields, whole(step, "a step", 9) if part else None, given) for one in roles]
     return ExplainedLine(
         number, shown, "SASS", inst, tuple(operands), fields, cycles(inst, product), others, problem, part
     )
@@ -131,14 +133,15 @@ def _operand(
     role, text, at = one
     remarks = _remarks(role, text)
     if found := _DESCRIPTORS.match(text):
-        names = tuple([f"UR{int(found[1]) + at + word}" for word in (0, 1)])
+        first = whole(found[1], "a uniform register of SASS", LAST_REGISTER)
+        names = tuple([f"UR{first + at + word}" for word in (0, 1)])
         return ExplainedOperand(role, text, names, remarks=remarks)
     register = _REGISTER.match(text)
     if role == ALL_IDS:
         return ExplainedOperand(role, text, remarks=(WHERE_IDS,))
     if register is None or register[2] in "zZ" or role not in inst.register_operands:
         return ExplainedOperand(role, "0" if register and register[2] in "zZ" else text, remarks=remarks)
-    first, layout = int(register[2]) + at, inst.operand(role, **fields)
+    first, layout = whole(register[2], "a register of SASS", LAST_REGISTER) + at, inst.operand(role, **fields)
     start, count = _part(inst, role, step)
     names = tuple([f"R{first + register}" for register in range(count)])
     chosen = role not in ("SA", "SB") or IDS.format(role) in given  # the ids are in a register

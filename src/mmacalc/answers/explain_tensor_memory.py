@@ -17,6 +17,7 @@ import re
 from ..catalog.grammar.purposes import purpose
 from ..errors import counted
 from ..model.tensor_memory_move import TensorMemoryMove
+from ..numerals import whole
 from .explain import CONDITION, ExplainedLine, ExplainedOperand
 
 TYPE_CHECKING = False
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["line", "moved_registers", "sass_product"]
 
 COMPRESSED = ".spcompress."
+LAST_REGISTER = 254  # 255 is RZ or URZ
 _SASS_REGISTER = re.compile(r"R(\d+)$")
 _UNIFORM = re.compile(r"(?:(gdesc|tmem|idesc)\[)?UR(\d+)\]?((?:\.\w+)*)$", re.IGNORECASE)
 DESCRIPTOR, IN_TENSOR_MEMORY, INSTRUCTION = "descriptor of {}", "{} in Tensor Memory", "instruction descriptor"
@@ -118,7 +120,8 @@ def _of_sass(inst: Instruction, at: int, text: str, further: tuple[str, ...]) ->
     if found is None:
         yield ExplainedOperand(CONDITION if "P" in text.upper() else DIVIDED, text)
         return
-    kind, first, suffixes = (found[1] or "").lower(), int(found[2]), tuple(found[3].upper().split(".")[1:])
+    kind, suffixes = (found[1] or "").lower(), tuple(found[3].upper().split(".")[1:])
+    first = whole(found[2], "a uniform register of SASS", LAST_REGISTER)
     if kind == "tmem" and at > 4:
         for offset, scale in enumerate(("SA", "SB")):
             yield ExplainedOperand(IN_TENSOR_MEMORY.format(scale), text, (f"UR{first + offset}",))
@@ -154,7 +157,8 @@ def _collector(suffixes: tuple[str, ...]) -> tuple[str, ...]:
 def _names(inst: TensorMemoryMove, text: str) -> tuple[str, ...]:
     """The registers of a list; of SASS, which names the first, those that the instruction takes."""
     if found := _SASS_REGISTER.match(text):
-        return tuple([f"R{int(found[1]) + at}" for at in range(moved_registers(inst))])
+        first = whole(found[1], "a register of SASS", LAST_REGISTER)
+        return tuple([f"R{first + at}" for at in range(moved_registers(inst))])
     names = [name.strip() for name in text.strip("{}").split(",")]
     return tuple(names) if names[0][:1].isalpha() or names[0][:1] in ("%", "$", "_") else ()
 

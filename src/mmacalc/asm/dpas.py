@@ -17,6 +17,8 @@ from ..catalog import entry
 from ..errors import Error, counted, did_you_mean
 from ..families.dpas import TYPES
 from ..formats import named
+from ..numerals import number as whole_number
+from ..numerals import whole
 from ..records import Record, TupleRecord
 from .dpas_encodings import ACCUMULATORS, DEPTH, DEPTH_CODE, GENERATIONS, OPCODES, SOURCE_TYPES
 
@@ -121,17 +123,18 @@ def _statement(line: str, arch: str) -> Encoded:
     read = LINE.fullmatch(line)
     if read is None:
         _refuse_line(line, size)
-    mnemonic, count = read["mnemonic"], int(read["count"])
+    mnemonic, count = read["mnemonic"], whole_number(read["count"], 99)
     if mnemonic not in generation.mnemonics:
         raise Error(f"{title} has no {mnemonic}; it has {' and '.join(generation.mnemonics)}")
-    if read["depth"] != DEPTH or not 1 <= count <= 8:
+    if read["depth"] != DEPTH or not count or count > 8:
         raise Error(f"'{mnemonic}.{read['depth']}x{read['count']}': the depth is {DEPTH}, the repeat count is 1 to 8")
-    if int(read["size"]) != size:
+    if whole_number(read["size"]) != size:
         raise Error(f"the execution size of {mnemonic} on {title} is {size}; got {read['size']}")
+    mask = whole(read["mask"] or "0", "the channel offset M")
     operands = _operands(read["operands"], EXAMPLE.format(size=size))
     values = {
         "OPCODE": OPCODES[mnemonic], "EXEC_SIZE": size.bit_length() - 1, "NO_MASK": int(bool(read["w"])),
-        "CHANNEL_OFFSET": _offset(int(read["mask"] or 0), generation), "RCOUNT": count - 1, "SDEPTH": DEPTH_CODE,
+        "CHANNEL_OFFSET": _offset(mask, generation), "RCOUNT": count - 1, "SDEPTH": DEPTH_CODE,
         **_options(read["options"] or "", generation, title), **_registers(operands, generation, title),
     }  # fmt: skip
     encoding = generation.encoding
@@ -176,14 +179,14 @@ def _registers(operands: Sequence[re.Match[str]], generation: Generation, title:
     _check_types(types, generation, title)
     for field, (name, operand), read in zip(FIELDS, OPERANDS, operands):
         null = read["register"] == "null"
-        number = 0 if null else int(read["register"][1:])
+        register = 0 if null else whole_number(read["register"][1:], 255)
         if null and operand != "C":
             raise Error(f"{name} ({operand}) is a register; only src0 can be null, for a C of zero")
-        if number > 255:
-            raise Error(f"{name} ({operand}) is one of r0 to r255; got r{number}")
-        if read["sub"] and int(read["sub"]) and operand != "A":
-            raise Error(f"{name} ({operand}) begins with a register, such as r{number}; got {read.group()}")
-        values[field] = number
+        if register is None:
+            raise Error(f"{name} ({operand}) is one of r0 to r255; got {read['register']}")
+        if read["sub"] and whole_number(read["sub"]) != 0 and operand != "A":
+            raise Error(f"{name} ({operand}) begins with a register, such as r{register}; got {read.group()}")
+        values[field] = register
         if operand == "C":
             values["SRC0_FILE"] = int(not null)
     values["DST_TYPE"], values["SRC0_TYPE"] = ACCUMULATORS[types[0]], ACCUMULATORS[types[1]] & 7
@@ -205,7 +208,7 @@ def _check_types(types: Sequence[str], generation: Generation, title: str) -> No
 
 def _subregister(read: re.Match[str], word: str, generation: Generation) -> int:
     """A's first byte or word in its register, from the element at which it begins."""
-    first = int(read["sub"] or 0) * named(TYPES[word]).bits
+    first = whole(read["sub"] or "0", "src2 (A): its first element") * named(TYPES[word]).bits
     step = 8 * generation.subregister
     if first % step or first >= 8 * generation.register_bytes:
         last = 8 * generation.register_bytes // named(TYPES[word]).bits - 1
@@ -214,16 +217,20 @@ def _subregister(read: re.Match[str], word: str, generation: Generation) -> int:
     return first // step
 
 
+def _token(written: str, generation: Generation) -> bool:
+    return whole_number(written, generation.tokens - 1) is not None
+
+
 def _options(text: str, generation: Generation, title: str) -> dict[str, int]:
     """The fields that the options in braces set: {Atomic}, a token and a distance to wait for."""
     atomic, token, distance = 0, None, None
     for word in filter(None, (part.strip() for part in text.split(","))):
         if word == "Atomic":
             atomic = 1
-        elif (read := re.fullmatch(r"\$(\d+)(|\.dst|\.src)", word)) and int(read[1]) < generation.tokens and not token:
-            token = (int(read[1]), read[2])
+        elif (read := re.fullmatch(r"\$(\d+)(|\.dst|\.src)", word)) and not token and _token(read[1], generation):
+            token = (whole(read[1], "a token"), read[2])
         elif (read := re.fullmatch(r"([A-Z]?)@([1-7])", word)) and read[1] in generation.pipes and not distance:
-            distance = (int(read[2]), read[1])
+            distance = (whole(read[2], "a distance"), read[1])
         else:
             pipes = ", ".join(f"{pipe}@1 to {pipe}@7" for pipe in generation.pipes)
             raise Error(

@@ -7,6 +7,7 @@ number (matrix_a_fmt:MATRIX_FMT_FP4). Each instruction takes its modifiers in on
 from __future__ import annotations
 
 from ..errors import Error
+from ..numerals import literal
 from ..records import Record
 
 __all__ = ["Modifier", "bits", "choice", "flag", "number"]
@@ -58,9 +59,8 @@ class Modifier(Record):
         words = written.strip("[]").replace(",", " ").split()
         if self.kind == "flag" or (self.kind == "choice" and written in self.names):
             return 1 if self.kind == "flag" else self.names.index(written)
-        try:
-            values = [int(word, 0) for word in words]
-        except ValueError:
+        values = [value for word in words if (value := literal(word)) is not None]
+        if len(values) != len(words):
             return None
         if self.kind == "bits":
             return sum(bool(value) << bit for bit, value in enumerate(values))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from ..errors import Error
+from ..numerals import whole
 from ..records import TupleRecord
 from .registers import FILES, RegisterRange
 from .tokens import integer
@@ -146,7 +147,7 @@ class Reader:
                     yield number, line
                 continue
             if address:
-                self.addresses[int(address[1], 16)] = count
+                self.addresses[whole(f"0x{address[1]}", "an address", (1 << 64) - 1)] = count
             count += 1
             self.before, labels = labels, []
             yield number, line

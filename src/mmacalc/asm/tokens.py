@@ -7,8 +7,10 @@ or [v4, v5, v6, v7], with a or acc for AccVGPRs.
 from __future__ import annotations
 
 import re
+from math import inf
 
 from ..errors import Error
+from ..numerals import literal, number, real, whole
 from .operands import Constant, Symbol
 from .registers import FILES, RegisterRange
 
@@ -75,8 +77,8 @@ def integer(text: str, symbols: Mapping[str, int] = {}) -> int:
     >>> integer("2 * (x + 1) & 0xff", {"x": 3})
     8
     """
-    if text.isdecimal() and text.isascii() and text[0] != "0" and len(text) < 19:
-        return int(text)
+    if text[:1] != "0" and (plain := number(text)) is not None:
+        return plain
     tokens = TokenStream(text, symbols)
     value = tokens.integer(f"'{text[:40]}'")
     if tokens.peek()[0] != "end":
@@ -104,22 +106,20 @@ def _signed(value: int) -> int:
 
 def _number(text: str, where: str) -> int:
     """The value of an integer token: decimal, 0x, 0b, or octal with a leading 0."""
-    if len(text) > 66:  # 64 digits of 0b: what is longer is too large or filled up with zeros
-        raise Error(f"{where}: {text[:20]}... does not fit in 64 bits")
-    value = int(text, 8) if text.isdigit() and text[0] == "0" else int(text, 0)
-    if value > _WORD:
-        raise Error(f"{where}: {text} does not fit in 64 bits")
+    value = literal(text)
+    if value is None:
+        raise Error(f"{where}: {text if len(text) < 70 else f'{text[:20]}...'} does not fit in 64 bits")
     return _signed(value)
 
 
 def _float(text: str) -> float:
     """The value of a floating-point token; infinite if it is too large."""
     if not text.lower().startswith("0x"):
-        return float(text.rstrip("eE+-"))  # LLVM takes 1.0e for 1.0
+        return real(text.rstrip("eE+-")) or 0.0  # LLVM takes 1.0e for 1.0
     try:
         return float.fromhex(text)
     except OverflowError:
-        return float("inf")
+        return inf
 
 
 class TokenStream:
@@ -253,11 +253,12 @@ class TokenStream:
     def _named(self, where: str) -> RegisterRange | Symbol:
         text = self.word()
         if match := _REGISTER.fullmatch(text):
-            return _range(FILES[match[1]], int(match[2]), int(match[2]), where)
+            register = whole(match[2], f"{where}: a register")
+            return _range(FILES[match[1]], register, register, where)
         bracketed = self.peek() == ("mark", "[")
         if text.lower() != text and (_REGISTER.fullmatch(text.lower()) or (text.lower() in FILES and bracketed)):
-            whole = text.lower() + self._bracketed()
-            raise Error(f"{where}: registers are written in lower case: {whole}; got {text}{whole[len(text) :]}")
+            meant = text.lower() + self._bracketed()
+            raise Error(f"{where}: registers are written in lower case: {meant}; got {text}{meant[len(text) :]}")
         if text not in FILES or not bracketed:
             return Symbol(text)
         self.expect("[", where)

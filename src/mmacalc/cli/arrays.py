@@ -11,8 +11,8 @@ from math import prod
 import numpy as np
 
 from ..errors import Error
+from ..numerals import number, real
 from .files import as_text, read_bytes
-from .parser import number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,10 +112,9 @@ def _csv(text: str, codes: bool) -> Array:
 
 
 def _value(cell: str) -> float:
-    try:
-        return float(cell[:400])
-    except ValueError:
-        raise ValueError(f"'{cell[:40]}' is not a number") from None
+    if (value := real(cell)) is None:
+        raise ValueError(f"'{cell[:40]}' is not a number")
+    return value
 
 
 def _code(cell: str) -> int:

@@ -16,6 +16,7 @@ A and B from memory.
 from __future__ import annotations
 
 from ..errors import Error
+from ..numerals import real
 from . import Reply, show
 from .parser import shape, whole_number
 
@@ -52,7 +53,6 @@ def run(options: Namespace) -> Reply:
 def _clock(text: str | None) -> float | None:
     if text is None:
         return None
-    try:
-        return float(text)
-    except ValueError:
-        raise Error(f"--clock takes a number of GHz, such as 2.1; got '{text}'") from None
+    if (clock := real(text)) is None:
+        raise Error(f"--clock takes a number of GHz, such as 2.1; got '{text}'")
+    return clock

@@ -17,6 +17,7 @@ from ..catalog import entry
 from ..errors import Error
 from ..files import write
 from ..formats import formats_named
+from ..numerals import whole
 from . import Reply, show
 from .options import file_option
 from .parser import modifiers, shape, whole_number
@@ -172,7 +173,9 @@ def _instruction(options: Namespace, operands: dict[str, Any]) -> Any:
 
 def _order(text: str) -> str | list[int]:
     parts = text.split(",")
-    return text if not all(part.strip().isdecimal() for part in parts) else [int(part) for part in parts]
+    if not parts[0].strip().isdecimal():
+        return text
+    return [whole(part.strip(), "--k-order: a k") for part in parts]
 
 
 class _Progress:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from ..model.modifiers import SYNONYMS
+from ..numerals import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,5 +183,5 @@ def scan(argv: Sequence[str]) -> SimpleNamespace | None:
         if not what or value.startswith("-") or (what == "number" and not digits):
             return None
         number = digits and what in ("number", "format")
-        values[name] = True if what == "flag" else int(value) if number else value
+        values[name] = True if what == "flag" else whole(value, f"--{name}") if number else value
     return SimpleNamespace(**values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..errors import Error, did_you_mean
+from ..numerals import number
 from . import HelpRequested
 from .options import FIELDS, FORMAT_FIELDS, MODIFIERS, assembly_spellings, file_option, spellings
 
@@ -144,29 +145,6 @@ class Parser(argparse.ArgumentParser):
             return option_for(unknown, self._option_string_actions)
         known = {name.replace("_", "-") for name in self._option_string_actions if name.startswith("--")}
         return did_you_mean(unknown.replace("_", "-"), sorted(known))
-
-
-LARGEST = 10**18 - 1
-
-
-def number(text: str, most: int = LARGEST) -> int | None:
-    """A whole number in decimal or 0x hexadecimal, from 0 to `most`; None if a text is none.
-
-    Every number that a user writes comes through here, since int() takes seconds for a million digits, and takes
-    signs, blanks, underscores and other scripts' digits.
-
-    >>> number("17"), number("0x1F"), number("-1"), number("1_0"), number("9" * 19)
-    (17, 31, None, None, None)
-    """
-    digits = text[2:] if text[:2] in ("0x", "0X") else text
-    base = 10 if digits is text else 16
-    if not digits.isascii() or not digits.isalnum() or len(digits) > 20:
-        return None
-    try:
-        value = int(digits, base)
-    except ValueError:
-        return None
-    return value if value <= most else None
 
 
 def whole_number(text: str) -> int:

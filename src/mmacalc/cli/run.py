@@ -15,9 +15,10 @@ from __future__ import annotations
 from ..catalog import entry
 from ..errors import Error
 from ..files import write
+from ..numerals import number
 from . import Reply, show
 from .options import file_option
-from .parser import modifiers, number, whole_number
+from .parser import modifiers, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ The status is 1 if something is wrong with the kernel: an uninitialised value, a
 from __future__ import annotations
 
 from ..errors import Error
+from ..numerals import number, real, whole
 from . import Reply, show
 
 TYPE_CHECKING = False
@@ -111,8 +112,7 @@ def _output(word: str) -> tuple[str, NDArray[Any]]:
         return path, np.array(_array(path))
     kind, _, shape = rest.partition(":")
     try:
-        sizes = tuple(int(size) for size in shape.split("x"))
-        array = np.zeros(sizes, kind)
+        array = np.zeros([whole(size, "a size") for size in shape.split("x")], kind)
     except (TypeError, ValueError, MemoryError):
         raise Error(
             f"--args: '{rest}' cannot be read as a type and a shape, such as f4:64x64 for 64 rows of 64 float32"
@@ -125,13 +125,11 @@ def _output(word: str) -> tuple[str, NDArray[Any]]:
 def _value(word: str) -> Any:
     if word == "null":
         return None
-    try:
-        return int(word, 0)
-    except ValueError:
-        pass
-    try:
-        return float(word)
-    except ValueError:
+    value = number(word, (1 << 64) - 1, -(1 << 63))
+    found = real(word) if value is None and not word.lstrip("-").isalnum() else value
+    if found is None:
         raise Error(
-            f"--args: '{word}' is neither a .npy file, out:FILE.npy, a number nor null; see mmacalc run-kernel -h"
-        ) from None
+            f"--args: '{word[:40]}' is neither a .npy file, out:FILE.npy, a number (of at most 64 bits) nor null; "
+            "see mmacalc run-kernel -h"
+        )
+    return found

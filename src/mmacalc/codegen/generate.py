@@ -6,6 +6,7 @@ from operator import index
 
 from ..checks import arguments_checked, shown
 from ..errors import Error, did_you_mean
+from ..numerals import whole
 from ..records import TupleRecord
 from . import cuda, gemm_cuda, gemm_wgmma, hip
 from . import gemm as tiled
@@ -128,7 +129,9 @@ def generate(
 
 def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:
     try:
-        m, n, k = (int(part) for part in gemm.lower().split("x")) if isinstance(gemm, str) else map(index, gemm)
+        m, n, k = (
+            [whole(part, "a size") for part in gemm.lower().split("x")] if isinstance(gemm, str) else map(index, gemm)
+        )
     except (TypeError, ValueError):
         raise Error(f"gemm is MxNxK, such as 4096x4096x4096; got {shown(gemm)}") from None
     if min(m, n, k) < 1 or max(m, n, k) >= 1 << 31:

@@ -9,6 +9,7 @@ Source: CUDA C++ Programming Guide, "Warp Matrix Functions"; what nvcc 13.0 make
 from __future__ import annotations
 
 from ..errors import Error, did_you_mean
+from ..numerals import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _fragment(name: str) -> Callable[[Instruction], bool]:
     if len(words) not in (5, 6) or not all(word.isdecimal() for word in words[1:4]):
         raise Error(f"'{name[:60]}' should have a use, M, N, K, a type and for A and B a layout, as {EXAMPLE}")
     use, form = _known("use", words[0], USES), _known("type", words[4], TYPES)
-    shape = tuple(map(int, words[1:4]))
+    shape = tuple([whole(word, "a size of a fragment") for word in words[1:4]])
     layout = _known("layout", words[5], LAYOUTS) if len(words) == 6 else ""
 
     def means(inst: Instruction) -> bool:

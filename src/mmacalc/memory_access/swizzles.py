@@ -10,8 +10,11 @@ NVIDIA's modes 32B, 64B and 128B are Swizzle(1, 4, 3), (2, 4, 3) and (3, 4, 3).
 
 from __future__ import annotations
 
+from operator import index
+
 from ..checks import shown
 from ..errors import Error, did_you_mean
+from ..numerals import whole
 from ..records import TupleRecord
 
 TYPE_CHECKING = False
@@ -86,8 +89,11 @@ def swizzle_of(value: str | Sequence[int] | None) -> Swizzle | RowSwizzle:
         return MODES[mode]
     kind, _, text = value.rpartition("=") if isinstance(value, str) else ("", "", "")
     try:
-        numbers = text.split(",") if isinstance(value, str) else list(value)
-        three = [int(number) for number in numbers]
+        three = (
+            [whole(part.strip(), "a number") for part in text.split(",")]
+            if isinstance(value, str)
+            else [*map(index, value)]
+        )
     except (TypeError, ValueError):
         three = []
     if len(three) != 3 or min(three) < 0 or max(three) > 1 << 16:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from ...errors import Error
 from ...formats import CHOICES, FORMATS
+from ...numerals import whole
 from ...records import TupleRecord
 
 TYPE_CHECKING = False
@@ -65,7 +66,7 @@ def describe(name: str, format_names: Mapping[str, str] = {}) -> Description:
     if older:
         inputs, blocks = [older], _older_blocks(name, numbers, "_".join([older, *inputs]))
     elif inputs and inputs[0][:-1].isdigit() and inputs[0].endswith("b"):
-        blocks = int(inputs.pop(0)[:-1])
+        blocks = whole(inputs.pop(0)[:-1], f"the blocks of {name}")
     if not 1 <= len(inputs) <= 2:
         raise _unknown(name, "it should end with the format of A and B, or with one of each")
     # C has D's format unless the name has both, as bf16f32 does: D, then C.
@@ -85,7 +86,8 @@ def _split_shape(name: str, word: str) -> tuple[tuple[int, int, int], str]:
     k = rest[: len(rest) - len(rest.lstrip("0123456789"))]
     if not (m.isdigit() and n.isdigit() and k.isdigit()):
         raise _unknown(name, f"'{word}' should be M x N x K, such as 16x16x16")
-    return (int(m), int(n), int(k)), rest[len(k) :]
+    sizes = [whole(size, f"a size of {name}") for size in (m, n, k)]
+    return (sizes[0], sizes[1], sizes[2]), rest[len(k) :]
 
 
 def _older_blocks(name: str, shape: tuple[int, int, int], format_word: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ...numerals import whole
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +32,7 @@ def expand(template: str) -> Iterator[str]:
 def _choices(inside: str) -> Iterator[str]:
     for part in inside.split(","):
         if ".." in part:
-            first, last, step = map(int, part.split(".."))
+            first, last, step = (whole(number, f"a number of {part}") for number in part.split(".."))
             yield from map(str, range(first, last + 1, step))
         else:
             yield part

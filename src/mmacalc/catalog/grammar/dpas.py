@@ -13,6 +13,7 @@ from ...families.base import NEIGHBOURS
 from ...families.dpas import TYPES
 from ...formats import named
 from ...model import Instruction
+from ...numerals import number, whole
 from ...records import cached_property
 from .. import Entry as PlainEntry
 from .braces import expand
@@ -40,7 +41,7 @@ def describe(name: str) -> dict[str, Any]:
     # OPS_PER_CHAN of IGC's DPAS.md: the elements of the wider source in 32 bits, and 8 where both have 4 bits or less.
     per_channel = min(8, NEIGHBOURS[max(named(formats[operand]).bits for operand in "AB")])
     features = ("fused",) if mnemonic == "dpasw" else ()
-    return {"m": int(repeats), "k": int(depth) * per_channel, "formats": formats, "features": features}
+    return {"m": whole(repeats, "a repeat count"), "k": whole(depth, "a depth") * per_channel, "formats": formats, "features": features}
 
 
 def spelled(text: str) -> tuple[str, int | None]:
@@ -57,7 +58,7 @@ def spelled(text: str) -> tuple[str, int | None]:
     for word in words[1:]:
         if word[0] == "(":
             digits = word.strip("()").partition("|")[0]
-            size = int(digits) if digits.isdecimal() and len(digits) < 4 else 0
+            size = number(digits, 999) or 0
         elif ":" in word:
             parts.append(word.rpartition(":")[2])
     if len(parts) == 5 and parts[3].isdecimal() and parts[4].isdecimal():

@@ -12,6 +12,7 @@ from functools import cache
 from ...errors import Error
 from ...formats import named
 from ...model import Instruction
+from ...numerals import number, whole
 from .. import Entry as PlainEntry
 from .braces import expand
 
@@ -82,7 +83,8 @@ def shape_of(part: str) -> tuple[int, ...] | None:
     if part[:1] != "m" or "n" not in part:
         return None
     numbers = part[1:].replace("n", " ").replace("k", " ").split()
-    return tuple(map(int, numbers)) if all(n.isdigit() for n in numbers) else None
+    sizes = [number(size) for size in numbers]
+    return tuple([size for size in sizes if size is not None]) if None not in sizes else None
 
 
 # --- from a name to an instruction ---
@@ -137,7 +139,7 @@ def _qualified(parts: list[str], k: int, types: list[str], formats: dict[str, st
         operands += ["SA", "SB"]
         formats |= dict.fromkeys(("SA", "SB"), types[4])
         vectors = flags[flags.index("scale_vec") + 1] if "scale_vec" in flags else "2X" if "mxf4" in flags else "1X"
-        facts["scale_vec"] = int(vectors[0])
+        facts["scale_vec"] = whole(vectors[0], "scale_vec")
         facts["block_size"] = k // facts["scale_vec"]
     if parts[0] == "wmma":
         features.append("wmma")
@@ -148,7 +150,7 @@ def _qualified(parts: list[str], k: int, types: list[str], formats: dict[str, st
 
 def _move(parts: list[str], shape: tuple[int, ...], types: list[str]) -> dict[str, Any]:
     """ldmatrix, stmatrix and movmatrix: each of their matrices is a block; P holds the row addresses."""
-    count = next((int(part[1:]) for part in parts if part in ("x1", "x2", "x4")), 1)
+    count = next((whole(part[1:], "a count") for part in parts if part in ("x1", "x2", "x4")), 1)
     operands = {"ldmatrix": ("D", "P"), "stmatrix": ("A", "P"), "movmatrix": ("A", "D")}[parts[0]]
     held = types[-1] if types[0] == "b8x16" else types[0]  # b8x16 is a container; .s8.s4 extends 4 bits to 8
     formats = {operand: "address" if operand == "P" else held for operand in operands}
@@ -294,8 +296,8 @@ def targets(family: tuple[Any, ...], module: Any) -> tuple[str, ...]:
 def _targets(text: str, module: Any) -> tuple[str, ...]:
     names = tuple(record["name"] for record in module.ARCHITECTURES)
     if text.endswith("+"):
-        first = int(text[:-1])
-        return tuple(name for name in names if int(name[3:].rstrip("af")) >= first)
+        first = whole(text[:-1], "a target")
+        return tuple(name for name in names if whole(name[3:].rstrip("af"), "a target") >= first)
     return tuple(f"sm_{target}" for target in text.split())
 
 
@@ -311,7 +313,7 @@ def targets_text(having: tuple[str, ...]) -> str:
 
 def _version(text: str) -> tuple[int, int]:
     major, minor = text.split(".")
-    return int(major), int(minor)
+    return whole(major, "a version of PTX"), whole(minor, "a version of PTX")
 
 
 @cache

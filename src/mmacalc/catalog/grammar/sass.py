@@ -21,6 +21,7 @@ from __future__ import annotations
 from functools import cache
 
 from ...errors import Error, counted, did_you_mean, first_of
+from ...numerals import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def becomes(instruction: Instruction, target: str) -> tuple[str, str]:
     kind = KINDS.get(instruction.formats.get("A", ""), "")
     formats = {f"{operand}:{name}" for operand, name in instruction.formats.items()}
     words = {*instruction.name.lower().split("."), kind, *formats}
-    number = int(target[3:].rstrip("af"))
+    number = whole(target[3:].rstrip("af"), "a target")
     for row, targets in ROWS:
         if words.issuperset(row.split()):
             text = next((text for which, text in targets.items() if _covers(which, number)), "")
@@ -123,7 +124,8 @@ def becomes(instruction: Instruction, target: str) -> tuple[str, str]:
 
 def _covers(which: str, number: int) -> bool:
     first, _, last = which.rstrip("+").partition("-")
-    return int(first) <= number and (which.endswith("+") or number <= int(last or first))
+    least, most = whole(first, "a target"), whole(last or first, "a target")
+    return least <= number and (which.endswith("+") or number <= most)
 
 
 def _filled(text: str, inst: Instruction) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ...errors import Error, first_of
+from ...numerals import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:
     found = _SHAPE.fullmatch(text.strip())
     if found is None:
         return None
-    shape, kind = tuple([int(found[axis]) for axis in "mnk"]), (found["kind"] or "").lower()
+    shape, kind = tuple([whole(found[axis], f"{axis.upper()} of a shape") for axis in "mnk"]), (found["kind"] or "").lower()
     name, spelt = entry.architecture.name, "x".join(map(str, shape))
     having = [
         inst.name

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from ...errors import Error, did_you_mean
 from ...families.tensor_memory_moves import LOADS, MOST_REGISTERS
+from ...numerals import number, whole
 from ...records import TupleRecord
 
 TYPE_CHECKING = False
@@ -111,11 +112,11 @@ def parse(name: str) -> Name:
             raise Error(f"tcgen05.{operation} has no qualifier .{word}.{did_you_mean(word, known)}")
     if missing := [word for word in required if word not in words]:
         raise Error(f"'{name}' lacks .{' and .'.join(missing)}")
-    count = next((int(word[1:]) for word in words if word in _COUNTS.split()), 0)
+    count = next((whole(word[1:], "a count") for word in words if word in _COUNTS.split()), 0)
     scale = " ".join([word for word in words if word in SCALE_WORDS])
-    number = int(group) if group.isdigit() else 0
+    ctas = number(group) or 0
     text = ".".join(["tcgen05", operation, *words])
-    return Name(text, operation, frozenset(words), number, kind, scale, shape, count, collectors)
+    return Name(text, operation, frozenset(words), ctas, kind, scale, shape, count, collectors)
 
 
 def _suffix(words: Iterable[str], prefix: str) -> str:
@@ -225,7 +226,7 @@ def _operand_rules(name: Name, operands: tuple[str, ...], scaled: bool) -> Itera
     if "zeromask" in operands and not name.has("ws"):
         yield (), "the zero-column mask goes with .ws"
     for scale in [word[5:] for word in operands if word.startswith("scale")]:
-        if name.kind not in ("f16", "tf32") or name.has("ws") or int(scale) > 15:
+        if name.kind not in ("f16", "tf32") or name.has("ws") or number(scale, 15) is None:
             yield (), "scale-input-d is 0 to 15, with kind::f16 and kind::tf32, without .ws"
         yield TARGETS[:6], "scale-input-d is not of sm_110a and sm_110f"
 
@@ -284,5 +285,5 @@ def _column_rules(name: Name, operands: tuple[str, ...]) -> Iterator[tuple[tuple
     """Columns: a power of two from 32 to 512; 1024 with .exclusive."""
     every = (32, 64, 128, 256, 512, 1024) if name.has("exclusive") else (32, 64, 128, 256, 512)
     for count in [word[6:] for word in operands if word.lower().startswith("ncols=")]:
-        if count.isdigit() and int(count) not in every:
+        if count.isdigit() and number(count) not in every:
             yield (), f"tcgen05.{name.operation} takes {every[0]} to {every[-1]} columns, a power of two; got {count}"
