@@ -581,8 +581,8 @@ def test_waves_that_read_the_same_elements_do_not_race_until_one_writes_them():
     y = np.zeros(256, np.float32)
     (found,) = mmacalc.launch(kernel, 1, 256, y).findings
     assert y.all()
-    assert "writes tile[0] in LDS, which another wave of the workgroup reads" in found.message
-    assert found.other_wave is None
+    assert "writes tile[0] in LDS, which wave 0 of the workgroup reads" in found.message
+    assert found.other_wave == 0
 
 
 def test_python_kernels_race_where_two_waves_touch_an_element_between_two_barriers_and_one_writes():
@@ -602,7 +602,7 @@ def test_python_kernels_race_where_two_waves_touch_an_element_between_two_barrie
                 rocwmma.synchronize_workgroup() if barrier else None
                 stores, places = step[wave.index]
                 if stores:
-                    tile[places] = 1.0
+                    tile[places] = wave.index + 1.0
                 else:
                     tile[places]
 

@@ -365,18 +365,29 @@ class Pointer:
         """Store values at checked places; `by_lane` as for `read`."""
         region = self.region
         region.memory.count(region, elements, store=True)
-        if region.buffer.watch:
-            region.buffer.watch.note("write", places + self.place)
-            region.memory.count_lds(region, self._by_lane(places, by_lane), "write")
-        region.buffer.written = True
+        content = region.buffer.view(region.dtype)
+        given: Array = np.empty(places.shape, region.dtype)
         try:
             with np.errstate(all="ignore"):  # as a conversion in C++
-                region.buffer.view(region.dtype)[places + self.place] = values
+                given[...] = values
         except (TypeError, ValueError):
             raise Error(
                 f"store: {self.name} takes {self.dtype} of shape {places.shape}, or one number; "
                 f"got shape {np.shape(values)}"
             ) from None
+        if region.buffer.watch:
+            where = places + self.place
+            stored = None if given.itemsize > 8 else lambda: (_raw(content[where]), _raw(given))
+            region.buffer.watch.note("write", where, stored)
+            region.memory.count_lds(region, self._by_lane(places, by_lane), "write")
+        region.buffer.written = True
+        content[places + self.place] = given
+
+
+def _raw(elements: Array) -> Array:
+    """Elements as unsigned integers, one in a row."""
+    found: Array = np.ascontiguousarray(elements).reshape(-1, 1).view(f"u{elements.dtype.itemsize}")
+    return found
 
 
 def _hex(value: int) -> str:

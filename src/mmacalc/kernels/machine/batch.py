@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import Error
-from .counters import Counters
+from .counters import Counters, Landing
 from .indexing import relative_key
 from .state import ACCUMULATORS, GPR_INDEX, M0, Group
 from .watching import NONE_UNDEFINED, Stop, Undefined, Watched
@@ -70,6 +70,8 @@ class Batch(Watched):
         self.signalled: Array = np.zeros(count, np.int64)
         self.waited: Array = np.zeros(count, np.int64)
         self.place: Array = np.zeros(count, np.int64)
+        self.unwaited: dict[int, list[tuple[int, Landing]]] = {}
+        self.apart: dict[int, tuple[int, int]] = {}
         self.steps = 0
         self.trace: tuple[int, Callable[[Step, Group, int], None]] | None = None
         self._taint: Array | None = None
@@ -83,6 +85,7 @@ class Batch(Watched):
             ready = ~(self.ended | self.waiting)
             if not ready.any():
                 if self.ended.all():
+                    self._count_barriers()
                     return
                 self._release()
                 continue
@@ -176,6 +179,9 @@ class Batch(Watched):
                 self._settle(frozenset({number}), group, mask, group.mask_word(undefined.lanes, mask, word))
         elif not step.writes <= self.registers.clean:
             self._settle(step.writes, group, mask, None)
+        if self.registers.origins:
+            for number in step.writes & self.registers.clean & self.registers.origins.keys():
+                del self.registers.origins[number]
 
     # --- barriers ---
 
@@ -183,12 +189,10 @@ class Batch(Watched):
         """Waves arrive at a barrier, or wait at it."""
         if signals:
             self.signalled[group.rows] += 1
-            flight = self.counters.unfinished_lds_write(group)
-            if flight is not None:
-                other = self.program.instructions[flight.address]
-                waited = " and ".join(self.counters.kinds[flight.kind])
-                message = f"comes before the write to LDS is waited for: no wait for {waited} before it"
-                self.find("wait", group, instruction, message, None, other)
+            for address, landing in self.counters.unfinished_lds_writes(group):
+                owners = self.workgroup_of[landing.waves]
+                for workgroup in np.unique(owners).tolist():
+                    self.unwaited.setdefault(workgroup, []).append((address, landing.of(owners == workgroup)))
         if waits:
             self.waited[group.rows] += 1
             self.waiting[group.rows] = True
@@ -211,7 +215,7 @@ class Batch(Watched):
             released = True
             self._compare(workgroup, members, live)
             self.waiting[free] = False
-            self.lds.barrier(workgroup)
+            self.lds.barrier(workgroup, self.unwaited.pop(workgroup, ()))
         if not released:
             row = int(np.flatnonzero(self.waiting)[0])
             raise Error(
@@ -220,11 +224,26 @@ class Batch(Watched):
             )
 
     def _compare(self, workgroup: int, members: Array, live: Array) -> None:
+        """Note waves that are at different barriers: the hardware counts waves, and does not ask where they are."""
         places = np.unique(self.place[live])
         if len(places) > 1:
             first, second = (self.program.instructions[int(place)] for place in places[:2])
-            rows = np.flatnonzero(live & (self.place == places[1]))
-            group = Group(self.registers, self, rows)
-            self.find("barrier", group, second, "other waves of the workgroup are at another barrier", None, first)
+            group = Group(self.registers, self, np.flatnonzero(live & (self.place == places[1])))
+            self.apart.setdefault(workgroup, (second.address, first.address))
+            self.note("barrier", group, second, "other waves of the workgroup are at another barrier", None, first)
         if (members & self.ended).any():
             self.tally.warnings["waves had ended when the others of their workgroup met at a barrier"] += 1
+
+    def _count_barriers(self) -> None:
+        """Find it wrong if waves that met at different barriers passed another number of them at their end."""
+        for workgroup, (place, other_place) in self.apart.items():
+            members = np.flatnonzero(self.workgroup_of == workgroup)
+            counts = self.signalled[members]
+            if counts.min() < counts.max():
+                row, other = members[counts.argmax()], int(self.wave_in_group[members[counts.argmin()]])
+                message = (
+                    "waves of the workgroup meet at different barriers and not equally often: "
+                    f"this wave {counts.max()} times, wave {other} {counts.min()} times"
+                )
+                first, second = self.program.instructions[other_place], self.program.instructions[place]
+                self.find("barrier", Group(self.registers, self, np.array([row])), second, message, None, first)

@@ -3,8 +3,11 @@
 An access raises a counter when it is issued; a wait for `n` lets a wave go on once at most n accesses of that counter
 are outstanding. Accesses end in order, so those before the last n have ended then; but scalar loads, and on gfx9 flat
 accesses, end in any order, and while one is outstanding only a wait for 0 says anything about its counter.
-Sources: RDNA3 and RDNA4 ISA guides, "Data Dependency Resolution"; LLVM 22's SIInsertWaitcnts (`counterOutOfOrder`) and
-`hasFlatLgkmVMemCountInOrder`.
+Counters are finite: an instruction whose issue would overflow its counter waits until an older access has ended. So one
+of those that end in order has ended once as many younger ones of its counter are issued as the counter can hold.
+Sources: RDNA3 and RDNA4 ISA guides, "Data Dependency Resolution"; LLVM 22's SIInsertWaitcnts (`counterOutOfOrder`),
+`hasFlatLgkmVMemCountInOrder` and the widths in AMDGPUBaseInfo (`getVmcntBitWidthHi` ...); of full counters ROCm's
+rocm-systems, pull requests 10925 and 10926.
 """
 
 from __future__ import annotations
@@ -35,8 +38,11 @@ COUNTERS: dict[str, dict[str, tuple[str, ...]]] = {
     "gfx12": {"load": ("loadcnt",), "store": ("storecnt",), "lds": ("dscnt",), "scalar": ("kmcnt",),
               "flat load": ("loadcnt", "dscnt"), "flat store": ("storecnt", "dscnt"), "async": ("asynccnt",)},
 }  # fmt: skip
-MOST = {"gfx9": {"vmcnt": 63, "lgkmcnt": 15}, "gfx11": {"vmcnt": 63, "lgkmcnt": 63}}
-"""The values of s_waitcnt's fields that wait for nothing."""
+MOST = {
+    "gfx9": {"vmcnt": 63, "lgkmcnt": 15}, "gfx11": {"vmcnt": 63, "vscnt": 63, "lgkmcnt": 63},
+    "gfx12": {"loadcnt": 63, "storecnt": 63, "dscnt": 63, "kmcnt": 31, "asynccnt": 63},
+}  # fmt: skip
+"""How many accesses a counter holds; a field of s_waitcnt with this value waits for nothing."""
 
 
 def waits_of(name: str, simm: int, generation: str) -> dict[str, int]:
@@ -63,47 +69,56 @@ def waits_of(name: str, simm: int, generation: str) -> dict[str, int]:
 
 
 class Landing:
-    """What a load from memory writes into LDS: `size` bytes at each of some offsets, by these waves of the batch."""
+    """What an access writes into LDS: `size` bytes at each of some offsets, by these waves of the batch; numbers: of
+    the waves in their workgroups, from 1."""
 
-    __slots__ = ("offsets", "size", "waves")
+    __slots__ = ("_order", "numbers", "offsets", "size", "waves")
     size: int
 
-    def __init__(self, offsets: Array, size: int, waves: Array) -> None:
-        order = np.argsort(offsets, kind="stable")
-        self.offsets: Array = offsets[order]
-        self.waves: Array = waves[order]
-        self.size = size
+    def __init__(self, offsets: Array, size: int, waves: Array, numbers: Array) -> None:
+        self.offsets, self.size, self.waves, self.numbers = offsets, size, waves, numbers
+        self._order: Array | None = None
 
     def meets(self, offsets: Array, size: int, waves: Array) -> Array:
-        """Which accesses of some waves touch what they load themselves."""
-        before = np.searchsorted(self.offsets, offsets + size) - 1  # the last one that begins before the access ends
-        found: Array = (before >= 0) & (self.offsets[before] + self.size > offsets) & (self.waves[before] == waves)
+        """Which accesses of some waves touch what they write themselves."""
+        if self._order is None:
+            self._order = np.argsort(self.offsets, kind="stable")
+        starts, owners = self.offsets[self._order], self.waves[self._order]
+        before = np.searchsorted(starts, offsets + size) - 1  # the last one that begins before the access ends
+        found: Array = (before >= 0) & (starts[before] + self.size > offsets) & (owners[before] == waves)
         return found
+
+    def of(self, which: Array) -> Landing:
+        """Some of these accesses."""
+        return Landing(self.offsets[which], self.size, self.waves[which], self.numbers[which])
 
 
 class Flight:
     """An outstanding access: its instruction, the registers that it writes, and its number on each counter by wave.
 
-    landing: of a load into LDS, where it writes.
+    order: its number among those accesses of the counter that end in order; None if it ends in any order. landings:
+    what it writes into LDS.
     """
 
-    __slots__ = ("address", "kind", "landing", "numbers", "sequence", "writes_lds")
+    __slots__ = ("address", "kind", "landings", "numbers", "order", "sequence")
     address: int
     kind: str
+    landings: tuple[Landing, ...]
     numbers: frozenset[int]
+    order: dict[str, Array] | None
     sequence: dict[str, Array]
-    writes_lds: bool
 
     def __init__(
-        self, address: int, kind: str, numbers: frozenset[int], sequence: dict[str, Array], writes_lds: bool
+        self,
+        address: int,
+        kind: str,
+        numbers: frozenset[int],
+        sequence: dict[str, Array],
+        order: dict[str, Array] | None,
     ) -> None:
         self.address, self.kind, self.numbers = address, kind, numbers
-        self.sequence, self.writes_lds = sequence, writes_lds
-        self.landing: Landing | None = None
-
-    def outstanding(self, rows: Any) -> bool:
-        """Whether it may be outstanding in one of some waves."""
-        return any(bool((sequence[rows] > 0).any()) for sequence in self.sequence.values())
+        self.sequence, self.order = sequence, order
+        self.landings = ()
 
 
 class Counters:
@@ -123,25 +138,41 @@ class Counters:
         self.disorderly = ("scalar", "flat load", "flat store") if generation == "gfx9" else ("scalar",)
         names = {name for names in self.kinds.values() for name in names}
         self.issued: dict[str, Array] = {name: np.zeros(waves, np.int64) for name in names}
+        self.orderly: dict[str, Array] = {name: np.zeros(waves, np.int64) for name in names}
         self.flights: list[Flight] = []
         self.busy: dict[int, list[Flight]] = {}
-        self.landing: Landing | None = None  # of the instruction that is being carried out
+        self.landings: list[Landing] = []  # of the instruction that is being carried out
 
     def issue(self, group: Group, address: int, kind: str, numbers: frozenset[int], writes_lds: bool = False) -> None:
         """Enter an access of the group's waves."""
-        sequence = {}
+        landings, self.landings = tuple(self.landings), []
+        orderly = kind not in self.disorderly
+        kept = numbers or writes_lds or "flat" in kind or kind == "store"
+        sequence, order = {}, {}
         for name in self.kinds[kind]:
             self.issued[name][group.rows] += 1
-            own = np.zeros(self.waves, np.int64)
-            own[group.rows] = self.issued[name][group.rows]
-            sequence[name] = own
-        if not numbers and not writes_lds and "flat" not in kind and kind != "store":
+            self.orderly[name][group.rows] += orderly
+            if kept:
+                own = np.zeros(self.waves, np.int64)
+                own[group.rows] = self.issued[name][group.rows]
+                sequence[name], order[name] = own, self.orderly[name].copy()
+        if not kept:
             return
-        flight = Flight(address, kind, numbers, sequence, writes_lds)
-        flight.landing, self.landing = self.landing, None
+        flight = Flight(address, kind, numbers, sequence, order if orderly else None)
+        flight.landings = landings
         self.flights.append(flight)
         for number in numbers:
             self.busy.setdefault(number, []).append(flight)
+
+    def outstanding(self, flight: Flight, rows: Any) -> Array:
+        """In which of some waves an access may be outstanding."""
+        found: Array = np.zeros(1, np.bool_)
+        for name, sequence in flight.sequence.items():
+            open_ = sequence[rows] > 0
+            if flight.order is not None:
+                open_ &= self.orderly[name][rows] - flight.order[name][rows] < MOST[self.generation][name]
+            found = found | open_
+        return found
 
     def wait(self, group: Group, waits: dict[str, int]) -> None:
         """Wait until at most the given number of accesses of each counter is outstanding."""
@@ -152,7 +183,7 @@ class Counters:
             if name not in self.issued:
                 continue
             mine = [flight for flight in self.flights if name in flight.sequence]
-            if number and any(flight.kind in self.disorderly and flight.outstanding(group.rows) for flight in mine):
+            if number and any(one.kind in self.disorderly and self.outstanding(one, group.rows).any() for one in mine):
                 continue
             for flight in mine:
                 self._end(flight, name, number, group)
@@ -189,7 +220,7 @@ class Counters:
         for number in (reads | writes) & self.busy.keys():
             for flight in self.busy[number]:
                 ordered = kind and flight.kind == kind and kind not in self.disorderly and number not in reads
-                if not ordered and flight.outstanding(group.rows):
+                if not ordered and self.outstanding(flight, group.rows).any():
                     self._forget(flight)
                     return flight
         return None
@@ -198,17 +229,22 @@ class Counters:
         """A load into LDS that is outstanding in the waves that access what it writes, and which of the accesses do;
         it counts as ended then."""
         for flight in self.flights:
-            if flight.landing is not None:
-                met = flight.landing.meets(offsets, size, waves)
-                met &= np.any([sequence[waves] > 0 for sequence in flight.sequence.values()], axis=0)
+            if flight.landings and flight.kind in ("load", "async"):  # others are in the order of these accesses
+                met = np.any([landing.meets(offsets, size, waves) for landing in flight.landings], axis=0)
+                met &= self.outstanding(flight, waves)
                 if met.any():
                     self._forget(flight)
                     return flight, met
         return None
 
-    def unfinished_lds_write(self, group: Group) -> Flight | None:
-        """A write to LDS that is outstanding in one of the group's waves; all of these count as ended then."""
-        found = [flight for flight in self.flights if flight.writes_lds and flight.outstanding(group.rows)]
-        for flight in found:
-            self._forget(flight)
-        return found[0] if found else None
+    def unfinished_lds_writes(self, group: Group) -> list[tuple[int, Landing]]:
+        """The writes to LDS that are outstanding in the group's waves: the instruction, and what it writes."""
+        mine = np.zeros(self.waves, np.bool_)
+        mine[group.rows] = True
+        found = []
+        for flight in self.flights:
+            for landing in flight.landings:
+                which = mine[landing.waves] & self.outstanding(flight, landing.waves)
+                if which.any():
+                    found.append((flight.address, landing.of(which)))
+        return found

@@ -1,28 +1,37 @@
-"""What a launch found wrong with a kernel, each with its instruction, waves and lanes."""
+"""What a launch found wrong with a kernel, and what it noted, each with its instruction, waves and lanes."""
 
 from __future__ import annotations
 
 from ...errors import first_of
 from ...records import TupleRecord
 
-__all__ = ["KINDS", "KernelFinding", "lanes_text"]
+__all__ = ["KINDS", "NOTES", "KernelFinding", "lanes_text"]
 
 KINDS = {
     "uninitialised": "a value that no instruction has written is used",
-    "wait": "a register is touched before the access that writes it is waited for",
+    "wait": "a register or a byte of LDS is touched before the access that writes it is waited for",
     "race": "two waves access the same bytes of LDS without a barrier in between",
-    "barrier": "the waves of a workgroup meet at different barriers",
+    "barrier": "the waves of a workgroup meet at different barriers, and not equally often",
     "exec": "a WMMA instruction runs while lanes are inactive",
     "wait states": "too few wait states after a matrix instruction",
 }
 
 
-class KernelFinding(TupleRecord):
-    """One mistake.
+NOTES = {
+    "same value": "two waves write the same value to the same bytes of LDS without a barrier in between",
+    "barrier": "the waves of a workgroup meet at different barriers",
+    "outside LDS": "lanes access LDS far outside: the hardware drops what they store and loads zeros",
+    "not checked": "a check did not run",
+}
+"""What is remarkable, and not wrong."""
 
-    kind: one of `KINDS`. address, text: the instruction. message: what is wrong with it. other_address, other_text: the
-    instruction that it collides with, None and "" if there is none. workgroup, wave: where it was first seen. lanes:
-    which lanes then. times: how often it was executed that way.
+
+class KernelFinding(TupleRecord):
+    """One mistake, or one note.
+
+    kind: one of `KINDS`, of a note one of `NOTES`. address, text: the instruction. message: what is wrong with it.
+    other_address, other_text: the instruction that it collides with, None and "" if there is none. workgroup, wave:
+    where it was first seen. lanes: which lanes then. times: how often it was executed that way.
     """
 
     kind: str

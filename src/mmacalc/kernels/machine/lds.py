@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from .race_shadow import RaceShadow
+from .race_shadow import MOST_LABELS, UNWAITED, RaceShadow
 from .storage import gathered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from numpy.typing import NDArray
+
+    from .counters import Landing
 
     Array = NDArray[Any]
 
@@ -42,14 +45,33 @@ class Scratch:
 
 
 class Lds(Scratch):
-    """LDS of some workgroups. races: who has accessed what since the last barrier."""
+    """LDS of some workgroups. races: who has accessed what since the last barrier, each with its instruction."""
 
     races: RaceShadow
 
     def __init__(self, workgroups: int, size: int) -> None:
         super().__init__(workgroups, size)
         self.races = RaceShadow(len(self.data))
+        self._addresses: list[int] = []
+        self._labels: dict[int, int] = {}
 
-    def barrier(self, workgroup: int) -> None:
-        """The waves of a workgroup have met: what they did before cannot race with what they do next."""
+    def label(self, address: int) -> int:
+        """The label by which `races` keeps an instruction."""
+        if address not in self._labels:
+            self._labels[address] = min(len(self._addresses), MOST_LABELS - 1)
+            self._addresses.append(address)
+        return self._labels[address]
+
+    def address(self, label: int) -> int | None:
+        """The instruction of a label; None of those that share the last one."""
+        return self._addresses[label] if label < MOST_LABELS - 1 else None
+
+    def barrier(self, workgroup: int, unwaited: Iterable[tuple[int, Landing]] = ()) -> None:
+        """The waves of a workgroup have met: what they did before cannot race with what they do next.
+
+        Args:
+            unwaited: what may still be outstanding then: the instruction, and what it writes.
+        """
         self.races.barrier(slice(workgroup * self.stride, (workgroup + 1) * self.stride))
+        for address, one in unwaited:
+            self.races.note(UNWAITED, one.offsets, one.size, one.numbers, self.label(address))

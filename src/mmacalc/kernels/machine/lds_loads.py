@@ -8,7 +8,6 @@ from ...asm.decoded import RegisterOperand
 from ...errors import Error
 from .active_lanes import ActiveLanes, extended, note_stored, offset_of
 from .buffer_steps import buffer_places, words_within
-from .counters import Landing
 from .global_steps import global_addresses
 from .operands import raw_reader
 from .state import M0
@@ -65,10 +64,11 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
             batch.outside_lds(group, instruction, access, ActiveLanes(group, lanes.spread(starts), size))
             return
         offsets = starts + batch.workgroup_of[rows] * batch.lds.stride
-        race = batch.lds.races.note("write", offsets, size, batch.wave_in_group[rows] + 1)
-        batch.race(group, instruction, race, "writes", ActiveLanes(group, lanes.spread(starts), size))
-        batch.counters.landing = Landing(offsets, size, rows) if len(rows) else None
-        scattered(batch.lds.data, offsets, size, [lanes.gather(word) for word in found])
+        words = [lanes.gather(word) for word in found]
+        batch.note_lds(
+            group, instruction, "write", ActiveLanes(group, lanes.spread(starts), size), (offsets, rows), words
+        )
+        scattered(batch.lds.data, offsets, size, words)
         note_stored(group, lanes, batch.lds.undefined, offsets, size, None)
 
     return run

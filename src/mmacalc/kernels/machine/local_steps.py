@@ -70,25 +70,24 @@ def lds_access(
         return None
     rows, _ = lanes.lanes()
     offsets = addresses + batch.workgroup_of[rows] * lds.stride
-    waves = batch.wave_in_group[rows] + 1
     batch.count_bytes(access, len(offsets), True)
     batch.count_lds(group, lanes, instruction, access)
     batch.check_landed(group, lanes, instruction, access, (offsets, rows))
     if access.action == "load":
-        batch.race(group, instruction, lds.races.note("read", offsets, access.size, waves), "reads", lanes)
+        batch.note_lds(group, instruction, "read", lanes, (offsets, rows))
         words = gathered(lds.data, offsets, access.size)
         batch.loaded_taint(group, lanes, lds.undefined_at(offsets, access.size), "LDS")
         if delayed:
             return words
         load_registers(group, lanes, instruction, access, words)
     elif access.action == "store":
-        batch.race(group, instruction, lds.races.note("write", offsets, access.size, waves), "writes", lanes)
-        scattered(lds.data, offsets, access.size, stored_words(group, lanes, access, data))
+        words = stored_words(group, lanes, access, data)
+        batch.note_lds(group, instruction, "write", lanes, (offsets, rows), words)
+        scattered(lds.data, offsets, access.size, words)
         note_stored(group, lanes, lds.undefined, offsets, access.size, batch.stored_taint(group, data))
     else:
         kind = "compare-and-swap" if "cmp" in access.action else "atomic"
-        race = lds.races.note(kind, offsets, access.size, waves)
-        batch.race(group, instruction, race, "reads and writes", lanes)
+        batch.note_lds(group, instruction, kind, lanes, (offsets, rows))
         _local_atomic(group, lanes, instruction, access, (lds, offsets, data, "LDS"))
     return None
 

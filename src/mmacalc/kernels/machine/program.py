@@ -15,7 +15,7 @@ from .operands import numbers_of
 from .operations.packed import DOTS, MIXED, PACKED
 from .packed import dot, mixed, packed_arithmetic
 from .scaled import is_scaled, scaled
-from .shadows import is_equality, lane_words, moves_bits, read_bits
+from .shadows import is_equality, lane_words, moves_bits, packed_halves, read_bits
 from .state import EXEC, SCALARS, SCC, VCC
 from .stochastic import is_stochastic, stochastic
 from .transposing import transposing_access
@@ -54,13 +54,14 @@ class Step:
     counters (see `counters`), or "". relative: whether M0 chooses its registers; indexable: whether it does in the
     mode of gfx9. bitwise: whether it moves bits (see `shadows`); bits: those of each source that it reads. places: the
     registers of each source; lane_masks: the scalar registers that it reads as masks of lanes, and the word that each
-    is; lane_results: those that it writes. equality: whether it tells if integers are equal.
+    is; lane_results: those that it writes. equality: whether it tells if integers are equal. halves: of a packed one
+    (see `shadows.packed_halves`).
     """
 
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
         "writes", "low", "low_reads", "uses", "relative", "indexable", "writes_lds",
-        "bitwise", "bits", "equality", "lane_masks", "lane_results", "places",
+        "bitwise", "bits", "equality", "halves", "lane_masks", "lane_results", "places",
     )  # fmt: skip
     instruction: DecodedInstruction
     run: Callable[[Group], None]
@@ -106,7 +107,8 @@ class Step:
             self._memory(target)
         self.touched = self.reads | self.writes
         self.uses = self.reads - _kept(instruction)
-        self.bitwise = self.kind in ("arithmetic", "lane") and all(moves_bits(half.name) for half in halves)
+        moves = self.kind in ("arithmetic", "lane") and all(moves_bits(half.name) for half in halves)
+        self.bitwise = moves or self.kind == "cross"
         self.equality = self.kind == "arithmetic" and is_equality(instruction)
         self.places = [_numbers([source]) for half in halves for source in half.sources]
         self.lane_masks, self.lane_results = {}, {}
@@ -116,6 +118,7 @@ class Step:
             self.lane_results = lane_words(operand for half in halves for operand in half.destinations)
         self.bits = read_bits(instruction.name, instruction.modifiers) if self.kind == "arithmetic" else 0xFFFFFFFF
         self.low, self.low_reads = _low_half(instruction)
+        self.halves = packed_halves(instruction) if self.kind == "arithmetic" else None
 
     def _memory(self, target: MachineTarget) -> None:
         access = self.access

@@ -40,6 +40,7 @@ class KernelReport(Report):
         kernel, target: the kernel's name and compiler target.
         executed: how many instructions waves executed. mnemonics: how often each.
         findings: what is wrong with the kernel, see `KernelFinding`; empty if nothing was found.
+        notes: what is remarkable and not wrong, as findings.
         lds_atomics: how many atomic operations on LDS waves executed; their cycles are not known, and not in `lds`.
         approximations: instructions whose results differ on hardware within the documented error.
     """
@@ -49,6 +50,7 @@ class KernelReport(Report):
     executed: int
     lds_atomics: int
     findings: tuple[KernelFinding, ...]
+    notes: tuple[KernelFinding, ...]
     approximations: tuple[Approximation, ...]
 
     def __init__(
@@ -63,7 +65,7 @@ class KernelReport(Report):
     ) -> None:
         super().__init__(architecture, *sizes, tally.issued, traffic, tally.warnings, lds)
         self.kernel, self.target, self.lds_atomics = kernel.name, kernel.target, tally.lds_atomics
-        self.findings = tuple(tally.findings.values())
+        self.findings, self.notes = tuple(tally.findings.values()), tuple(tally.notes.values())
         self.mnemonics: dict[str, int] = {}
         for step in steps:
             halves = [step.instruction, *([step.instruction.second] if step.instruction.second is not None else [])]
@@ -85,10 +87,8 @@ class KernelReport(Report):
             "lds_atomics": self.lds_atomics,
             "executed": self.executed,
             "mnemonics": dict(self.mnemonics),
-            "findings": [
-                {**finding._asdict(), "workgroup": list(finding.workgroup), "lanes": list(finding.lanes)}
-                for finding in self.findings
-            ],
+            "findings": [_object(finding) for finding in self.findings],
+            "notes": [_object(note) for note in self.notes],
             "approximations": [one._asdict() for one in self.approximations],
         }
 
@@ -111,6 +111,11 @@ class KernelReport(Report):
         lines = [
             f"{one.times} x {one.name}: approximate on hardware: up to {one.ulp} ULP" for one in self.approximations
         ]
+        lines += [f"note: {note.sentence}" for note in self.notes]
         lines += super()._finding_lines()
         lines.append(counted(len(self.findings), "finding") if self.findings else "nothing wrong was found")
         return lines
+
+
+def _object(found: KernelFinding) -> dict[str, Any]:
+    return {**found._asdict(), "workgroup": list(found.workgroup), "lanes": list(found.lanes)}

@@ -5,6 +5,7 @@ when all of it is written; loops with several exits keep masks of lanes that beg
 bits are followed bit by bit. Each is carried out several times with other values in the undefined bits; the bits of the
 result that change are undefined. Other arithmetic has an undefined result in the lanes where one bit of a source is
 undefined; of a mask of lanes it is the lane's own bit that counts. Numbers that differ in a defined bit are not equal.
+Each half of a packed result follows from the halves of the sources that OP_SEL and OP_SEL_HI choose for it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import numpy as np
 
 from .operands import numbers_of, raw_reader
+from .operations.packed import PACKED
 from .state import ACCUMULATORS, EXEC, SCALARS, SCC
 
 TYPE_CHECKING = False
@@ -28,8 +30,12 @@ if TYPE_CHECKING:
     from .state import Group
 
     Array = NDArray[Any]
+    Half = tuple[tuple[int, int], tuple[tuple[int, int], ...]]
 
-__all__ = ["is_equality", "lane_words", "moves_bits", "read_bits", "surely_unequal", "undefined_bits"]
+__all__ = [
+    "half_bits", "is_equality", "lane_words", "moves_bits", "packed_halves", "read_bits", "surely_unequal",
+    "undefined_bits",
+]  # fmt: skip
 
 _EXEC = frozenset([SCALARS + EXEC, SCALARS + EXEC + 1])
 _MOVES = (
@@ -89,6 +95,40 @@ def undefined_bits(step: Step, group: Group) -> dict[int, Array]:
     if SCALARS + SCC in changed and "_add_" not in step.instruction.name:
         _follow_nonzero(changed, results[0])
     return changed
+
+
+def packed_halves(instruction: DecodedInstruction) -> tuple[Half, Half] | None:
+    """The halves of a packed result: what each is written to and what it reads, as (register, bits); None of others."""
+    if instruction.name not in PACKED:
+        return None
+    wide = PACKED[instruction.name][0].endswith("32")
+    chosen = int(instruction.modifiers.get("op_sel", 0)), int(instruction.modifiers.get("op_sel_hi", -1))
+    found: list[Half] = []
+    for half in (0, 1):
+        sources = list(enumerate(instruction.sources))
+        picks = chosen[half]
+        if instruction.name == "v_pk_mov_b32":
+            sources, picks = sources[half : half + 1], chosen[0]
+        reads = [_half(numbers_of(one), picks >> place & 1, wide) for place, one in sources if numbers_of(one)]
+        found.append((_half(numbers_of(instruction.destinations[0]), half, wide), tuple(reads)))
+    return found[0], found[1]
+
+
+def _half(numbers: tuple[int, ...], half: int, wide: bool) -> tuple[int, int]:
+    if wide:
+        return numbers[min(half, len(numbers) - 1)], 0xFFFFFFFF
+    return numbers[0], 0xFFFF << 16 * half
+
+
+def half_bits(halves: tuple[Half, Half], group: Group) -> dict[int, Array]:
+    """As `undefined_bits`, of a packed instruction: a half is undefined where one of those that it follows from is."""
+    found: dict[int, Array] = {}
+    for (number, bits), reads in halves:
+        wrong: Array = np.zeros((group.count, group.lanes), np.bool_)
+        for source, mask in reads:
+            wrong |= group.undefined(source) & np.uint32(mask) != 0
+        found[number] = found.get(number, np.uint32(0)) | np.where(wrong, np.uint32(bits), np.uint32(0))
+    return found
 
 
 def _follow_nonzero(changed: dict[int, Array], result: dict[int, Array]) -> None:

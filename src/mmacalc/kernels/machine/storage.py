@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BASE", "PRIVATE_BASE", "SCRATCH_RESOURCE", "SHARED_BASE", "GlobalMemory", "Outside", "Region", "gathered",
-    "scattered",
+    "octets_of", "scattered",
 ]  # fmt: skip
 
 BASE = 0x7D_FFF8_0000
@@ -66,6 +66,12 @@ def scattered(data: Array, offsets: Array, size: int, values: list[Array]) -> No
     else:
         for place in range(size):
             data[offsets + place] = (values[place // 4] >> np.uint32(8 * (place % 4))).astype(np.uint8)
+
+
+def octets_of(words: list[Array], size: int) -> Array:
+    """The bytes of some words, `size` of each access: (accesses, size)."""
+    found: Array = np.stack(words, axis=1).astype("<u4").view(np.uint8)[:, :size]
+    return found
 
 
 class Region(TupleRecord):

@@ -7,10 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import Error, counted
+from .counters import Landing
 from .findings import KernelFinding, lanes_text
 from .operands import numbers_of
-from .shadows import surely_unequal, undefined_bits
+from .race_shadow import UNWAITED
+from .shadows import half_bits, surely_unequal, undefined_bits
 from .state import ACCUMULATORS, EXEC, SCALARS, SCC, VCC, unpacked
+from .storage import octets_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ __all__ = ["NONE_UNDEFINED", "Stop", "Undefined", "Watched"]
 USES = {"memory": "its address depends on", "matrix": "the product depends on", "control": "the branch depends on"}
 """What an instruction of a kind makes of an undefined value; others pass it on."""
 _EXEC_USE = "EXEC is set from"
+_VERBS = {"read": "reads", "write": "writes"}
 
 
 class Undefined(NamedTuple):
@@ -82,13 +86,12 @@ class Watched:
 
     def _undefined_of(self, step: Step, group: Group) -> Undefined:
         """What an instruction leaves undefined; uses that must not depend on undefined values are found wrong here."""
-        if step.kind == "cross" and not self._unwritten(step.uses):
-            return NONE_UNDEFINED
         taint, which = group.tainted(step.addresses if step.kind == "memory" else step.uses, step.bits, step.lane_masks)
         if taint is not None and (decided := self._decided(step, group)) is not None:
             taint = taint & ~decided
             taint = taint if taint.any() else None
-        if step.bitwise and (taint is not None or step.kind == "lane"):
+        reads_others = step.bitwise and step.kind in ("lane", "cross")  # inactive lanes, too
+        if reads_others or (taint is not None and (step.bitwise or step.halves is not None)):
             return self._undefined_bits_of(step, group, which)
         if taint is None:
             return NONE_UNDEFINED
@@ -109,8 +112,8 @@ class Watched:
         return None
 
     def _undefined_bits_of(self, step: Step, group: Group, which: tuple[int, ...]) -> Undefined:
-        """As `_undefined_of`, of an instruction that moves bits."""
-        bits = undefined_bits(step, group)
+        """As `_undefined_of`, of an instruction that moves bits, or of a packed one."""
+        bits = undefined_bits(step, group) if step.halves is None else half_bits(step.halves, group)
         if SCALARS + EXEC in bits:
             words = [bits[number][:, 0] for number in sorted(bits) if number - SCALARS in (EXEC, EXEC + 1)]
             wrong = unpacked(np.array(words), group.lanes)
@@ -126,10 +129,6 @@ class Watched:
             origin = origins.setdefault(number, (self._running.instruction.address, self._name(number)))
             origins.update(dict.fromkeys(writes, origin))
 
-    def _unwritten(self, numbers: frozenset[int]) -> bool:
-        """Whether one of some registers is not written in any lane."""
-        return bool(numbers - self.registers.clean - self.registers.undefined.keys())
-
     def _use_undefined(
         self, instruction: DecodedInstruction, group: Group, taint: Array, which: tuple[int, ...], use: str
     ) -> None:
@@ -142,7 +141,8 @@ class Watched:
         if address != instruction.address:
             source += f" (read at {address:#x} by {self.tally.describe(first)})"
         whole = np.broadcast_to(taint, (group.count, group.lanes if taint.shape[1] > 1 else 1))
-        self.find("uninitialised", group, instruction, source, whole, None)
+        if self.tally.undefined.setdefault((address, register), instruction.address) == instruction.address:
+            self.find("uninitialised", group, instruction, source, whole, None)  # copies of the value are not again
         for each in which:  # once is enough
             self._settle(frozenset({each}), group, None, None)
 
@@ -209,6 +209,29 @@ class Watched:
         other: DecodedInstruction | None,
     ) -> None:
         """Enter a finding about an instruction; `where`: the waves and lanes that it concerns, (count, lanes or 1)."""
+        self.tally.add(self._found(kind, group, instruction, message, where, other))
+
+    def note(
+        self,
+        kind: str,
+        group: Group,
+        instruction: DecodedInstruction,
+        message: str,
+        where: Array | None,
+        other: DecodedInstruction | None,
+    ) -> None:
+        """Enter what is remarkable and not wrong; as `find`."""
+        self.tally.note(self._found(kind, group, instruction, message, where, other))
+
+    def _found(
+        self,
+        kind: str,
+        group: Group,
+        instruction: DecodedInstruction,
+        message: str,
+        where: Array | None,
+        other: DecodedInstruction | None,
+    ) -> KernelFinding:
         row = 0
         lanes: tuple[int, ...] = ()
         if where is not None and where.any():
@@ -216,12 +239,10 @@ class Watched:
             lanes = tuple(np.flatnonzero(where[row]).tolist()) if where.shape[1] > 1 else ()
         number = int(group.numbers()[row])
         place = self.groups[int(self.workgroup_of[number])]
-        self.tally.add(
-            KernelFinding(
-                kind, instruction.address, self.tally.describe(instruction), message,
-                None if other is None else other.address, "" if other is None else self.tally.describe(other),
-                (place.x, place.y, place.z), int(self.wave_in_group[number]), lanes, 1,
-            )
+        return KernelFinding(
+            kind, instruction.address, self.tally.describe(instruction), message,
+            None if other is None else other.address, "" if other is None else self.tally.describe(other),
+            (place.x, place.y, place.z), int(self.wave_in_group[number]), lanes, 1,
         )  # fmt: skip
 
     def _too_early(self, step: Step, group: Group) -> None:
@@ -265,26 +286,52 @@ class Watched:
             other = self.program.instructions[flight.address]
             self.find("wait", group, instruction, message, lanes.spread(wrong), other)
 
-    def race(
+    def note_lds(
         self,
         group: Group,
         instruction: DecodedInstruction,
-        found: Race | None,
-        verb: str,
+        kind: str,
         lanes: ActiveLanes,
+        where: tuple[Array, Array],
+        words: list[Array] | None = None,
     ) -> None:
-        """Enter a race that LDS has noticed."""
-        if found is None:
-            return
-        access, wave, _ = found
+        """Enter an access of LDS, and the race that it makes.
+
+        Args:
+            kind: of `race_shadow`. where: offsets and waves of the accesses. words: what a write is about to store.
+        """
+        (offsets, rows), size, lds = where, lanes.size, self.lds
+        numbers = self.wave_in_group[rows] + 1
+        stored = None
+        if words is not None:
+            stored = lambda: (lds.data[offsets[:, None] + np.arange(size)], octets_of(words, size))  # noqa: E731
+        race = lds.races.note(kind, offsets, size, numbers, lds.label(instruction.address), stored)
+        if kind != "read" and len(offsets):
+            self.counters.landings.append(Landing(offsets, size, rows, numbers))
+        if race is not None:
+            self._race(group, instruction, race, _VERBS.get(kind, "reads and writes"), lanes)
+
+    def _race(self, group: Group, instruction: DecodedInstruction, race: Race, verb: str, lanes: ActiveLanes) -> None:
         rows, columns = lanes.lanes()
-        number, lane = int(rows[access]), int(columns[access])
+        number, lane = int(rows[race.access]), int(columns[race.access])
         where = np.zeros((group.count, group.lanes), np.bool_)
         where[int(np.flatnonzero(group.numbers() == number)[0]), lane] = True
-        byte = int(lanes.addresses[access])
-        other = f"wave {wave - 1}" if wave else "another wave"
-        message = f"{verb} byte {byte} of LDS, which {other} of the workgroup accesses without a barrier in between"
-        self.find("race", group, instruction, message, where, None)
+        address = self.lds.address(race.label)
+        other = None if address is None else self.program.instructions[address]
+        what = f"{verb} byte {int(lanes.addresses[race.access])} of LDS"
+        who = f"wave {race.wave - 1} of the workgroup"
+        if race.same:
+            message = f"{what}, where {who} writes the same value without a barrier in between"
+            self.note("same value", group, instruction, message, where, other)
+        elif race.kind == UNWAITED:
+            kind = "lds" if address is None else self.program.step(address).count
+            waits = " and ".join(self.counters.kinds[kind])
+            early = f"its barrier comes before the write to LDS is waited for: no wait for {waits} before it"
+            message = f"{what}, which {who} writes, and {early}"
+            self.find("wait", group, instruction, message, where, other)
+        else:
+            message = f"{what}, which {who} accesses without a barrier in between"
+            self.find("race", group, instruction, message, where, other)
 
     def matrix(self, group: Group, instruction: DecodedInstruction, key: Any) -> None:
         """Count a matrix instruction; WMMA wants every lane active (RDNA3 ISA guide, "WMMA")."""
