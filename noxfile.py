@@ -2,11 +2,13 @@
 
     nox                        all of them; a Python that is not there is skipped
     nox -s tests-3.13          the tests that need nothing but Python packages, on one Python
+    nox -s tables              the decoder's tables, made again from LLVM 22: every target, ten minutes
     nox -s package install     wheel and source archive, checked, and installed in fresh environments
 
 `./test` runs everything on one Python, with the oracles that are programs of their own.
 """
 
+import os
 import shutil
 import tarfile
 from pathlib import Path
@@ -86,3 +88,25 @@ def sdist(session: nox.Session) -> None:
     session.chdir(unpacked)
     session.install("-e", ".[elf]", *TEST_PACKAGES)
     run_tests(session)
+
+
+@nox.session(default=False)
+def tables(session: nox.Session) -> None:
+    """Make the decoder's tables again from LLVM 22 (llvm-22-dev), every target, and compare with what is here.
+
+    LLVM_HEADERS says where the headers are, if not in /usr/lib/llvm-22/include: `apt-get download llvm-22-dev` and
+    `dpkg -x` put them anywhere.
+    """
+    folder = Path(session.create_tmp())
+    headers = os.environ.get("LLVM_HEADERS", "/usr/lib/llvm-22/include")
+    options = ["-std=c++17", "-O1", "-fno-rtti", f"-I{headers}", "-L/usr/lib/llvm-22/lib", "-l:libLLVM-22.so"]
+    program = folder / "llvm_decoder"
+    source = "tools/decoder_tables/llvm_decoder.cpp"
+    session.run("clang++-22", source, "-o", str(program), *options, external=True)
+    session.install("-e", ".")
+    made = session.run("python", "-m", "decoder_tables", str(program), env={"PYTHONPATH": "src:tools"}, silent=True)
+    here = Path("src/mmacalc/asm/instruction_tables.txt").read_text()
+    lines = [line for line in (made or "").splitlines() if "|" in line or line.startswith("#")]
+    if lines != here.splitlines():
+        (folder / "instruction_tables.txt").write_text("\n".join(lines) + "\n")
+        session.error(f"the tables differ from those that LLVM makes: {folder / 'instruction_tables.txt'}")

@@ -22,6 +22,7 @@ from mmacalc.asm.decoder import decode, text
 from mmacalc.asm.disassembler import other_words
 from mmacalc.asm.forms import forms
 from mmacalc.asm.operand_codes import constant_patterns, register_text
+from mmacalc.asm.operations import operation, operations
 from mmacalc.asm.tables import FAMILY_OF, table
 from mmacalc.asm.targets import target as target_of
 
@@ -419,3 +420,27 @@ def test_an_index_of_a_scalar_load_that_counts_elements_is_read():
     )]  # fmt: skip
     for line, (_, code) in zip(lines, assembled(lines, "gfx1250")):
         assert text(next(decode(code, "gfx1250"))) == line
+
+
+def test_operations_say_what_llvm_says_of_an_instruction():
+    """What was wrong where the names were asked: v_dot2acc accumulates, loads of 16 bits keep a half, cluster loads are
+    memory instructions that write no register, v_pk_fmac_f16 with DPP and SDWA has three operands."""
+    accesses = {
+        ("v_dot2acc_f32_f16", "gfx1100"): {"rw r r"}, ("v_pk_fmac_f16", "gfx942"): {"rw r r"},
+        ("ds_read_u8_d16", "gfx908"): {"rw r"}, ("global_load_short_d16", "gfx942"): {"rw r r"},
+        ("scratch_load_d16_u8", "gfx1100"): {"rw r r"}, ("ds_read_b128", "gfx942"): {"w r"},
+        ("v_swap_b32", "gfx942"): {"rw rw"}, ("cluster_load_async_to_lds_b32", "gfx1250"): {"r r r"},
+        ("global_store_dword", "gfx90a"): {"r r r"}, ("global_atomic_add", "gfx90a"): {"r r r", "w r r r"},
+    }  # fmt: skip
+    found = {}
+    for name, target in accesses:
+        forms = operation(name, target).forms
+        found[name, target] = {" ".join(one.access for one in form.operands) for form in forms}
+    assert found == accesses
+    flags = {name: operation(name, "gfx1250").flags for name in ("v_exp_f32", "ds_load_b128", "v_pk_fma_f16")}
+    assert flags == {"v_exp_f32": {"trans", "valu"}, "ds_load_b128": {"ds", "lgkmcnt", "load"},
+                     "v_pk_fma_f16": {"double_rounding", "packed", "valu"}}  # fmt: skip
+    for target in FAMILY_OF:
+        for one in operations(target):
+            assert one.unit and one.forms, one.name
+            assert ("load" in one.flags or "store" in one.flags) or one.unit != "mubuf" or not one.forms[0].operands

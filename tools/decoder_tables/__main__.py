@@ -4,7 +4,8 @@
         -o llvm_decoder -L/usr/lib/llvm-22/lib -l:libLLVM-22.so
     PYTHONPATH=src:tools python -m decoder_tables ./llvm_decoder [TARGET ...] > instruction_tables.txt
 
-Takes a minute for each of the seven targets.
+Takes a minute or two for each of the seven targets. `nox -s tables` does it and compares; what is wrong in LLVM is put
+right in corrections.py.
 """
 
 from __future__ import annotations
@@ -20,21 +21,28 @@ from .llvm import Decoder
 
 def main(program: str, *targets: str) -> None:
     """Write the tables of some targets, or of all."""
-    found = {}
+    found, flags = {}, {}
     for target in targets or FAMILY_OF:
         family, _, wave = FAMILY_OF[target]
         both = family in ("rdna3", "rdna4")
         decoder = Decoder(program, target, wave if wave == 32 else None)
         wide = rows.rows(program, target, 64, sweep=False) if both else []
         narrow = rows.rows(program, target, wave if wave == 32 else None)
-        found[target] = lines.lines(target, decoder, narrow, wide)
-        if wave == 32:
-            found[target] += vopd.lines(decoder, encodings(family))
+        found[target], flags[target] = made(target, decoder, narrow, wide)
         print(target, len(found[target]), file=sys.stderr)
     order: dict[str, None] = {}
     for family in FAMILIES:
         order |= dict.fromkeys(encodings(family))
-    sys.stdout.write(lines.text(found, list(order)))
+    sys.stdout.write(lines.text(found, flags, list(order)))
+
+
+def made(target: str, decoder: Decoder, narrow: list[rows.Found], wide: list[rows.Found]) -> tuple:
+    """The lines of a target, and the flags of its operations."""
+    family, _, wave = FAMILY_OF[target]
+    some = lines.lines(target, decoder, narrow, wide)
+    if wave == 32:
+        some += vopd.lines(decoder, encodings(family))
+    return some, lines.operations(decoder, narrow, some)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import NamedTuple
 
 from mmacalc.asm.formats import OPERANDS, encodings
 from mmacalc.asm.tables import FAMILY_OF
 
+from .corrections import corrected
+from .line import Line
 from .llvm import Decoder
 from .rows import Found, Printed, bare
 
@@ -32,15 +33,6 @@ _SUFFIXES = ("_e64_dpp", "_e32", "_e64", "_dpp", "_sdwa")
 _M0_OF_LDS = re.compile("gws|append|consume|addtid|ordered")
 
 
-class Line(NamedTuple):
-    """A line for one instruction: its format, the parts that a signature joins with bars, name and opcode."""
-
-    format: str
-    signature: str
-    name: str
-    opcode: int
-
-
 class _UnsuitableError(Exception):
     """The format's fields are not those of the instruction; another form of the format has it."""
 
@@ -60,7 +52,25 @@ def lines(target: str, decoder: Decoder, found: list[Found], other_wave: list[Fo
             made.append((row, parts, parts.line()))
         except _UnsuitableError:
             continue
-    return _chosen(made)
+    return _with_accumulators(corrected(target, _chosen(made)))
+
+
+def operations(decoder: Decoder, found: list[Found], lines: list[Line]) -> dict[str, frozenset[str]]:
+    """The flags of every instruction of some lines: what any of its forms has, since LLVM's DPP forms lack some (TRANS
+    of v_exp_f32_dpp8). CONVERGENT says that a form reads other lanes, an LDS bit that it is a load to LDS: both are
+    left out, as facts of a form."""
+    flags: dict[str, set[str]] = defaultdict(set)
+    for row in found:
+        if ":lds" not in row.format:
+            name = re.sub(f"({'|'.join(_SUFFIXES)})$", "", row.answer.name)
+            flags[name] |= decoder.opcode(row.answer.opcode).flags - {"convergent"}
+    for line in lines:
+        if line.format.startswith("vopd"):  # half of a pair; what it does alone
+            flags[line.name] = flags.get(line.name.replace("v_dual_", "v_"), {"valu"})
+        elif line.name not in flags:  # only as a load to LDS
+            rows = [row for row in found if row.answer.name == line.name]
+            flags[line.name] = set().union(*[decoder.opcode(row.answer.opcode).flags for row in rows]) - {"convergent"}
+    return {line.name: frozenset(flags[line.name]) for line in lines}
 
 
 def _has_earlier_format(row: Found, forms) -> bool:
@@ -97,7 +107,7 @@ def _chosen(made) -> list[Line]:
         if line.format == "ds:offset" and ("OFFSET" not in sample or re.search("offset[01]", sample["OFFSET"])):
             continue
         chosen.append(_renamed(line))
-    return _with_accumulators(chosen)
+    return chosen
 
 
 def _with_accumulators(lines: list[Line]) -> list[Line]:
@@ -209,7 +219,8 @@ class _Signature:
         printed = {one.operand for one in self.row.printed}
         for at, operand in enumerate(self.opcode.operands):
             if operand.tied >= 0 and at not in printed and not re.search("dpp|sdwa", form):
-                texts += [f"<{one.field}" for one in self.row.printed if one.operand == operand.tied]
+                sign = "=" if operand.kept else "<"
+                texts += [f"{sign}{one.field}" for one in self.row.printed if one.operand == operand.tied]
         scalar = re.match(r"sop|smem", form) is not None
         for sign, names in (("<", self.opcode.uses), (">", self.opcode.defines)):
             for name in names:
@@ -222,8 +233,6 @@ class _Signature:
                 unused = form.startswith("ds") and word == "m0" and not _M0_OF_LDS.search(self.row.answer.name)
                 if not (sign == "<" and ((word == "exec" and not scalar) or unused)):
                     texts.append(sign + word)
-        if self.row.answer.name.startswith("v_pk_fmac_f16") and not re.search("dpp|sdwa", form):  # LLVM ties none
-            texts.append("<VDST")
         return " ".join(texts)
 
     # --- other fields ---
@@ -310,18 +319,45 @@ def _letter(printed: Printed) -> str:
     return {64: "p", 32: "q"}.get(width) or ("S" if width == 256 and codes[128] not in (None, "v128") else "s")
 
 
-def text(target_lines: dict[str, list[Line]], order: list[str]) -> str:
-    """The file: lines of one format and signature together."""
+def text(target_lines: dict[str, list[Line]], flags: dict[str, dict[str, frozenset[str]]], order: list[str]) -> str:
+    """The file: lines of one format and signature together, then operations of the same flags."""
     targets = defaultdict(set)
     for target, some in target_lines.items():
         for line in some:
             targets[line].add(target)
     names = defaultdict(list)
     for line, those in targets.items():
-        where = " ".join(target for target in FAMILY_OF if target in those)
-        names[order.index(line.format), line.format, line.signature, where].append((line.opcode, line.name))
-    head = "# Made by tools/decoder_tables from LLVM 22.1.8; mmacalc.asm.tables says what the parts are.\n"
-    return head + "".join(
-        f"{form}|{signature}|{where}|{' '.join(f'{name}={opcode}' for opcode, name in sorted(some))}\n"
-        for (_, form, signature, where), some in sorted(names.items())
+        names[order.index(line.format), line.format, line.signature, _in_order(those)].append((line.opcode, line.name))
+    head = (
+        "# Autogenerated by tools/decoder_tables from LLVM 22.1.8 and its corrections.py: do not edit, run it again.\n"
     )
+    head += "# mmacalc.asm.tables says what the parts are.\n"
+    return (
+        head
+        + "".join(
+            f"{form}|{signature}|{where}|{' '.join(f'{name}={opcode}' for opcode, name in sorted(some))}\n"
+            for (_, form, signature, where), some in sorted(names.items())
+        )
+        + "".join(
+            f"operation|{' '.join(sorted(some))}|{where}|{' '.join(sorted(those))}\n"
+            for (some, where), those in sorted(
+                _grouped(flags).items(), key=lambda item: (sorted(item[0][0]), item[0][1])
+            )
+        )
+    )
+
+
+def _grouped(flags: dict[str, dict[str, frozenset[str]]]) -> dict[tuple[frozenset[str], str], set[str]]:
+    """The names of operations by their flags and targets."""
+    targets = defaultdict(set)
+    for target, some in flags.items():
+        for name, those in some.items():
+            targets[name, those].add(target)
+    names = defaultdict(set)
+    for (name, those), where in targets.items():
+        names[those, _in_order(where)].add(name)
+    return names
+
+
+def _in_order(targets: set[str]) -> str:
+    return " ".join(target for target in FAMILY_OF if target in targets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from functools import cache
 from typing import NamedTuple
@@ -12,21 +13,38 @@ PADDING = bytes.fromhex("12efcd2b") + bytes(16)
 
 
 class Operand(NamedTuple):
-    """Of an opcode: LLVM's operand type, register class, and the operand that it is tied to (-1: none)."""
+    """Of an opcode: LLVM's operand type, register class, and the operand that it is tied to (-1: none); kept: whether
+    only the code generator's instruction has that tie, not what is encoded (S_BITSET0_B32_vi).
+    """
 
     type: int
     kind: str
     tied: int
+    kept: bool = False
 
 
 class Opcode(NamedTuple):
-    """What LLVM says of an opcode: its name, how many operands it writes, all operands, registers that it implies."""
+    """What LLVM says of an opcode: its name, how many operands it writes, all operands, registers that it implies, and
+    its flags: those of MCInstrDesc in lower case, those of TSFlags as in `FLAGS`."""
 
     name: str
     definitions: int
     operands: tuple[Operand, ...]
     uses: tuple[str, ...]
     defines: tuple[str, ...]
+    flags: frozenset[str]
+
+
+# The bits of TSFlags that say what an instruction does rather than how it is encoded: LLVM 22.1.8, SIDefines.h,
+# namespace SIInstrFlags.
+FLAGS = {
+    0: "salu", 1: "valu", 16: "trans", 17: "mubuf", 18: "mtbuf", 19: "smem", 20: "mimg", 21: "mimg", 22: "mimg",
+    23: "exp", 24: "flat", 25: "ds", 28: "ldsdir", 32: "vmcnt", 33: "expcnt", 34: "lgkmcnt", 38: "tensorcnt",
+    39: "scalar_store", 41: "asynccnt", 49: "packed", 51: "global", 52: "double_rounding", 53: "float_atomic",
+    54: "mai", 55: "dot", 56: "scratch", 57: "atomic", 58: "atomic", 59: "wmma", 62: "gws", 63: "swmmac",
+}  # fmt: skip
+# Ends of the names of what is encoded, which the instruction that LLVM's code generator uses lacks.
+_GENERATION = re.compile(r"(?:_VE)?_(?:vi|gfx\w+|si)$")
 
 
 class Answer(NamedTuple):
@@ -68,10 +86,30 @@ class Decoder:
 
     @cache  # noqa: B019
     def opcode(self, number: int) -> Opcode:
-        name, definitions, operands, uses, defines = self.lines([f"D {number}"])[0].split("|")
-        parts = [each.rsplit(",", 2) for each in operands.split(";") if each]
-        described = tuple(Operand(int(kind), group, int(tied)) for kind, group, tied in parts)
-        return Opcode(name, int(definitions), described, *(tuple(each.lower().split()) for each in (uses, defines)))
+        found = _opcode(self.lines([f"D {number}"])[0])
+        general = self._described.get(_GENERATION.sub("", found.name))
+        if general is None or len(general.operands) != len(found.operands):
+            return found
+        pairs = zip(found.operands, general.operands)
+        tied = [one if one.tied == other.tied else one._replace(tied=other.tied, kept=True) for one, other in pairs]
+        return found._replace(operands=tuple(tied))
+
+    @property
+    @cache  # noqa: B019
+    def _described(self) -> dict[str, Opcode]:
+        """Every opcode by its name."""
+        (count,) = self.lines(["N"])
+        return {one.name: one for one in map(_opcode, self.lines([f"D {number}" for number in range(int(count))]))}
+
+
+def _opcode(line: str) -> Opcode:
+    name, definitions, operands, uses, defines, flags = line.split("|")
+    parts = [each.rsplit(",", 2) for each in operands.split(";") if each]
+    described = tuple(Operand(int(kind), group, int(tied)) for kind, group, tied in parts)
+    *plain, bits = flags.split()
+    special = [flag for bit, flag in FLAGS.items() if int(bits) >> bit & 1]
+    implied = [tuple(each.lower().split()) for each in (uses, defines)]
+    return Opcode(name, int(definitions), described, *implied, frozenset((*plain, *special)))
 
 
 def _answer(line: str) -> Answer:

@@ -1,7 +1,9 @@
 // LLVM's decoder as a filter: a line of hexadecimal bytes in, what they decode to out.
 //
 //   size|opcode|text|operand;operand;...    "~" before the size: LLVM calls it undefined; "-": no instruction
-//   D opcode  ->  name|definitions|type,register class,tied to;...|implicit uses|implicit definitions
+//   D opcode  ->  name|definitions|type,register class,tied to;...|implicit uses|implicit definitions|flags
+//                 flags: those of MCInstrDesc by name, then TSFlags as a number
+//   N         ->  how many opcodes there are
 //   F         ->  flushes
 //
 // Build (headers of llvm-22-dev): see __main__.py.
@@ -51,7 +53,11 @@ static void describe(const MCInstrInfo &instructions, const MCRegisterInfo &regi
   outs() << "|";
   for (auto each : desc.implicit_defs())
     outs() << registers.getName(each) << " ";
-  outs() << "\n";
+  outs() << "|" << (desc.mayLoad() ? "load " : "") << (desc.mayStore() ? "store " : "")
+         << (desc.isBranch() ? "branch " : "") << (desc.isCall() ? "call " : "") << (desc.isBarrier() ? "barrier " : "")
+         << (desc.isTerminator() ? "terminator " : "") << (desc.isReturn() ? "return " : "")
+         << (desc.isIndirectBranch() ? "indirect " : "") << (desc.isCompare() ? "compare " : "")
+         << (desc.isConvergent() ? "convergent " : "") << desc.TSFlags << "\n";
 }
 
 int main(int argc, char **argv) {
@@ -74,6 +80,10 @@ int main(int argc, char **argv) {
   while (std::getline(std::cin, line)) {
     if (line[0] == 'F') {
       outs().flush();
+      continue;
+    }
+    if (line[0] == 'N') {
+      outs() << instructions->getNumOpcodes() << "\n";
       continue;
     }
     if (line[0] == 'D') {

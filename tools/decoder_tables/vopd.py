@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .lines import Line
+from .line import Line
 from .llvm import Answer, Decoder
 
 _FIRST = ("v16", "v[16:17]", "v31", "v[31:32]")  # the first sources of X and Y

@@ -7,8 +7,13 @@ A line of the file has nine parts between bars:
 `operands` are in the order of LLVM's assembly, a destination with ">" before it: FIELD=kind, count and type of
 constants as in `mmacalc.asm.operand_codes`, "@n" where bit n of OP_SEL is the half; FIELD=style for a number in the
 place of an operand; LITERAL=width for a literal of the instruction's own; or a register that the text always has.
-Implied operands are not printed: "<" read, ">" written. A modifier has the mask of its legal bits after a colon, if not
-all are. Names are name=opcode. The file is made by tools/decoder_tables from LLVM 22.1.8's decoder.
+Implied operands are not printed: "<" read, ">" written, "=" of which a part is kept, though it is not among the sources
+of a decoded instruction (loads of 16 bits, s_bitset0_b32). A modifier has the mask of its legal bits after a colon, if
+not all are. Names are name=opcode.
+
+At the end are the operations, of four parts: operation | flags | targets | names; see `mmacalc.asm.operations`. The
+file is made by tools/decoder_tables from LLVM 22.1.8 and its corrections alone: `nox -s tables` makes it again and
+compares.
 """
 
 from __future__ import annotations
@@ -92,7 +97,7 @@ class Row:
     """One instruction in one of its forms."""
 
     __slots__ = (
-        "acc", "branch", "encoding", "family", "format", "implied", "lane_mask", "mask", "mixed", "mnemonic",
+        "acc", "branch", "encoding", "family", "format", "implied", "keeps", "lane_mask", "mask", "mixed", "mnemonic",
         "modifiers", "name", "op_sel", "reads", "signature", "size", "slots", "value", "widths", "writes",
     )  # fmt: skip
     name: str
@@ -112,6 +117,7 @@ class Row:
     slots: tuple[Slot, ...]
     reads: tuple[str, ...]
     writes: tuple[str, ...]
+    keeps: tuple[str, ...]
     modifiers: tuple[tuple[str, int, int, Field | None, bool, int, Container[int] | None], ...]
     implied: dict[str, int]
     widths: dict[str, int]
@@ -126,7 +132,8 @@ class Row:
         self.slots = tuple(_slot(text, form, table) for text in operands.split())
         self.reads = tuple(text[1:] for text in extra.split() if text[0] == "<")
         self.writes = tuple(text[1:] for text in extra.split() if text[0] == ">")
-        values = dict(_valued(text) for text in fixed.split())
+        self.keeps = tuple(text[1:] for text in extra.split() if text[0] == "=")
+        values = dict(valued(text) for text in fixed.split())
         legal = dict(_masked(text) for text in modifiers.split())
         self.widths = {text.partition(":")[0].partition("/")[0].lower(): int(text.partition("/")[2])
                        for text in modifiers.split() if "/" in text}  # fmt: skip
@@ -196,7 +203,8 @@ def _masked(text: str) -> tuple[str, int | None]:
     return name, int(mask) if mask else None
 
 
-def _valued(text: str) -> tuple[str, int]:
+def valued(text: str) -> tuple[str, int]:
+    """The name and number of a field of one value."""
     name, _, value = text.partition("=")
     return name, int(value)
 
@@ -231,7 +239,7 @@ def _slot(text: str, form: FormatLine, table: Table) -> Slot:
 
 
 class Table:
-    """The rows of a target and wave size: `candidates(word)` are those that a first word may begin."""
+    """The rows of a target and wave size; by_name: of an instruction without suffix, its formats and signatures."""
 
     family: str
     formats: dict[str, FormatLine]
@@ -242,7 +250,8 @@ class Table:
         self.wave = wave
         self.formats = encodings(self.family)
         self._lines: dict[str, dict[int, list[tuple[str, tuple[str, ...]]]]] = {}
-        for line in _lines():
+        self.by_name: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+        for line in lines():
             form, *signature, targets, names = line.split("|")
             if target not in targets.split() or form not in self.formats:
                 continue
@@ -250,6 +259,7 @@ class Table:
             shared = tuple(signature)
             for name, opcode in [each.split("=") for each in names.split()]:
                 rows.setdefault(int(opcode), []).append((name, shared))
+                self.by_name.setdefault(name, []).append((form, shared))
         self._rows: dict[tuple[str, int], tuple[Row, ...]] = {}
         self._by_key: dict[int, tuple[tuple[str, int, int], ...]] = {}
 
@@ -295,7 +305,8 @@ class Table:
 
 
 @cache
-def _lines() -> tuple[str, ...]:
+def lines() -> tuple[str, ...]:
+    """The lines of instruction_tables.txt without remarks."""
     text = Path(__file__).with_name("instruction_tables.txt").read_text()
     return tuple(line for line in text.splitlines() if line and line[0] != "#")
 
@@ -307,7 +318,7 @@ def instruction_names() -> frozenset[str]:
     >>> "ds_read_b128" in instruction_names(), "ds_read_b127" in instruction_names()
     (True, False)
     """
-    names = [each.partition("=")[0] for line in _lines() for each in line.rpartition("|")[2].split()]
+    names = [each.partition("=")[0] for line in lines() for each in line.rpartition("|")[2].split()]
     return frozenset(names)
 
 
