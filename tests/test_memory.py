@@ -2,7 +2,12 @@
 
 import csv
 import gzip
+import itertools
 import json
+import random
+import re
+import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +19,9 @@ import mmacalc
 from mmacalc import Error, rocwmma
 from mmacalc.cli import answer
 from mmacalc.families import shared_memory
+from mmacalc.memory_access.accesses import PERIOD, PLAIN, Accesses, Placing, fills, reads_without_conflict
 from mmacalc.memory_access.banks import bank_access, rule
-from mmacalc.memory_access.swizzles import Swizzle, swizzle_of
+from mmacalc.memory_access.swizzles import RowSwizzle, Swizzle, swizzle_of
 
 DATA = Path(__file__).parent / "data" / "chain"
 
@@ -317,3 +323,126 @@ def test_fragments_and_cooperative_loads_are_counted_by_line():
     report = mmacalc.launch(kernel, 1, 64, np.zeros(256, np.float16), arch="gfx942")
     assert {(site.access, site.bytes) for site in report.lds} == {("write", 8), ("read", 8)}
     assert sum(site.accesses * site.bytes * 64 for site in report.lds) == 2 * 512
+
+
+def bytes_moved(swizzle, rows, row_bytes, stride, bits):
+    """Where each byte of a tile goes."""
+    return [
+        swizzle.address(row * stride + swizzle.in_row(row, byte, bits))
+        for row in range(rows)
+        for byte in range(row_bytes)
+    ]
+
+
+@pytest.mark.parametrize("bits", [4, 6, 8, 16, 32, 64])
+def test_a_swizzle_is_taken_just_where_it_permutes_the_bytes_of_the_tile(bits):
+    """Every small tile: rows of whole bytes, whole elements of 6 bits among them."""
+    every = itertools.product((1, 2, 3, 4, 5, 8), (8, 12, 16, 24, 40, 64), (1, 2, 3, 4, 6, 8), (1, 2, 3), (1, 2, 4, 8))
+    taken = 0
+    for rows, row_bytes, vec, per_phase, max_phase in every:
+        swizzle = RowSwizzle(vec, per_phase, max_phase)
+        fault = swizzle.fault(rows, row_bytes, row_bytes, bits)
+        if vec * bits % 8:
+            assert "whole number of bytes" in fault
+            continue
+        permuted = sorted(bytes_moved(swizzle, rows, row_bytes, row_bytes, bits)) == list(range(rows * row_bytes))
+        assert permuted == (not fault), (rows, row_bytes, swizzle, fault)
+        taken += not fault
+    assert taken > 300
+
+
+def test_an_xor_swizzle_is_taken_just_where_it_permutes_the_bytes_of_the_tile():
+    taken = 0
+    for rows, row_bytes, base, bits, extra in itertools.product(
+        (1, 2, 3, 5, 6, 8), (4, 8, 12, 24, 32), range(4), range(4), range(3)
+    ):
+        swizzle = Swizzle(bits, base, max(bits, 1) + extra)
+        fault = swizzle.fault(rows, row_bytes, row_bytes, 8)
+        permuted = sorted(bytes_moved(swizzle, rows, row_bytes, row_bytes, 8)) == list(range(rows * row_bytes))
+        assert permuted == (not fault), (rows, row_bytes, swizzle, fault)
+        taken += not fault
+    assert taken > 500
+
+
+@pytest.mark.parametrize("form", ["fp4", "fp6", "bf6", "fp8"])
+def test_every_swizzle_of_a_narrow_format_is_taken_or_refused_with_what_would_be_right(form):
+    which = mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4").operand("A", cbsz=form)
+    taken = 0
+    for vec, max_phase in itertools.product((1, 2, 3, 4, 8, 16, 32, 64), (1, 2, 4, 16)):
+        try:
+            found = mmacalc.memory(which, ld=256, swizzle=f"vec,perPhase,maxPhase={vec},1,{max_phase}")
+        except mmacalc.Error as error:
+            refused = str(error)
+        else:
+            refused = ""
+        if refused:
+            assert re.search("should be|whole number of bytes", refused)
+            continue
+        addresses = [at for lanes in found.found.linear(found.tile, found.placing) for at in lanes]
+        assert len(set(addresses)) == len(addresses)
+        taken += 1
+    assert taken > 8
+    a = mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16").operand("A")
+    with pytest.raises(mmacalc.Error, match="maxPhase should be at most 2, or a row 128 bytes"):
+        mmacalc.memory(a, swizzle="vec,perPhase,maxPhase=4,1,16")
+    with pytest.raises(mmacalc.Error, match="the base should be at least 3"):
+        mmacalc.memory(a, ld=64, swizzle=(2, 2, 3))
+
+
+@pytest.mark.parametrize("name", ["gfx942", "gfx950", "gfx1201", "sm_80"])
+def test_the_accesses_that_stand_for_all_that_fill_a_tile_tell_as_much_as_all(name):
+    """Against every access of the fill, for tiles whose rows an access crosses or does not."""
+    architecture, random_ = mmacalc.architecture(name), random.Random(name)
+    assert 4 * max(row[2] for row in architecture.lds_phases) <= PERIOD
+    inst = next(inst for inst in mmacalc.instructions(name) if inst.formats.get("A") == "f16" and inst.k == 16)
+    told = set()
+    for _ in range(40):
+        ld = random_.choice([16, 24, 40, 64, 72, 200, 512, 520, 1032, 4096, 4104])
+        tile = mmacalc.memory(inst.operand("A"), ld=ld).tile
+        width = random_.choice([4, 8, 16])
+        pad = random_.choice([0, 16, 32, 48, 112])
+        bits, base = random_.randrange(4), random_.randrange(4, 8)
+        placing = Placing(pad, Swizzle(0 if pad else bits, base, max(bits, 1) + random_.randrange(6)))
+        some = fills(tile, width, pad > 0)
+        size = some.access_bytes
+        pieces = [(row, byte) for row in range(tile.rows) for byte in range(0, tile.row_bytes, size)]
+        wave = tile.operand.wave
+        parts = [pieces[first : first + wave] for first in range(0, len(pieces), wave)]
+        every = Accesses(size, size, tuple((*part, *[None] * (wave - len(part))) for part in parts))
+        assert set(some.addresses) <= set(every.addresses)
+        free = [reads_without_conflict(found, tile, placing, "write") for found in (some, every)]
+        assert free[0] == free[1], (ld, width, placing)
+        told.add(free[0])
+    assert told == {True, False}
+
+
+def test_a_search_takes_no_longer_for_a_leading_dimension_of_18_digits():
+    start = time.process_time()
+    tracemalloc.start()
+    for ld in (64, 4096, 10**15, 10**18 - 1):
+        mmacalc.memory(mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16").operand("A"), ld=ld).search()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 20e6
+    assert time.process_time() - start < 20
+
+
+@pytest.mark.parametrize(
+    ("arch", "every"),
+    [("cdna1", 3), ("cdna4", 5), ("rdna3", 1), ("rdna4", 5), ("cdna5", 7), ("sm_75", 9), ("sm_90a", 290)],
+)
+def test_the_byte_address_of_a_lane_is_a_sum_of_digits_wherever_it_is_shown(arch, every):
+    shown = 0
+    for inst in mmacalc.instructions(arch)[::every]:
+        for name in set("ABCD") & set(inst.operands):
+            try:
+                found = mmacalc.memory(inst.operand(name))
+            except mmacalc.Error:
+                continue
+            assert found.terms is not None, (inst.name, name)
+            first = found.found.linear(found.tile, PLAIN)[0]
+            for lane, address in enumerate(first):
+                if address is not None:
+                    assert sum(lane // t.divisor % t.size * t.bytes for t in found.terms) + first[0] == address
+            shown += 1
+    assert shown

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Accesses", "LdsCost", "Placing", "accesses", "fills", "lds_cost", "reads_without_conflict"]
 
 WIDEST = 16  # bytes of one lane's access
+PERIOD = 256  # bytes of all banks, of which there are 64 at most
 
 
 class Placing(TupleRecord):
@@ -153,10 +154,28 @@ def reads_without_conflict(found: Accesses, tile: Tile, placing: Placing, access
     )
 
 
-def fills(tile: Tile, width: int) -> Accesses:
-    """The accesses of a wave that writes (for a store: reads) the whole tile row by row, `width` bytes a lane."""
+def fills(tile: Tile, width: int, padded: bool) -> Accesses:
+    """Of the accesses of a wave that writes (for a store: reads) the whole tile row by row, `width` bytes a lane, those
+    that the others behave as.
+
+    An access has `wave` neighbouring pieces, a power of two of bytes, W. Without padding an access begins at a multiple
+    of W, and what an XOR swizzle does to it differs from what it does to the first by an XOR of one number with all
+    addresses, which renames banks: so the first tells of all, and the last, in which some lanes may be inactive, of
+    itself. With padding, accesses within one row are shifts of each other by multiples of W: those whose distance is a
+    multiple of all banks behave alike; those over the end of a row are taken one by one.
+    """
     width = min(width, tile.row_bytes & -tile.row_bytes)
-    places = [(row, byte) for row in range(tile.rows) for byte in range(0, tile.row_bytes, width)]
     wave = tile.operand.wave
-    table = [[*places[first : first + wave]] for first in range(0, len(places), wave)]
-    return Accesses(width, width, tuple([(*row, *[None] * (wave - len(row))) for row in table]))
+    per_row, count = tile.row_bytes // width, -(-tile.rows * tile.row_bytes // (width * wave))
+    numbers = {0, count - 1}
+    if padded:
+        alike = max(1, PERIOD // (wave * width))
+        for row in range(tile.rows):
+            first = row * per_row // wave  # the access over the beginning of the row, and those after it
+            numbers |= {number for number in range(first, first + alike + 1) if number < count}
+    table = []
+    for number in sorted(numbers):
+        pieces = range(number * wave, min((number + 1) * wave, tile.rows * per_row))
+        lanes = [(piece // per_row, piece % per_row * width) for piece in pieces]
+        table.append((*lanes, *[None] * (wave - len(lanes))))
+    return Accesses(width, width, tuple(table))

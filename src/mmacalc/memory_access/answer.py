@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..checks import arguments_checked
-from ..errors import Error
+from ..errors import Error, counted
 from ..records import TupleRecord
 from .accesses import PLAIN, Accesses, LdsCost, Placing, accesses, lds_cost
 from .matrix_loads import MatrixLoad, matrix_loads
@@ -101,7 +101,8 @@ class Memory(TupleRecord):
     def terms(self) -> tuple[AddressTerm, ...] | None:
         """A lane's byte address in the first access, without padding and swizzle; None if it is not a sum of digits."""
         first = self.found.linear(self.tile, PLAIN)[0]
-        names = self.operand.layout.places["lane"]
+        places = self.operand.layout.places
+        names = (*places.get("warp", ()), *places["lane"])  # wgmma: a lane of its warpgroup
         terms, divisor = [], 1
         for name in reversed(names):
             size = self.operand.layout.sizes[name.lstrip("*")]
@@ -190,9 +191,26 @@ def memory(
             f"rows of {tile.row_bytes} bytes and {pad} of padding do not keep accesses of {found.access_bytes} bytes "
             f"aligned; pad by a multiple of {found.access_bytes}"
         )
+    _check_swizzle(tile, found, placing)
     cost = lds_cost(found, tile, placing, _access(operand))
     loads = matrix_loads(tile, placing) if kpack is None else ()
     return Memory(tile, kpack, placing, fill, found, cost, loads)
+
+
+def _check_swizzle(tile: Tile, found: Accesses, placing: Placing) -> None:
+    """Refuse a swizzle that is no permutation of the tile, or that takes an access apart."""
+    swizzle, bits = placing.swizzle, tile.operand.placement.bits
+    named = "vec,perPhase,maxPhase" if isinstance(swizzle, RowSwizzle) else "bits,base,shift"
+    spoken = f"the swizzle {named}={','.join(map(str, swizzle))}"
+    if fault := swizzle.fault(tile.rows, tile.row_bytes, tile.row_bytes + placing.pad, bits):
+        raise Error(f"{spoken} is no permutation of this tile: {fault}")
+    if (piece := swizzle.piece(bits)) % found.access_bytes:
+        least = "vec" if isinstance(swizzle, RowSwizzle) else "the base"
+        right = -(-found.access_bytes * 8 // bits) if least == "vec" else found.access_bytes.bit_length() - 1
+        raise Error(
+            f"{spoken} keeps {counted(piece, 'byte')} together, and a lane's access has {found.access_bytes}; {least} "
+            f"should be at least {right}"
+        )
 
 
 def _access(operand: Operand) -> str:

@@ -16,6 +16,7 @@ __all__ = ["Repair", "repair"]
 MOST_PAD = 256  # bytes: addresses modulo all banks repeat beyond
 MOST_BITS = 5
 HIGHEST_BASE = 8
+HIGHEST_BIT = 32  # of an address that a swizzle can feel
 
 
 class Repair(TupleRecord):
@@ -33,18 +34,20 @@ def repair(found: Accesses, tile: Tile, fill: int, access: str) -> Repair:
             and a swizzle leaves it and the operand's accesses in one piece.
         access: "read" if the operand is loaded, "write" if it is stored.
     """
-    filling = fills(tile, fill)
+    filling = {padded: fills(tile, fill, padded) for padded in (False, True)}
     other = "write" if access == "read" else "read"
 
     def free(placing: Placing) -> bool:
         return reads_without_conflict(found, tile, placing, access) and reads_without_conflict(
-            filling, tile, placing, other
+            filling[placing.pad > 0], tile, placing, other
         )
 
     pad = next((pad for pad in range(0, MOST_PAD, max(fill, found.access_bytes)) if free(Placing(pad))), None)
     base = max(found.access_bytes, fill).bit_length() - 1
     last = (tile.rows * tile.row_bytes - 1).bit_length()
-    return Repair(pad, next((swizzle for swizzle in _swizzles(base, last) if free(Placing(0, swizzle))), None))
+    size = (tile.rows, tile.row_bytes, tile.row_bytes, tile.operand.placement.bits)
+    swizzles = (swizzle for swizzle in _swizzles(base, last) if not swizzle.fault(*size))
+    return Repair(pad, next((swizzle for swizzle in swizzles if free(Placing(0, swizzle))), None))
 
 
 def _swizzles(lowest: int, last: int) -> list[Swizzle]:
@@ -54,5 +57,5 @@ def _swizzles(lowest: int, last: int) -> list[Swizzle]:
         Swizzle(bits, base, shift)
         for bits in range(1, MOST_BITS + 1)
         for base in range(lowest, HIGHEST_BASE + 1)
-        for shift in range(bits, max(bits, last - base) + 1)
+        for shift in range(bits, min(max(bits, last - base), HIGHEST_BIT - base - bits) + 1)
     ]]  # fmt: skip

@@ -44,6 +44,30 @@ class Swizzle(TupleRecord):
         """A byte of a row, which this swizzle leaves where it is."""
         return byte
 
+    def piece(self, element_bits: int) -> int:
+        """The bytes that it leaves side by side; 0 where it moves nothing."""
+        return 1 << self.base if self.bits else 0
+
+    def fault(self, rows: int, row_bytes: int, stride: int, element_bits: int) -> str:
+        """Why it is no permutation of the bytes of a tile; empty if it is one.
+
+        An address stays within its block of 2**(base + bits) bytes, whose number says what is flipped, as shift is at
+        least bits. So only a last block that is not whole can be left.
+
+        Args:
+            rows: of the tile; row_bytes: of each without padding; stride: with padding; element_bits: of an element.
+
+        >>> Swizzle(3, 4, 3).fault(9, 16, 16, 16)
+        'it moves bytes of the last 16 of 144 out of the tile; the tile should be a multiple of 128 bytes'
+        """
+        size = rows * stride
+        last = size % (1 << self.base + self.bits)
+        flipped = size - last >> self.shift & (1 << self.bits) - 1 << self.base
+        if last % (1 << flipped.bit_length()) == 0:
+            return ""
+        whole = f"the tile should be a multiple of {1 << self.base + self.bits} bytes"
+        return f"it moves bytes of the last {last} of {size} out of the tile; {whole}"
+
 
 class RowSwizzle(TupleRecord):
     """Triton's swizzled shared encoding: the vectors of a row change places, row by row.
@@ -64,6 +88,36 @@ class RowSwizzle(TupleRecord):
         """A byte of a row after the swizzle."""
         width = self.vec * element_bits // 8
         return (byte // width ^ row // self.per_phase % self.max_phase) * width + byte % width
+
+    def piece(self, element_bits: int) -> int:
+        """The bytes that it leaves side by side; 0 where it moves nothing."""
+        return self.vec * element_bits // 8 if self.max_phase > 1 else 0
+
+    def fault(self, rows: int, row_bytes: int, stride: int, element_bits: int) -> str:
+        """Why it is no permutation of the bytes of each row of a tile; empty if it is one.
+
+        Args:
+            rows: of the tile; row_bytes: of each without padding; stride: with padding; element_bits: of an element.
+
+        >>> RowSwizzle(4, 1, 16).fault(32, 16, 16, 16)
+        'rows of 16 bytes have 2 vectors of 8 bytes, phases reach 15: maxPhase should be at most 2, or a row 128 bytes'
+        >>> RowSwizzle(4, 1, 16).fault(32, 128, 128, 16)
+        ''
+        """
+        if self.vec * element_bits % 8:
+            return f"vec {self.vec} is {self.vec * element_bits} bits, not a whole number of bytes"
+        width = self.vec * element_bits // 8
+        last = min((rows - 1) // self.per_phase, self.max_phase - 1)
+        vectors, rest = divmod(row_bytes, width)
+        if not last or not (rest or vectors % (1 << last.bit_length())):
+            return ""
+        needed = width << last.bit_length()
+        if rest:
+            return f"rows of {row_bytes} bytes are not whole vectors of {width} bytes; a row should be {needed} bytes"
+        return (
+            f"rows of {row_bytes} bytes have {vectors} vectors of {width} bytes, phases reach {last}: maxPhase should "
+            f"be at most {vectors & -vectors}, or a row {needed} bytes"
+        )
 
 
 MODES = {"none": Swizzle(0, 4, 3), "32B": Swizzle(1, 4, 3), "64B": Swizzle(2, 4, 3), "128B": Swizzle(3, 4, 3)}
