@@ -79,7 +79,7 @@ def aligned_truncated(a, b, c, emin, out, cmin, group, fraction, lowest, kept=No
         top = max(*es, *align(c, exponent(c, cmin if first else FORMATS[out][1])), lowest, lowest)
         unit = Q(2) ** (top - fraction)
         total = sum(trunc(Q(x) * Q(y) / unit) for x, y in zip(a, b)) + trunc(Q(c) / unit)
-        return rounded(total * unit, out, "nearest" if out == "f16" else "zero", kept if out == "f32" else None)
+        return rounded(total * unit, out, "nearest" if out == "f16" else "zero", kept if out == "f32" else None) + 0.0
 
     return chained(step, a, b, c, group)
 
@@ -223,11 +223,15 @@ def pairwise_f32(a, b, c, emin, out, cmin, group, flush):
     def settle(x, smallest=-126):
         return copysign(0.0, x) if flush and abs(x) < 2.0**smallest else x
 
+    def read(x, smallest):
+        return 0.0 if flush and abs(x) < 2.0**smallest else x
+
     def step(a, b, c, first):
-        tree = [settle(times(settle(x, emin[0]), settle(y, emin[1]))) for x, y in zip(a, b)]
+        c = read(c, -126) if first else c
+        tree = [settle(times(read(x, emin[0]), read(y, emin[1]))) for x, y in zip(a, b)]
         while len(tree) > 1:
             tree = [settle(add(x, y)) for x, y in zip(tree[0::2], tree[1::2])]
-        return settle(add(settle(c), tree[0]))
+        return settle(add(c, tree[0]))
 
     return chained(step, a, b, c, group)
 
@@ -258,9 +262,7 @@ def exact(a, b, c, emin, out, cmin, group):
     def step(a, b, c, first):
         if (found := special(a, b, c)) is not None:
             return found
-        negative = [copysign(1, x) * copysign(1, y) < 0 for x, y in zip(a, b)] + [copysign(1, c) < 0]
-        exact = sum(Q(x) * Q(y) for x, y in zip(a, b)) + Q(c)
-        return rounded(exact, out, zero=-0.0 if all(negative) else 0.0)
+        return rounded(sum(Q(x) * Q(y) for x, y in zip(a, b)) + Q(c), out)
 
     return chained(step, a, b, c, group)
 
@@ -271,13 +273,9 @@ def fp8_two_halves(a, b, c, emin, out, cmin, fraction, lowest):
     h = 0.0
     for half in (low, high):
         h = aligned_truncated(
-            [a[k] for k in half], [b[k] for k in half], h, emin, "f16", -14, len(half), fraction, lowest
+            [a[k] for k in half], [b[k] for k in half], h, emin, out, FORMATS[out][1], len(half), fraction, lowest
         )
-    return add(h, c, "f16")
-
-
-def fp8_add_c_last(a, b, c, emin, out, cmin, fraction, lowest):
-    return add(aligned_truncated(a, b, 0.0, emin, "f32", -126, len(a), fraction, lowest), c)
+    return add(h, c, out)
 
 
 def block_scaled_fp4(a, b, c, emin, out, cmin, group, fraction, lowest, scales_a, scales_b):
@@ -297,4 +295,4 @@ def block_scaled_fp4(a, b, c, emin, out, cmin, group, fraction, lowest, scales_a
     top = max(*es, *align(c, exponent(c, -126)), lowest)
     total = sum(trunc(t * m * Q(2) ** (fraction + e - top)) for t, m, e in zip(runs, ms, es))
     total += trunc(Q(c) * Q(2) ** (fraction - top))
-    return rounded(total * Q(2) ** (top - fraction), out, "zero")
+    return rounded(total * Q(2) ** (top - fraction), out, "zero") + 0.0

@@ -19,8 +19,6 @@ DIFFERENCES = (
     ("MMA-Sim computes on AMD and in f64 with the host's NaN; which bits the hardware gives is unpublished",
      lambda inst: inst.architecture.vendor == "amd" or inst.formats["D"] == "f64",
      lambda x, y, c: np.isnan(x) & np.isnan(y)),
-    ("MMA-Sim flushes a subnormal input to +0, mmacalc keeps its sign; which of the two is unpublished",
-     lambda inst: inst.arch == "cdna2", lambda x, y, c: (x == 0) & (y == 0)),
     ("MMA-Sim takes the exponent of an infinite C from frexp, and can return a finite number",
      lambda inst: inst.formats["A"] == "e5m2fnuz" or inst.formats["B"] == "e5m2fnuz",
      lambda x, y, c: ~np.isfinite(c) & ~np.isfinite(x)),

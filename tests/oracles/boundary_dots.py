@@ -44,7 +44,8 @@ def subjects() -> dict[tuple[object, ...], mmacalc.Instruction]:
                 continue
             formats = tuple(inst.format(name).name for name in "ABCD")
             numerics = inst.numerics
-            key = (table, numerics.model, numerics.source, numerics.step, formats, numerics.rounding)
+            widths = [item for item in numerics.parameters.items() if item[0] != "group"]
+            key = (table, numerics.model, *widths, numerics.step, formats, numerics.rounding)
             if key not in found or found[key].k < inst.k:
                 found[key] = inst
     return found | {(name,): inst for name, inst in tensor_memory_subjects().items()}

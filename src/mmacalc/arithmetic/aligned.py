@@ -4,10 +4,12 @@ Every product of two operands of up to 32 bits is exact in float64, and so is a 
 fraction + 2 + log2(group) + 1 <= 53. Multiplying by a power of two is exact, so exponents are kept as powers of two.
 
 A product with a zero factor and a zero c have no exponent, and the alignment never goes below 2**lowest: 0 * 0 + c is
-c, however small. Sums of zero are plus zero.
+c, however small. A sum that is zero, or becomes zero when it is cut or rounded, is plus zero.
 
-Sources: MMA-Sim 2.1.1 (arXiv 2511.10909v2), T-FDPA, ST-FDPA and GST-FDPA; Khattak and Mikaitis, "Accurate Models of
-NVIDIA Tensor Cores" (arXiv 2512.07004v3; their code of August 2026 drops zero products); Fasi, Higham, Mikaitis,
+Sources: MMA-Sim 2.1.1 (arXiv 2511.10909v2), T-FDPA, ST-FDPA and GST-FDPA, also for the sign of zero, on which mmaemu
+0.1.0 agrees (measured on an RTX 4060: fp8 with f32 results); Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor
+Cores" (TACO 23(3), 2026, doi 10.1145/3830409; their code of August 2026 drops zero products, and has minus zero where
+a negative sum becomes zero); Fasi, Higham, Mikaitis,
 Pranesh, "Numerical behavior of NVIDIA tensor cores" (2021), section 3, for subnormals and special values.
 """
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["aligned_truncated", "block_scaled_fp4", "fp8_add_c_last", "fp8_two_halves", "toward_zero"]
+__all__ = ["aligned_truncated", "block_scaled_fp4", "fp8_two_halves", "toward_zero"]
 
 
 def toward_zero(values: Array, fraction: int | None = None) -> Array:
@@ -44,8 +46,8 @@ def toward_zero(values: Array, fraction: int | None = None) -> Array:
 
 
 def _rounded(values: Array, out: Format, kept: int | None = None) -> Array:
-    """Toward zero to f32 (or to `kept` fraction bits of it), to nearest even to f16."""
-    return toward_zero(values, kept) if out.name == "f32" else round_to_format(values, out)
+    """Toward zero to f32 (or to `kept` fraction bits of it), to nearest even to f16; a zero is plus zero."""
+    return (toward_zero(values, kept) if out.name == "f32" else round_to_format(values, out)) + 0.0
 
 
 def _sum(a: Numbers, b: Numbers, c: Numbers, fraction: int, lowest: int) -> Array:
@@ -58,7 +60,6 @@ def _sum(a: Numbers, b: Numbers, c: Numbers, fraction: int, lowest: int) -> Arra
     total: Array = products.sum(axis=0)
     total += np.trunc(c.value * scale)
     total /= scale
-    total += 0.0  # a sum of integers has no minus zero
     return total
 
 
@@ -78,24 +79,19 @@ def aligned_truncated(
 
 
 def fp8_two_halves(a: Numbers, b: Numbers, c: Numbers, out: Format, fraction: int, lowest: int) -> Array:
-    """Hopper and B200 mma.sync on fp8 with f16 results: `aligned_truncated` over k % 4 in (0, 1), chained into the
-    same over the other half, from zero; then C is added and rounded to f16. (ptxas writes two HMMA instructions.)
+    """mma.sync on fp8 where it is no instruction of its own (sm_90, 100, 103, 107 and 110): `aligned_truncated` over
+    the stored k with k % 4 in (0, 1), from zero, chained into the same over the others; then C is added, rounded to
+    nearest even.
 
-    Source: Khattak and Mikaitis; measured on H200 and B200. MMA-Sim has no counterpart.
+    Source: ptxas 13.0 writes F2FP.UNPACK_B of the low halves of the registers, HMMA.16816 from RZ, the same of the high
+    halves (.H1) onto the result, and FADD (HADD2) with C. Of mma.sp it writes HMMA.SP.16832 likewise: SHFL moves B so
+    that the first takes the logical k with k % 8 < 4, whose stored values have k % 4 < 2.
     """
     k = np.arange(len(a.value))
     total = numbers(np.zeros_like(c.value), out)
     for half in (k % 4 < 2, k % 4 >= 2):
         total = numbers(_rounded(_sum(a.at(half), b.at(half), total, fraction, lowest), out), out)
     return round_to_format(total.value + c.value, out)
-
-
-def fp8_add_c_last(a: Numbers, b: Numbers, c: Numbers, out: Format, fraction: int, lowest: int) -> Array:
-    """B200 mma.sync on fp8 with f32 results: `aligned_truncated` over all products from zero, cut toward zero to
-    f32; then C is added and rounded to nearest even. Source: Khattak and Mikaitis; measured on B200."""
-    start = numbers(np.zeros_like(c.value), out)
-    total = _rounded(_sum(a, b, start, fraction, lowest), out)
-    return (total.astype(np.float32) + c.value.astype(np.float32)).astype(np.float64)
 
 
 def block_scaled_fp4(
@@ -114,4 +110,4 @@ def block_scaled_fp4(
     power = np.where((runs == 0).all(axis=1), 0.0, scale_a.power[::group] * scale_b.power[::group])
     scale = 2.0**fraction / np.maximum(np.maximum(power.max(axis=0), c.power), 2.0**lowest)
     total = np.trunc(runs.sum(axis=1) * scales * scale).sum(axis=0) + np.trunc(c.value * scale)
-    return _rounded(total / scale + 0.0, out)
+    return _rounded(total / scale, out)

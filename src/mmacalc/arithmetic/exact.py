@@ -85,7 +85,7 @@ def _collapse(parts: list[Array]) -> Array:
 
 def rounding_sum(products: Array, c: Array) -> Array:
     """The sum along the first axis plus c, as a float64 that rounds to any format of up to 50 bits as the exact
-    sum does. A sum that is exactly zero is minus zero only if every term is; infinities and NaN are as in IEEE 754.
+    sum does. A sum that is exactly zero is plus zero; infinities and NaN are as in IEEE 754.
     """
     shape = np.broadcast_shapes(products.shape[1:], c.shape)
     terms = np.empty((len(products) + 1, *shape))
@@ -96,9 +96,7 @@ def rounding_sum(products: Array, c: Array) -> Array:
         np.copyto(terms, 0.0, where=~np.isfinite(terms))
     parts = _parts(terms.copy())
     total = _collapse(parts) if parts else np.zeros(shape)
-    zero = total == 0
-    if zero.any():
-        total = np.where(zero, np.where(np.signbit(terms).all(axis=0), -0.0, 0.0), total)
+    total += 0.0
     return total if special is None else np.where(np.isfinite(special), total, special)
 
 

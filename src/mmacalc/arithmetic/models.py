@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np  # noqa: F401  (the doctest above)
 
 from ..formats import FORMATS  # noqa: F401
-from .aligned import aligned_truncated, block_scaled_fp4, fp8_add_c_last, fp8_two_halves
+from .aligned import aligned_truncated, block_scaled_fp4, fp8_two_halves
 from .floored import dot2_ones_complement, dot4_floored, two_stage_floored, two_stage_floored_even_odd
 from .numbers import Numbers, numbers
 from .numerics import ALIASES
@@ -40,8 +40,8 @@ __all__ = ["MODELS", "Numbers", "numbers"]
 MODELS: dict[str, Callable[..., Any]] = {
     model.__name__: model
     for model in (
-        aligned_truncated, block_scaled_fp4, fp8_two_halves, fp8_add_c_last, two_stage_floored,
-        two_stage_floored_even_odd, dot2_ones_complement, dot4_floored, pairwise_f32, fma_chain, exact, integer,
+        aligned_truncated, block_scaled_fp4, fp8_two_halves, two_stage_floored, two_stage_floored_even_odd,
+        dot2_ones_complement, dot4_floored, pairwise_f32, fma_chain, exact, integer,
     )
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..errors import Error
 from ..formats import named
 from ..records import TupleRecord
-from .tables import ASSUMED, OWN_NAN, TABLES
+from .tables import ASSUMED, HARDWARE, OWN_NAN, TABLES, TWO, UNDECIDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ __all__ = ["ALIASES", "MMA_SIM_NAMES", "Numerics", "kind", "model_name", "numeri
 
 ALIASES = {
     "T": "aligned_truncated", "R": "two_stage_floored", "R8": "two_stage_floored_even_odd", "P": "pairwise_f32",
-    "X": "exact", "F": "fma_chain", "S": "block_scaled_fp4", "M16": "fp8_two_halves", "M32": "fp8_add_c_last",
+    "X": "exact", "F": "fma_chain", "S": "block_scaled_fp4", "M16": "fp8_two_halves",
     "I": "integer",
 }  # fmt: skip
 """The models' names in version 0.1."""
@@ -66,7 +66,8 @@ EXPLANATIONS = {
     ),
     "pairwise_f32": (
         "Each product is rounded to f32; {group} of them are added pairwise in a balanced tree, and the result to the "
-        "accumulator, each addition rounded to nearest even in f32. Subnormal inputs and results become zero.{chain}"
+        "accumulator, each addition rounded to nearest even in f32. Subnormal inputs become plus zero, subnormal "
+        "results zero.{chain}"
     ),
     "exact": "The exact sum of {group} products and the accumulator, rounded once to nearest even.{chain}",
     "fma_chain": "A chain of fused multiply-adds in the order of k, from the accumulator on, each rounded once "
@@ -77,13 +78,9 @@ EXPLANATIONS = {
         "accumulator, added exactly, and cut toward zero to f32."
     ),
     "fp8_two_halves": (
-        "Two steps: the products with k % 4 of 0 and 1, then those with k % 4 of 2 and 3 on top of the first result. "
-        "In each, all terms are cut toward zero {fraction} fraction bits below the largest exponent, added exactly and "
-        "rounded to nearest even to f16. The accumulator is added last, rounded to nearest even."
-    ),
-    "fp8_add_c_last": (
-        "All products are cut toward zero {fraction} fraction bits below their largest exponent, added exactly and cut "
-        "toward zero to f32; the accumulator is added last, rounded to nearest even."
+        "Two steps: the products {halves} on top of the first result. In each, all terms are cut toward zero "
+        "{fraction} fraction bits below the largest exponent (which is 2^{lowest} at least), added exactly and {step}. "
+        "The accumulator is added last, rounded to nearest even."
     ),
     "integer": "Exact integer arithmetic; the sum wraps modulo 2^32, or saturates to int32 if the instruction "
     "{saturates}.",
@@ -157,6 +154,8 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
         parameters["group"] = min(parameters["group"] or stored, stored)
     if row.model == "fma_chain" and formats["D"] == "f64" and inst.rounding:
         parameters["rounding"] = inst.rounding
+    if provenance == HARDWARE:
+        provenance, source = _of_measured(row, stored)
     if row.model != "integer" and (analogy := inst.architecture.family.analogy(inst)):
         provenance, source = ASSUMED, f"{analogy}: {source}"
     explanation = _explain(inst, row.model, parameters, formats, stored)
@@ -164,6 +163,17 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     nan = _nan(inst, row.model, formats)
     step = "1" if row.model == "fma_chain" else str(row.parameters.get("group") or "K")
     return Numerics(row.model, parameters, provenance, source, explanation, rounding, subnormals, nan, step)
+
+
+def _of_measured(row: Row, stored: int) -> tuple[str, str]:
+    """The provenance and the source of a row that says "hardware-verified": what the measured outputs do not decide."""
+    if stored > row.measured:
+        return TWO, f"{row.source}; measured with a K of {row.measured}"
+    by: dict[str, list[str]] = {}
+    for what, source in row.undecided.items():
+        by.setdefault(source, []).append(UNDECIDED[what])
+    open_ = "; ".join(f"{' and '.join(words)} ({source})" for source, words in by.items())
+    return HARDWARE, row.source + (f"; the measured outputs do not show {open_}" if open_ else "")
 
 
 def _row(inst: Instruction, formats: Mapping[str, str]) -> Row:
@@ -199,9 +209,15 @@ def _explain(
     saturates = "says .satfinite" if inst.architecture.family.satfinite else "clamps"
     if inst.in_tensor_memory:
         saturates = "descriptor says so"
+    halves = (
+        "with k % 8 below 4, then the others"
+        if inst.sparse
+        else "with k % 4 of 0 and 1, then those with k % 4 of 2 and 3"
+    )
+    step = "rounded to nearest even to f16" if formats["D"] == "f16" else "cut toward zero to f32"
     text = EXPLANATIONS[model].format(
-        **words, chain=chain, final=_final(model, parameters, formats["D"]), saturates=saturates,
-        round=_rounding(model, parameters, formats["D"]),
+        **words, chain=chain, halves=halves, step=step, final=_final(model, parameters, formats["D"]),
+        saturates=saturates, round=_rounding(model, parameters, formats["D"]),
     )  # fmt: skip
     nan = _nan(inst, model, formats)
     return f"{text} {_NAN_SENTENCES.get(nan, f'A NaN result is {nan}.')}" if nan else text

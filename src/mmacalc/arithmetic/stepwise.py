@@ -23,12 +23,13 @@ __all__ = ["exact", "fma_chain", "integer", "pairwise_f32"]
 
 def pairwise_f32(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, flush: bool) -> Array:
     """CDNA2 f16 and bf16: products rounded to f32, a balanced binary tree of f32 additions over `group` of them,
-    one more addition to c. With `flush`, subnormal inputs and results below 2**-126 become zero, sign kept.
+    one more addition to c. With `flush`, inputs below the least normal number, minus zero among them, are plus zero,
+    and products and sums below 2**-126 are zeros of their sign.
 
-    Source: MMA-Sim 2.1.1, FTZ_MUL_ADD; Khattak and Mikaitis; CDNA2 ISA, "Denorm control" of V_MFMA (flush).
+    Source: MMA-Sim 2.1.1, FTZ_MUL_ADD, also for the signs; Khattak and Mikaitis; CDNA2 ISA, "Denorm control" of V_MFMA.
     """
     if flush:
-        a, b, c = (Numbers(np.where(np.abs(x.value) < x.power, x.value * 0.0, x.value), x.power) for x in (a, b, c))
+        a, b, c = (Numbers(flushed(x.value, x.power), x.power) for x in (a, b, c))
 
     def settle(values: NDArray[np.float32]) -> NDArray[np.float32]:
         if flush and (small := np.abs(values) < np.float32(2.0**-126)).any():
@@ -44,6 +45,11 @@ def pairwise_f32(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int, fl
             tree = settle(tree[0::2] + tree[1::2])
         total = settle(total + tree[0])
     return total.astype(np.float64)
+
+
+def flushed(values: Array, powers: Array) -> Array:
+    """Values of which those below the least normal number, zeros among them, are plus zero; `powers` as in Numbers."""
+    return np.where((np.abs(values) < powers) | (values == 0), 0.0, values)
 
 
 def fma_chain(a: Numbers, b: Numbers, c: Numbers, out: Format, rounding: str = "rn") -> Array:
@@ -63,7 +69,9 @@ def fma_chain(a: Numbers, b: Numbers, c: Numbers, out: Format, rounding: str = "
 def exact(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int | None = None) -> Array:
     """The exact sum of products and c, rounded once to nearest even. With `group`, that many products at a time.
 
-    For operands of up to 26 significant bits, whose products float64 holds: all but f64. MMA-Sim 2: E-FDPA.
+    For operands of up to 26 significant bits, whose products float64 holds: all but f64. A sum that is exactly zero is
+    plus zero even if all its terms are minus zero (MMA-Sim 2.1.1 and fpy2 0.3.0); a negative one that is rounded to
+    zero is minus zero. MMA-Sim 2: E-FDPA.
     """
     total = c.value
     step = group or len(a.value)

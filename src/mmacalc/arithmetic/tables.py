@@ -5,9 +5,12 @@ and B; `outputs`, those of D; `kinds`, the sorts of instruction; `name`, a part 
 Then the model's name, the keyword arguments of its function (`mmacalc.arithmetic.models`; a `group` is shortened to K),
 the provenance and the source.
 
-Provenance. "hardware-verified": compared bit for bit with outputs measured on that generation. "two sources agree":
-two published models. "one source": one of them, or only a vendor's document. "assumed": how the instruction rounds is
-unpublished.
+Provenance. "hardware-verified": compared bit for bit with outputs measured on that generation, which no neighbouring
+model reproduces: none with another split or order of k, another width, another place of C. `undecided` has what the
+outputs do not show, with the source that decides it; `measured`, the largest K of an instruction whose outputs there
+are (tests/test_arithmetic_neighbours.py holds both against the outputs; an instruction with a larger K has the label
+of the published models). "two sources agree": two published models. "one source": one of them, or only a vendor's
+document. "assumed": how the instruction rounds is unpublished.
 
 Nothing here needs NumPy, so that a page of text can show a model without loading it.
 """
@@ -21,13 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["ASSUMED", "INTEGERS", "OWN_NAN", "TABLES", "Row"]
+__all__ = ["ASSUMED", "HARDWARE", "INTEGERS", "OTHERS", "OWN_NAN", "SAME_UNIT", "TABLES", "TWO", "UNDECIDED", "Row"]
 
 HARDWARE, TWO, ONE, ASSUMED = "hardware-verified", "two sources agree", "one source", "assumed"
 
 MMA_SIM = "MMA-Sim 2.1.1 (arXiv 2511.10909v2)"
-KHATTAK = "Khattak and Mikaitis (arXiv 2512.07004v3)"
+KHATTAK = "Khattak and Mikaitis (TACO 23(3), 2026, doi 10.1145/3830409)"
 BOTH = f"{MMA_SIM}; {KHATTAK}"
+MMAEMU = "mmaemu 0.1.0"
 ROCJITSU = "AMD's rocjitsu (ROCm/rocm-systems pull request 12120)"
 
 HALF = ("f16", "bf16")
@@ -51,13 +55,32 @@ class Row(TupleRecord):
     parameters: Mapping[str, Any]
     provenance: str
     source: str
+    measured: int
+    undecided: Mapping[str, str]
+
+
+UNDECIDED = {
+    "split": "how k is split into steps", "order": "the order of the steps", "width": "how many bits are kept",
+    "c": "when C is added", "rounding": "how a result is rounded", "zero": "the sign of a sum that becomes zero",
+    "least exponent": "the least exponent of the alignment",
+}  # fmt: skip
+"""What measured outputs may leave open, in words."""
+
+SAME_UNIT = "the f32 results of the same unit do"
+OTHERS = (
+    SAME_UNIT,
+    "mmaemu's outputs of an H100 do",
+    "the 1.2e8 outputs do that AMD has compared, of which these are a part",
+)
+"""Other measured outputs, for what must be measured if a row says "hardware-verified"."""
 
 
 def _row(
     inputs: tuple[str, ...], model: str, parameters: Mapping[str, Any], provenance: str, source: str, *,
-    outputs: tuple[str, ...] = (), kinds: tuple[str, ...] = (), name: str = "",
+    outputs: tuple[str, ...] = (), kinds: tuple[str, ...] = (), name: str = "", measured: int = 0,
+    undecided: Mapping[str, str] = {},
 ) -> Row:  # fmt: skip
-    return Row(inputs, outputs, kinds, name, model, parameters, provenance, source)
+    return Row(inputs, outputs, kinds, name, model, parameters, provenance, source, measured, undecided)
 
 
 # --- AMD ----------------------------------------------------------------------------------------------------------
@@ -68,7 +91,12 @@ _F32 = _row(("f32",), "fma_chain", {}, ONE, MMA_SIM)
 _UNPUBLISHED = _row((), "exact", {}, ASSUMED, "no bit-accurate model of this instruction is public")
 
 _CDNA3 = {"fraction": 24, "dot_fraction": 32, "sum_fraction": 31}
-_CDNA3_SOURCE = f"{BOTH}; that the sum is floored at 32 and again at 31 bits, only the former"
+_CDNA3_SOURCE = (
+    f"{MMA_SIM}; Khattak and Mikaitis (arXiv 2512.07004v3), whose code lost that model in August 2026; that the "
+    "sum is floored at 32 and again at 31 bits, only the former"
+)
+_CDNA1_SOURCE = f"{BOTH}; that a sum of nothing but minus zeros is plus zero, MMA-Sim and fpy2 0.3.0, unmeasured"
+_CDNA2_SOURCE = f"{BOTH}; that inputs below the normal numbers are plus zero, whatever their sign, is unmeasured"
 
 # RDNA3 and RDNA4, by the format of D: the least exponent that c's leading bit counts as.
 _DOT2 = {"group": 2, "fraction": 24, "reach": 26}
@@ -82,9 +110,27 @@ _DOT4_FP8 = f"as V_DOT4_F32_FP8 and its kin, which {ROCJITSU} gives as measured 
 def _dot4(kind: str, provenance: str, source: str) -> tuple[Row, ...]:
     return (
         _row(
-            HALF, "dot4_floored", {**_DOT4, "lowest": -126}, provenance, source, kinds=(kind,), outputs=("f32", "bf16")
+            HALF,
+            "dot4_floored",
+            {**_DOT4, "lowest": -126},
+            provenance,
+            source,
+            kinds=(kind,),
+            outputs=("f32", "bf16"),
+            measured=16,
+            undecided={"least exponent": OTHERS[2]},
         ),
-        _row(HALF, "dot4_floored", {**_DOT4, "lowest": -14}, provenance, source, kinds=(kind,), outputs=("f16",)),
+        _row(
+            HALF,
+            "dot4_floored",
+            {**_DOT4, "lowest": -14},
+            provenance,
+            source,
+            kinds=(kind,),
+            outputs=("f16",),
+            measured=16,
+            undecided={"width": OTHERS[2], "least exponent": OTHERS[2]},
+        ),
     )
 
 
@@ -94,6 +140,7 @@ def _dot4(kind: str, provenance: str, source: str) -> tuple[Row, ...]:
 def _by_result(
     inputs: tuple[str, ...], model: str, parameters: Mapping[str, Any], adder: int, provenance: str, source: str, *,
     kept: int | None = None, outputs: tuple[str, ...] = ("f32", "f16"), kinds: tuple[str, ...] = (), name: str = "",
+    measured: int = 0, undecided: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[Row, ...]:  # fmt: skip
     """A row for each format of D. The least exponent of the alignment, MMA-Sim's e_zero, is -108 - F for f32 and 4 - F
     for f16 results, F being the fraction bits of the generation's `adder`; f32 results have `kept` fraction bits."""
@@ -102,26 +149,31 @@ def _by_result(
         "f16": {"lowest": 4 - adder},
     }
     return tuple(
-        _row(inputs, model, {**parameters, **own[out]}, provenance, source, kinds=kinds, name=name, outputs=(out,))
+        _row(inputs, model, {**parameters, **own[out]}, provenance, source, kinds=kinds, name=name, outputs=(out,),
+             measured=measured, undecided={**(_EDGES if measured else {}), **((undecided or {}).get(out, {}))})
         for out in outputs
-    )
+    )  # fmt: skip
+
+
+_EDGES = {
+    "zero": "MMA-Sim and mmaemu have plus zero, Khattak and Mikaitis the sign of the sum",
+    "least exponent": "MMA-Sim, Khattak and Mikaitis",
+}  # fmt: skip
+"""What no random outputs show, and what decides it instead."""
 
 
 def _aligned(
-    inputs: tuple[str, ...], group: int | None, fraction: int, provenance: str, source: str, name: str = ""
-) -> tuple[Row, ...]:
-    parameters = {"group": group, "fraction": fraction}
-    return _by_result(inputs, "aligned_truncated", parameters, fraction, provenance, source, name=name)
+    inputs: tuple[str, ...], group: int | None, fraction: int, provenance: str, source: str, *, name: str = "",
+    kinds: tuple[str, ...] = (), outputs: tuple[str, ...] = ("f32", "f16"), measured: int = 0,
+) -> tuple[Row, ...]:  # fmt: skip
+    return _by_result(inputs, "aligned_truncated", {"group": group, "fraction": fraction}, fraction, provenance, source,
+                      name=name, kinds=kinds, outputs=outputs, measured=measured,
+                      undecided={"f16": {"width": SAME_UNIT}} if measured else {})  # fmt: skip
 
 
-def _fp8_two_halves(provenance: str, source: str) -> tuple[Row, ...]:
-    parameters = {"fraction": 25}
-    return _by_result(FP8, "fp8_two_halves", parameters, 25, provenance, source, outputs=("f16",), kinds=("mma",))
-
-
-def _fp8_add_c_last(provenance: str, source: str) -> tuple[Row, ...]:
-    parameters = {"fraction": 25}
-    return _by_result(FP8, "fp8_add_c_last", parameters, 25, provenance, source, outputs=("f32",), kinds=("mma",))
+def _fp8_two_halves(out: str, provenance: str, source: str, measured: int = 0) -> tuple[Row, ...]:
+    return _by_result(FP8, "fp8_two_halves", {"fraction": 25}, 25, provenance, source, outputs=(out,), kinds=("mma",),
+                      measured=measured, undecided={"f16": {"width": SAME_UNIT}} if measured else {})  # fmt: skip
 
 
 # m8n8k4.f16 has no tensor-core opcode after Turing: ptxas writes ordinary instructions instead.
@@ -131,10 +183,11 @@ _M8N8K4 = _row(
 )  # fmt: skip
 _AMPERE_GPUS = f"{BOTH}, A100, A2, Ada, L40S"
 _AMPERE = (
-    _INTEGERS, _F64, _M8N8K4, *_aligned(HALF, 8, 24, HARDWARE, _AMPERE_GPUS),
-    *_aligned(("tf32",), 4, 24, HARDWARE, _AMPERE_GPUS),
+    _INTEGERS, _F64, _M8N8K4, *_aligned(HALF, 8, 24, HARDWARE, _AMPERE_GPUS, measured=8),
+    *_aligned(("tf32",), 4, 24, HARDWARE, _AMPERE_GPUS, outputs=("f32",), measured=4),
 )  # fmt: skip
 _HOPPER_GPUS = f"{BOTH}, H100, H200"
+_TWO_HMMA = "ptxas 13.0 writes two HMMA of f16, the first from zero, then adds C"
 _BLACKWELL_FP4 = _row(
     ("e2m1",), "block_scaled_fp4", {"group": 16, "fraction": 35, "lowest": -139}, ONE, MMA_SIM, name="mxf4"
 )
@@ -154,14 +207,15 @@ _CUT_FP8 = {"fraction": 13}  # the adder of these generations, of which 13 bits 
 TABLES: dict[str, tuple[Row, ...]] = {
     "cdna1": (
         _INTEGERS, _F32,
-        _row(("f16",), "exact", {"group": 4}, TWO, BOTH), _row(("bf16",), "exact", {"group": 2}, TWO, BOTH),
+        _row(("f16",), "exact", {"group": 4}, TWO, _CDNA1_SOURCE),
+        _row(("bf16",), "exact", {"group": 2}, TWO, _CDNA1_SOURCE),
         _UNPUBLISHED,
     ),
     "cdna2": (
         _INTEGERS, _F64, _F32,
-        _row(("bf16",), "pairwise_f32", {"group": 4, "flush": True}, TWO, BOTH, name="bf16_1k"),
-        _row(("bf16",), "pairwise_f32", {"group": 2, "flush": True}, TWO, BOTH),
-        _row(("f16",), "pairwise_f32", {"group": 4, "flush": True}, TWO, BOTH),
+        _row(("bf16",), "pairwise_f32", {"group": 4, "flush": True}, TWO, _CDNA2_SOURCE, name="bf16_1k"),
+        _row(("bf16",), "pairwise_f32", {"group": 2, "flush": True}, TWO, _CDNA2_SOURCE),
+        _row(("f16",), "pairwise_f32", {"group": 4, "flush": True}, TWO, _CDNA2_SOURCE),
         _UNPUBLISHED,
     ),
     "cdna3": (
@@ -180,8 +234,10 @@ TABLES: dict[str, tuple[Row, ...]] = {
     ),
     "rdna3": (
         _INTEGERS,
-        _row(HALF, "dot2_ones_complement", _DOT2, HARDWARE, _W7900, outputs=("f32", "bf16")),
-        _row(HALF, "dot2_ones_complement", {**_DOT2, "lowest": -14}, HARDWARE, _W7900, outputs=("f16",)),
+        _row(HALF, "dot2_ones_complement", _DOT2, HARDWARE, _W7900, outputs=("f32", "bf16"), measured=16,
+             undecided={"width": OTHERS[2]}),
+        _row(HALF, "dot2_ones_complement", {**_DOT2, "lowest": -14}, HARDWARE, _W7900, outputs=("f16",), measured=16,
+             undecided={"width": OTHERS[2], "least exponent": OTHERS[2]}),
         _UNPUBLISHED,
     ),
     "rdna4": (
@@ -191,7 +247,7 @@ TABLES: dict[str, tuple[Row, ...]] = {
              f"{_DOT4_FP8}, over the selected products", kinds=("swmmac",)),
         _UNPUBLISHED,
     ),
-    "volta": (*_aligned(("f16",), 4, 23, HARDWARE, f"{BOTH}, V100"),),
+    "volta": (*_aligned(("f16",), 4, 23, HARDWARE, f"{BOTH}, V100", measured=4),),
     "turing": (
         _INTEGERS, *_aligned(("f16",), 4, 23, ONE, f"{MMA_SIM}: as Volta", name="m8n8k4."),
         *_aligned(("f16",), 8, 24, ONE, MMA_SIM),
@@ -199,30 +255,48 @@ TABLES: dict[str, tuple[Row, ...]] = {
     "ampere": _AMPERE,
     "ada": (
         *_AMPERE,
-        *_by_result(FP8, "aligned_truncated", {"group": 16, **_CUT_FP8}, 24, HARDWARE, f"{BOTH}, Ada, L40S", kept=13),
+        *_by_result(FP8, "aligned_truncated", {"group": 16, **_CUT_FP8}, 24, HARDWARE,
+                    f"{BOTH}, Ada, L40S; {MMAEMU}, RTX 4060", kept=13, measured=32),
     ),
     "hopper": (
-        _INTEGERS, _F64, _M8N8K4, *_aligned(HALF, 16, 25, HARDWARE, _HOPPER_GPUS),
-        *_aligned(("tf32",), 8, 25, HARDWARE, _HOPPER_GPUS),
-        *_by_result(FP8, "aligned_truncated", {"group": 32, **_CUT_FP8}, 25, HARDWARE, _HOPPER_GPUS, kept=13,
-                    outputs=("f32",), kinds=("wgmma",)),
+        _INTEGERS, _F64, _M8N8K4, *_aligned(HALF, 16, 25, TWO, BOTH, kinds=("wgmma",)),
+        *_aligned(("tf32",), 8, 25, TWO, BOTH, kinds=("wgmma",)),
+        *_aligned(HALF, 16, 25, HARDWARE, _HOPPER_GPUS, measured=16),
+        *_aligned(("tf32",), 8, 25, HARDWARE, _HOPPER_GPUS, outputs=("f32",), measured=4),
+        *_by_result(FP8, "aligned_truncated", {"group": 32, **_CUT_FP8}, 25, HARDWARE,
+                    f"{_HOPPER_GPUS}; {MMAEMU}, H100", kept=13, outputs=("f32",), kinds=("wgmma",), measured=32,
+                    undecided={"f32": {"c": OTHERS[1]}}),
         *_by_result(FP8, "aligned_truncated", {"group": 32, **_CUT_FP8}, 25, TWO, BOTH, outputs=("f16",),
                     kinds=("wgmma",)),
-        *_fp8_two_halves(HARDWARE, f"{KHATTAK}, H100, H200"), *_fp8_add_c_last(ASSUMED, "as on B200"),
+        *_fp8_two_halves("f16", HARDWARE, f"{KHATTAK}, H100, H200", 32),
+        *_fp8_two_halves("f32", TWO, f"{_TWO_HMMA}; HMMA was measured on H200; {MMAEMU} says the same"),
     ),
     "b200": (
         _INTEGERS, _F64, _M8N8K4, _BLACKWELL_FP4,
         *_by_result(_TCGEN05, "aligned_truncated", _TCGEN05_ALIGNED, 25, ONE, _TCGEN05_SOURCE, kinds=("tcgen05",)),
-        *_aligned((*HALF, "tf32"), None, 25, HARDWARE, f"{BOTH}, B200"),
-        *_fp8_two_halves(HARDWARE, f"{KHATTAK}, B200"), *_fp8_add_c_last(HARDWARE, f"{KHATTAK}, B200"),
+        *_aligned((*HALF, "tf32"), None, 25, TWO, f"{BOTH}, B200"),
+        *_fp8_two_halves("f16", TWO, f"{KHATTAK}, B200; {_TWO_HMMA}, which is {MMA_SIM}'s"),
+        *_fp8_two_halves("f32", TWO, f"{_TWO_HMMA}, which is {MMA_SIM}'s; of {KHATTAK}, the outputs of a B200 fit, but "
+                         "so they do one sum of all products"),
         *_BLACKWELL_REST,
     ),
     "blackwell": (
         _INTEGERS, _F64, _M8N8K4, *_TCGEN05_LIKE_B200, _BLACKWELL_FP4,
-        *_fp8_two_halves(ASSUMED, "as on B200"), *_fp8_add_c_last(ASSUMED, "as on B200"),
+        *_fp8_two_halves("f16", ONE, f"{_TWO_HMMA}, as on B200"),
+        *_fp8_two_halves("f32", ONE, f"{_TWO_HMMA}, as on B200"),
         *_BLACKWELL_REST,
     ),
-    "blackwell_rtx": (_INTEGERS, _F64, _M8N8K4, _BLACKWELL_FP4, *_BLACKWELL_REST),
+    "rubin": (
+        _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, "as on other architectures"), _M8N8K4,
+        *_fp8_two_halves("f16", ASSUMED, f"{_TWO_HMMA.replace('13.0', '13.5')}, here assumed to be as on B200"),
+        *_fp8_two_halves("f32", ASSUMED, f"{_TWO_HMMA.replace('13.0', '13.5')}, here assumed to be as on B200"),
+        *_aligned((*HALF, "tf32"), None, 25, ASSUMED, "as on B200", kinds=("mma", "wmma")),
+    ),
+    "blackwell_rtx": (
+        _INTEGERS, _F64, _M8N8K4, _BLACKWELL_FP4, *_aligned(_TCGEN05, None, 25, ONE, MMA_SIM, name="block_scale"),
+        *_aligned((*HALF, "tf32"), None, 25, TWO, f"{BOTH}, RTX PRO 6000"),
+        *_aligned(FP8, None, 25, TWO, f"{BOTH}, RTX PRO 6000"), *_BLACKWELL_REST,
+    ),
     "": (_INTEGERS, _row(("f64", "f32"), "fma_chain", {}, ASSUMED, "as on other architectures"), _UNPUBLISHED),
 }  # fmt: skip
 """The tables by name; "" is for an architecture whose record names none."""

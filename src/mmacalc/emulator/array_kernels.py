@@ -74,7 +74,7 @@ def aligned_truncated(a: Operand, b: Operand, c: Array, given: dict[str, int]) -
         if given["out"]:
             wide = nearest(total * inverse(scale), 10, -14)
             bad |= xp.abs(wide) > 65504.0
-            d = as_type(wide, "float32")
+            d = as_type(wide, "float32") + 0.0
         else:
             d = as_type(cut(total, 52 - given["kept"]), "float32")
             d *= inverse(scale)
@@ -190,7 +190,8 @@ def two_stage_floored_even_odd(a: Operand, b: Operand, c: Array, given: dict[str
 
 
 def pairwise_f32(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
-    """See `mmacalc.arithmetic.stepwise.pairwise_f32`. The inputs are flushed already."""
+    """See `mmacalc.arithmetic.stepwise.pairwise_f32`. The inputs are flushed already; minus zeros are flagged, as in
+    core.c."""
     xp = namespace(c)
 
     def settled(values: Array) -> Array:
@@ -204,7 +205,7 @@ def pairwise_f32(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tup
         while len(tree) > 1:
             tree = [settled(x + y) for x, y in zip(tree[0::2], tree[1::2])]
         d = settled(d + tree[0])
-    return d, c != c
+    return d, _minus_zero(d) | (c != c)
 
 
 def fma_chain(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
@@ -255,7 +256,7 @@ def exact(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Arra
     x, rows = as_type(a.values, "float64"), _spread(a, 1, group)
     y, columns = b
     assert columns is not None
-    d, bad = 1 * c, _minus_zero(c) | (c != c)
+    d, bad = 1 * c, c != c
     for step, start in enumerate(range(0, x.shape[1], group)):
         part = slice(start, start + group)
         products = product(x[:, part], y[part])
@@ -320,7 +321,7 @@ def block_scaled_fp4(
             terms.append(product(a.values[:, part], b.values[part]) * factor)
         bad |= (top > HIGH) | ((top < LOW) & (top != lowest))
         scale = power64(fraction - np.clip(top, -200, HIGH))
-        total = np.trunc(d * scale)
+        total = np.trunc(d * scale) + 0.0
         for term in terms:
             total += np.trunc(term * scale)
         bad |= (top == lowest) & (total != 0)

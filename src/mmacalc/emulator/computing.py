@@ -102,7 +102,7 @@ def _tiles(execution: Execution, entries: int) -> list[tuple[slice, slice]]:
     rows, columns = execution.shapes["D"][-2:]
     stored = execution.shapes["A"][-1]
     depth = min(execution.numerics.parameters.get("group") or stored, stored)
-    if execution.sparsity or execution.numerics.model in ("block_scaled_fp4", "fp8_two_halves", "fp8_add_c_last"):
+    if execution.sparsity or execution.numerics.model in ("block_scaled_fp4", "fp8_two_halves"):
         depth = stored
     per_entry = depth * rows * columns
     if per_entry > TILE:

@@ -45,7 +45,7 @@ INLINE void aligned(const Task *t, int64_t first, int64_t last, const int W, con
                 LANES {
                     double v = nearest(total[j] * (double)unit[j], 10, -14);
                     bad[j] |= fabs(v) > 65504.0;
-                    d[j] = (float)v;
+                    d[j] = (float)v + 0.0f; /* no minus zero */
                 }
         }
         finish(c, d, flags, bad, W);
@@ -102,7 +102,8 @@ INLINE void floored(const Task *t, int64_t first, int64_t last, const int W, con
     }
 }
 
-/* pairwise_f32, and (G 1) a chain of fused multiply-adds. The inputs are flushed already. */
+/* pairwise_f32, and (G 1) a chain of fused multiply-adds. The inputs are flushed already. With flush a minus zero is
+ * flagged: the next instruction would take it for plus zero, and only a chain of those ends in one. */
 INLINE float settled(float v, int flush) { return flush && fabsf(v) < 1.17549435e-38f ? v * 0.0f : v; }
 INLINE void pairwise(const Task *t, int64_t first, int64_t last, const int W, const int G, const int flush) {
     ROWS_BEGIN(float)
@@ -126,6 +127,12 @@ INLINE void pairwise(const Task *t, int64_t first, int64_t last, const int W, co
                     d[j] = settled(d[j] + settled(s + u, flush), flush);
                 }
         }
+        if (flush)
+            LANES {
+                int32_t sign;
+                memcpy(&sign, &d[j], 4);
+                bad[j] |= (d[j] == 0) & (sign < 0);
+            }
         finish(c, d, flags, bad, W);
     }
 }
@@ -152,10 +159,9 @@ INLINE void exact(const Task *t, int64_t first, int64_t last, const int W, const
             }
             LANES {
                 int32_t ec = exponent_of(d[j]), top = larger(e[j], ec), lowest = least[j] + HUGE_EXPONENT - low_bits;
-                int32_t of_c = ec > NOTHING ? ec - 23 : 0, sign;
+                int32_t of_c = ec > NOTHING ? ec - 23 : 0;
                 lowest = of_c < lowest ? of_c : lowest;
-                memcpy(&sign, &d[j], 4);
-                bad[j] |= (top > HUGE_EXPONENT) | ((top > NOTHING) & (top - lowest > 86)) | ((d[j] == 0) & (sign < 0));
+                bad[j] |= (top > HUGE_EXPONENT) | ((top > NOTHING) & (top - lowest > 86));
                 top = clamp(top, -400, 400);
                 big[j] = 1.5 * pow2(top + 12);
                 high[j] = ((double)d[j] + big[j]) - big[j];
@@ -215,7 +221,7 @@ INLINE void block_scaled(const Task *t, int64_t first, int64_t last, const int W
             LANES {
                 bad[j] |= (top[j] > HIGH) | ((top[j] < LOW) & (top[j] != t->lowest));
                 double scale = pow2(t->fraction - clamp(top[j], -200, HIGH));
-                total[j] = trunc((double)d[j] * scale);
+                total[j] = trunc((double)d[j] * scale) + 0.0; /* no minus zero */
                 for (int i = 0; i < 4; i++)
                     total[j] += trunc(term[i][j] * scale);
                 bad[j] |= (top[j] == t->lowest) & (total[j] != 0);

@@ -124,8 +124,8 @@ def _start(torch: Any, codes: Any, form: Format, found: Kernel) -> Any:
     if form.bits == 32:
         values = codes.view(torch.float32)
     else:
-        table = torch.from_numpy(np.array(fast.tables(form.name, False).values)).to(codes.device)
+        table = torch.from_numpy(np.array(fast.tables(form.name, "").values)).to(codes.device)
         values = table[codes.long() & ((1 << form.bits) - 1)]
     if found.parameters.get("flush"):
-        values = torch.where(torch.abs(values) < 2.0**-126, torch.copysign(torch.zeros_like(values), values), values)
+        values = torch.where(torch.abs(values) < 2.0**-126, torch.zeros_like(values), values)
     return values

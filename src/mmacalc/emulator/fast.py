@@ -8,7 +8,7 @@ has made it fast.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -53,19 +53,19 @@ class Kernel(TupleRecord):
     """How to compute one instruction fast.
 
     name: of the function of core.c; parameters: fields of its task; group: the products of a step; aligned: whether
-    it reads exponents; flushed: whether subnormal A and B count as zero; task: a `core.Task` with the parameters, as
-    bytes, since copying is faster than setting each.
+    it reads exponents; flushed: what becomes of subnormal A and B: "" (kept), "plus" or "signed" zeros; task: a
+    `core.Task` with the parameters, as bytes, since copying is faster than setting each.
     """
 
     name: str
     parameters: dict[str, int]
     group: int
     aligned: bool
-    flushed: bool
+    flushed: str
     task: bytes
 
 
-@cache
+@lru_cache(maxsize=256)  # as many as `execution.execution_of` keeps
 def kernel(execution: Execution) -> Kernel | None:
     """The kernel of an instruction, None if there is none."""
     numerics, out = execution.numerics, execution.formats["D"]
@@ -89,8 +89,9 @@ def kernel(execution: Execution) -> Kernel | None:
         return None
     kept = {"kept": 23, "reach": 10000, "lowest": EMPTY, "low_bits": _low_bits(execution)}
     given = {**kept, **given, "group": group, "out": OUT[out.name]}
-    flushed = given.get("flush") or (name == "dot2_ones_complement" and execution.formats["A"].exponent == 8)
-    return _kernel(name, {key: int(value) for key, value in given.items()}, bool(flushed))
+    signed = name == "dot2_ones_complement" and execution.formats["A"].exponent == 8
+    flushed = "plus" if given.get("flush") else "signed" if signed else ""
+    return _kernel(name, {key: int(value) for key, value in given.items()}, flushed)
 
 
 WITH_BF16 = ("exact", "dot2_ones_complement", "dot4_floored")
@@ -98,7 +99,7 @@ WITH_BF16 = ("exact", "dot2_ones_complement", "dot4_floored")
 NO_EXPONENTS = ("fma_chain", "fma_chain_f64", "pairwise_f32")
 
 
-def _kernel(name: str, parameters: dict[str, int], flushed: bool = False) -> Kernel:
+def _kernel(name: str, parameters: dict[str, int], flushed: str = "") -> Kernel:
     task = bytes(core.Task(**parameters))
     return Kernel(name, parameters, parameters["group"], name not in NO_EXPONENTS, flushed, task)
 
@@ -113,13 +114,14 @@ def _low_bits(execution: Execution) -> int:
 
 
 @cache
-def tables(name: str, flush: bool) -> Operand:
-    """The value and the exponent of every code of a format of up to 16 bits."""
+def tables(name: str, flushed: str) -> Operand:
+    """The value and the exponent of every code of a format of up to 16 bits; `flushed` as in Kernel."""
     form = FORMATS[name]
     codes = np.arange(1 << form.bits, dtype=np.uint32).astype(f"u{max(8, form.bits) // 8}")
     values = decode(codes, form)
-    if flush:
-        values = np.where(np.abs(values) < 2.0 ** (1 - form.bias), np.copysign(0.0, values), values)
+    if flushed:
+        zero = np.copysign(0.0, values) if flushed == "signed" else 0.0
+        values = np.where(np.abs(values) < 2.0 ** (1 - form.bias), zero, values)
     with np.errstate(over="ignore", invalid="ignore"):
         return Operand(values.astype(np.float32), _exponents(values, form))
 
@@ -171,9 +173,9 @@ def _results(codes: Array, form: Format, found: Kernel) -> Array:
     """C's codes as the values that a kernel starts from."""
     if form.bits == 64:
         return codes.view(np.float64)
-    values = codes.view(np.float32) if form.bits == 32 else tables(form.name, False).values.take(codes)
+    values = codes.view(np.float32) if form.bits == 32 else tables(form.name, "").values.take(codes)
     if found.parameters.get("flush"):
-        values = np.where(np.abs(values) < np.float32(2.0**-126), np.copysign(np.float32(0), values), values)
+        values = np.where(np.abs(values) < np.float32(2.0**-126), np.float32(0), values)
     return values
 
 
