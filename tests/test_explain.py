@@ -504,7 +504,7 @@ def test_a_part_of_an_emulation_is_named_with_what_it_is_a_part_of():
     )
     assert says in answer(["explain", "-a", "sm_120a", "MOVM.U4TO8.M832 R16, R37"]).out
     assert says in answer(["-a", "sm_120a", "-i", "MOVM.U4TO8.M832", "-d"]).err
-    assert mmacalc.explain("MOVM.U4TO8.M832 R16, R37").architecture == "sm_100a"
+    assert mmacalc.explain("MOVM.U4TO8.M832 R16, R37").architecture == "sm_120a"
     assert "no instruction of sm_90a" in answer(["explain", "-a", "sm_90a", "MOVM.U4TO8.M832 R16, R37"]).out
 
 

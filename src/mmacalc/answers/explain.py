@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..checks import arguments_checked
 from ..errors import Error
 from ..records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from typing import TypeVar
 
     from ..hazards.lint import LintReport
     from ..layout import Layout
     from ..model import Element, Instruction, Operand
 
-__all__ = ["ExplainedLine", "ExplainedOperand", "Explanation", "explain"]
+    _Statement = TypeVar("_Statement")
+
+__all__ = ["ExplainedLine", "ExplainedOperand", "Explanation", "explain", "explained_once"]
 
 
 CONDITION = "whether C is added"
@@ -47,9 +52,7 @@ class ExplainedOperand(Record):
     @property
     def lane(self) -> int | None:
         """The first lane of which elements are read; None where no lane has any."""
-        if self.operand is None:
-            return None
-        return next((lane for lane in range(self.operand.lanes) if self.operand.contents(0, lane)), None)
+        return None if self.operand is None else _first_lane(self.operand)
 
     @property
     def held(self) -> tuple[tuple[Element, ...], ...]:
@@ -59,6 +62,11 @@ class ExplainedOperand(Record):
         # PTX has one name for the two registers of a 64-bit element.
         step = 2 if 2 * len(self.registers) == self.operand.registers and self.operand.format.bits == 64 else 1
         return tuple([self.operand.contents(self.first + at * step, lane) for at in range(len(self.registers))])
+
+
+@lru_cache(1024)
+def _first_lane(operand: Operand) -> int | None:
+    return next((lane for lane in range(operand.lanes) if operand.contents(0, lane)), None)
 
 
 class ExplainedLine(Record):
@@ -75,6 +83,8 @@ class ExplainedLine(Record):
         purpose: what an instruction that multiplies nothing is for, where its layouts do not say it.
         part: of an opcode that is one of several of a product, which: "STEP1"; its cycles are those of all.
         problem: what is wrong with the line, or why it is not known; "" if nothing is.
+        cycles_elsewhere: of the architectures of `Explanation.also` those where the cycles are others, with these.
+        laid_out_elsewhere: those where an operand has another layout.
     """
 
     number: int
@@ -90,6 +100,8 @@ class ExplainedLine(Record):
     flags: Mapping[str, int] = {}
     unused: Mapping[str, int] = {}
     purpose: str = ""
+    cycles_elsewhere: Mapping[str, int | None] = {}
+    laid_out_elsewhere: tuple[str, ...] = ()
 
 
 class Explanation(Record):
@@ -97,7 +109,7 @@ class Explanation(Record):
 
     Attributes:
         architecture: the canonical name of that for which it is explained. also: other architectures that have all of
-            the instructions, where the text names none and none was given.
+            the instructions, where the text names none and none was given; it is the newest of them.
         lines: the matrix instructions. hazards: of AMD's assembly, what `lint` finds; None for others, and where
             `lint` refuses the text.
         product: that for which the cycles hold, where those of the architecture's products differ; else "".
@@ -117,8 +129,8 @@ def explain(text: str, arch: str | None = None) -> Explanation:
     Args:
         text: AMD's assembly, PTX, SASS, iga64's assembly, or C++ with inline assembly, as compilers and disassemblers
             write it.
-        arch: the architecture; where it is left out, that which the text names, else the first that has all of its
-            instructions.
+        arch: the architecture; where it is left out, that which the text names, else the newest that has all of its
+            instructions; what differs on the others is said as well.
 
     Raises:
         Error: the text has no matrix instruction, no architecture has all of them, or the text names another one than
@@ -144,12 +156,65 @@ def explain(text: str, arch: str | None = None) -> Explanation:
     )
 
 
+def explained_once(
+    statements: Iterable[_Statement],
+    key: Callable[[_Statement], Hashable],
+    number: Callable[[_Statement], int],
+    explained: Callable[[_Statement, str], ExplainedLine],
+    where: str,
+    also: tuple[str, ...],
+) -> list[ExplainedLine]:
+    """The lines of statements, of which those that read alike are explained once: a listing has loops unrolled.
+
+    Args:
+        statements: what is explained. key: what alike ones have in common. number: the line of one.
+        explained: the explanation of one on an architecture. where: that for which they are explained.
+        also: others, with which each instruction is compared.
+    """
+    known: dict[Hashable, ExplainedLine] = {}
+    differing: dict[Hashable, Mapping[str, object]] = {}
+    lines = []
+    for one in statements:
+        alike = key(one)
+        if (found := known.get(alike)) is None:
+            found = explained(one, where)
+            inst = found.instruction
+            if also and inst is not None and not inst.in_tensor_memory:
+                same = (inst, *sorted(found.fields.items()), found.cycles)
+                if same not in differing:
+                    differing[same] = _differing(found, {name: explained(one, name) for name in also})
+                found = _changed(found, **differing[same])
+            known[alike] = found
+        lines.append(found if found.number == number(one) else _changed(found, number=number(one)))
+    return lines
+
+
+def _changed(line: ExplainedLine, **fields: object) -> ExplainedLine:
+    return ExplainedLine(**{**vars(line), **fields})
+
+
+def _differing(line: ExplainedLine, others: Mapping[str, ExplainedLine]) -> dict[str, object]:
+    """What is otherwise on other architectures, as fields of the line."""
+    having = {name: other for name, other in others.items() if other.instruction is not None}
+    cycles = {name: other.cycles for name, other in having.items() if other.cycles != line.cycles}
+    layouts = [name for name, other in having.items() if _layouts(other) != _layouts(line)]
+    return {"cycles_elsewhere": cycles, "laid_out_elsewhere": tuple(layouts)}
+
+
+def _layouts(line: ExplainedLine) -> list[str]:
+    inst = line.instruction
+    assert inst is not None
+    return [inst.operand(role, **line.fields).pattern for role in inst.register_operands]
+
+
 def _meant(line: str) -> str:
     """What a line stands for that is the name of no instruction, as a clause."""
     from ..compiler.cuda_names import is_wmma_name
     from ..hazards.register_use import is_matrix
 
     word = line.partition(" ")[0]
+    if "#ttg." in line or "#triton_" in line:
+        return " It is Triton's IR; give the PTX, the amdgcn or the LLVM IR (llir) that Triton makes of it"
     if is_wmma_name(line):
         return f' `mmacalc find "{line.partition("(")[0].strip()}"` lists the instructions that CUDA\'s mma.h uses'
     return f" Did you mean v_{word}?" if is_matrix(f"v_{word}") else ""

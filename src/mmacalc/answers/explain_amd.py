@@ -12,14 +12,15 @@ from ..asm.registers import RegisterRange
 from ..asm.targets import agreed, own_assembler, target
 from ..asm.tokens import TokenStream
 from ..catalog import architectures, entry
+from ..compiler.c_text import strings, without_comments
 from ..errors import Error, did_you_mean
 from ..hazards.lint import lint
 from ..hazards.register_use import is_matrix
 from ..records import TupleRecord
-from .explain import ExplainedLine, ExplainedOperand, Explanation
+from .explain import ExplainedLine, ExplainedOperand, Explanation, explained_once
 from .explain_amd_loads import owners, transpose_load_line
 from .explain_amd_operands import accepted, explained_operand, numbered, register_names, written_operands
-from .explain_builtins import BuiltinCall, builtin_calls, builtin_line, builtin_names, has_builtin, without_comments
+from .explain_builtins import builtin_calls, builtin_line, builtin_names, has_builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 
     from ..asm.forms import InstructionForm
     from ..asm.reader import Statement
+    from ..compiler.c_text import Call
     from ..model import Instruction
 
 __all__ = ["explained"]
 
-_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _MATRIX = re.compile(r"v_(?:mfma|smfmac|wmma|swmmac)_(?!ld_scale)")
 _PLACEHOLDER = re.compile(r"[%$]")
 
@@ -46,7 +47,7 @@ def explained(text: str, arch: str | None) -> Explanation | None:
     if not statements and not calls:
         return None
     where, also = _architecture(named_targets(text), statements, calls, arch)
-    lines = [_line(one, where) for one in statements] + [builtin_line(call, where) for call in calls]
+    lines = _lines(statements, calls, where, also)
     try:
         hazards = None if calls else lint(text, where)
     except Error:
@@ -58,17 +59,33 @@ def explained(text: str, arch: str | None) -> Explanation | None:
     )
 
 
+def _lines(
+    statements: Iterable[Statement], calls: Iterable[Call], where: str, also: tuple[str, ...] = ()
+) -> list[ExplainedLine]:
+    """The explanations of statements and of calls."""
+    return [
+        *explained_once(statements, _alike, lambda one: one.number, _line, where, also),
+        *explained_once(calls, lambda call: call[1:], lambda call: call.number, builtin_line, where, also),
+    ]
+
+
+def _alike(one: Statement) -> tuple[object, ...]:
+    return one.mnemonic, one.operands, *one.modifiers.items(), one.text, one.written
+
+
 def _inline(text: str) -> Iterator[Statement]:
     """The matrix instructions in strings of C++, each with the number of its line."""
-    for number, line in enumerate(without_comments(text).split("\n"), 1):
-        for string in _STRING.findall(line):
-            for written in re.split(r"\\[nt]|;", string):
+    if not _MATRIX.search(text):
+        return
+    for number, string in strings(without_comments(text)):
+        for further, line in enumerate(string.split("\n")):
+            for written in re.split(r"\\[nt]|;", line):
                 if _MATRIX.match(written.strip()):
-                    yield parse(written.strip(), number)
+                    yield parse(written.strip(), number + further)
 
 
 def _architecture(
-    targets: tuple[str, ...], statements: list[Statement], calls: list[BuiltinCall], arch: str | None
+    targets: tuple[str, ...], statements: list[Statement], calls: list[Call], arch: str | None
 ) -> tuple[str, tuple[str, ...]]:
     """The architecture, and others that are possible.
 
@@ -92,18 +109,21 @@ def _architecture(
         near = {known: known for name in architectures() if _assembles(name) for known in _names(name, calls)}
         raise Error(f"no architecture has an instruction '{first}'.{did_you_mean(first, near)}")
     candidates = [name for name, count in having.items() if count == most]
-    wrong = {
-        name: sum(bool(_line(one, name).problem) for one in statements)
-        + sum(bool(builtin_line(call, name).problem) for call in calls)
-        for name in candidates
-    }
-    # Targets whose layouts are assumed come last.
-    candidates.sort(key=lambda name: (wrong[name], "A" in entry(name).architecture.assumed))
-    best = candidates[0]
-    return best, tuple([name for name in candidates[1:] if wrong[name] == wrong[best]])
+    distinct = {_alike(one): one for one in statements}.values(), {call[1:]: call for call in calls}.values()
+    fits = {name: _fit(_lines(*distinct, name), name) for name in candidates}
+    best = min(reversed(candidates), key=lambda name: fits[name])
+    return best, tuple([name for name in candidates if name != best and fits[name][0] == fits[best][0]])
 
 
-def _names(name: str, calls: list[BuiltinCall]) -> Iterable[str]:
+def _fit(lines: list[ExplainedLine], where: str) -> tuple[int, int, bool, bool]:
+    """How well lines fit an architecture, the least being the best: how many are wrong, how many operands have their
+    number of registers; targets whose layouts are assumed come last, and those that no generation is called by."""
+    placed = sum(operand.operand is not None for line in lines for operand in line.operands)
+    assumed = "A" in entry(where).architecture.assumed
+    return sum(bool(line.problem) for line in lines), -placed, assumed, where.startswith("gfx")
+
+
+def _names(name: str, calls: list[Call]) -> Iterable[str]:
     """The mnemonics of an architecture; where builtins are called, their names."""
     return builtin_names(name) if calls else entry(name).names
 

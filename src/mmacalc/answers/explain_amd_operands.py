@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..asm.reader import vector_registers
 from ..errors import Error
 from ..model.modifiers import negated
@@ -53,11 +55,16 @@ def explained_operand(role: str, text: str, registers: tuple[str, ...], layout: 
     """An operand with its layout where it has as many registers, and what modifiers do to it."""
     if layout is None:
         return ExplainedOperand(role, text)
-    lanes = bool(registers)  # neither an SGPR nor a constant has any
-    remarks = (*_signs(layout), *[each for each in _part(layout) if lanes or not each.startswith("lanes")])
+    remarks = _remarks(layout, bool(registers))  # neither an SGPR nor a constant has lanes
     if len(registers) != layout.registers:
         return ExplainedOperand(role, text, remarks=remarks)
     return ExplainedOperand(role, text, registers, layout, remarks=remarks)
+
+
+@lru_cache(1024)
+def _remarks(layout: Operand, lanes: bool) -> tuple[str, ...]:
+    """What modifiers do to an operand; lanes: whether its lanes are of interest."""
+    return (*_signs(layout), *[each for each in _part(layout) if lanes or not each.startswith("lanes")])
 
 
 def _signs(layout: Operand) -> Iterator[str]:

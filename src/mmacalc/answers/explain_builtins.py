@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from ..catalog import entry
 from ..compiler.arguments import OPERANDS, fields_of
 from ..compiler.builtins import named, unscaled
-from ..errors import did_you_mean
-from ..numerals import literal
-from ..records import TupleRecord
+from ..compiler.c_text import calls, constant
+from ..errors import Error, did_you_mean
 from .explain import ExplainedLine, ExplainedOperand
 from .explain_amd_operands import accepted, explained_operand, numbered
 
@@ -18,62 +16,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from ..compiler.c_text import Call
     from ..compiler.prototypes import Intrinsic
     from ..model import Instruction
 
-__all__ = ["BuiltinCall", "builtin_calls", "builtin_line", "builtin_names", "has_builtin", "without_comments"]
+__all__ = ["builtin_calls", "builtin_line", "builtin_names", "has_builtin"]
 
-_KINDS = "(?:mfma|smfmac|wmma|swmmac)"
-_NAME = re.compile(rf"\b(?:__builtin_amdgcn_{_KINDS}_\w+|llvm\.amdgcn\.{_KINDS}\.[\w.]+)")
-_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
-
-
-class BuiltinCall(TupleRecord):
-    """A call: the line of its name, from 1, the name, its arguments (none where only the name is there), its text."""
-
-    number: int
-    name: str
-    arguments: tuple[str, ...]
-    text: str
+_KINDS = ("mfma", "smfmac", "wmma", "swmmac")
+_NAMES = tuple([f"__builtin_amdgcn_{kind}_" for kind in _KINDS] + [f"llvm.amdgcn.{kind}." for kind in _KINDS])
 
 
-def without_comments(text: str) -> str:
-    """C++ with its comments as blanks, so that lines keep their numbers."""
-    return _COMMENT.sub(lambda found: found[1] or " " + "\n" * found[0].count("\n"), text)
+def builtin_calls(text: str) -> list[Call]:
+    """The calls of matrix builtins in C++ or LLVM IR.
 
-
-def builtin_calls(text: str) -> list[BuiltinCall]:
-    """The calls in C++ or LLVM IR.
-
-    >>> builtin_calls("d = __builtin_amdgcn_mfma_f32_32x32x8f16(a[i], f(b, 1), c, 0, 0, 0);")[0].arguments
-    ('a[i]', 'f(b, 1)', 'c', '0', '0', '0')
+    >>> builtin_calls("d = __builtin_amdgcn_mfma_f32_32x32x8f16(p->a, f(b, 1), c, 0, 0, 0);")[0].arguments
+    ('p->a', 'f(b, 1)', 'c', '0', '0', '0')
     """
-    plain, found = without_comments(text), []
-    for match in _NAME.finditer(plain):
-        arguments, end = _arguments(plain, match.end())
-        shown = " ".join(plain[match.start() : end].split())
-        before = plain[: match.start()].rpartition("\n")[2].strip()
-        if not before.startswith(("declare ", ";", "#")):  # LLVM's declarations and comments, the preprocessor's tests
-            found.append(BuiltinCall(plain.count("\n", 0, match.start()) + 1, match[0], arguments, shown))
-    return found
-
-
-def _arguments(text: str, at: int) -> tuple[tuple[str, ...], int]:
-    """The arguments in the parentheses that follow, and where they end."""
-    start = at + len(text[at:]) - len(text[at:].lstrip())
-    if text[start : start + 1] != "(":
-        return (), at
-    depth, words = 0, [""]
-    for end in range(start, len(text)):
-        letter = text[end]
-        depth += (letter in "([{<") - (letter in ")]}>")
-        if depth == 0:
-            return tuple([" ".join(word.split()) for word in words if word.strip()]), end + 1
-        if letter == "," and depth == 1:
-            words.append("")
-        elif end > start:
-            words[-1] += letter
-    return (), at
+    return calls(text, lambda name: name.startswith(_NAMES)) if any(map(text.__contains__, _NAMES)) else []
 
 
 @cache
@@ -92,7 +51,7 @@ def has_builtin(arch: str, name: str) -> bool:
     return name in _known(arch)
 
 
-def builtin_line(call: BuiltinCall, where: str) -> ExplainedLine:
+def builtin_line(call: Call, where: str) -> ExplainedLine:
     """The explanation of one call."""
     known = _known(where)
     if call.name not in known:
@@ -102,21 +61,52 @@ def builtin_line(call: BuiltinCall, where: str) -> ExplainedLine:
             problem=f"{title} has no matrix builtin '{call.name}'.{did_you_mean(call.name, list(known))}",
         )  # fmt: skip
     inst, intrinsic, wave = known[call.name]
-    if call.arguments and len(call.arguments) < len(intrinsic.arg_names):
-        return ExplainedLine(call.number, call.text, "builtin", inst, problem=f"it is {intrinsic.prototype}")
-    passed = dict(zip(intrinsic.arg_names, call.arguments))
-    constants = {name: number for name, text in passed.items() if (number := _constant(text)) is not None}
+    given = call.arguments_for(len(intrinsic.arg_names))
+    if given and not len(intrinsic.arg_names) <= len(given) <= most_arguments(intrinsic):
+        return ExplainedLine(
+            call.number, call.text, "builtin", inst,
+            problem=f"it takes {len(intrinsic.arg_names)} arguments; got {len(given)}: it is {intrinsic.prototype}",
+        )  # fmt: skip
+    passed = dict(zip(intrinsic.arg_names, given))
+    constants, unknown = immediates(passed, intrinsic, call.name)
     if constants.get("a_scale") == constants.get("b_scale") == 0:
         inst = unscaled(inst) or inst
     clamp = constants.pop("clamp", 0)
-    given = fields_of(inst, {name: value for name, value in constants.items() if name not in OPERANDS})
-    fields, problem = accepted(inst, wave, given)
+    fields, problem = accepted(
+        inst, wave, fields_of(inst, {name: value for name, value in constants.items() if name not in OPERANDS})
+    )
     flags = {"clamp": 1} if clamp else {}
     cycles = inst.cycles_for(**{name: value for name, value in fields.items() if name in inst.choices})
     operands = _operands(inst, passed, fields, wave)
     return ExplainedLine(
-        call.number, call.text, "builtin", inst, tuple(operands), fields, cycles, problem=problem, flags=flags
-    )
+        call.number, call.text, "builtin", inst, tuple(operands), fields, cycles, problem=unknown or problem,
+        flags=flags,
+    )  # fmt: skip
+
+
+def most_arguments(intrinsic: Intrinsic) -> int:
+    """How many arguments a call may have: LLVM may have some that clang fills in."""
+    return max(len(intrinsic.arg_names), len(intrinsic.declaration.partition("(")[2].split(", ")))
+
+
+def immediates(passed: Mapping[str, str], intrinsic: Intrinsic, name: str) -> tuple[dict[str, int], str]:
+    """The values of the arguments that are constants; and what is wrong with those that must be and are not."""
+    found: dict[str, int] = {}
+    problem = ""
+    must = {intrinsic.arg_names[at] for at in intrinsic.immediates}
+    for argument, text in passed.items():
+        try:
+            value = constant(text, llvm=name.startswith("llvm."))
+        except Error as refused:
+            problem = problem or f"{argument}: {refused}"
+            continue
+        if value is not None:
+            found[argument] = value
+        elif argument in must:
+            problem = (
+                problem or f"the value of {argument}, '{text}', is not in the text; it is explained for {argument} 0"
+            )
+    return found, problem
 
 
 def _operands(
@@ -130,9 +120,3 @@ def _operands(
             yield explained_operand(role, text, numbered(layout), layout)
         elif role == "C":  # of a sparse product, whose D is also what is added to
             yield ExplainedOperand("C", text, remarks=("in the registers of D",))
-
-
-def _constant(text: str) -> int | None:
-    """The value of a constant of C++ or of LLVM IR (i32 1); None if it is another expression."""
-    word = text.split(" ")[-1]
-    return {"true": 1, "false": 0}.get(word, literal(word))

@@ -9,7 +9,7 @@ from ..asm.targets import own_assembler
 from ..catalog import architectures, entry
 from ..errors import Error
 from ..numerals import whole
-from .explain import ExplainedLine, ExplainedOperand, Explanation
+from .explain import ExplainedLine, ExplainedOperand, Explanation, explained_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,11 @@ def explained(text: str, arch: str | None) -> Explanation | None:
         known = [name for name in architectures() if own_assembler(name)]
         counts = {name: sum(entry(name).canonical(line) is not None for _, line in lines) for name in known}
         having = [name for name in known if counts[name] == max(counts.values())]
-    return Explanation(having[0], tuple(having[1:]), tuple([_line(*each, having[0]) for each in lines]))
+    where, also = having[-1], tuple(having[:-1])  # the newest
+    found = explained_once(
+        lines, lambda each: each[1], lambda each: each[0], lambda each, name: _line(*each, name), where, also
+    )
+    return Explanation(where, also, tuple(found))
 
 
 def _line(number: int, text: str, where: str) -> ExplainedLine:

@@ -11,22 +11,27 @@ from ..catalog.grammar.sass import TENSOR_MEMORY, emulated_part, is_opcode, sour
 from ..errors import Error
 from ..rates import rated_product
 from . import explain_ptx, explain_sass
-from .explain import Explanation
+from .explain import Explanation, explained_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from ..catalog import Entry
+    from ..model import Product
+    from .explain import ExplainedLine
+
+    _Found = tuple[int, str, str]  # the line, the name, and what follows
+    _Reader = Callable[[Entry, Product | None, int, str, str], ExplainedLine]
 
 __all__ = ["explained", "near"]
 
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 _PTX = re.compile(
     r"(?<![\w.])((?:mma\.(?:sync|sp|m\d+n)|wgmma\.|wmma\.(?:mma|load|store)|ldmatrix\.|stmatrix\.|movmatrix\.|tcgen05\.\w)"
     r"[\w.:]*)([^;]*)"
 )
-_SASS = re.compile(
-    r"(?m)^[ \t]*(?:@!?U?P\w+[ \t]+)?([A-Z][A-Z0-9]+(?:\.\w+)*)(?:[ \t]+([^;\n]*))?;?[ \t]*$", re.IGNORECASE
-)
+_SASS = re.compile(r"(?:@!?U?P\w+[ \t]+)?([A-Z][A-Z0-9]+(?:\.\w+)*)(?:[ \t]([^;]*))?;?", re.IGNORECASE | re.ASCII)
 _TARGET = re.compile(r"\.target\s+(sm_\w+)|code for (sm_\w+)|EF_CUDA_SM(\d+a?)|arch = (sm_\w+)")
 WARPGROUP = ("wgmma", "warpgroup")
 # The targets that are tried where a text names none: those of the data centre and of GeForce, the oldest first.
@@ -38,31 +43,48 @@ def explained(text: str, arch: str | None) -> Explanation | None:
     plain = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
     # Strings of inline assembly: quotes, and the ends of lines as C++ writes them.
     unquoted = plain.replace("\\n", "  ").replace("\\t", "  ").replace('"', " ")
-    ptx = [(_line_of(unquoted, match.start()), match[1].rstrip("."), match[2]) for match in _PTX.finditer(unquoted)]
-    sass = [(_line_of(plain, match.start(1)), match[1], match[2] or "") for match in _SASS.finditer(plain)
-            if is_opcode(match[1]) or meant_by(match[1])]  # fmt: skip
+    ptx, sass = list(_ptx(unquoted)), list(_sass(plain))
     if not ptx and not sass:
         return None
     where, also = _architecture(text, arch, [name for _, name, _ in ptx], [name for _, name, _ in sass])
     known, product = entry(where), rated_product(where)
     differ = product is not None and any(one.fma_per_clock for one in known.architecture.products)
-    lines = [explain_ptx.line(known, product, *one) for one in ptx]
-    lines += [explain_sass.line(known, product, *one) for one in sass]
+    lines = _lines(ptx, explain_ptx.line, where, also) + _lines(sass, explain_sass.line, where, also)
     ordered = tuple(sorted(lines, key=lambda line: line.number))
     return Explanation(known.architecture.name, also, ordered, product=product.name if product and differ else "")
 
 
+def _lines(found: list[_Found], line: _Reader, where: str, also: tuple[str, ...]) -> list[ExplainedLine]:
+    def explained(one: _Found, name: str) -> ExplainedLine:
+        return line(entry(name), rated_product(name), *one)
+
+    return explained_once(found, lambda one: one[1:], lambda one: one[0], explained, where, also)
+
+
+def _ptx(text: str) -> Iterator[_Found]:
+    """The instructions of PTX: of each its line, its name, and what follows."""
+    number, at = 1, 0
+    for match in _PTX.finditer(text):
+        number, at = number + text.count("\n", at, match.start()), match.start()
+        yield number, match[1].rstrip("."), match[2]
+
+
+def _sass(text: str) -> Iterator[_Found]:
+    """The opcodes of SASS, one a line: of each its line, its name, and what follows."""
+    for number, line in enumerate(text.split("\n"), 1):
+        match = _SASS.fullmatch(line.strip(" \t")) if line else None
+        if match and (is_opcode(match[1]) or meant_by(match[1])):
+            yield number, match[1], (match[2] or "").strip(" \t")
+
+
 def near(text: str) -> str:
     """The opcode that the first word of a text is close to, as a clause."""
-    return near_opcode(text.split(" ")[0])
-
-
-def _line_of(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
+    word = text.split(" ")[0]
+    return near_opcode(word) if re.fullmatch(r"[A-Za-z]\w*(?:\.\w+)*", word, re.ASCII) else ""
 
 
 def _architecture(text: str, arch: str | None, ptx: list[str], sass: list[str]) -> tuple[str, tuple[str, ...]]:
-    """The target, and others of USUAL that have all of the instructions.
+    """The target, where none is named the newest of USUAL that has all of the instructions, and the others that do.
 
     Raises:
         Error: the architecture is not NVIDIA's.
@@ -76,9 +98,9 @@ def _architecture(text: str, arch: str | None, ptx: list[str], sass: list[str]) 
     names = {*ptx, *sass}
     having = [name for name in USUAL if all(_has(entry(name), one) for one in names)]
     if having:
-        return having[0], tuple(having[1:])
+        return having[-1], tuple(having[:-1])
     some = [name for name in USUAL if any(_has(entry(name), one, part=True) for one in names)]
-    return (*some, *_beginning(ptx), "sm_80")[0], ()
+    return (*reversed(some), *_beginning(ptx), "sm_80")[0], ()
 
 
 def _beginning(ptx: list[str]) -> list[str]:

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from ..catalog import Entry
     from ..model import Instruction, Product
 
-__all__ = ["IDS", "WORD", "cycles", "fields_of", "line", "other_line"]
+__all__ = ["IDS", "cycles", "fields_of", "line", "other_line", "split"]
 
-WORD = re.compile(r"\{[^{}]*\}|[^,{}]+\[[^\]]*\][^,{}]*|[^,{}]+")
+_PART = re.compile(r"[][{},]|[^][{},]+")
 IDS = "byte and thread id of {}"
+BEYOND = 1 << 64  # stands for a number that is none, which no field takes
 TRANSPOSABLE = ("f16", "bf16")
 SIGNED = {"-1": "negated", "1": "transposed"}  # what an immediate of a scale, and one of a transposition, does
 
@@ -42,10 +43,28 @@ def other_line(number: int, shown: str, language: str, name: str, refused: Error
     return ExplainedLine(number, shown, language, problem=str(refused))
 
 
+def split(text: str) -> list[str]:
+    """The operands of an instruction: what stands between commas that are in no braces or brackets.
+
+    >>> split("{%0, %1},  [%2, 4], %p")
+    ['{%0, %1}', '[%2, 4]', '%p']
+    """
+    parts: list[list[str]] = [[]]
+    depth = 0
+    for part in _PART.findall(text):
+        depth = depth + 1 if part in "[{" else max(0, depth - 1) if part in "]}" else depth
+        if part == "," and not depth:
+            parts.append([])
+        else:
+            parts[-1].append(part)
+    words = [" ".join("".join(each).split()) for each in parts]
+    return [word for word in words if word]
+
+
 def line(known: Entry, product: Product | None, number: int, name: str, rest: str) -> ExplainedLine:
     """The explanation of one instruction: its name, and what follows."""
     shown = " ".join(f"{name} {rest}".split())
-    words = [" ".join(word.split()) for word in WORD.findall(rest.partition(":")[0]) if word.strip()]
+    words = split(rest.partition(":")[0])
     try:
         inst = known.instruction(name)
     except Error as refused:
@@ -107,7 +126,10 @@ def fields_of(inst: Instruction, given: Mapping[str, str]) -> dict[str, int]:
         (IDS.format("SB"), ("byte_id_b", "thread_id_b")),
     ):
         for name, text in zip(names, given.get(role, "").strip("{}").split(",")):
-            fields[name] = literal(text.strip()) or 0  # 0 where it is a register
+            value = literal(text.strip())
+            if value is None and text.strip()[:1].isdigit():
+                value = BEYOND
+            fields[name] = value or 0  # 0 where it is a register
     return {name: value for name, value in fields.items() if value}
 
 

@@ -24,7 +24,7 @@ from ..errors import Error
 from ..numerals import whole
 from . import explain_tensor_memory
 from .explain import CONDITION, ExplainedLine, ExplainedOperand
-from .explain_ptx import IDS, WORD, cycles, fields_of, other_line
+from .explain_ptx import IDS, cycles, fields_of, other_line, split
 from .explain_tensor_memory import LAST_REGISTER
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ WHERE_IDS = (
 def line(known: Entry, product: Product | None, number: int, opcode: str, rest: str) -> ExplainedLine:
     """The explanation of one opcode, and what follows it."""
     shown = " ".join(f"{opcode} {rest}".split())
-    words = [word.strip() for word in WORD.findall(rest) if word.strip()]
+    words = split(rest)
     in_tensor_memory = opcode.upper().startswith(TENSOR_MEMORY)
     plain = re.sub(r"(?i)\.ASHIFT\b", "", opcode) if in_tensor_memory else opcode
     own = _ordered(own_sources(known, plain), words)

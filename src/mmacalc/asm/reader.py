@@ -89,7 +89,7 @@ _REGISTER = re.compile(
     r"(?<![\w.$@])(v|acc|a)(?:(\d{1,4})(?![\w@])|\[([^\[\]]*)\])(?:\.([lh])\b)?", re.IGNORECASE | re.ASCII
 )
 _TARGET = re.compile(
-    r"^\s*(?:\.amdgcn_target|\.amd_amdgpu_isa|amdhsa\.target:)\s*[\"']?amdgcn-[\w.]*-[\w.]*-[\w.]*-(gfx[\w-]+)", re.M
+    r"^[ \t]*(?:\.amdgcn_target|\.amd_amdgpu_isa|amdhsa\.target:)\s*[\"']?amdgcn-[\w.]*-[\w.]*-[\w.]*-(gfx[\w-]+)", re.M
 )
 _MACRO = re.compile(r"^[ \t]*\.macro[ \t]+([\w.$@]+)", re.MULTILINE | re.IGNORECASE | re.ASCII)
 _BLOCKS = {".macro": (".endm", ".endmacro"), ".amdgpu_metadata": (".end_amdgpu_metadata",)}

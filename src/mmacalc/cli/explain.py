@@ -3,24 +3,27 @@
     mmacalc explain "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15]"
     mmacalc explain "HMMA.16816.F32 R4, R8, R12, R4"
     mmacalc explain -a MI300X kernel.s
+    mmacalc explain *.s                          several; with --json, one line for each
     mmacalc explain "c = __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);"
     cuobjdump -sass kernel.o | mmacalc explain -
 
 For each: what it computes, with the signs that modifiers put on A, B and C (A' has the halves of its registers that are
 named negated), its cycles, which registers hold which operand with which layout, and what lane 0 has; of AMD's assembly
 also where a result is used too early, as `mmacalc lint` finds it. Where neither -a nor the text names an architecture,
-it is the first that has all of the instructions.
+it is the newest that has all of the instructions, with the cycles of the others where they differ.
 """
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..errors import Error, printable
+from ..render.json import document
 from . import Reply, show
-from .files import text_argument
+from .files import text_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
 
     from .parser import Parser
 
@@ -28,17 +31,31 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     parser.add_common("target", "json")
-    parser.add_argument("text", nargs="+", help="one or more lines; or the path of a file, - for standard input")
+    parser.add_argument("text", nargs="+", help="paths of files, - for standard input; or one or more lines")
 
 
-def run(options: Namespace) -> Reply:
-    """The explanation."""
+def run(options: Namespace) -> Iterator[Reply]:
+    """The explanation; of several files one after another, also where one is refused."""
+    texts = text_arguments(options.text)
+    for text, name in texts:
+        try:
+            yield _reply(text, name, options, len(texts) > 1)
+        except Error as error:
+            if len(texts) == 1:
+                raise
+            yield Reply(2, "", f"mmacalc: {printable(name)}: {error}\n")
+
+
+def _reply(text: str, name: str, options: Namespace, several: bool) -> Reply:
     from ..answers.explain import explain
     from ..render import explain as render
 
-    text, name = text_argument(options.text)
     if "\0" in text:
         raise Error(
             f"'{name}' is not a text file; give its disassembly, such as that of llvm-objdump -d or cuobjdump -sass"
         )
-    return show(options.json, "explain", explain(text, options.architecture), render, name)
+    answer = explain(text, options.architecture)
+    if options.json:
+        return Reply(0, document("explain", render.json_object(answer, name if several else None)), "")
+    reply = show(False, "explain", answer, render, name)
+    return reply._replace(out=f"{printable(name)}:\n{reply.out}\n") if several else reply

@@ -37,6 +37,11 @@ ENDINGS = (
     ".o",
     ".hsaco",
     ".cubin",
+    ".amdgcn",
+    ".llir",
+    ".ttgir",
+    ".ttir",
+    ".mlir",
 )
 """How the names of files with assembly end."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

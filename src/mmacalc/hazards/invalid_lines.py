@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["invalid_lines"]
 
-_OPEN = re.compile(r"\[[^\]]*(?<![\w.])[A-Za-z_.$@][^\]]*\]|\\\w|[%$]\d", re.ASCII)
+_OPEN = re.compile(r"\[(?=[^][]*\])[^][]*?(?<![\w.])[A-Za-z_.$@]|\\\w|[%$]\d", re.ASCII)
 _SUFFIXES = re.compile(r"(_e64_dpp|_e32|_e64|_dpp|_sdwa)$")
 _UNTABLED = ("image_", "tbuffer_", "exp", "export", "v_interp_", "v_dual_", "v_illegal", "s_set_vgpr_")
 """Beginnings of names of which the tables do not have all: graphics, halves of pairs."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..answers.explain import CONDITION
+from functools import lru_cache
+
+from ..answers.explain import CONDITION, ExplainedOperand
 from ..errors import printable
 from ..model.architecture import DOUBTFUL
 from . import json, lint
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from ..answers.explain import ExplainedLine, ExplainedOperand, Explanation
+    from ..answers.explain import ExplainedLine, Explanation
     from ..formats import Format
     from ..layout import Layout
     from ..model import Element, Operand
@@ -33,17 +35,26 @@ def text(answer: Explanation, name: str) -> str:
     from ..catalog import entry
 
     title = entry(answer.architecture).architecture.title
-    also = f"; also on {', '.join(answer.also)}. -a chooses" if answer.also else ""
+    newest = " (the newest that has all of this)" if answer.also else ""
+    also = f"{newest}; also on {', '.join(answer.also)}. -a chooses" if answer.also else ""
     cycles = f"; cycles are those of {answer.product}" if answer.product else ""
     lines = [f"Architecture: {title}{also}{cycles}\n"]
-    lines += ["".join(_line(line, len(answer.lines) > 1)) for line in answer.lines]
+    lines += _paragraphs(answer.lines)
     if answer.hazards is not None and len(answer.lines) + answer.hazards.instructions > 2:
         lines.append(lint.text(answer.hazards, name))
     return "\n".join(lines)
 
 
-def _line(line: ExplainedLine, numbered: bool) -> Iterator[str]:
-    yield f"{f'{line.number}: ' if numbered else ''}{printable(line.text)}\n"
+def _paragraphs(lines: Sequence[ExplainedLine]) -> Iterator[str]:
+    """A paragraph for each line; of one that an earlier line equals, which that is."""
+    first: dict[tuple[object, ...], int] = {}
+    for line in lines:
+        number = first.setdefault((line.text, line.language, line.problem, line.instruction), line.number)
+        head = f"{f'{line.number}: ' if len(lines) > 1 else ''}{printable(line.text)}\n"
+        yield head + ("".join(_line(line)) if number == line.number else f"  as line {number}\n")
+
+
+def _line(line: ExplainedLine) -> Iterator[str]:
     inst = line.instruction
     if inst is None:
         yield f"  {line.problem or line.purpose}\n"
@@ -59,6 +70,8 @@ def _line(line: ExplainedLine, numbered: bool) -> Iterator[str]:
         yield f"  {_work(line)}\n"
     for operand in line.operands:
         yield from _operand(operand, line.operands[0])
+    if line.laid_out_elsewhere:
+        yield f"  other layouts on {', '.join(line.laid_out_elsewhere)}\n"
     if line.problem:
         yield f"  note: {line.problem}\n"
 
@@ -80,6 +93,8 @@ def _work(line: ExplainedLine) -> str:
     cycles = f"{line.cycles} cycles" if line.cycles else "cycles not published"
     if line.part:
         cycles += " for all steps together"
+    if elsewhere := [f"{name}: {count}" for name, count in line.cycles_elsewhere.items() if count]:
+        cycles += f" ({', '.join(elsewhere)})"
     modifiers = {**line.fields, **line.flags}
     fields = "".join([f", {name.upper()} = {value}" for name, value in modifiers.items()])
     fields += "".join([f", {name.upper()} = {value} (no known effect)" for name, value in line.unused.items()])
@@ -138,12 +153,23 @@ def _operand(operand: ExplainedOperand, result: ExplainedOperand) -> Iterator[st
         return
     sizes = ", ".join([f"{digit}={size}" for digit, size in layout.sizes.items()])
     yield f"  {role}: {printable(operand.text)}{remarks}  {layout.pattern}   {sizes}\n"
-    half = (" (low half)", " (high half)") if layout.format.bits == 64 else ("", "")
-    held = [
-        f"{name} = {_shortened(layout, each)}{half[at % 2]}"
-        for at, (name, each) in enumerate(zip(operand.registers, operand.held), operand.first)
-    ]
-    yield f"      lane {operand.lane}: {_ends(held)}\n"
+    texts = _first_and_last(layout, operand.first, len(operand.registers))
+    names = [operand.registers[at] for at, _ in texts]
+    held = [f"{name} = {elements}" for name, (_, elements) in zip(names, texts)]
+    if len(operand.registers) > len(held):
+        held.insert(SHOWN, "...")
+    yield f"      lane {operand.lane}: {', '.join(held)}\n"
+
+
+@lru_cache(1024)
+def _first_and_last(layout: Operand, first: int, count: int) -> tuple[tuple[int, str], ...]:
+    """The registers that are shown, and what the first lane has in them."""
+    operand = ExplainedOperand("", "", ("",) * count, layout, first)
+    pairs = layout.format.bits == 64 and count != layout.registers // 2  # PTX has one name for both
+    half = (" (low half)", " (high half)") if pairs else ("", "")
+    shown = range(count) if count <= SHOWN + 1 else (*range(SHOWN), count - 1)
+    held = operand.held
+    return tuple([(at, f"{_shortened(layout, held[at])}{half[(first + at) % 2]}") for at in shown])
 
 
 def _named(operand: ExplainedOperand) -> str:
@@ -211,9 +237,10 @@ def _elements(operand: ExplainedOperand) -> list[list[str]]:
     return [[element_text(layout, one.row, one.col, one.block) for one in held] for held in operand.held]
 
 
-def json_object(answer: Explanation) -> dict[str, Any]:
-    """The same as plain data."""
+def json_object(answer: Explanation, name: str | None = None) -> dict[str, Any]:
+    """The same as plain data; name: the file's, where there are several."""
     return {
+        **({} if name is None else {"file": name}),
         "architecture": answer.architecture,
         "also": list(answer.also),
         "product": answer.product or None,
@@ -233,6 +260,8 @@ def _line_object(line: ExplainedLine) -> dict[str, Any]:
         "instruction": json.instruction_object(inst) if inst and whole else None,
         "modifiers": {**line.fields, **line.flags, **line.unused},
         "cycles": line.cycles,
+        "cycles_elsewhere": dict(line.cycles_elsewhere),
+        "laid_out_elsewhere": list(line.laid_out_elsewhere),
         "part": line.part or None,
         "other_instructions": list(line.others),
         "problem": line.problem or None,
