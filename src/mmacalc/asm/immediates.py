@@ -104,10 +104,19 @@ def _counters(value: int, family: str) -> str:
     return " ".join(f"{name}({count})" for name, count, _ in waited)
 
 
-def _hardware(value: int, family: str) -> str:
-    number, offset, size = value & 63, value >> 6 & 31, (value >> 11 & 31) + 1
+def hardware_register(number: int, family: str) -> str:
+    """The name of a hardware register, as s_getreg and s_setreg print it; its number where it has none.
+
+    >>> hardware_register(26, "cdna5"), hardware_register(62, "cdna5")
+    ('HW_REG_WAVE_SCHED_MODE', '62')
+    """
     known = _HARDWARE[family].get(number)
-    shown = f"HW_REG_{known}" if known else str(number)
+    return f"HW_REG_{known}" if known else str(number)
+
+
+def _hardware(value: int, family: str) -> str:
+    offset, size = value >> 6 & 31, (value >> 11 & 31) + 1
+    shown = hardware_register(value & 63, family)
     return f"hwreg({shown})" if (offset, size) == (0, 32) else f"hwreg({shown}, {offset}, {size})"
 
 

@@ -21,7 +21,7 @@ _UNITS = r"(global|flat|scratch|buffer|ds|s_buffer|s)_"
 _PLAIN = re.compile(rf"{_UNITS}(load|store|read|write)_(lds_|async_to_lds_)?(.*)$")
 _TWO = re.compile(r"ds_(load_2addr|store_2addr|read2|write2)(st64|_stride64)?_b(32|64)$")
 _ATOMIC = re.compile(
-    r"(global_atomic|flat_atomic|buffer_atomic|ds)_(cmpswap|cmpst|cmpstore|swap|wrxchg|storexchg"
+    r"(global_atomic|flat_atomic|buffer_atomic|s_buffer_atomic|s_atomic|ds)_(cmpswap|cmpst|cmpstore|swap|wrxchg|storexchg"
     r"|add|sub|rsub|csub|smin|smax|umin|umax|min_num|max_num|min|max|and|or|xor|inc|dec|pk_add|cond_sub|sub_clamp)"
     r"(_rtn)?(_x2|_[a-z]+\d+)?$"
 )
@@ -87,4 +87,5 @@ def _atomic(unit: str, action: str, returns: str | None, suffix: str | None) -> 
     kind = {None: f"{default}32", "_x2": f"{default}64"}.get(suffix) or (suffix or "")[1:]
     kind = kind.replace("b", "u") if kind in ("b32", "b64") else kind
     size = 8 if kind.endswith("64") else 4
-    return Access(unit.partition("_")[0], action, size, kind=kind)
+    unit = {"s_atomic": "scalar", "s_buffer_atomic": "scalar buffer"}.get(unit, unit.partition("_")[0])
+    return Access(unit, action, size, kind=kind)

@@ -115,6 +115,8 @@ class Batch(Watched):
     def execute(self, step: Step, group: Group) -> None:
         """Carry out one instruction in a group of waves."""
         self.steps += 1
+        if group.mode.skips and step.vector:
+            return
         step.executed += group.count
         if not step.relative and not (self.registers.indexes and step.indexable):
             high = group.mode.high_bits

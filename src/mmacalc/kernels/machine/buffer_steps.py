@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["buffer_places", "buffer_step", "words_within"]
+__all__ = ["buffer_places", "buffer_step", "resource_fields", "words_within"]
 
 
-def _fields(resource: Any, target: MachineTarget) -> Callable[[Group], tuple[Array, Array, Array]]:
+def resource_fields(resource: Any, target: MachineTarget) -> Callable[[Group], tuple[Array, Array, Array]]:
     """Base, stride and number of records of a resource descriptor.
 
     Source: CDNA3 ISA guide, "Buffer resource descriptor"; of gfx1250 LLVM pull request 159702.
@@ -69,7 +69,7 @@ def buffer_places(
     vector, resource, scalar = operands[:3]
     modifiers = instruction.modifiers
     index_on, offset_on = bool(modifiers.get("idxen")), bool(modifiers.get("offen"))
-    fields = _fields(resource, target)
+    fields = resource_fields(resource, target)
     start = raw_reader(scalar)
     offset = offset_of(instruction)
 

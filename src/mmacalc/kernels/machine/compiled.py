@@ -15,7 +15,7 @@ from .batch import Batch
 from .control import CODE_BASE
 from .lds import Lds, Scratch
 from .program import program_of
-from .state import EXEC, FP16_OVERFLOW, M0, ROWS, SCALARS, Registers, packed
+from .state import CLAMPS_NAN, DX10_CLAMP, EXEC, FP16_OVERFLOW, IEEE, ROWS, SCALARS, Registers, packed
 from .storage import PRIVATE_BASE, SCRATCH_RESOURCE, SHARED_BASE, GlobalMemory
 from .tally import Tally
 from .target import MachineTarget
@@ -146,6 +146,7 @@ class CompiledLaunch:
         thread = np.arange(each * lanes)
         active = np.tile((thread < threads).reshape(each, lanes), (len(groups), 1))
         registers.s[EXEC : EXEC + lanes // 32] = packed(active)
+        registers.mark_written(SCALARS + EXEC, SCALARS + EXEC + 1)
         self._vector_registers(registers, thread, len(groups))
         self._scalar_registers(registers, groups)
         entry = self.kernel.address
@@ -165,7 +166,10 @@ class CompiledLaunch:
         found = self.descriptor
         rounding = found.round_f32 | found.round_f16_f64 << 2
         subnormal = found.denormals_f32 << 4 | found.denormals_f16_f64 << 6
-        return rounding | subnormal | (FP16_OVERFLOW if found.fp16_overflow else 0)
+        bits = rounding | subnormal | (FP16_OVERFLOW if found.fp16_overflow else 0)
+        if self.target.generation == "gfx12":
+            return bits | CLAMPS_NAN
+        return bits | (DX10_CLAMP if found.dx10_clamp else 0) | (IEEE if found.ieee_mode else 0)
 
     def _vector_registers(self, registers: Registers, thread: Array, groups: int) -> None:
         block, lanes = self.block, registers.lanes
@@ -187,33 +191,42 @@ class CompiledLaunch:
             "kernarg_segment_ptr": self.arguments,
             "dispatch_ptr": self.packet,
             "private_segment_size": descriptor.private_segment_size,
+            "flat_scratch_init": 0,
             # The base tells scratch from other buffers; words 2 and 3: no bound, swizzled with a work-item's id.
             "private_segment_buffer": SCRATCH_RESOURCE | 0xFFFFFFFF << 64 | 0x00A00000 << 96,
         }
         start = descriptor.kernarg_preload[0]
         for name, first, count in descriptor.user_sgprs:
-            value = values.get(name, 0)
+            value, known = values.get(name, 0), name in values or name == "kernarg_preload"
             if name == "kernarg_preload":
                 value = int.from_bytes(self.argument_bytes[4 * start : 4 * (start + count)], "little")
-            for number in range(count):
+            for number in range(count if known else 0):  # others, as of the queue, are undefined
                 self._set(registers, first + number, value >> 32 * number & 0xFFFFFFFF)
         self._workgroup_ids(registers, groups)
         for name, value in (("shared_base", SHARED_BASE), ("private_base", PRIVATE_BASE),
                             ("flat_scratch_base", PRIVATE_BASE)):  # fmt: skip
-            registers.s[ROWS[name]], registers.s[ROWS[name] + 1] = value & 0xFFFFFFFF, value >> 32
-        registers.s[M0] = 0xFFFFFFFF
+            for number in (0, 1):
+                self._set(registers, ROWS[name] + number, value >> 32 * number & 0xFFFFFFFF)
 
     def _workgroup_ids(self, registers: Registers, groups: list[Dim3]) -> None:
+        """The workgroup's ids; of gfx12 in trap registers, and with them the number of the wave in its workgroup.
+
+        Of TTMP8 only bits 29 to 25 are documented (LLVM 22, llvm.amdgcn.wave.id): the others are undefined.
+        """
         each = self.waves
         ids = [np.repeat([group[axis] for group in groups], each).astype(np.uint32) for axis in range(3)]
         if self.target.generation == "gfx12":
             ttmp = ROWS["ttmp"]
-            registers.s[ttmp + 9] = ids[0]
-            registers.s[ttmp + 7] = ids[1] & np.uint32(0xFFFF) | ids[2] << np.uint32(16)
+            self._set(registers, ttmp + 9, ids[0])
+            self._set(registers, ttmp + 7, ids[1] & np.uint32(0xFFFF) | ids[2] << np.uint32(16))
+            registers.s[ttmp + 8] = np.tile(np.arange(each, dtype=np.uint32), len(groups)) << np.uint32(25)
+            registers.undefined[SCALARS + ttmp + 8] = np.full((registers.waves, 1), ~np.uint32(31 << 25), np.uint32)
             return
         values = dict(zip(("workgroup_id_x", "workgroup_id_y", "workgroup_id_z"), ids))
+        values["private_segment_wave_offset"] = np.zeros(1, np.uint32)
         for name, row in self.descriptor.workgroup_id_sgprs:
-            self._set(registers, row, values.get(name, 0))
+            if name in values:
+                self._set(registers, row, values[name])
 
     @staticmethod
     def _set(registers: Registers, row: int, value: Any) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...asm.decoded import RegisterOperand
+from ...asm.immediates import hardware_register
 from ...errors import Error
 from .counters import waits_of
 from .indexing import INDEX_MODE
+from .modifiers import modifiers_of
 from .operands import raw_reader, scalar_row
-from .state import EXEC, SCC, VCC
+from .state import DX10_CLAMP, EXEC, FP16_OVERFLOW, GPR_INDEX, IEEE, SCC, VCC, VSKIP
 from .storage import BASE
 
 TYPE_CHECKING = False
@@ -33,6 +36,18 @@ CODE_BASE = BASE
 
 GET_REALTIME = 131
 """The message that asks for the time (RDNA3 ISA guide, S_SENDMSG_RTN_B64)."""
+
+MODES = ("HW_REG_MODE", "HW_REG_WAVE_MODE")
+SCHEDULING = ("HW_REG_SCHED_MODE", "HW_REG_WAVE_SCHED_MODE")
+CLOCKS = ("HW_REG_SHADER_CYCLES", "HW_REG_SHADER_CYCLES_LO")
+PLACES = ("HW_REG_HW_ID", "HW_REG_HW_ID1", "HW_REG_HW_ID2", "HW_REG_WAVE_HW_ID1", "HW_REG_WAVE_HW_ID2",
+          "HW_REG_XCC_ID")  # fmt: skip
+CLUSTER = "HW_REG_IB_STS2"
+_FLOATS = 0xFF | FP16_OVERFLOW
+KNOWN_MODE = {"gfx9": _FLOATS | DX10_CLAMP | IEEE | GPR_INDEX | VSKIP, "gfx11": _FLOATS | DX10_CLAMP | IEEE,
+              "gfx12": _FLOATS | 1 << 25}  # fmt: skip
+"""The bits of MODE that the emulator looks at; others decide about exceptions and performance counters. Bit 25 of
+gfx1250 is the mode in which accesses are issued again (LLVM 22 sets it where a kernel starts; see `translations`)."""
 
 # Hints, caches and waits for what is not modelled: nothing to do.
 NOTHING = frozenset(
@@ -133,6 +148,8 @@ def _conditional(instruction: DecodedInstruction, target: MachineTarget) -> Run:
 
 
 def _end(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    modifiers_of(instruction).get("simm16")  # of the driver
+
     def run(group: Group) -> None:
         group.batch.ended[group.rows] = True
 
@@ -142,6 +159,7 @@ def _end(instruction: DecodedInstruction, target: MachineTarget) -> Run:
 def _barrier(signals: bool, waits: bool) -> Callable[[DecodedInstruction, MachineTarget], Run]:
     def compile_(instruction: DecodedInstruction, target: MachineTarget) -> Run:
         following = instruction.address + instruction.size
+        _check_barrier(instruction)
 
         def run(group: Group) -> None:
             group.registers.pc[group.rows] = following
@@ -150,6 +168,21 @@ def _barrier(signals: bool, waits: bool) -> Callable[[DecodedInstruction, Machin
         return run
 
     return compile_
+
+
+def _check_barrier(instruction: DecodedInstruction) -> None:
+    """S_BARRIER_SIGNAL and S_BARRIER_WAIT name a barrier: -1 is that of the workgroup (RDNA4 ISA guide).
+
+    Raises:
+        Error: it is another one.
+    """
+    if instruction.name == "s_barrier":
+        return
+    named = instruction.sources[0] if instruction.sources else None
+    number = int(instruction.modifiers["simm16"]) if named is None else getattr(named, "bits", None)
+    if not isinstance(named, RegisterOperand) and number in (0xFFFF, 0xFFFFFFFF):
+        return
+    raise Error(f"{instruction.name} of another barrier than that of the workgroup (-1) is not covered")
 
 
 def _wait(instruction: DecodedInstruction, target: MachineTarget) -> Run:
@@ -201,36 +234,78 @@ def _returning(goes: Compile) -> Compile:
 # --- the mode and other hardware registers ---
 
 
-def _field(instruction: DecodedInstruction) -> tuple[int, int, int]:
-    """The hardware register that SIMM16 names, and the first bit and number of bits of it."""
+def _field(instruction: DecodedInstruction) -> tuple[str, int, int]:
+    """The name of the hardware register that SIMM16 names, and the first bit and number of bits of it."""
     simm = int(instruction.modifiers["simm16"])
-    return simm & 63, simm >> 6 & 31, (simm >> 11) + 1
+    return hardware_register(simm & 63, instruction.form.family), simm >> 6 & 31, (simm >> 11) + 1  # type: ignore[attr-defined]
 
 
 def _set_register(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    """MODE, and the mode of scheduling, which decides when instructions issue and not what they compute.
+
+    Raises:
+        Error: another register.
+    """
     register, first, bits = _field(instruction)
-    read = raw_reader(instruction.sources[-1]) if instruction.sources else None
-    if register != 1:
-        raise Error(f"{instruction.name} of the hardware register {register} is not covered: only MODE (1) is")
+    read = raw_reader(instruction.sources[-1])
+    if register in SCHEDULING:
+        return lambda group: None
+    if register not in MODES:
+        raise Error(f"{instruction.name} of {register} is not covered: only {_listed(MODES, SCHEDULING)} are")
+    known = KNOWN_MODE[target.generation]
 
     def run(group: Group) -> None:
-        if read is None:
-            return
         value = np.broadcast_to(read(group)[:, 0], (group.count,)).astype(np.int64)
         kept = (1 << bits) - 1 << first
-        group.set_mode(group.mode.bits & ~kept | value << first & kept)
+        found = group.mode.bits & ~kept | value << first & kept
+        if ((found ^ group.mode.bits) & ~known).any():
+            raise Error(f"{instruction.name} changes bits of {register} that are not covered: {known:#x} are")
+        group.set_mode(found)
 
     return run
 
 
 def _get_register(instruction: DecodedInstruction, target: MachineTarget) -> Run:
-    """MODE as it is; 0 of every other register: the first unit of every kind, no trap, no cluster."""
+    """MODE as it is; clocks; where a wave runs: on the first unit of every kind, which the report says.
+
+    Bits 6 to 9 of IB_STS2 (gfx1250) are 0 of a workgroup in no cluster (LLVM 22, llvm.amdgcn.cluster.workgroup.id).
+
+    Raises:
+        Error: another register, of which AMD documents no value that a launch here could know.
+    """
     register, first, bits = _field(instruction)
     row = scalar_row(instruction.destinations[0])
+    known = register in (*MODES, *CLOCKS, *PLACES) or (register == CLUSTER and first >= 6 and first + bits <= 10)
+    if not known:
+        raise Error(
+            f"{instruction.name} of {register}, bits {first} to {first + bits - 1}, is not covered: only "
+            f"{_listed(MODES, CLOCKS, PLACES)} and bits 6 to 9 of {CLUSTER} are"
+        )
 
     def run(group: Group) -> None:
-        value = group.mode.bits & 0xFFFFFFFF if register == 1 else 0
+        value = 0
+        if register in MODES:
+            value = group.mode.bits & 0xFFFFFFFF
+        elif register in CLOCKS:
+            value = group.batch.steps & 0xFFFFF
+        elif register in PLACES:
+            group.batch.tally.warnings[f"{instruction.name} of {register} is 0: all waves run on the first unit"] += 1
         group.write_scalar(row, np.full(group.count, value >> first & (1 << bits) - 1, np.uint32))
+
+    return run
+
+
+def _listed(*names: tuple[str, ...]) -> str:
+    return ", ".join(sorted({name for each in names for name in each}))
+
+
+def _skip(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    """S_SETVSKIP: a bit of a number decides whether vector instructions are skipped (CDNA3 ISA guide)."""
+    read, which = (raw_reader(source) for source in instruction.sources[:2])
+
+    def run(group: Group) -> None:
+        chosen = (read(group) >> (which(group) & np.uint32(31)) & np.uint32(1))[:, 0].astype(np.int64)
+        group.set_mode(np.broadcast_to(group.mode.bits & ~VSKIP | chosen * VSKIP, (group.count,)))
 
     return run
 
@@ -264,8 +339,10 @@ def _answer(instruction: DecodedInstruction, target: MachineTarget) -> Run:
 
 
 def _trap(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    number = int(instruction.modifiers["simm16"])
+
     def run(group: Group) -> None:
-        raise Error(f"the kernel came to s_trap at {instruction.address:#x}: it stops itself there")
+        raise Error(f"the kernel came to s_trap {number} at {instruction.address:#x}: it stops itself there")
 
     return run
 
@@ -297,11 +374,12 @@ CONTROL: dict[str, Callable[[DecodedInstruction, MachineTarget], Run]] = {
     "s_get_shader_cycles_u64": _clock,
     "s_sendmsg_rtn_b64": _answer,
     "s_trap": _trap,
+    "s_setvskip": _skip,
     **INDEX_MODE,
 }
 ENDS_BLOCK = frozenset(
     name for name in CONTROL if name.startswith(("s_branch", "s_cbranch", "s_endpgm", "s_barrier", "s_set_pc",
-                                                 "s_setpc", "s_swap", "s_call", "s_trap", "s_setreg_b32"))
+                                                 "s_setpc", "s_swap", "s_call", "s_trap", "s_setreg_b32", "s_setvskip"))
 )  # fmt: skip
 
 

@@ -1,12 +1,12 @@
-"""Instructions that move data between lanes: readlane, permutes, swizzles, swaps, and the count of lower lanes."""
+"""Instructions that move data between lanes: readlane, permutes, swizzles, swaps."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .lanes import swizzle_lanes
+from .modifiers import modifiers_of
 from .operands import raw_reader, scalar_row, writer
-from .operations.bits import ones
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,20 +68,6 @@ def _write_lane(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     return run
 
 
-def _count_lower(high: bool) -> Callable[[DecodedInstruction, MachineTarget], Run]:
-    """V_MBCNT: the bits of a mask below the lane's own, of lanes 0 to 31 or 32 to 63, plus a number."""
-
-    def compile_(instruction: DecodedInstruction, target: MachineTarget) -> Run:
-        mask, plus = (raw_reader(source) for source in instruction.sources[:2])
-        lane = np.arange(target.wave)
-        place = np.clip(lane - 32 if high else lane, 0, 32).astype(np.uint64)
-        below = ((np.uint64(1) << place) - np.uint64(1)).astype(np.uint32)
-        write = writer(instruction.destinations[0], "u32", instruction, False)
-        return lambda group: write(group, ones(mask(group) & below) + plus(group))
-
-    return compile_
-
-
 def _gathered(group: Group, value: Array, lanes: Array, inactive: bool) -> Array:
     """Each lane's value of another lane; zero of inactive ones unless `inactive`."""
     whole = _whole(group, value)
@@ -111,7 +97,7 @@ def _addressed(instruction: DecodedInstruction, target: MachineTarget) -> tuple[
     def wanted(group: Group) -> Array:
         return (_whole(group, address(group)).astype(np.int64) + offset >> 2) % span + half
 
-    return wanted, data, writer(instruction.destinations[0], "u32", instruction, False)
+    return wanted, data, writer(instruction.destinations[0], "u32")
 
 
 def _forward_permute(instruction: DecodedInstruction, target: MachineTarget) -> Run:
@@ -132,7 +118,7 @@ def _swizzle(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     modifiers = instruction.modifiers
     offset = int(modifiers.get("offset", int(modifiers.get("offset1", 0)) << 8 | int(modifiers.get("offset0", 0))))
     lanes = swizzle_lanes(offset & 0xFFFF, target.wave)[None, :]
-    write = writer(instruction.destinations[0], "u32", instruction, False)
+    write = writer(instruction.destinations[0], "u32")
     return lambda group: write(
         group, _gathered(group, data(group), np.broadcast_to(lanes, (group.count, group.lanes)), False)
     )
@@ -143,12 +129,12 @@ def _row_permute(other: bool, per_lane: bool) -> Callable[[DecodedInstruction, M
 
     def compile_(instruction: DecodedInstruction, target: MachineTarget) -> Run:
         data, low, *rest = (raw_reader(source) for source in instruction.sources)
-        flags = int(instruction.modifiers.get("op_sel", 0))
-        inactive, zero = bool(flags & 1), bool(flags & 2)
+        modifiers = modifiers_of(instruction)
+        inactive, zero = modifiers.bit("op_sel", 0), modifiers.bit("op_sel", 1)
         lane = np.arange(target.wave)
         row = lane & ~15 ^ (16 if other else 0)
         shift = ((lane & 7) * 4).astype(np.uint32)
-        write = writer(instruction.destinations[0], "u32", instruction, False)
+        write = writer(instruction.destinations[0], "u32")
         register = instruction.destinations[0][1]
 
         def run(group: Group) -> None:
@@ -174,7 +160,7 @@ def _fixed(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     """V_PERMLANE64: the two halves of the wave change places."""
     data = raw_reader(instruction.sources[0])
     lanes = (np.arange(target.wave) + 32) % target.wave
-    write = writer(instruction.destinations[0], "u32", instruction, False)
+    write = writer(instruction.destinations[0], "u32")
     return lambda group: write(group, _whole(group, data(group))[:, lanes])
 
 
@@ -223,8 +209,6 @@ CROSS_LANE: dict[str, Callable[[DecodedInstruction, MachineTarget], Run]] = {
     "v_readfirstlane_b32": _read_first_lane,
     "v_readlane_b32": _read_lane,
     "v_writelane_b32": _write_lane,
-    "v_mbcnt_lo_u32_b32": _count_lower(False),
-    "v_mbcnt_hi_u32_b32": _count_lower(True),
     "ds_bpermute_b32": _backward_permute(False),
     "ds_bpermute_fi_b32": _backward_permute(True),
     "ds_permute_b32": _forward_permute,

@@ -1,14 +1,13 @@
-"""Accesses of global memory, compiled: global, flat and scalar instructions."""
+"""Accesses of global memory, compiled: global and flat instructions."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...asm.decoded import ConstantOperand, RegisterOperand
+from ...asm.decoded import RegisterOperand
 from .active_lanes import (
     ActiveLanes,
     atomic_access,
-    extended,
     index_scale,
     load_registers,
     offset_of,
@@ -17,7 +16,6 @@ from .active_lanes import (
 )
 from .local_steps import lds_access, scratch_access
 from .operands import raw_reader
-from .state import ROWS
 from .storage import Outside, gathered, scattered
 
 TYPE_CHECKING = False
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["global_access", "global_addresses", "global_step", "loaded_words", "scalar_load"]
+__all__ = ["global_access", "global_addresses", "global_step", "loaded_words"]
 
 
 def global_addresses(instruction: DecodedInstruction, access: Access) -> Reader:
@@ -140,38 +138,3 @@ def _flat(group: Group, addresses: Array, instruction: DecodedInstruction, acces
                 scratch_access(group, ActiveLanes(group, low, access.size), instruction, access, data)
     finally:
         group.mask = before
-
-
-def scalar_load(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
-    """S_LOAD and S_BUFFER_LOAD."""
-    base, *rest = instruction.sources
-    low, high = raw_reader(base), raw_reader(base, 1)
-    offset = offset_of(instruction)
-    scale = index_scale(instruction, access)
-    register = (
-        rest[0] if rest and isinstance(rest[0], RegisterOperand) and rest[0].file not in ("off", "null") else None
-    )
-    constant = rest[0].bits if rest and isinstance(rest[0], ConstantOperand) else 0
-    index = raw_reader(register) if register is not None else None
-    destination = instruction.destinations[0]
-    row = ROWS[destination.file] + destination[1]
-    buffer = access.unit == "scalar buffer"
-
-    def run(group: Group) -> None:
-        start = high(group).astype(np.uint64) << np.uint64(32) | low(group)
-        if buffer:
-            start = start & np.uint64(0xFFFF_FFFF_FFFF)
-        where = start[:, 0] + np.uint64((offset + constant) & (1 << 64) - 1)
-        if index is not None:
-            where = where + index(group)[:, 0].astype(np.uint64) * np.uint64(scale)
-        if access.size >= 4:
-            where = where & ~np.uint64(3)
-        where = np.broadcast_to(where, (group.count,))
-        try:
-            offsets = group.batch.memory.offsets(where, access.size, False)
-        except Outside as outside:
-            group.batch.outside(group, instruction, access, outside, None)
-        for number, word in enumerate(gathered(group.batch.memory.data, offsets, access.size)):
-            group.write_scalar(row + number, extended(word, access))
-
-    return run

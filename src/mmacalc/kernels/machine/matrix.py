@@ -6,6 +6,7 @@ import numpy as np
 
 from ...asm.decoded import ConstantOperand
 from ...emulator.registers import execute
+from .modifiers import modifiers_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,18 +25,24 @@ if TYPE_CHECKING:
 __all__ = ["fields_of", "matrix_step"]
 
 # Modifiers of the encodings that are no fields of the product: the default of OP_SEL_HI, hints.
+# REUSE is a hint; MFMA ignores CBSZ, ABID and BLGP where its description has none of them (CDNA3 ISA guide, section 7).
+WITHOUT_EFFECT = ("op_sel_hi", "matrix_a_reuse", "matrix_b_reuse", "cbsz", "abid", "blgp")
 SPELLINGS = {"op_sel": "opsel", "index_key": "opsel", "neg_lo": "neg"}
 
 
 def fields_of(instruction: DecodedInstruction, inst: Instruction, wave: int) -> dict[str, int]:
     """The modifiers of a decoded matrix instruction, as `Instruction.execute` names them."""
-    given = {SPELLINGS.get(name, name): int(value) for name, value in instruction.modifiers.items() if value}
+    modifiers = modifiers_of(instruction)
+    given = {SPELLINGS.get(name, name): int(value) for name, value in modifiers.items() if value}
     if "neg" in instruction.modifiers and "blgp" in inst.features:  # LLVM's name for BLGP of FP64
         given["blgp"] = given.pop("neg")
     allowed = inst.modifier_limits(wave, given.get("cbsz", 0))
     # LLVM encodes more bits of these than have an effect; of OP_SEL those of A and B have none, by AMD's captures on
     # gfx1100 (packed_operand_cases.h).
     bits = () if inst.sparse else ("neg", "neg_hi", "opsel")
+    for name in modifiers:  # those without an effect are named; any other that is not allowed is refused
+        if SPELLINGS.get(name, name) in (*allowed, *WITHOUT_EFFECT) or ("blgp" in allowed and name == "neg"):
+            modifiers.get(name)
     return {
         name: value & max(allowed[name]) if name in bits else value for name, value in given.items() if name in allowed
     }
@@ -47,7 +54,7 @@ def matrix_step(instruction: DecodedInstruction, inst: Instruction, target: Mach
     MFMA and SMFMAC do not look at EXEC; WMMA asks for all lanes (`Batch.matrix` reports it where they are not).
     """
     fields = fields_of(instruction, inst, target.wave)
-    clamp = bool(instruction.modifiers.get("clamp")) and inst.format("A").kind == "either"
+    clamp = inst.format("A").kind == "either" and bool(instruction.modifiers.get("clamp"))
     sources = list(instruction.sources)
     destination = instruction.destinations[0]
     a, b, third = sources[:3]

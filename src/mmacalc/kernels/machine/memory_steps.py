@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .buffer_steps import buffer_step
-from .global_steps import global_step, scalar_load
+from .global_steps import global_step
 from .lds_loads import load_to_lds
 from .local_steps import ds_step, scratch_step
+from .scalar_steps import scalar_step
 from .transposing import transposing_step
 
 TYPE_CHECKING = False
@@ -25,7 +26,7 @@ __all__ = ["memory_step"]
 
 
 def memory_step(instruction: DecodedInstruction, access: Access, target: Any) -> Callable[[Group], None]:
-    """The function that carries out a vector memory instruction."""
+    """The function that executes a memory instruction."""
     if access.to_lds or instruction.modifiers.get("lds"):
         return load_to_lds(instruction, access, target)
     if "_tr" in instruction.name:
@@ -37,5 +38,5 @@ def memory_step(instruction: DecodedInstruction, access: Access, target: Any) ->
     if access.unit == "buffer":
         return buffer_step(instruction, access, target)
     if access.unit in ("scalar", "scalar buffer"):
-        return scalar_load(instruction, access)
+        return scalar_step(instruction, access, target)
     return global_step(instruction, access)

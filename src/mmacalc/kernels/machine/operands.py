@@ -13,12 +13,14 @@ The types of signatures:
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...asm.decoded import ConstantOperand, RegisterOperand
 from ...errors import Error
 from .operations.floats import flushed
-from .state import ACCUMULATORS, EXEC, ROWS, SCALARS, SCC, packed, unpacked
+from .state import ACCUMULATORS, EXEC, ROWS, SCALARS, SCC, VCC, packed, unpacked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,14 +29,25 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...asm.decoded import DecodedInstruction
     from .state import Group
 
     Array = NDArray[Any]
     Reader = Callable[[Group], Array]
+    Words = Callable[..., Reader]
     Writer = Callable[[Group, Array], None]
 
-__all__ = ["DTYPES", "bfloat", "numbers_of", "raw_reader", "reader", "scalar_row", "writer"]
+__all__ = [
+    "DTYPES",
+    "FLOATS",
+    "bfloat",
+    "modified",
+    "numbers_of",
+    "raw_reader",
+    "reader",
+    "scalar_row",
+    "typed",
+    "writer",
+]
 
 DTYPES: dict[str, type[np.generic]] = {
     "u32": np.uint32, "i32": np.int32, "f32": np.float32, "b32": np.uint32, "u64": np.uint64, "i64": np.int64,
@@ -45,7 +58,13 @@ HALF = np.uint64(32)
 
 
 def scalar_row(operand: RegisterOperand) -> int:
-    """The row of a scalar register among those of a wave."""
+    """The row of a scalar register among those of a wave.
+
+    Raises:
+        Error: the operand is no scalar register.
+    """
+    if operand.file not in ROWS:
+        raise Error(f"a {operand.file} register in the place of a scalar register is not covered")
     return ROWS[operand.file] + operand[1]
 
 
@@ -54,6 +73,8 @@ def numbers_of(operand: object) -> tuple[int, ...]:
     if not isinstance(operand, RegisterOperand) or operand.file in ("off", "null"):
         return ()
     first, count = operand[1], operand[2]
+    if operand.file in ("vccz", "execz"):  # they follow from these
+        return (SCALARS + (VCC if operand.file == "vccz" else EXEC),)
     start = {"v": 0, "a": ACCUMULATORS}.get(operand.file)
     if start is None:
         start = SCALARS + ROWS[operand.file]
@@ -73,9 +94,12 @@ def raw_reader(operand: RegisterOperand | ConstantOperand, part: int = 0) -> Rea
     if operand.file in ("null", "off"):
         zero = np.zeros((1, 1), np.uint32)
         return lambda group: zero
-    row = ROWS[operand.file] + index
-    if operand.file == "execz":
-        return lambda group: np.asarray(~group.active.any(axis=1, keepdims=True), np.uint32)
+    row = scalar_row(operand) + part
+    if operand.file in ("execz", "vccz"):
+        first = EXEC if operand.file == "execz" else VCC
+        return lambda group: np.asarray(
+            ~group.s[first : first + group.lanes // 32, group.rows].any(axis=0)[:, None], np.uint32
+        )
 
     def read_scalar(group: Group) -> Array:
         found: Array = group.s[row, group.rows][:, None]
@@ -90,27 +114,35 @@ def reader(operand: RegisterOperand | ConstantOperand, kind: str, high: bool = F
     Raises:
         Error: a type that no operand has.
     """
+    return typed(partial(raw_reader, operand), operand, kind, high)
+
+
+def typed(word: Words, operand: RegisterOperand | ConstantOperand, kind: str, high: bool = False) -> Reader:
+    """Reads the words of an operand as a type. word: the reader of each 32-bit word.
+
+    Raises:
+        Error: a type that no operand has.
+    """
     if kind == "mask":
         return _mask_reader(operand)
-    low = raw_reader(operand)
+    if kind in ("u64", "i64", "f64", "b64") and isinstance(operand, ConstantOperand):
+        value = np.array([[operand.bits]], np.uint64).view(DTYPES[kind])
+        return lambda group: value
+    low = word(0)
     if kind in ("u32", "b32"):
         return low
     if kind in ("i32", "f32"):
         dtype = DTYPES[kind]
         return lambda group: low(group).view(dtype)
     if kind in ("u16", "i16", "f16", "bf16"):
-        return _half_reader(operand, kind, high)
+        return _half_reader(low, operand, kind, high)
     if kind in ("u64", "i64", "f64", "b64"):
-        if isinstance(operand, ConstantOperand):
-            value = np.array([[operand.bits]], np.uint64).view(DTYPES[kind])
-            return lambda group: value
-        top, dtype = raw_reader(operand, 1), DTYPES[kind]
+        top, dtype = word(1), DTYPES[kind]
         return lambda group: (top(group).astype(np.uint64) << HALF | low(group)).view(dtype)
     raise Error(f"an operand is read as {kind}, an unknown type")
 
 
-def _half_reader(operand: RegisterOperand | ConstantOperand, kind: str, high: bool) -> Reader:
-    low = raw_reader(operand)
+def _half_reader(low: Reader, operand: RegisterOperand | ConstantOperand, kind: str, high: bool) -> Reader:
     if isinstance(operand, RegisterOperand) and operand.half:
         high = True
     by = np.uint32(16 if high and not (isinstance(operand, ConstantOperand) and operand.width == 16) else 0)
@@ -163,8 +195,9 @@ def _signed(value: Array, negative: bool, absolute: bool) -> Array:
 # --- results ---
 
 
-def writer(operand: RegisterOperand, kind: str, instruction: DecodedInstruction, keeps_half: bool) -> Writer:
-    """Writes a result of a type. `keeps_half`: whether 16-bit results keep the other half of the register.
+def writer(operand: RegisterOperand, kind: str, keeps_half: bool = False, high: bool = False) -> Writer:
+    """Writes a result of a type. keeps_half: whether 16-bit results keep the other half of the register. high: whether
+    OP_SEL puts them into the high half.
 
     Raises:
         Error: a result of a type that no operand has.
@@ -177,7 +210,7 @@ def writer(operand: RegisterOperand, kind: str, instruction: DecodedInstruction,
         return _scalar_writer(operand, kind)
     accumulator, index = operand.file == "a", operand[1]
     if kind in ("u16", "i16", "f16", "bf16", "h16"):
-        return _half_writer(operand, kind, instruction, keeps_half)
+        return _half_writer(operand, kind, keeps_half, high)
     if kind in ("u64", "i64", "f64", "b64"):
 
         def write_pair(group: Group, value: Array) -> None:
@@ -222,10 +255,8 @@ def _scalar_writer(operand: RegisterOperand, kind: str) -> Writer:
     return lambda group, value: group.write_scalar(row, value.view(np.uint32))
 
 
-def _half_writer(operand: RegisterOperand, kind: str, instruction: DecodedInstruction, keeps_half: bool) -> Writer:
-    accumulator, index = operand.file == "a", operand[1]
-    chosen = int(instruction.modifiers.get("op_sel", 0)) >> 3 & 1
-    high = bool(operand.half or chosen)
+def _half_writer(operand: RegisterOperand, kind: str, keeps_half: bool, high: bool) -> Writer:
+    accumulator, index, high = operand.file == "a", operand[1], high or bool(operand.half)
     keep = keeps_half or kind == "h16" or high
 
     def write(group: Group, value: Array) -> None:

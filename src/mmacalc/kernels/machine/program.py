@@ -6,20 +6,21 @@ from ...asm.decoded import RegisterOperand
 from ...asm.decoder import decode
 from ...errors import Error
 from .access_names import access_of
-from .control import ENDS_BLOCK, control_step
+from .control import ENDS_BLOCK, NOTHING, control_step
 from .cross_lane import CROSS_LANE
 from .indexing import INDEX_MODE, indexed, is_relative, with_high_bits
 from .matrix import matrix_step
 from .memory_steps import memory_step
+from .modifiers import Modifiers, masked, modifiers_of
 from .operands import numbers_of
 from .operations.packed import DOTS, MIXED, PACKED
 from .packed import dot, mixed, packed_arithmetic
 from .scaled import is_scaled, scaled
 from .shadows import is_equality, lane_words, moves_bits, packed_halves, read_bits
-from .state import EXEC, SCALARS, SCC, VCC
+from .state import EXEC, M0, SCALARS, SCC, VCC
 from .stochastic import is_stochastic, stochastic
 from .transposing import transposing_access
-from .vector import arithmetic, dual
+from .vector import arithmetic, dual, lower_lanes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ...asm.decoded import DecodedInstruction
     from ...model import Instruction
     from .access_names import Access
+    from .modifiers import Compute, Store
     from .state import Group
     from .target import MachineTarget
 
@@ -40,6 +42,7 @@ LOW_FROM_LOW = ("v_mad_u64_u32", "v_mad_i64_i32", "v_mad_co_", "v_mad_nc_", "v_l
 # Results that leave a part of their register as it is. Which part is defined is not followed: one part is enough.
 PARTIAL = ("v_fma_mixlo_", "v_fma_mixhi_", "v_mad_mixlo_", "v_mad_mixhi_", "v_cvt_pk_fp8_", "v_cvt_pk_bf8_",
            "v_cvt_sr_", "v_cvt_scalef32_")  # fmt: skip
+VECTOR = ("v_", "ds_", "buffer_", "tbuffer_", "global_", "flat_", "scratch_")
 LANE_READS = ("v_readfirstlane_b32", "v_readlane_b32", "v_writelane_b32")
 _IMPLICIT = {"vccz": (VCC, VCC + 1), "vccnz": (VCC, VCC + 1), "execz": (EXEC, EXEC + 1), "execnz": (EXEC, EXEC + 1),
              "scc0": (SCC,), "scc1": (SCC,)}  # fmt: skip
@@ -55,13 +58,13 @@ class Step:
     mode of gfx9. bitwise: whether it moves bits (see `shadows`); bits: those of each source that it reads. places: the
     registers of each source; lane_masks: the scalar registers that it reads as masks of lanes, and the word that each
     is; lane_results: those that it writes. equality: whether it tells if integers are equal. halves: of a packed one
-    (see `shadows.packed_halves`).
+    (see `shadows.packed_halves`). vector: whether MODE can skip it.
     """
 
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
         "writes", "low", "low_reads", "uses", "relative", "indexable", "writes_lds",
-        "bitwise", "bits", "equality", "halves", "lane_masks", "lane_results", "places",
+        "bitwise", "bits", "equality", "halves", "lane_masks", "lane_results", "places", "vector",
     )  # fmt: skip
     instruction: DecodedInstruction
     run: Callable[[Group], None]
@@ -80,6 +83,7 @@ class Step:
     places: list[frozenset[int]]
     touched: frozenset[int]
     uses: frozenset[int]
+    vector: bool
     low: frozenset[int]
     low_reads: frozenset[int]
 
@@ -91,7 +95,7 @@ class Step:
         self.addresses: frozenset[int] = frozenset()
         self.relative = is_relative(instruction.name)
         self.kind, self.run = ("arithmetic", _nothing) if self.relative else self._compiled(target)
-        self.indexable = self.kind == "arithmetic" and instruction.name.startswith("v_")
+        self.indexable = self.kind in ("arithmetic", "lane") and instruction.name.startswith("v_")
         halves = [instruction, *([instruction.second] if instruction.second is not None else [])]
         for half in halves:
             self.reads |= _numbers(half.sources)
@@ -106,7 +110,8 @@ class Step:
         if self.access is not None:
             self._memory(target)
         self.touched = self.reads | self.writes
-        self.uses = self.reads - _kept(instruction)
+        self.uses = frozenset() if instruction.name in NOTHING else self.reads - _kept(instruction)
+        self.vector = instruction.name.startswith(VECTOR)
         moves = self.kind in ("arithmetic", "lane") and all(moves_bits(half.name) for half in halves)
         self.bitwise = moves or self.kind == "cross"
         self.equality = self.kind == "arithmetic" and is_equality(instruction)
@@ -127,7 +132,9 @@ class Step:
         if access.action == "load" and "VDST" in getattr(self.instruction.form, "reads", ()):
             sources.pop()  # of which a load of 16 bits keeps a half
         data = []
-        if access.action != "load" and access.unit not in ("scalar", "scalar buffer"):
+        if access.action != "load" and access.unit.startswith("scalar"):
+            data = sources[-1:] if self.instruction.destinations else sources[:1]
+        elif access.action != "load":
             at = 0 if access.unit == "buffer" else 1
             last = None if access.unit == "ds" else at + 1
             data = sources[at:last]
@@ -145,35 +152,48 @@ class Step:
             self.count = flat + ("load" if access.action == "load" or returns else "store")
 
     def _compiled(self, target: MachineTarget) -> tuple[str, Callable[[Group], None]]:
+        """The kind and the function; of what is not covered, a function that says so when a wave comes there."""
         instruction = self.instruction
-        name = instruction.name
+        if instruction.name in NOTHING:
+            return "control", _nothing
         try:
-            if (inst := target.matrix_instruction(name)) is not None:
-                self.matrix = inst
-                return "matrix", matrix_step(instruction, inst, target)
-            if (control := control_step(instruction, target)) is not None:
-                return "control", control
-            if name in CROSS_LANE:
-                if name.startswith("ds_"):
-                    self.count = "lds"
-                return "lane" if name in LANE_READS else "cross", CROSS_LANE[name](instruction, target)
-            if (access := transposing_access(name, target) or access_of(name)) is not None:
-                self.access = access
-                return "memory", memory_step(instruction, access, target)
-            parts = _parts(instruction, target)
+            recorded = _recorded(instruction)
+            found = self._executor(recorded, target)
+            for half in (recorded, recorded.second):
+                if half is not None:
+                    modifiers_of(half).refuse_unread(half.name)
+            return found
         except Error as error:
-            return "control", _refusal(f"{error} (at {instruction.address:#x})")
-        if parts is None:
-            return "control", _refusal(
-                f"{name} at {instruction.address:#x} is not covered: `mmacalc` cannot run it, and stops here"
-            )
+            where = "" if " at 0x" in str(error) else f" (at {instruction.address:#x})"
+            return "control", _refusal(f"{error}{where}")
+
+    def _executor(self, instruction: DecodedInstruction, target: MachineTarget) -> tuple[str, Callable[[Group], None]]:
+        name = instruction.name
+        if (inst := target.matrix_instruction(name)) is not None:
+            self.matrix = inst
+            return "matrix", matrix_step(instruction, inst, target)
+        if (control := control_step(instruction, target)) is not None:
+            return "control", control
+        if name in CROSS_LANE:
+            if name.startswith("ds_"):
+                self.count = "lds"
+            return "lane" if name in LANE_READS else "cross", CROSS_LANE[name](instruction, target)
+        if (access := transposing_access(name, target) or access_of(name)) is not None:
+            self.access = access
+            return "memory", memory_step(instruction, access, target)
+        parts = _parts(instruction, target)
         if instruction.second is not None:
-            other = _parts(instruction.second, target)
-            if other is None:
-                return "control", _refusal(f"{instruction.second.name} at {instruction.address:#x} is not covered")
-            return "arithmetic", dual(parts, other)
+            return "arithmetic", dual(parts, _parts(instruction.second, target))
         compute, store = parts
         return "arithmetic", lambda group: store(group, compute(group))
+
+
+def _recorded(instruction: DecodedInstruction) -> DecodedInstruction:
+    """The instruction with modifiers that note what is read of them."""
+    second = instruction.second
+    return instruction._replace(
+        modifiers=Modifiers(instruction.modifiers), second=None if second is None else _recorded(second)
+    )
 
 
 def _nothing(group: Group) -> None:
@@ -187,21 +207,31 @@ def _refusal(message: str) -> Callable[[Group], None]:
     return run
 
 
-def _parts(instruction: DecodedInstruction, target: MachineTarget) -> Any:
+def _parts(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Compute, Store]:
+    """What a vector or scalar instruction computes and how it is written; under DPP in some lanes only.
+
+    Raises:
+        Error: it is not covered.
+    """
     name = instruction.name.replace("v_dual_", "v_")
     if name != instruction.name:
         instruction = instruction._replace(name=name)
-    if is_scaled(name):
-        return scaled(instruction, target)
-    if is_stochastic(name):
-        return stochastic(instruction, target)
-    if name in PACKED:
-        return packed_arithmetic(instruction, target)
-    if name in MIXED:
-        return mixed(instruction, target)
-    if name in DOTS:
-        return dot(instruction, target)
-    return arithmetic(instruction, target) if target.has(name) else None
+    executor = next((make for covers, make in _EXECUTORS if covers(name)), arithmetic if target.has(name) else None)
+    if executor is None:
+        raise Error(f"{name} at {instruction.address:#x} is not covered: `mmacalc` cannot run it, and stops here")
+    compute, store = executor(instruction, target)
+    return compute, masked(instruction, store, target.wave)
+
+
+_EXECUTORS: tuple[tuple[Callable[[str], bool], Callable[[DecodedInstruction, MachineTarget], Any]], ...] = (
+    (is_scaled, scaled),
+    (is_stochastic, stochastic),
+    (PACKED.__contains__, packed_arithmetic),
+    (MIXED.__contains__, mixed),
+    (DOTS.__contains__, dot),
+    (("v_mbcnt_lo_u32_b32", "v_mbcnt_hi_u32_b32").__contains__, lower_lanes),
+)
+"""Which mnemonics each executor has, beside those that have a row in the table."""
 
 
 def _mask_sources(instruction: DecodedInstruction, target: MachineTarget) -> list[object]:
@@ -218,6 +248,8 @@ def _numbers(operands: Iterable[object]) -> frozenset[int]:
 
 def _kept(instruction: DecodedInstruction) -> frozenset[int]:
     """The registers that an instruction reads only to keep a part of them."""
+    if instruction.name in INDEX_MODE:
+        return frozenset([SCALARS + M0])
     if not instruction.name.startswith(PARTIAL):
         return frozenset()
     written = instruction.destinations[0]

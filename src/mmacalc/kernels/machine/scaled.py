@@ -1,4 +1,4 @@
-"""Conversions with a scale: V_CVT_SCALEF32_* of gfx950 and gfx1250.
+"""Conversions with a scale: V_CVT_SCALEF32_* of gfx950 and gfx1250, V_CVT_SCALE_PK* of gfx1250.
 
 The scale is a power of two, the exponent of a float; narrower results are divided by it, wider ones multiplied, and
 rounded once, to nearest even. Sources: CDNA4 ISA guide, the descriptions of V_CVT_SCALEF32_*; which element is where:
@@ -14,6 +14,7 @@ import numpy as np
 
 from ...asm.decoded import ConstantOperand
 from ...errors import Error
+from .modifiers import modifiers_of, signs
 from .operands import raw_reader
 
 TYPE_CHECKING = False
@@ -34,12 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["is_scaled", "scaled"]
 
 _NAME = re.compile(r"v_cvt_scalef32_(sr_)?(?:(2x)?pk(\d*)_)?(fp8|bf8|fp6|bf6|fp4|f32|f16|bf16)_(\w+)$")
+_BYTES = re.compile(r"v_cvt_scale_pk(\d+)_(f32|f16|bf16)_(\w+)$")
 _FORMATS = {"fp8": "e4m3", "bf8": "e5m2", "fp6": "e2m3", "bf6": "e3m2", "fp4": "e2m1"}
 
 
 def is_scaled(name: str) -> bool:
     """Whether a mnemonic is one of these."""
-    return name.startswith("v_cvt_scalef32_")
+    return name.startswith(("v_cvt_scalef32_", "v_cvt_scale_pk"))
 
 
 def scaled(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Compute, Store]:
@@ -50,6 +52,8 @@ def scaled(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Comp
     """
     from ...formats import named
 
+    if (bytes_ := _BYTES.match(instruction.name)) is not None:
+        return _widened(instruction, int(bytes_[1]), named(_FORMATS[bytes_[3]]), named(bytes_[2]))
     match = _NAME.match(instruction.name)
     if match is None or match[1]:
         raise Error(f"{instruction.name} is not covered: how its seed rounds is not documented")
@@ -69,6 +73,26 @@ def scaled(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Comp
     return compute, _stored(instruction, result, count)
 
 
+def _widened(instruction: DecodedInstruction, count: int, outof: Format, into: Format) -> tuple[Compute, Store]:
+    """V_CVT_SCALE_PK8 and PK16 of gfx1250: elements times a power of two, whose E8M0 code is a byte of the scale.
+
+    SCALE_SEL 0 takes the lowest byte for all lanes (Triton pull request 9841). Which of lanes 0 to 15 and 16 to 31 it
+    is from, and what other values choose, is not public: they are refused, and so are lanes that differ there.
+    """
+    elements = [_field(instruction.sources[0], outof.bits * number, outof) for number in range(count)]
+    scale = raw_reader(instruction.sources[1])
+
+    def compute(group: Group) -> tuple[Array, ...]:
+        code = np.broadcast_to(scale(group) & np.uint32(0xFF), (group.count, group.lanes))
+        if group.lanes != 32 or (code[:, :16] != code[:, 16:]).any():
+            raise Error(f"{instruction.name}: the scales of lanes 0 to 15 and 16 to 31 differ, and it is not public "
+                        "whose is taken")  # fmt: skip
+        factor = np.where(code == 255, np.nan, np.exp2(code.astype(np.float64) - 127))
+        return tuple([_encoded(read(group) * factor, into, group, instruction) for read in elements])
+
+    return compute, _stored(instruction, into, count)
+
+
 def _keeps(instruction: DecodedInstruction) -> bool:
     """Whether the last source is the destination, of which a part stays."""
     return bool(instruction.form is not None and getattr(instruction.form, "reads", ()))
@@ -78,10 +102,7 @@ def _elements(
     instruction: DecodedInstruction, data: list[Any], form: Format, count: int, alternate: bool
 ) -> list[Reader]:
     """The elements of the sources, as float64."""
-    modifiers = instruction.modifiers
-    signs = [[bool(int(modifiers.get(name, 0)) >> place & 1) for name in ("neg", "abs")] for place in range(len(data))]
-    if form.bits != 32 and any(map(any, signs)):
-        raise Error(f"{instruction.name} with a sign or absolute value of packed elements is not covered")
+    modifiers = modifiers_of(instruction)
     if form.bits == 32:
         if len(data) == 1:
             places = [(data[0], part, 0) for part in range(count)]
@@ -89,9 +110,10 @@ def _elements(
             places = [(data[number % 2], number // 2, number % 2) for number in range(count)]
         else:
             places = [(data[number], 0, number) for number in range(count)]
-        return [_single(operand, part, *signs[which]) for operand, part, which in places]
+        return [_single(operand, part, *signs(instruction, which)) for operand, part, which in places]
     # OP_SEL chooses where narrow elements begin: a byte, or of pairs of bytes a half.
-    chosen = int(modifiers.get("op_sel", 0)) & 3
+    narrow = count <= 2 and form.bits < 16
+    chosen = modifiers.bit("op_sel", 0) + 2 * modifiers.bit("op_sel", 1) if narrow else 0
     first = {8: 8 * chosen * (2 if count > 1 else 1), 4: 8 * chosen}.get(form.bits, 0) if count <= 2 else 0
     return [_field(data[0], first + form.bits * number, form) for number in range(count)]
 
@@ -147,9 +169,10 @@ def _encoded(value: Array, form: Format, group: Group, instruction: DecodedInstr
 def _stored(instruction: DecodedInstruction, form: Format, count: int) -> Store:
     """Packs the elements into the destination; where they fill less than a register, its rest stays."""
     operand = instruction.destinations[0]
-    chosen = int(instruction.modifiers.get("op_sel", 0))
-    bits = form.bits * count
-    first = {16: 16 * (chosen >> 3 & 1), 8: 8 * (chosen >> 2 & 3)}.get(bits, 0) if _keeps(instruction) else 0
+    modifiers, bits = modifiers_of(instruction), form.bits * count
+    first = 0
+    if _keeps(instruction) and bits <= 16:
+        first = 16 * modifiers.bit("op_sel", 3) + (8 * modifiers.bit("op_sel", 2) if bits == 8 else 0)
 
     def store(group: Group, values: tuple[Array, ...]) -> None:
         words: list[Any] = [np.uint32(0)] * max(1, bits // 32)

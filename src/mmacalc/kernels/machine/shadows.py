@@ -16,7 +16,7 @@ import numpy as np
 
 from .operands import numbers_of, raw_reader
 from .operations.packed import PACKED
-from .state import ACCUMULATORS, EXEC, SCALARS, SCC
+from .state import ACCUMULATORS, ALL_BITS, EXEC, SCALARS, SCC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +43,12 @@ _MOVES = (
     "xor_b", "xnor_b", "not_b", "wqm_b", "and_saveexec", "or_saveexec", "xor_saveexec", "nand_saveexec", "nor_saveexec",
     "xnor_saveexec", "bfi_b", "bfe_", "bfm_", "brev_", "bfrev_", "bitset", "bitcmp", "lshl", "lshr", "ashr", "sext_i32",
     "perm_b", "alignbit", "alignbyte", "pack_", "and_or", "or3", "xor3", "bitop3", "bitop2", "accvgpr", "readlane",
-    "readfirstlane", "writelane", "cvt_f32_ubyte",
+    "readfirstlane", "writelane",
 )  # fmt: skip
+_PREFIXES = tuple(f"{unit}{move}" for unit in ("v_", "s_", "v_dual_") for move in _MOVES)
+# Conversions of packed elements, each by itself, to formats that have a code for NaN.
+_ELEMENTS = re.compile(r"v_cvt_scale(?:f32)?_pk\d*_(fp8|bf8|f16|bf16|f32)_")
+_WIDTHS = {"fp8": 8, "bf8": 8, "f16": 16, "bf16": 16, "f32": 32}
 _EQUALITY = re.compile("[sv]_cmp_(eq|lg|ne)_[ui](32|64)")
 _HALVES = ("_f16", "_u16", "_i16", "_b16")
 _WHOLE = ("pk_", "mix", "dot", "pack")
@@ -52,12 +56,16 @@ _RANDOM = 2
 
 
 def moves_bits(name: str) -> bool:
-    """Whether an instruction moves, masks or combines bits, each by itself."""
-    return name.startswith(tuple(f"{unit}{move}" for unit in ("v_", "s_", "v_dual_") for move in _MOVES))
+    """Whether an instruction moves, masks or combines bits, each by itself, shifts and adds, or converts elements."""
+    if "ashr_pk" in name:
+        return False
+    return bool(_ELEMENTS.match(name)) or name.startswith(_PREFIXES)
 
 
 def read_bits(name: str, modifiers: Any) -> int:
     """The bits of each source register that an instruction reads: of 16-bit operations before RDNA3 the low ones."""
+    if "cvt_f32_ubyte" in name and not modifiers:
+        return 0xFF << 8 * "0123".index(name[-1])
     if name.endswith(_HALVES) and not any(one in name for one in _WHOLE) and not modifiers:
         return 0xFFFF
     return 0xFFFFFFFF
@@ -74,13 +82,13 @@ def undefined_bits(step: Step, group: Group) -> dict[int, Array]:
     masks = {number: _mask(group, number) for number in unknown}
     places = {number: _place(step, number) for number in unknown}
     order = {place: at for at, place in enumerate(sorted(set(places.values())))}
-    rng = np.random.default_rng(step.instruction.address)
+    rng, elements = np.random.default_rng(step.instruction.address), _ELEMENTS.match(step.instruction.name)
     results: list[dict[int, Array]] = []
     for turn in range((1 << len(order)) + _RANDOM):
         for number, mask in masks.items():
             fill: Any = np.uint32(0xFFFFFFFF * (turn >> order[places[number]] & 1))
             if turn >= 1 << len(order):
-                fill = rng.integers(0, 1 << 32, mask.shape, np.uint32)
+                fill = rng.integers(0, 1 << 32, (1, 1) if elements else mask.shape, np.uint32)
             _set(group, number, kept[number] & ~mask | fill & mask)
         step.run(group)
         results.append({number: np.array(_of(group, number)) for number in step.writes})
@@ -92,14 +100,19 @@ def undefined_bits(step: Step, group: Group) -> dict[int, Array]:
     for result in results[1:]:
         for number, value in result.items():
             changed[number] |= value ^ results[0][number]
-    if SCALARS + SCC in changed and "_add_" not in step.instruction.name:
+    if elements is not None:
+        width = _WIDTHS[elements[1]]
+        changed = {number: _whole(value, width) for number, value in changed.items()}
+    elif "_add_" in step.instruction.name:
+        _carry(changed)
+    elif SCALARS + SCC in changed:
         _follow_nonzero(changed, results[0])
     return changed
 
 
 def packed_halves(instruction: DecodedInstruction) -> tuple[Half, Half] | None:
     """The halves of a packed result: what each is written to and what it reads, as (register, bits); None of others."""
-    if instruction.name not in PACKED:
+    if instruction.name not in PACKED or instruction.encoding in ("dpp16", "sdwa"):
         return None
     wide = PACKED[instruction.name][0].endswith("32")
     chosen = int(instruction.modifiers.get("op_sel", 0)), int(instruction.modifiers.get("op_sel_hi", -1))
@@ -129,6 +142,29 @@ def half_bits(halves: tuple[Half, Half], group: Group) -> dict[int, Array]:
             wrong |= group.undefined(source) & np.uint32(mask) != 0
         found[number] = found.get(number, np.uint32(0)) | np.where(wrong, np.uint32(bits), np.uint32(0))
     return found
+
+
+def _whole(bits: Array, width: int) -> Array:
+    """Whole elements, of a width, where a bit is set."""
+    field = np.uint32((1 << width) - 1)
+    found = np.zeros_like(bits)
+    for at in range(0, 32, width):
+        found |= np.where(bits >> np.uint32(at) & field, field << np.uint32(at), np.uint32(0))
+    return found
+
+
+def _carry(changed: dict[int, Array]) -> None:
+    """Of a sum (V_LSHL_ADD) every bit above the lowest undefined one is undefined too, for it may be carried there.
+
+    The lowest one itself has changed: some two of the turns differ in one source alone, and there in no lower bit.
+    """
+    open_: Any = np.uint32(0)
+    for number in sorted(changed.keys() - {SCALARS + SCC}):  # the low register of a pair first
+        lowest = changed[number] & (~changed[number] + np.uint32(1))
+        open_ = np.where(open_ != 0, ALL_BITS, np.where(lowest != 0, ~(lowest - np.uint32(1)), np.uint32(0)))
+        changed[number] = open_
+    if SCALARS + SCC in changed:
+        changed[SCALARS + SCC] = (open_ != 0).astype(np.uint32)
 
 
 def _follow_nonzero(changed: dict[int, Array], result: dict[int, Array]) -> None:

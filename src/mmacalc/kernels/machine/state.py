@@ -24,19 +24,24 @@ if TYPE_CHECKING:
 __all__ = [
     "ACCUMULATORS",
     "ALL_BITS",
+    "CLAMPS_NAN",
+    "DX10_CLAMP",
     "EXEC",
     "FP16_OVERFLOW",
     "GPR_INDEX",
+    "IEEE",
     "M0",
     "ROWS",
     "SCALARS",
     "SCC",
     "VCC",
     "VGPR_HIGH",
+    "VSKIP",
     "Group",
     "Mode",
     "Registers",
     "packed",
+    "scalar_name",
     "unpacked",
 ]
 
@@ -54,6 +59,12 @@ ACCUMULATORS, SCALARS = 1024, 2048
 
 GPR_INDEX = 1 << 27
 """The bit of MODE that lets M0 choose registers (gfx9)."""
+DX10_CLAMP, IEEE = 1 << 8, 1 << 9
+"""Of MODE, before gfx12: CLAMP makes 0 of NaN (gfx12 always does); IEEE, in which OMOD is ignored."""
+VSKIP = 1 << 28
+"""The bit of MODE that skips vector instructions (gfx9)."""
+CLAMPS_NAN = 1 << 40
+"""Above the 32 bits of MODE: whether CLAMP makes 0 of NaN without DX10_CLAMP."""
 VGPR_HIGH = 32
 """Above the 32 bits of MODE: those of S_SET_VGPR_MSB (gfx1250)."""
 FP16_OVERFLOW = 1 << 23
@@ -65,18 +76,23 @@ ALL_BITS = np.uint32(0xFFFFFFFF)
 
 class Mode:
     """How floats are computed: rounding of f32, and of f16 and f64 (0: nearest even, 1: up, 2: down, 3: to zero),
-    subnormal f32, and f16 and f64, as zero (on reading, on writing), DX10_CLAMP, IEEE. Of the kernel descriptor, or
-    set by s_setreg, s_round_mode, s_denorm_mode."""
+    subnormal f32, and f16 and f64, as zero (on reading, on writing), whether CLAMP makes 0 of NaN, IEEE, and whether
+    vector instructions are skipped. Of the kernel descriptor, or set by s_setreg, s_round_mode, s_denorm_mode."""
 
-    __slots__ = ("bits", "clamps_overflow", "flush", "high_bits", "rounding")
+    __slots__ = ("bits", "clamps_nan", "clamps_overflow", "flush", "high_bits", "ieee", "rounding", "skips")
     bits: int
     high_bits: int
+    clamps_nan: bool
     clamps_overflow: bool
+    ieee: bool
+    skips: bool
     flush: dict[str, tuple[bool, bool]]
     rounding: dict[str, int]
 
     def __init__(self, bits: int) -> None:
-        self.bits, self.clamps_overflow, self.high_bits = bits, bool(bits & FP16_OVERFLOW), bits >> VGPR_HIGH
+        self.bits, self.clamps_overflow, self.high_bits = bits, bool(bits & FP16_OVERFLOW), bits >> VGPR_HIGH & 0xFF
+        self.clamps_nan, self.ieee = bool(bits & (DX10_CLAMP | CLAMPS_NAN)), bool(bits & IEEE)
+        self.skips = bool(bits & VSKIP)
         single, double = bits >> 4 & 3, bits >> 6 & 3
         self.rounding = {"f32": bits & 3, "f16": bits >> 2 & 3, "f64": bits >> 2 & 3}
         # 0: both are zero, 1: inputs are kept, 2: outputs are kept, 3: both are.
@@ -88,6 +104,17 @@ class Mode:
 def mode_of(bits: int) -> Mode:
     """The mode that the MODE register means."""
     return Mode(bits)
+
+
+def scalar_name(row: int) -> str:
+    """The name of a scalar register of a wave.
+
+    >>> scalar_name(7), scalar_name(107), scalar_name(116), scalar_name(132)
+    ('s7', 'vcc_hi', 'ttmp8', 'scc')
+    """
+    file = next(name for name in sorted(ROWS, key=lambda name: -ROWS[name]) if ROWS[name] <= row)
+    place = row - ROWS[file]
+    return f"{file}{place}" if file in ("s", "ttmp") else file + "_hi" * place
 
 
 def unpacked(words: Array, lanes: int) -> Array:
@@ -121,7 +148,7 @@ class Registers:
         self.a: Array = np.zeros((accumulators, waves, lanes), np.uint32)
         self.s: Array = np.zeros((SCALAR_ROWS, waves), np.uint32)
         self.pc: Array = np.zeros(waves, np.int64)
-        self.clean: set[int] = {SCALARS + row for row in range(106, SCALAR_ROWS) if row not in (VCC, VCC + 1)}
+        self.clean: set[int] = set()
         self.undefined: dict[int, Array] = {}
         self.origins: dict[int, tuple[int, str]] = {}
         self.modes: Array = np.full(waves, mode, np.int64)

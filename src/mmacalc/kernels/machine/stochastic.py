@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import Error
-from .operands import modified, raw_reader, reader
+from .modifiers import modifiers_of, source
 from .operations.conversions import FLOAT8
 
 TYPE_CHECKING = False
@@ -38,22 +38,17 @@ def is_stochastic(name: str) -> bool:
 def stochastic(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Compute, Store]:
     """What a conversion computes, and how it is written: a byte that OP_SEL names.
 
-    Raises:
-        Error: CLAMP of gfx1250, which means another format.
+    CLAMP of gfx1250 means another format; it is refused, as every modifier that is not read.
     """
     from ...arithmetic.codecs import encode, largest
     from ...formats import named
 
-    modifiers = instruction.modifiers
-    if modifiers.get("clamp"):
-        raise Error(f"{instruction.name} with clamp is not covered")
+    modifiers = modifiers_of(instruction)
     short = instruction.name.removeprefix("v_cvt_sr_")[:3]
     form = named(target.architecture.format_names.get(short, FLOAT8[short]))
     lowest, most = 2.0 ** (1 - form.bias), largest(form.name)
-    negative, absolute = (bool(int(modifiers.get(name, 0)) & 1) for name in ("neg", "abs"))
-    read = modified(reader(instruction.sources[0], "f32"), "f32", negative, absolute)
-    read_seed = raw_reader(instruction.sources[1])
-    by = np.uint32(8 * (int(modifiers.get("op_sel", 0)) >> 2))
+    read, read_seed = (source(instruction, place, kind, target.wave) for place, kind in enumerate(("f32", "u32")))
+    by = np.uint32(16 * modifiers.bit("op_sel", 3) + 8 * modifiers.bit("op_sel", 2))
     register = instruction.destinations[0][1]
     aligns = target.generation == "gfx12" and not target.long_records
 

@@ -32,12 +32,12 @@ class MachineTarget:
 
     generation: whose counters and initial registers it has: "gfx9", "gfx11" or "gfx12". keeps_halves: whether a 16-bit
     result keeps the other half of its register (gfx10 and newer; LLVM 22, `zeroesHigh16BitsOfDest`). packed_ids:
-    whether the three work-item ids come in one register. architected: whether scratch needs no setup by the kernel.
+    whether the three work-item ids come in one register. dots_without_op_sel: whether dot products have no OP_SEL.
     long_records: whether a buffer resource has 57 bits of base and 45 bits of records (gfx1250). translates: whether
     memory instructions raise XCNT (gfx1250).
     """
 
-    architected: bool
+    dots_without_op_sel: bool
     keeps_halves: bool
     long_records: bool
     packed_ids: bool
@@ -58,7 +58,7 @@ class MachineTarget:
         self.keeps_halves = self.generation != "gfx9"
         self.long_records = self.translates = name.startswith("gfx125")
         self.packed_ids = name not in ("gfx900", "gfx902", "gfx904", "gfx906", "gfx908")
-        self.architected = self.generation != "gfx9" or name >= "gfx940"
+        self.dots_without_op_sel = self.generation != "gfx9" or name in ("gfx942", "gfx950", "gfx9-4-generic")
         self._rows = _table(tuple(sorted(self.architecture.format_names.items())))
 
     def has(self, name: str) -> bool:

@@ -12,7 +12,7 @@ from .findings import KernelFinding, lanes_text
 from .operands import numbers_of
 from .race_shadow import UNWAITED
 from .shadows import half_bits, surely_unequal, undefined_bits
-from .state import ACCUMULATORS, EXEC, SCALARS, SCC, VCC, unpacked
+from .state import ACCUMULATORS, EXEC, SCALARS, scalar_name, unpacked
 from .storage import octets_of
 
 TYPE_CHECKING = False
@@ -151,9 +151,7 @@ class Watched:
             return f"v{number}"
         if number < SCALARS:
             return f"a{number - ACCUMULATORS}"
-        row = number - SCALARS
-        names = {VCC: "vcc", VCC + 1: "vcc_hi", EXEC: "exec", SCC: "scc"}
-        return names.get(row, f"s{row}")
+        return scalar_name(number - SCALARS)
 
     def loaded_taint(self, group: Group, lanes: ActiveLanes, undefined: Array | None, what: str) -> None:
         """A load has read bytes that nothing has written."""

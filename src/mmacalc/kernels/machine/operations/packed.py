@@ -83,43 +83,31 @@ def _integer_dot(bits: int, clamp_to: str) -> Callable[..., Any]:
     return dot
 
 
-def _halves(value: Array, kind: str) -> list[Array]:
-    if kind == "bf16":
-        return [(value << np.uint32(16)).view(np.float32), (value & np.uint32(0xFFFF0000)).view(np.float32)]
-    return [(value >> np.uint32(by)).astype(np.uint16).view(np.float16).astype(np.float32) for by in (0, 16)]
-
-
-def _float_dot(kind: str) -> Callable[..., Any]:
-    """Each product added by a fused multiply-add, the high one first.
+def _float_dot(a: list[Array], b: list[Array], c: Array) -> Array:
+    """Each product (of a low and a high pair) added by a fused multiply-add, the high one first.
 
     Sources differ on the order and the roundings in between, so the report marks these instructions.
     """
-
-    def dot(a: Array, b: Array, c: Array, signs: tuple[bool, bool], clamp: bool) -> Array:
-        total = c.view(np.float32)
-        for x, y in reversed(list(zip(_halves(a, kind), _halves(b, kind)))):
-            total = fma(x, y, total)
-        return (np.clip(total, 0, 1) if clamp else total).view(np.uint32)
-
-    return dot
+    total = c
+    for x, y in reversed(list(zip(a, b))):
+        total = fma(x, y, total)
+    return total
 
 
-# name: (function of a, b, c, the sources' signs and CLAMP; whether a and b are signed; None: NEG_LO says so)
-DOTS: dict[str, tuple[Callable[..., Any], bool | None]] = {
-    "v_dot2_i32_i16": (_integer_dot(16, "i4"), True),
-    "v_dot2_u32_u16": (_integer_dot(16, "u4"), False),
-    "v_dot4_i32_i8": (_integer_dot(8, "i4"), True),
-    "v_dot4_u32_u8": (_integer_dot(8, "u4"), False),
-    "v_dot8_i32_i4": (_integer_dot(4, "i4"), True),
-    "v_dot8_u32_u4": (_integer_dot(4, "u4"), False),
-    "v_dot4_i32_iu8": (_integer_dot(8, "i4"), None),
-    "v_dot8_i32_iu4": (_integer_dot(4, "i4"), None),
-    "v_dot2c_i32_i16": (_integer_dot(16, "i4"), True),
-    "v_dot4c_i32_i8": (_integer_dot(8, "i4"), True),
-    "v_dot8c_i32_i4": (_integer_dot(4, "i4"), True),
-    "v_dot2_f32_f16": (_float_dot("f16"), False),
-    "v_dot2c_f32_f16": (_float_dot("f16"), False),
-    "v_dot2acc_f32_f16": (_float_dot("f16"), False),
-    "v_dot2_f32_bf16": (_float_dot("bf16"), False),
-    "v_dot2c_f32_bf16": (_float_dot("bf16"), False),
+# name: (the elements; function; whether a and b are signed, None: NEG_LO says so). Functions of integers take words
+# a, b, c, the sources' signs and CLAMP; of floats the halves of a and b as float32, and c.
+DOTS: dict[str, tuple[str, Callable[..., Any], bool | None]] = {
+    "v_dot2_i32_i16": ("int", _integer_dot(16, "i4"), True),
+    "v_dot2_u32_u16": ("int", _integer_dot(16, "u4"), False),
+    "v_dot4_i32_i8": ("int", _integer_dot(8, "i4"), True),
+    "v_dot4_u32_u8": ("int", _integer_dot(8, "u4"), False),
+    "v_dot8_i32_i4": ("int", _integer_dot(4, "i4"), True),
+    "v_dot8_u32_u4": ("int", _integer_dot(4, "u4"), False),
+    "v_dot4_i32_iu8": ("int", _integer_dot(8, "i4"), None),
+    "v_dot8_i32_iu4": ("int", _integer_dot(4, "i4"), None),
+    "v_dot2c_i32_i16": ("int", _integer_dot(16, "i4"), True),
+    "v_dot4c_i32_i8": ("int", _integer_dot(8, "i4"), True),
+    "v_dot8c_i32_i4": ("int", _integer_dot(4, "i4"), True),
+    **{f"v_dot2{how}_f32_f16": ("f16", _float_dot, False) for how in ("", "c", "acc")},
+    **{f"v_dot2{how}_f32_bf16": ("bf16", _float_dot, False) for how in ("", "c", "acc")},
 }
