@@ -137,7 +137,7 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
         Error: the instruction only moves a matrix (ldmatrix), or its architecture's record names no table of ours.
 
     >>> import mmacalc
-    >>> found = numerics(mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"))
+    >>> found = numerics(mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"))
     >>> found.model, found.parameters, found.provenance
     ('aligned_truncated', {'group': 8, 'fraction': 24, 'lowest': -132}, 'hardware-verified')
     """
@@ -173,7 +173,7 @@ def _of_measured(row: Row, stored: int) -> tuple[str, str]:
     for what, source in row.undecided.items():
         by.setdefault(source, []).append(UNDECIDED[what])
     open_ = "; ".join(f"{' and '.join(words)} ({source})" for source, words in by.items())
-    return HARDWARE, row.source + (f"; the measured outputs do not show {open_}" if open_ else "")
+    return HARDWARE, row.source + (f"; the outputs recorded here do not show {open_}" if open_ else "")
 
 
 def _row(inst: Instruction, formats: Mapping[str, str]) -> Row:

@@ -69,8 +69,8 @@ UNDECIDED = {
 SAME_UNIT = "the f32 results of the same unit do"
 OTHERS = (
     SAME_UNIT,
-    "mmaemu's outputs of an H100 do",
-    "the 1.2e8 outputs do that AMD has compared, of which these are a part",
+    "mmaemu's outputs of an H100 show it",
+    "AMD compared 1.2e8 outputs, these among them",
 )
 """Other measured outputs, for what must be measured if a row says "hardware-verified"."""
 
