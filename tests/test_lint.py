@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 
 import pytest
 
@@ -14,6 +15,7 @@ from mmacalc.asm.assembler import problems
 from mmacalc.asm.forms import forms
 from mmacalc.asm.targets import target
 from mmacalc.cli import answer
+from mmacalc.hazards.invalid_lines import OTHER_NAMES
 
 FOUR_FAULTS = "v_mfma_f32_32x32x8f16 v[1:16], v[21:22], v[22:25], v[3:18]"
 
@@ -65,6 +67,18 @@ def test_lines_that_depend_on_what_is_not_known_are_no_finding_and_symbols_are_f
     assert first.message == "A of v_mfma_f32_32x32x8_f16 takes 2 registers, even-aligned: v[4:5]; got v[5:6]"
     assert "unknown instruction 'v_ad_f32'. Did you mean" in second.message
     assert "v_add_f32" in second.message
+
+
+def test_names_that_the_tables_lack_are_those_that_llvm_knows():
+    names = [*OTHER_NAMES.split(), "v_nothing", "image_load", "v_interp_p10_f32", "exp", "tbuffer_load_format_x"]
+    unknown = set(names)
+    for arch in ("gfx90a", "gfx1100", "gfx1150", "gfx1200", "gfx1250"):
+        for name, error in zip(names, assembled(names, arch)):
+            if not isinstance(error, str) or not re.search("not supported on|invalid instruction", error):
+                unknown.discard(name)
+    assert unknown == {"v_nothing"}
+    found = [one.text for one in invalid("\n".join(f"{name} v0" for name in names), "gfx1100")]
+    assert found == ["v_nothing v0"]
 
 
 def test_the_wave_size_is_that_of_most_lines():

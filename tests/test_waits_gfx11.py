@@ -30,7 +30,7 @@ LOAD = "lds_direct_load"
 
 
 def lint(lines, target="gfx1100"):
-    return mmacalc.lint("\n".join(lines), target).findings
+    return mmacalc.lint("\n".join(lines), target).of_kind("wait states")
 
 
 # --- random sequences (waiting_sequences.py) ---

@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import Error, did_you_mean
+from ..records import TupleRecord
 from .decoded import ConstantOperand, RegisterOperand
 from .formats import OPERANDS, encodings
 from .immediates import STYLES, dpp_controls
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     Entry = tuple[RegisterOperand | ConstantOperand | Literal | None, ...]
 
-__all__ = ["FAMILY_OF", "Row", "Slot", "Table", "covered", "instruction_names", "table"]
+__all__ = ["FAMILY_OF", "Row", "Signature", "Slot", "Table", "covered", "instruction_names", "signatures", "table"]
 
 # target -> (formats of its family, scalar registers, default wave). Codes 124 and 125 changed places with RDNA3.
 _CDNA1, _CDNA = Scalars(102, 124, 125, 1), Scalars(102, 124, 125, 2)
@@ -320,6 +321,36 @@ def instruction_names() -> frozenset[str]:
     """
     names = [each.partition("=")[0] for line in lines() for each in line.rpartition("|")[2].split()]
     return frozenset(names)
+
+
+class Signature(TupleRecord):
+    """One form of an instruction as a line of the tables has it (see the module): the format, the suffix of the
+    mnemonic, the printed operands, and what is read and written without being printed."""
+
+    form: str
+    suffix: str
+    operands: tuple[str, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+@cache
+def signatures(target: str) -> dict[str, tuple[Signature, ...]]:
+    """The forms of every instruction of a target of the tables, by its name without suffix.
+
+    >>> [one.operands for one in signatures("gfx942")["ds_read_b128"]]
+    [('>VDST=b4', 'ADDR=v1')]
+    """
+    found: dict[str, list[Signature]] = {}
+    for line in _lines():
+        form, suffix, operands, implied, *_, targets, names = line.split("|")
+        if target in targets.split():
+            extra = implied.split()
+            reads, writes = ([text[1:] for text in extra if text[0] == sign] for sign in "<>")
+            one = Signature(form, suffix, tuple(operands.split()), tuple(reads), tuple(writes))
+            for each in names.split():
+                found.setdefault(each.partition("=")[0], []).append(one)
+    return {name: tuple(rows) for name, rows in found.items()}
 
 
 @cache

@@ -1,19 +1,19 @@
-"""Find where an assembly listing violates a wait that a matrix instruction's registers require.
+"""Find registers that a listing uses too early (matrix instructions, loads), and lines that no assembler accepts.
 
     mmacalc lint kernel.s                    a compiler's listing, which names its target (.amdgcn_target)
     mmacalc lint *.s                         several; with --json, one line for each
     mmacalc lint -a gfx942 kernel.s          a listing that does not, or a hand-written one
     llvm-objdump -d kernel.o | mmacalc lint -a gfx942 -
 
-Every hazard is printed with its line, the rule and what to put before it (s_nop, v_nop; on gfx11 s_waitcnt_depctr where
-a VALU instruction reads a transcendental result, but for RDNA3.5, and where one in wave64 reads registers written just
-before and just after EXEC); the status is 1 when there is any, else
-0. Labels, comments, directives, s_nop and other instructions are understood. Every path is followed: fall-through,
-both ways of a conditional branch, loops. Assumed: s_setpc and branches to labels outside the listing lead nowhere,
-calls return at once, each instruction between two others gives one wait state, macros are not expanded, and unknown
-mnemonics write their first operand and read the others. Waits for memory (s_waitcnt) are not checked. wait_vdst of
-lds_direct_load (wait_va_vdst of ds_direct_load) is. Wave64 of gfx11 is known by scalar instructions that write exec,
-not exec_lo.
+Every hazard is printed with its line, the rule and what to put before it (s_nop, v_nop; s_waitcnt or s_wait_loadcnt
+where the result of a load may be outstanding on one of the paths; on gfx11 s_waitcnt_depctr where a VALU instruction
+reads a transcendental result, except on RDNA3.5, and where one in wave64 reads registers written just before and just
+after EXEC); the status is 1 when there is any, else 0. Labels, comments, directives, s_nop and other instructions are
+understood. Every path is followed: fall-through, both ways of a conditional branch, loops. Assumed: s_setpc and
+branches to labels outside the listing lead nowhere, calls return at once with no access outstanding, each instruction
+between two others gives one wait state, macros are not expanded, and unknown mnemonics write their first operand and
+read the others. Bytes of LDS that waves share are not checked (run-kernel does that). wait_vdst of lds_direct_load
+(wait_va_vdst of ds_direct_load) is. Wave64 of gfx11 is known by scalar instructions that write exec, not exec_lo.
 A line that no assembler accepts is a finding, too: every fault of a matrix instruction's operands and modifiers, a
 matrix instruction that the architecture lacks (also one that LLVM assembles but cannot select, such as RDNA4's WMMA on
 gfx1250), and a mnemonic that no target has. Operands of other instructions are not checked.

@@ -1,4 +1,4 @@
-"""Find where a listing violates a wait that a matrix instruction's registers require.
+"""Find where a listing violates a wait that registers require, and lines that no assembler accepts.
 
 The listing is cut into basic blocks at branches and their targets, and every path is followed: fall-through, both ways
 of a conditional branch, and loops back to their head; where paths meet, the one that leaves the fewest states counts.
@@ -8,10 +8,11 @@ at once; every instruction between two others gives one wait state and s_nop N g
 unit is v_nop only VALU instructions count); macros are not expanded and give none; `.if` and `.rept` are read once, as
 written; registers of names that the listing does not set are unknown and make no finding, and s_waitcnt_depctr with
 such a name is taken to wait for everything; nor does v_wmma_f64_16x16x4_f64 make one, whose wait states no source
-gives. Waiting for memory (s_waitcnt) is not looked at, nor are
-hazards without a matrix or dot instruction, but for those before v_permlane16_swap and v_permlane32_swap, and on gfx11
-and gfx12 those of transcendental results (gfx1100 to gfx1103), of registers written around a write of EXEC (gfx11 in
-wave64, which is known by scalar instructions that write exec, not exec_lo) and of lds_direct_load.
+gives. Waits for memory are those of `memory_waits`, wrong lines those of `invalid_lines`. Not looked at are the bytes
+of LDS that waves share, and hazards without a matrix or dot instruction, except those before v_permlane16_swap and
+v_permlane32_swap, and on gfx11 and gfx12 those of transcendental results (gfx1100 to gfx1103), of registers written
+around a write of EXEC (gfx11 in wave64, which is known by scalar instructions that write exec, not exec_lo) and of
+lds_direct_load.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from __future__ import annotations
 from collections import Counter
 
 from ..asm.reader import read_listing
-from ..asm.targets import agreed
+from ..asm.targets import agreed, target
 from ..checks import arguments_checked
 from ..errors import Error
 from ..records import TupleRecord
 from .control_flow import basic_blocks
 from .forwarding import Forwarding
 from .invalid_lines import invalid_lines
+from .memory_waits import has_counters, missing_waits, repaired
 from .pending import PendingHazards
 from .recognizer import nop_instructions, recognizer_for
 from .register_use import RegisterUse, entry_of, register_use
@@ -33,19 +35,16 @@ from .violations import Repair
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ..asm.reader import Listing, Statement
     from ..catalog import Entry
     from .ages import Ages
+    from .control_flow import Block
     from .recognizer import HazardRecognizer, WaitStates
     from .violations import Violation
 
 __all__ = ["Finding", "LintReport", "lint"]
-
-
-UNCHECKED = ("waits for memory (s_waitcnt)",)
-"""What is not looked at in any listing."""
 
 
 class Finding(TupleRecord):
@@ -93,7 +92,8 @@ class LintReport(TupleRecord):
 
 @arguments_checked
 def lint(text: str, arch: str | None = None) -> LintReport:
-    """Every place in a listing where a matrix instruction's result or source is touched too early.
+    """Every place in a listing where a matrix instruction's result or source, or the result of a load, is touched too
+    early, and every line that no assembler accepts.
 
     Args:
         text: assembly as compilers and llvm-objdump write it.
@@ -130,11 +130,18 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     if recognizer.forwarding:
         forwarding = Forwarding(uses, blocks, recognizer.forwarding)
         findings += _forwarded(statements, forwarding, repairs)
-    for at, message in invalid_lines(listing, arch):
-        one = statements[at]
-        findings.append((at, Finding(one.number, one.text, 0, "", 0, 0, None, (), "invalid", message)))
+    assembles = bool(entry.architecture.assembly)
+    if assembles:
+        findings += _invalid(listing, arch)
+    if compiled := target(arch).name if assembles and has_counters(target(arch).name) else "":
+        findings += _missing_waits(listing, blocks, compiled)
     ordered = sorted(findings, key=lambda found: found[0])
-    return LintReport(tuple(finding for _, finding in ordered), entry.architecture.name, *counts, UNCHECKED)
+    return LintReport(
+        tuple(finding for _, finding in ordered),
+        entry.architecture.name,
+        *counts,
+        tuple(_unchecked(listing, assembles, compiled)),
+    )
 
 
 _UNREAD = RegisterUse(frozenset({"VALU"}), 0, "", (), (), False, True, 1)
@@ -157,6 +164,37 @@ def _uses(listing: Listing, entry: Entry) -> tuple[list[RegisterUse], tuple[int,
         sum(count for first, count in counts if uses[first].is_instruction),
         sum(count for first, count in counts if uses[first].is_matrix),
     )
+
+
+def _invalid(listing: Listing, arch: str) -> Iterator[tuple[int, Finding]]:
+    for at, message in invalid_lines(listing, arch):
+        one = listing.statements[at]
+        yield at, Finding(one.number, one.text, 0, "", 0, 0, None, (), "invalid", message)
+
+
+def _missing_waits(listing: Listing, blocks: Sequence[Block], compiled: str) -> Iterator[tuple[int, Finding]]:
+    for found in missing_waits(listing, blocks, compiled):
+        one, first = listing.statements[found.at], listing.statements[found.access]
+        waits = repaired(found.waits, compiled)
+        yield (
+            found.at,
+            Finding(one.number, one.text, first.number, first.text, 0, 0, None, waits, "wait", found.message),
+        )
+
+
+def _unchecked(listing: Listing, assembles: bool, compiled: str) -> Iterator[str]:
+    """What is not looked at, as clauses."""
+    if not assembles:
+        yield "operands of matrix instructions (the catalog names no encodings)"
+    if not compiled:
+        yield "waits for memory (the target's counters are not known)"
+    names = {one.mnemonic for one in listing.statements}
+    if any(name.startswith(("s_set_gpr_idx_on", "v_movrel", "s_movrel")) for name in names):
+        yield "registers that M0 chooses"
+    if "s_set_vgpr_msb" in names and not any(one.written for one in listing.statements):
+        yield "registers that s_set_vgpr_msb chooses"
+    yield "bytes of LDS that waves share"
+    yield "wait states without a matrix instruction"
 
 
 def _repairs(pending: PendingHazards, ages: Ages) -> dict[int, Repair]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..catalog import Entry
     from ..model import Instruction
 
-__all__ = ["RegisterUse", "entry_of", "is_matrix", "register_use"]
+__all__ = ["RegisterUse", "entry_of", "is_matrix", "register_use", "written_operands"]
 
 # v_mfma_ld_scale_b32 and its like: the first half of a scaled instruction, which only reads the scales.
 SCALE_PREFIX = "_ld_scale"
@@ -320,6 +320,14 @@ def _written(name: str, flags: Mapping[str, str]) -> tuple[int, bool]:
     if kind == "one" and "dst_unused" in flags:
         tied = tied or "unused_preserve" in flags["dst_unused"].lower()
     return {"none": 0, "one": 1, "two": 2}[kind], tied
+
+
+def written_operands(statement: Statement) -> tuple[int, bool]:
+    """How many of the first operands a statement writes, by its mnemonic and flags, and whether it reads them, too."""
+    name = _bare(statement.mnemonic)
+    if is_matrix(name):
+        return 1, False
+    return (0, False) if SCALE_PREFIX in name else _written(name, statement.modifiers)
 
 
 @cache

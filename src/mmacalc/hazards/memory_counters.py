@@ -1,0 +1,149 @@
+"""The counters of outstanding memory accesses, as data: what raises which one, in which order accesses end, and what
+instructions wait for.
+
+An access raises its counters when it is issued; a wait for n lets a wave go on once at most n accesses of a counter are
+outstanding. Accesses of one sequence of a counter end in order, so one with n or more younger ones of its sequence has
+ended then; accesses without a sequence end in any order, so they have ended only after a wait for 0. Counters are
+finite: an instruction whose issue would overflow one waits for an older access.
+
+Sources: CDNA3, RDNA3 and RDNA4 ISA guides, "Data dependency resolution"; LLVM 22's SIInsertWaitcnts (events,
+`counterOutOfOrder`) and `hasFlatLgkmVMemCountInOrder`; AMDGPUBaseInfo (`getVmcntBitWidthHi` ...) for widths; for full
+counters ROCm's rocm-systems, pull requests 10925 and 10926.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..asm.tokens import integer
+from ..errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..asm.reader import Statement
+
+__all__ = ["COUNTERS", "MOST", "counters_of", "sequence_of", "wait_text", "waits_of", "waits_of_statement"]
+
+_IMAGE = {"sample": ("vmcnt",), "bvh": ("vmcnt",)}
+_GFX9_10 = {"lds": ("lgkmcnt",), "gds": ("lgkmcnt",), "scalar": ("lgkmcnt",), "message": ("lgkmcnt",),
+            "export": ("expcnt",), "direct": ("expcnt",), **_IMAGE}  # fmt: skip
+COUNTERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "gfx9": {"load": ("vmcnt",), "store": ("vmcnt",), "flat load": ("vmcnt", "lgkmcnt"),
+             "flat store": ("vmcnt", "lgkmcnt"), **_GFX9_10},
+    "gfx11": {"load": ("vmcnt",), "store": ("vscnt",), "flat load": ("vmcnt", "lgkmcnt"),
+              "flat store": ("vscnt", "lgkmcnt"), **_GFX9_10},
+    "gfx12": {"load": ("loadcnt",), "store": ("storecnt",), "flat load": ("loadcnt", "dscnt"),
+              "flat store": ("storecnt", "dscnt"), "lds": ("dscnt",), "gds": ("dscnt",), "scalar": ("kmcnt",),
+              "message": ("kmcnt",), "export": ("expcnt",), "direct": ("expcnt",), "sample": ("samplecnt",),
+              "bvh": ("bvhcnt",), "async": ("asynccnt",), "tensor": ("tensorcnt",)},
+}  # fmt: skip
+"""What raises which counters, by generation."""
+MOST: dict[str, dict[str, int]] = {
+    "gfx9": {"vmcnt": 63, "lgkmcnt": 15, "expcnt": 7},
+    "gfx11": {"vmcnt": 63, "vscnt": 63, "lgkmcnt": 63, "expcnt": 7},
+    "gfx12": {"loadcnt": 63, "storecnt": 63, "dscnt": 63, "kmcnt": 31, "samplecnt": 63, "bvhcnt": 7, "expcnt": 7,
+              "asynccnt": 63, "tensorcnt": 3, "xcnt": 63},
+}  # fmt: skip
+"""How many accesses a counter holds; a field of s_waitcnt with this value waits for nothing."""
+_MAIN = ""  # the sequence of what has no other one
+_SEQUENCES: dict[str, dict[str, str | None]] = {
+    "gfx9": {"scalar": None, "flat load": None, "flat store": None, "message": "message", "gds": "gds"},
+    "gfx11": {"scalar": None, "message": "message", "gds": "gds", "sample": "sample", "bvh": "bvh", "direct": "direct"},
+    "gfx12": {"scalar": None, "message": "message", "gds": "gds", "direct": "direct"},
+}  # fmt: skip
+# Of s_waitcnt: (lowest bit, width) of the parts of each counter, the lowest part first.
+_FIELDS: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
+    "gfx9": {"vmcnt": ((0, 4), (14, 2)), "expcnt": ((4, 3),), "lgkmcnt": ((8, 4),)},
+    "gfx11": {"lgkmcnt": ((4, 6),), "vmcnt": ((10, 6),), "expcnt": ((0, 3),)},
+}  # fmt: skip
+_PAIRS = {"loadcnt_dscnt": ("loadcnt", "dscnt"), "storecnt_dscnt": ("storecnt", "dscnt")}  # bits 8 to 13, 0 to 5
+_NAMED = re.compile(r"\b(\w+?cnt)(?:_sat)?\s*\(([^()]*)\)", re.IGNORECASE)
+
+
+def counters_of(kind: str, generation: str) -> tuple[str, ...]:
+    """The counters that an access raises.
+
+    >>> counters_of("flat load", "gfx12")
+    ('loadcnt', 'dscnt')
+    """
+    return COUNTERS[generation][kind]
+
+
+def sequence_of(kind: str, generation: str) -> str | None:
+    """The sequence within its counters whose accesses end in order; None of what ends in any order.
+
+    >>> sequence_of("lds", "gfx9") == sequence_of("flat load", "gfx11"), sequence_of("scalar", "gfx9")
+    (True, None)
+    """
+    return _SEQUENCES[generation].get(kind, _MAIN)
+
+
+def waits_of(name: str, simm: int, generation: str) -> dict[str, int]:
+    """The waits of an instruction: counter and the number that may be outstanding.
+
+    >>> waits_of("s_waitcnt", 0x0070, "gfx9"), waits_of("s_waitcnt", 0x0FFF, "gfx9"), waits_of("s_waitcnt", 7, "gfx11")
+    ({'vmcnt': 0, 'lgkmcnt': 0}, {'vmcnt': 15}, {'lgkmcnt': 0, 'vmcnt': 0})
+    >>> waits_of("s_wait_loadcnt_dscnt", 0x0102, "gfx12"), waits_of("s_wait_idle", 0, "gfx12")["kmcnt"]
+    ({'loadcnt': 1, 'dscnt': 2}, 0)
+    """
+    most = MOST[generation]
+    if name == "s_waitcnt":
+        waits = {}
+        for counter, parts in _FIELDS[generation].items():
+            waits[counter], shift = 0, 0
+            for low, width in parts:
+                waits[counter] |= (simm >> low & (1 << width) - 1) << shift
+                shift += width
+        return {counter: number for counter, number in waits.items() if number < most[counter]}
+    kind = name.removeprefix("s_waitcnt_").removeprefix("s_wait_")
+    if kind == "idle":
+        return dict.fromkeys(most, 0)
+    if kind in _PAIRS:
+        first, second = _PAIRS[kind]
+        return {first: simm >> 8 & 63, second: simm & 63}
+    return {kind: simm} if kind in most else {}
+
+
+def waits_of_statement(statement: Statement, generation: str) -> dict[str, int]:
+    """The waits of a line of assembly; a number that is not known is taken for 0.
+
+    >>> from mmacalc.asm.reader import read_line
+    >>> waits_of_statement(read_line("s_waitcnt vmcnt(3) lgkmcnt(0)"), "gfx9")
+    {'vmcnt': 3, 'lgkmcnt': 0}
+    >>> waits_of_statement(read_line("s_waitcnt_vscnt null, 0x0"), "gfx11")
+    {'vscnt': 0}
+    """
+    name = statement.mnemonic
+    if "wait_exp" in statement.modifiers:
+        return {"expcnt": _number(statement.modifiers["wait_exp"])}
+    if not name.startswith("s_wait"):
+        return {}
+    if name == "s_waitcnt":
+        named = _NAMED.findall(" ".join([*statement.operands, *statement.modifiers]))
+        if named:
+            return {counter.lower(): _number(number) for counter, number in named}
+    if name == "s_wait_idle":
+        return waits_of(name, 0, generation)
+    return waits_of(name, _number(statement.operands[-1]), generation) if statement.operands else {}
+
+
+def _number(text: str) -> int:
+    try:
+        return integer(text)
+    except Error:
+        return 0
+
+
+def wait_text(waits: dict[str, int], generation: str) -> tuple[str, ...]:
+    """The instructions that wait.
+
+    >>> wait_text({"vmcnt": 3, "lgkmcnt": 0}, "gfx9"), wait_text({"kmcnt": 0}, "gfx12")
+    (('s_waitcnt vmcnt(3) lgkmcnt(0)',), ('s_wait_kmcnt 0x0',))
+    """
+    if generation == "gfx12":
+        return tuple([f"s_wait_{counter} {number:#x}" for counter, number in waits.items()])
+    own = [f"{counter}({number})" for counter, number in waits.items() if counter in _FIELDS[generation]]
+    others = [
+        f"s_waitcnt_{name} null, {number:#x}" for name, number in waits.items() if name not in _FIELDS[generation]
+    ]
+    return (*([f"s_waitcnt {' '.join(own)}"] if own else []), *others)

@@ -1,0 +1,183 @@
+"""What a line of assembly does to registers of every file, and which memory access it is: from the instruction tables.
+
+Registers are numbers: those of a VGPR are 2 n and 2 n + 1 (its halves), AccVGPRs and scalar registers come after them.
+Operands of mnemonics that the tables do not have (graphics, matrix instructions, other spellings) are read by the
+general rule of `register_use`: the first one is written, except by stores.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from ..asm.tables import FAMILY_OF, covered, signatures
+from ..asm.tokens import integer
+from ..errors import Error
+from ..records import TupleRecord
+from .register_use import written_operands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..asm.reader import Statement
+    from ..asm.tables import Signature
+
+__all__ = ["Touched", "register_names", "touched", "tables_of"]
+
+_REGISTER = re.compile(
+    r"(?<![\w.$@])(?:(v|acc|a|s|ttmp)(?:(\d{1,4})(?![\w@])|\[([^\[\]]*)\])(?:\.([lh])\b)?"
+    r"|(vcc|exec|flat_scratch|xnack_mask)(_lo|_hi)?\b|(m0|scc)\b)",
+    re.IGNORECASE | re.ASCII,
+)
+_FILES = {"v": 0, "a": 1024, "acc": 1024, "s": 2048, "ttmp": 2048 + 128}
+_NAMED = {"flat_scratch": 2048 + 144, "xnack_mask": 2048 + 146, "vcc": 2048 + 106, "exec": 2048 + 126,
+          "m0": 2048 + 124, "scc": 2048 + 150}  # fmt: skip
+_LAST = 2048 + 151
+EXEC = frozenset(range(2 * _NAMED["exec"], 2 * _NAMED["exec"] + 4))
+_SUFFIX = re.compile(r"_(?:e64_dpp|e32|e64|dpp|sdwa)$")
+_DIRECT = ("lds_direct_load", "lds_param_load", "ds_direct_load", "ds_param_load")
+_FORMS = {"buffer": "memory", "global": "memory", "scratch": "memory", "flat": "flat", "ds": "lds", "smem": "scalar",
+          "tensor": "tensor"}  # fmt: skip
+_BEGINNINGS = {"image_bvh": "bvh", "image_sample": "sample", "image_gather": "sample", "image_msaa": "sample",
+               "image_": "memory", "tbuffer_": "memory", "export": "export", "exp": "export"}  # fmt: skip
+
+
+class Touched(TupleRecord):
+    """What a statement does.
+
+    reads, writes: numbers of registers (see the module). kind: that of its memory access (see `memory_counters`), or
+    "" of other instructions.
+    """
+
+    reads: frozenset[int]
+    writes: frozenset[int]
+    kind: str
+
+
+def touched(statement: Statement, target: str) -> Touched:
+    """What a statement does on a target of `tables_of`."""
+    second = statement.second
+    if second is not None:
+        halves = [touched(half, target) for half in (statement._replace(second=None), second)]
+        return Touched(halves[0].reads | halves[1].reads, halves[0].writes | halves[1].writes, "")
+    name = _SUFFIX.sub("", statement.mnemonic)
+    found = _signature(statement, name, target)
+    if found is None:
+        written, tied = written_operands(statement)
+        reads = [text for at, text in enumerate(statement.operands) if at >= written or tied]
+        writes = list(statement.operands[:written])
+    else:
+        pairs = list(zip(found.operands, statement.operands))
+        reads = [text for slot, text in pairs if not slot.startswith(">")]
+        writes = [text for slot, text in pairs if slot.startswith(">")]
+        fields = {slot.lstrip(">").partition("=")[0]: text for slot, text in pairs}
+        writes += [fields.get(field, field) for field in found.writes]
+    kind = _kind(statement, name, found, bool(writes))
+    if found is not None and (not kind or "atomic" in name):  # a load of 16 bits keeps a half: that is no read
+        reads += [fields.get(field, field) for field in found.reads]
+    if name.startswith(("v_smfmac", "v_swmmac")):
+        reads += statement.operands[:1]
+    return Touched(_numbers(reads), _numbers(writes), kind)
+
+
+def _signature(statement: Statement, name: str, target: str) -> Signature | None:
+    """The row of the tables that a statement is written by; None if there is none."""
+    mine = signatures(target)
+    rows = mine.get(name) or _other_spellings().get(name, ())
+    suffix = statement.mnemonic[len(name) :]
+    fitting = [row for row in rows if len(row.operands) == len(statement.operands)]
+    fitting = [row for row in fitting if row.suffix == suffix] or fitting
+    if len({row.operands[:1] and row.operands[0].startswith(">") for row in fitting}) > 1 and "atomic" in name:
+        returns = bool(written_operands(statement)[0])
+        fitting = [row for row in fitting if row.operands[0].startswith(">") is returns]
+    return fitting[0] if fitting else None
+
+
+@cache
+def _other_spellings() -> Mapping[str, tuple[Signature, ...]]:
+    """The rows of all targets: a name of another target is taken for the same operation."""
+    found: dict[str, tuple[Signature, ...]] = {}
+    for target in FAMILY_OF:
+        for name, rows in signatures(target).items():
+            found.setdefault(name, rows)
+    return found
+
+
+def _kind(statement: Statement, name: str, row: Signature | None, returns: bool) -> str:
+    """The kind of a memory access, "" if it is none."""
+    if name.startswith(_DIRECT):
+        return "direct"
+    if row is None:
+        form = next((form for begin, form in _BEGINNINGS.items() if name.startswith(begin)), "")
+    else:
+        form = _FORMS.get(row.form.partition(":")[0], "")
+    if "_async_" in name and form:
+        return "async"
+    if name.startswith(("s_sendmsg_rtn", "s_get_barrier_state")):
+        return "message"
+    if form == "lds":
+        return "gds" if "gds" in statement.modifiers or "_gws_" in name else "lds"
+    if form in ("memory", "flat"):
+        if name.endswith(("_inv", "_invl1", "_invl2")):
+            return "load" if name.startswith("global_") else ""  # as LLVM counts them: global_inv of gfx12 alone
+        reading = returns or "_load" in name or "prefetch" in name
+        return ("flat " if form == "flat" else "") + ("load" if reading else "store")
+    return form
+
+
+@cache
+def _numbers_of(operand: str) -> frozenset[int]:
+    """The numbers of the registers of an operand."""
+    found: set[int] = set()
+    for file, number, bracket, half, name, part, single in _REGISTER.findall(operand):
+        if single or name:
+            first = _NAMED[(single or name).lower()]
+            words = range(first, first + (1 if single else 2))
+            words = {"_lo": words[:1], "_hi": words[1:]}.get(part.lower(), words)
+            found.update(each for word in words for each in (2 * word, 2 * word + 1))
+            continue
+        first = _FILES[file.lower()]
+        for text in [number] if number else bracket.split(","):
+            try:
+                ends = [integer(end) for end in text.split(":")]
+            except Error:
+                continue
+            if len(ends) <= 2 and 0 <= ends[0] <= ends[-1] < 1024:
+                halves = {"l": (0,), "h": (1,)}.get(half.lower(), (0, 1))
+                words = range(first + ends[0], first + ends[-1] + 1)
+                found.update(2 * word + each for word in words for each in halves)
+    return frozenset(found)
+
+
+def _numbers(operands: list[str]) -> frozenset[int]:
+    return frozenset().union(*map(_numbers_of, operands))
+
+
+def register_names(numbers: frozenset[int], most: int = 4) -> str:
+    """The names of registers, for messages."""
+    words = sorted({number // 2 for number in numbers})
+    names = [_name(word) for word in words[:most]]
+    return ", ".join(names) + (f" and {len(words) - most} more" if len(words) > most else "")
+
+
+def _name(word: int) -> str:
+    for name, first in _NAMED.items():
+        if word in (first, first + 1) and name != "scc":
+            return name if name == "m0" or word == first else f"{name}_hi"
+    if word >= _FILES["ttmp"]:
+        return f"ttmp{word - _FILES['ttmp']}"
+    return f"s{word - 2048}" if word >= 2048 else f"a{word - 1024}" if word >= 1024 else f"v{word}"
+
+
+def tables_of(target: str) -> str:
+    """The target of the tables by which the operands of a target are read.
+
+    >>> tables_of("gfx1201"), tables_of("gfx1150"), tables_of("gfx1251")
+    ('gfx1200', 'gfx1100', 'gfx1250')
+    """
+    try:
+        return covered(target)
+    except Error:
+        near = [known for known in FAMILY_OF if known[:-2] == target[:-2]]
+        return max(known for known in near if known <= target) if near else "gfx1100"
