@@ -16,7 +16,7 @@ import recorded
 from formula_reader import evaluate
 from mmacalc.answers import layouts
 from mmacalc.answers.lookup import matrix_entry
-from mmacalc.cli import answer
+from mmacalc.cli import answer, command_parser
 from mmacalc.render import matrix_layout as matrix_table
 from mmacalc.render import register_layout as register_table
 from mmacalc.render.matrix_entry import held_texts
@@ -24,6 +24,7 @@ from mmacalc.render.matrix_entry import held_texts
 SCRIPT = Path(__file__).parents[1] / "matrix_calculator.py"
 ANSWERS = recorded.json_lines("amd/outputs_v1.3.2.jsonl.gz")
 LAYOUTS = recorded.json_lines("amd/layouts_v1.3.2.jsonl.gz")
+SIGNS = recorded.json_lines("amd/signs_v1.3.2.jsonl.gz")
 EXAMPLES = recorded.json_file("amd/readme_examples.json.gz")
 CLASSIC = ("cdna1", "cdna2", "cdna3", "rdna3", "rdna4")
 
@@ -36,7 +37,7 @@ WRONG_OPCODES = {
 
 def test_every_recorded_answer_is_ours_to_the_byte():
     differing = []
-    for row in [*ANSWERS, *LAYOUTS]:
+    for row in [*ANSWERS, *LAYOUTS, *SIGNS]:
         if row["kind"] == "detail":
             continue
         ours = answer(row["argv"])
@@ -46,7 +47,7 @@ def test_every_recorded_answer_is_ours_to_the_byte():
     assert differing == []
 
 
-INTEGER = ["-a", "rdna4", "-i", "v_swmmac_i32_16x16x32_iu4", "--neg", "1"]
+INTEGER = ["-a", "rdna4", "-i", "v_swmmac_i32_16x16x32_iu8", "--neg", "1"]
 PAIRS = ["-a", "rdna4", "-i", "v_swmmac_f32_16x16x32_f16"]
 
 
@@ -59,6 +60,47 @@ def test_the_minus_that_amds_tool_puts_before_signed_integers_is_printed_and_dis
     assert "negates nothing" in note
     assert 2 * text.count(f"-{shown}") == text.count(shown) > 0  # half of A lies in the low halves of its registers
     assert '"negated": true' not in answer([*INTEGER, *action.split(), "--json"]).out
+
+
+def test_the_minus_of_amds_tool_is_disowned_just_where_it_is_printed():
+    """Every instruction with NEG: integers, of which only pairs of 8 bits are given one, and floats, which have none."""
+    disowned = 0
+    for row in SIGNS:
+        reply = answer(row["argv"])
+        minus = re.search(r"-A\[|-Src0|= -v", reply.out) and "_i32_" in reply.out.lower()
+        assert ("negates nothing" in reply.err) == bool(minus), row["argv"]
+        disowned += bool(minus)
+    assert disowned > 5
+
+
+# Of AMD's tool 1.3.2: the long names of its options, each of which is one option; those of several words are spelt with
+# hyphens and with underscores, except neg_hi.
+AMDS_WORDS = """version architecture instruction block register lane wavefront csv markdown asciidoc transpose compression
+cbsz abid blgp opsel neg""".split()
+AMDS_NAMES = """list_instructions detail_instruction A_matrix B_matrix C_matrix D_matrix get_register I_coordinate
+J_coordinate K_coordinate matrix_entry output_calculation register_layout matrix_layout""".split()
+AMDS_OPTIONS = {name: (name,) for name in (*AMDS_WORDS, "neg_hi")}
+AMDS_OPTIONS |= {name: (name.replace("_", "-"), name) for name in AMDS_NAMES}
+
+
+def test_every_abbreviation_that_amds_tool_takes_is_taken_and_means_the_same():
+    """A prefix of its options is one of them if no other option of it begins so; what we have besides takes no part."""
+    parser, taken = command_parser("classic"), 0
+    begins = {word[:length] for words in AMDS_OPTIONS.values() for word in words for length in range(1, len(word) + 1)}
+    for prefix in sorted(begins):
+        meant = {name for name, words in AMDS_OPTIONS.items() if any(word.startswith(prefix) for word in words)}
+        meant = {name for name, words in AMDS_OPTIONS.items() if prefix in words} or meant
+        if len(meant) > 1:
+            continue
+        (name,) = meant
+        action = next(action for action in parser._actions if f"--{AMDS_OPTIONS[name][0]}" in action.option_strings)
+        value = [] if action.nargs == 0 else ["3"]
+        options = parser.parse_args(["-a", "cdna1", "-i", "x", f"--{prefix}", *value])
+        assert getattr(options, action.dest) == (
+            True if action.nargs == 0 else action.type(*value) if action.type else "3"
+        )
+        taken += 1
+    assert taken > 200
 
 
 @pytest.mark.parametrize("neg", [0, 1])

@@ -15,8 +15,6 @@ A plugin of mypy, tools/typed_numbers.py, finds every int() and float() of text 
 
 from __future__ import annotations
 
-import re
-
 from .errors import Error
 
 __all__ = ["LARGEST", "literal", "number", "real", "whole"]
@@ -25,13 +23,12 @@ LARGEST = 10**18 - 1
 """The largest number that is read where nothing smaller is said: 18 digits."""
 
 _DIGITS = 20  # of what is read at all: 64 bits have 16 in hexadecimal and 20 in decimal
-_LITERAL = re.compile(
-    r"(?P<sign>-?)(?:0x(?P<hex>[0-9a-f]+(?:'[0-9a-f]+)*)|0b(?P<binary>[01]+(?:'[01]+)*)"
-    r"|0(?P<octal>[0-7']*)|(?P<decimal>[1-9][0-9]*(?:'[0-9]+)*))(?:u?(?:ll?|z)?|(?:ll?|z)u)",
-    re.IGNORECASE | re.ASCII,
+_LITERAL = (
+    r"(?i:(?P<sign>-?)(?:0x(?P<hex>[0-9a-f]+(?:'[0-9a-f]+)*)|0b(?P<binary>[01]+(?:'[01]+)*)"
+    r"|0(?P<octal>[0-7']*)|(?P<decimal>[1-9][0-9]*(?:'[0-9]+)*))(?:u?(?:ll?|z)?|(?:ll?|z)u))"
 )
 _BASES = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
-_REAL = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.IGNORECASE | re.ASCII)
+_REAL = r"(?i:[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan))"
 
 
 def number(text: str, most: int = LARGEST, least: int = 0) -> int | None:
@@ -87,7 +84,9 @@ def literal(text: str, most: int = (1 << 64) - 1, least: int = -(1 << 63)) -> in
     >>> literal("08"), literal("1_0"), literal("true"), literal("9" * 5000)
     (None, None, None, None)
     """
-    found = _LITERAL.fullmatch(text)
+    import re  # a plain query does without it
+
+    found = re.fullmatch(_LITERAL, text)
     if found is None:
         return None
     kind = found.lastgroup or ""
@@ -104,4 +103,6 @@ def real(text: str) -> float | None:
     >>> real("2.5"), real("-1e3"), real("1e999"), real("0x10"), real("1_0"), real("")
     (2.5, -1000.0, inf, None, None, None)
     """
-    return float(text) if _REAL.fullmatch(text) else None
+    import re
+
+    return float(text) if re.fullmatch(_REAL, text) else None

@@ -49,8 +49,9 @@ def add_arguments(parser: Parser) -> None:
     # Abbreviations that AMD's tool accepts must stay unambiguous here. Its options are those with a short spelling,
     # and these.
     spelt_out = ("cbsz", "abid", "blgp", "opsel", "neg", "neg_hi", "markdown", "asciidoc", "transpose")
-    short = (name for options in (NAMES, FLAGS, NUMBERS) for name, option in options.items() if option[0])
-    parser.abbreviated = frozenset((*short, *spelt_out))
+    options = {**NAMES, **FLAGS, **NUMBERS}
+    amds = [name for name, option in options.items() if name in spelt_out or (option[0] and name not in TENSOR_MEMORY)]
+    parser.abbreviated = frozenset([spelling for name in amds for spelling in spellings(name, None)])
     for name, option in NAMES.items():
         parser.add_argument(*spellings(name, option[0]), metavar=name_metavar(name), help=option[1])
     for name, flag in FLAGS.items():

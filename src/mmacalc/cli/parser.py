@@ -63,15 +63,17 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", action=_Help, help="show this text")
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
-        """What an abbreviation may stand for: the options in `abbreviated` before all others, each once.
+        """What an abbreviation may stand for: the spellings in `abbreviated` before all others, each option once.
 
         argparse of Python 3.10 and 3.11 takes the spellings `--x-y` and `--x_y` for two options, and so refuses it.
+        Spellings that help leaves out are not abbreviated.
         """
-        found: list[Any] = super()._get_option_tuples(option_string)
+        found = [one for one in super()._get_option_tuples(option_string) if one[0].help != argparse.SUPPRESS]
+        first = [one for one in found if one[1] in self.abbreviated]
         each: dict[str, Any] = {}
-        for candidate in found:
+        for candidate in first or found:
             each.setdefault(candidate[0].dest, candidate)
-        return [candidate for dest, candidate in each.items() if dest in self.abbreviated] or list(each.values())
+        return list(each.values())
 
     def format_help(self) -> str:
         """The help, in lines as wide as the terminal's."""

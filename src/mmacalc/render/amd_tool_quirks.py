@@ -17,18 +17,21 @@ __all__ = ["has_own_signs", "left_out", "listed", "sign", "sign_notes"]
 def sign(operand: Operand, lsb: int) -> str:
     """The signs that AMD's tool prints before what lies at a bit position, as `Operand.sign` spells them.
 
-    They are the true ones but for a sparse A (`has_own_signs`). A group of two 16-bit values fills its register and is
-    neither a low nor a high half to that tool, which gives it no sign; and NEG on integers, which makes A signed, it
-    takes for a minus.
+    They are the true ones except for a sparse A (`has_own_signs`). That tool gives a minus to what it names [15:0] or
+    [31:16]: not to a group of two 16-bit values, which fills its register, nor to one of two 4-bit values, but to one
+    of two 8-bit integers, for which NEG means that A is signed.
 
     >>> import mmacalc
     >>> swmmac = mmacalc.instruction("rdna4", "v_swmmac_i32_16x16x32_iu8")
     >>> sign(swmmac.operand("A", neg=1), lsb=0), sign(swmmac.operand("A", neg=1), lsb=16)
     ('-', '')
+    >>> sign(mmacalc.instruction("rdna4", "v_swmmac_i32_16x16x32_iu4").operand("A", neg=1), lsb=0)
+    ''
     """
     if not has_own_signs(operand):
         return operand.sign(lsb)
-    return "-" if operand.instruction.integer and lsb < 16 and operand.fields.get("neg", 0) & 1 else ""
+    halves = operand.placement.merge * operand.placement.bits == 16
+    return "-" if halves and operand.instruction.integer and lsb < 16 and operand.fields.get("neg", 0) & 1 else ""
 
 
 def has_own_signs(operand: Operand) -> bool:
