@@ -64,7 +64,7 @@ def scalar_row(operand: RegisterOperand) -> int:
         Error: the operand is no scalar register.
     """
     if operand.file not in ROWS:
-        raise Error(f"a {operand.file} register in the place of a scalar register is not covered")
+        raise Error(f"{operand.file} in the place of a scalar register is not covered")
     return ROWS[operand.file] + operand[1]
 
 
@@ -76,6 +76,8 @@ def numbers_of(operand: object) -> tuple[int, ...]:
     if operand.file in ("vccz", "execz"):  # they follow from these
         return (SCALARS + (VCC if operand.file == "vccz" else EXEC),)
     start = {"v": 0, "a": ACCUMULATORS}.get(operand.file)
+    if start is None and operand.file not in ROWS:  # lds_direct: whoever reads it refuses it
+        return ()
     if start is None:
         start = SCALARS + ROWS[operand.file]
     return tuple(range(start + first, start + first + count))

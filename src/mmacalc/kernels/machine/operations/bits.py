@@ -288,7 +288,7 @@ def median(a: Array, b: Array, c: Array) -> Array:
 def sat_pack(a: Array) -> Array:
     """V_SAT_PK_U8_I16: two halves, each kept within a byte."""
     low, high = (np.clip((a << np.int32(16 - s)) >> np.int32(16), 0, 255).astype(np.uint32) for s in (0, 16))
-    return low | high << np.uint32(8)
+    return (low | high << np.uint32(8)).astype(np.uint16)
 
 
 def one_bit(value: Array, place: Array) -> Array:
