@@ -79,7 +79,7 @@ def aligned_truncated(
 
 
 def fp8_two_halves(a: Numbers, b: Numbers, c: Numbers, out: Format, fraction: int, lowest: int) -> Array:
-    """mma.sync on fp8 where it is no instruction of its own (sm_90, 100, 103, 107 and 110): `aligned_truncated` over
+    """mma.sync on fp8 where the GPU has no such instruction (sm_90, 100, 103, 107 and 110): `aligned_truncated` over
     the stored k with k % 4 in (0, 1), from zero, chained into the same over the others; then C is added, rounded to
     nearest even.
 

@@ -96,7 +96,7 @@ _CDNA3_SOURCE = (
     "sum is floored at 32 and again at 31 bits, only the former"
 )
 _CDNA1_SOURCE = f"{BOTH}; that a sum of nothing but minus zeros is plus zero, MMA-Sim and fpy2 0.3.0, unmeasured"
-_CDNA2_SOURCE = f"{BOTH}; that inputs below the normal numbers are plus zero, whatever their sign, is unmeasured"
+_CDNA2_SOURCE = f"{BOTH}; that inputs below the normal numbers are plus zero, of either sign, is unmeasured"
 
 # RDNA3 and RDNA4, by the format of D: the least exponent that c's leading bit counts as.
 _DOT2 = {"group": 2, "fraction": 24, "reach": 26}
