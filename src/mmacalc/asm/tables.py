@@ -342,7 +342,7 @@ def signatures(target: str) -> dict[str, tuple[Signature, ...]]:
     [('>VDST=b4', 'ADDR=v1')]
     """
     found: dict[str, list[Signature]] = {}
-    for line in _lines():
+    for line in lines():
         form, suffix, operands, implied, *_, targets, names = line.split("|")
         if target in targets.split():
             extra = implied.split()
