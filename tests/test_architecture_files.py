@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,9 @@ def run(program, *arguments, catalog, data=b""):
     return done.stdout.decode()
 
 
+MARK = "~"  # behind each name that a twin would take from the original
+
+
 @pytest.mark.parametrize(("name", "built"), [("cdna4", "gfx950"), ("rdna4", "gfx1200")])
 @pytest.mark.parametrize("program", [ANSWERS, COMMANDS, KERNELS], ids=["machine code", "commands", "kernels"])
 def test_a_copy_under_another_name_answers_as_the_original(name, built, program, tmp_path):
@@ -119,12 +123,17 @@ def test_a_copy_under_another_name_answers_as_the_original(name, built, program,
     others = [each for each in mmacalc.architectures() if f'"name": "{each}"' in twin]
     for number, other in enumerate(others):  # of the same file
         twin = twin.replace(f'"name": "{other}"', f'"name": "other{number}"')
+    twin = re.sub(r'(?<="aliases": \()[^)]*', lambda found: re.sub(r'"([^"]+)"', rf'"\1{MARK}"', found[0]), twin)
+    twin = re.sub(r'\("([A-Z][^"]*)", (?=[0-9N])', rf'("\1{MARK}", ', twin)  # products
     (tmp_path / "twin.py").write_text(twin)
     code = object_for(built) if program == ANSWERS else b""
     original = run(program, name, catalog=tmp_path / "twin.py", data=code)
     assert len(original) > 5_000
     twins = run(program, "twin9", catalog=tmp_path / "twin.py", data=code)
-    assert twins.replace("twin9", name).splitlines() == original.splitlines()
+    assert (
+        twins.replace("twin9", name).replace(MARK, "" if program != KERNELS else MARK).splitlines()
+        == original.splitlines()
+    )
 
 
 def test_the_imaginary_architecture_is_answered_for_by_every_command(tmp_path):

@@ -90,8 +90,14 @@ _PACKAGES = (
     "rates", "render", "rocwmma", "search",
 )  # fmt: skip
 
-# The methods of `mmacalc.model` whose code is in a higher layer.
+# The methods of `mmacalc.model` whose code is in a higher layer, and what the catalog's records name there.
 FUNCTIONS.update(
+    assembly="mmacalc.asm.generations:GENERATIONS",
+    dpas_assembly="mmacalc.asm.dpas_encodings:GENERATIONS",
+    hazards="mmacalc.hazards.tables:RULES",
+    builtins="mmacalc.compiler.dialects:DIALECTS",
+    transpose_load="mmacalc.memory_access.transpose_loads:TransposeLoad",
+    vector_instructions="mmacalc.chains.vector_instructions:INSTRUCTIONS",
     numerics="mmacalc.arithmetic:numerics",
     multiply="mmacalc.emulator.matrices:multiply",
     multiply_bits="mmacalc.emulator.matrices:multiply_bits",

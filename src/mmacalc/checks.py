@@ -8,8 +8,8 @@
     Traceback (most recent call last):
     mmacalc.errors.Error: rows(): count = '16' should be a whole number
 
-Checked are the words below, and unions of them; other annotations are left to the function. NumPy's
-scalars are taken, and become Python's.
+Checked are the words below, and unions of them. An annotation with a word of `ANYTHING` is left to the
+function; one that is not understood is an error of the program. NumPy's scalars are taken, and become Python's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-__all__ = ["arguments_checked", "missing_package", "require_int", "shown"]
+__all__ = ["argument_class", "arguments_checked", "fits", "missing_package", "require_int", "shown"]
 
 _REFUSED = object()
 LARGEST = 1 << 64  # Python refuses to print numbers of thousands of digits, and nothing here is as large as this
@@ -79,19 +79,27 @@ def _names(value: Any) -> Any:
 
 
 class _Looked:
-    """The type of nothing, so that every value is looked at."""
+    """No value has this type, so every value is checked."""
+
+
+_classes: dict[str, type] = {}
+
+
+def argument_class(known: type) -> None:
+    """Let annotations name a class of a higher layer. One that is not imported yet has no objects."""
+    _classes[known.__name__] = known
 
 
 def _record(name: str) -> tuple[str, type, Callable[[Any], Any]]:
-    """What a class of this package's takes: its own objects, known by the name, for it may not be imported yet."""
+    """What a class of this package accepts: its own objects."""
 
-    def take(value: Any) -> Any:
-        return value if any(known.__name__ == name for known in type(value).__mro__) else _REFUSED
+    def accept(value: Any) -> Any:
+        return value if isinstance(value, _classes.get(name, _Looked)) else _REFUSED
 
-    return f"an object of mmacalc.{name}", _Looked, take
+    return f"an object of mmacalc.{name}", _Looked, accept
 
 
-# What an annotation's word takes: its name in a message, the type that needs no further look, and what the value
+# What an annotation's word accepts: its name in a message, the type that needs no further look, and what the value
 # becomes (or _REFUSED).
 WORDS: dict[str, tuple[str, type, Callable[[Any], Any]]] = {
     "str": ("text", str, lambda value: str(value) if isinstance(value, str) else _REFUSED),
@@ -100,34 +108,111 @@ WORDS: dict[str, tuple[str, type, Callable[[Any], Any]]] = {
     "bool": ("True or False", bool, _flag),
     "bytes": ("bytes, such as bytes.fromhex('0081ccd310250204')", bytes, _bytes),
     "None": ("None", type(None), lambda _: _REFUSED),
-    "Mapping": ("a dictionary with names as keys", _Looked, _mapping),
-    **{name: _record(name) for name in ("Architecture", "Instruction", "Layout", "Operand")},
+    "Mapping[str, int]": ("a dictionary with names as keys", _Looked, _mapping),
+    "Mapping[str, int | str]": ("a dictionary with names as keys", _Looked, _mapping),
     "Sequence[str]": ("a list or tuple of names", _Looked, _names),
+    **{name: _record(name) for name in ("Architecture", "Instruction", "Layout", "Operand")},
 }
+ANYTHING = (
+    "Any", "ArrayLike", "Size", "PathLike[str]", "Sequence[int]", "Swizzle", "RowSwizzle", "Kernel",
+    "Callable[..., object]",
+)  # fmt: skip
+"""Annotations of values that the function itself checks: arrays, paths, and what has several forms."""
 
 
-class _Kind:
-    """What one parameter takes, read from its annotation; `words` is empty where anything may be given."""
+def words_of(annotation: str) -> list[str]:
+    """The alternatives of an annotation, cut at each `|` outside brackets.
+
+    >>> words_of("int | Mapping[str, int | str] | None")
+    ['int', 'Mapping[str, int | str]', 'None']
+    """
+    return _cut(annotation, "|")
+
+
+def _cut(text: str, mark: str) -> list[str]:
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "[") - (character == "]")
+        if character == mark and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
+
+
+class _Kinds:
+    """What one parameter accepts, read from its annotation; `kinds` is empty where anything may be given.
+
+    Raises:
+        TypeError: the annotation has a word that is in neither `WORDS` nor `ANYTHING`.
+    """
 
     def __init__(self, annotation: object) -> None:
-        text = str(annotation)
-        for brackets in ("[str, int | str]", "[str, int]", "[str, Any]"):
-            text = text.replace(f"Mapping{brackets}", "Mapping")
-        words = text.split(" | ")
-        self.words = [WORDS[word] for word in words] if all(word in WORDS for word in words) else []
-        self.types = frozenset(known for _, known, _ in self.words)
+        words = words_of(str(annotation))
+        if unknown := [word for word in words if word not in WORDS and word not in ANYTHING]:
+            raise TypeError(f"arguments_checked does not understand the annotation {unknown[0]!r}")
+        anything = any(word in ANYTHING for word in words)
+        self.kinds = [] if anything else [WORDS[word] for word in words]
+        self.types = frozenset(known for _, known, _ in self.kinds)
 
-    def taken(self, function: str, name: str, value: Any) -> Any:
+    def checked(self, function: str, name: str, value: Any) -> Any:
         """The value as the function gets it.
 
         Raises:
             Error: it is of another type.
         """
-        for _, _, take in self.words:
-            if (found := take(value) if _single(value) else _REFUSED) is not _REFUSED:
+        for _, _, accept in self.kinds:
+            if (found := accept(value) if _single(value) else _REFUSED) is not _REFUSED:
                 return found
-        spoken = " or ".join(text for text, known, _ in self.words if known is not type(None))
-        raise Error(f"{function}(): {name} = {shown(value)} should be {spoken}")
+        kinds = " or ".join(dict.fromkeys(text for text, known, _ in self.kinds if known is not type(None)))
+        raise Error(f"{function}(): {name} = {shown(value)} should be {kinds}")
+
+
+# --- values of records, which are read from files ---------------------------------------------------------------------
+
+PLAIN = {"str": str, "int": int, "bool": bool, "bytes": bytes, "None": type(None)}
+
+
+def fits(value: Any, annotation: str) -> bool:
+    """Whether a value is of the type that an annotation of a record says, all of its parts included.
+
+    Unlike an argument, True is not taken for a number: in a file it is a mistake.
+
+    >>> fits((1, 2), "tuple[int, ...]"), fits({"A": True}, "Mapping[str, int]"), fits(2, "float | None")
+    (True, False, True)
+    >>> fits(("a", 1), "tuple[str, int]"), fits(("a",), "tuple[str, int]"), fits(object, "Any")
+    (True, False, True)
+
+    Raises:
+        TypeError: the annotation is not understood.
+    """
+    return any(_fits(value, word) for word in words_of(annotation))
+
+
+def _fits(value: Any, word: str) -> bool:
+    if word == "Any":
+        return True
+    if word in PLAIN:
+        return type(value) is PLAIN[word]
+    if word == "float":
+        return type(value) in (int, float) and value == value and abs(value) < LARGEST
+    outer, _, rest = word.removesuffix("]").partition("[")
+    parts = _cut(rest, ",")
+    if outer == "Mapping" and len(parts) == 2:
+        mapping = hasattr(value, "keys")
+        return mapping and all(fits(name, parts[0]) and fits(held, parts[1]) for name, held in value.items())
+    if outer == "tuple" and parts[-1] == "...":
+        return type(value) is tuple and all(fits(held, parts[0]) for held in value)
+    if outer == "tuple" and rest:
+        alike = type(value) is tuple and len(value) == len(parts)
+        return alike and all(fits(held, part) for held, part in zip(value, parts))
+    if word in CLASSES:
+        return type(value).__name__ == word and type(value).__module__.startswith("mmacalc.")
+    raise TypeError(f"the annotation {word!r} is not understood")
+
+
+CLASSES = ("Architecture", "Product", "Layout", "Form")
+"""Classes of this package that fields of records have; what they hold is checked where it is made."""
 
 
 def _single(value: Any) -> bool:
@@ -152,8 +237,8 @@ def shown(value: Any) -> str:
 
 def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
     """A function that refuses arguments of a wrong type, and names that it has no parameter for, with an `Error`."""
-    kinds: dict[str, _Kind] = {}  # of the parameters that are checked
-    positional: list[tuple[int, str, _Kind]] = []  # those of them that have a position
+    kinds: dict[str, _Kinds] = {}  # of the parameters that are checked
+    positional: list[tuple[int, str, _Kinds]] = []  # those of them that have a position
     seen: list[bool] = []
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
@@ -171,23 +256,24 @@ def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
 
     def called(*args: P.args, **given: P.kwargs) -> R:
         if not seen:  # on the first call, for most functions are never called
-            seen.append(True)
-            read = {name: _Kind(text) for name, text in function.__annotations__.items()}
-            kinds.update({name: kind for name, kind in read.items() if kind.words})
+            parameters = {name: text for name, text in function.__annotations__.items() if name != "return"}
+            read = {name: _Kinds(text) for name, text in parameters.items()}
+            kinds.update({name: kind for name, kind in read.items() if kind.kinds})
             positional.extend((at, name, kinds[name]) for at, name in enumerate(names) if name in kinds)
+            seen.append(True)  # last, for another thread goes on when it sees it
         for at, name, kind in positional:
             if at >= len(args):
                 break
             value = args[at]
             if type(value) not in kind.types or (type(value) is int and not -LARGEST < value < LARGEST):
-                args = (*args[:at], kind.taken(spoken, name, value), *args[at + 1 :])  # type: ignore[assignment]
+                args = (*args[:at], kind.checked(spoken, name, value), *args[at + 1 :])  # type: ignore[assignment]
         for name, value in given.items():
             misplaced = rest in kinds and not _single(value)  # an array is meant for another argument
             if name not in accepted and (not rest or misplaced):
                 raise refuse_name(name)
             other = kinds.get(name if name in accepted else rest)
             if other and (type(value) not in other.types or _huge(value)):
-                given[name] = other.taken(spoken, name, value)
+                given[name] = other.checked(spoken, name, value)
         try:
             return function(*args, **given)
         except ModuleNotFoundError as missing:

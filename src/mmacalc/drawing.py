@@ -8,7 +8,6 @@ The picture of an instruction has A at the left of D and B above it; that of an 
 
 from __future__ import annotations
 
-from functools import cached_property
 from os import fspath
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from .model.loaded_matrix import LoadedMatrix
 from .model.tensor_memory_move import TensorMemoryMove
 from .model.tensor_memory_operand import TensorMemoryOperand
 from .numerals import whole
+from .records import cached_property
 from .render import svg, terminal
 from .render.palette import style as style_named
 from .render.picture import Look, instruction_scene, operand_scene, registers_scene

@@ -48,9 +48,10 @@ from __future__ import annotations
 
 from itertools import product
 
-from .checks import arguments_checked, require_int, shown
+from .checks import argument_class, arguments_checked, require_int, shown
 from .errors import Error
 from .layout_text import checked_digits, parse, printed_sizes, size_product, strides, written, written_for_einops
+from .records import frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,19 +86,23 @@ class Layout:
 
     __slots__ = (
         "axes", "coordinates", "extents", "partial", "places", "replicated", "selectors", "shared", "sizes", "spans",
-        "text", "_backward", "_forward", "_offsets", "_strides",
+        "text", "_backward", "_copies", "_forward", "_strides",
     )  # fmt: skip
     axes: tuple[str, ...]
     coordinates: tuple[tuple[str, ...], ...]
     extents: tuple[int, ...]
-    partial: dict[str, int]
-    places: dict[str, tuple[str, ...]]
+    partial: Mapping[str, int]
+    places: Mapping[str, tuple[str, ...]]
     replicated: tuple[str, ...]
     selectors: tuple[str, ...]
     shared: tuple[str, ...]
-    sizes: dict[str, int]
-    spans: dict[str, int]
+    sizes: Mapping[str, int]
+    spans: Mapping[str, int]
     text: str
+    _backward: tuple[tuple[tuple[int, ...], ...], ...]
+    _copies: tuple[tuple[int, ...], ...]
+    _forward: tuple[tuple[tuple[int, ...], ...], ...]
+    _strides: tuple[Mapping[str, int], ...]
 
     @arguments_checked
     def __init__(
@@ -106,42 +111,66 @@ class Layout:
         left, right = parse(text)
         sizes = {name: require_int(f"the size of {name}", size) for name, size in sizes.items()}
         digits = checked_digits(text, left, right, axes, sizes)
-        self.text = text
-        self.axes = tuple(axes)
-        self.sizes = {name: sizes[name] for name in sizes if name in digits}
-        self.coordinates = left
-        self.places = right
+        self._set(
+            text=text, axes=tuple(axes), sizes={name: sizes[name] for name in sizes if name in digits},
+            coordinates=left, places=right,
+        )  # fmt: skip
         self._sort_digits()
         self._make_tables(extents)
+
+    def _set(self, **values: object) -> None:
+        """Set attributes of a new layout."""
+        for name, value in values.items():
+            object.__setattr__(self, name, frozen(value))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Layout is immutable: '{name}' cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Layout is immutable: '{name}' cannot be deleted")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        partial = {axis: self.extents[at] for at, axis in enumerate(self.axes) if axis in self.partial}
+        return Layout, (self.text, self.axes, dict(self.sizes), partial)
 
     def _sort_digits(self) -> None:
         """Which digits are shared, replicated or selectors, by the side that they are on."""
         given = {name for group in self.coordinates for name in group}
         placed = [name for names in self.places.values() for name in names]
-        self.shared = tuple([name for group in self.coordinates for name in group if name not in placed])
-        self.replicated = tuple([name[1:] for name in placed if name[0] == "*"])
-        self.selectors = tuple([name for name in placed if name[0] != "*" and name not in given])
+        self._set(
+            shared=tuple([name for group in self.coordinates for name in group if name not in placed]),
+            replicated=tuple([name[1:] for name in placed if name[0] == "*"]),
+            selectors=tuple([name for name in placed if name[0] != "*" and name not in given]),
+        )
 
     def _make_tables(self, extents: Mapping[str, int]) -> None:
         """What each value of a coordinate adds to each place, and the other way round."""
         left, right = self.coordinates, self.places
         whole = [self.span(group) for group in left]
-        self.extents = tuple([extents.get(axis, size) for axis, size in zip(self.axes, whole)])
-        self.partial = {axis: self.extents[at] for at, axis in enumerate(self.axes) if self.extents[at] != whole[at]}
+        self._set(extents=tuple([extents.get(axis, size) for axis, size in zip(self.axes, whole)]))
+        self._set(partial={axis: end for axis, end, size in zip(self.axes, self.extents, whole) if end != size})
         for axis, extent, size, group in zip(self.axes, self.extents, whole, left):
             if not 0 < extent <= size or (extent < size and not {*self.shared}.isdisjoint(group)):
                 raise Error(f"{axis} of '{self.text}' ends at 1 to {size}, with no shared digit; got {extent}")
-        self.spans = {place: self.span(names) for place, names in right.items()}
+        self._set(spans={place: self.span(names) for place, names in right.items()})
         largest = max((*self.extents, *self.spans.values()), default=1)
         if largest > LARGEST:
             raise Error(f"'{self.text}' has {largest} values on an axis or in a place; at most {LARGEST} are taken")
-        self._strides = [strides(names, self.sizes) for names in right.values()]
-        self._offsets: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = {}
-        self._forward = [
-            [self._table(group, names)[:extent] for names in right.values()]
-            for group, extent in zip(left, self.extents)
-        ]
-        self._backward = [[self._table(names, group) for group in left] for names in right.values()]
+        self._set(_strides=[strides(names, self.sizes) for names in right.values()])
+        self._set(
+            _forward=[
+                [self._table(group, names)[:extent] for names in right.values()]
+                for group, extent in zip(left, self.extents)
+            ],
+            _backward=[[self._table(names, group) for group in left] for names in right.values()],
+            _copies=sorted(self._copy_offsets()),
+        )
+
+    def _copy_offsets(self) -> Iterator[tuple[int, ...]]:
+        """What replication alone adds to every place, for each copy."""
+        for copy in product(*(range(self.sizes[name]) for name in self.replicated)):
+            digits = {f"*{name}": value for name, value in zip(self.replicated, copy)}
+            yield tuple([sum(digits.get(name, 0) * step for name, step in row.items()) for row in self._strides])
 
     def __repr__(self) -> str:
         partial = f", {self.partial}" if self.partial else ""
@@ -221,15 +250,11 @@ class Layout:
         >>> Layout("i -> lane (*r i)", ("i",), {"i": 16, "r": 2}).copy_offsets({})
         ((0,), (16,))
         """
-        values = tuple([fields.get(name, 0) for name in self.selectors])
-        if values not in self._offsets:
-            chosen = dict(zip(self.selectors, values))
-            offsets = []
-            for copy in product(*(range(self.sizes[name]) for name in self.replicated)):
-                digits = {**chosen, **{f"*{name}": value for name, value in zip(self.replicated, copy)}}
-                offsets.append(tuple(sum(digits.get(n, 0) * s for n, s in row.items()) for row in self._strides))
-            self._offsets[values] = tuple(sorted(offsets))
-        return self._offsets[values]
+        chosen = {name: fields[name] for name in self.selectors if fields.get(name)}
+        if not chosen:
+            return self._copies
+        moved = [sum(chosen.get(name, 0) * step for name, step in row.items()) for row in self._strides]
+        return tuple([tuple(map(sum, zip(copy, moved))) for copy in self._copies])
 
     def axis_tables(self) -> dict[str, dict[str, tuple[int, ...]]]:
         """For each axis and each place, what each value of that coordinate adds to the place's index.
@@ -437,3 +462,6 @@ class Layout:
         'i (g e) -> (g i) (e)'
         """
         return written_for_einops(self)
+
+
+argument_class(Layout)

@@ -16,7 +16,7 @@ __all__ = ["bases", "composed", "inverted", "renamed", "shape_and_stride"]
 # --- inverse and names -------------------------------------------------------------------------------------
 
 
-def inverted(layout: Layout) -> tuple[str, tuple[str, ...], dict[str, int]]:
+def inverted(layout: Layout) -> tuple[str, tuple[str, ...], Mapping[str, int]]:
     """The pattern, axes and sizes of the inverse; see `Layout.inverse`."""
     groups = [f"({' '.join([name.lstrip('*') for name in names])})" for names in layout.places.values()]
     targets = [
@@ -26,7 +26,7 @@ def inverted(layout: Layout) -> tuple[str, tuple[str, ...], dict[str, int]]:
     return f"{' '.join(groups)} -> {', '.join(targets)}", tuple(layout.places), layout.sizes
 
 
-def renamed(layout: Layout, names: Mapping[str, str]) -> tuple[str, tuple[str, ...], dict[str, int]]:
+def renamed(layout: Layout, names: Mapping[str, str]) -> tuple[str, tuple[str, ...], Mapping[str, int]]:
     """The pattern, axes and sizes under other names of axes and places; see `Layout.renamed`."""
     groups = [f"({' '.join(group)})" for group in layout.coordinates]
     places = [f"{names.get(place, place)} ({' '.join(digits)})" for place, digits in layout.places.items()]
@@ -37,7 +37,7 @@ def renamed(layout: Layout, names: Mapping[str, str]) -> tuple[str, tuple[str, .
 # --- composition -------------------------------------------------------------------------------------------
 
 
-def composed(first: Layout, then: Layout) -> tuple[str, tuple[str, ...], dict[str, int]]:
+def composed(first: Layout, then: Layout) -> tuple[str, tuple[str, ...], Mapping[str, int]]:
     """The pattern, axes and sizes of `first` followed by `then`; see `Layout.compose`."""
     extents = dict(zip(then.axes, then.extents))
     if extents != first.spans:
@@ -92,7 +92,7 @@ def _times(digits: Iterable[tuple[str, int]]) -> str:
 
 def _written(
     first: Layout, then: Layout, cuts: Mapping[str, list[int]], pieces: Mapping[str, list[tuple[str, int]]]
-) -> tuple[str, tuple[str, ...], dict[str, int]]:
+) -> tuple[str, tuple[str, ...], Mapping[str, int]]:
     taken = set(first.sizes)
     sizes: dict[str, int] = {}
     names: dict[tuple[str, int], str] = {}

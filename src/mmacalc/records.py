@@ -20,12 +20,14 @@ functools.cached_property 2 ms, a tenth of one.
 
 from __future__ import annotations
 
+from _thread import allocate_lock
 from types import MappingProxyType
 
 from .errors import Error, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from functools import cached_property
     from typing import Any, NoReturn
 
@@ -55,13 +57,16 @@ else:
         def __get__(self, instance, owner=None):
             if instance is None:
                 return self
-            value = vars(instance)[self.name] = self.function(instance)
+            value = self.function(instance)
+            object.__setattr__(instance, self.name, value)  # past the refusal of `Frozen`
             return value
 
 
-__all__ = ["Record", "TupleRecord", "cached_property"]
+__all__ = ["Cache", "Frozen", "Record", "TupleRecord", "cached_property", "frozen"]
 
 
+CONTAINERS = frozenset((dict, list, tuple, set, MappingProxyType))
+LOOSE = ("Mapping", "Sequence")  # how the annotation of a field begins whose values are made immutable
 LONGEST = 100  # bytes or items that the repr of a record shows of one field
 
 
@@ -80,26 +85,109 @@ def _shortened(value: object) -> str:
     return repr(value)
 
 
+def frozen(value: Any) -> Any:
+    """An immutable copy of a value: dictionaries become read-only mappings, lists tuples, sets frozen sets.
+
+    A mapping is copied, since a read-only view would show what its first owner changes later.
+
+    >>> frozen({"a": [1, 2]}), frozen({3})
+    (mappingproxy({'a': (1, 2)}), frozenset({3}))
+    """
+    kind = type(value)
+    if kind is dict or kind is MappingProxyType:
+        return MappingProxyType({name: frozen(held) for name, held in value.items()})
+    if kind is list or (kind is tuple and any(type(held) in CONTAINERS for held in value)):
+        return tuple([frozen(held) for held in value])
+    return frozenset(value) if kind is set else value
+
+
+def thawed(value: Any) -> Any:
+    """The same with dictionaries in place of read-only mappings, which cannot be pickled."""
+    if type(value) is MappingProxyType:
+        return {name: thawed(held) for name, held in value.items()}
+    return tuple([thawed(held) for held in value]) if type(value) is tuple else value
+
+
+class Cache:
+    """What was made before, by key: at most `most` values, of which the oldest goes when there is no room.
+
+    Threads may share one. Two that ask for the same key at the same moment may both make the value; both get the one
+    that was kept first. `functools.lru_cache` does the same for a function, but costs a query 2 ms to import.
+
+    >>> squares = Cache(2)
+    >>> [squares.get(n, lambda: n * n) for n in (1, 2, 3)], len(squares)
+    ([1, 4, 9], 2)
+    """
+
+    __slots__ = ("__held", "__lock", "__most")
+
+    def __init__(self, most: int) -> None:
+        self.__held: dict[Any, Any] = {}
+        self.__lock = allocate_lock()
+        self.__most = most
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The value of a key, made now if it is not kept."""
+        found = self.__held.get(key, self)
+        if found is self:
+            made = make()  # outside the lock: it may ask this cache for others
+            with self.__lock:
+                found = self.__held.setdefault(key, made)
+                while len(self.__held) > self.__most:
+                    del self.__held[next(iter(self.__held))]
+        return found
+
+    def __len__(self) -> int:
+        return len(self.__held)
+
+
+class _Plain:
+    """What `Frozen` hides: the dictionary of the attributes of an object."""
+
+
+_attributes = _Plain.__dict__["__dict__"].__get__
+
+
+class Frozen(_Plain):
+    """An object whose attributes are set once, by `_set`; `vars` of it is a read-only mapping."""
+
+    __dict__ = property(lambda self: MappingProxyType(_attributes(self)))
+
+    def _set(self, **values: Any) -> None:
+        """Set the attributes of a new object."""
+        _attributes(self).update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: '{name}' cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: '{name}' cannot be deleted")
+
+
 @dataclass_transform(frozen_default=True)
-class Record:
-    """An immutable record whose fields are its annotations. Dictionaries become read-only mappings."""
+class Record(Frozen):
+    """An immutable record whose fields are its annotations. Values are made immutable: see `frozen`."""
 
     _fields: tuple[str, ...] = ()
-    _defaults: dict[str, Any] = {}
+    _defaults: Mapping[str, Any] = MappingProxyType({})
 
     def __init_subclass__(cls) -> None:
         own = [name for name in cls.__annotations__ if not name.startswith("_")]
         cls._fields = (*cls._fields, *[name for name in own if name not in cls._fields])
-        cls._defaults = {**cls._defaults, **{name: vars(cls)[name] for name in own if name in vars(cls)}}
+        defaults = {name: frozen(vars(cls)[name]) for name in own if name in vars(cls)}
+        cls._defaults = MappingProxyType({**cls._defaults, **defaults})
+        for name, value in defaults.items():
+            setattr(cls, name, value)
 
     def __init__(self, *positional: Any, **named: Any) -> None:
-        values = {**self._defaults, **dict(zip(self._fields, positional)), **named}
+        given = {**dict(zip(self._fields, positional)), **named}
+        values = {**self._defaults, **given}
         if len(values) != len(self._fields) or len(positional) > len(self._fields):
             self._refuse(values, len(positional))
-        for name, value in values.items():
-            if isinstance(value, dict):
-                values[name] = MappingProxyType(value)
-        vars(self).update(values)
+        for name, value in given.items():
+            if type(value) in CONTAINERS:
+                values[name] = frozen(value)
+        _attributes(self).update(values)
         self._check()
 
     def _refuse(self, values: dict[str, Any], given: int) -> NoReturn:
@@ -115,12 +203,6 @@ class Record:
     def _check(self) -> None:
         """Refuse values that contradict each other, and set what follows from the fields; for subclasses."""
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable: '{name}' cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable: '{name}' cannot be deleted")
-
     def __eq__(self, other: object) -> bool:
         if self is other or type(self) is not type(other):
             return self is other
@@ -130,8 +212,7 @@ class Record:
         return hash((type(self).__name__, getattr(self, self._fields[0])))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = [getattr(self, name) for name in self._fields]
-        return type(self), tuple([dict(value) if isinstance(value, MappingProxyType) else value for value in values])
+        return type(self), tuple([thawed(getattr(self, name)) for name in self._fields])
 
     def __repr__(self) -> str:
         shown = [f"{name}={_shortened(getattr(self, name))}" for name in self._fields
@@ -151,6 +232,8 @@ else:
             if not fields:
                 return super().__new__(meta, name, bases, {"__slots__": (), **namespace})
             namespace["_fields"] = fields
+            texts = namespace["__annotations__"].values()
+            namespace["_loose"] = tuple([at for at, text in enumerate(texts) if str(text).startswith(LOOSE)])
             namespace["_field_defaults"] = {field: namespace[field] for field in fields if field in namespace}
             for index, field in enumerate(fields):
                 namespace[field] = _tuplegetter(index, f"Item number {index}")
@@ -168,6 +251,7 @@ else:
 
         _fields = ()
         _field_defaults = {}
+        _loose = ()
 
         def __new__(cls, *values, **named):
             fields = cls._fields
@@ -179,6 +263,8 @@ else:
                         f"{cls.__name__} takes {', '.join(fields)}; got {len(values)} values {', '.join(named)}"
                     )
                 values = (*values, *[given[name] for name in rest])
+            if cls._loose:
+                values = tuple([frozen(value) if at in cls._loose else value for at, value in enumerate(values)])
             return tuple.__new__(cls, values)
 
         @classmethod
@@ -192,7 +278,7 @@ else:
             return type(self)(**{**self._asdict(), **named})
 
         def __getnewargs__(self):
-            return tuple(self)
+            return tuple([thawed(value) for value in self])
 
         def __repr__(self):
             shown = [f"{name}={_shortened(value)}" for name, value in self._asdict().items()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from ..catalog import entry
 from ..compiler.arguments import OPERANDS, fields_of
@@ -35,7 +35,7 @@ def builtin_calls(text: str) -> list[Call]:
     return calls(text, lambda name: name.startswith(_NAMES)) if any(map(text.__contains__, _NAMES)) else []
 
 
-@cache
+@lru_cache(maxsize=64)
 def _known(arch: str) -> Mapping[str, tuple[Instruction, Intrinsic, int]]:
     """The builtins and intrinsics of an architecture, with the wave size."""
     return named(arch) if entry(arch).architecture.builtins else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import product
 
 from ..arithmetic.numerics import kind
@@ -11,7 +10,7 @@ from ..catalog import architectures, entry
 from ..checks import arguments_checked
 from ..families.tensor_memory_shapes import types_of
 from ..model.tensor_memory import TensorMemoryInstruction
-from ..records import Record, TupleRecord
+from ..records import Record, TupleRecord, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

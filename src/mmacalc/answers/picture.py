@@ -10,13 +10,14 @@ lane (m j), m=2, j=32, two hues show the two halves of the wave, and the shade r
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate, product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import Error, did_you_mean
 from ..layout import Layout
+from ..records import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,7 +17,7 @@ Tested against ml_dtypes, every code of every format of up to 16 bits.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from math import inf, nan
 
 import numpy as np
@@ -88,7 +88,7 @@ def _meaning(code: int, format: Format) -> float:
     return sign * significand * 2.0 ** (max(exponent, 1) - format.bias - format.mantissa)
 
 
-@cache
+@lru_cache(maxsize=64)
 def _table(name: str) -> NDArray[np.float64]:
     found = FORMATS[name]
     if found.bits == 16:  # an f16, or the upper half of an f32
@@ -102,7 +102,7 @@ def _table(name: str) -> NDArray[np.float64]:
     return table
 
 
-@cache
+@lru_cache(maxsize=64)
 def largest(name: str) -> float:
     """The largest finite value of a float format.
 
@@ -167,7 +167,7 @@ def alignment_powers(values: NDArray[np.float64], format: Format) -> NDArray[np.
     return np.where(np.asarray(values) == 0, 0.0, powers(values, format))
 
 
-@cache
+@lru_cache(maxsize=64)
 def _power_table(name: str) -> NDArray[np.float64]:
     table = alignment_powers(_table(name), FORMATS[name])
     table.flags.writeable = False
@@ -288,7 +288,7 @@ def _encode_narrow(values: NDArray[Any], format: Format) -> NDArray[Any]:
     return codes
 
 
-@cache
+@lru_cache(maxsize=64)
 def _codes_of_bf16(name: str) -> NDArray[Any]:
     """The code of each bf16 number in a narrower format; of bf16's NaNs anything."""
     values = _table("bf16")

@@ -7,7 +7,7 @@ and CDNA5 ISA guides, "Scalar operands".
 from __future__ import annotations
 
 import struct
-from functools import cache
+from functools import lru_cache
 
 from ..formats import named
 
@@ -27,7 +27,7 @@ _INVERSE_2PI_TEXTS = {"f64": "0.15915494309189532", "bf16": "0x3e22"}
 CONSTANTS = "0 to 64, -1 to -16, 0.5, 1.0, 2.0, 4.0, their negatives, or 1/(2*pi)"
 
 
-@cache
+@lru_cache(maxsize=64)
 def constant_texts(kind: str) -> dict[int, str]:
     """The inline constants of a format: code to text, which is LLVM's where its assembler takes it.
 
@@ -39,7 +39,7 @@ def constant_texts(kind: str) -> dict[int, str]:
     return {**texts, 248: _INVERSE_2PI_TEXTS.get(kind, "0.15915494")}
 
 
-@cache
+@lru_cache(maxsize=64)
 def _patterns(kind: str) -> dict[int, int]:
     """The code of every bit pattern that is an inline constant of a format."""
     bits = named(kind).bits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
 from .disassembler import FormDecoder, decoders
@@ -80,7 +80,7 @@ class MatrixDecoder:
         return register
 
 
-@cache
+@lru_cache(maxsize=256)
 def matrix_decoders(name: str, wave: int) -> MatrixDecoder:
     """The matrix instructions of a target."""
     return MatrixDecoder(name, wave)

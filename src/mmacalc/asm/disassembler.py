@@ -7,10 +7,11 @@ operand, and the printed modifiers remembered by their bits. Decoding an instruc
 from __future__ import annotations
 
 import contextlib
-from functools import cache
+from functools import lru_cache
 
 from ..checks import arguments_checked
 from ..errors import Error, counted
+from ..records import Cache
 from .assembler import statement
 from .forms import InstructionForm, forms
 from .lengths import words_of
@@ -145,7 +146,7 @@ def _older(arch: str, where: Target) -> list[Target]:
     return [target(arch, where.wave, version) for version in where.entry.architecture.assembly_of]
 
 
-@cache
+@lru_cache(maxsize=64)
 def decoders(where: Target) -> dict[int, tuple[FormDecoder, ...]]:
     """The decoders by the upper half of an instruction's first word, longer forms first."""
     by_key: dict[int, list[FormDecoder]] = {}
@@ -248,7 +249,7 @@ class FormDecoder:
         return low, (1 << slot.field_bits) - 1, bank, slot.field_bits, _texts(slot, count)
 
 
-_shared: dict[tuple[object, ...], tuple[str | None, ...]] = {}
+_shared = Cache(1 << 12)
 
 
 def _texts(slot: OperandSlot, count: int) -> tuple[str | None, ...]:
@@ -263,6 +264,5 @@ def _texts(slot: OperandSlot, count: int) -> tuple[str | None, ...]:
         slot.destination,
         tuple(slot.specials.items()),
     )
-    if key not in _shared:
-        _shared[key] = slot.texts(count)
-    return _shared[key]
+    texts: tuple[str | None, ...] = _shared.get(key, lambda: slot.texts(count))
+    return texts

@@ -13,7 +13,7 @@ a table in which a bit belongs to no field or to two, so a slip shows when the t
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from ..errors import Error
 from ..records import TupleRecord
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Encoding", "Field"]
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _pieces(bits: str) -> tuple[tuple[int, int], ...]:
     ends = [piece.split(":") for piece in bits.split(",")]
     return tuple((int(piece[0]), int(piece[-1])) for piece in ends)

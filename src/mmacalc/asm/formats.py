@@ -14,7 +14,7 @@ Source: ISA guides of CDNA3, CDNA4, RDNA3, RDNA4 and CDNA5, "Microcode formats";
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from .fields import Encoding, Field
 
@@ -265,7 +265,7 @@ class FormatLine(Encoding):
     implied: dict[str, int]
 
 
-@cache
+@lru_cache(maxsize=64)
 def encodings(family: str) -> dict[str, FormatLine]:
     """The formats of a family by name, in the order in which they are tried."""
     return {line.split(None, 1)[0]: _format(line) for line in FAMILIES[family].splitlines() if line}

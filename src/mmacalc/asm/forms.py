@@ -7,7 +7,7 @@ are the catalog's, the register counts those of the operand layouts, encodings a
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from ..catalog import entry
 from ..errors import Error
@@ -123,7 +123,7 @@ def _instruction(name: str, target: Target) -> Instruction | None:
     return entry(lender).instruction(lent) if lent is not None and lent.startswith(prefix) else None
 
 
-@cache
+@lru_cache(maxsize=8192)
 def _form(inst: Instruction, target: Target) -> InstructionForm | None:
     if inst.since_llvm > target.llvm:
         return None
@@ -144,7 +144,7 @@ def _form(inst: Instruction, target: Target) -> InstructionForm | None:
     )
 
 
-@cache
+@lru_cache(maxsize=128)
 def _helpers(target: Target) -> dict[str, InstructionForm]:
     """The forms of AccVGPR moves and scale loads."""
     helpers = target.generation.helpers(target.entry.instructions(), target.wave, target.alignment)
@@ -154,7 +154,7 @@ def _helpers(target: Target) -> dict[str, InstructionForm]:
     }
 
 
-@cache
+@lru_cache(maxsize=128)
 def _helper_spellings(target: Target) -> dict[str, InstructionForm]:
     """The same by every spelling: with the suffix of its length, and AccVGPR moves of two words without the type."""
     found: dict[str, InstructionForm] = {}
@@ -175,7 +175,7 @@ def names(target: Target) -> tuple[str, ...]:
     return (*own, *lent, *_helpers(target))
 
 
-@cache
+@lru_cache(maxsize=128)
 def forms(target: Target) -> dict[str, InstructionForm]:
     """Every form of a target by its mnemonic.
 
@@ -199,7 +199,7 @@ def _check_overlaps(forms: Iterable[InstructionForm], target: Target) -> None:
         known.append((mask, value, one))
 
 
-@cache
+@lru_cache(maxsize=128)
 def spellings(target: Target) -> dict[str, str]:
     """Every spelling that the assembler takes, with its mnemonic."""
     known = {name: name for name in names(target)}

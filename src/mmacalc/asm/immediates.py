@@ -5,7 +5,7 @@ Source: LLVM 22.1.8's disassembler on every value (tests/test_decoder.py).
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def dpp_control(value: int, family: str) -> str:
     return ""
 
 
-@cache
+@lru_cache(maxsize=64)
 def dpp_controls(family: str) -> frozenset[int]:
     """The DPP controls that a family has."""
     return frozenset(value for value in range(512) if dpp_control(value, family))

@@ -15,7 +15,7 @@ A count such as "1/2" is that of wave32 and that of wave64. Source: as `mmacalc.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from ..records import TupleRecord
 from .constants import INTEGERS, float_patterns
@@ -90,7 +90,7 @@ class Scalars:
         return RegisterOperand(file, index, count, 0, 32 * count)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def constant_patterns(kind: str) -> tuple[int, dict[int, int]]:
     """The width of the constants of an operand's type, and the pattern of every inline constant by its code.
 
@@ -117,7 +117,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-@cache
+@lru_cache(maxsize=1024)
 def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Operand | Literal | None, ...]:
     """The operand of every code of a field, of nine bits at most; None where there is none.
 

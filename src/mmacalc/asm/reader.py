@@ -12,7 +12,7 @@ import re
 
 from ..errors import Error
 from ..numerals import whole
-from ..records import TupleRecord
+from ..records import Cache, TupleRecord
 from .registers import FILES, RegisterRange
 from .tokens import integer
 
@@ -275,7 +275,7 @@ def parse(text: str, number: int = 1) -> Statement:
     return Statement(mnemonic.lower(), tuple(operands), modifiers, number, text)
 
 
-_ranges: dict[str, tuple[RegisterRange, ...]] = {}
+_ranges = Cache(100_000)
 
 
 def vector_registers(operand: str) -> tuple[RegisterRange, ...]:
@@ -284,11 +284,7 @@ def vector_registers(operand: str) -> tuple[RegisterRange, ...]:
     >>> [str(registers) for registers in vector_registers("neg(v[4:7])")]
     ['v[4:7]']
     """
-    ranges = _ranges.get(operand)
-    if ranges is None:
-        if len(_ranges) > 100_000:
-            _ranges.clear()
-        ranges = _ranges[operand] = tuple(_vector_registers(operand))
+    ranges: tuple[RegisterRange, ...] = _ranges.get(operand, lambda: tuple(_vector_registers(operand)))
     return ranges
 
 

@@ -18,7 +18,7 @@ compares.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from ..errors import Error, did_you_mean
@@ -334,7 +334,7 @@ class Signature(TupleRecord):
     writes: tuple[str, ...]
 
 
-@cache
+@lru_cache(maxsize=64)
 def signatures(target: str) -> dict[str, tuple[Signature, ...]]:
     """The forms of every instruction of a target of the tables, by its name without suffix.
 
@@ -353,7 +353,7 @@ def signatures(target: str) -> dict[str, tuple[Signature, ...]]:
     return {name: tuple(rows) for name, rows in found.items()}
 
 
-@cache
+@lru_cache(maxsize=64)
 def table(target: str, wave: int) -> Table:
     """The table of a target."""
     return Table(target, wave)

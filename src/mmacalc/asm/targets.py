@@ -6,7 +6,7 @@ the target, so a named target is kept.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from ..catalog import entry, known_name, product
 from ..errors import Error
@@ -43,7 +43,7 @@ class Target(TupleRecord):
         return 1 if self.entry.architecture.register_alignment == 4 else 2
 
 
-@cache
+@lru_cache(maxsize=256)
 def own_assembler(arch: str) -> ModuleType | None:
     """The module that encodes an architecture's instructions, where that is not AMD's assembler (Intel's DPAS).
 
@@ -54,7 +54,7 @@ def own_assembler(arch: str) -> ModuleType | None:
     return imported(f"mmacalc.asm.{name}") if name else None
 
 
-@cache
+@lru_cache(maxsize=256)
 def target(arch: str, wave: int | None = None, llvm: int | None = None) -> Target:
     """The target that a name means; the architecture's first if the name is not a target's own.
 

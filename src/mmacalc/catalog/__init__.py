@@ -32,235 +32,144 @@ away from the files of this folder.
 from __future__ import annotations
 
 import os
+from _thread import RLock
 
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from ..families import family
 from ..later import imported
 from ..model import Architecture, Instruction, Product
-from .grammar.amd import describe
+from .grammar.entry import Entry, names_of
+from .grammar.literals import contents, read_literals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
 __all__ = [
-    "Entry", "architecture", "architectures", "entry", "every_instruction", "instruction", "instructions",
+    "Catalog", "Entry", "architecture", "architectures", "entry", "every_instruction", "instruction", "instructions",
     "known_name", "product",
 ]  # fmt: skip
 
-MORE = (
-    "on", "formats", "narrow_cycles", "wait_cycles", "prefix_opcode", "scale_format", "since_llvm", "unconfirmed",
-    "provenance",
-)  # fmt: skip
-FILE_NAMES = (
-    "ARCHITECTURES", "INSTRUCTIONS", "COMMON", "ALIASES", "TRANSPOSE_LOADS", "VECTOR_INSTRUCTIONS", "OUTSIDE", "UNLISTED",
-    "WITHOUT_MATRIX_INSTRUCTIONS",
-)  # fmt: skip
 # What drivers and shops print before a chip's name, in their order.
 BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon", "rtx", "rx")
 
 
-class Entry:
-    """An architecture with its catalog lines. An Instruction is made when it is first asked for.
+class Catalog:
+    """The architectures of the package's files, and of files outside it. A file is read when it is needed.
 
-    Raises:
-        Error: the record or a line is wrong; says where and what would be right.
+    Threads may share a catalog: a file is read under a lock, and is seen by others when all of it is there.
+
+    Args:
+        outside: paths of files outside the package.
     """
 
-    architecture: Architecture
+    def __init__(self, outside: Iterable[str] = ()) -> None:
+        self._lock = RLock()
+        self._entries: dict[str, Entry] = {}
+        self._without: dict[str, str] = {}  # names of targets that have no matrix instructions, with the reason
+        self._names: dict[str, str] = {}  # the architecture of each name, in the spelling of `normalised`
+        self._display_names: dict[str, str] = {}  # every name as people write it, by that spelling
+        self._unread = [(name, False) for name in _own_files()] + [(path, True) for path in outside]
 
-    def __init__(self, record: dict[str, Any], file: Any) -> None:
-        required = ("name", "title", "vendor", "layout", "waves")
-        if missing := [field for field in required if field not in record]:
-            raise Error(f"the catalog's record of architecture '{record.get('name')}' lacks: {', '.join(missing)}")
-        products = _products(record)
-        aliases = dict.fromkeys([*record.get("aliases", ()), *(name for one in products for name in _names_of(one))])
-        self.architecture = Architecture(**{**record, "aliases": tuple(aliases), "products": products})
-        self.transpose_loads: tuple[tuple[Any, ...], ...] = getattr(file, "TRANSPOSE_LOADS", ())
-        self.vector_instructions: dict[str, int] = self._vector_instructions(file)
-        self._aliases: dict[str, str] = getattr(file, "ALIASES", {})
-        self._instructions: dict[str, Instruction] = {}
-        self._lines: dict[str, Line] = {}
-        self._place = [other["name"] for other in getattr(file, "ARCHITECTURES", (record,))].index(record["name"])
-        self._read_lines(file.INSTRUCTIONS)
+    def entry(self, name: str) -> Entry:
+        """The entry of an architecture: see `mmacalc.catalog.entry`."""
+        return self._entries[self._names[self.known_name(name)[0]]]
 
-    def _vector_instructions(self, file: Any) -> dict[str, int]:
-        return dict(getattr(file, "VECTOR_INSTRUCTIONS", {}))
+    def names(self) -> list[str]:
+        """The canonical name of every architecture, in order."""
+        with self._lock:
+            while self._unread:
+                self._read(*self._unread[0])
+        return sorted(self._entries)
 
-    def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
-        opcodes: dict[tuple[int, int | None], str] = {}
-        for raw in lines:
-            line = Line(raw, self.architecture.name, self._place)
-            if self.architecture.name not in line.more.get("on", (self.architecture.name,)):
-                continue
-            taken = opcodes.setdefault((line.opcode, line.more.get("prefix_opcode")), line.name)
-            if taken != line.name:
-                raise Error(f"{line.where}: opcode {line.opcode:#x} is that of {taken} already")
-            if line.name in self._lines:
-                raise Error(f"{line.where}: there are two lines of that name")
-            self._lines[line.name] = line
+    def known_name(self, name: str) -> tuple[str, bool]:
+        """What `mmacalc.catalog.known_name` gives."""
+        short = normalised(name)
+        if short in self._names:  # without the lock: a name is entered when all that it leads to is there
+            return short, False
+        with self._lock:
+            if (short, False) in self._unread:
+                self._read(short, False)
+            while short not in self._names and self._unread:
+                self._read(*self._unread[0])
+        return (short, False) if short in self._names else self._by_words(name, short)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The mnemonics, in catalog order."""
-        return tuple(self._lines)
+    def _by_words(self, name: str, short: str) -> tuple[str, bool]:
+        """What a text means that is not a known name to the letter."""
+        from .grammar.chips import meaning
 
-    @property
-    def tensor_memory_names(self) -> tuple[str, ...]:
-        """The instructions whose shape is a parameter (tcgen05 of NVIDIA), which `instructions` leaves out."""
-        return ()
+        owners = {name: self._names[known] for known, name in self._display_names.items()}
+        for entry in self._entries.values():
+            owners |= dict.fromkeys(entry.architecture.series, entry.architecture.name)
+        found = meaning(name, {**owners, **dict.fromkeys(self._without, "no matrix instructions")})
+        if found is None:
+            hint = did_you_mean(short, self._display_names, shown=self._display_names)
+            known = ", ".join(sorted(self._entries))
+            raise Error(f"unknown architecture '{name}'.{hint} Known: {known}; `architectures` lists products.")
+        if found.name in self._without:
+            raise Error(f"{name} has no matrix instructions: {self._without[found.name]}")
+        if found.name in owners and normalised(found.name) not in self._names:  # a series
+            return normalised(owners[found.name]), True
+        return normalised(found.name), found.other
 
-    @property
-    def doubts(self) -> set[str]:
-        """The operands and fields that no second source confirms, of any instruction."""
-        return {part for line in self._lines.values() for part in line.more.get("unconfirmed", ())}
+    def _read(self, file: str, outside: bool) -> None:
+        """Read one file and add its architectures: all of them, or with an `Error` none."""
+        if outside:
+            while own := [each for each in self._unread if not each[1]]:
+                self._read(*own[0])
+        found = list(self._outside_entries(file) if outside else self._own_entries(file))
+        for entry, without in found:
+            self._without.update(without)
+            arch = entry.architecture
+            self._entries[arch.name] = entry
+            for alias in (arch.name, *arch.aliases):
+                self._display_names.setdefault(normalised(alias), alias)
+                self._names.setdefault(normalised(alias), arch.name)
+        self._unread.remove((file, outside))
 
-    def canonical(self, name: str) -> str | None:
-        """The mnemonic that a name or alias means, case-insensitive; None if there is none."""
-        lower = name.strip().lower()
-        key = lower if lower in self._lines else self._aliases.get(lower, lower)
-        return key if key in self._lines else None
+    def _own_entries(self, file: str) -> Iterator[tuple[Entry, Mapping[str, str]]]:
+        found = contents(vars(imported(f"{__name__}.{file}")))
+        for record in found.records:
+            yield _entry_type(record)(record, found), found.without_matrix_instructions
 
-    def instruction(self, name: str) -> Instruction:
-        """The instruction of that name or alias, or the only one of that shape; case-insensitive.
+    def _outside_entries(self, file: str) -> Iterator[tuple[Entry, Mapping[str, str]]]:
+        """The entries of a file outside the package, every fact of which is checked."""
+        from .grammar.check import check, check_file
 
-        Raises:
-            Error: the architecture has none, or several of a shape; the message names the closest.
-        """
-        key = self.canonical(name)
-        if key is None or key not in self._instructions:
-            if key is None:
-                from .grammar.pasted import name_alone
-                from .grammar.shape_names import instruction_of_shape
-
-                if found := instruction_of_shape(self, name):
-                    return found
-                if (alone := name_alone(name, self.architecture.name)) != name:
-                    return self.instruction(alone)
-                lower = name.strip().lower()
-                hint = did_you_mean(lower, (*self._lines, *self._aliases), shown=self._aliases)
-                title = self.architecture.title
-                raise Error(f"{title} has no instruction '{name}'.{hint} `-a {title.lower()} -L` lists them all.")
-            aliases = tuple(alias for alias, name in self._aliases.items() if name == key)
-            self._instructions[key] = self._lines[key].instruction(self.architecture, aliases)
-        return self._instructions[key]
-
-    def instructions(self) -> tuple[Instruction, ...]:
-        """Every instruction, in catalog order."""
-        return tuple(self.instruction(name) for name in self.names)
-
-
-def _products(record: dict[str, Any]) -> tuple[Product, ...]:
-    """The products of a record, whose lines are (name, units, clock in GHz[, {more}])."""
-    products = []
-    for line in record.get("products", ()):
-        more = line[-1] if isinstance(line[-1], dict) else {}
-        products.append(Product(*line[: len(line) - bool(more)], **more))
-    return tuple(products)
-
-
-def _names_of(product: Product) -> tuple[str, ...]:
-    return (product.name.lower(), *product.aliases)
-
-
-class Line:
-    """A line of an AMD catalog file, split into its parts; `place` is that of the architecture in the file."""
-
-    name: Any
-    where: str
-    opcode: Any
-    valu_cycles: Any
-    cycles: Any
-    narrow_cycles: Any
-    wait_cycles: Any
-    features: Any
-
-    def __init__(self, line: tuple[Any, ...], arch: str, place: int = 0) -> None:
-        self.more: dict[str, Any] = line[-1] if isinstance(line[-1], dict) else {}
-        fields = line[:-1] if self.more else line
-        self.name = fields[0]
-        self.where = f"catalog line of {self.name} ({arch})"
-        if not 4 <= len(fields) <= 5 or not isinstance(self.name, str):
-            raise Error(f"{self.where}: a line is (name, opcode, cycles, VALU cycles[, features][, {{...}}]); got {line}")
-        self.opcode, cycles, self.valu_cycles = fields[1:4]
-        narrow, self.wait_cycles = self.more.get("narrow_cycles"), self.more.get("wait_cycles")
-        if isinstance(cycles, tuple):
-            self.wait_cycles = self.wait_cycles or (cycles[0], narrow[0] if narrow else None)
-            cycles, narrow = cycles[place], narrow[place] if narrow else None
-        self.cycles, self.narrow_cycles = cycles, narrow
-        self.features = fields[4].split() if len(fields) == 5 else []
-        if unknown := [key for key in self.more if key not in MORE]:
-            raise Error(f"{self.where}: unknown '{unknown[0]}'.{did_you_mean(unknown[0], MORE)} Known: {', '.join(MORE)}")
-
-    def instruction(self, architecture: Architecture, aliases: tuple[str, ...]) -> Instruction:
-        """The instruction of this line, whose shape, formats and features its name implies."""
         try:
-            described = describe(self.name, architecture.format_names)
+            found = read_literals(file)
+            check_file(found)
+            taken = dict(self._names)
+            for record in found.records:
+                entry = _entry_type(record)(record, found)
+                check(entry, found, taken)
+                arch = entry.architecture
+                taken |= dict.fromkeys(map(normalised, (arch.name, *arch.aliases)), arch.name)
+                yield entry, found.without_matrix_instructions
         except Error as problem:
-            raise Error(f"{self.where}: {problem}") from None
-        more = self.more
-        formats = {**described.formats, **more.get("formats", {})}
-        if described.block_size:
-            formats |= dict.fromkeys(("SA", "SB"), more.get("scale_format", "e8m0"))
-        doubts = more.get("unconfirmed", ())
-        return Instruction(
-            architecture, self.name, *described.shape, described.blocks, formats,
-            opcode=self.opcode, cycles=self.cycles, valu_cycles=self.valu_cycles,
-            features=(*architecture.family.implied_features(described), *self.features),
-            narrow_cycles=self.narrow_cycles, wait_cycles=self.wait_cycles, block_size=described.block_size,
-            prefix_opcode=more.get("prefix_opcode"), since_llvm=more.get("since_llvm", 0), aliases=aliases,
-            stated_provenance=more.get("provenance", "two sources agree"),
-            doubts=doubts if isinstance(doubts, dict) else dict.fromkeys(doubts, ""),
-        )  # fmt: skip
+            raise Error(f"MMACALC_CATALOG names '{file}': {problem}") from None
 
 
-_entries: dict[str, Entry] = {}
-_without: dict[str, str] = {}  # names of targets that have no matrix instructions, with the reason
-_names: dict[str, str] = {}
-_spelled: dict[str, str] = {}  # every name as people write it, by its one spelling
-_unread: list[str] | None = None  # the catalog files that are not loaded yet: module names of this package
+def _own_files() -> list[str]:
+    """The names of the catalog's files in this package."""
+    try:
+        files = os.listdir(os.path.dirname(__file__))
+    except OSError:  # in a zip file
+        from pkgutil import iter_modules
+
+        files = [f"{module.name}.py" for module in iter_modules(__path__) if not module.ispkg]
+    return sorted(file[:-3] for file in files if file.endswith(".py") and file[0] != "_")
 
 
-def _unread_files() -> list[str]:
-    global _unread
-    if _unread is None:
-        _unread = sorted(f[:-3] for f in os.listdir(os.path.dirname(__file__)) if f.endswith(".py") and f[0] != "_")
-        _unread += [path for path in os.environ.get("MMACALC_CATALOG", "").split(os.pathsep) if path]
-    return _unread
-
-
-def _load(file: str) -> None:
-    """Read one catalog file and add its architectures."""
-    if file.isidentifier():
-        module: Any = imported(f"{__name__}.{file}")
-    else:
-        for builtin in [name for name in _unread_files() if name.isidentifier()]:
-            _load(builtin)
-        from .grammar.literals import read_literals
-
-        module = read_literals(file, FILE_NAMES)
-    _without.update(getattr(module, "WITHOUT_MATRIX_INSTRUCTIONS", {}))
-    for record in module.ARCHITECTURES:
-        record = {**getattr(module, "COMMON", {}), **record}
-        entry = _entry_type(record)(record, module)
-        name = entry.architecture.name
-        if name in _entries or normalised(name) in _names:
-            raise Error(f"MMACALC_CATALOG names '{file}', whose architecture '{name}' exists already")
-        if not file.isidentifier():
-            entry.instructions()  # every line is checked now: nobody else has checked this file
-        _entries[name] = entry
-        for alias in (name, *entry.architecture.aliases):
-            _names.setdefault(normalised(alias), name)
-            _spelled.setdefault(normalised(alias), alias)
-    _unread_files().remove(file)
-
-
-def _entry_type(record: dict[str, Any]) -> type[Entry]:
+def _entry_type(record: Mapping[str, Any]) -> type[Entry]:
     grammar = family(record["layout"]).grammar if "layout" in record else ""
     found: type[Entry] = imported(f"{__name__}.grammar.{grammar}").Entry if grammar else Entry
     return found
+
+
+_catalog = Catalog(path for path in os.environ.get("MMACALC_CATALOG", "").split(os.pathsep) if path)
 
 
 def normalised(name: str) -> str:
@@ -275,12 +184,6 @@ def normalised(name: str) -> str:
     return short
 
 
-def _load_all() -> None:
-    for file in list(_unread_files()):
-        if file in _unread_files():
-            _load(file)
-
-
 @arguments_checked
 def entry(name: str) -> Entry:
     """The catalog entry of an architecture, by name or alias; case-insensitive.
@@ -288,7 +191,7 @@ def entry(name: str) -> Entry:
     Raises:
         Error: no architecture is called that; the message names the closest.
     """
-    return _entries[_names[known_name(name)[0]]]
+    return _catalog.entry(name)
 
 
 def known_name(name: str) -> tuple[str, bool]:
@@ -300,30 +203,7 @@ def known_name(name: str) -> tuple[str, bool]:
     >>> known_name("AMD Instinct MI300X"), known_name("compute_90"), known_name("GeForce RTX 4090 Laptop GPU")
     (('mi300x', False), ('sm90', False), ('4090', True))
     """
-    short = normalised(name)
-    if short not in _names and short in _unread_files():
-        _load(short)
-    while short not in _names and _unread_files():
-        _load(_unread_files()[0])
-    return (short, False) if short in _names else _read(name, short)
-
-
-def _read(name: str, short: str) -> tuple[str, bool]:
-    """What a text means that is not a known name to the letter."""
-    from .grammar.chips import meaning
-
-    owners = {name: _names[known] for known, name in _spelled.items()}
-    for entry in _entries.values():
-        owners |= dict.fromkeys(entry.architecture.series, entry.architecture.name)
-    found = meaning(name, {**owners, **dict.fromkeys(_without, "no matrix instructions")})
-    if found is None:
-        hint = did_you_mean(short, _spelled, shown=_spelled)
-        raise Error(f"unknown architecture '{name}'.{hint} Known: {', '.join(sorted(_entries))}; `architectures` lists products.")
-    if found.name in _without:
-        raise Error(f"{name} has no matrix instructions: {_without[found.name]}")
-    if found.name in owners and normalised(found.name) not in _names:  # a series
-        return normalised(owners[found.name]), True
-    return normalised(found.name), found.other
+    return _catalog.known_name(name)
 
 
 @arguments_checked
@@ -356,7 +236,7 @@ def product(name: str) -> Product | None:
     (short, other), products = known_name(name), architecture(name).products
     if other:
         return None  # a product that the catalog does not list
-    named = [one for one in products if short in map(normalised, _names_of(one))]
+    named = [one for one in products if short in map(normalised, names_of(one))]
     chip = [one for one in products if one.target == short]
     chips = {one.target for one in products} - {""}
     if chips and not named and not chip and short.startswith("gfx") and not short.endswith("generic"):
@@ -370,8 +250,7 @@ def architectures() -> dict[str, tuple[str, ...]]:
     >>> "gfx942" in architectures()["cdna3"]
     True
     """
-    _load_all()
-    return {name: _entries[name].architecture.aliases for name in sorted(_entries)}
+    return {name: _catalog.entry(name).architecture.aliases for name in _catalog.names()}
 
 
 @arguments_checked

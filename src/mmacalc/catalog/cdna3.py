@@ -95,39 +95,6 @@ INSTRUCTIONS = (
     ("v_smfmac_f32_32x32x32_fp8_fp8", 0x7f, 32, 24),
 )
 
-# Other spellings that LLVM assembles, with what they come back as.
-ALIASES = {
-    "v_mfma_f32_16x16x16bf16": "v_mfma_f32_16x16x16_bf16",
-    "v_mfma_f32_16x16x16bf16_1k": "v_mfma_f32_16x16x16_bf16",
-    "v_mfma_f32_16x16x16f16": "v_mfma_f32_16x16x16_f16",
-    "v_mfma_f32_16x16x1f32": "v_mfma_f32_16x16x1_4b_f32",
-    "v_mfma_f32_16x16x4bf16": "v_mfma_f32_16x16x4_4b_bf16",
-    "v_mfma_f32_16x16x4bf16_1k": "v_mfma_f32_16x16x4_4b_bf16",
-    "v_mfma_f32_16x16x4f16": "v_mfma_f32_16x16x4_4b_f16",
-    "v_mfma_f32_16x16x4f32": "v_mfma_f32_16x16x4_f32",
-    "v_mfma_f32_16x16x8xf32": "v_mfma_f32_16x16x8_xf32",
-    "v_mfma_f32_32x32x1f32": "v_mfma_f32_32x32x1_2b_f32",
-    "v_mfma_f32_32x32x2f32": "v_mfma_f32_32x32x2_f32",
-    "v_mfma_f32_32x32x4bf16": "v_mfma_f32_32x32x4_2b_bf16",
-    "v_mfma_f32_32x32x4bf16_1k": "v_mfma_f32_32x32x4_2b_bf16",
-    "v_mfma_f32_32x32x4f16": "v_mfma_f32_32x32x4_2b_f16",
-    "v_mfma_f32_32x32x4xf32": "v_mfma_f32_32x32x4_xf32",
-    "v_mfma_f32_32x32x8bf16": "v_mfma_f32_32x32x8_bf16",
-    "v_mfma_f32_32x32x8bf16_1k": "v_mfma_f32_32x32x8_bf16",
-    "v_mfma_f32_32x32x8f16": "v_mfma_f32_32x32x8_f16",
-    "v_mfma_f32_4x4x1f32": "v_mfma_f32_4x4x1_16b_f32",
-    "v_mfma_f32_4x4x4bf16": "v_mfma_f32_4x4x4_16b_bf16",
-    "v_mfma_f32_4x4x4bf16_1k": "v_mfma_f32_4x4x4_16b_bf16",
-    "v_mfma_f32_4x4x4f16": "v_mfma_f32_4x4x4_16b_f16",
-    "v_mfma_f64_16x16x4f64": "v_mfma_f64_16x16x4_f64",
-    "v_mfma_f64_4x4x4f64": "v_mfma_f64_4x4x4_4b_f64",
-    "v_mfma_i32_16x16x32i8": "v_mfma_i32_16x16x32_i8",
-    "v_mfma_i32_16x16x4i8": "v_mfma_i32_16x16x4_4b_i8",
-    "v_mfma_i32_32x32x16i8": "v_mfma_i32_32x32x16_i8",
-    "v_mfma_i32_32x32x4i8": "v_mfma_i32_32x32x4_2b_i8",
-    "v_mfma_i32_4x4x4i8": "v_mfma_i32_4x4x4_16b_i8",
-}
-
 # See `mmacalc.chains.vector_instructions`. Source: LLVM 22.1.8.
 VECTOR_INSTRUCTIONS = {
     "ds_bpermute_b32": 64, "ds_write_b32": 1, "v_cvt_pk_fp8_f32": 1, "v_cvt_pk_bf8_f32": 1,

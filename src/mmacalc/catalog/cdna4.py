@@ -131,43 +131,6 @@ INSTRUCTIONS: tuple[tuple[object, ...], ...] = (
     ("v_mfma_scale_f32_32x32x64_f8f6f4", 0x2e, 64, 60, {"narrow_cycles": (6, 32), "prefix_opcode": 0x2c, "unconfirmed": ("arithmetic",)}),
 )
 
-# Other spellings that LLVM assembles, with what they come back as.
-ALIASES = {
-    "v_mfma_f32_16x16x16bf16": "v_mfma_f32_16x16x16_bf16",
-    "v_mfma_f32_16x16x16bf16_1k": "v_mfma_f32_16x16x16_bf16",
-    "v_mfma_f32_16x16x16f16": "v_mfma_f32_16x16x16_f16",
-    "v_mfma_f32_16x16x1f32": "v_mfma_f32_16x16x1_4b_f32",
-    "v_mfma_f32_16x16x32bf16": "v_mfma_f32_16x16x32_bf16",
-    "v_mfma_f32_16x16x32f16": "v_mfma_f32_16x16x32_f16",
-    "v_mfma_f32_16x16x4bf16": "v_mfma_f32_16x16x4_4b_bf16",
-    "v_mfma_f32_16x16x4bf16_1k": "v_mfma_f32_16x16x4_4b_bf16",
-    "v_mfma_f32_16x16x4f16": "v_mfma_f32_16x16x4_4b_f16",
-    "v_mfma_f32_16x16x4f32": "v_mfma_f32_16x16x4_f32",
-    "v_mfma_f32_32x32x16bf16": "v_mfma_f32_32x32x16_bf16",
-    "v_mfma_f32_32x32x16f16": "v_mfma_f32_32x32x16_f16",
-    "v_mfma_f32_32x32x1f32": "v_mfma_f32_32x32x1_2b_f32",
-    "v_mfma_f32_32x32x2f32": "v_mfma_f32_32x32x2_f32",
-    "v_mfma_f32_32x32x4bf16": "v_mfma_f32_32x32x4_2b_bf16",
-    "v_mfma_f32_32x32x4bf16_1k": "v_mfma_f32_32x32x4_2b_bf16",
-    "v_mfma_f32_32x32x4f16": "v_mfma_f32_32x32x4_2b_f16",
-    "v_mfma_f32_32x32x8bf16": "v_mfma_f32_32x32x8_bf16",
-    "v_mfma_f32_32x32x8bf16_1k": "v_mfma_f32_32x32x8_bf16",
-    "v_mfma_f32_32x32x8f16": "v_mfma_f32_32x32x8_f16",
-    "v_mfma_f32_4x4x1f32": "v_mfma_f32_4x4x1_16b_f32",
-    "v_mfma_f32_4x4x4bf16": "v_mfma_f32_4x4x4_16b_bf16",
-    "v_mfma_f32_4x4x4bf16_1k": "v_mfma_f32_4x4x4_16b_bf16",
-    "v_mfma_f32_4x4x4f16": "v_mfma_f32_4x4x4_16b_f16",
-    "v_mfma_f64_16x16x4f64": "v_mfma_f64_16x16x4_f64",
-    "v_mfma_f64_4x4x4f64": "v_mfma_f64_4x4x4_4b_f64",
-    "v_mfma_i32_16x16x32i8": "v_mfma_i32_16x16x32_i8",
-    "v_mfma_i32_16x16x4i8": "v_mfma_i32_16x16x4_4b_i8",
-    "v_mfma_i32_16x16x64i8": "v_mfma_i32_16x16x64_i8",
-    "v_mfma_i32_32x32x16i8": "v_mfma_i32_32x32x16_i8",
-    "v_mfma_i32_32x32x32i8": "v_mfma_i32_32x32x32_i8",
-    "v_mfma_i32_32x32x4i8": "v_mfma_i32_32x32x4_2b_i8",
-    "v_mfma_i32_4x4x4i8": "v_mfma_i32_4x4x4_16b_i8",
-}
-
 # Loads that transpose a tile between LDS and the registers: (name, opcode, bits of an element, registers, how sure
 # it is which element a lane receives, and which its address fetches). See `mmacalc.memory_access.transpose_loads`.
 # Source: CDNA4 ISA guide, section 11.4 and the DS opcodes of chapter 12; the addresses that Triton 3.9.0 generates.

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .tiles import Tiles
 
-    Places = list[tuple[int, int]]
+    Places = tuple[tuple[int, int], ...]
 
 __all__ = ["Match", "item_sources", "match"]
 

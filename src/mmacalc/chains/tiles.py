@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..model import Instruction, Operand
 
-    Places = list[tuple[int, int]]
+    Places = tuple[tuple[int, int], ...]
 
 __all__ = ["USES", "Tiles", "Use", "refusal", "slots", "suggestion", "tiles", "use_named"]
 
@@ -119,10 +119,10 @@ def slots(operand: Operand) -> int:
 def _along(operand: Operand, axis: str, count: int, step: int, blocks: bool = False) -> Places:
     """What each value of a tiled coordinate adds to (lane, item); an instance's items follow the one's before."""
     each = slots(operand)
-    one = [(lane, item + tile * step * each) for tile in range(count) for lane, item in operand.steps(axis)]
+    one = tuple([(lane, item + tile * step * each) for tile in range(count) for lane, item in operand.steps(axis)])
     if not blocks:
         return one
-    return [(a + lane, b + item) for a, b in operand.steps("block") for lane, item in one]
+    return tuple([(a + lane, b + item) for a, b in operand.steps("block") for lane, item in one])
 
 
 # --- what does not fit ---

@@ -246,7 +246,7 @@ def _memory(tiles: Tiles, movement: Movement | None, reach: Reach) -> Way:
     written = list(tiles.source_k)  # in the order of the operand's k
     for k, lands in enumerate(movement.k if movement is not None and movement.k is not None else ()):
         written[lands] = tiles.source_k[k]
-    orders = ((written, tiles.target_k), (tiles.source_f, tiles.target_f))
+    orders = ((tuple(written), tiles.target_k), (tiles.source_f, tiles.target_f))
     best = min((_through_memory(tiles, size, order, reach) for order in orders), key=Counter.total)
     name = "LDS" if _memory_names(reach)[2] is AMD else "shared memory"
     return _way(name, IN_MEMORY, best, [Memory()])._replace(bytes=len(tiles.source_f) * tiles.k * size)
@@ -277,7 +277,7 @@ def _run(places: Places, size: int) -> int:
     run = 16 // size
     while run > 1:
         chunks = [places[at : at + run] for at in range(0, len(places), run)]
-        if all(chunk == [(chunk[0][0], chunk[0][1] + at) for at in range(run)] for chunk in chunks):
+        if all(chunk == tuple([(chunk[0][0], chunk[0][1] + at) for at in range(run)]) for chunk in chunks):
             return run
         run //= 2
     return 1

@@ -16,7 +16,7 @@ import sys
 
 from ..checks import missing_package
 from ..errors import Error, printable
-from ..records import TupleRecord
+from ..records import Cache, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,14 +170,13 @@ def _result(argv: Sequence[str]) -> Result:
     return classic.run(options.scan(words) or command_parser("classic").parsed(words))
 
 
-_COMMANDS: dict[str, tuple[Parser, Callable[[Namespace], Result]]] = {}
+_commands = Cache(64)
 
 
 def _command(name: str) -> tuple[Parser, Callable[[Namespace], Result]]:
     """A command's argument parser and its function; made once, for building a parser takes a millisecond."""
-    if name not in _COMMANDS:
-        _COMMANDS[name] = _made(name)
-    return _COMMANDS[name]
+    command: tuple[Parser, Callable[[Namespace], Result]] = _commands.get(name, lambda: _made(name))
+    return command
 
 
 def _made(name: str) -> tuple[Parser, Callable[[Namespace], Result]]:

@@ -6,7 +6,7 @@ and the instruction is executed on them.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from operator import index
 
 import numpy as np
@@ -38,7 +38,7 @@ REGISTERS = {"K": "index", "SA": "scale_a", "SB": "scale_b"}
 """The operands that `Instruction.execute` takes by keyword."""
 
 
-@cache
+@lru_cache(maxsize=64)
 def _builtins(architecture: str, wave: int) -> dict[str, tuple[Instruction, Intrinsic]]:
     """The builtins of an architecture on a wave size, by name without `__builtin_`."""
     return {

@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from ..records import TupleRecord
+from ..records import Cache, TupleRecord
 from .problem import elements
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ def inverse(source: Array) -> Array:
 
 KEPT = 1 << 14
 """Elements of the largest matrix whose moves are kept for the next problem with the same execution and shapes."""
-_kept: dict[tuple[Any, ...], tuple[Move, ...]] = {}
+_kept = Cache(16)
 
 
 def moves_of(problem: Problem, name: str) -> Iterator[Move]:
@@ -66,11 +66,8 @@ def kept(moves: Callable[[Problem, str], Iterator[Move]]) -> Callable[[Problem, 
         if prod(problem.shapes[name]) > KEPT:
             return moves(problem, name)
         key = (moves, problem.execution, name, *problem.shapes.values())
-        if key not in _kept:
-            if len(_kept) >= 16:
-                _kept.clear()
-            _kept[key] = tuple(moves(problem, name))
-        return _kept[key]
+        every: tuple[Move, ...] = _kept.get(key, lambda: tuple(moves(problem, name)))
+        return every
 
     return found
 

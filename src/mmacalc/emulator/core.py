@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 TYPE_CHECKING = False
@@ -95,7 +95,7 @@ def library() -> ctypes.CDLL | None:
         return None
 
 
-@cache
+@lru_cache(maxsize=64)
 def function(name: str) -> Callable[[Task, int, int], None] | None:
     """A kernel of the core: it computes the rows from first to before last of a task."""
     found = getattr(library(), f"mmacalc_{name}", None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..errors import Error
 from ..layout import Layout
-from ..records import Record, TupleRecord
+from ..records import Cache, Record, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ AXES: dict[str, tuple[str, str, str]] = {
 # The elements of a 32-bit register, by the bits of their slots; those of 64 bits take two registers each.
 NEIGHBOURS = {1: 32, 2: 16, 4: 8, 8: 4, 16: 2, 32: 1, 64: 1}
 
-_LAYOUTS: dict[tuple[object, ...], Layout] = {}
+_LAYOUTS = Cache(1 << 12)  # every operand of the catalog under every modifier takes about 2,000
 
 
 def shared_layout(
@@ -58,9 +58,8 @@ def shared_layout(
 ) -> Layout:
     """One Layout object for all operands of the same text, sizes and extents."""
     key = (text, axes, sizes, extents)
-    if key not in _LAYOUTS:
-        _LAYOUTS[key] = Layout(text, axes, dict(sizes), dict(extents))
-    return _LAYOUTS[key]
+    layout: Layout = _LAYOUTS.get(key, lambda: Layout(text, axes, dict(sizes), dict(extents)))
+    return layout
 
 
 class Family(Record):

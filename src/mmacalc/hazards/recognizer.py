@@ -14,7 +14,7 @@ from ..asm.registers import RegisterRange
 from ..asm.targets import target
 from ..checks import arguments_checked
 from ..errors import Error
-from ..records import TupleRecord
+from ..records import Cache, TupleRecord
 from .dependencies import DEPENDENCIES, NO_REGISTERS
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
 from .tables import FORWARDING, LATER, NEVER, REPORTED, REPORTS, RULES, TABLES, Expiry, ForwardingRule, HazardTable
@@ -305,7 +305,7 @@ class HazardRecognizer:
         )
 
 
-_recognizers: dict[str, HazardRecognizer] = {}
+_recognizers = Cache(32)
 
 
 def recognizer_for(architecture: Architecture, arch: str = "") -> HazardRecognizer:
@@ -323,9 +323,8 @@ def recognizer_for(architecture: Architecture, arch: str = "") -> HazardRecogniz
             f'no wait-state rules for {architecture.title}: its catalog record names {named} ("hazards"; '
             f"available: {', '.join(RULES)})"
         )
-    if name not in _recognizers:
-        _recognizers[name] = HazardRecognizer(name)
-    return _recognizers[name]
+    found: HazardRecognizer = _recognizers.get(name, lambda: HazardRecognizer(name))
+    return found
 
 
 @arguments_checked

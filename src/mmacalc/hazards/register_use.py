@@ -8,7 +8,7 @@ except that stores and comparisons write no vector register; the exceptions are 
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 
 from .. import catalog
 from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
@@ -154,7 +154,7 @@ def _check_operands(statement: Statement) -> None:
             raise Error(f"'{operand}' in '{statement.text}' is not a vector register; the last are {last}")
 
 
-@cache
+@lru_cache(maxsize=16384)
 def _bare(mnemonic: str) -> str:
     """The mnemonic without encoding suffix, and without the underscore that macros of AMD's kernels put before it."""
     for suffix in ("_e64_dpp", "_e32", "_e64", "_dpp", "_sdwa"):
@@ -282,7 +282,7 @@ def _wait_vdst(statement: Statement) -> frozenset[str]:
     return frozenset({"WAIT_VDST", f"WAIT_VDST_{count}"} if count else ())
 
 
-@cache
+@lru_cache(maxsize=16384)
 def _kinds(name: str) -> frozenset[str]:
     if name.startswith(LDS_DIRECT):
         return frozenset({"LDS_DIRECT"})
@@ -322,6 +322,7 @@ def _written(name: str, flags: Mapping[str, str]) -> tuple[int, bool]:
     return {"none": 0, "one": 1, "two": 2}[kind], tied
 
 
+<<<<<<< HEAD
 def written_operands(statement: Statement) -> tuple[int, bool]:
     """How many of the first operands a statement writes, by its mnemonic and flags, and whether it reads them, too."""
     name = _bare(statement.mnemonic)
@@ -331,6 +332,9 @@ def written_operands(statement: Statement) -> tuple[int, bool]:
 
 
 @cache
+=======
+@lru_cache(maxsize=16384)
+>>>>>>> 7ed9b57 (Records, layouts and what they hand out are immutable, every cache has a size, threads may ask first, and one check holds a catalog file against all that it refers to)
 def _destination(name: str) -> tuple[str, bool]:
     """What a mnemonic writes: "none", "one" or "two" operands, or, depending on flags, "atomic" and "load"; and whether
     the destination is also read."""

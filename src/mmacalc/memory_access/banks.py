@@ -14,7 +14,7 @@ and the answer is unconfirmed.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from ..errors import Error
 from ..records import TupleRecord
@@ -93,7 +93,7 @@ class BankAccess(TupleRecord):
         return max(self.phases, key=lambda phase: phase.cycles)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _lanes_of(text: str) -> tuple[tuple[int, ...], ...]:
     """Phases as catalog files write them: "0-3 20-23, 4-7 16-19" is two phases of eight lanes."""
     phases = []

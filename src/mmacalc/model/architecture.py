@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..checks import arguments_checked
+from ..checks import argument_class, arguments_checked
 from ..errors import Error
 from ..families import family
 from ..records import Record, cached_property
@@ -159,3 +159,6 @@ class Architecture(Record):
         if wave not in self.waves:
             raise Error(f"{self.title} has no wave size {wave!r}; it has {' and '.join(map(str, self.waves))}")
         return wave
+
+
+argument_class(Architecture)

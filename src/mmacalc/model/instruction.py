@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..checks import arguments_checked
+from ..checks import argument_class, arguments_checked
 from ..errors import Error, did_you_mean
 from ..formats import CHOICES, named
-from ..records import Record, cached_property
+from ..records import Cache, Record, cached_property
 from .actions import Actions
 from .architecture import PROVENANCES, Architecture
 from .modifiers import canonical_modifiers, check_modifiers, modifier_ranges
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Instruction"]
 
-MOST_OPERANDS = 64
-"""Operands that an instruction keeps, one for each combination of modifiers that was asked for."""
+# Operands that were made before, one for each combination of modifiers: beside the records, which nobody can change.
+_operands = Cache(1 << 11)
 
 
 class Instruction(Record, Actions):
@@ -89,9 +89,8 @@ class Instruction(Record, Actions):
         for problem in self._problems():
             raise Error(f"catalog line of {self.name} ({self.architecture.name}): {problem}")
 
-    @cached_property
-    def _operands(self) -> dict[tuple[Any, ...], Operand]:
-        return {}
+    def __hash__(self) -> int:
+        return hash((self.architecture.name, self.name))
 
     @property
     def arch(self) -> str:
@@ -332,15 +331,15 @@ class Instruction(Record, Actions):
             raise Error(f"{self.name} has no operand '{name}'; it has {', '.join(self.operands)}")
         if upper not in self.register_operands:
             raise Error(f"{upper} of {self.name} {self.elsewhere[upper]}")
-        key = (upper, wave, *sorted(modifiers.items()))
-        if key not in self._operands:
-            size = self.architecture.wave(wave)
-            fields = canonical_modifiers(self, modifiers)
-            check_modifiers(self, size, fields)
-            if len(self._operands) >= MOST_OPERANDS:  # so that an endless batch takes no endless memory
-                self._operands.clear()
-            self._operands[key] = Operand(self, upper, size, {k: v for k, v in fields.items() if v})
-        return self._operands[key]
+        key = (self, upper, wave, *sorted(modifiers.items()))
+        operand: Operand = _operands.get(key, lambda: self._operand(upper, wave, modifiers))
+        return operand
+
+    def _operand(self, name: str, wave: int | None, modifiers: Mapping[str, int | str]) -> Operand:
+        size = self.architecture.wave(wave)
+        fields = canonical_modifiers(self, modifiers)
+        check_modifiers(self, size, fields)
+        return Operand(self, name, size, {field: value for field, value in fields.items() if value})
 
     @arguments_checked
     def modifier_limits(self, wave: int | None = None, cbsz: int = 0) -> dict[str, tuple[int, ...]]:
@@ -411,3 +410,6 @@ class Instruction(Record, Actions):
         """What a notebook shows: the picture, where there is one."""
         plain = {"text/plain": repr(self)}
         return {**plain, "image/svg+xml": self.draw().svg} if self.register_operands else plain
+
+
+argument_class(Instruction)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
-from ..checks import arguments_checked, require_int
+from ..checks import argument_class, arguments_checked, require_int
 from ..errors import Error
 from ..later import higher_layer
-from ..records import cached_property
+from ..records import Frozen, cached_property, frozen
 from .location import Element, Location
 from .modifiers import negated
 
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Operand"]
 
 
-class Operand:
+class Operand(Frozen):
     """One operand of an instruction under given modifiers. Immutable; made by `Instruction.operand`."""
 
     instruction: Instruction
@@ -37,20 +35,13 @@ class Operand:
     placement: Placement
     layout: Layout
     format: Format
-    _steps: dict[str, list[tuple[int, int]]]
 
     def __init__(self, instruction: Instruction, name: str, wave: int, fields: Mapping[str, int]) -> None:
         placement = instruction.architecture.family.place(instruction, name, wave, fields)
-        vars(self).update(
-            instruction=instruction, name=name, wave=wave, fields=MappingProxyType(dict(fields)), placement=placement,
-            layout=placement.layout, format=instruction.format(name, fields), _steps={},
+        self._set(
+            instruction=instruction, name=name, wave=wave, fields=frozen(dict(fields)), placement=placement,
+            layout=placement.layout, format=instruction.format(name, fields),
         )  # fmt: skip
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Operand is immutable: '{name}' cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Operand is immutable: '{name}' cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Operand, (self.instruction, self.name, self.wave, dict(self.fields))
@@ -231,22 +222,27 @@ class Operand:
         """What a notebook shows: the picture."""
         return {"text/plain": repr(self), "image/svg+xml": self.draw().svg}
 
-    def steps(self, axis: str) -> list[tuple[int, int]]:
+    def steps(self, axis: str) -> tuple[tuple[int, int], ...]:
         """What each value of a coordinate adds to the lane and to the slot of an element.
 
         >>> import mmacalc
         >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
         >>> a.steps("i")[:3], a.steps("k")[3:6]
-        ([(0, 0), (1, 0), (2, 0)], [(0, 3), (16, 0), (16, 1)])
+        (((0, 0), (1, 0), (2, 0)), ((0, 3), (16, 0), (16, 1)))
         """
-        if axis not in self._steps:
-            tables = self.layout.axis_tables().get(axis, {"lane": (0,), "item": (0,)})
+        return self._steps.get(axis, ((0, 0),))
+
+    @cached_property
+    def _steps(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
+        found = {}
+        for axis, tables in self.layout.axis_tables().items():
             warps = tables.get(self.outer, (0,) * len(tables["lane"]))
             rows = zip(tables["lane"], warps, tables["item"])
-            self._steps[axis] = [(lane + self.wave * warp, item) for lane, warp, item in rows]
-        return self._steps[axis]
+            found[axis] = tuple([(lane + self.wave * warp, item) for lane, warp, item in rows])
+        steps: Mapping[str, tuple[tuple[int, int], ...]] = frozen(found)
+        return steps
 
-    def copies(self) -> list[tuple[int, int]]:
+    def copies(self) -> tuple[tuple[int, int], ...]:
         """What selectors and replication add to the lane and slot: one pair for each copy of an element.
 
         The slots of one Location (see `Placement.merge`) count once.
@@ -254,14 +250,14 @@ class Operand:
         >>> import mmacalc
         >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
         >>> a.copies()
-        [(0, 0)]
+        ((0, 0),)
         """
         return self._copies
 
     @cached_property
-    def _copies(self) -> list[tuple[int, int]]:
+    def _copies(self) -> tuple[tuple[int, int], ...]:
         offsets = self.layout.copy_offsets(self.placement.fields)[:: self.placement.merge]
-        return [(place[-2] + (self.wave * place[0] if len(place) == 3 else 0), place[-1]) for place in offsets]
+        return tuple([(place[-2] + (self.wave * place[0] if len(place) == 3 else 0), place[-1]) for place in offsets])
 
     def sign(self, lsb: int) -> str:
         """The signs that NEG, NEG_HI (or BLGP on an FP64 MFMA) put on what is read at a bit position.
@@ -353,3 +349,6 @@ class Operand:
 
     def _place(self, lane: int, item: int) -> tuple[int, ...]:
         return (lane // self.wave, lane % self.wave, item) if self.outer else (lane, item)
+
+
+argument_class(Operand)

@@ -18,8 +18,8 @@ from ..families.tensor_memory_shapes import (
     types_of,
 )
 from ..formats import named, ptx_name
-from ..records import cached_property
-from .instruction import MOST_OPERANDS, Instruction
+from ..records import Cache
+from .instruction import Instruction
 from .tensor_memory_operand import TensorMemoryOperand
 
 TYPE_CHECKING = False
@@ -33,6 +33,7 @@ __all__ = ["TensorMemoryInstruction"]
 
 SHAPE = ("m", "n", "k", "a", "b", "d", "scale")
 PARAMETERS = (*SHAPE, "half", "selector", "scale_id_a", "scale_id_b")
+_shaped = Cache(1 << 10)  # instructions with a shape, made before
 WHERE_B = "is in shared memory, where a 64-bit matrix descriptor says; `mmacalc descriptor` draws it"
 
 
@@ -69,10 +70,6 @@ class TensorMemoryInstruction(Instruction):
         """
         return _types(self.form.kind, self.given)
 
-    @cached_property
-    def _kept(self) -> dict[tuple[Any, ...], TensorMemoryInstruction]:
-        return {}
-
     @arguments_checked
     def shaped(
         self,
@@ -99,13 +96,12 @@ class TensorMemoryInstruction(Instruction):
         (64, 32, 32, 'e2m1')
         """
         parameters = {"m": m, "n": n, "k": k, "a": a, "b": b, "d": d, "scale": scale}
-        key = tuple(parameters.values())
-        if key not in self._kept:
-            named_now = {name: value for name, value in parameters.items() if value is not None}
-            if len(self._kept) >= MOST_OPERANDS:  # so that an endless batch takes no endless memory
-                self._kept.clear()
-            self._kept[key] = self._with({**self.given, **named_now}) if named_now else self
-        return self._kept[key]
+        named_now = {name: value for name, value in parameters.items() if value is not None}
+        if not named_now:
+            return self
+        key = (self, *parameters.values())
+        shaped: TensorMemoryInstruction = _shaped.get(key, lambda: self._with({**self.given, **named_now}))
+        return shaped
 
     def _with(self, given: Mapping[str, Any]) -> TensorMemoryInstruction:
         m, n = given.get("m", self.m), given.get("n", self.n)

@@ -16,12 +16,13 @@ from ..families.tensor_memory_shapes import (
 )
 from ..formats import named
 from ..later import higher_layer
-from ..records import TupleRecord
+from ..records import Frozen, TupleRecord, frozen
 from .loaded_matrix import LoadedMatrix
 from .location import Element
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from ..drawing import Drawing
@@ -47,7 +48,7 @@ class TensorMemoryLocation(TupleRecord):
     width: int
 
 
-class TensorMemoryOperand:
+class TensorMemoryOperand(Frozen):
     """One matrix of a tcgen05.mma in Tensor Memory, for one shape and types. Immutable."""
 
     instruction: TensorMemoryInstruction
@@ -55,25 +56,32 @@ class TensorMemoryOperand:
     m: int
     n: int
     k: int
-    types: dict[str, str]
+    types: Mapping[str, str]
     cells: family.Cells
     layout: Layout
     scale_id: int
-    fields: dict[str, int]
+    fields: Mapping[str, int]
+    _parameters: Mapping[str, Any]
 
-    def __init__(self, instruction: TensorMemoryInstruction, name: str, parameters: dict[str, Any]) -> None:
-        self.instruction, self.name = instruction, name
-        self.m, self.n, self.k, self.types = instruction.m, instruction.n, instruction.k, instruction.types
-        self.cells = self._cells()
-        self.layout = self.cells.layout
-        self.scale_id = self._choice(parameters, f"scale_id_{name[-1].lower()}", range(0, 4, self._scale_step()))
+    def __init__(self, instruction: TensorMemoryInstruction, name: str, parameters: Mapping[str, Any]) -> None:
+        self._set(
+            instruction=instruction, name=name, m=instruction.m, n=instruction.n, k=instruction.k,
+            types=frozen(instruction.types), _parameters=frozen(dict(parameters)),
+        )  # fmt: skip
+        cells = self._cells()
+        self._set(cells=cells, layout=cells.layout)
+        scale_id = self._choice(parameters, f"scale_id_{name[-1].lower()}", range(0, 4, self._scale_step()))
         concerned = {"half": "half" if name in ("A", "C", "D") else "", "selector": "f" if name == "K" else ""}
-        self.fields = {
+        fields = {
             digit: self._choice(parameters, field, range(self.layout.sizes.get(digit, 1)))
             for field, digit in concerned.items() if digit
         }  # fmt: skip
+        self._set(scale_id=scale_id, fields=frozen(fields))
 
-    def _choice(self, parameters: dict[str, Any], name: str, allowed: range) -> int:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorMemoryOperand, (self.instruction, self.name, dict(self._parameters))
+
+    def _choice(self, parameters: Mapping[str, Any], name: str, allowed: range) -> int:
         value = require_int(name, parameters.get(name, 0))
         if value not in allowed:
             values = " or ".join(map(str, allowed))

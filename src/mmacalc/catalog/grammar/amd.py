@@ -19,9 +19,9 @@ from ...records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["Description", "describe"]
+__all__ = ["Description", "describe", "older_spellings"]
 
 WORDS = {"fp8": "e4m3", "bf8": "e5m2", "f4": "e2m1"}
 OPERATIONS = ("mfma", "smfmac", "wmma", "swmmac")
@@ -36,7 +36,7 @@ class Description(TupleRecord):
 
     shape: tuple[int, int, int]
     blocks: int
-    formats: dict[str, str]
+    formats: Mapping[str, str]
     sparse: bool
     block_size: int
 
@@ -77,6 +77,31 @@ def describe(name: str, format_names: Mapping[str, str] = {}) -> Description:
         if format_name not in FORMATS and format_name not in CHOICES:
             raise _unknown(name, f"{operand} has the format '{words[operand]}', which is none of mmacalc.formats")
     return Description(numbers, blocks, formats, parts[1] in ("smfmac", "swmmac"), block_size)
+
+
+def older_spellings(names: Iterable[str]) -> dict[str, str]:
+    """The spellings of gfx908 and gfx90a that LLVM still assembles for later targets, with the names that they mean.
+
+    They leave out the blocks and the last underscore; bf16 with four k in a lane may end in _1k. An instruction whose
+    name has the formats of A and of B, or leaves them to fields, has none.
+
+    >>> older_spellings(["v_mfma_f32_16x16x4_4b_bf16"])
+    {'v_mfma_f32_16x16x4bf16': 'v_mfma_f32_16x16x4_4b_bf16', 'v_mfma_f32_16x16x4bf16_1k': 'v_mfma_f32_16x16x4_4b_bf16'}
+    """
+    found = {}
+    for name in names:
+        parts = name.split("_")
+        if len(parts) < 5 or parts[1] != "mfma":
+            continue
+        _, _, result, shape, *inputs = parts
+        blocks = inputs.pop(0) if inputs and inputs[0][:-1].isdigit() else "1b"
+        if len(inputs) == 1 and inputs[0] not in CHOICES and shape.count("x") == 2 and shape.replace("x", "").isdigit():
+            older = f"v_mfma_{result}_{shape}{inputs[0]}"
+            found[older] = name
+            (m, _, k), _ = _split_shape(name, shape)
+            if inputs[0] == "bf16" and m * k * whole(blocks[:-1], "the blocks of a name") == 64 * OLDER_ELEMENTS["bf16_1k"]:
+                found[f"{older}_1k"] = name
+    return found
 
 
 def _split_shape(name: str, word: str) -> tuple[tuple[int, int, int], str]:

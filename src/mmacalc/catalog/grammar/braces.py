@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...errors import Error
 from ...numerals import whole
 
 TYPE_CHECKING = False
@@ -11,28 +12,47 @@ if TYPE_CHECKING:
 __all__ = ["expand"]
 
 
+MOST = 1 << 14
+"""Names of one family, and numbers of one range: wgmma's largest family has 1,000."""
+
+
 def expand(template: str) -> Iterator[str]:
     """The names of a family, braces expanded from left to right.
+
+    Raises:
+        Error: a brace is open, a range is not first..last..step, or there are more names than `MOST`.
 
     >>> list(expand("m16n8k{8,16}.{d=f16,f32}.f16.f16.{d}"))[1:3]
     ['m16n8k8.f32.f16.f16.f32', 'm16n8k16.f16.f16.f16.f16']
     >>> list(expand("m64n{8,16..48..16}k8{,.satfinite}"))[-2:]
     ['m64n48k8', 'm64n48k8.satfinite']
     """
+    for number, name in enumerate(_expanded(template)):
+        if number == MOST:
+            raise Error(f"the family '{template}' has more than {MOST} names")
+        yield name
+
+
+def _expanded(template: str) -> Iterator[str]:
     head, brace, rest = template.partition("{")
     if not brace:
         yield template
         return
-    inside, _, tail = rest.partition("}")
+    inside, closed, tail = rest.partition("}")
+    if not closed or "}" in head:
+        raise Error(f"'{template}' has a brace that is not closed, or not opened")
     label, equals, inside = inside.rpartition("=")
     for choice in _choices(inside):
-        yield from expand(head + choice + (tail.replace(f"{{{label}}}", choice) if equals else tail))
+        yield from _expanded(head + choice + (tail.replace(f"{{{label}}}", choice) if equals else tail))
 
 
 def _choices(inside: str) -> Iterator[str]:
     for part in inside.split(","):
         if ".." in part:
-            first, last, step = (whole(number, f"a number of {part}") for number in part.split(".."))
+            numbers = part.split("..")
+            if len(numbers) != 3:
+                raise Error(f"'{part}' should be a range first..last..step, such as 8..256..8")
+            first, last, step = (whole(number, f"a number of {part}", MOST, 1) for number in numbers)
             yield from map(str, range(first, last + 1, step))
         else:
             yield part

@@ -8,6 +8,7 @@ An instruction is also found by a line of assembly, `dpas.8x4 (16|M0) r40:f r30:
 
 from __future__ import annotations
 
+from ...checks import fits, shown
 from ...errors import Error, did_you_mean
 from ...families.base import NEIGHBOURS
 from ...families.dpas import TYPES
@@ -15,16 +16,20 @@ from ...formats import named
 from ...model import Instruction
 from ...numerals import number, whole
 from ...records import cached_property
-from .. import Entry as PlainEntry
 from .braces import expand
+from .entry import Entry as PlainEntry
+from .ptx import check_more
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from .literals import CatalogFile
+
 __all__ = ["Entry", "describe", "spelled"]
 
+MNEMONICS = ("dpas", "dpasw")
 OPERANDS = "DCBA"  # in the order of a line of assembly: dst, src0, src1, src2
 SPELT = {"ub": "u8", "b": "s8"}
 
@@ -32,11 +37,23 @@ SPELT = {"ub": "u8", "b": "s8"}
 def describe(name: str) -> dict[str, Any]:
     """What a name means but for the execution size: the repeat count m, k, and the formats.
 
+    Raises:
+        Error: the name is not built so, or has a word for a type that is not known.
+
     >>> describe("dpas.8x4.d.d.u8.s2")
     {'m': 4, 'k': 32, 'formats': {'D': 'i32', 'C': 'i32', 'B': 'u8', 'A': 'i2'}, 'features': ()}
     """
-    mnemonic, shape, *types = name.split(".")
+    mnemonic, _, rest = name.partition(".")
+    shape, *types = rest.split(".")
     depth, _, repeats = shape.partition("x")
+    if mnemonic not in MNEMONICS or not (depth.isdecimal() and repeats.isdecimal()) or len(types) != len(OPERANDS):
+        raise Error(
+            f"'{name}' should be dpas or dpasw, depth x repeat count, and the types of dst, src0, src1 and src2, "
+            f"such as dpas.8x4.f.f.bf.bf"
+        )
+    if unknown := [word for word in types if word not in TYPES]:
+        hint = did_you_mean(unknown[0], TYPES)
+        raise Error(f"'{name}' has the type '{unknown[0]}', which is not one of {', '.join(TYPES)}.{hint}")
     formats = {operand: TYPES[word] for operand, word in zip(OPERANDS, types)}
     # OPS_PER_CHAN of IGC's DPAS.md: the elements of the wider source in 32 bits, and 8 where both have 4 bits or less.
     per_channel = min(8, NEIGHBOURS[max(named(formats[operand]).bits for operand in "AB")])
@@ -71,29 +88,45 @@ def spelled(text: str) -> tuple[str, int | None]:
 class Entry(PlainEntry):
     """A generation of Xe and the names that it has."""
 
-    def __init__(self, record: dict[str, Any], file: Any) -> None:
+    def __init__(self, record: Mapping[str, Any], file: CatalogFile) -> None:
         self._file = file
         super().__init__(record, file)
 
     def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
         """Nothing is read ahead."""
 
-    def _of(self, table: str) -> dict[str, Mapping[str, Any]]:
+    def _of(self, lines: tuple[tuple[Any, ...], ...]) -> dict[str, Mapping[str, Any]]:
         """Every name of a table of the file that this generation has, with what its line says besides."""
         return {
             name: line[2] if len(line) > 2 else {}
-            for line in getattr(self._file, table, ())
+            for line in lines
             if self.architecture.name in line[1].split()
             for name in expand(line[0])
         }
 
     @cached_property
     def _listed(self) -> dict[str, Mapping[str, Any]]:
-        return self._of("INSTRUCTIONS")
+        return self._of(self._file.instructions)
 
     @cached_property
     def _every(self) -> dict[str, Mapping[str, Any]]:
-        return {**self._listed, **self._of("UNLISTED")}
+        return {**self._listed, **self._of(self._file.unlisted)}
+
+    def check_lines(self) -> None:
+        """Refuse families that are not built as `mmacalc.catalog.xe` says.
+
+        Raises:
+            Error: says which, and what would be right.
+        """
+        known = {other["name"] for other in self._file.architectures}
+        for line in (*self._file.instructions, *self._file.unlisted):
+            if not fits(line, "tuple[str, str] | tuple[str, str, Mapping[str, Any]]"):
+                raise Error(f"a line of INSTRUCTIONS is (names, generations[, {{...}}]); got {shown(line)}")
+            check_more(line[0], line[2] if len(line) > 2 else {})
+            if unknown := [word for word in line[1].split() if word not in known] or not line[1].split():
+                raise Error(f"the family {line[0]} is of {unknown}; this file has {', '.join(sorted(known))}")
+            for name in expand(line[0]):
+                describe(name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -125,10 +158,11 @@ class Entry(PlainEntry):
         if full not in self._instructions:
             more = self._every[full]
             doubts = more.get("unconfirmed", {})
-            self._instructions[full] = Instruction(
+            made = Instruction(
                 self.architecture, full, n=channels, blocks=1, **describe(full), doubts=doubts,
                 stated_provenance=more.get("provenance", "two sources agree"),
             )  # fmt: skip
+            return self._instructions.setdefault(full, made)
         return self._instructions[full]
 
     def _wrong(self, given: str, full: str) -> Iterator[str]:

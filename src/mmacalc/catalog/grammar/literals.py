@@ -1,62 +1,91 @@
-"""Catalog files outside the package, which MMACALC_CATALOG names: parsed, never executed."""
+"""Catalog files: what they may assign, and how one outside the package is read, which MMACALC_CATALOG names.
+
+A file outside the package is parsed, never executed.
+"""
 
 from __future__ import annotations
 
-import ast
-from types import SimpleNamespace
-
-from ...errors import Error
+from ...errors import Error, did_you_mean
+from ...records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import ast
+    from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["read_literals"]
+__all__ = ["CatalogFile", "contents", "read_literals"]
+
+LARGEST = 1 << 18  # bytes of a file: the largest of the package has 40,000, and a syntax tree takes 200 times as much
 
 
-def read_literals(path: str, known: tuple[str, ...]) -> SimpleNamespace:
-    """The assignments of a catalog file outside the package, read as literals: nothing in it is executed.
+class CatalogFile(TupleRecord):
+    """What a catalog file assigns, in lower case: see `mmacalc.catalog`."""
+
+    architectures: tuple[Mapping[str, Any], ...]
+    instructions: tuple[tuple[Any, ...], ...]
+    common: Mapping[str, Any] = {}
+    aliases: Mapping[str, str] = {}
+    transpose_loads: tuple[tuple[Any, ...], ...] = ()
+    vector_instructions: Mapping[str, int] | tuple[tuple[str, int, str], ...] = {}
+    tensor_memory: tuple[str, ...] = ()
+    outside: Mapping[str, str] = {}
+    unlisted: tuple[tuple[Any, ...], ...] = ()
+    without_matrix_instructions: Mapping[str, str] = {}
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The records of the architectures, each with what they share."""
+        return [{**self.common, **record} for record in self.architectures]
+
+
+NAMES = {name.upper(): name for name in CatalogFile._fields}
+
+
+def contents(values: Mapping[str, Any]) -> CatalogFile:
+    """A catalog file's assignments, what it leaves out included."""
+    return CatalogFile(**{name: values[spelled] for spelled, name in NAMES.items() if spelled in values})
+
+
+def read_literals(path: str) -> CatalogFile:
+    """A catalog file outside the package, read as literals: nothing in it is executed.
 
     Raises:
-        Error: the file cannot be read, is not Python, or has anything but literals assigned to known names.
+        Error: the file cannot be read, is too large, is not Python, or has anything but literals assigned to known names.
     """
-    where = f"MMACALC_CATALOG names '{path}'"
+    import ast
+
     try:
-        with open(path, encoding="utf-8") as stream:
-            tree = ast.parse(stream.read(), path)
-    except (OSError, SyntaxError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise Error(f"{where}, which cannot be read: {reason}") from None
+        with open(path, "rb") as stream:
+            text = stream.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise Error(f"it has more than {LARGEST} bytes, the most that a catalog file may have")
+        tree = ast.parse(text, path)
+    except Error:
+        raise
+    except (OSError, SyntaxError, ValueError, MemoryError, RecursionError) as problem:
+        raise Error(f"it cannot be read: {getattr(problem, 'strerror', None) or problem or 'nested too deeply'}") from None
     values: dict[str, Any] = {}
     for number, statement in enumerate(tree.body):
         if number == 0 and isinstance(statement, ast.Expr):
             continue  # the docstring
         name, value = _assignment(statement)
-        if name not in known or value is None:
-            raise Error(f"{where}; its line {statement.lineno} should assign a literal to one of {', '.join(known)}")
+        if name not in NAMES or value is None:
+            hint = did_you_mean(name, NAMES) if name else ""
+            raise Error(f"its line {statement.lineno} should assign a literal to one of {', '.join(NAMES)}.{hint}")
+        if name in values:
+            raise Error(f"its line {statement.lineno} assigns {name} a second time")
         try:
             values[name] = ast.literal_eval(value)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            raise Error(f"{where}; {name} in line {statement.lineno} is not a literal") from None
-    _check_file(where, values)
-    return SimpleNamespace(**values)
+            raise Error(f"{name} in line {statement.lineno} is not a literal") from None
+    if missing := [name for name in ("ARCHITECTURES", "INSTRUCTIONS") if name not in values]:
+        raise Error(f"it has no {' and no '.join(missing)}")
+    return contents(values)
 
 
 def _assignment(statement: ast.stmt) -> tuple[str, ast.expr | None]:
     """The name and value of `name = value` or `name: type = value`; "" and None for any other statement."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    if isinstance(statement, ast.AnnAssign):
-        targets = [statement.target]
-    if len(targets) == 1 and isinstance(targets[0], ast.Name):
-        return targets[0].id, getattr(statement, "value", None)
-    return "", None
-
-
-def _check_file(where: str, values: dict[str, Any]) -> None:
-    if missing := [name for name in ("ARCHITECTURES", "INSTRUCTIONS") if name not in values]:
-        raise Error(f"{where}, which has no {' and no '.join(missing)}")
-    kinds = {"ARCHITECTURES": dict, "INSTRUCTIONS": tuple}
-    for name, kind in kinds.items():
-        if not isinstance(values[name], tuple) or not all(isinstance(item, kind) and item for item in values[name]):
-            word = "dictionaries" if kind is dict else "tuples"
-            raise Error(f"{where}, whose {name} should be a tuple of {word} (a single one ends in a comma)")
+    targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+    name = getattr(targets[0], "id", "") if len(targets) == 1 and type(statement).__name__ in ("Assign", "AnnAssign") else ""
+    return name, getattr(statement, "value", None)

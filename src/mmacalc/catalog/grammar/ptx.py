@@ -7,22 +7,27 @@ expands only the families whose fixed qualifiers it has.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
-from ...errors import Error
+from ...checks import fits, shown
+from ...errors import Error, counted, did_you_mean
 from ...formats import named
 from ...model import Instruction
 from ...numerals import number, whole
-from .. import Entry as PlainEntry
+from ...records import frozen
 from .braces import expand
+from .entry import Entry as PlainEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
+
+    from .literals import CatalogFile
 
 __all__ = ["Entry", "key"]
 
+NEWEST = 121  # the newest target that ptxas was asked about
 REFERENCE = (9, 5)  # the PTX version of ptxas 13.5, the newest whose verdicts were recorded
 TYPES = (
     "f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "s32", "b1",
@@ -36,6 +41,8 @@ SHARED_MEMORY = "is in shared memory, where a 64-bit matrix descriptor says, and
 FLAGS = ("sync", "aligned", "trans", "satfinite", "block_scale", "x1", "x2", "x4")
 REPEATED = ("sync", "satfinite")
 OPCODES = {"wgmma": 2, "wmma": 2, "wmma.load": 3, "wmma.store": 3}  # the parts of an opcode, if more than one
+# The least and most types that a name has, by the first word of its opcode.
+TYPES_OF = {"mma": (4, 5), "wgmma": (3, 3), "wmma": (1, 4), "ldmatrix": (1, 2), "stmatrix": (1, 1), "movmatrix": (1, 1)}
 _SHARED = ("shared", "shared::cta")
 _ANYWHERE = (*_SHARED, "global")
 SPACES: dict[str, tuple[str, ...]] = {"ldmatrix": _SHARED, "stmatrix": _SHARED, "wmma.load": _ANYWHERE, "wmma.store": _ANYWHERE}
@@ -85,6 +92,49 @@ def shape_of(part: str) -> tuple[int, ...] | None:
     numbers = part[1:].replace("n", " ").replace("k", " ").split()
     sizes = [number(size) for size in numbers]
     return tuple([size for size in sizes if size is not None]) if None not in sizes else None
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that `describe` could not read.
+
+    Raises:
+        Error: says which qualifier is unknown, or what the name lacks.
+
+    >>> check_name("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> check_name("mma.sync.aligned.m16n8k16.row.col.f32.f61.f16.f32")
+    Traceback (most recent call last):
+    mmacalc.errors.Error: 'mma.sync.aligned.m16n8k16.row.col.f32.f61.f16.f32' has the unknown qualifier .f61. Did you mean f64 or f16?
+    """
+    parts = name.split(".")
+    opcode = ".".join(parts[: OPCODES.get(".".join(parts[:2]), OPCODES.get(parts[0], 1))])
+    if parts[0] not in TYPES_OF:
+        raise Error(f"'{name}' begins with none of {', '.join(TYPES_OF)}")
+    known = (*TYPES, "row", "col", "popc", "sp", *FLAGS, *MEANINGS, "mma_async", "load", "store", "mma", *"abcd", *_ANYWHERE)
+    for part in parts[1:]:
+        if part not in known and "::" not in part and not shape_of(part):
+            raise Error(f"'{name}' has the unknown qualifier .{part}.{did_you_mean(part, known)}")
+    move = parts[0] in ("ldmatrix", "stmatrix", "movmatrix")
+    shape = next((numbers for numbers in map(shape_of, parts) if numbers), ())
+    if len(shape) != (2 if move else 3) or not all(0 < size <= 1024 for size in shape):
+        raise Error(f"'{name}' has no shape such as {'m8n8' if move else 'm16n8k16'}")
+    types = [part for part in parts if part in TYPES]
+    least, most = TYPES_OF[parts[0]] if opcode not in ("wmma.load", "wmma.store") else (1, 1)
+    if not least <= len(types) <= most:
+        raise Error(f"'{name}' has {counted(len(types), 'type')}; {parts[0]} has {least} to {most}")
+
+
+def check_more(name: str, more: Mapping[str, Any]) -> None:
+    """Refuse what the dictionary of a family of names may not have: see `mmacalc.catalog.ptx`.
+
+    Raises:
+        Error: says which key, and which there are.
+    """
+    known = {"unconfirmed": "Mapping[str, str]", "provenance": "str"}
+    for word, value in more.items():
+        if word not in known:
+            raise Error(f"the family {name} has the unknown fact '{word}'.{did_you_mean(word, known)} Known: {', '.join(known)}")
+        if not fits(value, known[word]):
+            raise Error(f"the family {name}: {word} should be {known[word]}; got {shown(value)}")
 
 
 # --- from a name to an instruction ---
@@ -175,8 +225,9 @@ def wmma_registers(shape: tuple[int, int, int], operand: str, format_name: str) 
 class Entry(PlainEntry):
     """A compilation target and the families it has."""
 
-    def __init__(self, record: dict[str, Any], file: Any) -> None:
-        self._module = file
+    def __init__(self, record: Mapping[str, Any], file: CatalogFile) -> None:
+        self._file = file
+        self._targets = tuple([other["name"] for other in file.architectures])
         super().__init__({"targets": (record["name"],), **record}, file)
         self._names: tuple[str, ...] | None = None
         self._tensor_memory_names: tuple[str, ...] | None = None
@@ -184,9 +235,34 @@ class Entry(PlainEntry):
     def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
         """Nothing is read ahead: see `_find`."""
 
-    def _vector_instructions(self, file: Any) -> dict[str, int]:
-        lines = getattr(file, "VECTOR_INSTRUCTIONS", ())
-        return {line[0]: line[1] for line in lines if self.architecture.name in targets(line, file)}
+    def _vector_instructions(self, file: CatalogFile) -> Mapping[str, int]:
+        lines: Any = file.vector_instructions or ()
+        if not fits(lines, "tuple[tuple[str, int, str], ...]"):
+            raise Error(f"VECTOR_INSTRUCTIONS should be a tuple of (name, lanes, targets); got {shown(lines)}")
+        found: Mapping[str, int] = frozen(
+            {name: lanes for name, lanes, which in lines if self.architecture.name in targets(which, self._targets)}
+        )
+        return found
+
+    def _having(self, family: tuple[Any, ...]) -> tuple[str, ...]:
+        """The targets of a family, oldest first."""
+        return targets(family[2], self._targets)
+
+    def check_lines(self) -> None:
+        """Refuse families that are not built as `mmacalc.catalog.ptx` says.
+
+        Raises:
+            Error: says which, and what would be right.
+        """
+        for line in self._file.instructions:
+            if not fits(line, "tuple[str, str, str] | tuple[str, str, str, Mapping[str, Any]]") or not is_version(line[1]):
+                raise Error(f"a line of INSTRUCTIONS is (names, PTX version, targets[, {{...}}]); got {shown(line)}")
+            check_more(line[0], line[3] if len(line) > 3 else {})
+            self._having(line)
+            for name in expand(line[0]):
+                check_name(name)
+        for word in (*self._targets, *self.architecture.targets):
+            number_of(word)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -201,8 +277,7 @@ class Entry(PlainEntry):
         if self._tensor_memory_names is None:
             from .tcgen05 import refusal
 
-            templates = getattr(self._module, "TENSOR_MEMORY", ())
-            names = [name for template in templates for name in expand(template)]
+            names = [name for template in self._file.tensor_memory for name in expand(template)]
             self._tensor_memory_names = tuple([name for name in names if not refusal(name, self.architecture.name)])
         return self._tensor_memory_names
 
@@ -212,8 +287,8 @@ class Entry(PlainEntry):
         return {part for family in self._families() for part in (*family[3:], {})[0].get("unconfirmed", ())}
 
     def _families(self) -> Iterator[tuple[Any, ...]]:
-        for family in self._module.INSTRUCTIONS:
-            if _version(family[1]) <= REFERENCE and self.architecture.name in targets(family, self._module):
+        for family in self._file.instructions:
+            if _version(family[1]) <= REFERENCE and self.architecture.name in self._having(family):
                 yield family
 
     def instruction(self, name: str) -> Instruction:
@@ -225,7 +300,7 @@ class Entry(PlainEntry):
         name = name.strip()
         if name in self._instructions:
             return self._instructions[name]
-        if getattr(self._module, "TENSOR_MEMORY", ()) and name.lower().startswith("tcgen05."):
+        if self._file.tensor_memory and name.lower().startswith("tcgen05."):
             from .tensor_memory import record
 
             return self._instructions.setdefault(name, record(self.architecture, name))
@@ -253,11 +328,17 @@ class Entry(PlainEntry):
     def _instruction(self, family: tuple[Any, ...], name: str) -> Instruction:
         if name not in self._instructions:
             more = family[3] if len(family) > 3 else {}
-            self._instructions[name] = Instruction(
-                self.architecture, name, **describe(name), ptx=family[1], targets=targets(family, self._module),
-                doubts=more.get("unconfirmed", {}), stated_provenance=more.get("provenance", "two sources agree"),
+            made = Instruction(
+                self.architecture, name, **describe(name), ptx=family[1], targets=self._having(family),
+                doubts=more.get("unconfirmed", {}), stated_provenance=more.get("provenance", self._usual_provenance),
             )  # fmt: skip
+            return self._instructions.setdefault(name, made)
         return self._instructions[name]
+
+    @property
+    def _usual_provenance(self) -> str:
+        """Of a line that does not say how sure it is. Targets that ptxas was not asked about are like their elders."""
+        return "two sources agree" if number_of(self.architecture.name) <= NEWEST else "assumed"
 
     def _find(self, name: str, wanted: str) -> tuple[tuple[Any, ...], str]:
         """The family and the full name of a key.
@@ -266,20 +347,20 @@ class Entry(PlainEntry):
             Error: no family of this target has it.
         """
         given = set(wanted.split("."))
-        for family in self._module.INSTRUCTIONS:
+        for family in self._file.instructions:
             if _fixed(family[0]) <= given and wanted in _keys(family[0]):
                 full = _keys(family[0])[wanted]
                 self._refuse(family, full)
                 return family, full
-        if outside := getattr(self._module, "OUTSIDE", {}).get(name.lower().split(".")[0]):
+        if outside := self._file.outside.get(name.lower().split(".")[0]):
             raise Error(f"{name} {outside}; mmacalc does not cover it")
         from .hints import nearest
 
-        templates = tuple([family[0] for family in self._module.INSTRUCTIONS])
+        templates = tuple([family[0] for family in self._file.instructions])
         raise Error(f"PTX has no '{name}'.{nearest(name, templates, self.architecture.name)}")
 
     def _refuse(self, family: tuple[Any, ...], full: str) -> None:
-        here, having = self.architecture, targets(family, self._module)
+        here, having = self.architecture, self._having(family)
         if _version(family[1]) > REFERENCE:
             latest = ".".join(map(str, REFERENCE))
             raise Error(f"{full} needs PTX {family[1]}, for {', '.join(having)}; ptxas 13.5 has PTX {latest}")
@@ -287,18 +368,38 @@ class Entry(PlainEntry):
             raise Error(f"{here.name} does not have {full}: it needs {targets_text(having)} (PTX {family[1]})")
 
 
-def targets(family: tuple[Any, ...], module: Any) -> tuple[str, ...]:
-    """The targets of a family, oldest first."""
-    return _targets(family[2], module)
+def number_of(target: str) -> int:
+    """The number of a target.
+
+    Raises:
+        Error: it is not called as a target of NVIDIA is.
+
+    >>> number_of("sm_103f")
+    103
+    """
+    digits = target[3:].rstrip("af")
+    if not target.startswith("sm_") or len(target) - len(digits) > 4 or not digits.isdecimal():
+        raise Error(f"the targets of NVIDIA are called sm_90, sm_90a or sm_100f; got '{target}'")
+    return whole(digits, "a target of NVIDIA", 9999)
 
 
-@cache
-def _targets(text: str, module: Any) -> tuple[str, ...]:
-    names = tuple(record["name"] for record in module.ARCHITECTURES)
-    if text.endswith("+"):
-        first = whole(text[:-1], "a target")
-        return tuple(name for name in names if whole(name[3:].rstrip("af"), "a target") >= first)
-    return tuple(f"sm_{target}" for target in text.split())
+@lru_cache(maxsize=1024)
+def targets(which: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """The targets that a line of a file names: "80+" or a list, among those of the file, oldest first.
+
+    Raises:
+        Error: the text is neither, or names a target that the file has not.
+
+    >>> targets("80+", ("sm_75", "sm_80", "sm_90a")), targets("90a", ("sm_75", "sm_90a"))
+    (('sm_80', 'sm_90a'), ('sm_90a',))
+    """
+    if which.endswith("+"):
+        first = number_of(f"sm_{which[:-1]}")
+        return tuple(name for name in known if number_of(name) >= first)
+    names = tuple([f"sm_{target}" for target in which.split()])
+    if not names or not set(names) <= set(known):
+        raise Error(f"the targets '{which}' should be such as 80+, or a list of {', '.join(known)} without sm_")
+    return names
 
 
 def targets_text(having: tuple[str, ...]) -> str:
@@ -311,18 +412,24 @@ def targets_text(having: tuple[str, ...]) -> str:
     return " or ".join(filter(None, (", ".join(having[:-1]), having[-1])))
 
 
+def is_version(text: str) -> bool:
+    """Whether a text is a version of PTX, such as 9.4."""
+    parts = text.split(".")
+    return len(parts) == 2 and all(part.isdecimal() and len(part) < 4 for part in parts)
+
+
 def _version(text: str) -> tuple[int, int]:
     major, minor = text.split(".")
     return whole(major, "a version of PTX"), whole(minor, "a version of PTX")
 
 
-@cache
-def _keys(template: str) -> dict[str, str]:
+@lru_cache(maxsize=1024)
+def _keys(template: str) -> Mapping[str, str]:
     """The names of a family by their keys."""
     return {key(name): name for name in expand(template)}
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _fixed(template: str) -> set[str]:
     """The qualifiers that every name of a family has, as `key` writes them."""
     words, open_word = [], ""

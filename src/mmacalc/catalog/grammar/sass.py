@@ -22,6 +22,8 @@ from functools import cache
 
 from ...errors import Error, counted, did_you_mean, first_of
 from ...numerals import whole
+from ...records import Cache
+from .ptx import NEWEST, number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +103,8 @@ STATUS = {"~": "emulated", "=": "native, several", "-": "emulated"}
 def becomes(instruction: Instruction, target: str) -> tuple[str, str]:
     """The SASS opcodes of an instruction on a target, and whether it is "native", "native, several" or "emulated".
 
-    Two empty texts where it is not known (wmma loads and stores become what their layout needs).
+    Two empty texts where it is not known: wmma loads and stores become what their layout needs, and ptxas was not
+    asked about targets after `NEWEST`.
 
     >>> import mmacalc
     >>> becomes(mmacalc.instruction("sm_90a", "mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32"), "sm_90a")
@@ -110,8 +113,8 @@ def becomes(instruction: Instruction, target: str) -> tuple[str, str]:
     kind = KINDS.get(instruction.formats.get("A", ""), "")
     formats = {f"{operand}:{name}" for operand, name in instruction.formats.items()}
     words = {*instruction.name.lower().split("."), kind, *formats}
-    number = whole(target[3:].rstrip("af"), "a target")
-    for row, targets in ROWS:
+    number = number_of(target)
+    for row, targets in ROWS if number <= NEWEST else ():
         if words.issuperset(row.split()):
             text = next((text for which, text in targets.items() if _covers(which, number)), "")
             status = STATUS.get(text[:1], "native") if text else ""
@@ -211,26 +214,28 @@ def _ranked(entry: Entry, name: str, part: bool = False) -> list[tuple[tuple[boo
     return sorted(found, key=lambda pair: pair[0])
 
 
-_MADE: dict[tuple[str, str], list[tuple[Instruction, list[list[str]], str]]] = {}
+_kept = Cache(256)
 
 
 def _made(entry: Entry, first: str) -> list[tuple[Instruction, list[list[str]], str]]:
     """The instructions of a target that may become opcodes of that first word, with the opcodes that they do become (cut
     at dots) and the status; without those that are emulated."""
-    target = entry.architecture.name
-    if (target, first) not in _MADE:
-        wanted, found = first_words().get(first, set()), []
-        for name in entry.names if wanted else ():
-            if name.partition(".")[0] in wanted:
-                text, status = becomes(inst := entry.instruction(name), target)
-                if status.startswith("native"):
-                    found.append((inst, [opcode.upper().split(".") for opcode in opcodes(text)], status))
-        if first.startswith(TENSOR_MEMORY):
-            for inst in map(entry.instruction, entry.tensor_memory_names):
-                made = [opcode.upper().split(".") for opcode in getattr(inst, "sass", "").split("; ")]
-                found.append((inst, made, "native"))
-        _MADE[target, first] = found
-    return _MADE[target, first]
+    made: list[tuple[Instruction, list[list[str]], str]] = _kept.get((entry, first), lambda: _find(entry, first))
+    return made
+
+
+def _find(entry: Entry, first: str) -> list[tuple[Instruction, list[list[str]], str]]:
+    wanted, found = first_words().get(first, set()), []
+    for name in entry.names if wanted else ():
+        if name.partition(".")[0] in wanted:
+            text, status = becomes(inst := entry.instruction(name), entry.architecture.name)
+            if status.startswith("native"):
+                found.append((inst, [opcode.upper().split(".") for opcode in opcodes(text)], status))
+    if first.startswith(TENSOR_MEMORY):
+        for inst in map(entry.instruction, entry.tensor_memory_names):
+            made = [opcode.upper().split(".") for opcode in getattr(inst, "sass", "").split("; ")]
+            found.append((inst, made, "native"))
+    return found
 
 
 def emulated_part(entry: Entry, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from ...errors import Error
 from ...families.tensor_memory import Form
@@ -38,7 +38,7 @@ def record(architecture: Architecture, name: str) -> Instruction:
     return _mma(architecture, parsed, taking) if parsed.operation == "mma" else _move(architecture, parsed, taking)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _taking(name: str) -> tuple[str, ...]:
     """The targets that take a name."""
     return tuple([target for target in TARGETS if not refusal(name, target)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...asm.decoded import RegisterOperand
 from ...asm.decoder import decode
 from ...errors import Error
+from ...records import Cache
 from .access_names import access_of
 from .control import ENDS_BLOCK, NOTHING, control_step
 from .cross_lane import CROSS_LANE
@@ -274,19 +275,18 @@ def _branch_reads(name: str, wave: int) -> frozenset[int]:
     return frozenset(SCALARS + row for row in _IMPLICIT.get(name.removeprefix("s_cbranch_"), ())[: wave // 32])
 
 
-_known: dict[int, tuple[object, Program]] = {}
+_known = Cache(8)
 """The programs of the code objects that were launched last, by the identity of their sections."""
 
 
 def program_of(kernel: Kernel, target: MachineTarget) -> Program:
     """The program of a kernel, and of the functions that its object has; remembered for the next launch."""
-    key = id(kernel.sections)
-    if key not in _known:
-        while len(_known) >= 8:
-            del _known[next(iter(_known))]
+
+    def read() -> tuple[object, Program]:
         gaps: dict[int, str] = {}
-        _known[key] = kernel.sections, Program(_decoded(kernel, gaps), target, gaps)
-    program = _known[key][1]
+        return kernel.sections, Program(_decoded(kernel, gaps), target, gaps)
+
+    program: Program = _known.get(id(kernel.sections), read)[1]
     for step in program.steps.values():
         step.executed = 0
     return program

@@ -17,7 +17,7 @@ rounded, it matters for the bits.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -46,7 +46,7 @@ MATRIX_B = "(c g e) (v j) -> lane (g j), item (v c e)"
 ACCUMULATOR = "(v m h) j -> lane (m j), item (v h)"
 
 
-@cache
+@lru_cache(maxsize=512)
 def fragment_layout(architecture: Architecture, context: str, blocks: Blocks, itemsize: int) -> Layout:
     """The layout of a fragment, with the axes i (or j) and k, or i and j.
 
@@ -79,7 +79,7 @@ def _result_sizes(architecture: Architecture, block: int, itemsize: int) -> dict
     raise Error(f"{architecture.title} has no instruction for {block} x {block} blocks of {itemsize} bytes")
 
 
-@cache
+@lru_cache(maxsize=512)
 def coordinates(architecture: Architecture, context: str, blocks: Blocks, itemsize: int) -> tuple[Array, Array]:
     """(row, column) in the matrix of every element of a fragment: arrays of shape (lanes, elements).
 
@@ -121,7 +121,7 @@ def memory_shape(
     return MemoryShape(row * ldm + column if row_major else column * ldm + row)
 
 
-@cache
+@lru_cache(maxsize=512)
 def multiplier(architecture: Architecture, kind: str, compute: str, block: int) -> Instruction:
     """The instruction that multiplies blocks of an input type into a compute type.
 
@@ -144,7 +144,7 @@ def multiplier(architecture: Architecture, kind: str, compute: str, block: int) 
     return fitting.get(native) or fitting[wide]
 
 
-@cache
+@lru_cache(maxsize=512)
 def operand_places(inst: Instruction, context: str, block_k: int, itemsize: int) -> Array:
     """Which element of a fragment each element of an instruction's matrix is.
 

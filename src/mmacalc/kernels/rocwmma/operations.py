@@ -5,7 +5,7 @@ Source: rocWMMA API guide, "rocWMMA API functions". Sub-tiles and leading dimens
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 from operator import index
 
 import numpy as np
@@ -290,7 +290,7 @@ def mma_sync(d: Fragment, a: Fragment, b: Fragment, c: Fragment) -> None:
     d.attach(Product(plan, a.codes(), b.codes(), c.addend()))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _plan(call: str, architecture: Architecture, kind: DataType, compute: DataType, blocks: Blocks) -> Plan:
     try:
         check_multiply(architecture, blocks, kind, compute)

@@ -11,7 +11,7 @@ architecture (which tests hold against the rule), from the rocWMMA 1.6 source.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from ...catalog import architectures, entry, instructions
 from ...errors import Error
@@ -80,7 +80,7 @@ def can_multiply(inst: Instruction, block: int, kind: Format | None = None) -> b
     return kind is None or {inst.formats["A"], inst.formats["B"]} in ({kind.name}, {SELECTABLE.get(kind.name, "")})
 
 
-@cache
+@lru_cache(maxsize=64)
 def _rows(architecture: Architecture) -> tuple[Row, ...]:
     if not architecture.rocwmma:
         return ()

@@ -5,7 +5,7 @@ Source: rocWMMA API guide, sections "rocWMMA Datatypes" and "rocWMMA Enumeration
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -101,7 +101,7 @@ def dtype_of(kind: DataType, architecture: Architecture) -> np.dtype[Any]:
     return format_of(kind.name, architecture).dtype
 
 
-@cache
+@lru_cache(maxsize=256)
 def _by_name(name: str) -> DataType | None:
     lower = name.lower()
     for kind in TYPES.values():

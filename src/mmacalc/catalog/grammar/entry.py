@@ -1,0 +1,219 @@
+"""Entry: an architecture with the lines of its catalog file. That of AMD's files, which other grammars extend."""
+
+from __future__ import annotations
+
+from ...checks import fits, shown
+from ...errors import Error, did_you_mean
+from ...model import Architecture, Instruction, Product
+from ...records import frozen
+from .amd import Description, describe, older_spellings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .literals import CatalogFile
+
+__all__ = ["Entry", "Line", "names_of"]
+
+# The fields of a line behind the name, and what its dictionary may have, with their types. A tuple of cycles or of
+# narrow_cycles has one for each architecture of the file.
+FIELDS = {
+    "opcode": "int", "cycles": "int | None | tuple[int, ...]", "VALU cycles": "int | None", "features": "str",
+}  # fmt: skip
+MORE = {
+    "on": "tuple[str, ...]", "formats": "Mapping[str, str]",
+    "narrow_cycles": "tuple[int, int] | tuple[tuple[int, int], ...]",
+    "wait_cycles": "tuple[int, tuple[int, int] | None]", "prefix_opcode": "int", "scale_format": "str",
+    "since_llvm": "int", "unconfirmed": "tuple[str, ...] | Mapping[str, str]", "provenance": "str",
+}  # fmt: skip
+
+
+class Entry:
+    """An architecture with its catalog lines. An Instruction is made when it is first asked for.
+
+    Raises:
+        Error: the record or a line is wrong; says where and what would be right.
+    """
+
+    architecture: Architecture
+
+    def __init__(self, record: Mapping[str, Any], file: CatalogFile) -> None:
+        required = ("name", "title", "vendor", "layout", "waves")
+        if missing := [field for field in required if field not in record]:
+            raise Error(f"architecture '{record.get('name')}' lacks: {', '.join(missing)}")
+        products = _products(record)
+        aliases = dict.fromkeys([*record.get("aliases", ()), *(name for one in products for name in names_of(one))])
+        self.architecture = Architecture(**{**record, "aliases": tuple(aliases), "products": products})
+        self.transpose_loads: tuple[tuple[Any, ...], ...] = file.transpose_loads
+        self.vector_instructions: Mapping[str, int] = self._vector_instructions(file)
+        self._instructions: dict[str, Instruction] = {}
+        self._lines: dict[str, Line] = {}
+        self._place = [other["name"] for other in file.architectures].index(record["name"])
+        self._read_lines(file.instructions)
+        self._aliases: Mapping[str, str] = {**older_spellings(self._lines), **file.aliases}
+
+    def _vector_instructions(self, file: CatalogFile) -> Mapping[str, int]:
+        listed: Any = file.vector_instructions
+        if not fits(listed, "Mapping[str, int]"):
+            raise Error(f"VECTOR_INSTRUCTIONS should be a dictionary of names with lanes; got {shown(listed)}")
+        found: Mapping[str, int] = frozen(dict(listed))
+        return found
+
+    def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
+        opcodes: dict[tuple[int, int | None], str] = {}
+        for raw in lines:
+            line = Line(raw, self.architecture.name, self._place)
+            if self.architecture.name not in line.more.get("on", (self.architecture.name,)):
+                continue
+            taken = opcodes.setdefault((line.opcode, line.more.get("prefix_opcode")), line.name)
+            if taken != line.name:
+                raise Error(f"{line.where}: opcode {line.opcode:#x} already belongs to {taken}")
+            if line.name in self._lines:
+                raise Error(f"{line.where}: the name is used twice")
+            self._lines[line.name] = line
+
+    def check_lines(self) -> None:
+        """Refuse lines that are not built as this grammar's are. Those of AMD were when they were read.
+
+        Raises:
+            Error: says which, and what would be right.
+        """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The mnemonics, in catalog order."""
+        return tuple(self._lines)
+
+    @property
+    def tensor_memory_names(self) -> tuple[str, ...]:
+        """The instructions whose shape is a parameter (tcgen05 of NVIDIA), which `instructions` leaves out."""
+        return ()
+
+    @property
+    def doubts(self) -> set[str]:
+        """The operands and fields that no second source confirms, of any instruction."""
+        return {part for line in self._lines.values() for part in line.more.get("unconfirmed", ())}
+
+    def canonical(self, name: str) -> str | None:
+        """The mnemonic that a name or alias means, case-insensitive; None if there is none."""
+        lower = name.strip().lower()
+        key = lower if lower in self._lines else self._aliases.get(lower, lower)
+        return key if key in self._lines else None
+
+    def instruction(self, name: str) -> Instruction:
+        """The instruction of that name or alias, or the only one of that shape; case-insensitive.
+
+        Raises:
+            Error: the architecture has none, or several of a shape; the message names the closest.
+        """
+        key = self.canonical(name)
+        if key is None or key not in self._instructions:
+            if key is None:
+                from .pasted import name_alone
+                from .shape_names import instruction_of_shape
+
+                if found := instruction_of_shape(self, name):
+                    return found
+                if (alone := name_alone(name, self.architecture.name)) != name:
+                    return self.instruction(alone)
+                lower = name.strip().lower()
+                hint = did_you_mean(lower, (*self._lines, *self._aliases), shown=self._aliases)
+                title = self.architecture.title
+                raise Error(f"{title} has no instruction '{name}'.{hint} `-a {title.lower()} -L` lists them all.")
+            aliases = tuple(alias for alias, name in self._aliases.items() if name == key)
+            made = self._lines[key].instruction(self.architecture, aliases)
+            return self._instructions.setdefault(key, made)  # the first, if two threads made it
+        return self._instructions[key]
+
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Every instruction, in catalog order."""
+        return tuple(self.instruction(name) for name in self.names)
+
+
+def _products(record: Mapping[str, Any]) -> tuple[Product, ...]:
+    """The products of a record, whose lines are (name, units, clock in GHz[, {more}])."""
+    products = []
+    for line in record.get("products", ()):
+        described = bool(line) and hasattr(line[-1], "keys")
+        fields, more = (line[:-1], line[-1]) if described else (line, {})
+        if not fields or not fits(fields[0], "str") or not fits(more, "Mapping[str, Any]"):
+            raise Error(f"a product is (name, units, clock in GHz[, {{...}}]); got {shown(line)}")
+        products.append(Product(*fields, **more))
+    return tuple(products)
+
+
+def names_of(product: Product) -> tuple[str, ...]:
+    """The names of a product, lower case."""
+    return (product.name.lower(), *product.aliases)
+
+
+class Line:
+    """A line of an AMD catalog file, split into its parts; `place` is that of the architecture in the file."""
+
+    opcode: int
+    cycles: int | None
+    valu_cycles: int | None
+    narrow_cycles: tuple[int, int] | None
+    wait_cycles: tuple[int, tuple[int, int] | None] | None
+
+    def __init__(self, line: tuple[Any, ...], arch: str, place: int = 0) -> None:
+        described = bool(line) and isinstance(line[-1], dict)
+        self.more: Mapping[str, Any] = line[-1] if described else {}
+        fields = line[:-1] if described else line
+        self.name: str = fields[0] if fields else ""
+        self.where = f"catalog line of {self.name} ({arch})"
+        if not 4 <= len(fields) <= 5 or not isinstance(self.name, str):
+            raise Error(f"{self.where}: a line is (name, opcode, cycles, VALU cycles[, features][, {{...}}]); got {line}")
+        self._check_types(fields)
+        self.opcode, cycles, self.valu_cycles = fields[1:4]
+        narrow, self.wait_cycles = self.more.get("narrow_cycles"), self.more.get("wait_cycles")
+        if isinstance(cycles, tuple):
+            if place >= len(cycles) or (narrow and place >= len(narrow)):
+                raise Error(f"{self.where}: cycles and narrow_cycles have one for each architecture of the file; got {cycles}")
+            self.wait_cycles = self.wait_cycles or (cycles[0], narrow[0] if narrow else None)
+            cycles, narrow = cycles[place], narrow[place] if narrow else None
+        self.cycles, self.narrow_cycles = cycles, narrow
+        self.features: list[str] = fields[4].split() if len(fields) == 5 else []
+
+    def _check_types(self, fields: tuple[Any, ...]) -> None:
+        for what, value, kinds in zip(FIELDS, fields[1:], FIELDS.values()):
+            if not fits(value, kinds):
+                raise Error(f"{self.where}: {what} is {shown(value)}; it should be {kinds}")
+        for key, value in self.more.items():
+            if key not in MORE:
+                hint = did_you_mean(str(key), MORE)
+                raise Error(f"{self.where}: unknown '{key}'.{hint} Known: {', '.join(MORE)}")
+            if not fits(value, MORE[key]):
+                raise Error(f"{self.where}: {key} is {shown(value)}; it should be {MORE[key]}")
+
+    def _check_formats(self, described: Description) -> None:
+        """A line may settle which of the name's formats an operand has, but not contradict the name."""
+        for operand, name in self.more.get("formats", {}).items():
+            if operand not in described.formats or name not in described.formats.values():
+                stated = ", ".join(f"{which} {word}" for which, word in described.formats.items())
+                hint = did_you_mean(name, described.formats.values())
+                raise Error(f"{self.where}: formats say {operand} {name}; the name says {stated}.{hint}")
+
+    def instruction(self, architecture: Architecture, aliases: tuple[str, ...]) -> Instruction:
+        """The instruction of this line, whose shape, formats and features its name implies."""
+        try:
+            described = describe(self.name, architecture.format_names)
+        except Error as problem:
+            raise Error(f"{self.where}: {problem}") from None
+        more = self.more
+        self._check_formats(described)
+        formats = {**described.formats, **more.get("formats", {})}
+        if described.block_size:
+            formats |= dict.fromkeys(("SA", "SB"), more.get("scale_format", "e8m0"))
+        doubts = more.get("unconfirmed", ())
+        return Instruction(
+            architecture, self.name, *described.shape, described.blocks, formats,
+            opcode=self.opcode, cycles=self.cycles, valu_cycles=self.valu_cycles,
+            features=(*architecture.family.implied_features(described), *self.features),
+            narrow_cycles=self.narrow_cycles, wait_cycles=self.wait_cycles, block_size=described.block_size,
+            prefix_opcode=more.get("prefix_opcode"), since_llvm=more.get("since_llvm", 0), aliases=aliases,
+            stated_provenance=more.get("provenance", "two sources agree"),
+            doubts=doubts if isinstance(doubts, dict) else dict.fromkeys(doubts, ""),
+        )  # fmt: skip
