@@ -23,7 +23,7 @@ Flags are LLVM 22.1.8's, in lower case (MCInstrDesc.h and SIDefines.h, namespace
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from ..records import TupleRecord
 from .tables import FAMILY_OF, Table, covered, lines, table, valued
@@ -138,12 +138,12 @@ class _Named:
         return (one for name in self._flags if (one := self.get(name)) is not None)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _named(target: str) -> _Named:
     return _Named(target)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _form(format_name: str, signature: tuple[str, ...]) -> Form:
     suffix, operands, extra, _, fixed, _ = signature
     marks: dict[str, set[str]] = {sign: {text[1:] for text in extra.split() if text[0] == sign} for sign in "<>="}

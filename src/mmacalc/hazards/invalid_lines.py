@@ -8,7 +8,7 @@ whose registers depend on symbols without a value, macro arguments or placeholde
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 
 from ..asm.assembler import problems
 from ..asm.forms import form_of
@@ -59,7 +59,7 @@ def invalid_lines(listing: Listing, arch: str) -> Iterator[tuple[int, str]]:
             yield at, message
 
 
-@cache
+@lru_cache(maxsize=256)
 def _versions(arch: str) -> tuple[int, ...]:
     """The LLVM versions that know a target."""
     found = []

@@ -163,7 +163,7 @@ class Line:
         self.more: Mapping[str, Any] = line[-1] if described else {}
         fields = line[:-1] if described else line
         self.name: str = fields[0] if fields else ""
-        self.where = f"catalog line of {self.name} ({arch})"
+        self.where: str = f"catalog line of {self.name} ({arch})"
         if not 4 <= len(fields) <= 5 or not isinstance(self.name, str):
             raise Error(f"{self.where}: a line is (name, opcode, cycles, VALU cycles[, features][, {{...}}]); got {line}")
         self._check_types(fields)
