@@ -8,11 +8,7 @@ has made it fast.
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from functools import cache, lru_cache
-=======
 from functools import lru_cache
->>>>>>> 7ed9b57 (Records, layouts and what they hand out are immutable, every cache has a size, threads may ask first, and one check holds a catalog file against all that it refers to)
 
 import numpy as np
 
@@ -69,11 +65,7 @@ class Kernel(TupleRecord):
     task: bytes
 
 
-<<<<<<< HEAD
 @lru_cache(maxsize=256)  # as many as `execution.execution_of` keeps
-=======
-@lru_cache(maxsize=256)
->>>>>>> 7ed9b57 (Records, layouts and what they hand out are immutable, every cache has a size, threads may ask first, and one check holds a catalog file against all that it refers to)
 def kernel(execution: Execution) -> Kernel | None:
     """The kernel of an instruction, None if there is none."""
     numerics, out = execution.numerics, execution.formats["D"]
@@ -121,15 +113,9 @@ def _low_bits(execution: Execution) -> int:
 # --- operands -----------------------------------------------------------------------------------------------------
 
 
-<<<<<<< HEAD
-@cache
+@lru_cache(maxsize=256)
 def tables(name: str, flushed: str) -> Operand:
     """The value and the exponent of every code of a format of up to 16 bits; `flushed` as in Kernel."""
-=======
-@lru_cache(maxsize=64)
-def tables(name: str, flush: bool) -> Operand:
-    """The value and the exponent of every code of a format of up to 16 bits."""
->>>>>>> 7ed9b57 (Records, layouts and what they hand out are immutable, every cache has a size, threads may ask first, and one check holds a catalog file against all that it refers to)
     form = FORMATS[name]
     codes = np.arange(1 << form.bits, dtype=np.uint32).astype(f"u{max(8, form.bits) // 8}")
     values = decode(codes, form)

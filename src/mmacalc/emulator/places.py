@@ -38,13 +38,7 @@ class Places(TupleRecord):
         return int(self.lane.shape[-1])
 
 
-<<<<<<< HEAD
-MOST = 256
-"""Answers that are kept, of 0.1 megabytes on average. All architectures together have 584."""
-_kept: dict[tuple[Any, ...], Places] = {}
-=======
-_kept = Cache(1 << 10)
->>>>>>> 7ed9b57 (Records, layouts and what they hand out are immutable, every cache has a size, threads may ask first, and one check holds a catalog file against all that it refers to)
+_kept = Cache(256)  # of 0.1 megabytes on average; all architectures together have 584
 
 
 def located(operand: Any) -> Places:
@@ -55,27 +49,14 @@ def located(operand: Any) -> Places:
 
         return located_cells(operand)
     placement = operand.placement
-<<<<<<< HEAD
     layout = placement.layout
     groups = layout.sizes.get("p"), layout.sizes.get("s")  # of a sparse A and of K, which equal layouts may split apart
-=======
-    # Told apart by identity, which is quick; each is kept with its layout, so that the number is no other's.
->>>>>>> 7ed9b57 (Records, layouts and what they hand out are immutable, every cache has a size, threads may ask first, and one check holds a catalog file against all that it refers to)
     key = (
         layout, groups, *sorted(placement.fields.items()), placement.slot_bits, placement.offset, placement.bits,
         placement.lanes, operand.name, operand.format.bits, operand.wave, operand.instruction.sparse,
     )  # fmt: skip
-<<<<<<< HEAD
-    found = _kept.get(key)
-    if found is None:
-        if len(_kept) >= MOST:
-            _kept.clear()
-        found = _kept[key] = _located(operand)
-    return found
-=======
-    found: tuple[object, Places] = _kept.get(key, lambda: (placement.layout, _located(operand)))
-    return found[1]
->>>>>>> 7ed9b57 (Records, layouts and what they hand out are immutable, every cache has a size, threads may ask first, and one check holds a catalog file against all that it refers to)
+    places: Places = _kept.get(key, lambda: _located(operand))
+    return places
 
 
 def _located(operand: Operand) -> Places:

@@ -322,7 +322,6 @@ def _written(name: str, flags: Mapping[str, str]) -> tuple[int, bool]:
     return {"none": 0, "one": 1, "two": 2}[kind], tied
 
 
-<<<<<<< HEAD
 def written_operands(statement: Statement) -> tuple[int, bool]:
     """How many of the first operands a statement writes, by its mnemonic and flags, and whether it reads them, too."""
     name = _bare(statement.mnemonic)
@@ -331,10 +330,7 @@ def written_operands(statement: Statement) -> tuple[int, bool]:
     return (0, False) if SCALE_PREFIX in name else _written(name, statement.modifiers)
 
 
-@cache
-=======
 @lru_cache(maxsize=16384)
->>>>>>> 7ed9b57 (Records, layouts and what they hand out are immutable, every cache has a size, threads may ask first, and one check holds a catalog file against all that it refers to)
 def _destination(name: str) -> tuple[str, bool]:
     """What a mnemonic writes: "none", "one" or "two" operands, or, depending on flags, "atomic" and "load"; and whether
     the destination is also read."""

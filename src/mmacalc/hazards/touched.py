@@ -8,7 +8,7 @@ general rule of `register_use`: the first one is written, except by stores.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from ..asm.tables import FAMILY_OF, covered, signatures
 from ..asm.tokens import integer
@@ -126,7 +126,7 @@ def _kind(statement: Statement, name: str, row: Signature | None, returns: bool)
     return form
 
 
-@cache
+@lru_cache(maxsize=256)
 def _numbers_of(operand: str) -> frozenset[int]:
     """The numbers of the registers of an operand."""
     found: set[int] = set()
