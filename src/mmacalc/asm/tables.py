@@ -343,8 +343,9 @@ def signatures(target: str) -> dict[str, tuple[Signature, ...]]:
     """
     found: dict[str, list[Signature]] = {}
     for line in lines():
-        form, suffix, operands, implied, *_, targets, names = line.split("|")
-        if target in targets.split():
+        form, *signature, targets, names = line.split("|")
+        if form != "operation" and target in targets.split():
+            suffix, operands, implied = signature[:3]
             extra = implied.split()
             reads, writes = ([text[1:] for text in extra if text[0] == sign] for sign in "<>")
             one = Signature(form, suffix, tuple(operands.split()), tuple(reads), tuple(writes))
