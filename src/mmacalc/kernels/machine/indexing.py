@@ -49,11 +49,11 @@ def indexed(instruction: DecodedInstruction, key: int) -> DecodedInstruction:
     if is_relative(instruction.name):
         return _moved(instruction, key)
     index, mode = key & 0xFF, key >> 12
-    sources = [_shifted(one, index) if place < 3 and mode >> place & 1 else one
+    sources = [_shifted(one, index, "v") if place < 3 and mode >> place & 1 else one
                for place, one in enumerate(instruction.sources)]  # fmt: skip
     destinations = instruction.destinations
     if mode & _DESTINATION:
-        destinations = tuple([_shifted(one, index) for one in destinations])
+        destinations = tuple([_shifted(one, index, "v") for one in destinations])
     return instruction._replace(sources=tuple(sources), destinations=destinations)
 
 
@@ -72,8 +72,9 @@ def _moved(instruction: DecodedInstruction, m0: int) -> DecodedInstruction:
     return instruction._replace(name=name, destinations=(destination,), sources=(source,))  # type: ignore[arg-type]
 
 
-def _shifted(operand: Any, by: int) -> Any:
-    if isinstance(operand, RegisterOperand) and operand.file in ("v", "s"):
+def _shifted(operand: Any, by: int, files: str = "vs") -> Any:
+    """An operand of one of some files, `by` registers on; the mode of gfx9 is of VGPRs alone."""
+    if isinstance(operand, RegisterOperand) and operand.file in files:
         return operand._replace(index=operand[1] + by)
     return operand
 
