@@ -108,7 +108,7 @@ class _Formats(TupleRecord):
 
 def _name_test(text: str, in_parts: bool) -> Callable[[Instruction], bool]:
     if text.strip().startswith(builtins.PREFIXES):
-        return name_test(text.partition("(")[0].strip(), builtins.names)
+        return name_test(builtins.plain_name(text), builtins.names)
     return name_test(text, lambda inst: (inst.name, *inst.aliases), in_parts)
 
 

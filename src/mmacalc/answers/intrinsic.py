@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..catalog import entry
 from ..checks import arguments_checked
-from ..compiler.builtins import Intrinsic, by_name, intrinsics, unscaled
+from ..compiler.builtins import Intrinsic, all_by_name, intrinsics, unscaled
 from ..records import Record
 
 TYPE_CHECKING = False
@@ -21,11 +21,13 @@ class InstructionIntrinsics(Record):
         instruction: which. intrinsics: none, one, or on RDNA3 with a 16-bit D two.
         through: where it has none, the scaled instruction whose builtin becomes it when both scales are the constant
             0; None if there is no such instruction either.
+        others: what a name that was asked for becomes as well, by its arguments.
     """
 
     instruction: Instruction
     intrinsics: tuple[Intrinsic, ...]
     through: Instruction | None = None
+    others: tuple[Instruction, ...] = ()
 
 
 @arguments_checked
@@ -56,5 +58,5 @@ def intrinsic_named(arch: str, name: str) -> InstructionIntrinsics:
     Raises:
         Error: the architecture has no such builtin.
     """
-    instruction, found = by_name(arch, name)
-    return InstructionIntrinsics(instruction, (found,))
+    (instruction, found, _), *others = all_by_name(arch, name)
+    return InstructionIntrinsics(instruction, (found,), others=tuple([inst for inst, _, _ in others]))

@@ -4,7 +4,10 @@
     mmacalc intrinsic -a gfx942 __builtin_amdgcn_mfma_f32_16x16x16f16
 
     mmacalc intrinsic -a xe-hpc dpas.8x8.f.f.bf.bf
+    mmacalc intrinsic -a A100 wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32
+    mmacalc intrinsic -a A100 llvm.nvvm.mma.m16n8k16.row.col.bf16
 
+For NVIDIA these are the names of clang 22 and LLVM 22; what they lack is reached by inline assembly.
 `float x4` is a vector of four floats; `imm` marks arguments that must be constants.
 """
 
@@ -38,7 +41,7 @@ def run(options: Namespace) -> Reply:
     name = either("the instruction", options.name, options.instruction)
     if name is None:
         raise Error("no instruction was given; choose one with -i, or list them with `mmacalc -a ... -L`")
-    if name.startswith(PREFIXES):
+    if name.lstrip("@").startswith(PREFIXES):
         answer = intrinsic_named(options.architecture, name)
     else:
         answer = intrinsic(instruction(options.architecture, name), options.wavefront)

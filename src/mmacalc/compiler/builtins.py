@@ -8,6 +8,8 @@ Source: clang and LLVM 22.1.8 (BuiltinsAMDGPU, IntrinsicsAMDGPU.td), compared fo
 
 from __future__ import annotations
 
+import re
+
 from ..catalog import entry
 from ..catalog.grammar.pasted import COMPILERS
 from ..errors import Error, did_you_mean
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
     from ..model import Instruction
     from .dialects import Dialect
 
-__all__ = ["Intrinsic", "by_name", "intrinsic", "intrinsics", "named", "names", "unscaled"]
+__all__ = [
+    "Intrinsic", "all_by_name", "by_name", "intrinsic", "intrinsics", "meant", "named", "names", "plain_name",
+    "unscaled",
+]  # fmt: skip
 
 PREFIXES = COMPILERS
 """How the names of builtins and intrinsics begin."""
@@ -55,8 +60,8 @@ def intrinsics(instruction: Instruction, wave: int | None = None) -> tuple[Intri
     keeps the other halves of D's registers as they were in C."""
     inst, size = instruction, instruction.architecture.wave(wave)
     if own := inst.architecture.family.functions:
-        found: Intrinsic | None = imported(f"mmacalc.compiler.{own}").function(inst)
-        return (found,) if found else ()
+        found: tuple[Intrinsic, ...] = imported(f"mmacalc.compiler.{own}").functions(inst)
+        return found
     dialect = dialect_of(inst)
     if dialect is None or inst.since_llvm > LLVM_VERSION:
         return ()
@@ -91,13 +96,33 @@ def names(instruction: Instruction) -> tuple[str, ...]:
 
 
 def named(arch: str) -> dict[str, tuple[Instruction, Intrinsic, int]]:
-    """The builtins and LLVM intrinsics of an architecture by their names, each with its instruction and wave size."""
-    found: dict[str, tuple[Instruction, Intrinsic, int]] = {}
-    for inst in entry(arch).instructions():
+    """The builtins and LLVM intrinsics of an architecture by their names, each with its instruction and wave size; of
+    several that the arguments choose from, with the first."""
+    return {name: found[0] for name, found in meant(arch).items()}
+
+
+def meant(arch: str) -> dict[str, list[tuple[Instruction, Intrinsic, int]]]:
+    """The same with every instruction that a name can become: NVIDIA's have the layouts, or the kind, as arguments."""
+    found: dict[str, list[tuple[Instruction, Intrinsic, int]]] = {}
+    known = entry(arch)
+    for inst in (*known.instructions(), *map(known.instruction, known.tensor_memory_names)):
         for wave in inst.architecture.waves:
             for one in intrinsics(inst, wave):
-                found |= {name: (inst, one, wave) for name in (one.builtin, one.llvm_intrinsic) if name}
+                for name in filter(None, dict.fromkeys((one.builtin, one.llvm_intrinsic))):
+                    same = found.setdefault(name, [])
+                    if not same or same[-1][0] is not inst:
+                        same.append((inst, one, wave))
     return found
+
+
+def plain_name(name: str) -> str:
+    """A name without the address spaces of LLVM's overloads, and without what stands around it in a call.
+
+    >>> plain_name("@llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16.p3(ptr %p)")
+    'llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16'
+    """
+    alone = name.partition("(")[0].strip().lstrip("@")
+    return re.sub(r"(?:\.p\d)+$", "", alone) if alone.startswith("llvm.nvvm.") else alone
 
 
 def by_name(arch: str, name: str) -> tuple[Instruction, Intrinsic]:
@@ -106,12 +131,21 @@ def by_name(arch: str, name: str) -> tuple[Instruction, Intrinsic]:
     Raises:
         Error: the architecture has no such builtin.
     """
-    found = named(arch)
-    if name not in found:
-        hint = did_you_mean(name, found)
-        raise Error(f"{entry(arch).architecture.title} has no matrix builtin '{name}'.{hint}")
-    inst, one, _ = found[name]
+    inst, one, _ = all_by_name(arch, name)[0]
     return inst, one
+
+
+def all_by_name(arch: str, name: str) -> list[tuple[Instruction, Intrinsic, int]]:
+    """Every instruction that a name can become, each with the intrinsic and the wave size.
+
+    Raises:
+        Error: the architecture has no such builtin.
+    """
+    found = meant(arch)
+    if (alone := plain_name(name)) not in found:
+        hint = did_you_mean(alone, found)
+        raise Error(f"{entry(arch).architecture.title} has no matrix builtin '{alone}'.{hint}")
+    return found[alone]
 
 
 def _intrinsic(inst: Instruction, wave: int, dialect: Dialect, arguments: str, variant: str) -> Intrinsic:

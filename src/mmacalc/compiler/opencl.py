@@ -17,11 +17,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..model import Instruction
 
-__all__ = ["function"]
+__all__ = ["function", "functions"]
 
 COUNTS = (1, 2, 4, 8)
 RESULTS = {"f32": "float", "i32": "int", "f16": "half", "bf16": "short"}
 INTEGERS = {32: "int", 16: "short", 8: "char"}
+
+
+def functions(instruction: Instruction) -> tuple[Intrinsic, ...]:
+    """The function of an instruction, if it has one."""
+    found = function(instruction)
+    return () if found is None else (found,)
 
 
 def function(instruction: Instruction) -> Intrinsic | None:

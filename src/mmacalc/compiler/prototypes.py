@@ -12,7 +12,8 @@ class Intrinsic(TupleRecord):
 
     builtin: clang's name; return_type, arg_types: its types, a vector as "float x4"; arg_names: what each argument
     is; immediates: the positions of the arguments that must be constants. llvm_intrinsic, declaration: LLVM's name
-    with its overloads spelled out, and its declaration (LLVM may have arguments that clang fills in).
+    with its overloads spelled out, and its declaration (LLVM may have arguments that clang fills in). Of NVIDIA's
+    instructions the names alone: without overloads, types and arguments; builtin is "" where clang has none.
     """
 
     builtin: str
@@ -26,5 +27,7 @@ class Intrinsic(TupleRecord):
     @property
     def prototype(self) -> str:
         """The builtin's prototype, immediates marked: `float x4 __builtin_...(float, float, float x4, int imm)`."""
+        if not self.return_type:  # NVIDIA's, of which the names are known
+            return self.builtin
         given = (f"{kind} imm" if at in self.immediates else kind for at, kind in enumerate(self.arg_types))
         return f"{self.return_type} {self.builtin}({', '.join(given)})"

@@ -7,7 +7,7 @@ from ...errors import Error
 __all__ = ["COMPILERS", "name_alone"]
 
 ENDINGS = ("_e64", "_e32", "_vop3p")  # LLVM's encodings, as disassemblers and profilers append them
-COMPILERS = ("__builtin", "llvm.", "intel_sub_group")  # how names of builtins and intrinsics begin
+COMPILERS = ("__builtin", "llvm.", "intel_sub_group", "__hmma_", "__imma_", "__bmma_", "__dmma_", "__mma_")  # how names of builtins and intrinsics begin
 
 
 def name_alone(text: str, architecture: str) -> str:
