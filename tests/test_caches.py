@@ -1,39 +1,15 @@
-"""What the emulator keeps between calls is bounded: by the formats and names there are, or by a size."""
+"""What the emulator keeps between calls is bounded (tests/test_shared_state.py has the caches of everything else)."""
 
 from __future__ import annotations
 
 import gc
-import importlib
-import inspect
-import pkgutil
 
 import numpy as np
-import pytest
 
 import mmacalc
 from mmacalc.emulator import fast, places
 from mmacalc.emulator.execution import Execution
-
-FEW = {"str", "bool", ""}
-"""What a function whose cache has no size may be asked by: names and answers of yes or no."""
-
-
-def cached_functions():
-    for package in ("emulator", "arithmetic", "diagnosis"):
-        home = importlib.import_module(f"mmacalc.{package}")
-        for found in pkgutil.iter_modules(home.__path__, f"mmacalc.{package}."):
-            if found.name.endswith("._core"):
-                continue  # the library of core.c
-            module = importlib.import_module(found.name)
-            for name, function in vars(module).items():
-                if hasattr(function, "cache_parameters") and function.__module__ == found.name:
-                    yield pytest.param(function, id=f"{found.name}.{name}")
-
-
-@pytest.mark.parametrize("function", list(cached_functions()))
-def test_a_cache_without_a_size_is_asked_by_names_only(function):
-    kinds = {str(kind) for name, kind in inspect.get_annotations(function.__wrapped__).items() if name != "return"}
-    assert function.cache_parameters()["maxsize"] is not None or kinds <= FEW
+from mmacalc.records import Cache
 
 
 def test_a_thousand_diagnoses_keep_no_more_than_the_caches_hold():
@@ -51,19 +27,16 @@ def test_a_thousand_diagnoses_keep_no_more_than_the_caches_hold():
     gc.collect()
     alive = sum(isinstance(found, Execution) for found in gc.get_objects())
     assert alive <= 3 * 256  # of kernels, of plain calls, of calls with modifiers
-    assert len(places._kept) <= places.MOST
 
 
 def test_places_are_told_apart_by_the_layout_and_not_by_where_it_lies_in_memory(monkeypatch):
-    """An address can come again when a layout has gone; and no more than some answers are kept."""
-    monkeypatch.setattr(places, "MOST", 8)
-    monkeypatch.setattr(places, "_kept", {})
-    for inst in mmacalc.instructions("cdna3")[:30]:
+    """An address comes again when a layout has gone; here most answers are forgotten at once, and their layouts with
+    them, so that a key by address would soon find another operand's places."""
+    monkeypatch.setattr(places, "_kept", Cache(8))
+    for inst in mmacalc.instructions("cdna3")[:60]:
         for name in inst.register_operands:
             operand = inst.operand(name)
             found = places.located(operand)
             assert found is places.located(operand)
-            wanted = places._located(operand)
-            assert all(np.array_equal(x, y) for x, y in zip(found, wanted))
+            assert all(np.array_equal(x, y) for x, y in zip(found, places._located(operand)))
             assert len(places._kept) <= 8
-            assert not any(isinstance(part, int) and part > 1 << 20 for key in places._kept for part in key)
