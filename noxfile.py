@@ -47,7 +47,7 @@ def newest(pattern: str) -> Path:
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     """The tests on one Python."""
-    session.install("-e", ".[elf]", *TEST_PACKAGES)
+    session.install("-e", ".", *TEST_PACKAGES)
     run_tests(session)
 
 
@@ -86,7 +86,7 @@ def sdist(session: nox.Session) -> None:
         archive.extractall(folder, filter="data")
     (unpacked,) = folder.glob("mmacalc-*")
     session.chdir(unpacked)
-    session.install("-e", ".[elf]", *TEST_PACKAGES)
+    session.install("-e", ".", *TEST_PACKAGES)
     run_tests(session)
 
 

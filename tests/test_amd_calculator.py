@@ -63,7 +63,7 @@ def test_the_minus_that_amds_tool_puts_before_signed_integers_is_printed_and_dis
 
 
 def test_the_minus_of_amds_tool_is_disowned_just_where_it_is_printed():
-    """Every instruction with NEG: integers, of which only pairs of 8 bits are given one, and floats, which have none."""
+    """Every instruction with NEG: of integers, only pairs of 8 bits are given one, and floats have none."""
     disowned = 0
     for row in SIGNS:
         reply = answer(row["argv"])
@@ -75,10 +75,15 @@ def test_the_minus_of_amds_tool_is_disowned_just_where_it_is_printed():
 
 # Of AMD's tool 1.3.2: the long names of its options, each of which is one option; those of several words are spelt with
 # hyphens and with underscores, except neg_hi.
-AMDS_WORDS = """version architecture instruction block register lane wavefront csv markdown asciidoc transpose compression
-cbsz abid blgp opsel neg""".split()
-AMDS_NAMES = """list_instructions detail_instruction A_matrix B_matrix C_matrix D_matrix get_register I_coordinate
-J_coordinate K_coordinate matrix_entry output_calculation register_layout matrix_layout""".split()
+AMDS_WORDS = (
+    "version", "architecture", "instruction", "block", "register", "lane", "wavefront", "csv", "markdown", "asciidoc",
+    "transpose", "compression", "cbsz", "abid", "blgp", "opsel", "neg",
+)  # fmt: skip
+AMDS_NAMES = (
+    "list_instructions", "detail_instruction", "A_matrix", "B_matrix", "C_matrix", "D_matrix", "get_register",
+    "I_coordinate", "J_coordinate", "K_coordinate", "matrix_entry", "output_calculation", "register_layout",
+    "matrix_layout",
+)  # fmt: skip
 AMDS_OPTIONS = {name: (name,) for name in (*AMDS_WORDS, "neg_hi")}
 AMDS_OPTIONS |= {name: (name.replace("_", "-"), name) for name in AMDS_NAMES}
 

@@ -14,7 +14,7 @@ function; one that is not understood is an error of the program. NumPy's scalars
 
 from __future__ import annotations
 
-from .errors import Error, did_you_mean
+from .errors import Error, did_you_mean, how_to_install
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -291,4 +291,4 @@ def missing_package(missing: ModuleNotFoundError) -> Error | ModuleNotFoundError
     if package in ("", "mmacalc"):
         return missing
     name = PACKAGES.get(package, package)
-    return Error(f"this needs the Python package {name}, which is not installed: python3 -m pip install {name}")
+    return Error(f"this needs the Python package {name}, which is not installed: {how_to_install(name)}")

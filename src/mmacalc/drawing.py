@@ -72,7 +72,7 @@ class Drawing:
         """The picture as a PNG file.
 
         Raises:
-            Error: resvg-py is missing (pip install 'mmacalc[png]'), or there is no font to write with.
+            Error: resvg-py is missing (the message says how it is installed), or there is no font to write with.
         """
         return svg.png(self.scene)
 

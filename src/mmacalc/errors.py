@@ -53,6 +53,28 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
+def how_to_install(package: str) -> str:
+    """The command that installs a Python package beside this mmacalc, by where it runs: pipx, uv, a virtual environment
+    or the system's Python, which may refuse pip (PEP 668)."""
+    import sys
+    from importlib.util import find_spec
+    from os.path import exists, join
+    from sysconfig import get_path
+
+    prefix = sys.prefix.replace("\\", "/").lower()
+    if "/pipx/" in prefix:
+        return f"pipx inject mmacalc {package}"
+    if "/uv/tools/" in prefix:
+        return f"uv tool install --with {package} . (in a clone of mmacalc)"
+    if "/uv/" in prefix and "archive" in prefix:
+        return f"uvx --with {package} --from . mmacalc (in a clone of mmacalc)"
+    if sys.prefix != sys.base_prefix:
+        return f"{sys.executable} -m pip install {package}" if find_spec("pip") else f"uv pip install {package}"
+    if exists(join(get_path("stdlib"), "EXTERNALLY-MANAGED")) or not find_spec("pip"):
+        return f"python3 -m venv .venv && .venv/bin/pip install {package}, and run mmacalc by .venv/bin/python"
+    return f"{sys.executable} -m pip install {package}"
+
+
 def counted(number: int, noun: str, nouns: str = "") -> str:
     """A number of things, in the singular where it is one.
 

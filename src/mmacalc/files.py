@@ -25,7 +25,7 @@ def file_name(path: str) -> bytes:
 
 def reason(problem: Exception) -> str:
     """Why the system refuses a file, in its own words."""
-    if isinstance(problem, UnicodeEncodeError):
+    if isinstance(problem, ValueError):  # it has a NUL, or a character that the system's encoding lacks
         return "its name is not a valid file name on this system"
     return getattr(problem, "strerror", None) or str(problem)
 
@@ -76,9 +76,23 @@ def _same(one: str, other: str) -> bool:
 
 
 def _target(path: str) -> bytes:
-    """The file itself, where the path is a symbolic link."""
+    """The file itself, where the path is a symbolic link.
+
+    Raises:
+        OSError: links that lead to each other. ValueError: a name that no file can have.
+    """
     name = file_name(path)
+    if os.path.islink(name) and not os.path.exists(name):
+        _check_links(name)
     return os.path.realpath(name) if os.path.islink(name) else name
+
+
+def _check_links(name: bytes) -> None:
+    """Refuse links that lead to each other; one to what does not exist yet is written through."""
+    try:
+        os.stat(name)
+    except FileNotFoundError:
+        return
 
 
 def _written_beside(target: bytes, content: bytes) -> bytes:

@@ -177,7 +177,7 @@ def load(path: str | PathLike[str], arch: str | None = None) -> Mapping[str, Ker
 
     Raises:
         Error: no such file, not a linked code object, no kernel in it, a relocation that needs another object, or
-            pyelftools is missing (install mmacalc[elf]). Asking the result for a kernel that it lacks raises too.
+            pyelftools is missing. Asking the result for a kernel that it lacks raises too.
 
     Example: `mmacalc.load("kernel.hsaco")["gemm"].descriptor.kernarg_size`, where there is such a file; here is none:
 

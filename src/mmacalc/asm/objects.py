@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 
-from ..errors import Error
+from ..errors import Error, how_to_install
 from ..records import TupleRecord
 from .elf_machines import MACHINES
 from .reader import AMD_MNEMONICS, Reader, named_targets
@@ -185,7 +185,7 @@ def elf_content(content: bytes, name: str, arch: str | None) -> tuple[ELFFile, s
         from elftools.elf.elffile import ELFFile
     except ImportError:
         raise Error(
-            f"'{name}' is an ELF object, and reading one needs pyelftools: install mmacalc[elf] or pyelftools"
+            f"'{name}' is an ELF object, and reading one needs pyelftools: {how_to_install('pyelftools')}"
         ) from None
     try:
         elf = ELFFile(BytesIO(content))

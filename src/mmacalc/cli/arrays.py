@@ -17,7 +17,7 @@ from .files import as_text, read_bytes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import IO, Any
 
     from numpy.typing import NDArray
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["content", "file_of", "load"]
 
+LARGEST_EXPANDED, RATIO = 1 << 26, 100  # of a member of an .npz: bytes, and their number to that of compressed ones
 NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"
 
 
@@ -75,6 +76,13 @@ def _member(data: bytes, name: str) -> Array:
             if name not in members:
                 which = f"has no array '{name}'" if name else "holds several arrays"
                 raise ValueError(f"it {which}; say which as FILE.npz:NAME: {', '.join(members)}")
+            with archive.open(members[name]) as member:
+                _header(member)
+            sizes = archive.getinfo(members[name])
+            if sizes.file_size > LARGEST_EXPANDED and sizes.file_size > RATIO * sizes.compress_size:
+                raise ValueError(
+                    f"it is {sizes.compress_size} bytes that expand to {sizes.file_size}; save what is meant so as .npy"
+                )
             return _npy(archive.read(members[name]))
     except (BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError) as problem:
         raise ValueError(f"it is a damaged .npz: {problem}") from None
@@ -83,23 +91,39 @@ def _member(data: bytes, name: str) -> Array:
 def _npy(data: bytes) -> Array:
     """An array in .npy's format, its size checked before memory is asked for."""
     stream = BytesIO(data)
-    npy_format: Any = np.lib.format  # which is untyped before NumPy 2.3
-    version = npy_format.read_magic(stream)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"it has version {version[0]}.{version[1]} of the .npy format, that of named fields")
-    read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-    try:
-        shape, fortran, kind = read(stream)
-    except Exception as problem:  # the tokenizer's and the parser's errors, of which there are many
-        raise ValueError(f"its header is none of .npy: {str(problem).partition(chr(10))[0][:100]}") from None
-    if kind.hasobject:
-        raise ValueError("it holds Python objects; save it with a type of numbers")
+    shape, fortran, kind = _header(stream)
     held, needed = len(data) - stream.tell(), prod(shape) * kind.itemsize
     if needed > held:
         sizes = "x".join(map(str, shape))
         raise ValueError(f"it is cut short: {sizes} of {kind} are {needed} bytes, and {held} are there")
     flat = np.frombuffer(data, kind, prod(shape), stream.tell())
     return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, Any]:
+    """The shape of an array in .npy's format, whether it is column by column, and its type.
+
+    Raises:
+        ValueError: it is none, or not one of numbers.
+    """
+    npy_format: Any = np.lib.format  # which is untyped before NumPy 2.3
+    try:
+        version = npy_format.read_magic(stream)
+    except ValueError:
+        raise ValueError("it is not in the .npy format, or cut short") from None
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"it has version {version[0]}.{version[1]} of the .npy format, that of named fields")
+    read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+    try:
+        shape, fortran, kind = read(stream)
+    except Exception:  # the tokenizer's and the parser's errors, of which there are many, in NumPy's words
+        raise ValueError("its header is none of .npy, which says type, order and shape") from None
+    if min(shape, default=0) < 0 or kind.itemsize == 0:
+        raise ValueError(f"its header has the shape {shape} of {kind}, which no array has")
+    if kind.kind not in "biufcV" or kind.names:  # bfloat16 and the small floats are V
+        what = {"O": "Python objects", "M": "dates", "m": "dates", "V": "records"}.get(kind.kind, "text")
+        raise ValueError(f"it holds {what}; save it with a type of numbers")
+    return shape, fortran, kind
 
 
 def _csv(text: str, codes: bool) -> Array:

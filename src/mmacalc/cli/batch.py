@@ -16,7 +16,7 @@ import shlex
 
 from ..errors import Error
 from . import Reply, answer
-from .files import lines
+from .files import lines, standard_input_taken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,11 +35,13 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> Iterator[Reply]:
     """Answer every line."""
-    for line in lines(options.files, "batch"):
+    for line in lines(options.files):
         if isinstance(line, Error):
             yield _written([], Reply(2, "", f"mmacalc: {line}\n"))
         elif (text := line.strip()) and not text.startswith("#"):
-            yield _answered(text)
+            with standard_input_taken("batch"):
+                reply = _answered(text)
+            yield reply
 
 
 def _answered(line: str) -> Reply:

@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
     add("--style", default="light", metavar="NAME", help="light, dark, or print (no colour)")
     add("--color-by", default="lane", metavar="WHAT", help="lane, register, or a digit of the pattern")
     add("--no-fold", dest="fold", action="store_false", help="draw repetitions instead of an ellipsis")
-    add("-o", "--output", metavar="FILE", help="write FILE, by its end: .svg, .png (needs mmacalc[png]), .html, .txt")
+    add("-o", "--output", metavar="FILE", help="write FILE, by its end: .svg, .png (needs resvg-py), .html, .txt")
     add("--color", choices=("auto", "always", "never"), default="auto", help="colours in the terminal")
     add("--width", type=whole_number, metavar="#", help="characters in a line of the terminal")
     parser.add_modifiers()

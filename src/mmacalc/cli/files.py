@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
+from contextvars import ContextVar
+from io import BytesIO
 
 from ..errors import Error
 from ..files import file_name, reason
@@ -16,7 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import BinaryIO
 
-__all__ = ["as_text", "exists", "lines", "read_bytes", "read_text", "text_argument", "text_arguments"]
+__all__ = [
+    "as_text",
+    "exists",
+    "lines",
+    "read_bytes",
+    "read_text",
+    "standard_input_taken",
+    "text_argument",
+    "text_arguments",
+]
 
 LONGEST_LINE = 1 << 20
 ENDINGS = (
@@ -45,8 +57,8 @@ ENDINGS = (
 )
 """How the names of files with assembly end."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_taken = ""
-"""Who reads standard input: the name of a command whose lines are command lines, or none."""
+_taken: ContextVar[str] = ContextVar("taken", default="")
+"""Who reads standard input while one of its lines is answered: the name of a command whose lines are command lines."""
 
 
 def exists(path: str) -> bool:
@@ -127,11 +139,24 @@ def standard_input() -> BinaryIO:
     Raises:
         Error: it is closed, or another command reads it already.
     """
-    if _taken:
-        raise Error(f"standard input holds the lines of `mmacalc {_taken}`, so none of them can read it; give a file")
+    if command := _taken.get():
+        raise Error(f"standard input holds the lines of `mmacalc {command}`, so none of them can read it; give a file")
     if sys.stdin is None:
         raise Error("standard input is closed; give a file")
-    return sys.stdin.buffer
+    found: BinaryIO | None = getattr(sys.stdin, "buffer", None)
+    if found is None:  # a StringIO in its place, as tests and notebooks have
+        return BytesIO(sys.stdin.read().encode("utf-8", "surrogateescape"))
+    return found
+
+
+@contextmanager
+def standard_input_taken(command: str) -> Iterator[None]:
+    """While this lasts, nothing reads standard input, whose lines `command` answers."""
+    before = _taken.set(command)
+    try:
+        yield
+    finally:
+        _taken.reset(before)
 
 
 def unreadable(path: str, problem: Exception) -> Error:
@@ -142,15 +167,14 @@ def unreadable(path: str, problem: Exception) -> Error:
 # --- line by line -----------------------------------------------------------------------------------------------------
 
 
-def lines(paths: Iterable[str], command: str) -> Iterator[str | Error]:
+def lines(paths: Iterable[str]) -> Iterator[str | Error]:
     """The lines of files, or of standard input if there are none, each as soon as it comes, without its end.
 
-    A line longer than LONGEST_LINE is an `Error` in its place. While standard input is read, nothing else may.
+    A line longer than LONGEST_LINE is an `Error` in its place.
 
     Raises:
         Error: a file cannot be read, or standard input is closed. All are opened before the first line comes.
     """
-    global _taken
     opened = []
     for path in paths:
         try:
@@ -158,14 +182,12 @@ def lines(paths: Iterable[str], command: str) -> Iterator[str | Error]:
         except (OSError, ValueError) as problem:
             raise unreadable(path, problem) from None
     sources: list[BinaryIO] = [*opened] or [standard_input()]
-    _taken = command
     try:
         for source in sources:
             yield from _lines(source)
     except OSError as problem:
         raise Error(f"the lines cannot be read further: {reason(problem)}") from None
     finally:
-        _taken = ""
         for file in opened:
             file.close()
 

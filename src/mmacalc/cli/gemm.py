@@ -113,6 +113,9 @@ def _operands(options: Namespace) -> dict[str, Any]:
     for name in FILES:
         if path := getattr(options, name):
             found[name] = load(file_option(name)[0], path, (), options.bits or name.startswith("scale"))
+            if found[name].ndim < 2:
+                shown = "x".join(map(str, found[name].shape)) or "a single number"
+                raise Error(f"{file_option(name)[0]} {path} is {shown}; a matrix has rows and columns")
     wanted, seed = _random(options)
     if wanted is not None:
         import numpy as np

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ..errors import Error
+from ..errors import Error, how_to_install
 from .scene import Box, Label, Line
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def png(scene: Scene, zoom: int = 2) -> bytes:
     try:
         resvg = import_module("resvg_py")
     except ImportError:
-        raise Error("PNG needs resvg-py: pip install 'mmacalc[png]'; .svg and .html need nothing") from None
+        raise Error(f"PNG needs resvg-py: {how_to_install('resvg-py')}; .svg and .html need nothing") from None
     frame = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9" fill="#fff"/>'
     letter = f'<text x="0" y="8" font-size="9" font-family="{FACES}">8</text>'
     blank, written = (bytes(resvg.svg_to_bytes(svg_string=f"{frame}{text}</svg>")) for text in ("", letter))
