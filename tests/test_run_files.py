@@ -107,7 +107,10 @@ BROKEN = {
     "code.npy": (npy(b"__import__('os').system('true')\n"), "cannot be read"),
     "deep.npy": (npy(b"(" * 9000), "cannot be read"),
     "negative.npy": (npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (-16, -16), }\n", bytes(2048)), ""),
-    "text.npy": (npy(b"{'descr': '<U1', 'fortran_order': False, 'shape': (16, 16), }\n", bytes(1024)), "type of numbers"),
+    "text.npy": (
+        npy(b"{'descr': '<U1', 'fortran_order': False, 'shape': (16, 16), }\n", bytes(1024)),
+        "type of numbers",
+    ),
     "version.npy": (b"\x93NUMPY\x09\x00" + bytes(100), "version 9.0"),
     "empty.npy": (b"", "rows"),
     "zip.npz": (b"PK\x03\x04" + bytes(50), "damaged .npz"),
