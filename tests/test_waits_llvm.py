@@ -155,6 +155,13 @@ SIMPLE = {  # mnemonic -> MIR; {0} is the first operand's registers
     "v_permlane16_swap_b32": "{0}, {1} = V_PERMLANE16_SWAP_B32_e32 {0}, {1}, implicit $exec",
     "v_permlane32_swap_b32": "{0}, {1} = V_PERMLANE32_SWAP_B32_e32 {0}, {1}, implicit $exec",
     "ds_read_b32": "{0} = DS_READ_B32_gfx9 {1}, 0, 0, implicit $exec",
+    "ds_read_u8_d16": "{0} = DS_READ_U8_D16 {1}, 0, 0, {0}, implicit $exec",
+    "global_load_short_d16_hi": "{0} = GLOBAL_LOAD_SHORT_D16_HI {1}, 0, 0, {0}, implicit $exec",
+    "buffer_load_ubyte_d16": "{0} = BUFFER_LOAD_UBYTE_D16_OFFSET $sgpr0_sgpr1_sgpr2_sgpr3, 0, 0, 0, 0, {0}, "
+    "implicit $exec",
+    "v_dot2c_f32_f16": "{0} = V_DOT2C_F32_F16_e32 {1}, {2}, {0}, implicit $mode, implicit $exec",
+    "v_cvt_pk_fp8_f32": "{0} = V_CVT_PK_FP8_F32_e64 0, {1}, 0, {2}, {0}, 0, implicit $mode, implicit $exec",
+    "v_cvt_sr_fp8_f32": "{0} = V_CVT_SR_FP8_F32_e64 0, {1}, 0, {2}, 0, {0}, 0, implicit $mode, implicit $exec",
     "exp": "EXP 12, {1}, {1}, {1}, {1}, -1, 0, 15, implicit $exec",
     "s_mov_b32": "$sgpr8 = S_MOV_B32 0",
     "s_mov_b64": "$exec = S_MOV_B64 -1",
@@ -389,10 +396,14 @@ SPECIAL = {  # the other kinds of instruction that rules name
     "gfx908": (
         "v_mov_b32 v240, v64", "v_mov_b32 v64, v240", "v_accvgpr_read_b32 v64, a0", "v_accvgpr_write_b32 a0, v64",
         "global_store_dword v[240:241], v64, off", "ds_write_b32 v240, v64", "exp mrt0 v64, v64, v64, v64",
-        "v_cmpx_eq_u32_e32 v240, v241",
+        "v_cmpx_eq_u32_e32 v240, v241", "ds_read_u8_d16 v64, v240", "global_load_short_d16_hi v64, v[240:241], off",
+        "buffer_load_ubyte_d16 v64, off, s[0:3], 0", "v_dot2c_f32_f16 v64, v240, v241",
     ),
 }  # fmt: skip
-SPECIAL["gfx942"] = SPECIAL["gfx90a"]
+SPECIAL["gfx942"] = (
+    *SPECIAL["gfx90a"], "v_cvt_pk_fp8_f32 v0, v64, v65", "v_cvt_sr_fp8_f32 v0, v64, v65", "ds_read_u8_d16 v0, v64",
+    "v_dot2c_f32_f16 v0, v64, v65",
+)  # fmt: skip
 SPECIAL["gfx950"] = (
     *SPECIAL["gfx90a"], "v_permlane16_swap_b32 v0, v64", "v_permlane32_swap_b32 v64, v0",
     "v_cmpx_eq_u32_e32 v240, v241",

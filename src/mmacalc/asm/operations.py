@@ -117,11 +117,10 @@ class _Named:
     def __init__(self, target: str) -> None:
         self.target = target
         self._flags: dict[str, frozenset[str]] = {}
-        for line in lines():
-            if line.startswith("operation|"):
-                _, flags, targets, names = line.split("|")
-                if target in targets.split():
-                    self._flags |= dict.fromkeys(names.split(), frozenset(flags.split()))
+        for line in lines(operations=True):
+            _, flags, targets, names = line.split("|")
+            if target in targets.split():
+                self._flags |= dict.fromkeys(names.split(), frozenset(flags.split()))
         self._made: dict[str, Operation] = {}
 
     def get(self, name: str) -> Operation | None:
@@ -143,7 +142,7 @@ def _named(target: str) -> _Named:
     return _Named(target)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=8192)
 def _form(format_name: str, signature: tuple[str, ...]) -> Form:
     suffix, operands, extra, _, fixed, _ = signature
     marks: dict[str, set[str]] = {sign: {text[1:] for text in extra.split() if text[0] == sign} for sign in "<>="}

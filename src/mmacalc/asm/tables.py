@@ -305,11 +305,14 @@ class Table:
         return self._by_key[key]
 
 
-@cache
-def lines() -> tuple[str, ...]:
-    """The lines of instruction_tables.txt without remarks."""
+@lru_cache(maxsize=2)
+def lines(operations: bool = False) -> tuple[str, ...]:
+    """The lines of instruction_tables.txt that are rows; or its operations."""
     text = Path(__file__).with_name("instruction_tables.txt").read_text()
-    return tuple(line for line in text.splitlines() if line and line[0] != "#")
+    return tuple(
+        line for line in text.splitlines()
+        if line and line[0] != "#" and line.startswith("operation|") is operations
+    )  # fmt: skip
 
 
 @cache
@@ -343,9 +346,8 @@ def signatures(target: str) -> dict[str, tuple[Signature, ...]]:
     """
     found: dict[str, list[Signature]] = {}
     for line in lines():
-        form, *signature, targets, names = line.split("|")
-        if form != "operation" and target in targets.split():
-            suffix, operands, implied = signature[:3]
+        form, suffix, operands, implied, *_, targets, names = line.split("|")
+        if target in targets.split():
             extra = implied.split()
             reads, writes = ([text[1:] for text in extra if text[0] == sign] for sign in "<>")
             one = Signature(form, suffix, tuple(operands.split()), tuple(reads), tuple(writes))

@@ -1,8 +1,7 @@
 """What one instruction does to vector registers, and its hazard classes.
 
-Matrix instructions come from the catalog: their kind and length follow from formats, shape and cycles. Every other
-instruction is read by the general rule of AMD's assembly: the first operand is written and the others are read,
-except that stores and comparisons write no vector register; the exceptions are the tables below.
+Matrix instructions come from the catalog: their kind and length follow from formats, shape and cycles. What every other
+instruction is, and which of its operands it reads and writes, is in the record of `mmacalc.asm.operations`.
 """
 
 from __future__ import annotations
@@ -11,8 +10,10 @@ import re
 from functools import lru_cache
 
 from .. import catalog
+from ..asm.operations import operation
 from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
 from ..asm.registers import RegisterRange
+from ..asm.tables import FAMILY_OF
 from ..asm.tokens import integer
 from ..errors import Error, did_you_mean
 from ..model.modifiers import FORMAT_SYNONYMS
@@ -22,30 +23,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..asm.operations import Form, Operation
     from ..catalog import Entry
     from ..model import Instruction
 
-__all__ = ["RegisterUse", "entry_of", "is_matrix", "register_use", "written_operands"]
+__all__ = ["RegisterUse", "accesses", "entry_of", "is_matrix", "register_use"]
 
 # v_mfma_ld_scale_b32 and its like: the first half of a scaled instruction, which only reads the scales.
 SCALE_PREFIX = "_ld_scale"
-# LLVM's VMEM, FLAT and DS instructions; exports are a kind of their own.
-MEMORY = ("buffer_", "tbuffer_", "image_", "global_", "flat_", "scratch_", "ds_", "lds_", "tensor_")
 KNOWN = tuple(prefix.strip() for prefix in AMD_MNEMONICS)
-# Memory instructions that write no vector register; everything that does not return is among them.
-STORES = ("_store", "ds_write", "_to_lds", "_load_lds", "tensor_", "_prefetch", "_wb", "_inv")
-# What returns a value although it stores or counts (LDS), and the flags that make an atomic return one.
-DS_RETURNS = ("_rtn", "ds_read", "ds_load", "permute", "ds_swizzle", "ds_append", "ds_consume", "ds_ordered", "ds_bvh",
-              "_param_load", "_direct_load")  # fmt: skip
-RETURNS = ("glc", "sc0")
-# VALU instructions whose destination is also read: accumulation, or part of the register is preserved.
-TIED = ("fmac", "v_mac_", "_dot2c", "_dot4c", "_dot8c", "v_writelane", "v_cvt_sr_", "_swap_", "v_movrel", "_mixlo_",
-        "_mixhi_", "v_permlane16_b", "v_permlanex16_b")  # fmt: skip
+# What the decoder's tables leave out: graphics, and moves of AccVGPRs. Kinds by the beginning of the name.
+OTHERS = {
+    "image_": "MEM", "tbuffer_": "MEM", "lds_": "MEM", "tensor_": "MEM", "exp": "EXP", "v_accvgpr_read": "ACC_READ",
+    "v_accvgpr_write": "ACC_WRITE",
+}  # fmt: skip
+# M0 says which register is written, counted from the one that is named: LLVM has that as read, the rules as both.
+RELATIVE = ("v_movreld", "v_movrelsd")
 # The flags of DPP, which preserves what its masks leave out (LLVM's operand `old`).
-DPP = ("quad_perm", "row_", "dpp8")
-SWAPS = ("v_swap_b", "v_permlane16_swap", "v_permlane32_swap", "v_swaprel")
-# The transcendental unit's instructions: LLVM's SIInstrFlags::TRANS.
-TRANS = ("exp", "log", "rcp", "rsq", "sqrt", "sin", "cos", "tanh", "prng")
+DPP = ("quad_perm", "row_", "wave_", "dpp8")
 # gfx950's two, for which LLVM has a rule of their own (GCNHazardRecognizer::checkPermlaneHazards).
 PERMLANE_SWAPS = ("v_permlane16_swap", "v_permlane32_swap")
 # LDSDIR (RDNA3 ISA guide, section 12.2): what they load is written when VALU instructions have done with the register.
@@ -141,7 +136,7 @@ def register_use(statement: Statement, entry: Entry, strict: bool = False) -> Re
                     "ds_, buffer_, global_, flat_, scratch_, image_ or exp")  # fmt: skip
     if strict:
         _check_operands(statement)
-    return _general(name, statement)
+    return _general(name, statement, entry)
 
 
 def _check_operands(statement: Statement) -> None:
@@ -222,24 +217,25 @@ def _dual(statement: Statement, entry: Entry) -> RegisterUse:
     )
 
 
-def _general(name: str, statement: Statement) -> RegisterUse:
+def _general(name: str, statement: Statement, entry: Entry) -> RegisterUse:
     if name.startswith("s_"):
         return RegisterUse(_scalar_kinds(name, statement), 0, name, (), (), False, False, _nop_states(name, statement))
     operands = [vector_registers(operand) for operand in statement.operands]
-    kinds = _kinds(name)
+    kinds = _kinds(name, entry.architecture.name)
     if "LDS_DIRECT" in kinds:
         kinds |= _wait_vdst(statement)
-    written, tied = _written(name, statement.modifiers)
     roles = ("", "A", "B", "C") if "DOT" in kinds else ()
     reads: list[tuple[str, RegisterRange]] = []
-    for number, registers in enumerate(operands):
-        if registers and (number >= written or tied):
+    writes: list[RegisterRange] = []
+    for number, (registers, access) in enumerate(zip(operands, accesses(statement, entry.architecture.name))):
+        if "w" in access:
+            writes += registers
+        if "r" in access:
             role = roles[number] if 0 < number < len(roles) else "other"
             # The accumulator of a DOT with three operands is its destination.
             reads += [("C" if number == 0 and roles else role, each) for each in registers]
-    writes = tuple([registers for operand in operands[:written] for registers in operand])
     execs, states = name.startswith("v_cmpx"), int(name.startswith(KNOWN))
-    return RegisterUse(kinds, 0, name, writes, tuple(reads), execs, "VALU" in kinds, states)
+    return RegisterUse(kinds, 0, name, tuple(writes), tuple(reads), execs, "VALU" in kinds, states)
 
 
 def _nop_states(name: str, statement: Statement) -> int:
@@ -283,67 +279,86 @@ def _wait_vdst(statement: Statement) -> frozenset[str]:
 
 
 @lru_cache(maxsize=16384)
-def _kinds(name: str) -> frozenset[str]:
-    if name.startswith(LDS_DIRECT):
-        return frozenset({"LDS_DIRECT"})
-    if name.startswith(MEMORY):
-        return frozenset({"MEM"})
-    if name.startswith("exp"):
-        return frozenset({"EXP"})
-    if not name.startswith("v_"):
-        return frozenset()
-    kinds = {"VALU"}
-    if name.startswith("v_accvgpr_read"):
-        kinds.add("ACC_READ")
-    elif name.startswith("v_accvgpr_write"):
-        kinds.add("ACC_WRITE")
-    elif name.startswith(("v_dot", "v_dual_dot")):
-        kinds.add("DOT")
-    elif name.startswith(FMA64):
-        kinds.add("FMA64")
-    elif name.startswith(PERMLANE_SWAPS):
-        kinds.add("PERMLANE_SWAP")
-    elif name.split("_")[1] in TRANS:
-        kinds.add("TRANS")
-    return frozenset(kinds)
+def _operation(name: str, arch: str) -> Operation | None:
+    """The record of an instruction: the architecture's own, or another's where an assembler takes its name too
+    (ds_read_b128 on RDNA3) or the text is of another target."""
+    every = (operation(name, target) for target in _targets(arch))
+    return next((one for one in every if one is not None), None)
 
 
-def _written(name: str, flags: Mapping[str, str]) -> tuple[int, bool]:
-    """How many of the first operands are written, and whether those are read as well."""
-    kind, tied = _destination(name)
-    tied = tied or any(flag.startswith(DPP) for flag in flags)
-    if kind == "atomic":
-        returns = "return" in flags.get("th", "").lower() or any(flag in flags for flag in RETURNS)
-        return int(returns), returns and tied
-    if kind == "load":
-        return (0, False) if "lds" in flags else (1, tied)
-    if kind == "one" and "dst_unused" in flags:
-        tied = tied or "unused_preserve" in flags["dst_unused"].lower()
-    return {"none": 0, "one": 1, "two": 2}[kind], tied
+@lru_cache(maxsize=256)
+def _targets(arch: str) -> tuple[str, ...]:
+    """The targets of the decoder's tables, those of an architecture first."""
+    architecture = catalog.entry(arch).architecture
+    own = {architecture.name, *architecture.aliases, *architecture.targets}
 
+    def unlike(target: str) -> tuple[bool, bool]:
+        return target not in own, FAMILY_OF[target][0] != architecture.assembly
 
-def written_operands(statement: Statement) -> tuple[int, bool]:
-    """How many of the first operands a statement writes, by its mnemonic and flags, and whether it reads them, too."""
-    name = _bare(statement.mnemonic)
-    if is_matrix(name):
-        return 1, False
-    return (0, False) if SCALE_PREFIX in name else _written(name, statement.modifiers)
+    return tuple(sorted(FAMILY_OF, key=unlike))
 
 
 @lru_cache(maxsize=16384)
-def _destination(name: str) -> tuple[str, bool]:
-    """What a mnemonic writes: "none", "one" or "two" operands, or, depending on flags, "atomic" and "load"; and whether
-    the destination is also read."""
-    if name.startswith(MEMORY):
-        if name.startswith(("ds_", "lds_")) and any(word in name for word in DS_RETURNS):
-            return "one", False
-        if "atomic" in name:
-            return "atomic", name.startswith(("buffer_", "tbuffer_", "image_"))
-        if name.startswith("ds_") or any(word in name for word in STORES):
-            return "none", False
-        return "load", "_d16" in name
-    if name.startswith(("exp", "v_cmp_", "v_cmpx_")):
-        return "none", False
-    if name.startswith(SWAPS):
-        return "two", True
-    return "one", any(word in name for word in TIED)
+def _kinds(name: str, arch: str) -> frozenset[str]:
+    one = _operation(name, arch)
+    if name.startswith(LDS_DIRECT):
+        return frozenset({"LDS_DIRECT"})
+    if one is None:
+        kind = next((kind for start, kind in OTHERS.items() if name.startswith(start)), "")
+        kinds = {kind} if kind else set()
+        return frozenset(kinds | {"VALU"} if name.startswith("v_") else kinds)
+    if one.vector_memory:
+        return frozenset({"MEM"})
+    if "valu" not in one.flags:
+        return frozenset()
+    kinds = {"VALU"} | {flag.upper() for flag in ("dot", "trans") if flag in one.flags}
+    if name in FMA64:
+        kinds.add("FMA64")
+    elif name.startswith(PERMLANE_SWAPS):
+        kinds.add("PERMLANE_SWAP")
+    return frozenset(kinds)
+
+
+_SCALAR = ("s", "S", "p", "q", "d")  # kinds of operands that are never vector registers (`mmacalc.asm.operand_codes`)
+_ODD = set("13579bdf")  # the last digit of a number whose bit 0 says that an atomic returns
+
+
+def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
+    """How a statement accesses each of its operands, in the order of the text: "r", "w", or "rw".
+
+    The operand that DPP's masks or SDWA's dst_unused keep in part is "rw". An instruction that no table has is read by
+    the general rule: the first operand is written, the others are read.
+
+    >>> from mmacalc.asm.reader import read_line
+    >>> accesses(read_line("global_atomic_add v1, v2, v3, s[0:1] glc"), "gfx90a")
+    ('w', 'r', 'r', 'r')
+    """
+    name, flags, count = _bare(statement.mnemonic), statement.modifiers, len(statement.operands)
+    one = _operation(name, arch)
+    if SCALE_PREFIX in name:
+        return ("r",) * count
+    if one is None or not one.forms:
+        stored = name.startswith("exp") or any(word in name for word in ("_store", "_atomic", "tensor_"))
+        return (*("r" if stored else "w",), *["r"] * (count - 1))[:count]
+    form = max(one.forms, key=lambda form: _fits(form, statement))
+    found = [*(operand.access for operand in form.operands), *["r"] * count][:count]
+    if name.startswith(RELATIVE):
+        found[0] = "rw"
+    kept = _dpp(flags) or "unused_preserve" in flags.get("dst_unused", "").lower()
+    return tuple("rw" if access == "w" and kept else access for access in found)
+
+
+def _dpp(flags: Mapping[str, str]) -> bool:
+    return any(flag.startswith(DPP) for flag in flags)
+
+
+def _fits(form: Form, statement: Statement) -> tuple[bool, bool, bool, bool]:
+    """Whether a form has so many operands, vector registers where they are, has DPP, and returns what it changes in
+    memory, as the statement does."""
+    flags, operands = statement.modifiers, statement.operands
+    vectors = all(operand.kind[:1] not in _SCALAR or not vector_registers(text)
+                  for operand, text in zip(form.operands, operands))  # fmt: skip
+    hint = flags.get("th", "").lower()
+    stated = {"glc": "glc" in flags, "sc0": "sc0" in flags, "th": "return" in hint or hint[-1:] in _ODD}
+    returns = all(form.implied.get(name, value) == value for name, value in stated.items())
+    return len(form.operands) == len(operands), vectors, form.lanes_kept == _dpp(flags), returns

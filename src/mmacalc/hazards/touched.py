@@ -14,7 +14,7 @@ from ..asm.tables import FAMILY_OF, covered, signatures
 from ..asm.tokens import integer
 from ..errors import Error
 from ..records import TupleRecord
-from .register_use import written_operands
+from .register_use import accesses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ def touched(statement: Statement, target: str) -> Touched:
     name = _SUFFIX.sub("", statement.mnemonic)
     found = _signature(statement, name, target)
     if found is None:
-        written, tied = written_operands(statement)
-        reads = [text for at, text in enumerate(statement.operands) if at >= written or tied]
-        writes = list(statement.operands[:written])
+        pairs = list(zip(accesses(statement, target), statement.operands))
+        reads = [text for access, text in pairs if "r" in access]
+        writes = [text for access, text in pairs if "w" in access]
     else:
         pairs = list(zip(found.operands, statement.operands))
         reads = [text for slot, text in pairs if not slot.startswith(">")]
@@ -89,7 +89,7 @@ def _signature(statement: Statement, name: str, target: str) -> Signature | None
     fitting = [row for row in rows if len(row.operands) == len(statement.operands)]
     fitting = [row for row in fitting if row.suffix == suffix] or fitting
     if len({row.operands[:1] and row.operands[0].startswith(">") for row in fitting}) > 1 and "atomic" in name:
-        returns = bool(written_operands(statement)[0])
+        returns = "w" in accesses(statement, target)[0]
         fitting = [row for row in fitting if row.operands[0].startswith(">") is returns]
     return fitting[0] if fitting else None
 
