@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ import random_programs
 from compiled_kernels import LEVELS
 from generated_kernels import compiled
 from mmacalc.asm.decoder import decode, text
-from mmacalc.hazards.memory_counters import MOST
+from mmacalc.hazards.memory_counters import MOST, waits_of
+from mmacalc.kernels.machine.counters import Counters
 
 KERNELS = Path(__file__).parent / "data/kernels"
 TARGETS = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250")
@@ -110,6 +112,16 @@ def test_the_worst_of_all_paths_counts():
     s_endpgm"""
     assert lines_of(text, "gfx942") == [(8, 6, "s_waitcnt vmcnt(0)"), (9, 10, "s_waitcnt lgkmcnt(0)")]
     assert lines_of("ds_read_b32 v4, v5\ns_swappc_b64 s[30:31], s[4:5]\nv_mov_b32 v0, v4", "gfx942") == []
+
+
+def test_the_emulator_ends_lds_accesses_among_scalar_loads_in_their_order_too():
+    counters, group = Counters(1, "gfx9"), SimpleNamespace(rows=np.array([0]))
+    for number, kind in enumerate(("lds", "scalar", "lds")):
+        counters.issue(group, 4 * number, kind, frozenset({number}))
+    counters.wait(group, waits_of("s_waitcnt", 0xC17F, "gfx9"))  # lgkmcnt(1)
+    assert counters.busy.keys() == {1, 2}
+    counters.wait(group, waits_of("s_waitcnt", 0xC07F, "gfx9"))
+    assert not counters.busy
 
 
 # --- LLVM and the emulator --------------------------------------------------------------------------------------------

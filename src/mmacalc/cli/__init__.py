@@ -59,7 +59,7 @@ SUBCOMMANDS = {
     "generate": "write a kernel around one instruction: HIP with its builtin, CUDA with inline PTX",
     "help": "explain a topic (layouts, modifiers, formats ...) or a command",
     "intrinsic": "show the clang builtin and the LLVM intrinsic of an instruction",
-    "lint": "find hazards in a listing: registers of matrix instructions used too early",
+    "lint": "find hazards in listings: registers used too early, missing waits, lines that no assembler accepts",
     "memory": "show how an operand is loaded: access width, cache lines, LDS bank conflicts, padding and swizzles",
     "numerics": "explain how an instruction rounds, with an input that shows it",
     "page": "write the interactive page of all layouts: one file, no network",

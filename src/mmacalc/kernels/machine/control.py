@@ -62,7 +62,6 @@ NOTHING = frozenset(
         "s_sendmsg",
         "s_inst_prefetch",
         "s_wait_alu",
-        "s_wait_idle",
         "s_set_inst_prefetch_distance",
         "s_waitcnt_depctr",
         "s_icache_inv",
@@ -111,7 +110,7 @@ NOTHING = frozenset(
 )
 WAITS = ("s_waitcnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_wait_asynccnt",
          "s_wait_xcnt", "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_wait_loadcnt_dscnt",
-         "s_wait_storecnt_dscnt")  # fmt: skip
+         "s_wait_storecnt_dscnt", "s_wait_idle")  # fmt: skip
 
 _CONDITIONS: dict[str, Callable[[Group], Array]] = {
     "scc0": lambda group: group.s[SCC, group.rows] == 0,
@@ -186,7 +185,7 @@ def _check_barrier(instruction: DecodedInstruction) -> None:
 
 
 def _wait(instruction: DecodedInstruction, target: MachineTarget) -> Run:
-    waits = waits_of(instruction.name, int(instruction.modifiers["simm16"]), target.generation)
+    waits = waits_of(instruction.name, int(instruction.modifiers.get("simm16", 0)), target.generation)
     return lambda group: group.batch.counters.wait(group, waits)
 
 

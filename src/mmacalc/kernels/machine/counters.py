@@ -1,20 +1,16 @@
 """The counters of outstanding memory accesses: which registers a wave may not touch yet.
 
-An access raises a counter when it is issued; a wait for `n` lets a wave go on once at most n accesses of that counter
-are outstanding. Accesses end in order, so those before the last n have ended then; but scalar loads, and on gfx9 flat
-accesses, end in any order, and while one is outstanding only a wait for 0 says anything about its counter.
-Counters are finite: an instruction whose issue would overflow its counter waits until an older access has ended. So one
-of those that end in order has ended once as many younger ones of its counter are issued as the counter can hold.
-Sources: RDNA3 and RDNA4 ISA guides, "Data Dependency Resolution"; LLVM 22's SIInsertWaitcnts (`counterOutOfOrder`),
-`hasFlatLgkmVMemCountInOrder` and the widths in AMDGPUBaseInfo (`getVmcntBitWidthHi` ...); of full counters ROCm's
-rocm-systems, pull requests 10925 and 10926.
+What raises which counter, which accesses end in order, how many a counter holds and what instructions wait for are
+`mmacalc.hazards.memory_counters`, with the sources; lint follows the same rules over all paths. An access of those that
+end in order has ended when n younger ones of them are issued and a wait for n, or a counter of this size, lets the wave
+go on; one of those that end in any order has ended only after a wait for 0.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .translations import COUNTER as XCNT
+from ...hazards.memory_counters import COUNTERS, MOST, sequence_of, waits_of
 from .translations import Translations
 
 TYPE_CHECKING = False
@@ -28,44 +24,6 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 __all__ = ["COUNTERS", "Counters", "Flight", "Landing", "waits_of"]
-
-# What raises which counter, by generation.
-COUNTERS: dict[str, dict[str, tuple[str, ...]]] = {
-    "gfx9": {"load": ("vmcnt",), "store": ("vmcnt",), "lds": ("lgkmcnt",), "scalar": ("lgkmcnt",),
-             "flat load": ("vmcnt", "lgkmcnt"), "flat store": ("vmcnt", "lgkmcnt")},
-    "gfx11": {"load": ("vmcnt",), "store": ("vscnt",), "lds": ("lgkmcnt",), "scalar": ("lgkmcnt",),
-              "flat load": ("vmcnt", "lgkmcnt"), "flat store": ("vscnt", "lgkmcnt")},
-    "gfx12": {"load": ("loadcnt",), "store": ("storecnt",), "lds": ("dscnt",), "scalar": ("kmcnt",),
-              "flat load": ("loadcnt", "dscnt"), "flat store": ("storecnt", "dscnt"), "async": ("asynccnt",)},
-}  # fmt: skip
-MOST = {
-    "gfx9": {"vmcnt": 63, "lgkmcnt": 15}, "gfx11": {"vmcnt": 63, "vscnt": 63, "lgkmcnt": 63},
-    "gfx12": {"loadcnt": 63, "storecnt": 63, "dscnt": 63, "kmcnt": 31, "asynccnt": 63},
-}  # fmt: skip
-"""How many accesses a counter holds; a field of s_waitcnt with this value waits for nothing."""
-
-
-def waits_of(name: str, simm: int, generation: str) -> dict[str, int]:
-    """The waits of an instruction: counter and the number that may be outstanding.
-
-    >>> waits_of("s_waitcnt", 0x0070, "gfx9"), waits_of("s_waitcnt", 0x0FFF, "gfx9"), waits_of("s_waitcnt", 7, "gfx11")
-    ({'vmcnt': 0, 'lgkmcnt': 0}, {'vmcnt': 15}, {'lgkmcnt': 0, 'vmcnt': 0})
-    >>> waits_of("s_wait_xcnt", 0, "gfx12")
-    {'xcnt': 0}
-    """
-    if name == "s_waitcnt":
-        if generation == "gfx9":
-            waits = {"vmcnt": simm & 15 | simm >> 10 & 0x30, "lgkmcnt": simm >> 8 & 15}
-        else:
-            waits = {"lgkmcnt": simm >> 4 & 63, "vmcnt": simm >> 10 & 63}
-        return {counter: number for counter, number in waits.items() if number < MOST[generation][counter]}
-    kind = name.removeprefix("s_waitcnt_").removeprefix("s_wait_")
-    if kind == "loadcnt_dscnt":
-        return {"dscnt": simm & 63, "loadcnt": simm >> 8 & 63}
-    if kind == "storecnt_dscnt":
-        return {"dscnt": simm & 63, "storecnt": simm >> 8 & 63}
-    known = {XCNT, *[name for kinds in COUNTERS.values() for names in kinds.values() for name in names]}
-    return {kind: simm} if kind in known else {}
 
 
 class Landing:
@@ -135,7 +93,7 @@ class Counters:
         self.waves, self.generation = waves, generation
         self.translations = Translations(self) if translates else None
         self.kinds = COUNTERS[generation]
-        self.disorderly = ("scalar", "flat load", "flat store") if generation == "gfx9" else ("scalar",)
+        self.disorderly = tuple(kind for kind in self.kinds if sequence_of(kind, generation) is None)
         names = {name for names in self.kinds.values() for name in names}
         self.issued: dict[str, Array] = {name: np.zeros(waves, np.int64) for name in names}
         self.orderly: dict[str, Array] = {name: np.zeros(waves, np.int64) for name in names}
@@ -182,10 +140,9 @@ class Counters:
                 self.translations.wait(group, name, number)
             if name not in self.issued:
                 continue
-            mine = [flight for flight in self.flights if name in flight.sequence]
-            if number and any(one.kind in self.disorderly and self.outstanding(one, group.rows).any() for one in mine):
-                continue
-            for flight in mine:
+            for flight in [flight for flight in self.flights if name in flight.sequence]:
+                if number and flight.order is None:
+                    continue
                 self._end(flight, name, number, group)
                 if not flight.sequence:
                     ended.append(flight)
@@ -197,8 +154,9 @@ class Counters:
         if number == 0:
             sequence[group.rows] = 0
         else:
-            own = sequence[group.rows]
-            sequence[group.rows] = np.where(own <= self.issued[name][group.rows] - number, 0, own)
+            assert flight.order is not None  # only a wait for 0 ends the others
+            younger = self.orderly[name][group.rows] - flight.order[name][group.rows]
+            sequence[group.rows] = np.where(younger >= number, 0, sequence[group.rows])
         if not sequence.any():
             del flight.sequence[name]
 
