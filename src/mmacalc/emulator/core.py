@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Task", "address", "build", "function", "library"]
 
-VERSION = 2
+VERSION = 3
 HERE = Path(__file__).parent
 SOURCES = (HERE / "core.c", HERE / "rdna.c")
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
