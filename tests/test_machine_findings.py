@@ -7,6 +7,7 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
+from mmacalc import Error
 
 HEAD = r"""
 #define __global__ __attribute__((global))
@@ -157,3 +158,32 @@ def test_an_undefined_value_is_reported_once_and_an_origin_ends_with_its_value(t
     )
     (found,) = launched("gfx942", body, tmp_path, size=192)[0].findings
     assert "it stores v40, which no instruction has written" in found.message
+
+
+# --- addresses outside of LDS -----------------------------------------------------------------------------------------
+
+OUTSIDE = """__shared__ static int l[64]; L(i) = i; SYNC unsigned at = i % 2 ? WHERE : 4 * i;
+    asm volatile("STORE %1, %2\\n WAIT\\n LOAD %0, %1\\n WAIT" : "=&v"(x) : "v"(at), "v"(i + 100) : "memory");
+    SYNC o[64 + i] = L(i);"""
+WORDS = {"gfx942": ("ds_write_b32", "ds_read_b32", "s_waitcnt lgkmcnt(0)"),
+         "gfx1100": ("ds_store_b32", "ds_load_b32", "s_waitcnt lgkmcnt(0)"),
+         "gfx1250": ("ds_store_b32", "ds_load_b32", "s_wait_dscnt 0")}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", WORDS)
+def test_stores_far_outside_of_lds_are_dropped_and_loads_are_zero_and_those_within_reach_stop_the_launch(
+    target, tmp_path
+):
+    body = OUTSIDE
+    for name, word in zip(("STORE", "LOAD", "WAIT"), WORDS[target]):
+        body = body.replace(name, word)
+    threads = 64 if target == "gfx942" else 32
+    lane = np.arange(threads)
+    for where in ("0x7fffffff", "0x80000000u + 4 * i"):
+        report, out = launched(target, body.replace("WHERE", where), tmp_path, threads, 64 + threads)
+        assert (report.findings, kinds(report.notes)) == ((), ["outside LDS"] * 2), report
+        assert np.array_equal(out[:threads], np.where(lane % 2, 0, lane + 100))
+        assert np.array_equal(out[64:], np.where(lane % 2, lane, lane + 100))
+    for where in ("256", "1020 + 4 * i", "-4 * i", "253"):
+        with pytest.raises(Error, match=r"lane 1, at .* it stores 4 bytes at byte \d+ of LDS, which has 256"):
+            launched(target, body.replace("WHERE", where), tmp_path, threads, 64 + threads)

@@ -53,7 +53,6 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
 
     def run(group: Group) -> None:
         batch, (where, within) = group.batch, places(group)
-        found = [extended(word, access) for word in words_within(group, (where, within), instruction, access)]
         lanes = ActiveLanes(group, where, access.size)
         rows, columns = lanes.lanes()
         if own is None:
@@ -61,8 +60,15 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
         else:
             starts = lanes.gather(own(group)).astype(np.int64) + offset & 0xFFFFFFFF
         if len(starts) and int(starts.max()) + size > batch.lds.size:
-            batch.outside_lds(group, instruction, access, ActiveLanes(group, lanes.spread(starts), size))
+            into = ActiveLanes(group, lanes.spread(starts), size)
+            far, before = into.spread(batch.far_outside_lds(group, instruction, access, into)), group.mask
+            group.mask = group.active & ~far
+            try:
+                run(group)
+            finally:
+                group.mask = before
             return
+        found = [extended(word, access) for word in words_within(group, (where, within), instruction, access)]
         offsets = starts + batch.workgroup_of[rows] * batch.lds.stride
         words = [lanes.gather(word) for word in found]
         batch.note_lds(

@@ -66,8 +66,7 @@ def lds_access(
     lds = batch.lds
     addresses = lanes.addresses
     if len(addresses) and (int(addresses.max()) + access.size > lds.size or int(addresses.min()) < 0):
-        batch.outside_lds(group, instruction, access, lanes)
-        return None
+        return _partly_outside(group, lanes, instruction, access, data, delayed)
     rows, _ = lanes.lanes()
     offsets = addresses + batch.workgroup_of[rows] * lds.stride
     batch.count_bytes(access, len(offsets), True)
@@ -89,6 +88,35 @@ def lds_access(
         kind = "compare-and-swap" if "cmp" in access.action else "atomic"
         batch.note_lds(group, instruction, kind, lanes, (offsets, rows))
         _local_atomic(group, lanes, instruction, access, (lds, offsets, data, "LDS"))
+    return None
+
+
+def _partly_outside(
+    group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, data: Any, delayed: bool
+) -> list[Array] | None:
+    """As `lds_access`, where some lanes are far outside of LDS: these load zeros, and what they store is dropped."""
+    far = lanes.spread(group.batch.far_outside_lds(group, instruction, access, lanes))
+    whole, before, active = lanes.spread(lanes.addresses), group.mask, group.active
+    words: list[Array] | None = None
+    zeros = [np.zeros((group.count, group.lanes), np.uint32)] * max(1, access.size // 4)
+    loads = access.action == "load"
+    try:
+        group.mask = active & ~far
+        inside = ActiveLanes(group, whole, access.size)
+        if len(inside.addresses):
+            words = lds_access(group, inside, instruction, access, data, delayed=loads)
+        if not loads and instruction.destinations:  # what an atomic operation returns
+            group.mask = active & far
+            outside = ActiveLanes(group, whole, access.size)
+            load_registers(group, outside, instruction, access, [outside.gather(word) for word in zeros])
+    finally:
+        group.mask = before
+    if not loads:
+        return None
+    found = [lanes.gather(word) for word in (zeros if words is None else [inside.spread(word) for word in words])]
+    if delayed:
+        return found
+    load_registers(group, lanes, instruction, access, found)
     return None
 
 

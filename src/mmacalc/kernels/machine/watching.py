@@ -386,9 +386,28 @@ class Watched:
         )
         raise Stop(f"{who}: it {verb} {counted(access.size, 'byte')} {outside.where}")
 
-    def outside_lds(self, group: Group, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes) -> None:
-        """Stop the launch: an access outside LDS."""
-        self._outside_local(group, instruction, access, lanes, "LDS", self.lds.size)
+    def far_outside_lds(
+        self, group: Group, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes
+    ) -> Array:
+        """Which accesses are so far outside of LDS that they are masked off, which is noted.
+
+        What is stored outside of LDS is dropped, and zeros are loaded; a load from memory into LDS does not even fetch.
+        Compilers mask lanes off by that (Triton, pull requests 9761 and 10588: by the address 0x7FFFFFFF). The rule
+        here: an address beyond the largest LDS of the architecture, counted up from 0 or down from 2^32, is such a
+        mask. Any other one outside of the kernel's LDS is within reach of a wrong index: a mistake.
+
+        Raises:
+            Error: an access outside LDS that is not far outside. The launch stops there.
+        """
+        most = self.program.target.architecture.lds_bytes
+        wrong = (lanes.addresses < 0) | (lanes.addresses + access.size > self.lds.size)
+        far: Array = wrong & (lanes.addresses >= most) & (lanes.addresses < (1 << 32) - most)
+        if (wrong & ~far).any():
+            self._outside_local(group, instruction, access, lanes, "LDS", self.lds.size)
+        verb = "loads zeros from" if access.action == "load" and not access.to_lds else "drops what it stores at"
+        message = f"{verb} byte {int(lanes.addresses[far][0]):#x} of LDS, far outside of its {self.lds.size}"
+        self.note("outside LDS", group, instruction, message, lanes.spread(far), None)
+        return far
 
     def outside_scratch(
         self, group: Group, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes
@@ -399,7 +418,9 @@ class Watched:
     def _outside_local(
         self, group: Group, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes, what: str, size: int
     ) -> None:
-        wrong = (lanes.addresses < 0) | (lanes.addresses + access.size > size)
+        most = self.program.target.architecture.lds_bytes if what == "LDS" else 0
+        far = (lanes.addresses >= most) & (lanes.addresses < (1 << 32) - most) if most else np.False_
+        wrong = ((lanes.addresses < 0) | (lanes.addresses + access.size > size)) & ~far
         place = int(np.flatnonzero(wrong)[0])
         verb = "loads" if access.action == "load" else "stores"
         who = self._lane_where(group, instruction, lanes, place)
