@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .hazards.recognizer import WaitStates as WaitStates
     from .hazards.recognizer import wait_states as wait_states
     from .kernels import launch as launch
+    from .kernels.machine.addresses import address_of as address_of
     from .layout import Layout as Layout
     from .memory_access.answer import memory as memory
     from .model import Architecture as Architecture
@@ -61,10 +62,10 @@ if TYPE_CHECKING:
 __version__ = "1.0.0"
 __all__ = [
     "Architecture", "Chain", "Diagnosis", "Element", "Error", "Explanation", "Finding", "Instruction", "Kernel",
-    "Layout", "LintReport", "Location", "Operand", "Product", "TensorMemoryLocation", "WaitStates", "architecture",
-    "architectures", "assemble", "chain", "compare", "diagnose", "disassemble", "estimate", "explain", "feeds", "find",
-    "gemm", "gemm_bits", "generate", "instruction", "instruction_descriptor", "instructions", "intrinsic", "launch",
-    "lint", "load", "memory", "numerics", "shared_memory_descriptor", "wait_states",
+    "Layout", "LintReport", "Location", "Operand", "Product", "TensorMemoryLocation", "WaitStates", "address_of",
+    "architecture", "architectures", "assemble", "chain", "compare", "diagnose", "disassemble", "estimate", "explain",
+    "feeds", "find", "gemm", "gemm_bits", "generate", "instruction", "instruction_descriptor", "instructions",
+    "intrinsic", "launch", "lint", "load", "memory", "numerics", "shared_memory_descriptor", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
@@ -74,7 +75,7 @@ _HOMES = {
     "Kernel": "asm.code_objects", "Layout": "layout",
     "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
     "TensorMemoryLocation": "model.tensor_memory_operand", "WaitStates": "hazards.recognizer",
-    "architecture": "catalog", "architectures": "catalog",
+    "address_of": "kernels.machine.addresses", "architecture": "catalog", "architectures": "catalog",
     "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
     "diagnose": "diagnosis.compare", "disassemble": "asm.disassembler", "estimate": "estimates",
     "explain": "answers.explain", "feeds": "chains", "find": "search", "gemm": "emulator.gemm",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "KernelArgument", "KernelDescriptor", "LoadedSection", "load"]
 
 
-# What pyelftools and the code below raise for bytes that contradict themselves.
+# What pyelftools raises for bytes that contradict themselves; out of the code below it is a fault of ours.
 _DAMAGE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
@@ -206,8 +206,18 @@ def _kernels(content: bytes, name: str, arch: str | None) -> Kernels:
         return _read(elf, target, name)
     except Error:
         raise
-    except (ELFError, struct.error, *_DAMAGE) as problem:
+    except (ELFError, *_DAMAGE) as problem:
+        if not (isinstance(problem, ELFError) or _raised_in_elftools(problem)):
+            raise
         raise Error(f"'{name}' is a damaged ELF object: {problem or type(problem).__name__}") from None
+
+
+def _raised_in_elftools(problem: BaseException) -> bool:
+    """Whether pyelftools raised something, not we."""
+    at = problem.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and "elftools" in at.tb_frame.f_code.co_filename
 
 
 def _read(elf: Any, target: str, name: str) -> Kernels:
@@ -215,7 +225,7 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
         raise Error(f"'{name}' is not linked; link it: ld.lld -shared {name} -o kernel.hsaco")
     sections = _sections(elf, name)
     symbols = {symbol.name: symbol.entry for symbol in _symbols(elf) if symbol.name}
-    listed = {kernel.get(".symbol", ""): kernel for kernel in _metadata(elf, name).get("amdhsa.kernels", ())}
+    listed = _listed(elf, name)
     variables = DeviceVariables({section.address: section.data for section in sections if section.writable})
     kernels = Kernels()
     for symbol, entry in symbols.items():
@@ -227,7 +237,7 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
         title = str(metadata.get(".name", symbol[:-3]))
         size = symbols[symbol[:-3]]["st_size"] if symbol[:-3] in symbols else 0
         code = _bytes(sections, address, size, name)
-        arguments = tuple(_argument(one) for one in metadata.get(".args", ()))
+        arguments = tuple(_argument(one, descriptor.kernarg_size, name) for one in metadata.get(".args", ()))
         parts = (title, target, address, code, descriptor, arguments, sections, metadata, variables)
         kernels[title] = Kernel(*parts)
     if not kernels:
@@ -241,9 +251,43 @@ def _symbols(elf: Any) -> Iterator[Any]:
             yield from section.iter_symbols()
 
 
-def _argument(entry: Mapping[str, Any]) -> KernelArgument:
+def _listed(elf: Any, name: str) -> dict[str, Mapping[str, Any]]:
+    """The metadata's kernels by their symbols, of the types that they should have."""
+    found: dict[str, Mapping[str, Any]] = {}
+    kernels = _metadata(elf, name).get("amdhsa.kernels", [])
+    if not isinstance(kernels, list):
+        raise Error(f"'{name}' is damaged: the kernels in its metadata are {shown(kernels)}")
+    for kernel in kernels:
+        if not isinstance(kernel, dict) or not isinstance(kernel.get(".args", []), list):
+            raise Error(f"'{name}' is damaged: a kernel in its metadata is {shown(kernel)}")
+        for field in _COUNTS:
+            _whole(kernel, field, name)
+        found[str(kernel.get(".symbol", ""))] = kernel
+    return found
+
+
+_COUNTS = (".vgpr_count", ".agpr_count", ".sgpr_count", ".max_flat_workgroup_size")
+
+
+def _whole(entry: Mapping[str, Any], field: str, name: str) -> int:
+    """A whole number of the metadata, 0 where there is none."""
+    value = entry.get(field, 0)
+    if not isinstance(value, int) or not 0 <= value < 1 << 32:
+        raise Error(f"'{name}' is damaged: {field} in its metadata is {shown(value)}")
+    return int(value)
+
+
+def _argument(entry: Any, most: int, name: str) -> KernelArgument:
+    """An argument of the metadata; most: the bytes of all arguments."""
+    if not isinstance(entry, dict):
+        raise Error(f"'{name}' is damaged: an argument in its metadata is {shown(entry)}")
+    offset, size, kind = _whole(entry, ".offset", name), _whole(entry, ".size", name), str(entry.get(".value_kind", ""))
+    if offset + size > most:
+        raise Error(f"'{name}' is damaged: an argument ends at byte {offset + size} of {most}")
+    if size != 8 and not kind.startswith(("by_value", "hidden_", "dynamic_shared_pointer")):
+        raise Error(f"'{name}' is damaged: an argument of kind {shown(kind)} has {size} bytes; a pointer has 8")
     return KernelArgument(
-        str(entry.get(".name", "")), int(entry[".offset"]), int(entry[".size"]), str(entry[".value_kind"]),
+        str(entry.get(".name", "")), offset, size, kind,
         str(entry.get(".type_name", "")), str(entry.get(".address_space", "")),
     )  # fmt: skip
 
@@ -252,6 +296,7 @@ def _argument(entry: Mapping[str, Any]) -> KernelArgument:
 
 _ALLOCATED, _WRITABLE, _EXECUTABLE = 0x2, 0x1, 0x4  # SHF_ALLOC, SHF_WRITE, SHF_EXECINSTR
 _MOST_BYTES = 1 << 30  # of a section; compilers make kilobytes
+_MOST_ADDRESS = 1 << 32  # of a section in its object; the offsets of a code object's own references have 32 bits
 _ABSOLUTE_64, _RELATIVE_64 = 3, 13  # R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64
 
 
@@ -261,6 +306,11 @@ def _sections(elf: Any, name: str) -> tuple[LoadedSection, ...]:
     for section in elf.iter_sections():
         flags, size = section["sh_flags"], section["sh_size"]
         if flags & _ALLOCATED and size:
+            if section["sh_addr"] + size > _MOST_ADDRESS:
+                raise Error(
+                    f"'{name}' is damaged: its section {section.name!a} should be at {section['sh_addr']:#x}; "
+                    f"addresses of an object are below {_MOST_ADDRESS:#x}"
+                )
             if size > _MOST_BYTES:
                 raise Error(f"'{name}' is damaged: its section {section.name!a} should have {size} bytes")
             data = bytearray(size) if section["sh_type"] == "SHT_NOBITS" else bytearray(section.data())
@@ -269,6 +319,8 @@ def _sections(elf: Any, name: str) -> tuple[LoadedSection, ...]:
         if section["sh_type"] != "SHT_RELA":
             continue
         table = elf.get_section(section["sh_link"])
+        if not hasattr(table, "get_symbol"):
+            raise Error(f"'{name}' is damaged: its section {section.name!a} names no symbol table")
         for relocation in section.iter_relocations():
             value = relocation["r_addend"]
             if relocation["r_info_type"] == _ABSOLUTE_64:
@@ -313,7 +365,7 @@ def _metadata(elf: Any, name: str) -> Mapping[str, Any]:
         for note in section.iter_notes():
             if note["n_name"] == "AMDGPU" and note["n_type"] in (_NOTE, "NT_AMDGPU_METADATA"):
                 content = note["n_descdata"]
-                found = unpacked(content if isinstance(content, bytes) else content.encode("latin-1"))
+                found = unpacked(content if isinstance(content, bytes) else content.encode("latin-1", "replace"))
                 if isinstance(found, dict):
                     return found
                 raise Error(f"'{name}' is damaged: its metadata note is not a map")

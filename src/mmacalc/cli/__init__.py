@@ -222,7 +222,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         _complain(f"mmacalc: the answer could not be written: {problem.strerror}\n")
         return 2
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupted:
+        if str(interrupted):  # the places of a kernel's waves
+            _complain(f"mmacalc: {interrupted}\n")
         return INTERRUPTED
     return status
 

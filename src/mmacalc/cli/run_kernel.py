@@ -8,6 +8,7 @@ Arguments in the kernel's order: FILE.npy is an array that the kernel reads, its
 file keeps them; out:FILE.npy one that is written back when
 the kernel has ended well, out:FILE.npy:TYPE:SHAPE one that begins as zeros (f4 is float32, u2 uint16 ...); null is a
 null pointer; 5 is an integer of the argument's size, 5.0 a float of it.
+--limit stops a kernel that does not end, and says where its waves are then; so does Ctrl-C.
 --trace prints each instruction of one wave with what its registers hold in each lane.
 The status is 1 if something is wrong with the kernel: an uninitialised value, a race in LDS, a missing wait ...;
 2 if it was stopped, by an access out of bounds or an instruction that is not covered. Arrays are then as before.
@@ -43,6 +44,7 @@ def add_arguments(parser: Parser) -> None:
     add("--block-dim", "--block", dest="block", nargs="+", type=int, default=[64], metavar="N", help=text)
     add("--args", nargs="*", default=[], metavar="ARGUMENT", help="the kernel's arguments, see above")
     add("--shared", type=int, default=0, metavar="BYTES", help="dynamic LDS (default: 0)")
+    add("--limit", type=int, metavar="N", help="stop after N instructions, of all waves (default: none)")
     add("--trace", action="store_true", help="print every instruction of one wave and what it wrote")
     add("--trace-wave", type=int, default=0, metavar="N", help="which wave of the launch (default: 0)")
 
@@ -63,7 +65,7 @@ def run(options: Namespace) -> Reply:
     steps: list[Any] = []
     report = launch(
         kernel, tuple(options.grid), tuple(options.block), *arguments, shared=options.shared,
-        trace=steps.append if options.trace else None, trace_wave=options.trace_wave,
+        trace=steps.append if options.trace else None, trace_wave=options.trace_wave, limit=options.limit,
     )  # fmt: skip
     if outputs:
         from ..files import write

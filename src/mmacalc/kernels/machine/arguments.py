@@ -9,7 +9,7 @@ import numpy as np
 
 from ...checks import shown
 from ...errors import Error, counted
-from ..memory import check_contiguous
+from .addresses import check_type, kept_arrays, owner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,11 @@ def packed_arguments(
             f"the kernel takes {counted(len(shown_ones), 'argument')} ({_signature(shown_ones)}); got {len(given)}"
         )
     content = bytearray(length)
-    addresses: dict[int, int] = {}
+    addresses = {}
+    for address, base in kept_arrays():
+        addresses[id(base)] = address
+        name = f"the array of address_of ({base.dtype} of shape {base.shape})"
+        memory.add(name, base.reshape(-1, order="A").view(np.uint8), bool(base.flags.writeable), base, address)
     for number, (one, value) in enumerate(zip(shown_ones, given)):
         packed = _packed(number, one, value, memory, addresses)
         content[one.offset : one.offset + len(packed)] = packed
@@ -55,7 +59,7 @@ def packed_arguments(
         if one not in shown_ones:
             size = one.size
             value = _hidden(one.value_kind.removeprefix("hidden_"), *sizes)
-            content[one.offset : one.offset + size] = value.to_bytes(size, "little")
+            content[one.offset : one.offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
     return bytes(content)
 
 
@@ -70,6 +74,8 @@ def _described(number: int, one: KernelArgument) -> str:
 
 def _packed(number: int, one: KernelArgument, value: Any, memory: GlobalMemory, addresses: dict[int, int]) -> bytes:
     size, name = one.size, one.name or f"argument {number + 1}"
+    if isinstance(value, (np.ndarray, np.generic)):
+        check_type(name, value)
     if isinstance(value, np.ndarray) and value.ndim:
         if size != 8:
             raise Error(f"{name} of the kernel is a value of {counted(size, 'byte')}; got an array")
@@ -82,9 +88,9 @@ def _packed(number: int, one: KernelArgument, value: Any, memory: GlobalMemory, 
         packed = bytes(value)
     elif isinstance(value, (np.generic, np.ndarray)):
         packed = bytes(np.array(value).reshape(1).view(np.uint8))
-    elif isinstance(value, (bool, int)):
+    elif isinstance(value, (bool, int)) and size:
         if not -(1 << 8 * size - 1) <= value < 1 << 8 * size:
-            raise Error(f"{name} of the kernel has {counted(size, 'byte')}; {value} does not fit")
+            raise Error(f"{name} of the kernel has {counted(size, 'byte')}; {shown(value)} does not fit")
         packed = (int(value) & (1 << 8 * size) - 1).to_bytes(size, "little")
     elif isinstance(value, float) and size in FLOATS:
         with np.errstate(all="ignore"):
@@ -100,17 +106,11 @@ def _packed(number: int, one: KernelArgument, value: Any, memory: GlobalMemory, 
 
 def _address(name: str, array: Any, memory: GlobalMemory, addresses: dict[int, int]) -> int:
     """Where an array lies: views of one array lie in the same memory."""
-    check_contiguous(array, name)
-    base = array
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    if not (base.flags.c_contiguous or base.flags.f_contiguous):
-        raise Error(f"{name} lies in memory that is not contiguous; pass numpy.ascontiguousarray of it")
+    base, first = owner_of(name, array)
     if id(base) not in addresses:
         content = base.reshape(-1, order="A").view(np.uint8)
         addresses[id(base)] = memory.add(name, content, bool(base.flags.writeable), base)
-    first = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-    return addresses[id(base)] + int(first)
+    return addresses[id(base)] + first
 
 
 def _hidden(kind: str, grid: Dim3, block: Dim3, lds: int) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from ...errors import Error
+from ...errors import Error, counted
 from .counters import Counters, Landing
 from .indexing import relative_key
 from .state import ACCUMULATORS, GPR_INDEX, M0, Group
@@ -31,10 +33,13 @@ __all__ = ["Batch"]
 
 PATIENCE = 4096
 """Blocks that one group of waves may run while others could, before these have their turn."""
+PLACES = 6
+"""How many places of waves a message names."""
 
 
 class Batch(Watched):
-    """Some workgroups. workgroup_of, wave_in_group: of each wave; groups: where the workgroups are in the grid."""
+    """Some workgroups. workgroup_of, wave_in_group: of each wave; groups: where the workgroups are in the grid. limit:
+    of the instructions of the launch."""
 
     counters: Counters
     groups: list[Dim3]
@@ -73,13 +78,27 @@ class Batch(Watched):
         self.unwaited: dict[int, list[tuple[int, Landing]]] = {}
         self.apart: dict[int, tuple[int, int]] = {}
         self.steps = 0
+        self.limit: float = math.inf
+        self._rows: Array = np.zeros(0, np.int64)  # the waves whose block runs
         self.trace: tuple[int, Callable[[Step, Group, int], None]] | None = None
         self._taint: Array | None = None
 
     # --- running ---
 
     def run(self, tick: Callable[[], None]) -> None:
-        """Run all waves to their end."""
+        """Run all waves to their end.
+
+        Raises:
+            KeyboardInterrupt: with the places of the waves.
+        """
+        try:
+            self._run(tick)
+        except KeyboardInterrupt:
+            if len(self._rows):
+                self.registers.pc[self._rows] = self._running.instruction.address
+            raise KeyboardInterrupt(f"interrupted after {self._places()}") from None
+
+    def _run(self, tick: Callable[[], None]) -> None:
         patience, turn = PATIENCE, 0
         while True:
             ready = ~(self.ended | self.waiting)
@@ -108,9 +127,28 @@ class Batch(Watched):
     def _run_block(self, address: int, group: Group) -> None:
         block = self.program.block(address)
         last = block[-1].instruction
-        self.registers.pc[group.rows] = last.address + last.size
+        self.registers.pc[group.rows], self._rows = last.address + last.size, group.numbers()
         for step in block:
+            if self.tally.executed >= self.limit:
+                self.registers.pc[group.rows] = step.instruction.address
+                raise Stop(f"the launch is at its limit, stopped after {self._places()}")
             self.execute(step, group)
+
+    def _places(self) -> str:
+        """How many instructions were executed, and where the waves are that have not ended."""
+        parts = []
+        for at, waiting in sorted({*zip(self.registers.pc.tolist(), self.waiting.tolist())}):
+            rows = np.flatnonzero((self.registers.pc == at) & (self.waiting == waiting) & ~self.ended)
+            if len(rows):
+                place = int(self.place[rows[0]]) if waiting else at
+                known = self.program.instructions.get(place)
+                text = "no instruction" if known is None else self.tally.describe(known)
+                who = f"{counted(len(rows), 'wave')} {'waiting ' if waiting else ''}at {place:#x} ({text})"
+                parts.append(f"{who}, first {self._wave(int(rows[0]))}")
+        ended = int(self.ended.sum())
+        parts += [f"{counted(ended, 'wave')} ended"] if ended else []
+        more = [f"{counted(len(parts) - PLACES, 'place')} more"] if len(parts) > PLACES else []
+        return f"{counted(self.tally.executed, 'instruction')}: {'; '.join(parts[:PLACES] + more)}"
 
     def execute(self, step: Step, group: Group) -> None:
         """Carry out one instruction in a group of waves."""
@@ -118,6 +156,7 @@ class Batch(Watched):
         if group.mode.skips and step.vector:
             return
         step.executed += group.count
+        self.tally.executed += group.count
         if not step.relative and not (self.registers.indexes and step.indexable):
             high = group.mode.high_bits
             self._execute(self.program.with_high_bits(step, high) if high else step, group)

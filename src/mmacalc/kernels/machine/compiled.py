@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import islice
 
 import numpy as np
@@ -40,6 +41,8 @@ MOST_BYTES = 1 << 27
 """Bytes of registers and LDS of a batch, about."""
 KERNARG_ALIGNMENT = 64
 """The kernel arguments take a multiple of this number of bytes."""
+MOST_SCRATCH, MOST_ARGUMENTS = 1 << 18, 1 << 20
+"""Bytes of scratch for a work-item (hardware has 8 MiB for a wave), and of all kernel arguments."""
 DYNAMIC_STACK = 16384
 """Bytes of scratch for a stack whose size the compiler does not know."""
 
@@ -67,6 +70,7 @@ class CompiledLaunch:
         self.target = MachineTarget(kernel.target, wave)
         self.program = program_of(kernel, self.target)
         self.lds_bytes = self.descriptor.group_segment_size + shared
+        self._check_sizes()
         self.memory = GlobalMemory()
         for section in sorted(kernel.sections, key=lambda one: one.address):
             content = np.frombuffer(kernel.variables.of(section), np.uint8)
@@ -75,13 +79,30 @@ class CompiledLaunch:
             self.memory.add(f"section {section.name}", content, section.writable, behind, start)
         self._arguments(args, shared)
         self.tally = Tally(text)
+        self.lds_counter = LdsCounter(self.target.architecture, wave)
+
+    def _check_sizes(self) -> None:
+        """Refuse what the packet of a dispatch has no room for, and what no GPU has.
+
+        Raises:
+            Error: more work-items along an axis than 32 bits count, too much LDS, scratch or arguments.
+        """
         architecture = self.target.architecture
-        self.lds_counter = LdsCounter(architecture, wave)
-        most = architecture.lds_bytes
-        if self.lds_bytes > most:
+        for axis, groups, threads in zip("xyz", self.grid, self.block):
+            if groups * threads >> 32:
+                raise Error(
+                    f"launch: grid and block are {groups} x {threads} = {groups * threads} threads along {axis}; "
+                    f"a dispatch has fewer than 2^32"
+                )
+        if self.lds_bytes > architecture.lds_bytes:
             raise Error(
-                f"the kernel wants {self.lds_bytes} bytes of LDS; a workgroup of {architecture.title} has {most}"
+                f"the kernel wants {self.lds_bytes} bytes of LDS; a workgroup of {architecture.title} has "
+                f"{architecture.lds_bytes}"
             )
+        for what, size, most in (("scratch for a work-item", self.descriptor.private_segment_size, MOST_SCRATCH),
+                                 ("kernel arguments", self.descriptor.kernarg_size, MOST_ARGUMENTS)):  # fmt: skip
+            if size > most:
+                raise Error(f"the kernel wants {size} bytes of {what}; mmacalc has {most}")
 
     def _arguments(self, args: Sequence[Any], shared: int) -> None:
         # LLVM widens loads beyond the last argument, as far as the alignment of the segment lets it.
@@ -108,12 +129,21 @@ class CompiledLaunch:
         """The waves of a workgroup."""
         return -(-self.block.x * self.block.y * self.block.z // self.target.wave)
 
-    def run(self, tick: Callable[[int], None], trace: tuple[int, Callable[..., None]] | None = None) -> None:
+    def run(
+        self,
+        tick: Callable[[int], None],
+        trace: tuple[int, Callable[..., None]] | None = None,
+        limit: float = math.inf,
+    ) -> None:
         """Run all workgroups; what they stored is in the arrays then.
 
         Args:
             tick: called now and then with the number of workgroups that are done.
             trace: the number of a wave of the launch, and what is called after each of its instructions.
+            limit: how many instructions all waves may execute.
+
+        Raises:
+            Error: what stops the kernel; the limit is reached.
         """
         vectors, accumulators = self.program.registers()
         if self.program.indexes:
@@ -127,6 +157,7 @@ class CompiledLaunch:
         with np.errstate(all="ignore"):
             while groups := list(islice(places, step)):
                 batch = self._batch(groups, max(vectors, 3), accumulators)
+                batch.limit = limit
                 if trace is not None and done * each <= trace[0] < (done + len(groups)) * each:
                     batch.trace = (trace[0] - done * each, trace[1])
                 finished = done

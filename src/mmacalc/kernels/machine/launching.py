@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ...checks import shown
 from ...errors import Error
 from ..memory import Traffic
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["launch_compiled"]
 
-OPTIONS = ("shared", "trace", "trace_wave")
+OPTIONS = ("shared", "trace", "trace_wave", "limit")
 
 
 def launch_compiled(
@@ -39,8 +41,11 @@ def launch_compiled(
     if unknown := [name for name in options if name not in OPTIONS]:
         raise Error(f"launch of a compiled kernel takes {', '.join(OPTIONS)} by name; got {unknown[0]}")
     shared, number = options.get("shared", 0), options.get("trace_wave", 0)
-    if not isinstance(shared, int) or shared < 0:
+    if not isinstance(shared, int) or not 0 <= shared < 1 << 63:
         raise Error(f"shared is the bytes of dynamic LDS, a whole number from 0 up; got {shown(shared)}")
+    limit = options.get("limit")
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+        raise Error(f"limit is how many instructions all waves may execute, from 1 up; got {shown(limit)}")
     threads, most = block.x * block.y * block.z, kernel.maximum_workgroup_size
     if most and threads > most:
         raise Error(f"{kernel.name} was compiled for at most {most} threads in a block; got {threads}")
@@ -48,10 +53,12 @@ def launch_compiled(
     waves = found.waves * grid.x * grid.y * grid.z
     trace = None
     if options.get("trace") is not None:
+        if not callable(options["trace"]):
+            raise Error(f"trace is a function that takes a TraceStep; got {shown(options['trace'])}")
         if not isinstance(number, int) or not 0 <= number < waves:
             raise Error(f"trace_wave is from 0 to {waves - 1}, all waves of the launch counted; got {shown(number)}")
         trace = number, tracer(options["trace"])
-    found.run(tick, trace)
+    found.run(tick, trace, math.inf if limit is None else limit)
     for missing in missing_wait_states(kernel, found.program):
         found.tally.add(missing)
     tally = found.tally

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 __all__ = [
-    "BASE", "PRIVATE_BASE", "SCRATCH_RESOURCE", "SHARED_BASE", "GlobalMemory", "Outside", "Region", "gathered",
-    "octets_of", "scattered",
+    "BASE", "FIRST_KEPT", "GAP", "PRIVATE_BASE", "SCRATCH_RESOURCE", "SHARED_BASE", "GlobalMemory", "Outside", "Region",
+    "gathered", "octets_of", "scattered",
 ]  # fmt: skip
 
 BASE = 0x7D_FFF8_0000
@@ -28,6 +28,8 @@ SHARED_BASE, PRIVATE_BASE = 0x0001_0000_0000_0000, 0x0002_0000_0000_0000
 """The apertures of LDS and of scratch in the flat address space."""
 SCRATCH_RESOURCE = 0x0000_0002_0000_0000
 """The base in the resource descriptor of scratch, which buffer instructions of gfx908 and gfx90a use."""
+FIRST_KEPT = 0x7000_0000_0000
+"""From here on arrays lie that keep their address from launch to launch (see `addresses`)."""
 GAP = 1 << 16
 """Bytes between two regions, where an access is out of bounds."""
 ALIGNMENT = 256
@@ -75,13 +77,17 @@ def octets_of(words: list[Array], size: int) -> Array:
 
 
 class Region(TupleRecord):
-    """Consecutive global memory: [start, end), what it is called, whether it may be written, the array behind it."""
+    """Consecutive global memory: [start, end), what it is called, whether it may be written, the array behind it.
+
+    place: where it begins in the bytes of `GlobalMemory`.
+    """
 
     start: int
     end: int
     name: str
     writeable: bool
     array: Array | None
+    place: int
 
 
 class Outside(Exception):  # noqa: N818
@@ -101,25 +107,29 @@ class GlobalMemory:
     def __init__(self) -> None:
         self.regions: list[Region] = []
         self._parts: list[tuple[int, bytes | Array]] = []
-        self._end = BASE
+        self._end, self._size = BASE, 0
         self.data: Array = np.zeros(0, np.uint8)
         self._starts: list[int] = []
         self._last = 0
 
     def add(self, name: str, content: Array, writeable: bool, array: Array | None = None, start: int = 0) -> int:
-        """Enter a region that holds some bytes; returns its address."""
+        """Enter a region that holds some bytes; returns its address, `start` or the next free one."""
         start = start or -(-self._end // ALIGNMENT) * ALIGNMENT
-        self.regions.append(Region(start, start + len(content), name, writeable, array))
-        self._parts.append((start - BASE, content))
-        self._end = start + len(content) + GAP
+        place = self._size + start % ALIGNMENT
+        self.regions.append(Region(start, start + len(content), name, writeable, array, place))
+        self._parts.append((place, content))
+        self._size = -(-(place + len(content)) // ALIGNMENT) * ALIGNMENT
+        if start < FIRST_KEPT:
+            self._end = start + len(content) + GAP
         return start
 
     def finish(self) -> None:
         """Make the memory, after the last region is entered."""
-        self.data = np.zeros(-(-(self._end - BASE) // 16) * 16, np.uint8)
+        self.data = np.zeros(self._size, np.uint8)
         for offset, content in self._parts:
             self.data[offset : offset + len(content)] = content
         self._parts = []
+        self.regions.sort(key=lambda region: region.start)
         self._starts = [region.start for region in self.regions]
 
     def offsets(self, addresses: Array, size: int, store: bool) -> Array:
@@ -136,21 +146,25 @@ class GlobalMemory:
             self._last = max(0, bisect_right(self._starts, low) - 1)
             region = self.regions[self._last]
         if not (region.start <= low and high <= region.end) or (store and not region.writeable):
-            self._check(addresses, size, store)
-        return (addresses - np.uint64(BASE)).astype(np.int64)
+            shifts = self._checked(addresses, size, store)
+            return addresses.astype(np.int64) - shifts
+        return addresses.astype(np.int64) - (region.start - region.place)
 
-    def _check(self, addresses: Array, size: int, store: bool) -> None:
+    def _checked(self, addresses: Array, size: int, store: bool) -> Array:
+        """By how much each address is more than its place."""
         starts = np.array(self._starts, np.uint64)
         ends = np.array([region.end for region in self.regions], np.uint64)
         writeable = np.array([region.writeable for region in self.regions])
         found = np.searchsorted(starts, addresses, "right") - 1
-        wrong = (found < 0) | (addresses + np.uint64(size) > ends[found])
+        wrong = (found < 0) | (addresses > ends[found] - np.uint64(size))
         if store:
             wrong |= ~writeable[found]
         if wrong.any():
             place = int(np.flatnonzero(wrong)[0])
             address = int(addresses[place])
             raise Outside(place, address, self._where(address, size, store))
+        shifts: Array = np.array([region.start - region.place for region in self.regions], np.int64)[found]
+        return shifts
 
     def _where(self, address: int, size: int, store: bool) -> str:
         """Where an address is, by the nearest region."""
@@ -173,5 +187,5 @@ class GlobalMemory:
         """Write every region back to the array behind it."""
         for region in self.regions:
             if region.array is not None and region.writeable:
-                content = self.data[region.start - BASE : region.end - BASE]
+                content = self.data[region.place : region.place + region.end - region.start]
                 region.array.reshape(-1, order="A").view(np.uint8)[:] = content

@@ -26,7 +26,7 @@ class Tally:
         self.issued: Counter[Any] = Counter()
         self.warnings: Counter[str] = Counter()
         self.loaded = self.stored = self.lds_loaded = self.lds_stored = self.lds_atomics = 0
-        self.steps = 0
+        self.steps = self.executed = 0
 
     def add(self, finding: KernelFinding) -> None:
         """Enter a finding; one of the same instructions again only counts."""
