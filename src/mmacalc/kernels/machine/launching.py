@@ -10,7 +10,7 @@ from ..memory import Traffic
 from .compiled import CompiledLaunch
 from .report import KernelReport
 from .trace import tracer
-from .wait_states import missing_wait_states
+from .wait_states import check_wait_states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def launch_compiled(
             raise Error(f"trace_wave is from 0 to {waves - 1}, all waves of the launch counted; got {shown(number)}")
         trace = number, tracer(options["trace"])
     found.run(tick, trace, math.inf if limit is None else limit)
-    for missing in missing_wait_states(kernel, found.program):
-        found.tally.add(missing)
+    check_wait_states(kernel, found.program, found.tally)
     tally = found.tally
     traffic = Traffic(tally.loaded, tally.stored, tally.lds_loaded, tally.lds_stored)
     steps = tuple(step for step in found.program.steps.values() if step.executed)

@@ -9,36 +9,66 @@ from .findings import KernelFinding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ...asm.code_objects import Kernel
+    from ...asm.decoded import DecodedInstruction
     from .program import Program
+    from .tally import Tally
 
-__all__ = ["missing_wait_states"]
+__all__ = ["check_wait_states"]
+
+SCHED_MODE = 26
+"""The hardware register whose value 2 is expert scheduling (gfx12)."""
 
 
-def missing_wait_states(kernel: Kernel, program: Program) -> Iterator[KernelFinding]:
-    """The places where executed instructions come too early after executed matrix instructions.
+def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
+    """Enter the places where executed instructions come too early after executed matrix instructions.
 
-    None of kernels with VGPRs above 255, whose instructions do not name them.
+    Where that is not looked at, a note says so: kernels with VGPRs above 255, whose instructions do not name them;
+    what the rules cannot read; gfx1250's mode of expert scheduling, in which LLVM leaves out the wait states between a
+    WMMA and what may execute beside it (LLVM 24 in Triton 3.9, which sets that mode in every kernel).
     """
-    if any(one.name == "s_set_vgpr_msb" for one in program.instructions.values()):
+    executed = {address: step.executed for address, step in program.steps.items() if step.executed}
+    matrix = [program.instructions[at] for at in executed if program.steps[at].matrix is not None]
+    if not matrix:
         return
-    if not any(step.matrix is not None and step.executed for step in program.steps.values()):
-        return
+    why = ""
+    listed = _instructions(kernel, program)
+    expert = [one for one in listed if one.address in executed and _is_expert(one)]
+    if any(one.name == "s_set_vgpr_msb" for one in listed):
+        why = "the kernel has vector registers above v255, which its instructions do not name"
+    elif expert:
+        why = "the kernel runs in the mode of expert scheduling, for which no rules are published"
+    else:
+        lines = [f"{text(one)} // {one.address:012X}: {'00000000 ' * (one.size // 4)}" for one in listed]
+        try:
+            found = lint("\n".join(lines), kernel.target).of_kind("wait states")
+        except Error as error:
+            found, why = (), f"{error}"
+        for place in found:
+            second, first = listed[place.line - 1], listed[place.first_line - 1]
+            if place.wait is not None and {first.address, second.address} <= executed.keys():
+                message = f"{place.missing} wait states missing: {place.wait.rule}"
+                tally.add(_entry("wait states", second, message, executed[second.address], first))
+    if why:
+        first = expert[0] if expert else matrix[0]
+        message = f"wait states around matrix instructions are not checked: {why}"
+        tally.note(_entry("not checked", first, message, executed[first.address]))
+
+
+def _instructions(kernel: Kernel, program: Program) -> list[DecodedInstruction]:
     end = kernel.address + len(kernel.code)
-    listed = [one for address, one in program.instructions.items() if kernel.address <= address < end]
-    lines = [f"{text(one)} // {one.address:012X}: {'00000000 ' * (one.size // 4)}" for one in listed]
-    try:
-        report = lint("\n".join(lines), kernel.target)
-    except Error:  # architectures without rules
-        return
-    for found in report.of_kind("wait states"):
-        assert found.wait is not None
-        second, first = listed[found.line - 1], listed[found.first_line - 1]
-        if all(one.address in program.steps and program.steps[one.address].executed for one in (first, second)):
-            message = f"{found.missing} wait states missing: {found.wait.rule}"
-            yield KernelFinding(
-                "wait states", second.address, text(second), message, first.address, text(first), (0, 0, 0), 0, (),
-                program.steps[second.address].executed,
-            )  # fmt: skip
+    return [one for address, one in program.instructions.items() if kernel.address <= address < end]
+
+
+def _is_expert(instruction: DecodedInstruction) -> bool:
+    """Whether an instruction sets the mode of scheduling, other than to 0."""
+    if not instruction.name.startswith("s_setreg_") or int(instruction.modifiers["simm16"]) & 63 != SCHED_MODE:
+        return False
+    return not (instruction.sources and getattr(instruction.sources[0], "bits", 1) == 0)
+
+
+def _entry(
+    kind: str, where: DecodedInstruction, message: str, times: int, other: DecodedInstruction | None = None
+) -> KernelFinding:
+    address, words = (None, "") if other is None else (other.address, text(other))
+    return KernelFinding(kind, where.address, text(where), message, address, words, (0, 0, 0), 0, (), times)
