@@ -272,8 +272,8 @@ def _check_instructions(where: str, entry: Entry) -> None:
             for problem in _instruction_problems(inst):
                 raise Error(f"{here}: {problem}")
             _place_operands(inst)
-        except Error:
-            raise
+        except Error as problem:
+            raise problem if name in str(problem) else Error(f"{here}: {problem}") from None
         except (ArithmeticError, LookupError, StopIteration, TypeError, ValueError):
             family = entry.architecture.family.name
             raise Error(f"{here}: its shape or formats do not fit the layout family '{family}'") from None
@@ -303,8 +303,9 @@ def _operand_problems(inst: Instruction) -> Iterator[str]:
         if choice in CHOICES and name not in inst.architecture.format_fields:
             yield f"a field chooses the format of {name}, but format_fields of the architecture does not name the field"
     for name in ("SA", "SB"):
-        if name in inst.formats and FORMATS[inst.formats[name]].bits != 8:
-            yield f"scales have 8 bits; got {inst.formats[name]}"
+        choice = inst.formats.get(name, "")
+        if any(FORMATS[word].bits != 8 for word in CHOICES.get(choice, (choice,)) if choice):
+            yield f"scales have 8 bits; got {choice}"
     for part in inst.doubts:
         if part not in PARTS:
             yield f"unconfirmed names {shown(part)}.{did_you_mean(part, PARTS)} Known: {', '.join(PARTS)}"
