@@ -500,3 +500,23 @@ def test_tensors_are_multiplied_where_they_lie_to_the_bits_of_the_host(arch, nam
         assert torch.equal(found.view(torch.int32), expected.view(torch.int32))
         assert found.emulation == expected.emulation
     assert len(computed) == (0 if "SA" in inst.operands else 2)
+
+
+def test_a_kernels_whole_d_is_diagnosed_by_gemm_as_by_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(5)
+    for name, shape in (("a", (32, 64)), ("b", (64, 32))):
+        np.save(f"{name}.npy", random.standard_normal(shape).astype(np.float16))
+    files = ["--a", "a.npy", "--b", "b.npy"]
+    assert answer(["gemm", "-a", "gfx942", *files, "-o", "d.npy"]).status == 0
+    assert answer(["gemm", "-a", "gfx942", *files, "--type", "f16", "--compare", "d.npy"]).status == 0
+    np.save("wrong.npy", np.load("d.npy").T.copy())
+    compared = [*files, "--compare", "wrong.npy"]
+    found = answer(["gemm", "-a", "gfx942", "--type", "f16", *compared])
+    assert found.status == 1
+    assert "Explained to the bit: the tile is transposed" in found.out
+    named = ["-a", "gfx942", "-i", "v_mfma_f32_32x32x8_f16", *compared, "--json"]
+    assert answer(["gemm", *named]) == answer(["run", *named])
+    reply = answer(["gemm", "-a", "gfx942", "--alpha", "2", "--type", "f16", *compared])
+    assert (reply.status, "--alpha is not taken together with --compare" in reply.err) == (2, True)
+    assert "needs --type" in answer(["gemm", "-a", "gfx942", *compared]).err

@@ -8,6 +8,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from mmacalc.answers.guide import TOPICS
+from mmacalc.cli import SUBCOMMANDS, answer
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -59,3 +62,12 @@ def test_nox_leaves_out_tests_that_there_are():
     names = re.findall(r'"(test_\w+)"', text.partition("WITH_PROGRAMS = [")[2].partition("]")[0])
     assert names
     assert all((ROOT / f"tests/{name}.py").exists() for name in names)
+
+
+def test_help_names_no_document_that_an_installed_package_lacks():
+    shown = "".join(answer([*words, "-h"]).out for words in ([], *([name] for name in SUBCOMMANDS)))
+    shown += "".join(answer(["help", topic]).out for topic in TOPICS)
+    assert not re.search(r"(?<![\w/.])(?:docs|src|tests|tools)/\w+", shown)
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")}
+    linked = re.findall(r"https://mmacalc\.github\.io/mmacalc/([\w-]+)\.html", shown)
+    assert {"isa-errata", "json"} <= set(linked) <= pages

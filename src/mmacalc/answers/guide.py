@@ -110,14 +110,14 @@ The name - is standard input wherever a file is read. -o FILE writes the result 
 changes no file.
 """
 OUTPUT = """\
---json answers with one object in one line; src/mmacalc/schema.json describes every kind of answer. schema_version rises
+--json answers with one object in one line (https://mmacalc.github.io/mmacalc/json.html). schema_version rises
 when a key changes its meaning or goes away, not when one is added. --csv, --markdown and --asciidoc write tables.
 `mmacalc batch` answers a command line per input line, for programs that ask often.
 
 The exit status is
 
     0    the question is answered
-    1    something was found: by lint, run --compare and generate --check
+    1    something was found: by lint, run and gemm --compare, run-kernel, generate --check
     2    the input is refused; the message says what would be right, and nothing is on standard output
     3    a fault of mmacalc; please report it with `mmacalc --version --json`
     130  Ctrl-C
@@ -136,8 +136,9 @@ Every answer says how sure it is where that is not "two sources agree":
     mmacalc numerics -a gfx942                how sure the arithmetic of each instruction is
 """
 AMD = """\
-Every command line of AMD's Matrix Instruction Calculator 1.3.2 works here, and prints the same to the byte, but for
-corrected formulas, the version, and errors. docs/isa-errata.md lists what differs and why.
+Every command line of AMD's Matrix Instruction Calculator 1.3.2 works here, and prints the same to the byte,
+except formulas that are corrected, calculations (-o) on RDNA3, the texts of help and version, and errors. Why:
+https://mmacalc.github.io/mmacalc/isa-errata.html
 
 New beside its options: --json, --pattern, the operands --scale-a and --scale-b, wave sizes by -w, NVIDIA's
 instructions under their PTX names, and the commands that `mmacalc -h` lists.

@@ -6,7 +6,7 @@
 command line is the classic one of AMD's Matrix Instruction Calculator. `run` reads the options, calls the function
 that answers, and has `show` render the answer; nothing below this package sees the options.
 
-Status 0 is an answer, 1 a finding (of `lint`, `run --compare` and `run-kernel`), 2 a refusal, 3 a fault of mmacalc,
+Status 0 is an answer, 1 a finding (such as `lint` has), 2 a refusal, 3 a fault of mmacalc,
 130 Ctrl-C.
 """
 

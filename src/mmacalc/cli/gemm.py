@@ -20,7 +20,7 @@ from ..formats import formats_named
 from ..numerals import whole
 from . import Reply, show
 from .options import file_option
-from .parser import modifiers, shape, whole_number
+from .parser import fraction, modifiers, shape, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--type", metavar="FORMAT", help="the format of A and B: f16, bf16, fp8 ... (default: that of A's array)")
     add("--bits", action="store_true", help="matrices are encodings (unsigned integers), also D's; needs -i")
-    add("--alpha", type=float, default=1.0, metavar="#", help="factor of A B (default: 1)")
-    add("--beta", type=float, default=1.0, metavar="#", help="factor of C (default: 1)")
+    add("--alpha", type=fraction, default=1.0, metavar="#", help="factor of A B (default: 1)")
+    add("--beta", type=fraction, default=1.0, metavar="#", help="factor of C (default: 1)")
     add(
         "--split-k",
         type=whole_number,
@@ -69,6 +69,7 @@ def add_arguments(parser: Parser) -> None:
     add("--k-order", default="ascending", metavar="ORDER", help="ascending, descending, or steps such as 0,2,1,3")
     add("--threads", type=whole_number, metavar="#", help="how many (default: one for each core)")
     add("--accuracy", action="store_true", help="compare with the exactly rounded product: ULP and relative errors")
+    add("--compare", metavar="FILE", help="say where and why this D (from a kernel) differs, as run --compare does")
     parser.add_modifiers()
     add("-o", "--output", metavar="FILE", help="write D there, .npy or .csv")
 
@@ -81,6 +82,8 @@ def run(options: Namespace) -> Reply:
     if options.bits and options.accuracy:
         raise Error("--accuracy is for values; leave --bits out")
     operands = _operands(options)
+    if options.compare is not None:
+        return _compared(options, operands)
     given: dict[str, Any] = {
         "arch": options.architecture, "instruction": _instruction(options, operands), "split_k": options.split_k,
         "k_order": _order(options.k_order), "threads": options.threads, "progress": _Progress(),
@@ -99,6 +102,30 @@ def run(options: Namespace) -> Reply:
         read = [file_of(path) for name in FILES if (path := getattr(options, name))]
         write({options.output: content("-o", options.output, d)}, read)
     return show(options.json, "gemm", d, render, options.output)
+
+
+def _compared(options: Namespace, operands: dict[str, Any]) -> Reply:
+    """The diagnosis of a kernel's D, which is that of `mmacalc run --compare`."""
+    from ..answers.run import run as compute
+    from ..render import run as render
+    from .arrays import content, file_of, load
+
+    usual = (("alpha", 1.0), ("beta", 1.0), ("split_k", 1), ("k_order", "ascending"), ("accuracy", False))
+    if changed := [name for name, value in usual if getattr(options, name) != value]:
+        raise Error(f"--{changed[0].replace('_', '-')} is not taken together with --compare; leave one of them out")
+    inst = _instruction(options, operands)
+    if inst is None:
+        raise Error(
+            "--compare needs --type (f16, bf16, fp8 ...) or -i, since the array's type need not be the kernel's"
+        )
+    flags = {"clamp": False, "satfinite": False, "wave": None}
+    theirs = load("--compare", options.compare, (), options.bits)
+    found = compute(inst, operands, modifiers(options), flags=flags, bits=options.bits, given=theirs, registers=False)
+    if options.output is not None:
+        read = [file_of(path) for name in (*FILES, "compare") if (path := getattr(options, name))]
+        write({options.output: content("-o", options.output, found.d)}, read)
+    status = 1 if found.differs else 0
+    return show(options.json, "run", found, render, True, options.output, status=status, notes=render.notes(found))
 
 
 def _operands(options: Namespace) -> dict[str, Any]:

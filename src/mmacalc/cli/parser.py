@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..errors import Error, did_you_mean
-from ..numerals import number
+from ..numerals import number, real
 from . import HelpRequested
 from .options import FIELDS, FORMAT_FIELDS, MODIFIERS, assembly_spellings, file_option, spellings
 
@@ -154,6 +154,13 @@ def whole_number(text: str) -> int:
     value = number(text)
     if value is None:
         raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a whole number from 0 up (to 18 digits)")
+    return value
+
+
+def fraction(text: str) -> float:
+    """The argument type of a factor."""
+    if (value := real(text)) is None:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a number, such as 0.5")
     return value
 
 

@@ -35,18 +35,20 @@ OUTPUT = "out:"
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     parser.add_common("json")
+    from .parser import whole_number
+
     add = parser.add_argument
     add("file", help="a linked code object (.hsaco, .co), by itself or in clang's offload bundle")
     add("kernel", nargs="?", help="the kernel's name; without it, the kernels are listed")
     add("-a", "--architecture", metavar="NAME", help="which object of a bundle, such as gfx942")
-    add("--grid", nargs="+", type=int, default=[1], metavar="N", help="workgroups along x, y, z (default: 1)")
+    add("--grid", nargs="+", type=whole_number, default=[1], metavar="N", help="workgroups along x, y, z (default: 1)")
     text = "threads of a workgroup along x, y, z (default: 64)"
-    add("--block-dim", "--block", dest="block", nargs="+", type=int, default=[64], metavar="N", help=text)
+    add("--block-dim", "--block", dest="block", nargs="+", type=whole_number, default=[64], metavar="N", help=text)
     add("--args", nargs="*", default=[], metavar="ARGUMENT", help="the kernel's arguments, see above")
-    add("--shared", type=int, default=0, metavar="BYTES", help="dynamic LDS (default: 0)")
-    add("--limit", type=int, metavar="N", help="stop after N instructions, of all waves (default: none)")
+    add("--shared", type=whole_number, default=0, metavar="BYTES", help="dynamic LDS (default: 0)")
+    add("--limit", type=whole_number, metavar="N", help="stop after N instructions, of all waves (default: none)")
     add("--trace", action="store_true", help="print every instruction of one wave and what it wrote")
-    add("--trace-wave", type=int, default=0, metavar="N", help="which wave of the launch (default: 0)")
+    add("--trace-wave", type=whole_number, default=0, metavar="N", help="which wave of the launch (default: 0)")
 
 
 def run(options: Namespace) -> Reply:
