@@ -96,7 +96,8 @@ class Numerics(TupleRecord):
     model: the name of a function in `mmacalc.arithmetic.models`.MODELS; parameters: its keyword arguments;
     provenance: how sure that is; source: citation; explanation: the same in words. rounding: how a result is rounded
     to D's format; subnormals: "kept", or what becomes zero; nan: the bits of a NaN result, "canonical" where they are
-    unpublished, "" for integers; step: how many products are added at once, where K has as many: a number, or "K".
+    unpublished, "" for integers; step: how many products are added at once, where K has as many: a number, "K", or
+    "K/2".
     """
 
     model: str
@@ -161,7 +162,7 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     explanation = _explain(inst, row.model, parameters, formats, stored)
     rounding, subnormals = _rounding(row.model, parameters, formats["D"]), _subnormals(row.model, formats)
     nan = _nan(inst, row.model, formats)
-    step = "1" if row.model == "fma_chain" else str(row.parameters.get("group") or "K")
+    step = {"fma_chain": "1", "fp8_two_halves": "K/2"}.get(row.model) or str(row.parameters.get("group") or "K")
     return Numerics(row.model, parameters, provenance, source, explanation, rounding, subnormals, nan, step)
 
 

@@ -188,6 +188,7 @@ _AMPERE = (
 )  # fmt: skip
 _HOPPER_GPUS = f"{BOTH}, H100, H200"
 _TWO_HMMA = "ptxas 13.0 writes two HMMA of f16, the first from zero, then adds C"
+_B200_HMMA = f"{_TWO_HMMA}; of HMMA on B200 {MMA_SIM} and {KHATTAK} have a model"
 _BLACKWELL_FP4 = _row(
     ("e2m1",), "block_scaled_fp4", {"group": 16, "fraction": 35, "lowest": -139}, ONE, MMA_SIM, name="mxf4"
 )
@@ -275,9 +276,9 @@ TABLES: dict[str, tuple[Row, ...]] = {
         _INTEGERS, _F64, _M8N8K4, _BLACKWELL_FP4,
         *_by_result(_TCGEN05, "aligned_truncated", _TCGEN05_ALIGNED, 25, ONE, _TCGEN05_SOURCE, kinds=("tcgen05",)),
         *_aligned((*HALF, "tf32"), None, 25, TWO, f"{BOTH}, B200"),
-        *_fp8_two_halves("f16", TWO, f"{KHATTAK}, B200; {_TWO_HMMA}, which is {MMA_SIM}'s"),
-        *_fp8_two_halves("f32", TWO, f"{_TWO_HMMA}, which is {MMA_SIM}'s; of {KHATTAK}, the outputs of a B200 fit, but "
-                         "so they do one sum of all products"),
+        *_fp8_two_halves("f16", TWO, f"{_B200_HMMA}, the latter also of these instructions"),
+        *_fp8_two_halves("f32", TWO, f"{_B200_HMMA}; the measured outputs of these instructions fit, but so does one sum "
+                         "of all products"),
         *_BLACKWELL_REST,
     ),
     "blackwell": (

@@ -50,7 +50,8 @@ Written by `mmacalc numerics --markdown`, from the tables with which the emulato
 `mmacalc numerics -a gfx942 -i v_mfma_f32_16x16x16_f16` one instruction in words, with an input on which its rounding
 shows.
 
-* *group*: the products that one step adds; the result of a step is the accumulator of the next. K: all of them.
+* *group*: the products that one step adds; the result of a step is the accumulator of the next. K: all of them;
+  K/2: half.
 * *fraction bits*: how far below the largest exponent a term keeps its bits, and the least exponent that counts. On
   CDNA3 then the bits of the floored sum of products and of the floored total; on RDNA the bits below the leading bit.
 * *provenance*: hardware-verified: compared bit for bit with outputs measured on that generation. Two sources agree: two
