@@ -613,3 +613,50 @@ def test_a_gemm_that_cannot_be_generated_is_refused(name, options, says):
 def test_a_gemm_of_nvidia_that_cannot_be_generated_is_refused(arch, name, options, says):
     with pytest.raises(Error, match=says):
         mmacalc.generate(mmacalc.instruction(arch, name), gemm="64x64x64", **options)
+
+
+@pytest.mark.parametrize(
+    ("arch", "every"),
+    [
+        ("cdna1", 5),
+        ("cdna3", 9),
+        ("cdna5", 11),
+        ("rdna3", 3),
+        ("rdna4", 5),
+        ("sm_80", 41),
+        ("xe-hpc", 23),
+        ("xe-hpg", 23),
+    ],
+)
+def test_a_formula_gives_each_lane_and_item_what_it_holds_and_notes_those_that_hold_nothing(arch, every):
+    """Every lane and item of operands whose items are elements, in Python's spelling."""
+    seen = set()
+    instructions = mmacalc.instructions(arch)
+    few_rows = [inst for inst in instructions if inst.m in (1, 3) and inst.name.startswith("dpas")][:12]
+    for inst in (*instructions[::every], *few_rows):
+        for name in set("ABCD") & set(inst.register_operands):
+            operand = inst.operand(name)
+            found = formulas(operand)
+            notes = " ".join(found.notes)
+            if "stored values" in notes or "neighbouring" in notes:
+                continue
+            held = {}
+            for block, row, column in itertools.product(*map(range, operand.shape)):
+                element = dict(zip(operand.axes, (block, row, column)))
+                for place in operand.locate(**element):
+                    held.setdefault((place.lane, place.item), (block, row, column))
+            texts = [*[value for _, value in found.digits], found.row, found.column, found.block]
+            code = [text.replace("/", "//") for text in texts]
+            names = [digit for digit, _ in found.digits]
+            for lane in range(operand.lanes):
+                values = {"lane": lane}
+                for digit, text in zip(names, code):
+                    values[digit] = eval(text, {}, values)
+                row, column, block = (eval(text, {}, values) for text in code[len(names) :])
+                empty = not any((lane, item[0]) in held for item in found.items)
+                assert not empty or re.search("lanes .* hold", notes), (inst.name, name, lane)
+                seen.add(empty)
+                for slot, more_block, more_row, more_column in () if empty else found.items:
+                    element = (block + more_block, row + more_row, column + more_column)
+                    assert held.get((lane, slot)) == element or ("ends at" in notes and (lane, slot) not in held)
+    assert seen == ({True, False} if arch.startswith("xe") else {False}), seen

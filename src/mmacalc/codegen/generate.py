@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
 from operator import index
 
 from ..checks import arguments_checked, shown
-from ..errors import Error, did_you_mean
+from ..errors import Error, did_you_mean, first_of
 from ..numerals import whole
 from ..records import TupleRecord
 from . import cuda, gemm_cuda, gemm_wgmma, hip
@@ -167,10 +168,22 @@ def _notes(operand: Operand) -> Iterator[str]:
         yield f"k counts the stored values: {sizes['s']} of each {shared} k"
     elif "p" in sizes and len(operand.axes) > 2:
         yield f"an item belongs to {sizes['p']} neighbouring k, of which the first is given"
-    for digit, value in chosen_lanes(operand):
+    chosen = list(chosen_lanes(operand))
+    for digit, value in chosen:
         yield f"only the lanes with {digit.value} == {value} hold elements: the selector chooses them"
+    if not chosen and (empty := _empty_lanes(operand)):
+        run = f"{empty[0]} to {empty[-1]}" if len(empty) == 1 + empty[-1] - empty[0] else first_of(map(str, empty), 8)
+        yield f"lanes {run} hold nothing"
     for axis, extent in operand.layout.partial.items():
         yield f"{axis} ends at {extent}: items at and beyond it hold nothing"
+
+
+def _empty_lanes(operand: Operand) -> list[int]:
+    """The lanes in which no element lies, for which the expressions mean nothing."""
+    read = operand.placement.lanes or int
+    offsets = [{lane for lane, _ in operand.steps(axis)} for axis in operand.axes]
+    held = {read(sum(each)) for each in product(*offsets, {lane for lane, _ in operand.copies()})}
+    return sorted({*range(operand.lanes)} - held)
 
 
 def _or_reason(written: Callable[[], Text], none: Text) -> tuple[Text, str]:
