@@ -9,6 +9,7 @@ import mmacalc
 from mmacalc.cli import answer
 from mmacalc.compiler.builtins import intrinsics
 from mmacalc.compiler.c_text import calls, constant
+from recorded import table
 
 MFMA = "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15]\n"
 HMMA = "  HMMA.16816.F32 R4, R8, R12, R4 ;\n"
@@ -203,3 +204,35 @@ def test_several_files_are_explained_one_after_another(tmp_path):
 def test_the_ir_of_triton_is_refused_as_what_it_is():
     (status, out, err) = answer(["explain", "#mma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [4, 1]}>"])
     assert (status, out, "QMMA" in err, "Triton's IR" in err) == (2, "", False, True)
+
+
+def tcgen05_text(name, operands):
+    """A line of PTX with the operands of a row of ptxas's verdicts."""
+    words = ["[d]", "[a]" if "A=tmem" in operands else "a", "b", *["[m]"] * ("meta" in operands), "idesc"]
+    words += ["[sa]", "[sb]"] * ("sf" in operands)
+    words += [f"{{{', '.join('w' * int(word[4:]))}}}" for word in operands if word.startswith("mask")] + ["p"]
+    words += ["z"] * ("zeromask" in operands) + [word[5:] for word in operands if word.startswith("scale")]
+    if not name.startswith("tcgen05.mma"):
+        words = ["[d]", operands[0][6:]] if operands and operands[0].startswith("nCols=") else []
+    return f"{name} {', '.join(words)};"
+
+
+@pytest.mark.parametrize("target", ["100a", "103f", "110a"])
+def test_what_ptxas_refuses_of_tcgen05_explain_reports_and_nothing_else(target):
+    """Its verdicts (13.5); it takes any power of two on kind::i8, and any column count in a register."""
+    compared = [0, 0]
+    for row in table("tensor_memory/ptxas_tcgen05.tsv.gz"):
+        name, operands = row["instruction"], (row["operands"] or "").split()
+        if (
+            ("kind::i8" in name and "scale" in (row["operands"] or ""))
+            or "lut" in operands
+            or "nCols=register" in operands
+        ):
+            continue
+        column = next(key for key in row if key.startswith("accepted_13.5"))
+        taken = row[column][column.split("_")[2:].index(target)] == "1"
+        [line] = mmacalc.explain(tcgen05_text(name, operands), f"sm_{target}").lines
+        if "regs" not in operands:
+            assert bool(line.problem) != taken, (line.text, line.problem)
+            compared[taken] += 1
+    assert min(compared) > 100

@@ -188,3 +188,16 @@ def test_a_search_without_result_says_what_to_leave_out(words, reason):
     reply = answer(["find", *words.split()])
     assert (reply.status, reply.out) == (2, "")
     assert reason in reply.err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [("RTX 5090 tcgen05", "(Blackwell, GeForce and RTX PRO) has none with 'tcgen05' in its name; these have: sm_100a"),
+     ("A100 wgmma", "has none with 'wgmma' in its name; these have: sm_90a"),
+     ("MI300X swmmac f16", "CDNA3 has none with 'swmmac' in its name; these have: cdna5"),
+     ("-a V100 mma.sp", "has none with 'mma.sp' in its name; these have: sm_80")],
+)  # fmt: skip
+def test_a_product_without_what_was_asked_for_is_said_with_those_that_have_it(words, says):
+    status, out, err = answer(["find", *words.split()])
+    assert (status, out) == (2, "")
+    assert says.replace("sm_80", "sm_") in err

@@ -68,6 +68,8 @@ def line(known: Entry, product: Product | None, number: int, name: str, rest: st
     try:
         inst = known.instruction(name)
     except Error as refused:
+        if name.startswith("tcgen05.") and (why := explain_tensor_memory.refused(name, known.architecture.name, words)):
+            return ExplainedLine(number, shown, "PTX", problem=why, purpose=purpose(name))
         return other_line(number, shown, "PTX", name, refused)
     if inst.in_tensor_memory:
         return explain_tensor_memory.line(inst, number, shown, words)

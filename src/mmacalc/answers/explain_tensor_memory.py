@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 
 from ..catalog.grammar.purposes import purpose
+from ..catalog.grammar.tcgen05 import refusal
 from ..errors import counted
 from ..model.tensor_memory_move import TensorMemoryMove
 from ..numerals import whole
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..model import Instruction
 
-__all__ = ["line", "moved_registers", "sass_product"]
+__all__ = ["line", "moved_registers", "refused", "sass_product"]
 
 COMPRESSED = ".spcompress."
 LAST_REGISTER = 254  # 255 is RZ or URZ
@@ -58,7 +59,30 @@ def line(inst: Instruction, number: int, shown: str, words: list[str], language:
     if isinstance(inst, TensorMemoryMove):
         return _move(inst, number, shown, words, language)
     operands = [ExplainedOperand(role, text) for role, text in zip(_product_roles(inst, words), words)]
-    return ExplainedLine(number, shown, language, inst, tuple(operands))
+    problem = refused(shown.partition(" ")[0], inst.arch, words) if language == "PTX" else ""
+    return ExplainedLine(number, shown, language, inst, tuple(operands), problem=problem)
+
+
+def refused(name: str, arch: str, words: Sequence[str]) -> str:
+    """Why a target does not take an instruction of PTX with its operands; "" if it does, or if nothing is known.
+
+    >>> a = ["[d]", "a", "b", "idesc", "p"]
+    >>> refused("tcgen05.mma.cta_group::1.kind::f16", "sm_100a", [*a, "16"])
+    'scale-input-d is 0 to 15, with kind::f16 and kind::tf32, without .ws'
+    >>> refused("tcgen05.mma.cta_group::1.kind::f16", "sm_100a", [*a, "15"])
+    ''
+    """
+    given = []
+    if name.startswith(("tcgen05.alloc", "tcgen05.dealloc")) and words[1:]:
+        given.append(f"nCols={words[1]}")
+    if name.startswith("tcgen05.mma") and words[1:]:
+        given.append("tmem" if words[1].startswith("[") else "desc")
+        given += [f"mask{word.count(',') + 1}" for word in words if word.startswith("{")]
+        if words[-1][:1].isdigit():
+            given.append(f"scale{words[-1]}")
+        elif ".ws" in name and len(words) > 5 + (".sp" in name):
+            given.append("zeromask")
+    return refusal(name, arch, given)
 
 
 def _move(inst: TensorMemoryMove, number: int, shown: str, words: list[str], language: str) -> ExplainedLine:
@@ -77,6 +101,8 @@ def _move(inst: TensorMemoryMove, number: int, shown: str, words: list[str], lan
             problem = f"{role} takes {counted(wanted, 'register')}; got {len(names)}"
             names = ()
         operands.append(_operand(inst, SPOKEN[role], text, names, bool(half)))
+    if language == "PTX":
+        problem = refused(shown.partition(" ")[0], inst.arch, words) or problem
     what = _moving(inst, operation) or purpose(inst.name)
     part = HALVES.get(half, "")
     return ExplainedLine(number, shown, language, inst, tuple(operands), problem=problem, part=part, purpose=what)

@@ -15,10 +15,11 @@ sparse or dense, an architecture, a SASS opcode, a builtin, or a name of CUDA's 
 
 from __future__ import annotations
 
-from ..errors import Error, did_you_mean
+from ..catalog import entry
+from ..errors import Error, did_you_mean, first_of
 from ..render import matches
 from ..search import find
-from ..search_words import name_parts
+from ..search_words import name_parts, read_words
 from . import Reply, show
 from .parser import either, shape, whole_number
 
@@ -67,11 +68,18 @@ def run(options: Namespace) -> Reply:
 
 
 def _advice(criteria: dict[str, Any]) -> str:
-    """What else to ask for: another spelling of a word that no name has, or without which criterion there are some."""
+    """What else to ask for: who has what an architecture lacks, another spelling of a word that no name has, or without
+    which criterion there are some."""
     words = (criteria["name"] or "").split()
-    for word in words:
-        if not find(name=word):
+    asked = read_words(criteria["name"] or "", criteria["arch"])
+    for word in asked.names:
+        if asked.arch is not None and find(arch=asked.arch, name=word):
+            continue
+        if not (having := list(dict.fromkeys([inst.arch for inst in find(name=word)]))):
             return f"none has '{word}' in its name.{did_you_mean(word.lower(), name_parts())}"
+        if asked.arch is not None:
+            title = entry(asked.arch).architecture.title
+            return f"{title} has none with '{word}' in its name; these have: {first_of(having, 12)}"
     fewer = {word: {**criteria, "name": " ".join(other for other in words if other != word)} for word in words}
     for key in [key for key, value in criteria.items() if value is not None and key != "name"]:
         fewer["-a" if key == "arch" else f"--{key}"] = {**criteria, key: None}
