@@ -277,8 +277,8 @@ TABLES: dict[str, tuple[Row, ...]] = {
         *_by_result(_TCGEN05, "aligned_truncated", _TCGEN05_ALIGNED, 25, ONE, _TCGEN05_SOURCE, kinds=("tcgen05",)),
         *_aligned((*HALF, "tf32"), None, 25, TWO, f"{BOTH}, B200"),
         *_fp8_two_halves("f16", TWO, f"{_B200_HMMA}, the latter also of these instructions"),
-        *_fp8_two_halves("f32", TWO, f"{_B200_HMMA}; the measured outputs of these instructions fit, but so does one sum "
-                         "of all products"),
+        *_fp8_two_halves("f32", TWO, f"{_B200_HMMA}; the measured outputs of these instructions fit, but so does one "
+                         "sum of all products"),
         *_BLACKWELL_REST,
     ),
     "blackwell": (

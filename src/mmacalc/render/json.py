@@ -12,6 +12,7 @@ stored first) or "high"; else `negated_half` is null.
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 
 from .spelling import element_text, place_text, vendor_text
 
@@ -32,7 +33,14 @@ SCHEMA_VERSION = 2
 
 def document(query: str, content: Mapping[str, Any]) -> str:
     """One JSON object as a line of text."""
-    return json.dumps({"schema_version": SCHEMA_VERSION, "query": query, **content}) + "\n"
+    return json.dumps({"schema_version": SCHEMA_VERSION, "query": query, **content}, default=_read_only) + "\n"
+
+
+def _read_only(value: Any) -> dict[str, Any]:
+    """A mapping that cannot be changed, as records and layouts hand them out."""
+    if isinstance(value, MappingProxyType):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 def instruction_object(instruction: Instruction) -> dict[str, Any]:
