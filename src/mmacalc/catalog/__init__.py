@@ -5,12 +5,14 @@ Every other Python file of this folder is data: literals only, assigned to these
     ARCHITECTURES     a tuple of dictionaries: the fields of `mmacalc.model.Architecture`
     INSTRUCTIONS      a tuple of lines (below)
     COMMON            fields that all records of ARCHITECTURES share; may be left out
-    ALIASES           other spellings of mnemonics, with the name of the line; may be left out
+    ALIASES           other spellings of mnemonics, with the name of the line, beside those of gfx908 and gfx90a,
+                      which follow from the names (`grammar.amd.older_spellings`); may be left out
     TRANSPOSE_LOADS   lines of `mmacalc.memory_access.transpose_loads.TransposeLoad` without the architecture, the last
                       fields as a dictionary, in which `on` names the only architectures with the load; may be left out
     VECTOR_INSTRUCTIONS   those of `mmacalc.chains.vector_instructions` that not every target has, each with the lanes
                       within which it moves data (1: it moves none); may be left out
     UNLISTED          of a file of DPAS: names that are found but not listed; may be left out
+    TENSOR_MEMORY, OUTSIDE   of a file of PTX: see `mmacalc.catalog.ptx`; may be left out
     WITHOUT_MATRIX_INSTRUCTIONS   names of targets that have none, each with a sentence; may be left out
 
 A line of an AMD file is
@@ -26,7 +28,8 @@ wait_cycles, prefix_opcode, scale_format, since_llvm (the first version of LLVM 
 A line of a PTX file is a family of names: see `mmacalc.catalog.grammar.ptx`.
 
 The environment variable MMACALC_CATALOG names further files. They are parsed, never executed, and cannot take names
-away from the files of this folder.
+away from the files of this folder. `mmacalc.catalog.grammar.check` holds them against all that they refer to when they
+are read, and a test holds the files of this folder against the same.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Lines: (name, opcode, cycles, VALU co-execution cycles[, "features"]); see `mmacalc.catalog`.
 Source: AMD's Matrix Instruction Calculator 1.3.2; opcodes, register counts and aliases also LLVM 22.1.8.
-AMD's hip-fpsan compares
-the SMFMAC layouts with gfx942 silicon (docs/gfx94x-coverage-audit.md there). Its fp8 and bf8 are the FNUZ formats. Opcodes 0x55 to 0x57 of the i8 lines are LLVM's: AMD's tool prints 0x54.
+AMD's hip-fpsan compares the SMFMAC layouts with gfx942 silicon (docs/gfx94x-coverage-audit.md there). Its fp8 and bf8
+are the FNUZ formats. Opcodes 0x55 to 0x57 of the i8 lines are LLVM's: AMD's tool prints 0x54.
 """
 
 ARCHITECTURES: tuple[dict[str, object], ...] = (

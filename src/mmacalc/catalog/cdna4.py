@@ -6,11 +6,10 @@ is that of the second half of their 16 bytes. Its fp8 and bf8 are the OCP format
 
 `f8f6f4` stands for the format that CBSZ (for A) or BLGP (for B) chooses. "cycles" of such a line is that of the
 default, two 8-bit operands; "narrow_cycles": (bits, cycles) is for operands that are both of at most that width.
-"block_size" is the number of consecutive k that one scale multiplies.
 
 Source: CDNA4 ISA guide tables 28 and 33 (FP64 4x4x4 corrected: docs/isa-errata.md); opcodes, register counts and
-aliases also LLVM 22.1.8; AMD's hip-fpsan compares the SMFMAC layouts with gfx950 silicon. No public source states the VALU co-execution cycles: they follow CDNA3's rule (the
-cycles less 4, sparse less 8), so the record says "assumed".
+aliases also LLVM 22.1.8; AMD's hip-fpsan compares the SMFMAC layouts with gfx950 silicon. No public source states the
+VALU co-execution cycles: they follow CDNA3's rule (the cycles less 4, sparse less 8), so the record says "assumed".
 """
 
 ARCHITECTURES: tuple[dict[str, object], ...] = (

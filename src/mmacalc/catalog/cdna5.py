@@ -4,7 +4,7 @@ Lines: (name, opcode, cycles, VALU co-execution cycles[, "features"]), see `mmac
 of the opcodes; the forms with block scales last (their opcode is that of the second half of their 16 bytes).
 
 `f8f6f4` stands for the format that MATRIX_A_FMT or MATRIX_B_FMT chooses; "narrow_cycles": (bits, cycles) is for
-operands that are both of at most that width. "block_size" is the number of consecutive k that one scale multiplies.
+operands that are both of at most that width.
 "unconfirmed" names what no second public source confirms: of an architecture's record for all of its lines, of a
 line for its operands.
 
