@@ -183,3 +183,16 @@ def test_asynchronous_loads_have_an_address_in_lds_for_each_lane(size, kind, tmp
         assert np.array_equal(out, wanted)
         assert {one.kind for one in report.findings} == kinds
         assert all("asynccnt" in one.message for one in report.findings)
+
+
+def test_a_load_into_lds_from_outside_every_buffer_is_named_as_it_is_written(tmp_path):
+    """Synchronous and asynchronous loads into LDS, whose operands are not those of loads into registers."""
+    for target, line, shown in (
+        ("gfx1250", "global_load_async_to_lds_b128 %0, %1, off", r"v\d+, v\[\d+:\d+\], off"),
+        ("gfx942", "global_load_lds_dword %1, off", r"v\[\d+:\d+\], off"),
+    ):
+        source = f"""extern "C" __attribute__((global)) void far(int *x) {{
+            asm volatile("s_mov_b32 m0, 0\\n {line}" :: "v"(0), "v"(x + 100000000)); }}"""
+        kernel = mmacalc.load(compiled(source, target, tmp_path / "far.hsaco", None, ["-O2"]))["far"]
+        with pytest.raises(mmacalc.Error, match=rf"{line.split()[0]} {shown}\): it loads \d+ bytes"):
+            mmacalc.launch(kernel, 1, 64, np.zeros(64, np.int32))

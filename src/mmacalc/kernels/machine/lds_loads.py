@@ -43,11 +43,11 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
         raise Error(f"{instruction.name} to LDS is not covered")
     named = [source for source in instruction.sources if source != RegisterOperand("m0", 0, 1)]
     own = raw_reader(named.pop(0)) if "_async_" in instruction.name else None
-    instruction = instruction._replace(sources=tuple(named))
+    plain = instruction._replace(sources=tuple(named))  # as of a load into registers; it has no text
     if access.unit == "buffer":
-        places = buffer_places(instruction.sources, instruction, access, target)
+        places = buffer_places(plain.sources, plain, access, target)
     else:
-        addresses, everywhere = global_addresses(instruction, access), np.ones((1, 1), np.bool_)
+        addresses, everywhere = global_addresses(plain, access), np.ones((1, 1), np.bool_)
         places = lambda group: (addresses(group), [everywhere])  # noqa: E731
     offset, size = offset_of(instruction), access.size if own else max(4, access.size)
 
