@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from ..checks import arguments_checked
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ExplainedLine", "ExplainedOperand", "Explanation", "explain", "explained_once"]
 
 
+_NVIDIA_NAME = re.compile(r"\b(?:__[hibd]?mma_\w+|llvm\.nvvm\.(?:w?mma|ldmatrix|stmatrix|tcgen05)\.[\w.]+)")
 CONDITION = "whether C is added"
 """The role of an operand that says it."""
 
@@ -215,6 +217,8 @@ def _meant(line: str) -> str:
     word = line.partition(" ")[0]
     if "#ttg." in line or "#triton_" in line:
         return " It is Triton's IR; give the PTX, the amdgcn or the LLVM IR (llir) that Triton makes of it"
+    if named := _NVIDIA_NAME.search(line):
+        return f" `mmacalc find {named[0]}` lists the instructions that it becomes; its arguments are not explained"
     if is_wmma_name(line):
         return f' `mmacalc find "{line.partition("(")[0].strip()}"` lists the instructions that CUDA\'s mma.h uses'
     return f" Did you mean v_{word}?" if is_matrix(f"v_{word}") else ""
