@@ -115,17 +115,21 @@ def run(program, *arguments, catalog, data=b""):
 MARK = "~"  # behind each name that a twin would take from the original
 
 
-@pytest.mark.parametrize(("name", "built"), [("cdna4", "gfx950"), ("rdna4", "gfx1200")])
-@pytest.mark.parametrize("program", [ANSWERS, COMMANDS, KERNELS], ids=["machine code", "commands", "kernels"])
-def test_a_copy_under_another_name_answers_as_the_original(name, built, program, tmp_path):
+def twin_of(name):
+    """The text of an architecture's file as one of outside, "twin9", that takes no name of the original."""
     text = (ROOT / "src/mmacalc/catalog" / f"{name}.py").read_text()
     twin = text.replace(f'"name": "{name}"', '"name": "twin9"').replace(f'"on": ("{name}",)', '"on": ("twin9",)')
     others = [each for each in mmacalc.architectures() if f'"name": "{each}"' in twin]
     for number, other in enumerate(others):  # of the same file
         twin = twin.replace(f'"name": "{other}"', f'"name": "other{number}"')
     twin = re.sub(r'(?<="aliases": \()[^)]*', lambda found: re.sub(r'"([^"]+)"', rf'"\1{MARK}"', found[0]), twin)
-    twin = re.sub(r'\("([A-Z][^"]*)", (?=[0-9N])', rf'("\1{MARK}", ', twin)  # products
-    (tmp_path / "twin.py").write_text(twin)
+    return re.sub(r'\("([A-Z][^"]*)", (?=[0-9N])', rf'("\1{MARK}", ', twin)  # products
+
+
+@pytest.mark.parametrize(("name", "built"), [("cdna4", "gfx950"), ("rdna4", "gfx1200")])
+@pytest.mark.parametrize("program", [ANSWERS, COMMANDS, KERNELS], ids=["machine code", "commands", "kernels"])
+def test_a_copy_under_another_name_answers_as_the_original(name, built, program, tmp_path):
+    (tmp_path / "twin.py").write_text(twin_of(name))
     code = object_for(built) if program == ANSWERS else b""
     original = run(program, name, catalog=tmp_path / "twin.py", data=code)
     assert len(original) > 5_000
