@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -112,6 +113,18 @@ def test_the_worst_of_all_paths_counts():
     s_endpgm"""
     assert lines_of(text, "gfx942") == [(8, 6, "s_waitcnt vmcnt(0)"), (9, 10, "s_waitcnt lgkmcnt(0)")]
     assert lines_of("ds_read_b32 v4, v5\ns_swappc_b64 s[30:31], s[4:5]\nv_mov_b32 v0, v4", "gfx942") == []
+
+
+def test_a_listing_with_too_many_paths_is_not_called_clean():
+    chance = random.Random(1)
+    lines = []
+    for block in range(150):
+        lines += [f"L{block}:", *[f"s_load_dword s{chance.randrange(90)}, s[100:101], 0x0" for _ in range(8)]]
+        lines.append(f"s_cbranch_scc1 L{chance.randrange(150)}")
+    start = time.process_time()
+    report = mmacalc.lint("\n".join(lines), "gfx942")
+    assert time.process_time() - start < 5
+    assert report.of_kind("wait") or any("waits for memory" in clause for clause in report.unchecked)
 
 
 def test_the_emulator_ends_lds_accesses_among_scalar_loads_in_their_order_too():

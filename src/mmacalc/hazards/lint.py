@@ -27,7 +27,7 @@ from ..records import TupleRecord
 from .control_flow import basic_blocks
 from .forwarding import Forwarding
 from .invalid_lines import invalid_lines
-from .memory_waits import has_counters, missing_waits, repaired
+from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
 from .pending import PendingHazards
 from .recognizer import nop_instructions, recognizer_for
 from .register_use import RegisterUse, entry_of, register_use
@@ -133,14 +133,19 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     assembles = bool(entry.architecture.assembly)
     if assembles:
         findings += _invalid(listing, arch)
-    if compiled := target(arch).name if assembles and has_counters(target(arch).name) else "":
-        findings += _missing_waits(listing, blocks, compiled)
+    unfollowed = "the target's counters are not known"
+    if assembles and has_counters(compiled := target(arch).name):
+        try:
+            findings += list(_missing_waits(listing, blocks, compiled))
+            unfollowed = ""
+        except TooManyPaths:
+            unfollowed = "too many accesses are outstanding on too many paths"
     ordered = sorted(findings, key=lambda found: found[0])
     return LintReport(
         tuple(finding for _, finding in ordered),
         entry.architecture.name,
         *counts,
-        tuple(_unchecked(listing, assembles, compiled)),
+        tuple(_unchecked(listing, assembles, unfollowed)),
     )
 
 
@@ -182,12 +187,12 @@ def _missing_waits(listing: Listing, blocks: Sequence[Block], compiled: str) -> 
         )
 
 
-def _unchecked(listing: Listing, assembles: bool, compiled: str) -> Iterator[str]:
+def _unchecked(listing: Listing, assembles: bool, unfollowed: str) -> Iterator[str]:
     """What is not looked at, as clauses."""
     if not assembles:
         yield "operands of matrix instructions (the catalog names no encodings)"
-    if not compiled:
-        yield "waits for memory (the target's counters are not known)"
+    if unfollowed:
+        yield f"waits for memory ({unfollowed})"
     names = {one.mnemonic for one in listing.statements}
     if any(name.startswith(("s_set_gpr_idx_on", "v_movrel", "s_movrel")) for name in names):
         yield "registers that M0 chooses"

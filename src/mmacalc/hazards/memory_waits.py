@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Place = tuple[int, str]  # a statement that is an access, and one of its counters
     Ages = dict[Place, int]  # of the outstanding ones, how many of their sequence are younger
 
-__all__ = ["MemoryWait", "has_counters", "missing_waits", "repaired"]
+__all__ = ["MemoryWait", "TooManyPaths", "has_counters", "missing_waits", "repaired"]
 
 XCNT = "xcnt"
 CALLS = ("s_swappc", "s_call", "s_swap_pc")
@@ -40,6 +40,15 @@ _UNTRANSLATED = ("lds", "gds", "async", "tensor", "export", "direct", "message")
 
 
 _CACHES = re.compile(r"_(?:inv|wb|wbinv|prefetch\w*)$|_prefetch_")
+
+
+EFFORT = 400
+"""How many outstanding accesses are looked at for each statement of a listing on all its paths; a compiler's listings
+need 1 to 40."""
+
+
+class TooManyPaths(Exception):  # noqa: N818 (not the user's error)
+    """So many accesses are outstanding on so many paths that following them takes too long."""
 
 
 class MemoryWait(TupleRecord):
@@ -67,6 +76,9 @@ def missing_waits(listing: Listing, blocks: Sequence[Block], target: str) -> Ite
 
     Args:
         listing, blocks: from `mmacalc.asm.reader` and `control_flow`. target: the compiler target, such as "gfx942".
+
+    Raises:
+        TooManyPaths: following them all takes too long.
     """
     paths = _Paths(listing, blocks, target)
     for number, block in enumerate(blocks):
@@ -101,6 +113,7 @@ class _Paths:
     def __init__(self, listing: Listing, blocks: Sequence[Block], target: str) -> None:
         self.generation, self._tables = _generation(target), tables_of(target)
         self._translates = target.startswith("gfx125")
+        self._effort = EFFORT * (len(listing.statements) + 100)
         known = {at: self._step(listing.statements[at]) for at in dict.fromkeys(listing.alike)}
         self.steps = [known[first] for first in listing.alike]
         self._sequences = [dict(step.raises) for step in self.steps]
@@ -149,6 +162,9 @@ class _Paths:
         An access whose wait is missing counts as ended from there on."""
         for at in range(block.start, block.end):
             step = self.steps[at]
+            self._effort -= len(ages)
+            if self._effort < 0:
+                raise TooManyPaths
             if ages:
                 if step.waits:
                     self._wait(ages, step.waits)
