@@ -14,7 +14,7 @@ from mmacalc.catalog import architecture, entry, normalised
 from mmacalc.cli import answer
 from mmacalc.estimates import estimate, peak
 from mmacalc.families.tensor_memory_shapes import allowed_shapes
-from mmacalc.rates import dense_rate, device, matrix_units
+from mmacalc.rates import dense_rate, device
 
 # AMD lab notes, "AMD matrix cores": operations per clock and CU of MI100 and MI250X, matrix cores and vector units.
 MATRIX = {"f64": (None, 256), "f32": (256, 256), "f16": (1024, 1024), "bf16": (512, 1024), "i8": (1024, 1024)}
@@ -278,7 +278,7 @@ def test_there_is_at_least_one_unit_and_a_clock_is_more_than_0_and_less_than_100
             device("MI300X", **wrong)
     # Four matrix units in each: AMD's and NVIDIA's product pages ("matrix cores", "tensor cores").
     for name, count in (("MI300X", 1216), ("MI250X", 880), ("RX 7900 XTX", 192), ("H100", 528), ("RTX 4090", 512)):
-        assert matrix_units(name) == device(name).matrix_units == count
+        assert device(name).matrix_units == count
 
 
 def test_what_nvidia_has_not_published_has_no_cycles_and_the_page_says_so():

@@ -520,3 +520,15 @@ def test_a_kernels_whole_d_is_diagnosed_by_gemm_as_by_run(tmp_path, monkeypatch)
     reply = answer(["gemm", "-a", "gfx942", "--alpha", "2", "--type", "f16", *compared])
     assert (reply.status, "--alpha is not taken together with --compare" in reply.err) == (2, True)
     assert "needs --type" in answer(["gemm", "-a", "gfx942", *compared]).err
+
+
+@pytest.mark.parametrize("core_there", [True, False])
+def test_a_long_product_without_the_core_says_once_what_would_be_faster(core_there, monkeypatch):
+    monkeypatch.setattr("mmacalc.cli.gemm.LONG", 0.0)
+    core.library.cache_clear()
+    if not core_there:
+        monkeypatch.setenv("MMACALC_CORE", "off")
+    reply = answer(["gemm", "-a", "gfx942", "--gemm", "16x16x16", "--type", "f16"])
+    assert reply.status == 0
+    assert reply.err.count("without the C core") == (core.library() is None)
+    core.library.cache_clear()

@@ -28,7 +28,6 @@ __all__ = [
     "dense_rate",
     "device",
     "duration",
-    "matrix_units",
     "occupied",
     "rated_product",
     "units",
@@ -85,15 +84,6 @@ def device(name: str, units: int | None = None, clock_ghz: float | None = None) 
     pairs = entry(name).architecture.unit == "WGP"
     own = product.clock_ghz if product else None
     return Device(name, product, -(-count // 2) if count and pairs else count, clock_ghz or own)
-
-
-def matrix_units(name: str) -> int | None:
-    """The number of matrix units of the product that a name means; None where the catalog has none.
-
-    >>> matrix_units("MI300X")
-    1216
-    """
-    return device(name).matrix_units
 
 
 def units(name: str) -> int | None:

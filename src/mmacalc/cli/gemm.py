@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+LONG = 5.0  # seconds, after which a user may wonder
 INTEGERS = {"i8", "u8", "i4", "u4", "iu8", "iu4", "b1"}
 LARGEST_RANDOM = 1 << 28  # elements of a matrix: 2 GiB
 FILES = {
@@ -101,7 +102,18 @@ def run(options: Namespace) -> Reply:
 
         read = [file_of(path) for name in FILES if (path := getattr(options, name))]
         write({options.output: content("-o", options.output, d)}, read)
-    return show(options.json, "gemm", d, render, options.output)
+    return show(
+        options.json, "gemm", d, render, options.output, notes=_slowness(time.monotonic() - given["progress"].start)
+    )
+
+
+def _slowness(seconds: float) -> tuple[str, ...]:
+    """Why a long product took long, where that could be mended."""
+    from ..emulator.core import library
+
+    if seconds < LONG or library() is not None:
+        return ()
+    return ("computed without the C core, which is about ten times as fast: install mmacalc where a C compiler is",)
 
 
 def _compared(options: Namespace, operands: dict[str, Any]) -> Reply:

@@ -86,8 +86,3 @@ def json_object(layout: RegisterLayout) -> dict[str, Any]:
     return {
         **json.operand_object(operand), "axes": list(operand.axes), "locations": [blocks[n] for n in sorted(blocks)]
     }  # fmt: skip
-
-
-def _location(place: int, items: list[dict[str, Any]]) -> dict[str, Any]:
-    lane, item = divmod(place, len(items))
-    return {**items[item], "lane": lane}
