@@ -2,6 +2,7 @@
 
     nox                        all of them; a Python that is not there is skipped
     nox -s tests-3.13          the tests that need nothing but Python packages, on one Python
+    nox -s triton              kernels by Triton's newest compiler, for six AMD targets, run on the emulator
     nox -s tables              the decoder's tables, made again from LLVM 22: every target, ten minutes
     nox -s package install     wheel and source archive, checked, and installed in fresh environments
 
@@ -56,6 +57,13 @@ def docs(session: nox.Session) -> None:
     """The site, in build/site."""
     session.install(".", *DOCS_PACKAGES)
     session.run("sphinx-build", "-W", "--keep-going", "-q", "-j", "auto", "docs", "build/site")
+
+
+@nox.session(default=False)
+def triton(session: nox.Session) -> None:
+    """Kernels as in Triton's tutorials, compiled by its newest wheel and run for six AMD targets, without a GPU."""
+    session.install(".", "triton")
+    session.run("python", "-W", "ignore", "tools/triton_kernels.py", *session.posargs)
 
 
 @nox.session

@@ -31,7 +31,10 @@ class Landing:
     the waves in their workgroups, from 1."""
 
     __slots__ = ("_order", "numbers", "offsets", "size", "waves")
+    numbers: Array
+    offsets: Array
     size: int
+    waves: Array
 
     def __init__(self, offsets: Array, size: int, waves: Array, numbers: Array) -> None:
         self.offsets, self.size, self.waves, self.numbers = offsets, size, waves, numbers

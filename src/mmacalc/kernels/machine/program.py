@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ...model import Instruction
     from .access_names import Access
     from .modifiers import Compute, Store
+    from .shadows import Half
     from .state import Group
     from .target import MachineTarget
 
@@ -78,6 +79,7 @@ class Step:
     writes_lds: bool
     bitwise: bool
     equality: bool
+    halves: tuple[Half, Half] | None
     bits: int
     lane_masks: dict[int, int]
     lane_results: dict[int, int]
