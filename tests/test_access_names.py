@@ -28,8 +28,8 @@ def test_the_registers_of_every_memory_instruction_hold_what_its_name_moves(targ
     for (name, field), count in data_registers(target).items():
         access = access_of(name)
         words = max(1, access.size // 4)
-        if access.to_lds:
-            assert field == "VDST", name  # the address in LDS
+        if access.to_lds or "_from_lds_" in name:
+            assert (field, count) in (("VDST", 1), ("DATA", 1)), name  # the address in LDS
             continue
         both = access.pair and field == "VDST"  # two values are read
         compared = access.action == "cmpswap" and access.unit != "ds" and field != "VDST"  # and the new one

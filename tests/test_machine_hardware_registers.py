@@ -69,6 +69,7 @@ def test_hardware_registers_with_a_known_value(target, line, number, run):
     ("gfx1250", "s_getreg_b32 %0, hwreg(HW_REG_IB_STS2)", "HW_REG_IB_STS2, bits 0 to 31, is not covered"),
     ("gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_TRAPSTS, 0, 4), 1\ns_mov_b32 %0, 0", "HW_REG_TRAPSTS is not covered"),
     ("gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 12, 7), 127\ns_mov_b32 %0, 0", "changes bits of HW_REG_MODE"),
+    ("gfx1250", "v_wmma_ld_scale_paired_b32 v40, v41\ns_mov_b32 %0, 0", "take these scales, .* is not public"),
     ("gfx1200", "s_barrier_signal -2\ns_mov_b32 %0, 0", "another barrier than that of the workgroup"),
 ])  # fmt: skip
 def test_what_is_set_and_not_modelled_is_refused_by_name(target, line, message, run):
@@ -160,6 +161,18 @@ def test_a_sum_of_a_shift_is_undefined_from_the_lowest_undefined_bit_on(run):
     for mask, kinds in (("0xff", []), ("0x100", ["uninitialised"]), ("0x80000000", ["uninitialised"])):
         body = asm("v_and_b32 v41, 1, v41\n" + taken.format("%1", mask), X, more=': "v"(i) : "v40", "v41"')
         assert [kind for kind, _ in run("gfx942", body)[2]] == kinds
+
+
+@pytest.mark.parametrize(("written", "kinds"), [(64, []), (32, ["uninitialised"])])
+def test_asynchronous_stores_from_lds_read_what_their_lanes_name(written, kinds, run):
+    body = (
+        "__attribute__((shared)) static int l[64]; int at = (int)(__UINTPTR_TYPE__)(__attribute__((address_space(3)))"
+    )
+    body += " int *)&l[63 - i]; " + f"if (i < {written}) l[i] = i * 3;" + asm("s_wait_dscnt 0") + "__builtin_amdgcn_s_barrier(); "
+    body += asm("global_store_async_from_lds_b32 %0, %1, off\ns_wait_asynccnt 0", more=': "v"(p + i), "v"(at)')
+    _, p, findings, _ = run("gfx1250", body, p=np.zeros(64, np.int32))
+    assert [kind for kind, _ in findings] == kinds
+    assert p.tolist() == [3 * at if at < written else -1 for at in range(63, -1, -1)]
 
 
 DOT = """typedef _Float16 h2 __attribute__((ext_vector_type(2)));

@@ -13,6 +13,7 @@ import pytest
 from mmacalc import Error
 from mmacalc.asm.decoded import ConstantOperand, RegisterOperand
 from mmacalc.asm.tables import FAMILY_OF, table
+from mmacalc.kernels.machine.control import CONTROL as CONTROL_STEPS
 from mmacalc.kernels.machine.control import NOTHING
 from mmacalc.kernels.machine.lanes import dpp_lanes, written_lanes
 from mmacalc.kernels.machine.operations.packed import DOTS, MIXED, PACKED
@@ -24,7 +25,7 @@ from test_decoder import decodable
 VECTOR = ("vop1", "vop2", "vopc", "vop3", "vop3p", "sdwa", "dpp16", "dpp8", "vop3_dpp16", "vop3_dpp8", "vop3p_dpp16",
           "vop3p_dpp8")  # fmt: skip
 DEFAULTS = {"row_mask": 15, "bank_mask": 15, "src0_sel": 6, "src1_sel": 6, "dst_sel": 6, "dpp_ctrl": 0xE4,
-            "dpp8": 0o76543210}  # fmt: skip
+            "dpp8": 0o76543210, "simm16": 3}  # fmt: skip
 KEPT = 0xF0  # of MODE: subnormal numbers are kept
 CONTROL, EIGHT = 0xB1, 0o67452301  # quad_perm:[1,0,3,2]; the same in groups of eight
 NUMBERS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
@@ -41,21 +42,24 @@ class Case:
         kept = {name: DEFAULTS[name] for name in one.modifiers if name in DEFAULTS}
         if "op_sel_hi" in one.modifiers:
             kept["op_sel_hi"] = 0 if one.name in MIXED else 7
-        tied = "VDST" in row.reads
-        writes = tuple(self.placed(each, 64 + 8 * at) for at, each in enumerate(one.destinations))
-        sources = [self.placed(each, 8 * (at + 1)) for at, each in enumerate(one.sources)]
+        tied = {"VDST", "SDST"} & {*row.reads}
+        writes = tuple(
+            self.placed(each, 64 + 8 * at, bool(tied) and not at) for at, each in enumerate(one.destinations)
+        )
+        named = len(one.sources) - len(row.reads)
+        sources = [self.placed(each, 8 * (at + 1), at < named) for at, each in enumerate(one.sources)]
         if tied:
             sources[-1] = writes[0]
         self.one = one._replace(destinations=writes, sources=tuple(sources), modifiers=kept)
 
     @staticmethod
-    def placed(operand, at):
+    def placed(operand, at, named=False):
         if isinstance(operand, ConstantOperand):
-            return RegisterOperand("s", at, max(1, operand.width // 32)) if operand.width != 16 else operand
+            return RegisterOperand("s", at, max(1, operand.width // 32))
         if operand.file in ("v", "a", "s", "ttmp"):
             file = "v" if operand.file == "a" else operand.file.replace("ttmp", "s")
             return operand._replace(file=file, index=at, half=0)
-        return operand
+        return operand._replace(file="s", index=at) if named and operand.file != "off" else operand
 
     def step(self, **modifiers):
         """The compiled instruction; None if it is refused."""
@@ -324,3 +328,47 @@ def test_every_row_with_random_modifiers_is_compiled_or_refused_by_name(target):
             with pytest.raises(Error, match=r"of_tomorrow|not covered|no public|documents no|is not documented"):
                 step.run(None)
     assert all("movrel" in name for name, _ in ignoring), ignoring  # compiled anew for each value of M0
+
+
+IMPLIED = {"scc": 132, "vcc": 106}
+
+
+def outcome(case, step, seed, name="", value=0):
+    """What an instruction leaves in the registers that it writes: registers by a seed, one of them a value."""
+    rng, registers = np.random.default_rng(seed), Registers(1, case.machine.wave, 128, 0, KEPT)
+    registers.v[:, 0] = rng.integers(0, 1 << 32, registers.v[:, 0].shape, np.uint32)
+    registers.s[:104, 0] = rng.integers(0, 1 << 32, 104, np.uint32) >> rng.integers(0, 32, 104, np.uint32)
+    registers.s[:104, 0] = np.choose(rng.integers(0, 3, 104), [registers.s[:104, 0], 0, 0xFFFFFFFF])
+    registers.s[126:128] = 0xFFFFFFFF if step.vector else 0xFFFFFFFF * int(rng.integers(0, 2))
+    if name in IMPLIED:
+        registers.s[IMPLIED[name]] = value & 1 if name == "scc" else value
+    elif name:
+        one = case.one.destinations[0]
+        (registers.v if one.file == "v" else registers.s)[one.index] = value
+    with np.errstate(all="ignore"):
+        step.run(Group(registers, None, np.zeros(1, np.int64)))
+    vectors = [number for number in step.writes if number < SCALARS]
+    scalars = [number - SCALARS for number in step.writes if number >= SCALARS]
+    return registers.v[vectors].tolist(), registers.s[scalars].tolist(), int(registers.s[132, 0])
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx950", "gfx1100", "gfx1200", "gfx1250"])
+def test_every_register_that_is_read_without_being_named_has_an_effect(target):
+    """What the tables say an instruction reads besides: SCC, VCC, and what is in its result."""
+    rng, done = random.Random(target), 0
+    for row in table(target, FAMILY_OF[target][2]).every():
+        reads = [name for name in row.reads if name in (*IMPLIED, "VDST", "SDST")]
+        encoded = row.encoding in (*VECTOR, "sop1", "sop2", "sopk", "sopc")
+        if not (reads and encoded) or row.name in CONTROL_STEPS or row.name.startswith("v_cvt_s"):  # of few numbers
+            continue
+        case = Case(row, target, rng, [])
+        step = case.step()
+        if step is None or step.kind != "arithmetic" or step.relative:
+            continue
+        for name in reads:
+            pairs = [
+                [outcome(case, step, seed, name, value) for value in (0x3C003C01, 0x44004400)] for seed in range(16)
+            ]
+            assert any(one != other for one, other in pairs), (row.mnemonic, name)
+        done += 1
+    assert done > 15

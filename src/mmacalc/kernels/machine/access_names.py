@@ -18,7 +18,7 @@ _TYPE = re.compile(
 _BYTES = {"byte": 1, "short": 2}
 
 _UNITS = r"(global|flat|scratch|buffer|ds|s_buffer|s)_"
-_PLAIN = re.compile(rf"{_UNITS}(load|store|read|write)_(lds_|async_to_lds_)?(.*)$")
+_PLAIN = re.compile(rf"{_UNITS}(load|store|read|write)_(lds_|async_to_lds_|async_from_lds_)?(.*)$")
 _TWO = re.compile(r"ds_(load_2addr|store_2addr|read2|write2)(st64|_stride64)?_b(32|64)$")
 _ATOMIC = re.compile(
     r"(global_atomic|flat_atomic|buffer_atomic|s_buffer_atomic|s_atomic|ds)_(cmpswap|cmpst|cmpstore|swap|wrxchg|storexchg"
@@ -60,7 +60,12 @@ def access_of(name: str) -> Access | None:
         size, signed, half = _size(moved)
         unit = {"s": "scalar", "s_buffer": "scalar buffer"}.get(match[1], match[1])
         return Access(
-            unit, {"read": "load", "write": "store"}.get(match[2], match[2]), size, signed, half, to_lds=bool(match[3])
+            unit,
+            {"read": "load", "write": "store"}.get(match[2], match[2]),
+            size,
+            signed,
+            half,
+            to_lds=match[3] in ("lds_", "async_to_lds_"),
         )
     if match := _ATOMIC.match(name):
         return _atomic(*match.groups())

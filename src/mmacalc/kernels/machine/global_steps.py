@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["global_access", "global_addresses", "global_step", "loaded_words"]
+__all__ = ["global_access", "global_addresses", "global_offsets", "global_step", "loaded_words"]
 
 
 def global_addresses(instruction: DecodedInstruction, access: Access) -> Reader:
@@ -84,7 +84,7 @@ def global_access(group: Group, lanes: ActiveLanes, instruction: DecodedInstruct
     """An access of global memory by some lanes."""
     batch = group.batch
     memory = batch.memory
-    offsets = _offsets(group, lanes, instruction, access)
+    offsets = global_offsets(group, lanes, instruction, access)
     if access.action == "load":
         load_registers(group, lanes, instruction, access, gathered(memory.data, offsets, access.size))
     elif access.action == "store":
@@ -94,7 +94,7 @@ def global_access(group: Group, lanes: ActiveLanes, instruction: DecodedInstruct
         atomic_access(group, lanes, instruction, access, (memory.data, offsets, data))
 
 
-def _offsets(group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access) -> Array:
+def global_offsets(group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access) -> Array:
     """Where the accesses are in global memory; one that is outside of it stops the launch."""
     batch = group.batch
     try:
@@ -107,7 +107,7 @@ def _offsets(group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, 
 
 def loaded_words(group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access) -> list[Array]:
     """The words that a load of some lanes finds in global memory."""
-    return gathered(group.batch.memory.data, _offsets(group, lanes, instruction, access), access.size)
+    return gathered(group.batch.memory.data, global_offsets(group, lanes, instruction, access), access.size)
 
 
 def _in_aperture(group: Group, addresses: Array) -> bool:

@@ -1,4 +1,5 @@
-"""Loads from memory into LDS, compiled: GLOBAL_LOAD_LDS_*, GLOBAL_LOAD_ASYNC_TO_LDS_*, buffer loads with LDS set."""
+"""Loads from memory into LDS, compiled: GLOBAL_LOAD_LDS_*, GLOBAL_LOAD_ASYNC_TO_LDS_*, buffer loads with LDS set; and
+stores from LDS into memory, GLOBAL_STORE_ASYNC_FROM_LDS_*."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from ...asm.decoded import RegisterOperand
 from ...errors import Error
 from .active_lanes import ActiveLanes, extended, note_stored, offset_of
 from .buffer_steps import buffer_places, words_within
-from .global_steps import global_addresses
+from .global_steps import global_addresses, global_offsets
+from .local_steps import lds_access
 from .operands import raw_reader
 from .state import M0
 from .storage import scattered
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["load_to_lds"]
+__all__ = ["load_to_lds", "store_from_lds"]
 
 
 def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) -> Callable[[Group], None]:
@@ -76,5 +78,33 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
         )
         scattered(batch.lds.data, offsets, size, words)
         note_stored(group, lanes, batch.lds.undefined, offsets, size, None)
+
+    return run
+
+
+def store_from_lds(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
+    """GLOBAL_STORE_ASYNC_FROM_LDS_* of gfx1250: bytes of LDS at an address of each lane to memory.
+
+    The offset counts in both (LLVM 22, llvm.amdgcn.global.store.async.from.lds). LDS is read when the instruction
+    issues: that something overwrites it before ASYNCCNT is waited for is not found.
+    """
+    sources = instruction.sources
+    local, offset = raw_reader(sources[1]), offset_of(instruction)
+    addresses = global_addresses(instruction._replace(sources=(sources[0], *sources[2:])), access)
+    loading = access._replace(unit="ds", action="load")
+
+    def run(group: Group) -> None:
+        batch, where = group.batch, addresses(group)
+        inside = ActiveLanes(group, local(group).astype(np.int64) + offset & 0xFFFFFFFF, access.size)
+        words = lds_access(group, inside, instruction, loading, None, delayed=True)
+        if words is None:
+            return
+        rows, _ = inside.lanes()
+        offsets = inside.addresses + batch.workgroup_of[rows] * batch.lds.stride
+        if (wrong := batch.lds.undefined_at(offsets, access.size)) is not None:
+            text = "it stores bytes of LDS that nothing has written"
+            batch.find("uninitialised", group, instruction, text, inside.spread(wrong), None)
+        lanes = ActiveLanes(group, where, access.size)
+        scattered(batch.memory.data, global_offsets(group, lanes, instruction, access), access.size, words)
 
     return run

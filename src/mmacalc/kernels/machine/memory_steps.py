@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .buffer_steps import buffer_step
 from .global_steps import global_step
-from .lds_loads import load_to_lds
+from .lds_loads import load_to_lds, store_from_lds
 from .local_steps import ds_step, scratch_step
 from .scalar_steps import scalar_step
 from .transposing import transposing_step
@@ -29,6 +29,8 @@ def memory_step(instruction: DecodedInstruction, access: Access, target: Any) ->
     """The function that executes a memory instruction."""
     if access.to_lds or instruction.modifiers.get("lds"):
         return load_to_lds(instruction, access, target)
+    if "_async_from_lds_" in instruction.name:
+        return store_from_lds(instruction, access)
     if "_tr" in instruction.name:
         return transposing_step(instruction, access, target)
     if access.unit == "ds":

@@ -20,6 +20,7 @@ from .scaled import is_scaled, scaled
 from .shadows import is_equality, lane_words, moves_bits, packed_halves, read_bits
 from .state import EXEC, M0, SCALARS, SCC, VCC
 from .stochastic import is_stochastic, stochastic
+from .target import UNKNOWN
 from .transposing import transposing_access
 from .vector import arithmetic, dual, lower_lanes
 
@@ -137,7 +138,7 @@ class Step:
         data = []
         if access.action != "load" and access.unit.startswith("scalar"):
             data = sources[-1:] if self.instruction.destinations else sources[:1]
-        elif access.action != "load":
+        elif access.action != "load" and "_async_" not in self.instruction.name:
             at = 0 if access.unit == "buffer" else 1
             last = None if access.unit == "ds" else at + 1
             data = sources[at:last]
@@ -220,6 +221,8 @@ def _parts(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Comp
     if name != instruction.name:
         instruction = instruction._replace(name=name)
     executor = next((make for covers, make in _EXECUTORS if covers(name)), arithmetic if target.has(name) else None)
+    if name in UNKNOWN:
+        raise Error(f"{name} is not covered: {UNKNOWN[name]}")
     if executor is None:
         raise Error(f"{name} at {instruction.address:#x} is not covered: `mmacalc` cannot run it, and stops here")
     compute, store = executor(instruction, target)

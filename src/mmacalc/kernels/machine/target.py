@@ -22,9 +22,16 @@ if TYPE_CHECKING:
 
     Row = tuple[tuple[str, ...], tuple[str, ...], Callable[..., Any]]
 
-__all__ = ["MachineTarget"]
+__all__ = ["UNKNOWN", "MachineTarget"]
 
 GENERATIONS = {"gfx9": "gfx9", "gfx11": "gfx11", "gfx12": "gfx12"}
+
+
+_SCALES = "which of the products that follow take these scales, and when they end, is not public"
+UNKNOWN = {
+    "v_wmma_ld_scale_paired_b32": _SCALES, "v_wmma_ld_scale16_paired_b64": _SCALES, "v_mfma_ld_scale_b32": _SCALES,
+}  # fmt: skip
+"""Instructions that belong to products, but compute nothing by themselves, and why they are not executed."""
 
 
 class MachineTarget:
@@ -71,7 +78,7 @@ class MachineTarget:
 
     def matrix_instruction(self, name: str) -> Instruction | None:
         """The matrix instruction of a mnemonic."""
-        if not name.startswith(("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")):
+        if not name.startswith(("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")) or name in UNKNOWN:
             return None
         return self._entry.instruction(name)
 

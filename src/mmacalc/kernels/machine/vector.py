@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
+from ...errors import Error
 from .modifiers import modifiers_of, sdwa_part, source
 from .operands import read_exec, reader, write_exec, write_scc, writer
 from .operations.bits import ones
@@ -77,6 +78,8 @@ def _sources(instruction: DecodedInstruction, kinds: tuple[str, ...], target: Ma
         if kind == "scc":
             reads.append(lambda group: group.s[SCC, group.rows][:, None] != 0)
         elif kind == "exec":
+            if target.wave == 32 and instruction.name.endswith("b64"):
+                raise Error(f"{instruction.name} of waves of 32 lanes is not covered")
             reads.append(read_exec)
         elif kind in ("old", "old64"):
             reads.append(reader(instruction.destinations[0], "u64" if kind == "old64" else "u32"))
