@@ -48,7 +48,7 @@ need 1 to 40."""
 
 
 class TooManyPaths(Exception):  # noqa: N818 (not the user's error)
-    """So many accesses are outstanding on so many paths that following them takes too long."""
+    """Following all outstanding accesses over all paths takes too long."""
 
 
 class MemoryWait(TupleRecord):
