@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from ..asm.disassembler import instructions, respelled
-from ..asm.targets import agreed
+from ..asm.tables import COVERED
+from ..asm.targets import agreed, own_assembler
 from ..asm.targets import target as compiler_target
 from ..catalog import entry
 from ..records import Record, TupleRecord
@@ -41,7 +42,7 @@ def disassembly(
     target: str | None,
     wave: int | None = None,
     llvm: int | None = None,
-    every: bool = False,
+    every: bool | None = False,
 ) -> Disassembly:
     """Decode the code of a file: machine code as LLVM prints it, assembly with its matrix instructions respelled.
 
@@ -49,7 +50,7 @@ def disassembly(
         file: what was read. name: how messages call it. target: the architecture or target; may be left out where the
             file names it. wave: the wave size; the default if left out. llvm: the LLVM version whose encodings the code
             has; those of every known version are taken if left out. every: decode all instructions, not only those
-            of matrices.
+            of matrices; None where the target is one whose other instructions are known.
 
     Raises:
         Error: the target is unknown, missing, not the file's, or one whose other instructions are not known.
@@ -59,6 +60,8 @@ def disassembly(
         lines = respelled(file.assembly, arch, wave, llvm)
         sections = [DecodedSection("", tuple((None, line) for line in lines))]
     else:
+        if every is None:
+            every = own_assembler(arch) is None and compiler_target(arch, wave, llvm).name in COVERED
         decoded = _all_of(arch, wave) if every else partial(instructions, arch=arch, wave=wave, llvm=llvm)
         sections = [DecodedSection(part.name, tuple(decoded(part.code))) for part in file.sections]
     return Disassembly(entry(arch).architecture.name, arch, tuple(sections))

@@ -37,7 +37,20 @@ if TYPE_CHECKING:
 
     Entry = tuple[RegisterOperand | ConstantOperand | Literal | None, ...]
 
-__all__ = ["FAMILY_OF", "Row", "Signature", "Slot", "Table", "covered", "instruction_names", "signatures", "table"]
+__all__ = [
+    "COVERED",
+    "FAMILY_OF",
+    "Row",
+    "Signature",
+    "Slot",
+    "Table",
+    "covered",
+    "instruction_names",
+    "lines",
+    "signatures",
+    "table",
+    "valued",
+]
 
 # target -> (formats of its family, scalar registers, default wave). Codes 124 and 125 changed places with RDNA3.
 _CDNA1, _CDNA = Scalars(102, 124, 125, 1), Scalars(102, 124, 125, 2)
@@ -52,6 +65,8 @@ _SAME = {
     "gfx1101": "gfx1100", "gfx1102": "gfx1100", "gfx1103": "gfx1100", "gfx1201": "gfx1200",
     "gfx9-4-generic": "gfx942", "gfx11-generic": "gfx1100", "gfx12-generic": "gfx1200",
 }  # fmt: skip
+COVERED = (*FAMILY_OF, *_SAME)
+"""The compiler targets whose whole code is decoded."""
 # Fields that are neither operand nor modifier; DST_SEL is fixed where the result is as wide as it is.
 _PRIVATE = {"SEG", "IMM", "EN", "SVE", "CODE", "ACC", "ENCODING", "REST"}
 _ALWAYS = {"op_sel_hi", "dpp_ctrl", "row_mask", "bank_mask", "dpp8", "dst_sel", "dst_unused", "src0_sel", "src1_sel"}

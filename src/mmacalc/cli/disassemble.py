@@ -1,11 +1,13 @@
-"""Decode machine code of AMD: matrix instructions as LLVM prints them, everything else as .long.
+"""Decode machine code of AMD, as llvm-objdump 22 prints it.
 
     mmacalc disassemble -a gfx942 "00 81 cc d3 10 25 02 04"
     mmacalc disassemble kernel.hsaco
-    mmacalc disassemble --all kernel.hsaco
+    mmacalc disassemble --matrix kernel.hsaco
 
---all decodes all other instructions too, as llvm-objdump 22 prints them, for gfx908, gfx90a, gfx942, gfx950, gfx1100
-to gfx1103, gfx1200, gfx1201 and gfx1250; .long is left for words that compute kernels do not have.
+Every instruction is decoded for gfx908, gfx90a, gfx942, gfx950, gfx1100 to gfx1103, gfx1200, gfx1201 and gfx1250; .long
+is left for words that compute kernels do not have. For other targets, with --llvm, and with --matrix, only matrix
+instructions are decoded, and everything else is written as .long. --all refuses targets whose other instructions are
+not known.
 
 Takes bytes in hexadecimal, in memory order, or 32-bit words: groups with 0x, or several of eight digits, as objdump
 prints them. Or a file (- for standard input): such text, a listing of llvm-objdump, raw bytes, or an ELF code object,
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Declare this command's arguments."""
     parser.add_common("target", "wave", "llvm", "json")
-    parser.add_argument("--all", action="store_true", help="decode every instruction, not only those of matrices")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="decode every instruction, or refuse the target")
+    which.add_argument("--matrix", action="store_true", help="decode matrix instructions only")
     parser.add_argument("code", nargs="+", help="hexadecimal or assembly, or the path of a file")
 
 
@@ -39,7 +43,8 @@ def run(options: Namespace) -> Reply:
     from ..render import disassembly as render
 
     file, name = _code(options.code, options.architecture)
-    answer = disassembly(file, name, options.architecture, options.wavefront, options.llvm, options.all)
+    every = True if options.all else False if options.matrix or options.llvm else None
+    answer = disassembly(file, name, options.architecture, options.wavefront, options.llvm, every)
     return show(options.json, "disassemble", answer, render)
 
 
