@@ -168,7 +168,12 @@ def test_asynchronous_stores_from_lds_read_what_their_lanes_name(written, kinds,
     body = (
         "__attribute__((shared)) static int l[64]; int at = (int)(__UINTPTR_TYPE__)(__attribute__((address_space(3)))"
     )
-    body += " int *)&l[63 - i]; " + f"if (i < {written}) l[i] = i * 3;" + asm("s_wait_dscnt 0") + "__builtin_amdgcn_s_barrier(); "
+    body += (
+        " int *)&l[63 - i]; "
+        + f"if (i < {written}) l[i] = i * 3;"
+        + asm("s_wait_dscnt 0")
+        + "__builtin_amdgcn_s_barrier(); "
+    )
     body += asm("global_store_async_from_lds_b32 %0, %1, off\ns_wait_asynccnt 0", more=': "v"(p + i), "v"(at)')
     _, p, findings, _ = run("gfx1250", body, p=np.zeros(64, np.int32))
     assert [kind for kind, _ in findings] == kinds

@@ -16,8 +16,9 @@ Operands are in the order of LLVM's assembly. After them come those that the tex
   s_movrels_b32 and of loads to LDS; VCC and EXEC that v_cmp and v_cmpx write, SCC that scalar instructions write.
 
 Not listed: EXEC, which every vector instruction reads; the registers of which s_bitset1_b32, s_cmov_b32 and d16 loads
-keep a part; FLAT_SCRATCH and M0 of flat and ds instructions. v_cmpx writes VCC and EXEC on CDNA, EXEC only on RDNA and
-CDNA5, where a vop3 form has no destination in the text.
+keep a part (`mmacalc.asm.operations` has them, except that of s_cmov_b32); FLAT_SCRATCH and M0 of flat and ds
+instructions. v_cmpx writes VCC and EXEC on CDNA, EXEC only on RDNA and CDNA5, where a vop3 form has no destination in
+the text.
 
 Memory instructions:
 
