@@ -26,13 +26,14 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..records import TupleRecord
-from .tables import FAMILY_OF, Table, covered, lines, table, valued
+from .immediates import STYLES
+from .tables import FAMILY_OF, Row, Table, covered, lines, table, valued
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Form", "Operation", "OperandUse", "operation", "operations"]
+__all__ = ["Form", "Operation", "OperandUse", "form_of_row", "operation", "operations"]
 
 _UNITS = ("salu", "smem", "flat", "ds", "mubuf", "ldsdir", "valu")
 
@@ -42,15 +43,18 @@ class OperandUse(TupleRecord):
 
     access: "r", "w", or "rw" where what is written was read, or a part of it is kept. field: the field of the encoding,
     or the register that the text always has (vcc, off). kind: the letters of `mmacalc.asm.operand_codes` and how many
-    registers; "" where it is a number or no field.
+    registers; "" where it is a number or no field. destination: whether it is among the destinations of a decoded
+    instruction. number: whether it is a number among the modifiers, such as SIMM16, not an operand there.
     """
 
     access: str
     field: str
     kind: str
+    destination: bool
+    number: bool
 
     def __str__(self) -> str:
-        return " ".join(filter(None, self))
+        return " ".join(filter(None, self[:3]))
 
 
 class Form(TupleRecord):
@@ -111,6 +115,11 @@ def operations(target: str) -> Iterator[Operation]:
     return iter(_named(covered(target)).values())
 
 
+def form_of_row(row: object) -> Form | None:
+    """The form of the row that an instruction was decoded with; None of a matrix instruction's."""
+    return _form(row.format.name, row.signature) if isinstance(row, Row) else None
+
+
 class _Named:
     """The operations of a target, each made when it is first asked for."""
 
@@ -155,7 +164,8 @@ def _form(format_name: str, signature: tuple[str, ...]) -> Form:
         letter = kind[:1] if kind[1:2].isdigit() else ""
         count = kind[1:].lstrip("/")
         digits = count[: len(count) - len(count.lstrip("/0123456789"))]
-        found.append(OperandUse(access, name, f"{letter}{digits}" if letter else ""))
+        shown = f"{letter}{digits}" if letter else ""
+        found.append(OperandUse(access, name, shown, text.startswith(">"), kind in STYLES))
     fields = {one.field for one in found}
     implied = {name.lower(): value for name, value in map(valued, fixed.split())}
     reads, writes = (tuple(sorted(marks[sign] - fields)) for sign in "<>")

@@ -12,11 +12,12 @@ from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from ..asm.decoded import DecodedInstruction
     from ..asm.reader import Listing
 
-__all__ = ["Block", "basic_blocks", "blocks_before"]
+__all__ = ["Block", "basic_blocks", "blocks_before", "decoded_blocks"]
 
 BRANCHES = ("s_branch", "s_cbranch")
 ENDS = ("s_branch", "s_endpgm", "s_setpc", "s_set_pc", "s_rfe")
@@ -32,7 +33,6 @@ class Block(TupleRecord):
 
 def basic_blocks(listing: Listing) -> list[Block]:
     """The basic blocks, in the order of the listing."""
-    count = len(listing.statements)
     addresses = {place: address for address, place in listing.addresses.items()}
     leaving: dict[int, tuple[int, ...]] = {}  # statement -> its successors, where they are not just the next one
     for at, statement in enumerate(listing.statements):
@@ -42,6 +42,23 @@ def basic_blocks(listing: Listing) -> list[Block]:
             if name.startswith(BRANCHES) and statement.operands:
                 following += _target(listing, at, statement.operands[-1], addresses.get(at))
             leaving[at] = following
+    return _blocks(len(listing.statements), leaving)
+
+
+def decoded_blocks(instructions: Sequence[DecodedInstruction]) -> list[Block]:
+    """The basic blocks of decoded code, in its order."""
+    places = {one.address: at for at, one in enumerate(instructions)}
+    leaving: dict[int, tuple[int, ...]] = {}
+    for at, one in enumerate(instructions):
+        if one.name.startswith((*BRANCHES, *ENDS)):
+            following: tuple[int, ...] = () if one.name.startswith(ENDS) else (at + 1,)
+            there = places.get(int(one.modifiers["target"])) if "target" in one.modifiers else None
+            leaving[at] = following if there is None else (*following, there)
+    return _blocks(len(instructions), leaving)
+
+
+def _blocks(count: int, leaving: Mapping[int, tuple[int, ...]]) -> list[Block]:
+    """The blocks of so many statements; leaving: of those after which a block ends, which ones follow."""
     starts = {0, *(at + 1 for at in leaving), *(place for places in leaving.values() for place in places)}
     ordered = sorted(start for start in starts if start < count)
     numbers = {start: number for number, start in enumerate(ordered)}

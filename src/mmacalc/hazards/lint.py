@@ -30,7 +30,7 @@ from .invalid_lines import invalid_lines
 from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
 from .pending import PendingHazards
 from .recognizer import nop_instructions, recognizer_for
-from .register_use import RegisterUse, entry_of, register_use
+from .register_use import UNREAD, entry_of, register_use
 from .violations import Repair
 
 TYPE_CHECKING = False
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .ages import Ages
     from .control_flow import Block
     from .recognizer import HazardRecognizer, WaitStates
+    from .register_use import RegisterUse
     from .violations import Violation
 
 __all__ = ["Finding", "LintReport", "lint"]
@@ -149,10 +150,6 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     )
 
 
-_UNREAD = RegisterUse(frozenset({"VALU"}), 0, "", (), (), False, True, 1)
-"""A matrix instruction that cannot be read."""
-
-
 def _uses(listing: Listing, entry: Entry) -> tuple[list[RegisterUse], tuple[int, int]]:
     """What every statement does, one object for all that read alike; how many are instructions, and matrix ones."""
     uses: list[RegisterUse] = []
@@ -163,7 +160,7 @@ def _uses(listing: Listing, entry: Entry) -> tuple[list[RegisterUse], tuple[int,
         try:
             uses.append(register_use(statement, entry))
         except Error:  # `invalid_lines` says what is wrong with it
-            uses.append(_UNREAD._replace(name=statement.mnemonic))
+            uses.append(UNREAD._replace(name=statement.mnemonic))
     counts = Counter(listing.alike).items()
     return uses, (
         sum(count for first, count in counts if uses[first].is_instruction),

@@ -1,4 +1,5 @@
-"""What one instruction does to vector registers, and its hazard classes.
+"""What one instruction does to vector registers, and its hazard classes: `register_use` of a line of assembly,
+`decoded_use` of a decoded instruction.
 
 Matrix instructions come from the catalog: their kind and length follow from formats, shape and cycles. What every other
 instruction is, and which of its operands it reads and writes, is in the record of `mmacalc.asm.operations`.
@@ -10,7 +11,8 @@ import re
 from functools import lru_cache
 
 from .. import catalog
-from ..asm.operations import operation
+from ..asm.decoded import RegisterOperand
+from ..asm.operations import form_of_row, operation
 from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
 from ..asm.registers import RegisterRange
 from ..asm.tables import FAMILY_OF
@@ -21,13 +23,14 @@ from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from ..asm.decoded import DecodedInstruction
     from ..asm.operations import Form, Operation
     from ..catalog import Entry
     from ..model import Instruction
 
-__all__ = ["RegisterUse", "accesses", "entry_of", "is_matrix", "register_use"]
+__all__ = ["UNREAD", "RegisterUse", "accesses", "decoded_use", "entry_of", "is_matrix", "register_use"]
 
 # v_mfma_ld_scale_b32 and its like: the first half of a scaled instruction, which only reads the scales.
 SCALE_PREFIX = "_ld_scale"
@@ -91,6 +94,10 @@ class RegisterUse(TupleRecord):
     def roles(self, *names: str) -> tuple[RegisterRange, ...]:
         """The spans read in these roles."""
         return tuple(span for role, span in self.reads if role in names)
+
+
+UNREAD = RegisterUse(frozenset({"VALU"}), 0, "", (), (), False, True, 1)
+"""A matrix instruction that cannot be read."""
 
 
 def entry_of(arch: str) -> Entry:
@@ -169,31 +176,31 @@ def _matrix(instruction: Instruction, statement: Statement) -> RegisterUse:
     reads = [(role, span) for role, ranges in zip(roles, operands[1:]) for span in ranges]
     if instruction.sparse:
         reads.append(("C", operands[0][0]))
-    kinds, passes = _length(instruction, statement)
+    kinds, passes = _length(instruction, statement.modifiers)
     return RegisterUse(kinds, passes, instruction.name, operands[0][:1], tuple(reads), False, True, 1)
 
 
-def _length(instruction: Instruction, statement: Statement) -> tuple[frozenset[str], int]:
+def _length(instruction: Instruction, modifiers: Mapping[str, str]) -> tuple[frozenset[str], int]:
     """The kinds and the length of a matrix instruction."""
     inner = instruction.formats["A"]
     own = (instruction.cycles or 0, instruction.narrow_cycles)
-    cycles = _cycles(instruction, statement, *(instruction.wait_cycles or own))
+    cycles = _cycles(instruction, modifiers, *(instruction.wait_cycles or own))
     if not instruction.name.startswith(MFMA):
         if inner in ("f32", "f64"):  # no XDL instruction: it runs as VALU instructions do, without co-execution
             return frozenset({f"WMMA_{inner.upper()}"}), 0
         kind = "SWMMAC" if instruction.sparse else "WMMA"
-        return frozenset({kind, f"{kind}_32"} if _cycles(instruction, statement, *own) == 32 else {kind}), cycles
+        return frozenset({kind, f"{kind}_32"} if _cycles(instruction, modifiers, *own) == 32 else {kind}), cycles
     if inner == "f64":
         return frozenset({"MFMA", "DGEMM", f"DGEMM{instruction.m}"}), cycles // 4
     return frozenset({"MFMA", "SGEMM" if inner == "f32" else "XDL"}), cycles // 4
 
 
-def _cycles(instruction: Instruction, statement: Statement, cycles: int, narrow: tuple[int, int] | None) -> int:
+def _cycles(instruction: Instruction, modifiers: Mapping[str, str], cycles: int, narrow: tuple[int, int] | None) -> int:
     """How long an instruction takes with these formats: its own figures, or those by which wait states count."""
-    return narrow[1] if narrow and _widest(instruction, statement) <= narrow[0] else cycles
+    return narrow[1] if narrow and _widest(instruction, modifiers) <= narrow[0] else cycles
 
 
-def _widest(instruction: Instruction, statement: Statement) -> int:
+def _widest(instruction: Instruction, modifiers: Mapping[str, str]) -> int:
     """The bits of the wider of A and B, whose formats fields may choose.
 
     Raises:
@@ -201,7 +208,7 @@ def _widest(instruction: Instruction, statement: Statement) -> int:
     """
     fields = {
         name: value.lower().removeprefix("matrix_fmt_")
-        for name, value in statement.modifiers.items()
+        for name, value in modifiers.items()
         if name in FORMAT_SYNONYMS["A"] + FORMAT_SYNONYMS["B"]
     }
     return max(instruction.format(operand, fields).bits for operand in "AB")
@@ -210,6 +217,10 @@ def _widest(instruction: Instruction, statement: Statement) -> int:
 def _dual(statement: Statement, entry: Entry) -> RegisterUse:
     """A VOPD pair is one instruction that does what both halves do."""
     halves = [register_use(half, entry) for half in (statement._replace(second=None), statement.second) if half]
+    return _both(halves)
+
+
+def _both(halves: list[RegisterUse]) -> RegisterUse:
     return halves[0]._replace(
         kinds=frozenset().union(*(half.kinds for half in halves)),
         writes=tuple(written for half in halves for written in half.writes),
@@ -236,6 +247,90 @@ def _general(name: str, statement: Statement, entry: Entry) -> RegisterUse:
             reads += [("C" if number == 0 and roles else role, each) for each in registers]
     execs, states = name.startswith("v_cmpx"), int(name.startswith(KNOWN))
     return RegisterUse(kinds, 0, name, tuple(writes), tuple(reads), execs, "VALU" in kinds, states)
+
+
+# --- decoded instructions ---
+
+_PRESERVE = 2  # SDWA's dst_unused: the other bits are kept
+
+
+def decoded_use(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
+    """What a decoded instruction does on an architecture: as `register_use` of its text.
+
+    >>> from mmacalc.asm.decoder import decode
+    >>> (one,) = decode(bytes.fromhex("01030402"), "gfx942")
+    >>> [str(span) for span in decoded_use(one, entry_of("gfx942")).writes]
+    ['v2']
+    """
+    if instruction.second is None:
+        return _decoded_half(instruction, entry)
+    halves = [_decoded_half(half, entry) for half in (instruction._replace(second=None), instruction.second)]
+    return _both(halves)
+
+
+def _decoded_half(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
+    name = instruction.name
+    if name.startswith("s_"):
+        return _decoded_scalar(instruction)
+    if is_matrix(name):
+        return _decoded_matrix(instruction, entry)
+    operands = [(access, span) for access, operand in _accessed(instruction) for span in _span(operand)]
+    if SCALE_PREFIX in name:
+        kinds = frozenset({"MFMA", "XDL"} if name.startswith("v_mfma") else ())
+        return RegisterUse(kinds, 0, name, (), tuple(("scale", span) for _, span in operands), False, True, 1)
+    kinds = _kinds(name, entry.architecture.name)
+    roles = ("", "A", "B", "C") if "DOT" in kinds else ()
+    writes = tuple(span for access, span in operands if "w" in access)
+    reads: list[tuple[str, RegisterRange]] = []
+    for number, (access, operand) in enumerate(_accessed(instruction)):
+        role = roles[number] if 0 < number < len(roles) else "C" if number == 0 and roles else "other"
+        reads += [(role, span) for span in _span(operand) if "r" in access]
+    return RegisterUse(kinds, 0, name, writes, tuple(reads), name.startswith("v_cmpx"), "VALU" in kinds, 1)
+
+
+def _decoded_scalar(instruction: DecodedInstruction) -> RegisterUse:
+    name, number = instruction.name, int(instruction.modifiers.get("simm16", 0))
+    execs = any(one.file == "exec" and one.count == 2 for one in instruction.destinations)
+    kinds = {"EXEC_64"} if execs else set()
+    if name in DEPENDENCY_WAITS and not number & 0xF000:
+        kinds = {"VA_VDST"}
+    states = number % MOST_NOP + 1 if name == "s_nop" else 1
+    return RegisterUse(frozenset(kinds), 0, name, (), (), False, False, states)
+
+
+def _decoded_matrix(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
+    known = entry.instruction(instruction.name)
+    # Of a sparse instruction the sources end with C, which is D.
+    roles = ("A", "B", "index", "C") if known.sparse else ("A", "B", "C", "scale", "scale")
+    reads = tuple((role, span) for role, one in zip(roles, instruction.sources) for span in _span(one))
+    kinds, passes = _length(known, {name: str(value) for name, value in instruction.modifiers.items()})
+    writes = tuple(span for one in instruction.destinations for span in _span(one))
+    return RegisterUse(kinds, passes, known.name, writes, reads, False, True, 1)
+
+
+def _accessed(instruction: DecodedInstruction) -> Iterator[tuple[str, object]]:
+    """The printed operands with how each is accessed."""
+    form = form_of_row(instruction.form)
+    if form is None:  # a move of an AccVGPR, or a load of scales
+        yield from (("w", one) for one in instruction.destinations)
+        yield from (("r", one) for one in instruction.sources)
+        return
+    sources, destinations = iter(instruction.sources), iter(instruction.destinations)
+    kept = form.lanes_kept or instruction.modifiers.get("dst_unused") == _PRESERVE
+    for number, use in enumerate(form.operands):
+        access = "rw" if number == 0 and instruction.name.startswith(RELATIVE) else use.access
+        if use.number:
+            yield "", None
+        else:
+            yield ("rw" if access == "w" and kept else access), next(destinations if use.destination else sources)
+
+
+def _span(operand: object) -> tuple[RegisterRange, ...]:
+    """The vector registers of an operand; none of others."""
+    if not isinstance(operand, RegisterOperand) or operand.file not in ("v", "a"):
+        return ()
+    half = "lh"[operand.half] if operand.bits == 16 else ""
+    return (RegisterRange(operand.file, operand.index, operand.count, half),)
 
 
 def _nop_states(name: str, statement: Statement) -> int:

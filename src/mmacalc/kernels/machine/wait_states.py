@@ -1,10 +1,10 @@
-"""Missing wait states of a kernel: its listing is linted, see `mmacalc.hazards.lint`."""
+"""Missing wait states of a kernel: the rules of `mmacalc.hazards.lint` on its decoded instructions."""
 
 from __future__ import annotations
 
 from ...asm.decoder import text
 from ...errors import Error
-from ...hazards.lint import lint
+from ...hazards.decoded_wait_states import missing_states
 from .findings import KernelFinding
 
 TYPE_CHECKING = False
@@ -39,14 +39,13 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
     elif expert:
         why = "the kernel runs in the mode of expert scheduling, for which no rules are published"
     else:
-        lines = [f"{text(one)} // {one.address:012X}: {'00000000 ' * (one.size // 4)}" for one in listed]
         try:
-            found = lint("\n".join(lines), kernel.target).of_kind("wait states")
+            found = list(missing_states(listed, kernel.target))
         except Error as error:
-            found, why = (), f"{error}"
+            found, why = [], f"{error}"
         for place in found:
-            second, first = listed[place.line - 1], listed[place.first_line - 1]
-            if place.wait is not None and {first.address, second.address} <= executed.keys():
+            second, first = listed[place.second], listed[place.first]
+            if {first.address, second.address} <= executed.keys():
                 message = f"{place.missing} wait states missing: {place.wait.rule}"
                 tally.add(_entry("wait states", second, message, executed[second.address], first))
     if why:
