@@ -282,7 +282,6 @@ def test_without_an_architecture_it_is_one_in_which_the_registers_fit():
         ("/", "cannot read"),
         ("'wmma::mma_sync(c, a, b, c);'", '`mmacalc find "wmma::mma_sync"` lists'),
         ("mfma_f32_32x32x8_f16", "Did you mean v_mfma_f32_32x32x8_f16"),
-        ("'call @llvm.nvvm.mma.m16n8k16.row.col.bf16(i32 %a)'", "`mmacalc find llvm.nvvm.mma.m16n8k16.row.col.bf16`"),
     ],
 )
 def test_what_cannot_be_explained_is_refused(line, says):

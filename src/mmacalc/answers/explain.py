@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from ..checks import arguments_checked
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["ExplainedLine", "ExplainedOperand", "Explanation", "explain", "explained_once"]
 
 
-_NVIDIA_NAME = re.compile(r"\b(?:__[hibd]?mma_\w+|llvm\.nvvm\.(?:w?mma|ldmatrix|stmatrix|tcgen05)\.[\w.]+)")
 CONDITION = "whether C is added"
 """The role of an operand that says it."""
 
@@ -129,8 +127,8 @@ def explain(text: str, arch: str | None = None) -> Explanation:
     """Every matrix instruction of a text: what it computes, its operands, its cycles, its hazards.
 
     Args:
-        text: AMD's assembly, PTX, SASS, iga64's assembly, or C++ with inline assembly, as compilers and disassemblers
-            write it.
+        text: AMD's assembly, PTX, SASS, iga64's assembly, C++ with inline assembly or builtins, or LLVM IR, as
+            compilers and disassemblers write it.
         arch: the architecture; where it is left out, that which the text names, else the newest that has all of its
             instructions; what differs on the others is said as well.
 
@@ -217,8 +215,6 @@ def _meant(line: str) -> str:
     word = line.partition(" ")[0]
     if "#ttg." in line or "#triton_" in line:
         return " It is Triton's IR; give the PTX, the amdgcn or the LLVM IR (llir) that Triton makes of it"
-    if named := _NVIDIA_NAME.search(line):
-        return f" `mmacalc find {named[0]}` lists the instructions that it becomes; its arguments are not explained"
     if is_wmma_name(line):
         return f' `mmacalc find "{line.partition("(")[0].strip()}"` lists the instructions that CUDA\'s mma.h uses'
     return f" Did you mean v_{word}?" if is_matrix(f"v_{word}") else ""

@@ -1,4 +1,4 @@
-"""The matrix instructions of PTX and SASS, explained: see `explain`."""
+"""The matrix instructions of PTX and SASS, and calls of NVIDIA's builtins, explained: see `explain`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from ..errors import Error
 from ..rates import rated_product
 from . import explain_ptx, explain_sass
 from .explain import Explanation, explained_once
+from .explain_nvvm import function_calls, function_line, has_function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..catalog import Entry
+    from ..compiler.c_text import Call
     from ..model import Product
     from .explain import ExplainedLine
 
@@ -39,19 +41,25 @@ USUAL = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm
 
 
 def explained(text: str, arch: str | None) -> Explanation | None:
-    """The explanation of PTX or SASS; None if the text has no such matrix instruction."""
+    """The explanation of PTX, SASS and builtins; None if the text has no such matrix instruction."""
     plain = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
     # Strings of inline assembly: quotes, and the ends of lines as C++ writes them.
     unquoted = plain.replace("\\n", "  ").replace("\\t", "  ").replace('"', " ")
-    ptx, sass = list(_ptx(unquoted)), list(_sass(plain))
-    if not ptx and not sass:
+    ptx, sass, called = list(_ptx(unquoted)), list(_sass(plain)), function_calls(text)
+    if not ptx and not sass and not called:
         return None
-    where, also = _architecture(text, arch, [name for _, name, _ in ptx], [name for _, name, _ in sass])
+    functions = [call.name for call in called]
+    where, also = _architecture(text, arch, [name for _, name, _ in ptx], [name for _, name, _ in sass], functions)
     known, product = entry(where), rated_product(where)
     differ = product is not None and any(one.fma_per_clock for one in known.architecture.products)
     lines = _lines(ptx, explain_ptx.line, where, also) + _lines(sass, explain_sass.line, where, also)
+    lines += explained_once(called, lambda call: call[1:], lambda call: call.number, _call, where, also)
     ordered = tuple(sorted(lines, key=lambda line: line.number))
     return Explanation(known.architecture.name, also, ordered, product=product.name if product and differ else "")
+
+
+def _call(call: Call, name: str) -> ExplainedLine:
+    return function_line(entry(name), rated_product(name), call)
 
 
 def _lines(found: list[_Found], line: _Reader, where: str, also: tuple[str, ...]) -> list[ExplainedLine]:
@@ -83,7 +91,9 @@ def near(text: str) -> str:
     return near_opcode(word) if re.fullmatch(r"[A-Za-z]\w*(?:\.\w+)*", word, re.ASCII) else ""
 
 
-def _architecture(text: str, arch: str | None, ptx: list[str], sass: list[str]) -> tuple[str, tuple[str, ...]]:
+def _architecture(
+    text: str, arch: str | None, ptx: list[str], sass: list[str], functions: list[str]
+) -> tuple[str, tuple[str, ...]]:
     """The target, where none is named the newest of USUAL that has all of the instructions, and the others that do.
 
     Raises:
@@ -93,9 +103,10 @@ def _architecture(text: str, arch: str | None, ptx: list[str], sass: list[str]) 
     if arch is not None or named:
         found = arch if arch is not None else named if named.startswith("sm_") else f"sm_{named}"
         if not entry(found).architecture.family.sass:
-            raise Error(f"the text is NVIDIA's {'PTX' if ptx else 'SASS'}; {found} is not a target of NVIDIA")
+            language = "PTX" if ptx else "SASS" if sass else "C++ or LLVM IR"
+            raise Error(f"the text is NVIDIA's {language}; {found} is not a target of NVIDIA")
         return found, ()
-    names = {*ptx, *sass}
+    names = {*ptx, *sass, *functions}
     having = [name for name in USUAL if all(_has(entry(name), one) for one in names)]
     if having:
         return having[-1], tuple(having[:-1])
@@ -111,6 +122,8 @@ def _beginning(ptx: list[str]) -> list[str]:
 
 
 def _has(known: Entry, name: str, part: bool = False) -> bool:
+    if name.startswith(("__", "llvm.")):
+        return has_function(known, name)
     if purpose(name) and name.lower().startswith(WARPGROUP):
         return any(one.startswith(WARPGROUP[0]) for one in known.names)
     if is_opcode(name):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..catalog import Entry
     from ..model import Instruction, Product
 
-__all__ = ["IDS", "cycles", "fields_of", "line", "other_line", "split"]
+__all__ = ["IDS", "cycles", "fields_of", "instruction_line", "line", "other_line", "register_count", "split"]
 
 _PART = re.compile(r"[][{},]|[^][{},]+")
 IDS = "byte and thread id of {}"
@@ -71,8 +71,15 @@ def line(known: Entry, product: Product | None, number: int, name: str, rest: st
         if name.startswith("tcgen05.") and (why := explain_tensor_memory.refused(name, known.architecture.name, words)):
             return ExplainedLine(number, shown, "PTX", problem=why, purpose=purpose(name))
         return other_line(number, shown, "PTX", name, refused)
+    return instruction_line(inst, product, number, shown, words)
+
+
+def instruction_line(
+    inst: Instruction, product: Product | None, number: int, shown: str, words: list[str], language: str = "PTX"
+) -> ExplainedLine:
+    """The explanation of an instruction with its operands in the order of PTX."""
     if inst.in_tensor_memory:
-        return explain_tensor_memory.line(inst, number, shown, words)
+        return explain_tensor_memory.line(inst, number, shown, words, language)
     taken = tuple(_roles(inst, words))
     roles = list(zip(taken, words))
     given = dict(roles)
@@ -88,9 +95,9 @@ def line(known: Entry, product: Product | None, number: int, name: str, rest: st
         operand = _operand(inst, role, text, fields, _remarks(role, given))
         names = _names(text) if role in inst.register_operands else ()
         if names and operand.operand is None:
-            problem = problem or f"{role} takes {_count(inst, role)} registers; got {len(names)}"
+            problem = problem or f"{role} takes {register_count(inst, role)} registers; got {len(names)}"
         operands.append(operand)
-    return ExplainedLine(number, shown, "PTX", inst, tuple(operands), fields, cycles(inst, product), problem=problem)
+    return ExplainedLine(number, shown, language, inst, tuple(operands), fields, cycles(inst, product), problem=problem)
 
 
 def _roles(inst: Instruction, words: list[str]) -> Iterator[str]:
@@ -159,10 +166,10 @@ def _operand(
     if role not in inst.register_operands or not names:
         return ExplainedOperand(role, text, remarks=remarks)
     layout = inst.operand(role, **fields)
-    fits = len(names) == _count(inst, role)
+    fits = len(names) == register_count(inst, role)
     return ExplainedOperand(role, text, names if fits else (), layout if fits else None, remarks=remarks)
 
 
-def _count(inst: Instruction, role: str) -> int:
+def register_count(inst: Instruction, role: str) -> int:
     """How many registers of PTX an operand has: those of 64-bit elements have 64 bits."""
     return inst.operand(role).registers // (2 if inst.format(role).bits == 64 else 1)

@@ -1,10 +1,11 @@
-"""Explain the matrix instructions of a text: AMD's assembly or builtins, PTX, SASS or iga64's; a line or a listing.
+"""Explain the matrix instructions of a text: AMD's assembly, PTX, SASS, iga64's, or builtins; a line or a listing.
 
     mmacalc explain "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15]"
     mmacalc explain "HMMA.16816.F32 R4, R8, R12, R4"
     mmacalc explain -a MI300X kernel.s
     mmacalc explain *.s                          several; with --json, one line for each
     mmacalc explain "c = __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);"
+    mmacalc explain "__hmma_m16n16k16_mma_f32f32(d, a, b, c, 1, 0);"
     cuobjdump -sass kernel.o | mmacalc explain -
 
 For each: what it computes, with the signs that modifiers put on A, B and C (A' has the halves of its registers that are

@@ -6,7 +6,7 @@ instructions: ptxas 13.0.88 and nvdisasm 13.1.80.
 
 from __future__ import annotations
 
-__all__ = ["meant_by", "purpose"]
+__all__ = ["MANAGEMENT", "meant_by", "purpose"]
 
 PTX = {
     "wgmma.fence": (
@@ -36,6 +36,8 @@ PTX = {
         "orders later asynchronous tcgen05 instructions after those before a synchronisation of threads that preceded"
     ),
 }
+MANAGEMENT = frozenset(PTX) - {"tcgen05.shift"}
+"""Those that order, wait or allocate."""
 # The words of an opcode, and the PTX instruction that becomes it.
 SASS = {
     "WARPGROUP ARRIVE": "wgmma.fence", "WARPGROUP DEPBAR": "wgmma.wait_group", "UTCBAR": "tcgen05.commit",
