@@ -108,7 +108,7 @@ def run(options: Namespace) -> Reply:
 
 
 def _slowness(seconds: float) -> tuple[str, ...]:
-    """Why a long product took long, where that could be mended."""
+    """Why a long product took long, where that could be helped."""
     from ..emulator.core import library
 
     if seconds < LONG or library() is not None:

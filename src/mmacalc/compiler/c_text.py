@@ -156,7 +156,7 @@ def calls(text: str, wanted: Callable[[str], object]) -> list[Call]:
 
 def _closed(opened: list[_Open], word: str) -> Iterator[_Open]:
     """Take what a closing bracket closes from the stack; give it if it was the last that was opened. At the end of a
-    statement what is open since its beginning is no call."""
+    statement what is open since its beginning is not a call."""
     while opened:
         if word == ";":
             if opened[-1].bracket == "{":
@@ -212,7 +212,7 @@ def constant(text: str, llvm: bool = False) -> int | None:
             return {"true": 1, "false": 0}.get(word)
         value = number(word, (1 << 64) - 1, -(1 << 63))
         if value is None:
-            raise Error(f"'{word}' is no integer of up to 64 bits")
+            raise Error(f"'{word}' is not an integer of up to 64 bits")
         return value
     values: list[int] = []
     waiting: list[tuple[int, str]] = []  # operators with their ranks; 0 is an open parenthesis
@@ -258,8 +258,8 @@ def _literal(word: str) -> int | None:
         return int(word == "true")
     if (value := literal(word)) is None and word[:1].isdigit():
         if re.fullmatch(r"0[\d']*[89][\d']*[uUlLzZ]*", word):
-            raise Error(f"'{word}' is no number of C: one that begins with 0 is octal, with the digits 0 to 7")
-        raise Error(f"'{word}' is no integer of C of up to 64 bits")
+            raise Error(f"'{word}' is not a number of C: one that begins with 0 is octal, with the digits 0 to 7")
+        raise Error(f"'{word}' is not an integer of C of up to 64 bits")
     return value
 
 

@@ -58,7 +58,7 @@ def decoded_blocks(instructions: Sequence[DecodedInstruction]) -> list[Block]:
 
 
 def _blocks(count: int, leaving: Mapping[int, tuple[int, ...]]) -> list[Block]:
-    """The blocks of so many statements; leaving: of those after which a block ends, which ones follow."""
+    """The blocks of `count` statements; leaving: of those after which a block ends, which ones follow."""
     starts = {0, *(at + 1 for at in leaving), *(place for places in leaving.values() for place in places)}
     ordered = sorted(start for start in starts if start < count)
     numbers = {start: number for number, start in enumerate(ordered)}

@@ -448,7 +448,7 @@ def _dpp(flags: Mapping[str, str]) -> bool:
 
 
 def _fits(form: Form, statement: Statement) -> tuple[bool, bool, bool, bool]:
-    """Whether a form has so many operands, vector registers where they are, has DPP, and returns what it changes in
+    """Whether a form has as many operands, vector registers where they are, has DPP, and returns what it changes in
     memory, as the statement does."""
     flags, operands = statement.modifiers, statement.operands
     vectors = all(operand.kind[:1] not in _SCALAR or not vector_registers(text)

@@ -49,7 +49,7 @@ class Swizzle(TupleRecord):
         return 1 << self.base if self.bits else 0
 
     def fault(self, rows: int, row_bytes: int, stride: int, element_bits: int) -> str:
-        """Why it is no permutation of the bytes of a tile; empty if it is one.
+        """Why it is not a permutation of the bytes of a tile; empty if it is one.
 
         An address stays within its block of 2**(base + bits) bytes, whose number says what is flipped, as shift is at
         least bits. So only a last block that is not whole can be left.
@@ -94,7 +94,7 @@ class RowSwizzle(TupleRecord):
         return self.vec * element_bits // 8 if self.max_phase > 1 else 0
 
     def fault(self, rows: int, row_bytes: int, stride: int, element_bits: int) -> str:
-        """Why it is no permutation of the bytes of each row of a tile; empty if it is one.
+        """Why it is not a permutation of the bytes of each row of a tile; empty if it is one.
 
         Args:
             rows: of the tile; row_bytes: of each without padding; stride: with padding; element_bits: of an element.

@@ -5,7 +5,7 @@ OP_SEL names, its type, ABS, NEG. A result passes OMOD, CLAMP, the flush of the 
 DPP lets be written, to the part that SDWA or OP_SEL names. Sources: RDNA3 ISA guide, section 7.2 ("Instruction
 operands", "Output modifiers") and 7.7 (DPP); CDNA3 ISA guide, sections 6.1.5 and 12.13 (SDWA).
 
-`Modifiers` notes which of them an executor has asked for: one that is set and that nobody asked for would be ignored
+`Modifiers` notes which of them an executor has asked for: one that is set and was not asked for would be ignored
 in silence, so `Modifiers.refuse_unread` refuses it by name.
 """
 
@@ -42,7 +42,7 @@ of untyped buffer accesses has one value."""
 
 
 class Modifiers(dict[str, "int | str"]):
-    """The modifiers of an instruction; `unread` are those that nobody has asked for."""
+    """The modifiers of an instruction; `unread` are those that have not been asked for."""
 
     def __init__(self, given: Mapping[str, int | str]) -> None:
         super().__init__(given)
@@ -63,7 +63,7 @@ class Modifiers(dict[str, "int | str"]):
         return bool(int(super().get(name, 0)) >> place & 1)
 
     def unread(self) -> list[str]:
-        """The modifiers with a bit that is set and that nobody has asked for; not hints, nor what means the default."""
+        """The modifiers with a set bit that have not been asked for; not hints, nor what means the default."""
         ignored = HINTS | {"simm16"} if "target" in self else HINTS  # of a branch, which has its goal
         return [name for name, value in self.items()
                 if name not in ignored and int(value) & ~self._read.get(name, 0)]  # fmt: skip

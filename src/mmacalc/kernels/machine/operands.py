@@ -61,7 +61,7 @@ def scalar_row(operand: RegisterOperand) -> int:
     """The row of a scalar register among those of a wave.
 
     Raises:
-        Error: the operand is no scalar register.
+        Error: the operand is not a scalar register.
     """
     if operand.file not in ROWS:
         raise Error(f"{operand.file} in the place of a scalar register is not covered")
