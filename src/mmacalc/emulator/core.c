@@ -7,7 +7,7 @@
  *
  * A and B come as float32 values with int16 exponents, those by which the models align (of a product they add): EMPTY for
  * a zero, NONFINITE for an infinity or NaN. Columns are padded to a multiple of `lanes`; neighbouring columns are the
- * lanes of a vector. Compile with -ffp-contract=off and without -ffast-math; -fno-trapping-math only makes it faster.
+ * lanes of a vector, and B comes in strips of so many columns. Compile with -ffp-contract=off and without -ffast-math; -fno-trapping-math only makes it faster.
  */
 #include "core.h"
 
@@ -189,12 +189,40 @@ INLINE void exact(const Task *t, int64_t first, int64_t last, const int W, const
     }
 }
 
+/* exact, of formats so narrow that float64 holds every sum of a group's products: they are added as they come. */
+INLINE void exact_narrow(const Task *t, int64_t first, int64_t last, const int W, const int64_t G) {
+    const int out = t->out;
+    ROWS_BEGIN(float)
+        float d[MOST_LANES];
+        int32_t bad[MOST_LANES];
+        LANES { d[j] = c[j]; bad[j] = 0; }
+        for (int64_t k0 = 0; k0 < K; k0 += G) {
+            double sum[MOST_LANES];
+            LANES sum[j] = 0;
+            for (int64_t k = k0; k < k0 + G; k++) {
+                const double f = x[k];
+                const float *z = y + k * N;
+                LANES sum[j] += f * (double)z[j];
+            }
+            if (out == OUT_F32)
+                LANES d[j] = (float)(odd_sum(sum[j], (double)d[j]) + 0.0);
+            else
+                LANES {
+                    double v = nearest(odd_sum(sum[j], (double)d[j]) + 0.0, out == OUT_F16 ? 10 : 7, out == OUT_F16 ? -14 : -126);
+                    bad[j] |= (out == OUT_F16) & (fabs(v) > 65504.0);
+                    d[j] = (float)v;
+                }
+        }
+        finish(c, d, flags, bad, W);
+    }
+}
+
 /* block_scaled_fp4: runs of 16 products are added exactly in float32 and scaled; four runs and c are cut and added. */
 INLINE void block_scaled(const Task *t, int64_t first, int64_t last, const int W) {
     ROWS_BEGIN(float)
         const int64_t R = t->group, runs = t->depth / R;
-        const float *sa = (const float *)t->scale_a + r * runs, *sb = (const float *)t->scale_b + entry * runs * N + j0;
-        const int16_t *ea = t->exponent_sa + r * runs, *eb = t->exponent_sb + entry * runs * N + j0;
+        const float *sa = (const float *)t->scale_a + r * runs, *sb = (const float *)t->scale_b + strip * runs;
+        const int16_t *ea = t->exponent_sa + r * runs, *eb = t->exponent_sb + strip * runs;
         float d[MOST_LANES];
         int32_t bad[MOST_LANES];
         LANES { d[j] = c[j]; bad[j] = 0; }
@@ -264,6 +292,10 @@ EXPORT void mmacalc_fma_chain(const Task *t, int64_t first, int64_t last) {
     WIDTHS(pairwise(t, first, last, 8, 1, 0), pairwise(t, first, last, 32, 1, 0));
 }
 EXPORT void mmacalc_exact(const Task *t, int64_t first, int64_t last) {
+    if (t->narrow) {
+        WIDTHS(exact_narrow(t, first, last, 8, t->group), exact_narrow(t, first, last, 32, t->group));
+        return;
+    }
     switch (t->group) {
     case 2: EXACT(2);
     case 4: EXACT(4);
@@ -285,4 +317,4 @@ EXPORT void mmacalc_fma_chain_f64(const Task *t, int64_t first, int64_t last) {
         LANES { c[j] = d[j]; flags[j] |= !(fabs(d[j]) <= 1.7976931348623157e308); }
     }
 }
-EXPORT int32_t mmacalc_version(void) { return 3; }
+EXPORT int32_t mmacalc_version(void) { return 4; }

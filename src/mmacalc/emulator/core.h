@@ -35,7 +35,7 @@ typedef struct {
     void *c;                                                        /* in: C; out: D */
     uint8_t *flags;
     int64_t rows, columns, depth;                                   /* M, padded N and K of one entry */
-    int32_t lanes, group, fraction, dot_fraction, sum_fraction, reach, lowest, kept, flush, out, low_bits, pair;
+    int32_t lanes, group, fraction, dot_fraction, sum_fraction, reach, lowest, kept, flush, out, low_bits, pair, narrow;
 } Task;
 
 INLINE double pow2(int64_t e) { int64_t b = (e + 1023) << 52; double d; memcpy(&d, &b, 8); return d; }
@@ -74,15 +74,16 @@ INLINE void finish(float *restrict c, const float *restrict d, uint8_t *restrict
     }
 }
 
-/* Loops of every kernel: x, ex are a row of A; y, ey columns of B from j0 on, line after line of k; c and flags are D's. */
+/* Loops of every kernel: x, ex are a row of A; y, ey columns of B from j0 on, line after line of k, N apart; c and flags
+ * are D's. B lies in strips of N columns, one after the other, so that a strip stays in the cache while all rows pass it. */
 #define ROWS_BEGIN(T)                                                                                                   \
-    for (int64_t r = first; r < last; r++)                                                                              \
-        for (int64_t j0 = 0; j0 < t->columns; j0 += W) {                                                                \
-            const int64_t N = t->columns, K = t->depth, entry = r / t->rows;                                            \
-            const T *x = (const T *)t->a + r * K, *y = (const T *)t->b + entry * K * N + j0;                            \
-            T *c = (T *)t->c + r * N + j0;                                                                              \
-            uint8_t *flags = t->flags + r * N + j0;
-#define EXPONENTS const int16_t *ex = t->exponent_a + r * K, *ey = t->exponent_b + entry * K * N + j0;
+    for (int64_t j0 = 0; j0 < t->columns; j0 += W)                                                                      \
+        for (int64_t r = first; r < last; r++) {                                                                        \
+            const int64_t N = W, K = t->depth, entry = r / t->rows, strip = entry * t->columns + j0;                    \
+            const T *x = (const T *)t->a + r * K, *y = (const T *)t->b + strip * K;                                     \
+            T *c = (T *)t->c + r * t->columns + j0;                                                                     \
+            uint8_t *flags = t->flags + r * t->columns + j0;
+#define EXPONENTS const int16_t *ex = t->exponent_a + r * K, *ey = t->exponent_b + strip * K;
 #define LANES for (int j = 0; j < W; j++)
 
 /* The largest exponent of the products k0, k0 + step ... below k1. */

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Task", "address", "build", "function", "library"]
 
-VERSION = 3
+VERSION = 4
 HERE = Path(__file__).parent
 SOURCES = (HERE / "core.c", HERE / "rdna.c")
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
@@ -32,7 +32,7 @@ FLAGS = ("-O3", "-std=c11", "-ffp-contract=off", "-fno-trapping-math", "-fno-mat
 _POINTERS = ("a", "b", "scale_a", "scale_b", "exponent_a", "exponent_b", "exponent_sa", "exponent_sb", "c", "flags")
 _NUMBERS = (
     "lanes", "group", "fraction", "dot_fraction", "sum_fraction", "reach", "lowest", "kept", "flush", "out", "low_bits",
-    "pair",
+    "pair", "narrow",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..arithmetic.codecs import alignment_powers, decode, decode_powers, on_grid
+from ..arithmetic.codecs import alignment_powers, decode, decode_powers, largest, on_grid
 from ..arithmetic.models import MODELS, Numbers
 from ..arithmetic.tables import OWN_NAN
 from ..formats import FORMATS
@@ -89,6 +89,8 @@ def kernel(execution: Execution) -> Kernel | None:
         return None
     kept = {"kept": 23, "reach": 10000, "lowest": EMPTY, "low_bits": _low_bits(execution)}
     given = {**kept, **given, "group": group, "out": OUT[out.name]}
+    if name == "exact":
+        given["narrow"] = _narrow(execution, group)
     signed = name == "dot2_ones_complement" and execution.formats["A"].exponent == 8
     flushed = "plus" if given.get("flush") else "signed" if signed else ""
     return _kernel(name, {key: int(value) for key, value in given.items()}, flushed)
@@ -96,6 +98,8 @@ def kernel(execution: Execution) -> Kernel | None:
 
 WITH_BF16 = ("exact", "dot2_ones_complement", "dot4_floored")
 """The kernels that have results in bf16."""
+STRIPED = ("b", "exponent_b", "scale_b", "exponent_sb")
+"""What the core takes in strips of `lanes` columns."""
 NO_EXPONENTS = ("fma_chain", "fma_chain_f64", "pairwise_f32")
 
 
@@ -108,6 +112,15 @@ def _low_bits(execution: Execution) -> int:
     """How far below its exponent the lowest bit of a product may be, scales included."""
     names = ("A", "B", "SA", "SB") if execution.block_size else ("A", "B")
     return sum(execution.formats[name].mantissa for name in names)
+
+
+def _narrow(execution: Execution, group: int) -> bool:
+    """Whether float64 holds every sum of a group of products without rounding."""
+    if execution.block_size:
+        return False
+    forms = [execution.formats[name] for name in "AB"]
+    lowest = sum(1 - form.bias - form.mantissa for form in forms)
+    return bool(np.log2(group * float(np.prod([largest(form.name) for form in forms]))) < lowest + 53)
 
 
 # --- operands -----------------------------------------------------------------------------------------------------
@@ -221,6 +234,8 @@ def chain(
     kept = []  # alive until the core has read them
     for name, array in arrays.items():
         if array is not None:
+            if name in STRIPED:
+                array = array.reshape(*array.shape[:2], -1, lanes).swapaxes(1, 2)
             kept.append(np.ascontiguousarray(array))
             setattr(task, name, core.address(kept[-1]))
     if threads <= 1:
