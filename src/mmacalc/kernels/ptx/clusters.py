@@ -1,0 +1,127 @@
+"""Clusters: their barrier, and addresses in the shared memory of other CTAs (PTX ISA 9.7.13.4, 9.7.9.22, 9.7.9.23)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...ptx.reader import Statement
+    from .machine import Machine, Threads
+    from .program import Compiler, Step
+
+    Array = NDArray[Any]
+
+__all__ = ["BUILDERS", "ClusterBarriers", "cluster_barrier"]
+
+
+class ClusterBarriers:
+    """The barrier of each cluster: who has arrived for the next phase, and what that makes known."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        teams = len(machine.order.clock)
+        self.arrived: Array = np.zeros(machine.count, np.int64)  # how often each thread has arrived
+        self.waited: Array = np.zeros(machine.count, np.int64)
+        self.phase: Array = np.zeros(teams, np.int64)
+        self.clocks: dict[int, Array] = {}
+        self.done: dict[int, Array] = {}
+
+    def arrive(self, step: Step, threads: Threads, release: bool) -> None:
+        machine = self.machine
+        twice = self.arrived[threads.number] > self.waited[threads.number]
+        if twice.any():
+            machine.launch.find("barrier", step, "arrives again at the cluster barrier without barrier.cluster.wait",
+                                threads.number[twice])  # fmt: skip
+        self.arrived[threads.number] += 1
+        for team in np.unique(threads.team).tolist():
+            some = threads.number[threads.team == team]
+            if release:
+                clocks = machine.order.release(int(team), machine.member_of[some])
+                old = self.clocks.get(team)
+                self.clocks[team] = clocks if old is None else np.maximum(_padded(old, clocks), clocks)
+            self.settle(int(team))
+
+    def settle(self, team: int) -> None:
+        """Complete the phase if every thread of the cluster that lives has arrived."""
+        machine = self.machine
+        mine = (machine.team_of == team) & machine.alive
+        if mine.any() and (self.arrived[mine] > self.phase[team]).all():
+            self.phase[team] += 1
+            self.done[team] = self.clocks.pop(team, np.zeros(machine.order.agents, np.int32))
+            machine.events += 1
+
+    def wait(self, step: Step, threads: Threads, acquire: bool) -> Array | None:
+        machine = self.machine
+        early = self.arrived[threads.number] <= self.waited[threads.number]
+        if early.any():
+            machine.launch.find(
+                "barrier", step, "waits at the cluster barrier without having arrived", threads.number[early]
+            )
+        for team in np.unique(threads.team).tolist():
+            self.settle(int(team))
+        through = self.phase[threads.team] > self.waited[threads.number]
+        for team in np.unique(threads.team[through]).tolist():
+            some = threads.number[(threads.team == team) & through]
+            if acquire:
+                machine.order.acquire(
+                    int(team), machine.member_of[some], _padded(self.done[team], machine.order.clock[0])
+                )
+        self.waited[threads.number[through]] += 1
+        return None if through.all() else ~through
+
+
+def _padded(clocks: Array, like: Array) -> Array:
+    return clocks if len(clocks) == len(like) else np.concatenate([clocks, np.zeros(len(like) - len(clocks), np.int32)])
+
+
+def cluster_barrier(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """barrier.cluster.arrive and wait."""
+    words = statement.modifiers
+    if "arrive" in words:
+        release = "relaxed" not in words
+        step.run = lambda machine, threads: machine.cluster_barriers.arrive(step, threads, release)
+    elif "wait" in words:
+        step.run = lambda machine, threads: machine.cluster_barriers.wait(step, threads, True)
+    else:
+        raise Error(f"{statement.opcode} is not covered")
+
+
+def _map_address(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """mapa: the address of the same variable in another CTA of the cluster."""
+    from .statements import SHARED_BASE
+
+    type_ = statement.modifiers[-1]
+    shared = any(word.startswith("shared") for word in statement.modifiers)
+    target, a, rank = statement.operands
+    sink, source, ranks = compiler.sink(target, type_), compiler.source(a, type_), compiler.source(rank, "u32")
+
+    def run(machine: Machine, threads: Threads) -> None:
+        address = source(machine, threads).astype(np.int64) - (0 if shared else SHARED_BASE)
+        found = (ranks(machine, threads).astype(np.int64) + 1) << 24 | address & 0xFFFFFF
+        value = found + (0 if shared else SHARED_BASE)
+        sink(machine, threads, value.astype(np.uint64 if type_[1:] == "64" else np.uint32))
+
+    step.run = run
+
+
+def _rank_of(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """getctarank."""
+    type_ = statement.modifiers[-1]
+    sink, source = compiler.sink(statement.operands[0], "u32"), compiler.source(statement.operands[1], type_)
+
+    def run(machine: Machine, threads: Threads) -> None:
+        window = source(machine, threads).astype(np.int64) >> 24 & 0xFF
+        own = threads.cta % machine.launch.cluster_size
+        sink(machine, threads, np.where(window > 0, window - 1, own).astype(np.uint32))
+
+    step.run = run
+
+
+BUILDERS = {"mapa": _map_address, "getctarank": _rank_of}

@@ -1,0 +1,182 @@
+"""cp.async and its groups (PTX ISA 9.7.9.25): copies that arrive when they are waited for, the latest that PTX
+permits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import Error
+from ...records import TupleRecord
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...ptx.reader import Statement
+    from .machine import Machine, Threads
+    from .program import Compiler, Step
+
+    Array = NDArray[Any]
+
+__all__ = ["BUILDERS", "Copies", "Copy"]
+
+
+class Copy(TupleRecord):
+    """A copy in flight: its number, the step that issued it, thread, destination, data, whether it waits for a
+    group."""
+
+    number: int
+    step: Step
+    threads: Array
+    places: Array
+    data: Array
+
+
+class Copies:
+    """The copies of all threads: those that are in no group yet, and the groups, oldest first."""
+
+    def __init__(self, count: int) -> None:
+        self.flights: dict[int, Copy] = {}
+        self.open: dict[int, Array] = {}  # number of a flight -> which of its threads are in no group
+        self.group: dict[int, Array] = {}  # number of a flight -> the group of each of its threads, -1 for none
+        self.committed: Array = np.zeros(count, np.int64)
+        self.arrived: dict[int, Array] = {}
+        self.next = 1
+
+    def issue(self, machine: Machine, step: Step, threads: Threads, places: Array, data: Array) -> None:
+        copy = Copy(self.next, step, threads.number, places, data)
+        self.next += 1
+        self.flights[copy.number] = copy
+        self.group[copy.number] = np.full(len(places), -1, np.int64)
+        self.arrived[copy.number] = np.zeros(len(places), bool)
+        machine.flight[machine.granules(places, data.shape[1])] = copy.number
+
+    def commit(self, threads: Threads) -> None:
+        """What the threads have issued becomes a group of each."""
+        for number, copy in self.flights.items():
+            waiting = self.group[number] == -1
+            if waiting.any():
+                mine = waiting & np.isin(copy.threads, threads.number)
+                self.group[number][mine] = self.committed[copy.threads[mine]]
+        self.committed[threads.number] += 1
+
+    def wait(self, machine: Machine, threads: Threads, keep: int, everything: bool) -> None:
+        """The copies of all but the youngest groups arrive."""
+        for number, copy in list(self.flights.items()):
+            group = self.group[number]
+            mine = np.isin(copy.threads, threads.number) & ~self.arrived[number]
+            done = mine if everything else mine & (group >= 0) & (group < self.committed[copy.threads] - keep)
+            if done.any():
+                self.arrive(machine, number, done)
+
+    def arrive(self, machine: Machine, number: int, which: Array) -> None:
+        """Some threads' copies of an instruction arrive, as writes of the threads that issued them."""
+        copy = self.flights[number]
+        places, data = copy.places[which], copy.data[which]
+        size = data.shape[1]
+        granules = machine.granules(places, size)
+        still = machine.flight[granules] == number
+        machine.flight[granules[still]] = 0
+        index = places[:, None] + np.arange(size)
+        machine.shared[index] = data
+        machine.written[index] = True
+        threads = copy.threads[which]
+        flat, width = granules.reshape(-1), granules.shape[1]
+        machine.shadow.write(
+            flat,
+            np.repeat(machine.team_of[threads], width),
+            np.repeat(machine.member_of[threads], width),
+            copy.step.index,
+            time=machine.time,
+        )
+        self.arrived[number] |= which
+        if self.arrived[number].all():
+            del self.flights[number], self.group[number], self.arrived[number]
+
+
+def _copy(compiler: Compiler, statement: Statement, step: Step) -> None:
+    words = statement.modifiers
+    if "bulk" in words or words[:1] != ("async",):
+        from .bulk import build
+
+        build(compiler, statement, step)
+        return
+    if "commit_group" in words:
+        step.run = lambda machine, threads: machine.copies.commit(threads)
+        return
+    if "wait_group" in words or "wait_all" in words:
+        keep = compiler.number(statement.operands[0]) if statement.operands else 0
+        everything = "wait_all" in words
+        step.run = lambda machine, threads: machine.copies.wait(machine, threads, keep, everything)
+        return
+    if "mbarrier" in words:
+        from .bulk import copies_arrive
+
+        copies_arrive(compiler, statement, step)
+        return
+    _start(compiler, statement, step)
+
+
+def _start(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """cp.async.ca or .cg: cp-size 4, 8 or 16; src-size or ignore-src leave the rest zero."""
+    from .statements import _global
+
+    words = statement.modifiers
+    target, source, size_operand, *rest = statement.operands
+    size = compiler.number(size_operand)
+    if size not in (4, 8, 16) or ("cg" in words and size != 16):
+        raise Error(f"cp.async copies 4, 8 or 16 bytes, .cg 16; got {size}")
+    destination, origin = compiler.address(target), compiler.address(source)
+    step.critical = frozenset(compiler.accessed[0])
+    amount = ignore = None
+    if rest and not any(word.startswith("L2::cache_hint") for word in words):
+        names = compiler.frame.function.registers
+        is_predicate = getattr(rest[0], "name", "") in names and names[rest[0].name] == "pred"  # type: ignore[union-attr]
+        if is_predicate:
+            ignore = compiler.source(rest[0], "pred")
+        else:
+            amount = compiler.source(rest[0], "u32")
+    compiler.sizes.add(size)
+
+    def run(machine: Machine, threads: Threads) -> None:
+        places = machine.shared_places(step, threads, destination(machine, threads), size)
+        at = origin(machine, threads)
+        taken = np.full(len(threads), size)
+        if amount is not None:
+            taken = np.broadcast_to(amount(machine, threads), (len(threads),)).astype(np.int64)
+            if (taken > size).any():
+                machine.outside(step, threads, taken, taken > size, f"the {size} bytes of the copy")
+        if ignore is not None:
+            taken = np.where(ignore(machine, threads), 0, size)
+        data = np.zeros((len(threads), size), np.uint8)
+        for length in np.unique(taken).tolist():
+            if length:
+                here = taken == length
+                some = threads.where(here)
+                offsets = _global(machine, step, some, at[here], int(length), False)
+                machine.launch.loaded(machine, step, some, offsets, int(length))
+                data[here, :length] = machine.launch.memory.data[offsets[:, None] + np.arange(length)]
+        _check_destination(machine, step, threads, places, size)
+        machine.copies.issue(machine, step, threads, places, data)
+
+    step.run = run
+
+
+def _check_destination(machine: Machine, step: Step, threads: Threads, places: Array, size: int) -> None:
+    """Whether others are done with the bytes that a copy will overwrite: ordered before its issue."""
+    granules = machine.granules(places, size)
+    flat, width = granules.reshape(-1), granules.shape[1]
+    flying = machine.flight[flat]
+    if flying.any():
+        machine.launch.touched_in_flight(machine, step, threads, flying.reshape(granules.shape), "writes")
+    machine.launch.read_in_flight(machine, step, threads, flat, width)
+    team, member = np.repeat(threads.team, width), np.repeat(threads.member, width)
+    found = machine.shadow.conflict(flat, team, member)
+    if found is not None:
+        place, other, wrote = found
+        machine._race(step, threads, place // width, int(flat[place]), other, "writes", "wrote" if wrote else "read")
+
+
+BUILDERS = {"cp": _copy}

@@ -1,0 +1,591 @@
+"""Launches PTX kernels: arguments, grids, resident CTAs, and what is found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import Error, counted
+from ..machine.storage import GlobalMemory
+from .bulk import Asynchronous
+from .clusters import ClusterBarriers
+from .copies import Copies
+from .findings import PtxFinding
+from .machine import Machine, Threads
+from .program import compile_kernel
+from .statements import AXES
+from .tensor_maps import BYTES, TensorMapArgument
+from .tensor_memory import TensorMemory
+from .wgmma import Products
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...ptx.reader import Module
+    from .program import Program, Step
+
+    Array = NDArray[Any]
+
+__all__ = ["Launch", "PtxKernel", "PtxReport"]
+
+LARGEST_SHARED = 232448
+"""Bytes of shared memory of a CTA that the largest GPUs give (227 KiB, sm_90 and sm_100)."""
+RESIDENT_BYTES = 1 << 29
+"""Memory that the resident CTAs' registers, shared memory and clocks may take."""
+SHOWN = 32
+"""Findings of one kind at one statement that are told apart by the other statement."""
+
+
+class PtxReport:
+    """What a launch of a PTX kernel did.
+
+    kernel, target; grid, block, cluster; findings; executed: thread instructions; warps: how many ran; opcodes: how
+    often threads executed each; approximations: opcodes whose results differ on hardware within a documented error.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        program = launch.program
+        self.kernel, self.target = program.name, program.target
+        self.grid, self.block, self.cluster = launch.grid, launch.block, launch.cluster
+        self.findings: tuple[PtxFinding, ...] = tuple(launch.findings.values())
+        self.executed = launch.executed
+        self.warps = -(-launch.block_size // 32) * int(np.prod(launch.grid))
+        self.opcodes: dict[str, int] = {}
+        self.approximations: dict[str, int] = {}
+        for step in program.steps:
+            if step.executed and step.line:
+                name = step.statement.opcode
+                self.opcodes[name] = self.opcodes.get(name, 0) + step.executed
+                if step.operation is not None and step.operation.approximate:
+                    self.approximations[name] = self.approximations.get(name, 0) + step.executed
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "kernel": self.kernel,
+            "target": self.target,
+            "grid": list(self.grid),
+            "block": list(self.block),
+            "cluster": list(self.cluster),
+            "warps": self.warps,
+            "executed": self.executed,
+            "opcodes": dict(self.opcodes),
+            "findings": [
+                {
+                    **finding._asdict(),
+                    "cta": list(finding.cta),
+                    "threads": list(finding.threads),
+                    "location": str(finding.location) if finding.location else None,
+                    "other_location": str(finding.other_location) if finding.other_location else None,
+                }
+                for finding in self.findings
+            ],
+            "approximations": dict(self.approximations),
+        }
+
+    def __repr__(self) -> str:
+        ran = f"{counted(self.warps, 'warp')}, {counted(self.executed, 'thread instruction')}"
+        return f"<PtxReport: {self.kernel}, {ran}, {counted(len(self.findings), 'finding')}>"
+
+    def __str__(self) -> str:
+        lines = [f"{self.kernel} for {self.target}: {counted(self.warps, 'warp')}, "
+                 f"{counted(self.executed, 'thread instruction')}"]  # fmt: skip
+        lines += [finding.sentence for finding in self.findings]
+        lines.append(counted(len(self.findings), "finding") if self.findings else "no findings")
+        return "\n".join(lines)
+
+
+class PtxKernel:
+    """A kernel of a PTX module, as `mmacalc.load` gives it; `mmacalc.launch` runs it."""
+
+    def __init__(self, module: Module, name: str) -> None:
+        self.module, self.name, self.target = module, name, module.target
+        self._program: Program | None = None
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of its parameters."""
+        return tuple([variable.name for variable in self.module.functions[self.name].parameters])
+
+    def program(self) -> Program:
+        """The compiled kernel.
+
+        Raises:
+            Error: a statement is not covered.
+        """
+        return compile_kernel(self.module, self.name)
+
+    def __repr__(self) -> str:
+        return f"<PtxKernel {self.name} for {self.target}: {counted(len(self.parameters), 'parameter')}>"
+
+
+def _three(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
+    sizes = (value,) if isinstance(value, (int, np.integer)) else tuple(value)
+    if not 1 <= len(sizes) <= 3 or any(int(size) != size or size < 1 for size in sizes):
+        raise Error(f"{what} is one to three sizes of at least 1; got {value!r}")
+    x, y, z = (*[int(size) for size in sizes], 1, 1)[:3]
+    return x, y, z
+
+
+class Launch:
+    """A kernel with its grid, arguments and memory, while it runs."""
+
+    def __init__(
+        self, kernel: PtxKernel, grid: Any, block: Any, arguments: Sequence[Any], shared: int = 0, cluster: Any = None,
+        schedule: int | None = None,
+    ) -> None:  # fmt: skip
+        self.kernel, self.program = kernel, kernel.program()
+        self.grid, self.block = _three(grid, "grid"), _three(block, "block")
+        named = self.program.attribute("reqnctapercluster") or self.program.attribute("explicitcluster")
+        self.cluster = _three(cluster if cluster is not None else (named or 1), "cluster")
+        self.block_size = int(np.prod(self.block))
+        self.cluster_size = int(np.prod(self.cluster))
+        self._check_sizes()
+        if not 0 <= shared <= LARGEST_SHARED:
+            raise Error(f"shared is 0 to {LARGEST_SHARED} bytes; got {shared}")
+        self.dynamic = shared
+        self.shared_bytes = self.program.dynamic + shared
+        self.shared_size = -(-self.shared_bytes // 1024) * 1024
+        self.findings: dict[tuple[Any, ...], PtxFinding] = {}
+        self.executed = 0
+        self.memory = GlobalMemory()
+        self.addresses: dict[str, int] = {}
+        self.random = np.random.default_rng(schedule) if schedule is not None else None
+        self._place_variables()
+        self.parameters = self._pack(arguments)
+        self.parameter_address = self.memory.add("the parameters", np.frombuffer(self.parameters, np.uint8), False)
+        self.memory.finish()
+
+    def _check_sizes(self) -> None:
+        if self.block_size > 1024:
+            raise Error(f"a CTA has up to 1024 threads; got {self.block_size}")
+        for name, exact in (("reqntid", True), ("maxntid", False)):
+            sizes = self.program.attribute(name)
+            if sizes:
+                wanted = int(np.prod(sizes))
+                if (exact and self.block_size != wanted) or self.block_size > wanted:
+                    raise Error(
+                        f"the kernel says .{name} {', '.join(map(str, sizes))}; the block has {self.block_size} threads"
+                    )
+        if any(size % part for size, part in zip(self.grid, self.cluster)):
+            raise Error(f"the grid {self.grid} is not a multiple of the cluster {self.cluster}")
+
+    def _place_variables(self) -> None:
+        for variable in self.program.module.variables.values():
+            if variable.space in ("global", "const"):
+                content = np.zeros(variable.size, np.uint8)
+                content[: len(variable.content)] = np.frombuffer(variable.content, np.uint8)
+                self.addresses[variable.name] = self.memory.add(variable.name, content, variable.space == "global")
+        for variable in self.program.module.variables.values():
+            for at, size, symbol in variable.pointers:
+                raise Error(
+                    f"line {variable.line}: {variable.name} holds the address of {symbol.name} "
+                    f"({size} bytes at {at}), which is not covered"
+                )
+
+    # --- arguments ---
+
+    def _pack(self, arguments: Sequence[Any]) -> bytes:
+        """The parameter bytes: arrays by their addresses, numbers by their bytes, None as null."""
+        wanted = list(self.program.parameters.items())
+        if len(arguments) > len(wanted):
+            raise Error(f"{self.program.name} has {counted(len(wanted), 'parameter')}; got {len(arguments)} arguments")
+        raw = bytearray(self.program.parameter_bytes)
+        for number, (name, (start, variable)) in enumerate(wanted):
+            if number >= len(arguments):
+                if variable.size != 8:
+                    raise Error(f"{self.program.name} lacks an argument for {name} (.{variable.type})")
+                continue
+            raw[start : start + variable.size] = self._argument(
+                number, arguments[number], variable.size, variable.type, name
+            )
+        return bytes(raw)
+
+    def _argument(self, number: int, value: Any, size: int, type_: str, name: str) -> bytes:
+        what = f"argument {number + 1} ({name}, .{type_}, {counted(size, 'byte')})"
+        if value is None:
+            return bytes(size)
+        if isinstance(value, TensorMapArgument):
+            return self._map_argument(number, value, size, what)
+        if isinstance(value, (bytes, bytearray)):
+            if len(value) != size:
+                raise Error(f"{what} has {size} bytes; got {len(value)}")
+            return bytes(value)
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind not in "biufcV" or value.dtype.hasobject:
+                raise Error(f"{what}: an array of {value.dtype} cannot be memory of a kernel; give numbers")
+            if not value.flags.c_contiguous:
+                raise Error(f"{what}: the array is not C-contiguous; pass np.ascontiguousarray(it)")
+            if size != 8:
+                raise Error(f"{what} is not a pointer; got an array")
+            flat = value.reshape(-1).view(np.uint8)
+            return self.memory.add(f"argument {number + 1}", flat, value.flags.writeable, value).to_bytes(8, "little")
+        return self._scalar(value, size, type_, what)
+
+    def _map_argument(self, number: int, value: TensorMapArgument, size: int, what: str) -> bytes:
+        """A tensor map by value (a __grid_constant__ parameter), or by its address; arrays that arguments share are
+        one."""
+        for region in self.memory.regions:
+            if region.array is value.array:
+                address = region.start
+                break
+        else:
+            flat = value.array.reshape(-1).view(np.uint8)
+            address = self.memory.add(
+                f"the tensor of argument {number + 1}", flat, value.array.flags.writeable, value.array
+            )
+        raw = value.at(address).packed()
+        if size == BYTES:
+            return raw
+        if size == 8:
+            return self.memory.add(f"argument {number + 1}", np.frombuffer(raw, np.uint8), True).to_bytes(8, "little")
+        raise Error(f"{what} is not a tensor map, which has {BYTES} bytes")
+
+    @staticmethod
+    def _scalar(value: Any, size: int, type_: str, what: str) -> bytes:
+        if isinstance(value, (np.generic, np.bool_)) and np.asarray(value).itemsize == size:
+            return np.asarray(value).tobytes()
+        if isinstance(value, (float, np.floating)):
+            dtype = {4: np.float32, 8: np.float64, 2: np.float16}.get(size)
+            if dtype is None:
+                raise Error(f"{what}: a float does not fit")
+            return np.asarray(value, dtype).tobytes()
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+            if not -(1 << 8 * size - 1) <= int(value) < 1 << 8 * size:
+                raise Error(f"{what}: {int(value)} does not fit")
+            return (int(value) & (1 << 8 * size) - 1).to_bytes(size, "little")
+        if isinstance(value, (bool, np.bool_)):
+            return int(value).to_bytes(size, "little")
+        raise Error(f"{what}: cannot pass {type(value).__name__}; give an array, a number, bytes or None")
+
+    # --- running ---
+
+    def run(self) -> PtxReport:
+        """Run the grid, as many CTAs at a time as memory allows."""
+        total = int(np.prod(self.grid))
+        each = self._resident()
+        with np.errstate(all="ignore"):
+            for first in range(0, total, each):
+                machine = Machine(self, first, min(each, total - first))
+                machine.copies, machine.asynchronous = Copies(machine.count), Asynchronous(machine)
+                machine.products, machine.cluster_barriers = Products(machine), ClusterBarriers(machine)
+                if self.program.tensor_memory:
+                    machine.tensor_memory = TensorMemory(machine)
+                self.machine = machine
+                machine.run()
+                if self.program.tensor_memory:
+                    machine.tensor_memory.finish()
+                self.executed += machine.executed
+        self.memory.commit()
+        return PtxReport(self)
+
+    def _resident(self) -> int:
+        """How many CTAs run at a time: whole clusters."""
+        threads = self.block_size
+        bytes_each = threads * (sum(dtype.itemsize for dtype in self.program.registers) + self.program.local_size)
+        bytes_each += self.shared_size * 12 + threads * (threads * self.cluster_size + 64) * 4
+        count = max(1, RESIDENT_BYTES // max(1, bytes_each)) // self.cluster_size * self.cluster_size
+        return max(self.cluster_size, count)
+
+    def special_registers(self, first: int, ctas: int) -> Mapping[str, Array]:
+        """The special registers of the resident threads, made when they are read."""
+        return _Special(self, first, ctas)
+
+    def choose(self, groups: Mapping[int, Any]) -> int:
+        """The step whose threads go on: the lowest, or any by the seed of the schedule."""
+        if self.random is None:
+            return min(groups)
+        steps = sorted(groups)
+        return steps[int(self.random.integers(len(steps)))] if self.random.random() < 0.1 else steps[0]
+
+    # --- places in words ---
+
+    def cta_of(self, machine: Machine, thread: int) -> tuple[int, int, int]:
+        x, y, z = self.coordinates(machine.first + thread // self.block_size)
+        return int(x), int(y), int(z)
+
+    def coordinates(self, cta: Any) -> tuple[Any, Any, Any]:
+        """The place of CTAs in the grid; those of a cluster are consecutive."""
+        if self.cluster_size == 1:
+            return cta % self.grid[0], cta // self.grid[0] % self.grid[1], cta // (self.grid[0] * self.grid[1])
+        inner, outer = cta % self.cluster_size, cta // self.cluster_size
+        x, y, _ = (size // part for size, part in zip(self.grid, self.cluster))
+        clusters = outer % x, outer // x % y, outer // (x * y)
+        a, b, _ = self.cluster
+        within = inner % a, inner // a % b, inner // (a * b)
+        return tuple([c * size + w for c, size, w in zip(clusters, self.cluster, within)])
+
+    def thread_text(self, machine: Machine, thread: int) -> str:
+        return f"CTA {self.cta_of(machine, thread)}, thread {thread % self.block_size}"
+
+    # --- findings ---
+
+    def find(self, kind: str, step: Step, message: str, threads: Array, other: Step | None = None) -> None:
+        """Note a finding; of one kind and one pair of statements it is counted."""
+        key = (kind, step.line, other.line if other is not None else None)
+        known = self.findings.get(key)
+        if known is not None:
+            self.findings[key] = known._replace(times=known.times + 1)
+            return
+        machine_thread = int(threads[0]) if len(threads) else 0
+        cta = self.cta_of(self.machine, machine_thread)
+        same = threads[threads // self.block_size == machine_thread // self.block_size] % self.block_size
+        self.findings[key] = PtxFinding(
+            kind, step.line, step.text, message, other.line if other is not None else None,
+            other.text if other is not None else "", step.statement.location,
+            other.statement.location if other is not None else None, cta, tuple(same.tolist()), 1,
+        )  # fmt: skip
+
+    machine: Machine
+
+    def touched_in_flight(self, machine: Machine, step: Step, threads: Threads, flying: Array, does: str) -> None:
+        """A byte is touched that an asynchronous operation writes."""
+        which = flying.any(axis=1)
+        number = int(flying[which].max())
+        other = self.flight_step(machine, number)
+        self.find(
+            "wait",
+            step,
+            f"{does} shared memory that an asynchronous copy in flight writes, which is not waited for",
+            threads.number[which],
+            other,
+        )
+
+    def flight_step(self, machine: Machine, number: int) -> Step | None:
+        """The statement that issued an operation in flight."""
+        copy = machine.copies.flights.get(number) or machine.asynchronous.flights.get(number)
+        return copy.step if copy is not None else None
+
+    def read_in_flight(self, machine: Machine, step: Step, threads: Threads, places: Array, width: int) -> None:
+        """Bytes are written that an asynchronous operation in flight reads."""
+        busy = machine.readers[places] > 0
+        if not busy.any():
+            return
+        at = int(np.flatnonzero(busy)[0])
+        other = machine.reader_of(int(places[at]))
+        self.find(
+            "race",
+            step,
+            f"writes byte {int(places[at]) * machine.granule % self.shared_size} of shared memory, which an "
+            "asynchronous operation in flight reads",
+            threads.number[at // width : at // width + 1],
+            other,
+        )
+
+    # --- undefined values ---
+
+    def mark_undefined(self, machine: Machine, step: Step, index: int, threads: Threads) -> None:
+        """A register of some threads holds what nothing has written."""
+        register = machine.register(index)
+        mask = machine.undefined.get(index)
+        ones = True if register.dtype == bool else ~register.dtype.type(0)
+        if mask is None:
+            mask = machine.undefined[index] = np.zeros(machine.count, register.dtype)
+        mask[threads.number] = ones
+        machine.origin[index] = step
+
+    def undefined_use(self, machine: Machine, step: Step, threads: Threads, index: int, how: str) -> None:
+        name = machine.program.names[index]
+        origin = machine.origin.get(index)
+        why = "comes from memory that nothing has written" if origin is not None else "no instruction has written"
+        self.find("uninitialised", step, f"{name}, which {why}, {how}", threads.number, origin)
+
+    def undefined_guard(self, machine: Machine, step: Step, threads: Threads, index: int) -> None:
+        bad = machine.undefined[index][threads.use]
+        if bad.any():
+            self.undefined_use(machine, step, threads.where(bad), index, "decides whether it is executed")
+
+    def undefined_values(self, machine: Machine, step: Step, threads: Threads) -> None:
+        """Execute a step that reads registers with undefined values, and follow them."""
+        for index in step.critical & machine.undefined.keys():
+            bad = machine.undefined[index][threads.use].astype(bool)
+            if bad.any():
+                self.undefined_use(machine, step, threads.where(bad), index, "is used as an address or operand")
+        bad = np.zeros(len(threads), bool)
+        came = None
+        for index in step.reads & machine.undefined.keys():
+            here = machine.undefined[index][threads.use].astype(bool)
+            if here.any():
+                bad |= here
+                came = machine.origin.get(index, came)
+        if step.operation is not None and len(step.sources) == 3 and step.statement.root == "selp":
+            bad &= self._chosen(machine, step, threads)
+        step.run(machine, threads)
+        if bad.any() and not step.critical:
+            some = threads.where(bad)
+            for index in step.writes:
+                self.mark_undefined(machine, step, index, some)
+                if came is not None:
+                    machine.origin[index] = came
+                else:
+                    machine.origin.pop(index, None)
+
+    @staticmethod
+    def _chosen(machine: Machine, step: Step, threads: Threads) -> Array:
+        """Of selp: whether the source that is chosen is undefined."""
+        predicate = np.broadcast_to(step.sources[2](machine, threads), (len(threads),))
+        found = np.zeros(len(threads), bool)
+        from ...ptx.reader import Register
+
+        for place, wanted in ((1, predicate), (2, ~predicate)):
+            operand = step.statement.operands[place]
+            if isinstance(operand, Register):
+                for index in step.reads & machine.undefined.keys():
+                    if machine.program.names[index] == operand.name.partition("@")[0]:
+                        found |= wanted & machine.undefined[index][threads.use].astype(bool)
+        return found
+
+    def undefined_bytes(self, machine: Machine, step: Step, threads: Threads, places: Array, size: int) -> None:
+        bad = ~machine.written[places[:, None] + np.arange(size)].all(axis=1)
+        byte = int(places[bad][0] % self.shared_size)
+        self.find("uninitialised", step, f"reads shared memory at byte {byte}, which nothing has written",
+                  threads.number[bad])  # fmt: skip
+
+    # --- what the memory model watches in global memory ---
+
+    def loaded(self, machine: Machine, step: Step, threads: Threads, offsets: Array, size: int) -> None:
+        """Global memory is read."""
+
+    def stored(self, machine: Machine, step: Step, threads: Threads, offsets: Array, data: Array) -> None:
+        """Global memory is written."""
+
+    def atomic_global(self, machine: Machine, step: Step, threads: Threads, offsets: Array, size: int) -> None:
+        """An atomic operation on global memory."""
+
+    def acquired(self, machine: Machine, threads: Threads, address: Array) -> None:
+        """A load with .acquire."""
+
+    def released(self, machine: Machine, threads: Threads, address: Array) -> None:
+        """A store with .release."""
+
+    def atomic_shared(self, machine: Machine, step: Step, threads: Threads, places: Array, size: int) -> None:
+        """An atomic operation on shared memory: it collides with plain accesses, not with other atomic ones."""
+        granules = machine.granules(places, size)
+        flat, width = granules.reshape(-1), granules.shape[1]
+        team, member = np.repeat(threads.team, width), np.repeat(threads.member, width)
+        shadow = machine.shadow
+        plain = ~shadow.atomic[flat]
+        if plain.any():
+            found = shadow.conflict(flat[plain], team[plain], member[plain])
+            if found is not None:
+                place, other, wrote = found
+                which = int(np.flatnonzero(plain)[place]) // width
+                machine._race(
+                    step, threads, which, int(flat[plain][place]), other, "writes", "wrote" if wrote else "read"
+                )
+        shadow.write(flat, team, member, step.index)
+        shadow.atomic[flat] = True
+
+    def memory_fence(self, machine: Machine, threads: Threads, words: tuple[str, ...]) -> None:
+        """fence, membar."""
+
+    def proxy_fence(self, machine: Machine, step: Step, threads: Threads, words: tuple[str, ...]) -> None:
+        """fence.proxy."""
+        if "async" in words or any(word.startswith("async") for word in words):
+            machine.order.proxy_fence(threads.team, threads.member, machine.time)
+
+    def count_matrix(self, step: Step, warps: int) -> None:
+        """A matrix instruction of some warps."""
+
+    def ended(self, machine: Machine, threads: Threads) -> None:
+        """Threads have ended: what they have in flight comes to its end."""
+        for flight in list(machine.asynchronous.flights.values()):
+            if not flight.barriers and not machine.alive[flight.thread]:
+                machine.asynchronous.complete(flight)
+
+    def arrive_later(self, machine: Machine, step: Step, thread: int, place: int) -> None:
+        """cp.async.mbarrier.arrive: the thread's copies so far arrive now, which is the latest that is of use."""
+        machine.pending_arrivals.append((step, thread, place))
+
+    def complete_one(self, machine: Machine) -> bool:
+        """Bring about one completion of an asynchronous operation, so that somebody who waits may go on."""
+        if machine.asynchronous.complete_one():
+            return True
+        if machine.pending_arrivals:
+            step, thread, place = machine.pending_arrivals.pop(0)
+            machine.copies.wait(machine, Threads(machine, np.array([thread])), 0, True)
+            machine.asynchronous.arrive(step, thread, place, 1)
+            machine.events += 1
+            return True
+        return False
+
+    def awaited(self, machine: Machine, step: Step, threads: Threads) -> str:
+        """What threads that sleep wait for, in words."""
+        waiting = [
+            f"; the mbarrier at byte {barrier.place % self.shared_size} is in phase {barrier.phase}: "
+            f"{barrier.pending} arrivals and {barrier.tx} bytes are pending"
+            for barrier in machine.asynchronous.barriers.values()
+            if barrier.pending or barrier.tx
+        ]
+        return "".join(waiting[:4])
+
+    # --- warps that come together ---
+
+    def gather(self, machine: Machine, step: Step, threads: Threads, missing: Array, inner: Any) -> Array | None:
+        """Execute for the warps that are complete; the lanes of others wait for theirs."""
+        machine.events += 0
+        rest = threads.where(~missing)
+        if len(rest):
+            inner(machine, rest)
+        return missing
+
+    def reduce_later(self, machine: Machine, step: Step, threads: Threads, value: Array, kind: str, sink: Any) -> None:
+        raise Error(f"line {step.line}: {step.text}: bar.red is not covered")
+
+
+class _Special(dict):  # type: ignore[type-arg]
+    """Special registers by name, each an array of the resident threads."""
+
+    def __init__(self, launch: Launch, first: int, ctas: int) -> None:
+        self.launch, self.first = launch, first
+        number = np.arange(ctas * launch.block_size)
+        self.cta, self.inner = number // launch.block_size + first, number % launch.block_size
+
+    def __missing__(self, name: str) -> Array:
+        value = np.broadcast_to(np.asarray(self._value(name)), self.inner.shape).astype(np.uint64)
+        self[name] = value
+        return value
+
+    def _value(self, name: str) -> Any:
+        launch = self.launch
+        base, _, axis = name.rpartition(".")
+        if base:
+            return self._vector(base, AXES.index(axis))
+        lane = (self.inner % 32).astype(np.uint64)
+        one = np.uint64(1)
+        values: dict[str, Any] = {
+            "%laneid": lane,
+            "%warpid": self.inner // 32,
+            "%nwarpid": -(-launch.block_size // 32),
+            "WARP_SZ": 32,
+            "%smid": self.cta,
+            "%nsmid": int(np.prod(launch.grid)),
+            "%gridid": 1,
+            "%cluster_ctarank": self.cta % launch.cluster_size,
+            "%cluster_nctarank": launch.cluster_size,
+            "%is_explicit_cluster": int(launch.cluster_size > 1),
+            "%dynamic_smem_size": launch.dynamic,
+            "%total_smem_size": launch.shared_bytes,
+            "%aggr_smem_size": launch.shared_bytes,
+            "%lanemask_eq": one << lane,
+            "%lanemask_lt": (one << lane) - one,
+            "%lanemask_le": (one << lane << one) - one,
+            "%lanemask_gt": 0xFFFFFFFF & ~((one << lane << one) - one),
+            "%lanemask_ge": 0xFFFFFFFF & ~((one << lane) - one),
+        }
+        return values.get(name, 0)
+
+    def _vector(self, base: str, axis: int) -> Any:
+        launch = self.launch
+        inner = (self.inner % launch.block[0], self.inner // launch.block[0] % launch.block[1],
+                 self.inner // (launch.block[0] * launch.block[1]))  # fmt: skip
+        place = launch.coordinates(self.cta)
+        return {
+            "%tid": inner[axis], "%ntid": launch.block[axis], "%ctaid": place[axis], "%nctaid": launch.grid[axis],
+            "%clusterid": place[axis] // launch.cluster[axis],
+            "%nclusterid": launch.grid[axis] // launch.cluster[axis],
+            "%cluster_ctaid": place[axis] % launch.cluster[axis], "%cluster_nctaid": launch.cluster[axis],
+        }[base]  # fmt: skip

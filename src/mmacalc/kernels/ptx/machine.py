@@ -1,0 +1,532 @@
+"""Runs the steps of a PTX kernel: threads at one step together, as arrays over all threads of the resident CTAs.
+
+The group of threads with the lowest step goes first, so that threads which diverged meet again where their paths do. A
+group that waits for an mbarrier sleeps until something has happened; a group that spins otherwise yields after a while.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import Error
+from .order import Order, Shadow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from .bulk import Asynchronous
+    from .clusters import ClusterBarriers
+    from .copies import Copies
+    from .launch import Launch
+    from .program import Step
+    from .tensor_memory import TensorMemory
+    from .wgmma import Products
+
+    Array = NDArray[Any]
+
+__all__ = ["Machine", "Threads"]
+
+WARP = 32
+PATIENCE = 4096
+"""Steps that a group executes before others that could go on have their turn."""
+
+
+class Threads:
+    """Threads that execute a step together. number: their numbers in the batch, ascending; use: the same as an index of
+    the registers, a slice where it is all threads."""
+
+    __slots__ = ("_full", "machine", "number", "use")
+
+    def __init__(self, machine: Machine, number: Array) -> None:
+        self.machine, self.number = machine, number
+        self.use: Any = slice(None) if len(number) == machine.count else number
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def cta(self) -> Array:
+        """The CTA of each, in the batch."""
+        found: Array = self.machine.cta_of[self.use]
+        return found
+
+    @property
+    def lane(self) -> Array:
+        found: Array = self.machine.lane_of[self.use]
+        return found
+
+    @property
+    def team(self) -> Array:
+        found: Array = self.machine.team_of[self.use]
+        return found
+
+    @property
+    def member(self) -> Array:
+        """The number of each in its team."""
+        found: Array = self.machine.member_of[self.use]
+        return found
+
+    def where(self, mask: Array) -> Threads:
+        return Threads(self.machine, self.number[mask])
+
+    def warps(self) -> Array | None:
+        """The numbers as (warp, 32) where all lanes of each warp take part, else None."""
+        number = self.number
+        if len(number) % WARP or (len(number) != self.machine.count and (
+            (self.lane.reshape(-1, WARP) != np.arange(WARP)).any()
+        )):  # fmt: skip
+            return None
+        return number.reshape(-1, WARP)
+
+
+class Machine:
+    """The resident CTAs of a launch: registers, shared memory, clocks, and the loop."""
+
+    copies: Copies
+    asynchronous: Asynchronous
+    products: Products
+    tensor_memory: TensorMemory
+    cluster_barriers: ClusterBarriers
+
+    def __init__(self, launch: Launch, first: int, ctas: int) -> None:
+        program = launch.program
+        self.launch, self.program, self.first, self.ctas = launch, program, first, ctas
+        self.block_size = launch.block_size
+        self.count = ctas * self.block_size
+        number = np.arange(self.count)
+        self.cta_of, inner = number // self.block_size, number % self.block_size
+        self.lane_of = inner % WARP
+        self.inner_of = inner
+        size = launch.cluster_size
+        self.team_of, self.member_of = self.cta_of // size, number % (size * self.block_size)
+        self.registers: list[Array | None] = [None] * len(program.registers)
+        self.undefined: dict[int, Array] = {}
+        self.origin: dict[int, Step] = {}
+        self.special = launch.special_registers(first, ctas)
+        self.carry = np.zeros(self.count, bool)
+        # --- shared memory, of all CTAs one after the other ---
+        self.shared_size = launch.shared_size
+        places = ctas * self.shared_size
+        self.shared: Array = np.zeros(places, np.uint8)
+        self.written: Array = np.zeros(places, bool)
+        self.order = Order(-(-ctas // size), size * self.block_size)
+        self.granule = program.granule
+        self.shadow = Shadow(places // self.granule, self.order)
+        self.flight: Array = np.zeros(places // self.granule, np.int32)
+        self.readers: Array = np.zeros(places // self.granule, np.int16)
+        self.reading: dict[int, Step] = {}
+        self.reading_at: dict[int, list[tuple[int, Array]]] = {}
+        self.spins: dict[int, int] = {}
+        self.pending_arrivals: list[tuple[Step, int, int]] = []
+        self.time = 0
+        self.local: Array = np.zeros((self.count, program.local_size), np.uint8)
+        # --- the loop ---
+        self.groups: dict[int, list[Array]] = {0: [number]}
+        self.waiting: list[
+            tuple[int, Array, int, int, Step, bool]
+        ] = []  # next step, threads, barrier, count, step, arrive
+        self.asleep: list[tuple[int, Array, int]] = []
+        self.alive: Array = np.ones(self.count, bool)
+        self.events = 0
+        self.step: Step = program.steps[0]
+        self.executed = 0
+
+    # --- registers ---
+
+    def register(self, index: int) -> Array:
+        """A register of all threads; one that nothing has written is zeros, and undefined."""
+        found = self.registers[index]
+        if found is None:
+            found = self.registers[index] = np.zeros(self.count, self.program.registers[index])
+            if index not in self.undefined:
+                self.undefined[index] = np.full(self.count, ~found.dtype.type(0) if found.dtype != bool else True)
+        return found
+
+    def write(self, index: int, threads: Threads, value: Array) -> None:
+        """Write a register whose type the value has."""
+        found = self.registers[index]
+        if isinstance(threads.use, slice):
+            if value.shape != (self.count,):
+                value = np.broadcast_to(value, (self.count,))
+            self.registers[index] = value.copy() if value.base is not None or not value.flags.owndata else value
+            self.undefined.pop(index, None)
+            return
+        if found is None:
+            found = self.register(index)
+        found[threads.number] = value
+        mask = self.undefined.get(index)
+        if mask is not None:
+            mask[threads.number] = 0
+            if not mask.any():
+                del self.undefined[index]
+
+    # --- the loop ---
+
+    def run(self) -> None:
+        """Run until every thread has ended.
+
+        Raises:
+            Error: threads touch memory outside all arrays, or execute more than the launch allows.
+        """
+        with np.errstate(all="ignore"):
+            while self.groups or self.asleep or self.waiting:
+                if not self.groups and not self._wake():
+                    self._deadlock()
+                    return
+                self._group()
+
+    def _wake(self) -> bool:
+        """Let those who sleep try again, if something has happened since, or if a completion can be brought about."""
+        if self.asleep and all(when == self.events for *_, when in self.asleep) and not self.launch.complete_one(self):
+            return False
+        if not self.asleep:
+            return self.launch.complete_one(self) and bool(self.groups)
+        woken, self.asleep = self.asleep, []
+        for step, number, _ in woken:
+            self.enter(step, number)
+        return True
+
+    def enter(self, step: int, number: Array) -> None:
+        """Threads go on at a step."""
+        if len(number):
+            self.groups.setdefault(step, []).append(number)
+
+    def _group(self) -> None:
+        at = self.launch.choose(self.groups)
+        parts = self.groups.pop(at)
+        number = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+        stop = min((step for step in self.groups if step > at), default=1 << 60)
+        steps, spent = self.program.steps, 0
+        threads = Threads(self, number)
+        while at != stop:
+            step = steps[at]
+            self.step = step
+            spent += 1
+            active, rest = threads, None
+            if step.guard is not None:
+                active, rest = self._guarded(step, threads)
+            if not len(active):
+                at += 1
+                continue
+            step.executed += len(active)
+            self.executed += len(active)
+            self.time += 1
+            if step.watched:
+                self._watch(step, active)
+            if step.control is not None:
+                step.control(self, step, active, rest, at)
+                return
+            if self.undefined and not step.reads.isdisjoint(self.undefined):
+                self.launch.undefined_values(self, step, active)
+            else:
+                later = step.run(self, active)
+                if later is not None:
+                    self._sleep(at, active, threads, later)
+                    return
+            at += 1
+            if spent > PATIENCE and (self.groups or self.asleep):
+                break
+        self.enter(at, threads.number)
+
+    def _guarded(self, step: Step, threads: Threads) -> tuple[Threads, Array | None]:
+        """The threads whose predicate holds, and the others."""
+        index, negated = step.guard or (0, False)
+        if index in self.undefined:
+            self.launch.undefined_guard(self, step, threads, index)
+        value = self.register(index)[threads.use]
+        taken = ~value if negated else value
+        if taken.all():
+            return threads, None
+        return threads.where(taken), threads.number[~taken]
+
+    def _sleep(self, at: int, active: Threads, threads: Threads, later: Array) -> None:
+        """Threads (`later`, a mask of the active ones) try the step again when something has happened."""
+        self.asleep.append((at, active.number[later], self.events))
+        awake = np.setdiff1d(threads.number, active.number[later], assume_unique=True)
+        self.enter(at + 1, awake)
+
+    def _watch(self, step: Step, threads: Threads) -> None:
+        """A register of a wgmma is touched by another instruction."""
+        products = self.products
+        for index in step.watched:
+            if index in products.hot:
+                product = products.hot[index]
+                mine = np.isin(threads.number // 128, product.groups[~product.done])
+                if mine.any():
+                    self.launch.find(
+                        "wait",
+                        step,
+                        f"touches {self.program.names[index]}, which a wgmma in flight uses: "
+                        "wgmma.wait_group must come before",
+                        threads.number[mine],
+                        product.step,
+                    )
+        products.unfenced |= step.watched & step.writes
+
+    def impatient(self, step: Step) -> bool:
+        """Whether a test that does not sleep has failed so often that others should go on first."""
+        self.spins[step.index] = self.spins.get(step.index, 0) + 1
+        return self.spins[step.index] > 64
+
+    # --- ends and barriers ---
+
+    def finish(self, threads: Threads) -> None:
+        """Threads have ended."""
+        self.alive[threads.number] = False
+        self.launch.ended(self, threads)
+        self.events += 1
+        self.release()
+
+    def arrive(self, step: Step, threads: Threads, following: int, barrier: int, count: int, waits: bool) -> None:
+        """Threads come to a barrier of their CTA."""
+        for cta in np.unique(threads.cta).tolist():
+            number = threads.number[threads.cta == cta]
+            self.waiting.append((following, number, barrier, count, step, waits))
+            if not waits:
+                self.enter(following, number)
+        self.release()
+
+    def release(self) -> None:
+        """Release the threads at each complete barrier."""
+        groups: dict[tuple[int, int], list[Any]] = {}
+        for entry in self.waiting:
+            groups.setdefault((int(self.cta_of[entry[1][0]]), entry[2]), []).append(entry)
+        kept: list[Any] = []
+        for (cta, barrier), entries in groups.items():
+            here = slice(cta * self.block_size, (cta + 1) * self.block_size)
+            wanted = entries[0][3] or int(self.alive[here].sum())
+            counts = {entry[3] for entry in entries}
+            if len(counts) > 1:
+                self.launch.find("barrier", entries[-1][4], "gives another number of threads than those who wait there",
+                                 entries[-1][1], other=entries[0][4])  # fmt: skip
+            if sum(len(entry[1]) for entry in entries) < wanted:
+                kept += entries
+                continue
+            self._meet(cta, barrier, entries, wanted)
+        self.waiting = kept
+
+    def _meet(self, cta: int, barrier: int, entries: list[Any], wanted: int) -> None:
+        self.events += 1
+        waiting = np.concatenate([entry[1] for entry in entries if entry[5]] or [np.zeros(0, np.int64)])
+        arriving = np.concatenate([entry[1] for entry in entries if not entry[5]] or [np.zeros(0, np.int64)])
+        team = np.array([self.team_of[cta * self.block_size]])
+        whole = self.launch.cluster_size == 1 and len(waiting) == int(self.alive[
+            cta * self.block_size : (cta + 1) * self.block_size
+        ].sum())  # fmt: skip
+        if whole and not len(arriving):
+            self.order.meet(team)
+        elif len(waiting):
+            self.order.join(
+                team, self.member_of[waiting][None], self.member_of[arriving][None] if len(arriving) else None
+            )
+        for following, number, _, _, _, waits in entries:
+            if waits:
+                self.enter(following, number)
+
+    def _deadlock(self) -> None:
+        """Every thread waits: say for what."""
+        for _, number, barrier, count, step, waits in self.waiting:
+            if waits:
+                cta = int(self.cta_of[number[0]])
+                here = slice(cta * self.block_size, (cta + 1) * self.block_size)
+                missing = np.setdiff1d(np.flatnonzero(self.alive[here]), self.inner_of[number])
+                where = self._where(missing + cta * self.block_size)
+                wanted = f"{count or int(self.alive[here].sum())} threads"
+                self.launch.find("deadlock", step, f"deadlock: barrier {barrier} wants {wanted}{where}", number)
+        for at, number, _ in self.asleep:
+            step = self.program.steps[at]
+            self.launch.find(
+                "deadlock", step, f"deadlock{self.launch.awaited(self, step, Threads(self, number))}", number
+            )
+
+    def _where(self, number: Array) -> str:
+        """Where other threads wait, in words."""
+        places = [(step, found) for _, found, _, _, step, _ in self.waiting]
+        places += [(self.program.steps[at], found) for at, found, _ in self.asleep]
+        for step, found in places:
+            if np.isin(number, found).any():
+                thread = int(self.inner_of[np.intersect1d(number, found)[0]])
+                return f"; thread {thread} waits at line {step.line}: {step.text}"
+        return ""
+
+    # --- memory ---
+
+    def shared_places(self, step: Step, threads: Threads, address: Array, size: int) -> Array:
+        """Where the bytes at shared-memory addresses begin, in the shared memory of all CTAs.
+
+        An address within the first 16 MiB is of the thread's own CTA; above, its bits 24 and up are the rank in the
+        cluster plus one, as `mapa` gives it.
+
+        Raises:
+            Error: an access is outside the CTA's shared memory.
+        """
+        rank, offset = address >> 24, address & 0xFFFFFF
+        cta = threads.cta
+        if rank.any():
+            size_of = self.launch.cluster_size
+            if (rank > size_of).any() or (rank < 0).any():
+                self.outside(
+                    step, threads, address, (rank > size_of) | (rank < 0), f"shared memory of a cluster of {size_of}"
+                )
+            cta = np.where(rank > 0, cta // size_of * size_of + rank - 1, cta)
+        wrong = offset + size > self.shared_size
+        if wrong.any():
+            self.outside(step, threads, offset, wrong, f"shared memory, which has {self.shared_size} bytes")
+        misaligned = offset & (size - 1) if size & (size - 1) == 0 else offset & 3
+        if misaligned.any():
+            self.misaligned(step, threads, address, misaligned != 0, size)
+        places: Array = cta * self.shared_size + offset
+        return places
+
+    def outside(self, step: Step, threads: Threads, address: Array, wrong: Array, what: str) -> None:
+        """Stop: some addresses are outside."""
+        at = int(np.flatnonzero(wrong)[0])
+        raise Error(
+            f"line {step.line}: {step.text}: address {int(np.broadcast_to(address, wrong.shape)[at]):#x} is outside "
+            f"{what}; {self.launch.thread_text(self, int(threads.number[at]))}"
+        )
+
+    def misaligned(self, step: Step, threads: Threads, address: Array, wrong: Array, size: int) -> None:
+        at = int(np.flatnonzero(wrong)[0])
+        raise Error(
+            f"line {step.line}: {step.text}: address {int(address[at]):#x} is not a multiple of {size}; "
+            f"{self.launch.thread_text(self, int(threads.number[at]))}"
+        )
+
+    def granules(self, places: Array, size: int) -> Array:
+        """The granules of accesses of `size` bytes: (access, granule)."""
+        count = max(1, size // self.granule)
+        first = places // self.granule
+        return first[:, None] + np.arange(count) if count > 1 else first[:, None]
+
+    def read_shared(self, step: Step, threads: Threads, places: Array, size: int) -> Array:
+        """Read and check bytes of shared memory: (thread, size)."""
+        self.check_read(step, threads, places, size)
+        if size == 1:
+            return self.shared[places][:, None]
+        found: Array = self.shared[places[:, None] + np.arange(size)]
+        return found
+
+    def check_read(self, step: Step, threads: Threads, places: Array, size: int) -> None:
+        granules = self.granules(places, size)
+        flat, width = granules.reshape(-1), granules.shape[1]
+        flying = self.flight[flat]
+        if flying.any():
+            self.launch.touched_in_flight(self, step, threads, flying.reshape(granules.shape), "reads")
+        team, member = np.repeat(threads.team, width), np.repeat(threads.member, width)
+        found = self.shadow.read(flat, team, member, step.index)
+        if found is not None:
+            place, other = found
+            self._race(step, threads, place // width, int(flat[place]), other, "reads", "wrote")
+
+    def check_write(self, step: Step, threads: Threads, places: Array, size: int, generic: bool = True) -> None:
+        granules = self.granules(places, size)
+        flat, width = granules.reshape(-1), granules.shape[1]
+        flying = self.flight[flat]
+        if flying.any():
+            self.launch.touched_in_flight(self, step, threads, flying.reshape(granules.shape), "writes")
+        self.launch.read_in_flight(self, step, threads, flat, width)
+        team, member = np.repeat(threads.team, width), np.repeat(threads.member, width)
+        found = self.shadow.write(flat, team, member, step.index, generic, time=self.time)
+        if found is not None:
+            place, other, wrote = found
+            self._race(step, threads, place // width, int(flat[place]), other, "writes", "wrote" if wrote else "read")
+
+    def begin_reading(self, granules: Array, number: int) -> None:
+        """An asynchronous operation reads granules until it completes."""
+        np.add.at(self.readers, granules, 1)
+        self.reading[number] = self.step
+        self.reading_at.setdefault(number, []).append((number, granules))
+
+    def end_reading(self, granules: Array, number: int) -> None:
+        np.subtract.at(self.readers, granules, 1)
+        self.reading_at[number] = [entry for entry in self.reading_at.get(number, []) if entry[1] is not granules]
+        if not self.reading_at[number]:
+            del self.reading_at[number]
+
+    def reader_of(self, granule: int) -> Step | None:
+        """The statement of an asynchronous operation that reads a granule."""
+        for number, entries in self.reading_at.items():
+            if any((granules == granule).any() for _, granules in entries):
+                return self.reading[number]
+        return None
+
+    def note_reads(self, granules: Array, threads: Array, step: Step) -> None:
+        """An asynchronous operation has read granules, and threads know that: each of them may hand it on."""
+        team = int(self.team_of[threads[0]])
+        members = self.member_of[threads]
+        self.shadow.note_completed(granules, team, members, self.order.clock[team, members].copy(), step.index)
+
+    def check_async_read(self, step: Step, thread: int, granules: Array) -> None:
+        """The async proxy reads granules on behalf of a thread."""
+        number = np.array([thread])
+        flying = self.flight[granules]
+        if flying.any():
+            other = self.launch.flight_step(self, int(flying.max()))
+            self.launch.find(
+                "wait",
+                step,
+                "reads shared memory that an asynchronous copy in flight writes, which is not waited for",
+                number,
+                other,
+            )
+        elif not self.written.reshape(-1, self.granule)[granules].all():
+            bad = granules[~self.written.reshape(-1, self.granule)[granules].all(axis=1)]
+            byte = int(bad[0]) * self.granule % self.shared_size
+            self.launch.find(
+                "uninitialised", step, f"reads shared memory at byte {byte}, which nothing has written", number
+            )
+        count = len(granules)
+        team, member = np.full(count, self.team_of[thread]), np.full(count, self.member_of[thread])
+        writer, clock = self.shadow.writer[granules], self.shadow.write_clock[granules]
+        apart = (writer >= 0) & (writer != member)
+        wrong = apart & ~self.order.ordered(team, member, np.maximum(writer, 0), clock)
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            who = _Many(self, thread, count)
+            self._race(step, who, at, int(granules[at]), int(self.shadow.write_step[granules[at]]), "reads", "wrote")  # type: ignore[arg-type]
+        dirty = self.shadow.generic[granules] & (writer >= 0) & (writer < self.order.threads) & ~wrong
+        dirty &= clock > self.order.fenced[team, np.maximum(writer, 0)]
+        dirty &= self.shadow.write_time[granules] > self.order.fence_time[team, member]
+        if dirty.any():
+            at = int(np.flatnonzero(dirty)[0])
+            other = self.program.steps[int(self.shadow.write_step[granules[at]])]
+            self.launch.find(
+                "proxy",
+                step,
+                f"reads byte {int(granules[at]) * self.granule % self.shared_size} of shared memory by "
+                f"the async proxy, which the statement at line {other.line} wrote by the generic proxy: "
+                "fence.proxy.async must come after the write, before the synchronisation",
+                number,
+                other,
+            )
+
+    def write_shared(self, step: Step, threads: Threads, places: Array, data: Array) -> None:
+        """Write and check bytes of shared memory: data is (thread, size)."""
+        size = data.shape[1]
+        self.check_write(step, threads, places, size)
+        index = places[:, None] + np.arange(size)
+        self.shared[index] = data
+        self.written[index] = True
+
+    def _race(self, step: Step, threads: Threads, which: int, granule: int, other: int, does: str, did: str) -> None:
+        byte = granule * self.granule % self.shared_size
+        who = self.shadow.writer[granule] if did == "wrote" and does == "reads" else -1
+        by = f" (thread {int(who) % self.block_size})" if 0 <= who < self.order.threads else ""
+        self.launch.find(
+            "race",
+            step,
+            f"{does} byte {byte} of shared memory, which another thread{by} {did} without synchronisation in between",
+            threads.number[which : which + 1],
+            other=self.program.steps[other],
+        )
+
+
+class _Many:
+    """One thread as the one that makes many accesses."""
+
+    def __init__(self, machine: Machine, thread: int, count: int) -> None:
+        self.number = np.full(count, thread)

@@ -1,0 +1,253 @@
+"""Matrix instructions of a warp: mma and mma.sp, ldmatrix, stmatrix, movmatrix (PTX ISA 9.7.14.5).
+
+Layouts and arithmetic are the catalog's: an instruction is looked up by its opcode, its operands are gathered from the
+registers of the warp, and the results are to the bit those of `Instruction.execute`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...catalog import instruction
+from ...emulator.computing import compute
+from ...emulator.execution import execution_of
+from ...emulator.registers import gather, scatter
+from ...errors import Error
+from ...ptx.reader import Number, is_braced
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...model import Instruction
+    from ...ptx.reader import Statement
+    from .machine import Machine, Threads
+    from .program import Compiler, Step
+
+    Array = NDArray[Any]
+
+__all__ = ["BUILDERS", "Executor", "catalogued"]
+
+ROW = 16
+"""Bytes of a row that a lane of ldmatrix or stmatrix names."""
+
+
+class Executor:
+    """An instruction with its modifiers, ready to be executed on register files (group, register, lane)."""
+
+    def __init__(self, inst: Instruction, modifiers: Mapping[str, int] | None = None) -> None:
+        self.inst = inst
+        self.execution = execution_of(inst, None, modifiers or {}, False, False)
+        self.places = {name: self.execution.places(name) for name in inst.register_operands}
+
+    def __call__(self, files: Mapping[str, Array], given: Mapping[str, Array] | None = None) -> Array:
+        """D's registers, from the register files of the operands, and the codes of those that lie elsewhere."""
+        codes: dict[str, Array] = dict(given or {})
+        for name, file in files.items():
+            found = gather(file, self.places[name])
+            if name == "K" and self.execution.sparsity and self.execution.sparsity.period == 2:
+                found = found[..., ::2] >> 1
+            codes[name] = found
+        result = compute(self.execution, codes, rearrange=False)
+        place = self.places["D"]
+        registers = np.zeros(
+            (*result.shape[: result.ndim - len(self.execution.shapes["D"])], place.registers, place.lanes), np.uint32
+        )
+        scatter(registers, result, place)
+        return registers
+
+
+def catalogued(compiler: Compiler, name: str) -> Instruction:
+    """The catalog's instruction of that opcode on the module's target."""
+    return instruction(compiler.program.target, name)
+
+
+def _whole_warps(machine: Machine, step: Step, threads: Threads) -> Array:
+    """The warps of the threads. Stops where lanes are missing: `.aligned` wants all of them."""
+    warps = threads.warps()
+    if warps is None:
+        raise Error(
+            f"line {step.line}: {step.text}: not all lanes of the warp execute it; "
+            f"{machine.launch.thread_text(machine, int(threads.number[0]))}"
+        )
+    return warps
+
+
+def _registers(compiler: Compiler, operand: Any, wide: bool) -> list[Any]:
+    """Getters of the 32-bit registers of an operand in braces; of f64 a register has two."""
+    names = operand if is_braced(operand) else (operand,)
+    if not wide:
+        return [compiler.source(name, "b32") for name in names]
+    return [compiler.source(name, "b64") for name in names]
+
+
+def _file(machine: Machine, threads: Threads, getters: list[Any], wide: bool, lanes: int = 32) -> Array:
+    """The register file of an operand: (group, register, lane)."""
+    found = []
+    for getter in getters:
+        value = np.broadcast_to(getter(machine, threads), (len(threads),)).reshape(-1, lanes)
+        if wide:
+            found += [(value & np.uint64(0xFFFFFFFF)).astype(np.uint32), (value >> np.uint64(32)).astype(np.uint32)]
+        else:
+            found.append(value)
+    return np.stack(found, 1)
+
+
+def _put_file(machine: Machine, threads: Threads, sinks: list[Any], file: Array, wide: bool) -> None:
+    for place, sink in enumerate(sinks):
+        if wide:
+            low, high = (file[:, 2 * place + half].astype(np.uint64) for half in (0, 1))
+            sink(machine, threads, (high << np.uint64(32) | low).reshape(-1))
+        else:
+            sink(machine, threads, np.ascontiguousarray(file[:, place]).reshape(-1))
+
+
+def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """mma.sync, mma.sp, and those with block scales."""
+    inst = catalogued(compiler, statement.opcode)
+    d, a, b, c, *rest = statement.operands
+    operands: dict[str, Any] = {"A": a, "B": b, "C": c}
+    constants: dict[str, int] = {}
+    if inst.sparse:
+        operands["K"] = rest.pop(0)
+        constants["selector"] = compiler.number(rest.pop(0))
+    for side in "ab" if inst.scaled else "":
+        operands[f"S{side.upper()}"] = rest.pop(0)
+        ids = rest.pop(0)
+        if not is_braced(ids) or not all(isinstance(one, Number) for one in ids):
+            raise Error("byte and thread ids of scales must be constants")
+        constants[f"byte_id_{side}"], constants[f"thread_id_{side}"] = (compiler.number(one) for one in ids)
+    executor = Executor(inst, constants)
+    wide = {name: inst.format(name).bits == 64 for name in operands if name in "ABC"}
+    getters = {name: _registers(compiler, operand, wide.get(name, False)) for name, operand in operands.items()}
+    _count(inst, {**getters, "D": d if is_braced(d) else (d,)}, wide)
+    targets = d if is_braced(d) else (d,)
+    wide_d = inst.format("D").bits == 64
+    sinks = [compiler.sink(name, "b64" if wide_d else "b32") for name in targets]
+    step.critical = frozenset(compiler.accessed[0])
+
+    def run(machine: Machine, threads: Threads) -> None:
+        _whole_warps(machine, step, threads)
+        files = {name: _file(machine, threads, getters[name], wide.get(name, False)) for name in getters}
+        _put_file(machine, threads, sinks, executor(files), wide_d)
+        machine.launch.count_matrix(step, len(threads) // 32)
+
+    step.run = run
+
+
+def _count(inst: Instruction, given: Mapping[str, Any], wide: Mapping[str, bool]) -> None:
+    """Refuse an operand with a wrong number of registers."""
+    for name, registers in given.items():
+        if name not in ("A", "B", "C", "D"):
+            continue
+        wanted = inst.operand(name).registers // (2 if inst.format(name).bits == 64 else 1)
+        if len(registers) != wanted:
+            raise Error(f"{name} of {inst.name} is {wanted} registers; got {len(registers)}")
+
+
+def _move_name(statement: Statement) -> str:
+    """The opcode as the catalog spells it: shape before count, state space without ::cta."""
+    words = [word.partition("::")[0] if word.startswith("shared") else word for word in statement.modifiers]
+    counts = [word for word in words if word in ("x1", "x2", "x4")]
+    shapes = [word for word in words if word.startswith("m") and word[1:2].isdigit()]
+    rest = [word for word in words if word not in (*counts, *shapes)]
+    at = rest.index("aligned") + 1
+    return ".".join([statement.root, *rest[:at], *shapes, *counts, *rest[at:]])
+
+
+def _table(inst: Instruction, name: str) -> tuple[Array, Array, Array]:
+    """Register, lane and first bit of the stored elements, row after row."""
+    table = inst.operand(name).table()
+    return tuple([np.asarray(table[field]).reshape(-1).astype(np.intp) for field in ("register", "lane", "lsb")])  # type: ignore[return-value]
+
+
+def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
+    inst = catalogued(compiler, _move_name(statement))
+    if inst.format("D").bits != 16 or inst.m != 8:
+        raise Error(f"{statement.opcode} is not covered: only .m8n8 of .b16")
+    names = statement.operands[0] if is_braced(statement.operands[0]) else (statement.operands[0],)
+    register, lane, lsb = _table(inst, "D")
+    address = _matrix_address(compiler, statement, step, statement.operands[1])
+    sinks = [compiler.sink(name, "b32") for name in names]
+    count = len(names)
+    compiler.sizes.add(ROW)
+
+    def run(machine: Machine, threads: Threads) -> None:
+        warps = _whole_warps(machine, step, threads)
+        rows = _rows(machine, threads, warps, count)
+        places = machine.shared_places(step, rows, address(machine, rows), ROW)
+        data = machine.read_shared(step, rows, places, ROW)
+        written = machine.written[places[:, None] + np.arange(ROW)]
+        halves = np.ascontiguousarray(data).view(np.uint16).reshape(len(warps), -1).astype(np.uint32)
+        file = np.zeros((len(warps), count, 32), np.uint32)
+        cells: Any = (slice(None), register, lane)
+        np.bitwise_or.at(file, cells, halves << lsb.astype(np.uint32))
+        _put_file(machine, threads, sinks, file, False)
+        if not written.all() and not machine.flight[machine.granules(places, ROW)].any():
+            machine.launch.undefined_bytes(machine, step, rows, places, ROW)
+
+    step.run = run
+
+
+def _rows(machine: Machine, threads: Threads, warps: Array, count: int) -> Threads:
+    """The threads whose addresses count: the first 8 for each matrix."""
+    if count == 4:
+        return threads
+    mask = np.broadcast_to(np.arange(32) < 8 * count, warps.shape).reshape(-1)
+    return threads.where(mask)
+
+
+def _matrix_address(compiler: Compiler, statement: Statement, step: Step, operand: Any) -> Any:
+    from .statements import SHARED_BASE, space_of_access
+
+    address = compiler.address(operand)
+    step.critical = frozenset(compiler.accessed[0])
+    if space_of_access(compiler, statement, operand) == "shared":
+        return address
+    return lambda machine, threads: address(machine, threads) - SHARED_BASE
+
+
+def _store_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
+    inst = catalogued(compiler, _move_name(statement))
+    name = inst.register_operands[0]
+    if inst.format(name).bits != 16 or inst.m != 8:
+        raise Error(f"{statement.opcode} is not covered: only .m8n8 of .b16")
+    names = statement.operands[1] if is_braced(statement.operands[1]) else (statement.operands[1],)
+    register, lane, lsb = _table(inst, name)
+    address = _matrix_address(compiler, statement, step, statement.operands[0])
+    getters = [compiler.source(one, "b32") for one in names]
+    step.critical = frozenset(compiler.accessed[0])
+    compiler.sizes.add(ROW)
+
+    def run(machine: Machine, threads: Threads) -> None:
+        warps = _whole_warps(machine, step, threads)
+        file = _file(machine, threads, getters, False)
+        halves = (file[:, register, lane] >> lsb.astype(np.uint32)).astype(np.uint16)
+        rows = _rows(machine, threads, warps, len(names))
+        places = machine.shared_places(step, rows, address(machine, rows), ROW)
+        machine.write_shared(step, rows, places, halves.reshape(-1, ROW // 2).view(np.uint8))
+
+    step.run = run
+
+
+def _move_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
+    inst = catalogued(compiler, statement.opcode)
+    source, sink = compiler.source(statement.operands[1], "b32"), compiler.sink(statement.operands[0], "b32")
+    taken, given = _table(inst, "A"), _table(inst, "D")
+
+    def run(machine: Machine, threads: Threads) -> None:
+        _whole_warps(machine, step, threads)
+        file = _file(machine, threads, [source], False)
+        halves = file[:, taken[0], taken[1]] >> taken[2].astype(np.uint32) & np.uint32(0xFFFF)
+        found = np.zeros_like(file)
+        cells: Any = (slice(None), given[0], given[1])
+        np.bitwise_or.at(found, cells, halves << given[2].astype(np.uint32))
+        _put_file(machine, threads, [sink], found, False)
+
+    step.run = run
+
+
+BUILDERS = {"mma": _multiply, "ldmatrix": _load_matrix, "stmatrix": _store_matrix, "movmatrix": _move_matrix}

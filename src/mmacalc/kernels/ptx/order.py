@@ -1,0 +1,279 @@
+"""Happens-before among the threads of a launch, by vector clocks, and the accesses of shared memory that it must
+order.
+
+A *team* is what shares memory: a cluster, or a CTA that is in none. Every thread of a team has a clock, which
+advances whenever the thread releases (arrives at a barrier, at an mbarrier, fences), and knows a clock of every
+other agent of its team: what that agent did up to there happens before what the thread does now. An asynchronous
+copy that completes by an mbarrier is an agent of its own: only a thread knows of it that has waited for that mbarrier's
+phase (PTX ISA 8.9.1.1, "asynchronous operations"; 9.7.13.15, mbarrier).
+
+As long as all threads of the teams have only met at barriers of the whole team, they know the same clocks, and one
+row for each team holds them (`common`); the rows of single threads (`known`) are made when one is needed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+__all__ = ["Order", "Shadow"]
+
+
+class Order:
+    """The clocks of teams of equal size.
+
+    teams: how many; threads: of a team; agents: how many other agents (mbarriers) a team may have besides.
+    """
+
+    def __init__(self, teams: int, threads: int, agents: int = 64) -> None:
+        self.threads, self.agents = threads, threads + agents
+        self.clock: Array = np.ones((teams, self.agents), np.int32)
+        self.common: Array = np.zeros((teams, self.agents), np.int32)
+        self.known: Array | None = None
+        self.fenced: Array = np.zeros((teams, self.agents), np.int32)
+        self.fence_time: Array = np.zeros((teams, self.agents), np.int64)
+
+    def grow(self, more: int) -> None:
+        """Room for more agents."""
+
+        def wider(array: Array, value: int) -> Array:
+            return np.concatenate([array, np.full((*array.shape[:-1], more), value, array.dtype)], -1)
+
+        self.clock, self.common = wider(self.clock, 1), wider(self.common, 0)
+        self.fenced, self.fence_time = wider(self.fenced, 0), wider(self.fence_time, 0)
+        if self.known is not None:
+            self.known = wider(self.known, 0)
+        self.agents += more
+
+    def proxy_fence(self, team: Array, threads: Array, time: int) -> None:
+        """What threads wrote by the generic proxy so far is ordered before what the async proxy does later."""
+        self.fenced[team, threads] = self.clock[team, threads]
+        self.fence_time[team, threads] = time
+        self.clock[team, threads] += 1
+
+    def ordered(self, team: Array, observer: Array, agent: Array, clock: Array) -> Array:
+        """Whether what `agent` did at `clock` happens before what `observer` does now. Arrays of one shape."""
+        fine: Array = (agent == observer) | (clock <= self.common[team, agent])
+        if self.known is not None and not fine.all():
+            fine |= clock <= self.known[team, observer, agent]
+        return fine
+
+    def rows(self) -> Array:
+        """The clocks that every thread knows: (team, thread, agent)."""
+        if self.known is None:
+            shape = (len(self.common), self.threads, self.agents)
+            self.known = np.broadcast_to(self.common[:, None], shape).copy()
+        return self.known
+
+    def meet(self, teams: Array) -> None:
+        """All threads of some teams meet at a barrier."""
+        own = self.clock[teams, : self.threads]
+        if self.known is None:
+            self.common[teams, : self.threads] = own
+        else:
+            rows = self.known[teams].max(axis=1)
+            rows[:, : self.threads] = np.maximum(rows[:, : self.threads], own)
+            self.common[teams] = np.maximum(self.common[teams], rows)
+            self.known[teams] = self.common[teams][:, None]
+        self.clock[teams, : self.threads] += 1
+
+    def join(self, team: Array, members: Array, arriving: Array | None = None) -> None:
+        """Groups of threads meet: team (group,), members (group, member), all of a group in one team. `arriving`
+        threads (group, member) release without waiting."""
+        rows = self.rows()
+        joined = self._released(team, members)
+        if arriving is not None:
+            joined = np.maximum(joined, self._released(team, arriving))
+        rows[team[:, None], members] = np.maximum(rows[team[:, None], members], joined[:, None])
+        self.clock[team[:, None], members] += 1
+        if arriving is not None:
+            self.clock[team[:, None], arriving] += 1
+
+    def _released(self, team: Array, members: Array) -> Array:
+        """What groups of threads know together, their own last steps with it: (group, agent)."""
+        rows = self.rows()
+        joined: Array = rows[team[:, None], members].max(axis=1)
+        group = np.arange(len(team))[:, None]
+        joined[group, members] = np.maximum(joined[group, members], self.clock[team[:, None], members])
+        return joined
+
+    def release(self, team: int, threads: Array) -> Array:
+        """What some threads of a team make known; their clocks advance."""
+        made: Array = self._released(np.array([team]), threads[None])[0]
+        self.clock[team, threads] += 1
+        return made
+
+    def acquire(self, team: int, threads: Array, clocks: Array) -> None:
+        """Some threads of a team come to know clocks."""
+        rows = self.rows()
+        rows[team, threads] = np.maximum(rows[team, threads], clocks)
+
+    def tick(self, team: Array, threads: Array) -> Array:
+        """The clocks of threads before they advance by one."""
+        before: Array = self.clock[team, threads].copy()
+        self.clock[team, threads] = before + 1
+        return before
+
+
+class Shadow:
+    """What the threads of all teams did to each place of a memory: the last write, and the reads since then.
+
+    A place is `granule` bytes. Of reads that are not ordered among themselves all but one go into a log, which is
+    searched when a place is written that more than one thread has read.
+    """
+
+    def __init__(self, places: int, order: Order) -> None:
+        self.order = order
+        self.writer: Array = np.full(places, -1, np.int32)
+        self.write_clock: Array = np.zeros(places, np.int32)
+        self.write_step: Array = np.full(places, -1, np.int32)
+        self.generic: Array = np.zeros(places, bool)
+        self.reader: Array = np.full(places, -1, np.int32)
+        self.read_clock: Array = np.zeros(places, np.int32)
+        self.read_step: Array = np.full(places, -1, np.int32)
+        self.shared: Array = np.zeros(places, bool)
+        self.atomic: Array = np.zeros(places, bool)
+        self.write_time: Array = np.zeros(places, np.int32)
+        self.log: list[_Reads] = []
+
+    def read(self, at: Array, team: Array, thread: Array, step: int) -> tuple[int, int] | None:
+        """Note reads of places (one dimension each). Returns (which of them, the step of the write) for the first that
+        is not ordered after the last write, else None."""
+        writer, clock = self.writer[at], self.write_clock[at]
+        apart = (writer >= 0) & (writer != thread)
+        found = None
+        if apart.any():
+            wrong = apart & ~self.order.ordered(team, thread, np.maximum(writer, 0), clock)
+            if wrong.any():
+                place = int(np.flatnonzero(wrong)[0])
+                found = place, int(self.write_step[at[place]])
+        self._note(at, team, thread, step)
+        return found
+
+    def _note(self, at: Array, team: Array, thread: Array, step: int) -> None:
+        own = self.order.clock[team, thread]
+        reader, clock = self.reader[at], self.read_clock[at]
+        apart = (reader >= 0) & (reader != thread)
+        if apart.any():
+            apart &= ~self.order.ordered(team, thread, np.maximum(reader, 0), clock)
+        # Lanes of one instruction that read one place collide as well: all but the last go into the log.
+        self.reader[at], self.read_clock[at], self.read_step[at] = thread, own, step
+        apart |= self.reader[at] != thread
+        if apart.any():
+            self.shared[at[apart]] = True
+            self.log.append(_Reads(at[apart], team[apart], reader[apart], clock[apart], step))
+            self.log.append(_Reads(at[apart], team[apart], thread[apart].astype(np.int32), own[apart], step))
+            if len(self.log) > 512:
+                self.prune()
+
+    def note_completed(self, at: Array, team: int, threads: Array, clocks: Array, step: int) -> None:
+        """Note reads of an asynchronous operation, whose end several threads know: one of them is enough."""
+        self.shared[at] = True
+        self.log.append(_Reads(at, np.full(len(at), team), np.full(len(at), threads[0], np.int32),
+                               np.full(len(at), clocks[0], np.int32), step, (threads, clocks)))  # fmt: skip
+
+    def prune(self) -> None:
+        """Forget reads that every thread of their team knows of."""
+        kept = []
+        for entry in self.log:
+            if entry.known is not None:
+                if not entry.everywhere(self.order):
+                    kept.append(entry)
+                continue
+            known = self.order.common[entry.team, np.maximum(entry.thread, 0)]
+            if self.order.known is not None:
+                known = np.maximum(known, self.order.known.min(axis=1)[entry.team, np.maximum(entry.thread, 0)])
+            late = (entry.clock > known) & (entry.thread >= 0)
+            if late.any():
+                kept.append(entry if late.all() else entry.where(late))
+        self.log = kept
+
+    def write(
+        self, at: Array, team: Array, thread: Array, step: int, generic: bool = True, clock: Array | None = None,
+        time: int = 0,
+    ) -> tuple[int, int, bool] | None:  # fmt: skip
+        """Note writes of places. Returns (which of them, the other step, whether that wrote) for the first that is not
+        ordered after what was done there before, else None."""
+        found = self.conflict(at, team, thread)
+        self.writer[at], self.write_step[at], self.generic[at] = thread, step, generic
+        self.write_clock[at] = self.order.clock[team, thread] if clock is None else clock
+        self.write_time[at] = time
+        self.reader[at], self.shared[at], self.atomic[at] = -1, False, False
+        return found
+
+    def conflict(self, at: Array, team: Array, thread: Array) -> tuple[int, int, bool] | None:
+        """As `write`, without noting it."""
+        for who, clocks, steps, wrote in (
+            (self.writer, self.write_clock, self.write_step, True),
+            (self.reader, self.read_clock, self.read_step, False),
+        ):
+            other = who[at]
+            apart = (other >= 0) & (other != thread)
+            if apart.any():
+                wrong = apart & ~self.order.ordered(team, thread, np.maximum(other, 0), clocks[at])
+                if wrong.any():
+                    place = int(np.flatnonzero(wrong)[0])
+                    return place, int(steps[at[place]]), wrote
+        if self.shared[at].any():
+            return self._logged(at, team, thread)
+        return None
+
+    def _logged(self, at: Array, team: Array, thread: Array) -> tuple[int, int, bool] | None:
+        self.prune()
+        if not self.log:
+            return None
+        mine = np.full(len(self.writer), -1, np.int64)
+        mine[at] = np.arange(len(at))
+        for entry in self.log:
+            index = mine[entry.at]
+            hit = (index >= 0) & (entry.thread >= 0) & self.shared[entry.at]
+            if not hit.any():
+                continue
+            observer = thread[np.maximum(index, 0)]
+            if entry.known is not None:
+                if not entry.seen(self.order, np.unique(observer[hit])):
+                    return int(index[np.flatnonzero(hit)[0]]), entry.step, False
+                continue
+            wrong = hit & (entry.thread != observer)
+            wrong &= ~self.order.ordered(entry.team, observer, np.maximum(entry.thread, 0), entry.clock)
+            if wrong.any():
+                return int(index[np.flatnonzero(wrong)[0]]), entry.step, False
+        return None
+
+
+class _Reads:
+    """Reads of one instruction: places, teams, threads and their clocks. known: of an asynchronous operation the
+    threads that know its end, with their clocks; who knows what one of them did then knows it, too."""
+
+    __slots__ = ("at", "clock", "known", "step", "team", "thread")
+
+    def __init__(
+        self, at: Array, team: Array, thread: Array, clock: Array, step: int, known: tuple[Array, Array] | None = None
+    ) -> None:
+        self.at, self.team, self.thread, self.clock, self.step, self.known = at, team, thread, clock, step, known
+
+    def seen(self, order: Order, observers: Array) -> bool:
+        """Whether all observers know the end."""
+        assert self.known is not None
+        threads, clocks = self.known
+        team = np.full((len(observers), len(threads)), self.team[0])
+        wide = np.broadcast_to(observers[:, None], team.shape), np.broadcast_to(threads, team.shape)
+        return bool(order.ordered(team, *wide, np.broadcast_to(clocks, team.shape)).any(axis=1).all())
+
+    def everywhere(self, order: Order) -> bool:
+        """Whether every thread of the team knows it."""
+        assert self.known is not None
+        threads, clocks = self.known
+        if (order.common[self.team[0], threads] >= clocks).any():
+            return True
+        return order.known is not None and self.seen(order, np.arange(order.threads))
+
+    def where(self, mask: Array) -> _Reads:
+        return _Reads(self.at[mask], self.team[mask], self.thread[mask], self.clock[mask], self.step)

@@ -1,0 +1,525 @@
+"""Compiles a function of PTX to steps: one closure for each statement, over arrays of threads.
+
+Functions that are called are put in place of the call. Everything that is not covered is found here, before anything
+runs: `compile_kernel` raises with the line, `uncovered` lists all of it.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+
+from ...errors import Error, first_of
+from ...ptx.reader import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
+from . import arithmetic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...ptx.reader import Function, Module, Operand
+    from .arithmetic import Operation
+    from .machine import Machine, Threads
+
+    Array = NDArray[Any]
+    Getter = Callable[[Machine, Threads], Array]
+    Setter = Callable[[Machine, Threads, Array], None]
+    Run = Callable[[Machine, Threads], Array | None]
+    Control = Callable[["Machine", "Step", Threads, Array | None, int], None]
+
+__all__ = ["Compiler", "Program", "Step", "compile_kernel", "uncovered"]
+
+RESERVED = 1024
+"""Bytes of shared memory that the system keeps, in front of a CTA's own (CUDA C++ Programming Guide, compute capability
+8.x and later)."""
+DEPTH = 16
+"""How deep calls may be nested."""
+
+
+class Step:
+    """One statement, compiled.
+
+    run executes it for some threads; what it returns is a mask of those that must try again. control executes a
+    statement that decides where threads go on. reads, writes: registers by number; critical: those of `reads` that must
+    be defined (addresses, what is stored to global memory). operation and sources: of arithmetic.
+    """
+
+    __slots__ = (
+        "control",
+        "critical",
+        "executed",
+        "guard",
+        "index",
+        "operation",
+        "reads",
+        "run",
+        "sinks",
+        "sources",
+        "statement",
+        "watched",
+        "writes",
+    )
+
+    def __init__(self, index: int, statement: Statement) -> None:
+        self.index, self.statement = index, statement
+        self.guard: tuple[int, bool] | None = None
+        self.run: Run = _nothing
+        self.control: Control | None = None
+        self.reads: frozenset[int] = frozenset()
+        self.writes: frozenset[int] = frozenset()
+        self.critical: frozenset[int] = frozenset()
+        self.watched: frozenset[int] = frozenset()
+        self.operation: Operation | None = None
+        self.sources: tuple[Any, ...] = ()
+        self.sinks: tuple[Any, ...] = ()
+        self.executed = 0
+
+    @property
+    def line(self) -> int:
+        return self.statement.line
+
+    @property
+    def text(self) -> str:
+        return self.statement.text
+
+
+def _nothing(machine: Machine, threads: Threads) -> None:
+    """A statement without effect here: prefetches, pragmas of scheduling."""
+
+
+class Program:
+    """A compiled kernel.
+
+    registers: the type of each; watched: those of wgmma; names: what each is called; steps; parameters: the
+    kernel's, with their offsets in the parameter bytes; shared_static: bytes of its own shared variables with what
+    is reserved; dynamic: where the dynamic part begins; local_size: bytes of local memory of a thread; granule:
+    bytes that shared memory is watched by.
+    """
+
+    def __init__(self, module: Module, function: Function) -> None:
+        self.module, self.function, self.target, self.name = module, function, module.target, function.name
+        self.registers: list[np.dtype[Any]] = []
+        self.names: list[str] = []
+        self.steps: list[Step] = []
+        self.parameters: dict[str, tuple[int, Variable]] = {}
+        self.parameter_bytes = 0
+        self.shared: dict[str, int] = {}
+        self.watched: set[int] = set()
+        self.tensor_memory = False
+        self.shared_static, self.dynamic, self.local_size, self.granule = RESERVED, RESERVED, 0, 4
+        for variable in function.parameters:
+            start = -(-self.parameter_bytes // variable.align) * variable.align
+            self.parameters[variable.name] = (start, variable)
+            self.parameter_bytes = start + variable.size
+
+    def attribute(self, name: str) -> tuple[int, ...] | None:
+        """The numbers of a directive, None where the kernel lacks it."""
+        return self.function.attributes.get(name)
+
+
+class _Frame:
+    """A function as it is put in place: its register numbers, variables in local memory, and labels."""
+
+    def __init__(self, compiler: Compiler, function: Function, bound: Mapping[str, int]) -> None:
+        self.function, self.bound = function, dict(bound)
+        self.registers: dict[str, int] = {}
+        self.compiler = compiler
+        for variable in function.variables:
+            if variable.space in ("local", "param"):
+                self.bound[variable.name] = compiler.reserve_local(variable)
+
+    def register(self, name: str) -> int:
+        number = self.registers.get(name)
+        if number is None:
+            kind = self.function.registers[name]
+            bits = bits_of(kind)
+            if bits > 64:
+                raise Error(f"register {name} of {bits} bits is not covered")
+            dtype = np.dtype(bool) if kind == "pred" else np.dtype(f"u{bits // 8}")
+            number = self.registers[name] = len(self.compiler.program.registers)
+            self.compiler.program.registers.append(dtype)
+            self.compiler.program.names.append(name.partition("@")[0])
+        return number
+
+
+class Compiler:
+    """Turns statements into steps. Builders of other modules (`statements`) use its operands."""
+
+    def __init__(self, module: Module, function: Function) -> None:
+        from .statements import BUILDERS
+
+        self.builders = BUILDERS
+        self.module, self.program = module, Program(module, function)
+        self.symbols: dict[str, Callable[[Machine], int]] = {}
+        self.frame = _Frame.__new__(_Frame)
+        self.problems: list[tuple[Statement, str]] = []
+        self.sizes: set[int] = set()
+        self._pending: list[tuple[Step, Statement, _Frame, str]] = []
+        self._labels: dict[str, int] = {}
+        self._calls = 0
+
+    # --- layout ---
+
+    def reserve_local(self, variable: Variable) -> int:
+        start = -(-self.program.local_size // variable.align) * variable.align
+        self.program.local_size = start + variable.size
+        return start
+
+    def _shared_variables(self, functions: list[Function]) -> None:
+        program, dynamic = self.program, []
+        variables = [*self.module.variables.values(), *[v for function in functions for v in function.variables]]
+        for variable in variables:
+            if variable.space != "shared" or variable.name in program.shared:
+                continue
+            if not variable.size:
+                dynamic.append(variable)
+                continue
+            start = -(-program.shared_static // variable.align) * variable.align
+            program.shared[variable.name] = start
+            program.shared_static = start + variable.size
+        align = max([variable.align for variable in dynamic], default=16)
+        program.dynamic = -(-program.shared_static // align) * align
+        program.shared.update({variable.name: program.dynamic for variable in dynamic})
+
+    # --- all statements ---
+
+    def compiled(self) -> Program:
+        """The program; what is not covered is in `problems`."""
+        self._shared_variables(list(self.module.functions.values()))
+        self._flatten(self.program.function, {}, "", 0)
+        steps = self.program.steps
+        for step, statement, frame, prefix in self._pending:
+            self.frame, self.prefix = frame, prefix
+            try:
+                self._build(step, statement)
+            except Error as error:
+                self.problems.append((statement, str(error)))
+        for step in steps:
+            if step.statement.root != "wgmma":
+                step.watched = (step.reads | step.writes) & self.program.watched
+        end = Step(len(steps), Statement(0, None, "exit", (), (), None, "exit"))
+        self.builders["exit"](self, end.statement, end)
+        steps.append(end)
+        self.program.granule = gcd(4, *self.sizes) if self.sizes else 4
+        return self.program
+
+    def _flatten(self, function: Function, bound: Mapping[str, int], prefix: str, depth: int) -> None:
+        if depth > DEPTH:
+            raise Error(f"calls of {function.name} are nested deeper than {DEPTH}; recursion is not covered")
+        frame = _Frame(self, function, bound)
+        places = {}
+        for index in range(len(function.statements) + 1):
+            places[index] = len(self.program.steps)
+            if index == len(function.statements):
+                break
+            statement = function.statements[index]
+            if statement.root == "call":
+                self._call(statement, frame, prefix, depth)
+            else:
+                step = Step(len(self.program.steps), statement)
+                self.program.steps.append(step)
+                self._pending.append((step, statement, frame, prefix))
+        for label, at in function.labels.items():
+            self._labels[prefix + label] = places[at]
+        self._labels[f"{prefix}return"] = places[len(function.statements)]
+
+    def _call(self, statement: Statement, frame: _Frame, prefix: str, depth: int) -> None:
+        operands = list(statement.operands)
+        results = operands.pop(0) if operands and is_braced(operands[0]) else ()
+        callee = operands.pop(0)
+        arguments = operands.pop(0) if operands and is_braced(operands[0]) else ()
+        name = callee.name if isinstance(callee, Symbol) else ""
+        function = self.module.functions.get(name)
+        if function is None or function.external:
+            step = Step(len(self.program.steps), statement)
+            self.program.steps.append(step)
+            self._pending.append((step, statement, frame, prefix))
+            return
+        formal = (*function.results, *function.parameters)
+        actual = (*results, *arguments)
+        bound = {}
+        for variable, given in zip(formal, actual):
+            if variable.space == "reg" or not isinstance(given, Symbol):
+                self.problems.append((statement, f"{name}: parameters in registers are not covered"))
+                return
+            bound[variable.name] = frame.bound[given.name]
+        self._calls += 1
+        inner = f"{prefix}{name}#{self._calls}."
+        skip = None
+        if statement.guard is not None:  # around the body of a call with a predicate
+            skip = Step(len(self.program.steps), statement._replace(root="bra", operands=(Symbol("return"),)))
+            self.program.steps.append(skip)
+            self._pending.append((skip, skip.statement, frame, inner))
+        self._flatten(function, bound, inner, depth + 1)
+
+    def _build(self, step: Step, statement: Statement) -> None:
+        self.accessed: tuple[set[int], set[int]] = (set(), set())
+        if statement.guard is not None:
+            negated = statement.guard.negated != (statement.root == "bra" and statement.text.startswith("@") and
+                                                  ".call" in statement.text)  # fmt: skip
+            step.guard = self.frame.register(statement.guard.register), negated
+        builder = self.builders.get(statement.root)
+        if builder is not None:
+            builder(self, statement, step)
+        elif statement.root in arithmetic.roots():
+            self._arithmetic(statement, step)
+        else:
+            raise Error(f"{statement.opcode} is not covered")
+        step.reads, step.writes = (frozenset(registers) for registers in self.accessed)
+
+    # --- operands ---
+
+    def label(self, operand: Operand) -> int:
+        """The step of a label."""
+        if isinstance(operand, Symbol) and self.prefix + operand.name in self._labels:
+            return self._labels[self.prefix + operand.name]
+        raise Error(f"{operand} is not a label of {self.frame.function.name}")
+
+    def number(self, operand: Operand) -> int:
+        """An operand that must be an integer constant."""
+        if isinstance(operand, Number) and not operand.kind:
+            return operand.value
+        raise Error(f"{_shown(operand)} must be a constant")
+
+    def source(self, operand: Operand, type_: str) -> Getter:
+        """Reads an operand as values of a type."""
+        if isinstance(operand, Register):
+            return self._register(operand.name, type_)
+        if isinstance(operand, Number):
+            constant = _constant(operand, type_)
+            return lambda machine, threads: constant
+        if isinstance(operand, Negated) and type_ == "pred":
+            inner = self.source(operand.operand, "pred")
+            return lambda machine, threads: ~inner(machine, threads)
+        if isinstance(operand, Symbol):
+            return self._address_of(operand, type_)
+        if is_braced(operand):
+            return self._joined(operand, type_)
+        raise Error(f"{_shown(operand)} cannot be read as .{type_}")
+
+    def _register(self, name: str, type_: str) -> Getter:
+        function = self.frame.function
+        dtype = arithmetic.DTYPES.get(type_)
+        if dtype is None:
+            raise Error(f"the type .{type_} is not covered")
+        if name not in function.registers:
+            from .statements import SPECIAL
+
+            if name not in SPECIAL:
+                raise Error(f"the register {name} is not declared, or a special register that is not covered")
+            wide = np.dtype(f"u{dtype.itemsize}")
+            return lambda machine, threads: machine.special[name][threads.use].astype(wide).view(dtype)
+        index = self.frame.register(name)
+        self.accessed[0].add(index)
+        own = self.program.registers[index]
+        if own == dtype:
+            return lambda machine, threads: machine.register(index)[threads.use]
+        if (own.kind == "b") != (dtype.kind == "b") or own.itemsize < dtype.itemsize:
+            raise Error(f"the register {name.partition('@')[0]} of {8 * own.itemsize} bits cannot be read as .{type_}")
+        if own.itemsize == dtype.itemsize:
+            return lambda machine, threads: machine.register(index)[threads.use].view(dtype)
+        narrow = np.dtype(f"u{dtype.itemsize}")
+        return lambda machine, threads: machine.register(index)[threads.use].astype(narrow).view(dtype)
+
+    def _joined(self, operands: tuple[Operand, ...], type_: str) -> Getter:
+        """{a, b} as one value, the first lowest."""
+        dtype = np.dtype(f"u{arithmetic.DTYPES[type_].itemsize}")
+        bits = 8 * dtype.itemsize // len(operands)
+        parts = [self.source(operand, f"b{bits}") for operand in operands]
+
+        def get(machine: Machine, threads: Threads) -> Array:
+            found = dtype.type(0)
+            for place, part in enumerate(parts):
+                found = found | part(machine, threads).astype(dtype) << dtype.type(bits * place)
+            return np.asarray(found).view(arithmetic.DTYPES[type_])
+
+        return get
+
+    def _address_of(self, symbol: Symbol, type_: str) -> Getter:
+        """The address of a variable within its space (PTX ISA 9.7.9.8: mov)."""
+        dtype = arithmetic.DTYPES[type_]
+        place = self._place(symbol.name)
+        return lambda machine, threads: (
+            np.array(place(machine) + symbol.offset).astype(f"u{dtype.itemsize}").view(dtype)
+        )
+
+    def _place(self, name: str) -> Callable[[Machine], int]:
+        if name in self.frame.bound:
+            local = self.frame.bound[name]
+            return lambda machine: local
+        if name in self.program.shared:
+            shared = self.program.shared[name]
+            return lambda machine: shared
+        if name in self.module.variables:
+            return lambda machine: machine.launch.addresses[name]
+        if name in self.program.parameters:
+            start = self.program.parameters[name][0]
+            return lambda machine: machine.launch.parameter_address + start
+        raise Error(f"unknown variable or function '{name}'")
+
+    def space_of(self, name: str) -> str:
+        """The state space of a variable."""
+        if name in self.frame.bound:
+            return "local"
+        if name in self.program.shared:
+            return "shared"
+        if name in self.module.variables:
+            return self.module.variables[name].space
+        return "param"
+
+    def address(self, operand: Operand) -> Getter:
+        """The address in brackets, as int64."""
+        if not isinstance(operand, Address):
+            raise Error(f"{_shown(operand)} must be an address in brackets")
+        offset = np.int64(operand.offset)
+        if isinstance(operand.base, Register):
+            bits = bits_of(self.frame.function.registers.get(operand.base.name, "b64"))
+            base = self.source(operand.base, f"b{bits}")
+            return lambda machine, threads: base(machine, threads).astype(np.int64) + offset
+        if isinstance(operand.base, Symbol):
+            place = self._place(operand.base.name)
+            more = offset + operand.base.offset
+            return lambda machine, threads: np.full(len(threads), place(machine) + more, np.int64)
+        return lambda machine, threads: np.full(len(threads), offset, np.int64)
+
+    def sink(self, operand: Operand, type_: str) -> Setter:
+        """Writes values of a type to an operand, extended by their sign where the register is wider."""
+        if isinstance(operand, Symbol) and operand.name == "_":
+            return lambda machine, threads, value: None
+        if is_braced(operand):
+            return self._parted(operand, type_)
+        if not isinstance(operand, Register) or operand.name not in self.frame.function.registers:
+            raise Error(f"{_shown(operand)} is not a register that can be written")
+        index = self.frame.register(operand.name)
+        self.accessed[1].add(index)
+        own = self.program.registers[index]
+
+        def put(machine: Machine, threads: Threads, value: Array) -> None:
+            if own.kind == "b":
+                found = value
+            elif value.dtype.kind == "b":
+                found = value.astype(own)
+            elif value.dtype.itemsize == own.itemsize:
+                found = value.view(own)
+            elif value.dtype.kind == "i":
+                found = value.astype(f"i{own.itemsize}").view(own)
+            else:
+                found = value.view(f"u{value.dtype.itemsize}").astype(own)
+            if found.shape != (len(threads),):
+                found = np.broadcast_to(found, (len(threads),))
+            machine.write(index, threads, found)
+
+        return put
+
+    def _parted(self, operands: tuple[Operand, ...], type_: str) -> Setter:
+        dtype = np.dtype(f"u{arithmetic.DTYPES[type_].itemsize}")
+        bits = 8 * dtype.itemsize // len(operands)
+        sinks = [self.sink(operand, f"b{bits}") for operand in operands]
+
+        def put(machine: Machine, threads: Threads, value: Array) -> None:
+            raw = np.broadcast_to(value.view(dtype), (len(threads),))
+            for place, sink in enumerate(sinks):
+                sink(machine, threads, (raw >> dtype.type(bits * place)).astype(f"u{bits // 8}"))
+
+        return put
+
+    # --- arithmetic ---
+
+    def _arithmetic(self, statement: Statement, step: Step) -> None:
+        operation = arithmetic.operation(statement.root, statement.modifiers)
+        destinations, *operands = statement.operands
+        if operation.carry in ("in", "both"):
+            operands.append(Register("%carry"))
+        if statement.root in ("min", "max") and len(operands) == 3:
+            operation = operation._replace(sources=(operation.sources[0],) * 3)
+        if len(operands) != len(operation.sources):
+            raise Error(f"{statement.opcode} takes {len(operation.sources)} sources; got {len(operands)}")
+        sources = []
+        for operand, type_ in zip(operands, operation.sources):
+            if isinstance(operand, Register) and operand.name == "%carry":
+                sources.append(lambda machine, threads: machine.carry[threads.use])
+            else:
+                sources.append(self.source(operand, type_))
+        sinks = self._sinks(destinations, operation)
+        step.operation, step.sources, step.sinks = operation, tuple(sources), sinks
+        step.run = _arithmetic_run(operation, tuple(sources), sinks)
+
+    def _sinks(self, destinations: Operand, operation: Operation) -> tuple[Setter, ...]:
+        if operation.carry in ("out", "both"):
+            return self.sink(destinations, operation.results[0]), _put_carry
+        if isinstance(destinations, Pair):
+            first, second = (self.sink(x, "pred") for x in (destinations.first, destinations.second))
+            return first, second
+        return (self.sink(destinations, operation.results[0]),)
+
+
+def _put_carry(machine: Machine, threads: Threads, value: Array) -> None:
+    machine.carry[threads.use] = value
+
+
+def _arithmetic_run(operation: Operation, sources: tuple[Getter, ...], sinks: tuple[Setter, ...]) -> Run:
+    function = operation.function
+    if len(operation.results) == 1:
+        (sink,) = sinks
+        if len(sources) == 1:
+            (one,) = sources
+            return lambda machine, threads: sink(machine, threads, function(one(machine, threads)))
+        if len(sources) == 2:
+            one, two = sources
+            return lambda machine, threads: sink(
+                machine, threads, function(one(machine, threads), two(machine, threads))
+            )
+
+    def run(machine: Machine, threads: Threads) -> None:
+        found = function(*[source(machine, threads) for source in sources])
+        for sink, value in zip(sinks, found if is_braced(found) else (found,)):
+            sink(machine, threads, value)
+
+    return run
+
+
+def _constant(number: Number, type_: str) -> Array:
+    """An immediate as a value of a type."""
+    dtype = arithmetic.DTYPES.get(type_)
+    if dtype is None:
+        raise Error(f"the type .{type_} is not covered")
+    if dtype.kind == "b":
+        return np.array(bool(number.value))
+    if number.kind in ("f64", "decimal") and type_ in ("f32", "f16"):
+        return np.array(number.value, np.uint64).view(np.float64).astype(dtype)
+    if not number.kind and dtype.kind == "f" and type_ != "f16":
+        return np.array(float(number.value), dtype)
+    raw = np.array(number.value & (1 << 8 * dtype.itemsize) - 1, f"u{dtype.itemsize}")
+    return raw.view(dtype)
+
+
+def _shown(operand: object) -> str:
+    if isinstance(operand, (Register, Symbol)):
+        return operand.name.partition("@")[0]
+    return str(operand)
+
+
+def compile_kernel(module: Module, name: str) -> Program:
+    """Compile a kernel.
+
+    Raises:
+        Error: a statement is not covered; names the first ones with their lines.
+    """
+    compiler = Compiler(module, module.functions[name])
+    program = compiler.compiled()
+    if compiler.problems:
+        shown = [f"line {statement.line}: {statement.text}: {why}" for statement, why in compiler.problems]
+        raise Error(f"{name} cannot be run: {first_of(dict.fromkeys(shown), 4)}")
+    return program
+
+
+def uncovered(module: Module) -> Iterator[tuple[Statement, str]]:
+    """The statements of all kernels that cannot be run, and why."""
+    for function in module.entries:
+        compiler = Compiler(module, function)
+        compiler.compiled()
+        yield from compiler.problems

@@ -1,0 +1,257 @@
+"""wgmma: matrix instructions of a warpgroup, which run until they are waited for (PTX ISA 9.7.15).
+
+An operation reads shared memory by its descriptors and writes its accumulator when a wait_group completes it, the
+latest that PTX permits. Until then its registers are hot: any other instruction that touches them is a finding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import Error
+from ...ptx.reader import is_braced
+from .matrices import Executor, catalogued
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...ptx.reader import Statement
+    from .machine import Machine, Threads
+    from .program import Compiler, Step
+
+    Array = NDArray[Any]
+
+__all__ = ["BUILDERS", "Products", "matrix_offsets"]
+
+GROUP = 128
+# Descriptor of wgmma (PTX ISA 9.7.15.5.1, matrix descriptor): bits 62 and 63.
+MODES = {0: (16, 0), 1: (128, 0x70), 2: (64, 0x30), 3: (32, 0x10)}
+
+
+def matrix_offsets(descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: tuple[int, int]) -> Array:
+    """Where the elements (rows, depth) of a matrix begin in shared memory: byte offsets; below a byte, bits of it are
+    left to the caller. `mode` is the swizzle's row of bytes and its mask.
+
+    Source: PTX ISA 9.7.15.5.1 (strides of canonical layouts); CUTLASS, mma_sm90_desc.hpp.
+    """
+    start = (descriptor & 0x3FFF) << 4
+    leading, stride = (descriptor >> 16 & 0x3FFF) << 4, (descriptor >> 32 & 0x3FFF) << 4
+    width, mask = mode
+    row, k = np.indices((rows, depth))
+    along, across = (row, k) if mn_major else (k, row)
+    byte = along * bits // 8
+    steps = (byte // width, across // 8)
+    if mn_major and width == 16:
+        steps = steps[::-1]
+    offset = start + across % 8 * width + byte % width + steps[0] * leading + steps[1] * stride
+    found: Array = offset ^ (offset >> 3 & mask)
+    return found
+
+
+class _Product:
+    """wgmma instructions of some warpgroups, issued together."""
+
+    __slots__ = ("done", "group", "groups", "hot", "issue", "number", "reading", "step", "threads")
+
+    def __init__(
+        self, number: int, step: Step, threads: Threads, groups: Array, issue: Any, hot: frozenset[int]
+    ) -> None:
+        self.number, self.step, self.threads, self.groups, self.issue, self.hot = (
+            number,
+            step,
+            threads,
+            groups,
+            issue,
+            hot,
+        )
+        self.group = np.full(len(groups), -1, np.int64)
+        self.done = np.zeros(len(groups), bool)
+        self.reading: list[Array] = []
+
+
+class Products:
+    """The wgmma operations in flight, in order; of each warpgroup the groups that it has committed."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.pending: list[_Product] = []
+        self.committed: Array = np.zeros(-(-machine.count // GROUP) + 1, np.int64)
+        self.hot: dict[int, _Product] = {}
+        self.unfenced: set[int] = set()
+        self.next = 1 << 29
+
+    def issue(self, step: Step, threads: Threads, issue: Any, hot: frozenset[int], reads: list[Array]) -> None:
+        groups = threads.number.reshape(-1, GROUP)[:, 0] // GROUP
+        product = _Product(self.next, step, threads, groups, issue, hot)
+        self.next += 1
+        product.reading = reads
+        for granules in reads:
+            self.machine.begin_reading(granules, product.number)
+        self.pending.append(product)
+        self.hot.update(dict.fromkeys(hot, product))
+
+    def commit(self, threads: Threads) -> None:
+        groups = np.unique(threads.number // GROUP)
+        for product in self.pending:
+            mine = np.isin(product.groups, groups) & (product.group < 0)
+            product.group[mine] = self.committed[product.groups[mine]]
+        self.committed[groups] += 1
+
+    def wait(self, threads: Threads, keep: int) -> None:
+        """All but the youngest groups are complete: operations are carried out in their order."""
+        machine = self.machine
+        groups = np.unique(threads.number // GROUP)
+        for product in self.pending:
+            mine = np.isin(product.groups, groups) & ~product.done & (product.group >= 0)
+            mine &= product.group < self.committed[product.groups] - keep
+            if not mine.any():
+                continue
+            every = product.threads.number.reshape(-1, GROUP)
+            some = type(threads)(machine, every[mine].reshape(-1))
+            product.issue(machine, some, mine)
+            product.done |= mine
+            for at in np.flatnonzero(mine).tolist():
+                machine.end_reading(product.reading[at], product.number)
+                machine.note_reads(product.reading[at], every[at], product.step)
+        self.pending = [product for product in self.pending if not product.done.all()]
+        self.hot = {index: product for product in self.pending for index in product.hot}
+        machine.events += 1
+
+
+def _wgmma(compiler: Compiler, statement: Statement, step: Step) -> None:
+    what = statement.modifiers[0]
+    if what == "fence":
+        step.run = lambda machine, threads: machine.products.unfenced.clear()
+    elif what == "commit_group":
+        step.run = lambda machine, threads: machine.products.commit(threads)
+    elif what == "wait_group":
+        keep = compiler.number(statement.operands[0])
+        step.run = lambda machine, threads: machine.products.wait(threads, keep)
+    elif what == "mma_async":
+        _multiply(compiler, statement, step)
+    else:
+        raise Error(f"{statement.opcode} is not covered")
+
+
+def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # noqa: C901, PLR0915
+    """wgmma.mma_async d, a, b, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b; sparse with metadata and
+    selector before scale-d."""
+    inst = catalogued(compiler, statement.opcode)
+    d, a, b, *rest = statement.operands
+    in_registers = is_braced(a)
+    metadata = selector = None
+    if inst.sparse:
+        metadata, selector = compiler.source(rest.pop(0), "b32"), compiler.number(rest.pop(0))
+    scale_d = compiler.source(rest.pop(0), "pred")
+    numbers = [compiler.number(one) for one in rest]
+    is_float = inst.format("A").is_float
+    signs = tuple(numbers[:2]) if is_float and len(numbers) > 1 else (1, 1)
+    turns = [bool(one) for one in numbers[2:]] if len(numbers) > 2 else []
+    a_turned, b_turned = (False, *turns)[-2:] if in_registers and turns else (*turns, False, False)[:2]
+    executor = Executor(inst, {"selector": selector} if selector is not None else {})
+    accumulators = d if is_braced(d) else (d,)
+    own = set(compiler.accessed[0])
+    c = [compiler.source(one, "b32") for one in accumulators]
+    sinks = [compiler.sink(one, "b32") for one in accumulators]
+    left = [compiler.source(one, "b32") for one in a] if is_braced(a) else None
+    hot = frozenset(compiler.accessed[0] - own) | frozenset(compiler.accessed[1])
+    compiler.program.watched |= hot
+    descriptor_a = compiler.source(a, "b64") if left is None else None
+    descriptor_b = compiler.source(b, "b64")
+    bits = inst.format("A").bits, inst.format("B").bits
+    compiler.sizes.add(max(1, bits[1] // 8))
+    rows = (inst.m, inst.k // (2 if inst.sparse else 1), bits[0], a_turned), (inst.n, inst.k, bits[1], b_turned)
+
+    def run(machine: Machine, threads: Threads) -> None:  # noqa: C901, PLR0915
+        if len(threads) % GROUP or (threads.number.reshape(-1, GROUP) % GROUP != np.arange(GROUP)).any():
+            raise Error(f"line {step.line}: {step.text}: not all threads of the warpgroup execute it; "
+                        f"{machine.launch.thread_text(machine, int(threads.number[0]))}")  # fmt: skip
+        groups = len(threads) // GROUP
+        base = threads.cta[::GROUP] * machine.shared_size
+        places: dict[str, Array] = {}
+        reads: list[Array] = [np.zeros(0, np.int64) for _ in range(groups)]
+        for name, getter, shape in (("A", descriptor_a, rows[0]), ("B", descriptor_b, rows[1])):
+            if getter is None:
+                continue
+            given = np.broadcast_to(getter(machine, threads), (len(threads),)).reshape(groups, GROUP)
+            if (given != given[:, :1]).any():
+                machine.launch.find(
+                    "warp", step, f"the descriptor of {name} differs within the warpgroup", threads.number
+                )
+            found = [matrix_offsets(int(one), *shape, MODES[int(one) >> 62]) for one in given[:, 0]]
+            places[name] = np.stack(found) + base[:, None, None]
+            if (np.stack(found) + max(1, shape[2] // 8) > machine.shared_size).any():
+                machine.outside(
+                    step, threads, np.array([int(np.stack(found).max())]), np.array([True]), "shared memory"
+                )
+            for at in range(groups):
+                span = places[name][at].reshape(-1)
+                granules = np.unique(np.concatenate([span, span + max(1, shape[2] // 8) - 1]) // machine.granule)
+                machine.check_async_read(step, int(threads.number[at * GROUP]), granules)
+                reads[at] = np.concatenate([reads[at], granules])
+        late = machine.products.unfenced & hot
+        if late:
+            name = machine.program.names[min(late)]
+            machine.launch.find(
+                "fence",
+                step,
+                f"{name} was written by another instruction, and no wgmma.fence comes in between",
+                threads.number,
+            )
+        keep = np.broadcast_to(scale_d(machine, threads), (len(threads),)).reshape(groups, GROUP)[:, 0].copy()
+        index = (
+            np.broadcast_to(metadata(machine, threads), (len(threads),)).reshape(groups, 1, GROUP) if metadata else None
+        )
+
+        def issue(machine: Machine, some: Threads, mine: Array) -> None:
+            files: dict[str, Array] = {}
+            codes: dict[str, Array] = {}
+            if left is not None:
+                files["A"] = np.stack(
+                    [np.broadcast_to(one(machine, some), (len(some),)).reshape(-1, GROUP) for one in left], 1
+                )
+                if signs[0] < 0:
+                    files["A"] = files["A"] ^ np.uint32(_sign_mask(bits[0]))
+            else:
+                codes["A"] = _codes(machine, places["A"][mine], bits[0], rows[0], signs[0])
+            codes["B"] = np.swapaxes(_codes(machine, places["B"][mine], bits[1], rows[1], signs[1]), -1, -2)
+            files["C"] = np.stack(
+                [np.broadcast_to(one(machine, some), (len(some),)).reshape(-1, GROUP) for one in c], 1
+            )
+            files["C"] = np.where(keep[mine][:, None, None], files["C"], np.uint32(0))
+            if index is not None:
+                files["K"] = index[mine]
+            result = executor(files, codes)
+            for place, sink in enumerate(sinks):
+                sink(machine, some, np.ascontiguousarray(result[:, place]).reshape(-1))
+            machine.launch.count_matrix(step, 4 * len(result))
+
+        machine.products.issue(step, threads, issue, hot, reads)
+
+    step.run = run
+
+
+def _sign_mask(bits: int) -> int:
+    one = 1 << bits - 1
+    return sum(one << at for at in range(0, 32, bits))
+
+
+def _codes(machine: Machine, places: Array, bits: int, shape: tuple[int, int, int, bool], sign: int) -> Array:
+    """The encodings at places: (group, rows, depth)."""
+    size = max(1, bits // 8)
+    raw = machine.shared[places[..., None] + np.arange(size)]
+    codes = np.ascontiguousarray(raw).view(f"u{size}")[..., 0]
+    if bits == 4:
+        half = np.arange(shape[1]) & 1
+        codes = codes >> (4 * half).astype(np.uint8) & np.uint8(15)
+    if bits == 1:
+        codes = codes >> (np.arange(shape[1]) & 7).astype(np.uint8) & np.uint8(1)
+    if sign < 0:
+        codes = codes ^ codes.dtype.type(1 << bits - 1)
+    return codes
+
+
+BUILDERS = {"wgmma": _wgmma}

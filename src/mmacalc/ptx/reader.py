@@ -1,0 +1,775 @@
+"""Reads a PTX module: its variables, its functions, and their statements with operands, labels and source lines.
+
+The reader follows the grammar of the PTX ISA (sections 4 "Syntax", 5 "State Spaces, Types, and Variables", 7
+"Abstracting the ABI", 11 "Directives") and knows no instruction: an opcode is its root and its modifiers.
+
+>>> module = read('''
+... .version 9.0
+... .target sm_80
+... .address_size 64
+... .visible .entry k(.param .u64 p) {
+...   .reg .pred %q; .reg .b32 %r<3>; .reg .b64 %rd<2>;
+...   ld.param.u64 %rd1, [p];
+...   @!%q st.global.v2.b32 [%rd1+8], {%r1, 7};
+... }
+... ''')
+>>> function = module.functions["k"]
+>>> function.statements[1].root, function.statements[1].modifiers, function.statements[1].guard
+('st', ('global', 'v2', 'b32'), Guard(register='%q', negated=True))
+>>> function.statements[1].operands
+(Address(base=Register(name='%rd1'), offset=8, more=()), (Register(name='%r1'), Number(value=7, kind='')))
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+
+from ..errors import Error
+from ..numerals import literal, real, whole
+from ..records import TupleRecord
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias, TypeGuard
+
+    Operand: TypeAlias = "Register | Number | Symbol | Address | Negated | Pair | tuple[Operand, ...]"
+
+__all__ = [
+    "Address",
+    "Function",
+    "Guard",
+    "Location",
+    "Module",
+    "Negated",
+    "Number",
+    "Pair",
+    "Register",
+    "Statement",
+    "Symbol",
+    "Variable",
+    "bits_of",
+    "count_of",
+    "is_braced",
+    "read",
+]
+
+WIDTHS = {"b128": 128, "pred": 1, "f16x2": 32, "bf16x2": 32, "f32x2": 64, "tf32": 32, "e4m3": 8, "e5m2": 8}
+"""Bits of the fundamental types whose name does not end in them."""
+LONGEST = 1 << 26
+"""Characters of a module that are read: a generated file of 64 MB is a mistake."""
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\f\v]+|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)
+    | (?P<line>\n)
+    | (?P<word>\.?[%$_A-Za-z][\w$%]*(?:(?:\.|::)[\w$%]+)*)
+    | (?P<float>0[fF][0-9A-Fa-f]{8}(?!\w)|0[dD][0-9A-Fa-f]{16}(?!\w)
+        |\d+\.\d*(?:[eE][+-]?\d+)?(?!\w)|\d+[eE][+-]?\d+(?!\w))
+    | (?P<int>(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|\d+)U?(?!\w))
+    | (?P<text>"(?:[^"\\\n]|\\.)*")
+    | (?P<mark>[@!{}()\[\];,:|<>+\-=*&~])
+    """,
+    re.VERBOSE | re.ASCII,
+)
+
+
+class Register(TupleRecord):
+    """A virtual register, or a special one (%tid.x), by its name; registers of inner blocks are renamed apart."""
+
+    name: str
+
+
+class Number(TupleRecord):
+    """An immediate: an integer, or the bits of a float (kind "f32" or "f64"); a decimal float has the kind "decimal"
+    and the bits of its float64."""
+
+    value: int
+    kind: str = ""
+
+
+class Symbol(TupleRecord):
+    """A variable, function or label; offset: bytes added to its address."""
+
+    name: str
+    offset: int = 0
+
+
+class Address(TupleRecord):
+    """A memory operand in brackets. `base` is a register, a symbol, or None for an absolute address; `more` what else
+    stands in the brackets (the coordinates of a tensor copy)."""
+
+    base: Register | Symbol | None
+    offset: int = 0
+    more: tuple[Operand, ...] = ()
+
+
+class Negated(TupleRecord):
+    """An operand behind `!` or `-`: a predicate, or a register of a negated immediate."""
+
+    operand: Operand
+
+
+class Pair(TupleRecord):
+    """Two destinations, `p|q`."""
+
+    first: Operand
+    second: Operand
+
+
+class Guard(TupleRecord):
+    """The predicate in front of an instruction."""
+
+    register: str
+    negated: bool
+
+
+class Location(TupleRecord):
+    """A place in the source that `.loc` names: file, line, column. The file is "" where no .file names it."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Statement(TupleRecord):
+    """An instruction: its line in the text, guard, opcode as root and modifiers, operands, source location, text.
+
+    A label is not a statement: `Function.labels` has the index of the statement that follows it.
+    """
+
+    line: int
+    guard: Guard | None
+    root: str
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    location: Location | None
+    text: str
+
+    @property
+    def opcode(self) -> str:
+        """The opcode with its modifiers, as it is written."""
+        return ".".join((self.root, *self.modifiers))
+
+
+class Variable(TupleRecord):
+    """A variable of a state space. size: bytes, 0 if it is left open; content: its initial bytes; pointers: where in
+    them (byte, bytes) addresses of other variables belong."""
+
+    name: str
+    space: str
+    type: str
+    align: int
+    size: int
+    content: bytes = b""
+    pointers: tuple[tuple[int, int, Symbol], ...] = ()
+    line: int = 0
+
+
+class Function(TupleRecord):
+    """A .entry or .func: its parameters, results, registers (name to type), variables, statements and labels.
+
+    attributes: what its directives say (reqntid, maxntid, maxnreg, reqnctapercluster ...), as numbers. external: it is
+    declared and has no body.
+    """
+
+    name: str
+    entry: bool
+    parameters: tuple[Variable, ...]
+    results: tuple[Variable, ...]
+    registers: Mapping[str, str]
+    variables: tuple[Variable, ...]
+    statements: tuple[Statement, ...]
+    labels: Mapping[str, int]
+    tables: Mapping[str, tuple[str, ...]]
+    attributes: Mapping[str, tuple[int, ...]]
+    external: bool
+    line: int
+
+
+class Module(TupleRecord):
+    """A module: .version, .target (the first word of it), its functions by name, and the variables outside them."""
+
+    version: str
+    target: str
+    functions: Mapping[str, Function]
+    variables: Mapping[str, Variable]
+
+    @property
+    def entries(self) -> tuple[Function, ...]:
+        """The kernels."""
+        return tuple([function for function in self.functions.values() if function.entry])
+
+
+def read(text: str) -> Module:
+    """Read a module of PTX.
+
+    Raises:
+        Error: the text is not PTX; says the line and what was expected.
+    """
+    if len(text) > LONGEST:
+        raise Error(f"the PTX has {len(text)} characters; up to {LONGEST} are read")
+    return _Reader(text).module()
+
+
+def bits_of(type_: str) -> int:
+    """The bits of a type's name.
+
+    >>> bits_of("u32"), bits_of("bf16x2"), bits_of("pred")
+    (32, 32, 1)
+    """
+    if type_ in WIDTHS:
+        return WIDTHS[type_]
+    digits = re.search(r"\d+$", type_)
+    if digits is None:
+        raise Error(f"unknown PTX type '.{type_}'")
+    return count_of(digits[0])
+
+
+def count_of(text: str) -> int:
+    """The number in a modifier or type: 4 of v4.
+
+    Raises:
+        Error: it is none.
+    """
+    return whole(text[:40], "a number of PTX")
+
+
+def is_braced(operand: Operand) -> TypeGuard[tuple[Operand, ...]]:
+    """Whether an operand is a list in braces, or in parentheses."""
+    return type(operand) is tuple
+
+
+def _tokens(text: str) -> list[tuple[str, str, int, int]]:
+    """(kind, text, line, place) of every token."""
+    found, line, place = [], 1, 0
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            shown = text[place : place + 20].split("\n")[0]
+            raise Error(f"line {line}: cannot read {shown!r} as PTX")
+        kind, word = match.lastgroup or "", match[0]
+        if kind == "line":
+            line += 1
+        elif kind == "space":
+            line += word.count("\n")
+        else:
+            found.append((kind, word, line, place))
+        place = match.end()
+    found.append(("end", "", line, place))
+    return found
+
+
+def _integer(word: str) -> int:
+    value = literal(word.rstrip("U"))
+    if value is None:
+        raise Error(f"'{word[:80]}' is not an integer of up to 64 bits")
+    return value
+
+
+def _float(word: str) -> Number:
+    if word[:2] in ("0f", "0F"):
+        return Number(_integer(f"0x{word[2:]}"), "f32")
+    if word[:2] in ("0d", "0D"):
+        return Number(_integer(f"0x{word[2:]}"), "f64")
+    value = real(word)
+    if value is None:
+        raise Error(f"'{word[:80]}' is not a number")
+    return Number(struct.unpack("<Q", struct.pack("<d", value))[0], "decimal")
+
+
+class _Scope:
+    """The registers of a function, by block: an inner block may declare a name again."""
+
+    def __init__(self) -> None:
+        self.registers: dict[str, str] = {}
+        self._ranges: list[dict[str, tuple[int, str, str]]] = [{}]  # per block: prefix -> (count, type, suffix)
+        self._names: list[dict[str, str]] = [{}]
+        self._labels: list[dict[str, str]] = [{}]
+        self._blocks = 0
+
+    def open(self) -> None:
+        self._blocks += 1
+        self._ranges.append({})
+        self._names.append({})
+        self._labels.append({})
+
+    def close(self) -> None:
+        self._ranges.pop()
+        self._names.pop()
+        self._labels.pop()
+
+    def declare(self, name: str, type_: str, count: int | None) -> None:
+        suffix = f"@{self._blocks}" if len(self._names) > 1 else ""
+        if count is not None:
+            self._ranges[-1][name] = (count, type_, suffix)
+        else:
+            self._names[-1][name] = name + suffix
+            self.registers[name + suffix] = type_
+
+    def register(self, word: str) -> str | None:
+        """The unique name of a declared register, None if the word is not one."""
+        for names, ranges in zip(reversed(self._names), reversed(self._ranges)):
+            if word in names:
+                return names[word]
+            if ranges:
+                prefix = word.rstrip("0123456789")
+                number = word[len(prefix) :]
+                if number and prefix in ranges and count_of(number) < ranges[prefix][0]:
+                    name = word + ranges[prefix][2]
+                    names[word] = name
+                    self.registers[name] = ranges[prefix][1]
+                    return name
+        return None
+
+    def label(self, word: str) -> str:
+        """The unique name of a label that this block defines."""
+        suffix = f"@{self._blocks}" if len(self._names) > 1 else ""
+        self._labels[-1][word] = word + suffix
+        return word + suffix
+
+    def labels(self) -> list[dict[str, str]]:
+        """The labels of this block and of those around it, the innermost last; read when the function is complete."""
+        return list(self._labels)
+
+
+class _Reader:
+    """A cursor over the tokens of a module."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.tokens, self.at = text, _tokens(text), 0
+        self.files: dict[int, str] = {}
+        self.variables: dict[str, Variable] = {}
+
+    # --- tokens ---
+
+    @property
+    def word(self) -> str:
+        return self.tokens[self.at][1]
+
+    @property
+    def line(self) -> int:
+        return self.tokens[self.at][2]
+
+    def take(self) -> str:
+        word = self.word
+        self.at += 1
+        return word
+
+    def wrong(self, expected: str) -> Error:
+        shown = repr(self.word) if self.tokens[self.at][0] != "end" else "the end of the text"
+        return Error(f"line {self.line}: expected {expected}, got {shown}")
+
+    def expect(self, mark: str) -> None:
+        if self.word != mark:
+            raise self.wrong(f"'{mark}'")
+        self.at += 1
+
+    def accept(self, mark: str) -> bool:
+        if self.word == mark:
+            self.at += 1
+            return True
+        return False
+
+    def number(self) -> int:
+        sign = -1 if self.accept("-") else 1
+        if self.tokens[self.at][0] != "int":
+            raise self.wrong("a number")
+        return sign * _integer(self.take())
+
+    # --- the module ---
+
+    def module(self) -> Module:  # noqa: C901
+        version = target = ""
+        functions: dict[str, Function] = {}
+        linkage = (".visible", ".extern", ".weak", ".common")
+        while self.tokens[self.at][0] != "end":
+            word = self.take()
+            if word == ".version":
+                version = self.take()
+            elif word == ".target":
+                target = self.take()
+                while self.accept(","):
+                    self.take()
+            elif word == ".address_size":
+                if self.number() != 64:
+                    raise Error(f"line {self.line}: only .address_size 64 is read")
+            elif word == ".file":
+                self._file()
+            elif word == ".section":
+                self._section()
+            elif word in (*linkage, ";"):
+                continue
+            elif word in (".entry", ".func"):
+                function = self._function(word == ".entry")
+                if function.name not in functions or not function.external:
+                    functions[function.name] = function
+            elif word in (".global", ".const", ".shared"):
+                for variable in self._variables(word[1:]):
+                    self.variables[variable.name] = variable
+                self.expect(";")
+            elif word in (".pragma", ".alias"):
+                self._skip_to(";")
+            else:
+                self.at -= 1
+                raise self.wrong("a directive of a module (.version, .target, .entry, .func, .global ...)")
+        if not target:
+            raise Error("the text has no .target: it is not a PTX module")
+        return Module(version, target, functions, dict(self.variables))
+
+    def _skip_to(self, mark: str) -> None:
+        while self.tokens[self.at][0] != "end" and self.take() != mark:
+            pass
+
+    def _file(self) -> None:
+        number = self.number()
+        self.files[number] = self.take().strip('"')
+        while self.accept(","):
+            self.take()
+
+    def _section(self) -> None:
+        """Debugging information: DWARF, which nothing here reads."""
+        self.take()
+        self.expect("{")
+        self._skip_to("}")
+
+    # --- variables ---
+
+    def _variables(self, space: str) -> list[Variable]:
+        """The declarations behind a state space, up to the semicolon."""
+        kind = self._kind()
+        found = [self._declared(space, *kind)]
+        while self.accept(","):
+            found.append(self._declared(space, *kind))
+        return found
+
+    def _kind(self) -> tuple[str, int, int]:
+        """Type, alignment and vector length of a declaration."""
+        align, type_, vector = 0, "", 1
+        while self.word.startswith("."):
+            word = self.take()
+            if word == ".align":
+                align = self.number()
+            elif word in (".v2", ".v4", ".v8"):
+                vector = count_of(word[2:])
+            elif word == ".attribute":
+                self.expect("(")
+                self._skip_to(")")
+            elif word in (".ptr", ".visible", ".extern", ".weak") or word[1:] in ("global", "const", "local", "shared"):
+                continue
+            else:
+                type_ = word[1:]
+        return type_, align, vector
+
+    def _declared(self, space: str, type_: str, align: int, vector: int) -> Variable:
+        line, name = self.line, self.take()
+        each, size = max(bits_of(type_) // 8, 1) * vector, 1
+        while self.accept("["):
+            size *= 0 if self.word == "]" else self.number()
+            self.expect("]")
+        content = b""
+        pointers: list[tuple[int, int, Symbol]] = []
+        if self.accept("="):
+            octets = bytearray()
+            self._initial(type_, octets, pointers)
+            content = bytes(octets)
+            size = size or -(-len(content) // each)
+        return Variable(name, space, type_, align or each, each * size, content, tuple(pointers), line)
+
+    def _initial(self, type_: str, octets: bytearray, pointers: list[tuple[int, int, Symbol]]) -> None:
+        """An initialiser: numbers, symbols and braces, appended to the bytes."""
+        if self.accept("{"):
+            while not self.accept("}"):
+                self._initial(type_, octets, pointers)
+                self.accept(",")
+            return
+        size = bits_of(type_) // 8
+        kind, word = self.tokens[self.at][:2]
+        if kind == "float":
+            number = _float(self.take())
+            octets += _float_bytes(number, size)
+        elif kind == "word":
+            if word == "generic":
+                self.take()
+                self.expect("(")
+                self._initial(type_, octets, pointers)
+                self.expect(")")
+                return
+            symbol = Symbol(self.take(), self.number() if self.accept("+") else 0)
+            pointers.append((len(octets), size, symbol))
+            octets += bytes(size)
+        else:
+            octets += (self.number() & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+    # --- functions ---
+
+    def _function(self, entry: bool) -> Function:
+        line = self.line
+        results = self._parameters() if self.word == "(" else ()
+        name = self.take()
+        parameters = self._parameters() if self.word == "(" else ()
+        attributes: dict[str, tuple[int, ...]] = {}
+        while self.word.startswith("."):
+            key = self.take()[1:]
+            values = []
+            if key == "pragma":
+                self._skip_to(";")
+                continue
+            while self.tokens[self.at][0] == "int":
+                values.append(self.number())
+                if not self.accept(","):
+                    break
+            attributes[key] = tuple(values)
+        if self.accept(";"):
+            return Function(name, entry, parameters, results, {}, (), (), {}, {}, attributes, True, line)
+        body = _Body(self, parameters + results)
+        self.expect("{")
+        body.block()
+        return Function(
+            name, entry, parameters, results, body.scope.registers, tuple(body.variables), body.statements(),
+            body.labels, body.tables, attributes, False, line,
+        )  # fmt: skip
+
+    def _parameters(self) -> tuple[Variable, ...]:
+        self.expect("(")
+        found: list[Variable] = []
+        while not self.accept(")"):
+            word = self.take()
+            if word not in (".param", ".reg"):
+                self.at -= 1
+                raise self.wrong("a parameter (.param or .reg)")
+            found.append(self._declared(word[1:], *self._kind()))
+            self.accept(",")
+            if self.word == ".noreturn":
+                self.take()
+        return tuple(found)
+
+
+def _float_bytes(number: Number, size: int) -> bytes:
+    """The bytes of a float of an initialiser."""
+    value = struct.unpack("<f", struct.pack("<I", number.value))[0] if number.kind == "f32" else (
+        struct.unpack("<d", struct.pack("<Q", number.value))[0]
+    )  # fmt: skip
+    return struct.pack({2: "<e", 4: "<f", 8: "<d"}[size], value)
+
+
+class _Body:
+    """The body of a function."""
+
+    def __init__(self, reader: _Reader, parameters: tuple[Variable, ...]) -> None:
+        self.reader, self.scope = reader, _Scope()
+        self.variables: list[Variable] = []
+        self.labels: dict[str, int] = {}
+        self.tables: dict[str, tuple[str, ...]] = {}
+        self.location: Location | None = None
+        self._made: list[tuple[Statement, list[dict[str, str]]]] = []
+        for parameter in parameters:
+            if parameter.space == "reg":
+                self.scope.declare(parameter.name, parameter.type, None)
+
+    def block(self) -> None:
+        """Everything up to the closing brace."""
+        reader = self.reader
+        depth = 0
+        while True:
+            kind, word, line, place = reader.tokens[reader.at]
+            if kind == "end":
+                raise reader.wrong("'}'")
+            if word == "{":
+                reader.at += 1
+                depth += 1
+                self.scope.open()
+            elif word == "}":
+                reader.at += 1
+                if not depth:
+                    return
+                depth -= 1
+                self.scope.close()
+            elif word == ";":
+                reader.at += 1
+            elif word.startswith("."):
+                self._directive(reader.take())
+            elif kind == "word" and reader.tokens[reader.at + 1][1] == ":":
+                reader.at += 2
+                self._label(word)
+            else:
+                self._instruction(line, place)
+
+    def _label(self, word: str) -> None:
+        reader = self.reader
+        if reader.word in (".branchtargets", ".calltargets", ".callprototype"):
+            kind = reader.take()
+            start = reader.at
+            reader._skip_to(";")
+            names = [token[1] for token in reader.tokens[start : reader.at] if token[0] == "word"]
+            self.tables[word] = tuple(names) if kind != ".callprototype" else ()
+            return
+        self.labels[self.scope.label(word)] = len(self._made)
+
+    def _directive(self, word: str) -> None:
+        reader = self.reader
+        if word == ".reg":
+            self._registers()
+        elif word in (".shared", ".local", ".global", ".const", ".param"):
+            self.variables += reader._variables(word[1:])
+            reader.expect(";")
+        elif word == ".loc":
+            file, line, column = (reader.number() for _ in range(3))
+            self.location = Location(reader.files.get(file, ""), line, column)
+            while reader.accept(","):
+                reader.take()
+                while reader.tokens[reader.at][0] == "int" or reader.word in ("+",) or (
+                    reader.tokens[reader.at][0] == "word" and reader.tokens[reader.at - 1][1] == "function_name"
+                ):  # fmt: skip
+                    reader.take()
+        elif word in (".pragma", ".branchtargets", ".callprototype", ".calltargets"):
+            reader._skip_to(";")
+        elif word in (".file",):
+            reader._file()
+        else:
+            reader.at -= 1
+            raise reader.wrong("a directive of a function body (.reg, .shared, .local, .param, .loc ...)")
+
+    def _registers(self) -> None:
+        reader = self.reader
+        type_ = reader.take()[1:]
+        while type_ in ("v2", "v4"):
+            raise Error(f"line {reader.line}: vector registers (.{type_}) are not covered")
+        while True:
+            name = reader.take()
+            count = None
+            if reader.accept("<"):
+                count = reader.number()
+                reader.expect(">")
+            self.scope.declare(name, type_, count)
+            if not reader.accept(","):
+                break
+        reader.expect(";")
+
+    # --- instructions ---
+
+    def _instruction(self, line: int, place: int) -> None:
+        reader, guard = self.reader, None
+        if reader.accept("@"):
+            negated = reader.accept("!")
+            word = reader.take()
+            register = self.scope.register(word)
+            if register is None:
+                raise Error(f"line {line}: the predicate {word} is not declared")
+            guard = Guard(register, negated)
+        if reader.tokens[reader.at][0] != "word":
+            raise reader.wrong("an instruction")
+        root, *modifiers = reader.take().split(".")
+        operands: list[Operand] = []
+        while not reader.accept(";"):
+            operands.append(self._operand())
+            if not reader.accept(",") and reader.word != ";":
+                raise reader.wrong("',' or ';'")
+        end = reader.tokens[reader.at - 1][3]
+        text = " ".join(reader.text[place:end].split())
+        made = Statement(line, guard, root, tuple(modifiers), tuple(operands), self.location, text)
+        self._made.append((made, self.scope.labels()))
+
+    def _operand(self) -> Operand:
+        operand = self._simple()
+        if self.reader.accept("|"):
+            return Pair(operand, self._simple())
+        return operand
+
+    def _simple(self) -> Operand:
+        reader = self.reader
+        kind, word = reader.tokens[reader.at][:2]
+        if word in ("{", "("):
+            return self._list("}" if word == "{" else ")")
+        if word == "[":
+            return self._address()
+        if word == "!":
+            reader.at += 1
+            return Negated(self._simple())
+        if word == "-":
+            reader.at += 1
+            return self._negative()
+        reader.at += 1
+        if kind == "int":
+            return Number(_integer(word))
+        if kind == "float":
+            return _float(word)
+        if kind == "word":
+            return self._named(word)
+        reader.at -= 1
+        raise reader.wrong("an operand")
+
+    def _negative(self) -> Operand:
+        operand = self._simple()
+        if isinstance(operand, Number):
+            if not operand.kind:
+                return Number(-operand.value)
+            return Number(operand.value ^ 1 << (31 if operand.kind == "f32" else 63), operand.kind)
+        return Negated(operand)
+
+    def _named(self, word: str) -> Register | Symbol:
+        register = self.scope.register(word)
+        if register is not None:
+            return Register(register)
+        if word[0] == "%" or word == "WARP_SZ":
+            return Register(word)
+        if word == "_":
+            return Symbol("_")
+        return Symbol(word, self._offset())
+
+    def _offset(self) -> int:
+        if self.reader.accept("+"):
+            return self.reader.number()
+        return 0
+
+    def _list(self, end: str) -> tuple[Operand, ...]:
+        reader = self.reader
+        reader.at += 1
+        found = []
+        while not reader.accept(end):
+            found.append(self._operand())
+            if not reader.accept(",") and reader.word != end:
+                raise reader.wrong(f"',' or '{end}'")
+        return tuple(found)
+
+    def _address(self) -> Address:
+        reader = self.reader
+        reader.at += 1
+        base: Register | Symbol | None = None
+        offset = 0
+        kind, word = reader.tokens[reader.at][:2]
+        if kind == "word":
+            reader.at += 1
+            named = self._named(word)
+            base, offset = (named, 0) if isinstance(named, Register) else (Symbol(named.name), named.offset)
+        else:
+            offset = reader.number()
+        while reader.word in ("+", "-"):
+            sign = 1 if reader.take() == "+" else -1
+            offset += sign * reader.number()
+        more = []
+        while reader.accept(","):
+            more.append(self._operand())
+        reader.expect("]")
+        return Address(base, offset, tuple(more))
+
+    def statements(self) -> tuple[Statement, ...]:
+        """The statements, with labels of inner blocks by their unique names."""
+        found = []
+        for statement, scopes in self._made:
+            operands = statement.operands
+            if statement.root in ("bra", "brx"):
+                operands = tuple([self._target(operand, scopes) for operand in operands])
+            found.append(statement._replace(operands=operands))
+        return tuple(found)
+
+    def _target(self, operand: Operand, scopes: list[dict[str, str]]) -> Operand:
+        if not isinstance(operand, Symbol):
+            return operand
+        for labels in reversed(scopes):
+            if operand.name in labels:
+                return Symbol(labels[operand.name])
+        return operand
