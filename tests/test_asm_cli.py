@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -113,15 +114,24 @@ def test_disassemble_of_a_compiled_object_finds_the_matrix_instructions_that_obj
     products = [line for line in expected if "v_mfma" in line]
     ours = answer(["disassemble", "-a", "gfx950", str(path)]).out.splitlines()
     assert products
-    assert ours == ["; section .text", *expected]
+    named = dict(re.findall(r"^([0-9a-f]{16}) <(.*)>:$", dumped, re.M))
+    assert ours[:3] == ['.amdgcn_target "amdgcn-amd-amdhsa--gfx950"', "; section .text", "kernel:  ; kernel"]
+    words = re.findall(r"// ([0-9A-F]{12}): ([0-9A-F ]+?)(?: <|$)", dumped, re.M)
+    assert [line.split("// ")[1] for line in ours if "//" in line] == [f"{at}: {word}" for at, word in words]
+    assert [*named.values()] == ["kernel"]
+    lines = [re.sub(r"^(s_c?branch\S*) .*", r"\1", line.split("//")[0].strip()) for line in ours if "//" in line]
+    assert lines == [re.sub(r"^(s_c?branch\S*) .*", r"\1", line) for line in expected]
+    for branch in re.findall(r"s_c?branch\S* (\S+)", "\n".join(ours)):
+        assert f"{branch}:" in ours
     only = answer(["disassemble", "--matrix", str(path)]).out.splitlines()
     assert [line for line in only[1:] if not line.startswith(".long")] == products
     assert answer(["disassemble", str(path)]).out.splitlines() == ours
     (tmp_path / "dump.txt").write_text(dumped)
-    assert answer(["disassemble", "-a", "gfx950", str(tmp_path / "dump.txt")]).out.splitlines() == ours[1:]
+    assert answer(["disassemble", "-a", "gfx950", str(tmp_path / "dump.txt")]).out.splitlines() == expected
 
 
 LINE = "v_mfma_f32_16x16x1_4b_f32 v[0:15], v16, v17, v[0:15]"
+CODE_OF_LINE = mmacalc.assemble(LINE, "gfx942")
 
 
 def bundle_of(objects):
@@ -149,8 +159,10 @@ def disassembled(tmp_path):
 
 def test_an_object_is_decoded_for_its_own_target_and_refused_for_another(disassembled):
     code = object_for("gfx942", f"{LINE}\n")
-    shown = f"; section .text\n{LINE}\n"
-    assert disassembled(code).out == disassembled(code, "-a", "mi300x").out == shown
+    words = " ".join(code[::-1].hex().upper() for code in (CODE_OF_LINE[:4], CODE_OF_LINE[4:]))
+    shown = f"; section .text\n\t{LINE:<59} // 000000000000: {words}\n"
+    assert disassembled(code).out == f'.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n{shown}'
+    assert disassembled(code, "-a", "mi300x").out.endswith(shown)
     assert "for gfx942, not for gfx90a" in disassembled(code, "-a", "gfx90a").err
     assert "for gfx1030, not for gfx942" in disassembled(object_for("gfx1030"), "-a", "gfx942").err
     unknown, host = bytearray(code), bytearray(code)
@@ -214,13 +226,36 @@ def test_every_executable_section_is_decoded_under_its_name(disassembled):
     text = f'{LINE}\n.section .text.a,"ax",@progbits\n{one}\n.section .text.b,"ax",@progbits\n{two}\n.data\n.long 1\n'
     code = object_for("gfx942", text)
     shown = f"; section .text\n{LINE}\n; section .text.a\n{one}\n; section .text.b\n{two}\n"
-    assert disassembled(code).out == shown
+    assert disassembled(code, "--matrix").out == shown
+    whole = disassembled(code).out
+    assert [line.partition("//")[0].strip() for line in whole.splitlines()[1:]] == shown.splitlines()
     data = json.loads(disassembled(code, "--json").out)
     assert [(row["section"], row["offset"]) for row in data["instructions"]] == [
         (".text", 0), (".text.a", 0), (".text.b", 0),
     ]  # fmt: skip
     assert mmacalc.assemble(shown, "gfx942") == b"".join(mmacalc.assemble(each, "gfx942") for each in (LINE, one, two))
     assert "none of its sections is executable and has content" in disassembled(object_for("gfx942", "\n")).err
+
+
+def test_lint_and_explain_read_an_object_as_its_disassembly(tmp_path):
+    """The places are addresses; what is found is what the printed text has."""
+    first, second = "v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], v[0:3]", "v_mov_b32_e32 v9, v0"
+    text = f".globl f\n.type f,@function\nf:\ns_nop 0\n.Lloop:\n{first}\n{second}\ns_cbranch_scc0 .Lloop\ns_endpgm\n"
+    path, listing = tmp_path / "kernel.o", tmp_path / "kernel.s"
+    path.write_bytes(object_for("gfx942", text))
+    shown = answer(["disassemble", str(path)]).out
+    assert "\nf:\n\ts_nop 0 " in shown
+    assert "\n.L4:\n\tv_mfma" in shown
+    assert "\ts_cbranch_scc0 .L4 " in shown
+    listing.write_text(shown)
+    found, same = answer(["lint", str(path)]), answer(["lint", str(listing)])
+    assert f"{path}:0xc: {second}\n  5 wait states too early after 0x4: {first}\n" in found.out
+    assert f"{listing}:7: {second}\n  5 wait states too early after line 6: {first}\n" in same.out
+    assert found.status == same.status == 1
+    assert "16 blocks" in answer(["explain", str(path)]).out
+    assert "not for gfx90a" in answer(["lint", "-a", "gfx90a", str(path)]).err
+    path.write_bytes(object_for("gfx1030"))
+    assert "gfx1030 has no matrix instructions" in answer(["lint", str(path)]).err
 
 
 def test_a_section_beyond_the_end_of_the_file_is_damage(disassembled):

@@ -503,7 +503,7 @@ def test_the_target_comes_from_the_listing_and_may_not_contradict_the_option(tmp
 
 def test_a_file_that_is_no_listing_is_refused(tmp_path):
     given = tmp_path / "kernel.s"
-    for content, message in (("", "is empty"), ("<html>\n", "no AMD instruction"), ("a\0b", "is not a text file")):
+    for content, message in (("", "is empty"), ("<html>\n", "no AMD instruction"), ("a\0b", "neither a text file")):
         given.write_text(content)
         found = answer(["lint", "-a", "gfx942", str(given)])
         assert (found.status, found.out) == (2, "")

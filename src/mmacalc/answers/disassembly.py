@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from ..asm.disassembler import instructions, respelled
+from ..asm.decoder import labelled
+from ..asm.disassembler import decoded_lines, respelled
 from ..asm.tables import COVERED
 from ..asm.targets import agreed, own_assembler
 from ..asm.targets import target as compiler_target
@@ -13,19 +12,22 @@ from ..records import Record, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..asm.objects import CodeFile
+    from ..asm.objects import CodeFile, Section
 
 __all__ = ["DecodedSection", "Disassembly", "disassembly"]
 
 
 class DecodedSection(TupleRecord):
     """The name of an ELF section, empty where there is none, and its instructions: (number of the 32-bit word, None
-    where it came as text; the text)."""
+    where it came as text; the text). Of an object whose whole code is decoded, address is that of its first byte,
+    labels are by the number of the word that they stand before, and kernels are those that begin a kernel."""
 
     name: str
     instructions: tuple[tuple[int | None, str], ...]
+    code: bytes = b""
+    address: int | None = None
+    labels: dict[int, tuple[str, ...]] = {}
+    kernels: frozenset[str] = frozenset()
 
 
 class Disassembly(Record):
@@ -60,16 +62,18 @@ def disassembly(
         lines = respelled(file.assembly, arch, wave, llvm)
         sections = [DecodedSection("", tuple((None, line) for line in lines))]
     else:
-        if every is None:
-            every = own_assembler(arch) is None and compiler_target(arch, wave, llvm).name in COVERED
-        decoded = _all_of(arch, wave) if every else partial(instructions, arch=arch, wave=wave, llvm=llvm)
-        sections = [DecodedSection(part.name, tuple(decoded(part.code))) for part in file.sections]
+        matrix = None if every is None else not every
+        sections = [_section(part, arch, wave, llvm, matrix) for part in file.sections]
     return Disassembly(entry(arch).architecture.name, arch, tuple(sections))
 
 
-def _all_of(arch: str, wave: int | None) -> Callable[[bytes], list[tuple[int, str]]]:
-    """The decoder of whole code for an architecture."""
-    from ..asm.decoder import listing
-
-    where = compiler_target(arch, wave)
-    return partial(listing, target=where.name, wave=where.wave)
+def _section(part: Section, arch: str, wave: int | None, llvm: int | None, matrix: bool | None) -> DecodedSection:
+    whole = not matrix and llvm is None and own_assembler(arch) is None
+    where = compiler_target(arch, wave) if whole else None
+    if where is None or part.address is None or where.name not in COVERED:
+        return DecodedSection(part.name, tuple(decoded_lines(part.code, arch, wave, llvm, matrix)), part.code)
+    start = part.address
+    lines = labelled(part.code, where.name, start, part.labels, where.wave)
+    labels = {(line.address - start) // 4: line.labels for line in lines if line.labels}
+    shown = tuple(((line.address - start) // 4, line.text) for line in lines)
+    return DecodedSection(part.name, shown, part.code, start, labels, part.kernels)

@@ -7,6 +7,7 @@ Matrix instructions are decoded with the forms of `mmacalc.asm.forms`, all other
 from __future__ import annotations
 
 from ..errors import Error, counted
+from ..records import TupleRecord
 from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
 from .decoded_matrix import MatrixDecoder, matrix_decoders
 from .decoded_text import instruction_text
@@ -18,11 +19,11 @@ from .vopd import vopd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from .operand_codes import Operand
 
-__all__ = ["decode", "listing", "text"]
+__all__ = ["Line", "decode", "labelled", "listing", "text"]
 
 _PADDING = bytes(16)
 
@@ -70,6 +71,56 @@ def listing(code: bytes, target: str, wave: int | None = None) -> list[tuple[int
             unknown = range(at, at + 4 * (words or 1), 4)
             found += [(one // 4, f".long 0x{_word(code, one):08x}") for one in unknown]
     return found
+
+
+class Line(TupleRecord):
+    """An instruction or a word of data: its address, the labels before it, its text and its size in bytes."""
+
+    address: int
+    labels: tuple[str, ...]
+    text: str
+    size: int
+
+
+def labelled(
+    code: bytes, target: str, address: int = 0, names: Mapping[int, tuple[str, ...]] = {}, wave: int | None = None
+) -> list[Line]:
+    """The lines of a code with its labels: branches name the place where they lead, words that begin no instruction are
+    .long.
+
+    Args:
+        names: address -> the names of what begins there. Where a branch leads and nothing has a name, a label is made
+            of the address: .L1a40.
+
+    Raises:
+        Error: see `decode`.
+
+    >>> for line in labelled(bytes.fromhex("0100 82bf 0000 80bf 0000 81bf"), "gfx942", 0x100, {0x100: ("kernel",)}):
+    ...     print(*line.labels, line.text)
+    kernel s_branch .L108
+     s_nop 0
+    .L108 s_endpgm
+    """
+    found: list[tuple[int, DecodedInstruction | None, int]] = []
+    for at, instruction, words in _walk(code, target, address, wave, skip=True):
+        found.append((at, instruction, 4 * (words or 1)))
+    starts = {address + at for at, _, _ in found}
+    labels = dict(names)
+    for _, instruction, _ in found:
+        there = instruction.modifiers.get("target") if instruction is not None else None
+        if there is not None and there in starts:
+            labels.setdefault(int(there), (f".L{there:x}",))
+    lines = []
+    for at, instruction, size in found:
+        if instruction is None:
+            for one in range(at, at + size, 4):
+                lines.append(Line(address + one, labels.get(address + one, ()), f".long 0x{_word(code, one):08x}", 4))
+            continue
+        shown, there = instruction_text(instruction), instruction.modifiers.get("target")
+        if there in starts:
+            shown = f"{shown.rpartition(' ')[0]} {labels[int(there)][0]}"
+        lines.append(Line(address + at, labels.get(address + at, ()), shown, size))
+    return lines
 
 
 def _walk(

@@ -16,6 +16,7 @@ from .assembler import statement
 from .forms import InstructionForm, forms
 from .lengths import words_of
 from .reader import MATRIX, Reader
+from .tables import COVERED
 from .targets import own_assembler, target
 from .tokens import TokenStream
 
@@ -26,36 +27,63 @@ if TYPE_CHECKING:
     from .operands import OperandSlot
     from .targets import Target
 
-__all__ = ["FormDecoder", "decoders", "disassemble", "instructions", "other_words", "respelled"]
+__all__ = ["FormDecoder", "decoded_lines", "decoders", "disassemble", "instructions", "other_words", "respelled"]
 
 
 @arguments_checked
-def disassemble(code: bytes, arch: str, wave: int | None = None, llvm: int | None = None) -> str:
+def disassemble(
+    code: bytes, arch: str, wave: int | None = None, llvm: int | None = None, matrix: bool | None = None
+) -> str:
     """The assembly text of machine code, one line per instruction, as LLVM prints it.
 
-    Matrix instructions, the AccVGPR moves (v_accvgpr_read, _write and _mov) and the scale loads are decoded; every
-    other instruction, and data, is written as `.long 0x........`, a line for each of its 32-bit words. DPAS is written
-    as iga64 does.
+    Whole code is decoded for gfx908, gfx90a, gfx942, gfx950, gfx1100 to gfx1103, gfx1200, gfx1201 and gfx1250; a word
+    that begins no instruction is written as `.long 0x........`. For other targets, and on request, only matrix
+    instructions, the AccVGPR moves (v_accvgpr_read, _write and _mov) and the scale loads are, and all else is `.long`,
+    a line for each 32-bit word. DPAS is written as iga64 does.
 
     Args:
         code: the bytes, little-endian, a whole number of 32-bit words.
         arch: an architecture, product or compiler target, such as "gfx942".
         wave: 32 or 64 where the architecture has both; its default if left out.
         llvm: the LLVM version whose encodings the code has, 24 or 22; those of either are taken if left out.
+        matrix: True for matrix instructions only, False to refuse a target whose other instructions are not known; if
+            left out, whole code where the target's is known and no LLVM version is given.
 
     Raises:
-        Error: unknown architecture, or the length is not a multiple of four bytes.
+        Error: unknown architecture, one whose whole code is not known though it is asked for, or the
+            length is not a multiple of four bytes.
 
     >>> disassemble(bytes.fromhex("0081ccd310250204"), "gfx942")
     'v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1'
+    >>> disassemble(bytes.fromhex("01030402"), "gfx942"), disassemble(bytes.fromhex("01030402"), "gfx942", matrix=True)
+    ('v_add_f32_e32 v2, v1, v1', '.long 0x02040301')
     """
-    return "\n".join([text for _, text in instructions(code, arch, wave, llvm)])
+    return "\n".join([text for _, text in decoded_lines(code, arch, wave, llvm, matrix)])
+
+
+def decoded_lines(
+    code: bytes, arch: str, wave: int | None = None, llvm: int | None = None, matrix: bool | None = None
+) -> list[tuple[int, str]]:
+    """As `disassemble`: the text of every instruction, with the number of the 32-bit word at which it begins."""
+    if matrix is None:
+        matrix = llvm is not None or own_assembler(arch) is not None or target(arch, wave).name not in COVERED
+    if matrix:
+        return instructions(code, arch, wave, llvm)
+    from .decoder import listing
+
+    _check(code)
+    where = target(arch, wave)
+    return listing(bytes(code), where.name, where.wave)
+
+
+def _check(code: object) -> None:
+    if not isinstance(code, (bytes, bytearray, memoryview)):
+        raise Error(f"disassemble takes bytes, such as bytes.fromhex('0081ccd310250204'); got {type(code).__name__}")
 
 
 def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | None = None) -> list[tuple[int, str]]:
-    """As `disassemble`: the text of every instruction, with the number of the 32-bit word at which it begins."""
-    if not isinstance(code, (bytes, bytearray, memoryview)):
-        raise Error(f"disassemble takes bytes, such as bytes.fromhex('0081ccd310250204'); got {type(code).__name__}")
+    """As `decoded_lines`, of matrix instructions only."""
+    _check(code)
     if own := own_assembler(arch):
         decoded: list[tuple[int, str]] = own.instructions(code, arch, wave, llvm)
         return decoded
@@ -129,7 +157,7 @@ def respelled(text: str, arch: str, wave: int | None = None, llvm: int | None = 
                 code = statement(TokenStream(line, reader.symbols), where).code
             except Error as error:
                 raise Error(f"line {number}: {error}") from None
-            line = disassemble(code, arch, wave, llvm)
+            line = disassemble(code, arch, wave, llvm, matrix=True)
         lines.append(line)
     return lines
 

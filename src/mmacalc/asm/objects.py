@@ -26,10 +26,17 @@ _GROUP = re.compile(r"(0[xX])?((?:[0-9a-fA-F]{2})+)")
 
 
 class Section(TupleRecord):
-    """Consecutive machine code: the name of its ELF section, empty where it comes from no object, and its bytes."""
+    """Consecutive machine code: the name of its ELF section, empty where it comes from no object, and its bytes.
+
+    address: where it lies in the object; None where that is not known. labels: address -> the names of the symbols
+    there, of which `kernels` are entries of kernels.
+    """
 
     name: str
     code: bytes
+    address: int | None = None
+    labels: dict[int, tuple[str, ...]] = {}
+    kernels: frozenset[str] = frozenset()
 
 
 class CodeFile(TupleRecord):
@@ -204,7 +211,9 @@ def _elf(content: bytes, name: str, arch: str | None) -> CodeFile:
     elf, target, content = elf_content(content, name, arch)
     headers = [(ascii(section.name)[1:-1], section.header) for section in elf.iter_sections()]
     sections = []
-    for title, header in headers:
+    symbols = _symbols(elf, name)
+    kernels = frozenset(symbol.removesuffix(".kd") for _, _, symbol in symbols if symbol.endswith(".kd"))
+    for number, (title, header) in enumerate(headers):
         if header["sh_flags"] & _EXECUTABLE and header["sh_type"] != _NO_BITS and header["sh_size"]:
             start, size = header["sh_offset"], header["sh_size"]
             if start + size > len(content):
@@ -212,10 +221,30 @@ def _elf(content: bytes, name: str, arch: str | None) -> CodeFile:
                     f"'{name}' is a damaged ELF object: its section {title} should end at byte {start + size}, and the "
                     f"file at {len(content)}"
                 )
-            sections.append(Section(title, content[start : start + size]))
+            labels: dict[int, tuple[str, ...]] = {}
+            for place, value, symbol in symbols:
+                if place == number and symbol not in labels.get(value, ()):
+                    labels[value] = (*labels.get(value, ()), symbol)
+            sections.append(Section(title, content[start : start + size], header["sh_addr"], labels, kernels))
     if not sections:
         raise Error(f"'{name}' is an ELF object without code: none of its sections is executable and has content")
     return CodeFile((target,), tuple(sections))
+
+
+def _symbols(elf: ELFFile, name: str) -> list[tuple[object, int, str]]:
+    """The named symbols of an object, but those of sections and files: (number of the section, address, name)."""
+    from elftools.common.exceptions import ELFError
+
+    try:
+        return [
+            (symbol["st_shndx"], symbol["st_value"], ascii(symbol.name)[1:-1])
+            for section in elf.iter_sections()
+            if section["sh_type"] in ("SHT_DYNSYM", "SHT_SYMTAB")
+            for symbol in section.iter_symbols()  # type: ignore[attr-defined]
+            if symbol.name and symbol["st_info"]["type"] not in ("STT_SECTION", "STT_FILE")
+        ]
+    except (ELFError, ValueError, KeyError, IndexError, OverflowError, AttributeError, TypeError) as error:
+        raise Error(f"'{name}' is a damaged ELF object: its symbols cannot be read ({error})") from None
 
 
 def _built_for(number: int, name: str, arch: str | None) -> str:

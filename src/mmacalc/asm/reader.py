@@ -26,6 +26,7 @@ __all__ = [
     "Listing",
     "Reader",
     "Statement",
+    "addresses",
     "named_targets",
     "parse",
     "read_line",
@@ -236,6 +237,18 @@ def read_listing(text: str) -> Listing:
         reader.symbols,
         macros,
     )
+
+
+def addresses(text: str) -> dict[int, int]:
+    """The address of every line that shows one, by its number from 1, as llvm-objdump writes it.
+
+    >>> addresses("s_nop 0 // 000000001900: BF800000")
+    {1: 6400}
+    """
+    if "//" not in text:
+        return {}
+    found = ((number, _ADDRESS.search(line)) for number, line in enumerate(text.split("\n"), 1))
+    return {number: whole(f"0x{address[1]}", "an address", (1 << 64) - 1) for number, address in found if address}
 
 
 def named_targets(text: str) -> tuple[str, ...]:

@@ -9,6 +9,9 @@ is left for words that compute kernels do not have. For other targets, with --ll
 instructions are decoded, and everything else is written as .long. --all refuses targets whose other instructions are
 not known.
 
+An object is printed with its target, the names of kernels and functions, labels where branches lead, and addresses and
+words as comments. `lint` and `explain` take that text, and an object directly.
+
 Takes bytes in hexadecimal, in memory order, or 32-bit words: groups with 0x, or several of eight digits, as objdump
 prints them. Or a file (- for standard input): such text, a listing of llvm-objdump, raw bytes, or an ELF code object,
 by itself or in clang's offload bundle, whose executable sections are decoded (that needs pyelftools). An object names

@@ -4,6 +4,7 @@
     mmacalc explain "HMMA.16816.F32 R4, R8, R12, R4"
     mmacalc explain -a MI300X kernel.s
     mmacalc explain *.s                          several; with --json, one line for each
+    mmacalc explain kernel.hsaco                 an object of an AMD GPU
     mmacalc explain "c = __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);"
     mmacalc explain "__hmma_m16n16k16_mma_f32f32(d, a, b, c, 1, 0);"
     cuobjdump -sass kernel.o | mmacalc explain -
@@ -37,8 +38,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> Iterator[Reply]:
     """The explanation; of several files one after another, also where one is refused."""
-    texts = text_arguments(options.text)
-    for text, name in texts:
+    texts = text_arguments(options.text, options.architecture)
+    for text, name, _ in texts:
         try:
             yield _reply(text, name, options, len(texts) > 1)
         except Error as error:
@@ -53,9 +54,10 @@ def _reply(text: str, name: str, options: Namespace, several: bool) -> Reply:
 
     if "\0" in text:
         raise Error(
-            f"'{name}' is not a text file; give its disassembly, such as that of llvm-objdump -d or cuobjdump -sass"
+            f"'{name}' is neither text nor an object of an AMD GPU; give its disassembly, such as cuobjdump -sass"
         )
-    answer = explain(text, options.architecture)
+    arch = options.architecture and options.architecture.partition(":")[0]
+    answer = explain(text, arch)
     if options.json:
         return Reply(0, document("explain", render.json_object(answer, name if several else None)), "")
     reply = show(False, "explain", answer, render, name)

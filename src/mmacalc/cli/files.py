@@ -57,6 +57,8 @@ ENDINGS = (
 )
 """How the names of files with assembly end."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+OBJECTS = (b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
+"""How ELF objects and clang's offload bundles begin."""
 _taken: ContextVar[str] = ContextVar("taken", default="")
 """Who reads standard input while one of its lines is answered: the name of a command whose lines are command lines."""
 
@@ -107,18 +109,38 @@ def text_argument(words: Sequence[str]) -> tuple[str, str]:
     return (read_text(path), path) if _names_file(path) else (path, "the text")
 
 
-def text_arguments(words: Sequence[str]) -> list[tuple[str, str]]:
-    """The texts that arguments give, each with what messages call it: of several files one each, else one text.
+def text_arguments(words: Sequence[str], target: str | None = None) -> list[tuple[str, str, bool]]:
+    """The texts that arguments give, each with what messages call it: of several files one each, else one text. Of an
+    object of an AMD GPU it is the assembly that `mmacalc disassemble` prints, and the third value True.
+
+    Args:
+        target: chooses an object of a bundle.
 
     Raises:
         Error: see `text_argument`; or some of several words name files and others do not.
     """
     if len(words) < 2 or not any(map(_names_file, words)):
-        return [text_argument(words)]
+        return [_text_of(words, target)]
     for word in words:
         if not _names_file(word):
             raise Error(f"'{word}' is not a file, but other arguments are: give files, or one text")
-    return [text_argument([word]) for word in words]
+    return [_text_of([word], target) for word in words]
+
+
+def _text_of(words: Sequence[str], target: str | None) -> tuple[str, str, bool]:
+    """As `text_argument`, also of an object."""
+    if len(words) > 1 or not _names_file(words[0]):
+        return *text_argument(words), False
+    name = "<stdin>" if words[0] == "-" else words[0]
+    content = read_bytes(words[0])
+    if not content.startswith(OBJECTS):
+        return as_text(content), name, False
+    from ..answers.disassembly import disassembly
+    from ..asm.objects import read
+    from ..render import disassembly as render
+
+    answer = disassembly(read(content, name, target), f"'{name}'", target, every=True)
+    return render.text(answer), name, True
 
 
 def _names_file(word: str) -> bool:

@@ -2,6 +2,7 @@
 
     mmacalc lint kernel.s                    a compiler's listing, which names its target (.amdgcn_target)
     mmacalc lint *.s                         several; with --json, one line for each
+    mmacalc lint kernel.hsaco                an object (ELF, or clang's offload bundle); places are addresses
     mmacalc lint -a gfx942 kernel.s          a listing that does not, or a hand-written one
     llvm-objdump -d kernel.o | mmacalc lint -a gfx942 -
 
@@ -42,27 +43,28 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> Iterator[Reply]:
     """The findings, and 1 if there are any; of several files one after another, also where one is refused."""
-    texts = text_arguments(options.text)
-    for text, name in texts:
+    texts = text_arguments(options.text, options.architecture)
+    for text, name, listed in texts:
         try:
-            yield _reply(text, name, options)
+            yield _reply(text, name, options, listed)
         except Error as error:
             if len(texts) == 1:
                 raise
             yield Reply(2, "", f"mmacalc: {printable(name)}: {error}\n")
 
 
-def _reply(text: str, name: str, options: Namespace) -> Reply:
+def _reply(text: str, name: str, options: Namespace, listed: bool) -> Reply:
+    from ..asm.reader import addresses
     from ..hazards.lint import lint as check
     from ..render import lint
 
     if "\0" in text:  # a binary file must not be reported as clean
-        advice = f"for an object, pass its disassembly: llvm-objdump -d {name} | mmacalc lint ... -"
-        raise Error(f"'{name}' is not a text file; {advice}")
+        raise Error(f"'{name}' is neither a text file nor an ELF object")
     if not text.strip():
         raise Error(f"'{name}' is empty; give a listing")
-    report = check(text, options.architecture)
+    arch = options.architecture and options.architecture.partition(":")[0]
+    report = check(text, arch)
     status = 1 if report.findings else 0
     if options.json:
         return Reply(status, document("lint", lint.json_object(report, name)), "")
-    return show(False, "lint", report, lint, name, status=status)
+    return show(False, "lint", report, lint, name, addresses(text) if listed else {}, status=status)
