@@ -9,10 +9,12 @@ import pytest
 
 import mmacalc
 from mmacalc.cli import answer
+from mmacalc.diagnosis.candidates import Candidate
 from mmacalc.diagnosis.compare import diagnose
 from mmacalc.diagnosis.inputs import encoded, random
 from mmacalc.diagnosis.mistakes import MISTAKES
 from mmacalc.diagnosis.reading import problem_of
+from mmacalc.diagnosis.search import MARGIN
 from mmacalc.emulator.execution import execution_of
 
 
@@ -96,6 +98,26 @@ def test_no_two_explanations_say_the_same():
         names = [each.name for each in mmacalc.diagnose(inst, wrong, a, b, c).explanations]
         assert names
         assert len(names) == len(set(names))
+
+
+def test_the_cheapest_explanation_is_first_and_costly_candidates_are_not_made(monkeypatch):
+    made = []
+    new = Candidate.__new__
+    monkeypatch.setattr(Candidate, "__new__", lambda cls, *given, **named: made.append(0) or new(cls, *given, **named))
+    inst, given = sample("gfx942", "v_mfma_f32_16x16x16_f16")
+    d = inst.multiply(**given)
+    found = diagnose(inst, d.T, **given)
+    assert found.explanations[0].cost == 0
+    assert 0 < len(made) < 150
+    integer, codes = sample("gfx942", "v_mfma_i32_16x16x32_i8")
+    backwards = integer.multiply(codes["a"][:, ::-1], codes["b"], codes["c"])
+    several = diagnose(integer, backwards, **codes).explanations
+    costs = [one.cost for one in several]
+    assert len(costs) > 1
+    assert costs == sorted(costs)
+    assert costs[-1] <= costs[0] + MARGIN
+    both = diagnose(inst, inst.multiply(given["a"], given["b"].T, 0), **given).explanations[0]
+    assert both.cost > 2 * costs[0]
 
 
 def test_broadcasts_and_blocks_are_named():

@@ -26,7 +26,7 @@ WHOLE = slice(None)
 
 class Candidate(TupleRecord):
     """One suspected mistake. outcome: a `Rerun`, `Moved` or `Stored`, which computes D under it; reproduced: whether it
-    gives the wrong values, which otherwise are taken from the D to compare.
+    gives the wrong values, which otherwise are taken from the D to compare; bits: of fitted numbers.
 
     An outcome gives D in float64 (`estimate`, of some rows and columns), the magnitudes that its rounding depends on,
     and D's codes (`result`).
@@ -36,6 +36,7 @@ class Candidate(TupleRecord):
     advice: str
     outcome: Rerun | Moved | Stored
     reproduced: bool = True
+    bits: float = 0.0
 
 
 class Rerun:
@@ -57,6 +58,16 @@ class Rerun:
     ) -> None:  # fmt: skip
         self.problem, self.sources, self.codes = problem, dict(sources or {}), dict(codes or {})
         self.execution, self.chains = execution, chains
+
+    @property
+    def effect(self) -> Any:
+        """What tells it from others: two mistakes with the same effect are the same, whatever they are called."""
+        parts = [
+            (kind, name, np.broadcast_to(array, self.problem.codes[name].shape[kind:]).tobytes())
+            for kind, arrays in ((1, self.sources), (0, self.codes))
+            for name, array in sorted(arrays.items())
+        ]
+        return (id(self.problem), *parts, self.execution, str(self.chains))  # fmt: skip
 
     @property
     def operand(self) -> str | None:
@@ -99,6 +110,11 @@ class Moved:
     def __init__(self, problem: Problem, source: Array) -> None:
         self.problem, self.sources = problem, {"D": source}
 
+    @property
+    def effect(self) -> Any:
+        """What tells it from others."""
+        return "D", id(self.problem), self.sources["D"].tobytes()
+
     def estimate(self, rows: Part = WHOLE, columns: Part = WHOLE) -> Array:
         return self._taken(self.problem.right, rows, columns)
 
@@ -131,6 +147,11 @@ class Stored:
     def __init__(self, problem: Problem, codes: Array, spread: float = 1.0, apart: Array | float = 0.0) -> None:
         self.problem, self.codes, self.spread = problem, codes, spread
         self.apart = np.broadcast_to(apart, codes.shape)
+
+    @property
+    def effect(self) -> Any:
+        """What tells it from others."""
+        return "stored", self.codes.tobytes()
 
     def estimate(self, rows: Part = WHOLE, columns: Part = WHOLE) -> Array:
         return self.problem.decoded_d(self.codes)[..., rows, :][..., columns]

@@ -4,9 +4,9 @@
 columns, lanes, registers, tiles), and which mistake gives exactly what the kernel gave. A mistake is recomputed, not
 guessed: it is named only if every element of D agrees with it, to the bit or at least up to rounding.
 
-The search: known mistakes are tried first, each in float64 and on a few elements, then on all, then by the emulator
-(`mmacalc.diagnosis.mistakes`). What the numbers themselves say comes next: factors, biases, roundings (`afterwards`),
-and the A, B or D that must have been there (`recovery`).
+The search: the cheapest mistakes are tried first (`Explanation.cost`, in bits), each in float64 and on a few elements,
+then on all, then by the emulator. Known ones (`mistakes`) cost little; what the numbers themselves say costs more:
+factors, biases, roundings (`afterwards`), and the A, B or D that must have been there (`recovery`).
 """
 
 from __future__ import annotations

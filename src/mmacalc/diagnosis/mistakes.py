@@ -1,11 +1,13 @@
 """The mistakes that people make with matrix instructions, each as a function that makes it.
 
 A mistake takes a `Problem` (an instruction with its inputs) and yields candidates: what D becomes when the mistake is
-made, with a name and advice. `MISTAKES` lists them, the likelier first; `compare` tries them. Adding one is writing
-one more function.
+made, with a name and advice, the likelier first. `LIBRARY` lists them with their cost in bits; `search` tries them.
+Adding one is writing one more function and its row.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from .scales import wrong_index, wrong_scales
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from numpy.typing import NDArray
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["LAST", "MISTAKES", "NEARLY_RIGHT", "chained_otherwise"]
+__all__ = ["LAST", "LIBRARY", "MISTAKES", "NEARLY_RIGHT", "chained_otherwise"]
 
 
 # --- the whole tile ---------------------------------------------------------------------------------------------------
@@ -281,9 +283,9 @@ def _moves_of(problem: Problem, name: str, move: Move) -> Candidate:
     return Candidate(f"{name} {move.text}", move.advice, moved(problem, name, move.source))
 
 
-def wrong_addresses(problem: Problem) -> Iterator[Candidate]:
+def wrong_addresses(problem: Problem, names: str = "BADC") -> Iterator[Candidate]:
     """A, B or C loaded, or D stored, by wrong addresses."""
-    for name in "BADC":
+    for name in names:
         for move in memory_moves(problem, name):
             yield _moves_of(problem, name, move)
 
@@ -298,28 +300,39 @@ def wrong_addresses_alike(problem: Problem) -> Iterator[Candidate]:
             yield Candidate(f"A and B alike: each {move.text}", advice, Rerun(problem, sources))
 
 
-def wrong_registers(problem: Problem) -> Iterator[Candidate]:
-    """Lanes or registers of an operand, or of A and B alike, exchanged, repeated, zero."""
-    moves = {name: tuple(register_moves(problem, name)) for name in "ABDC"}
-    for name, of_name in moves.items():
+def wrong_registers(problem: Problem, names: str = "ABDC") -> Iterator[Candidate]:
+    """Lanes or registers of an operand exchanged, repeated, zero."""
+    for name in names:
         own = np.arange(np.prod(problem.shapes[name])).reshape(problem.shapes[name])
-        for move in of_name:
+        for move in register_moves(problem, name):
             if name != "D" or not np.array_equal(move.source, np.where(move.source < 0, -1, own)):
                 yield _moves_of(problem, name, move)
-    both = {move.text: move for move in moves["A"]}
-    for move in moves["B"]:
+
+
+def wrong_registers_alike(problem: Problem) -> Iterator[Candidate]:
+    """Lanes or registers of A and B alike exchanged, repeated, zero."""
+    both = {move.text: move for move in register_moves(problem, "A")}
+    for move in register_moves(problem, "B"):
         if move.text in both:
             sources = {"A": both[move.text].source, "B": move.source}
             text = f"A and B alike: each {move.text}"
             yield Candidate(text, "check the lane index with which you load A and B", Rerun(problem, sources))
 
 
-MISTAKES = (
-    transposed, wrong_accumulator, not_reset, other_modifiers, other_conversion, stored_otherwise, wrong_index,
-    wrong_scales, wrong_block, shortened_k, reordered_k, no_layout, wrong_addresses, wrong_layout, wrong_registers,
-    wrong_addresses_alike, other_instruction,
+LIBRARY: tuple[tuple[float, Callable[[Problem], Iterator[Candidate]]], ...] = (
+    (0.0, transposed), (1.0, wrong_accumulator), (2.0, not_reset), (3.0, other_modifiers), (3.5, other_conversion),
+    (4.0, stored_otherwise), (4.5, wrong_index), (4.5, wrong_scales), (5.0, wrong_block), (5.5, shortened_k),
+    (6.0, reordered_k), (6.5, no_layout), (7.0, partial(wrong_addresses, names="B")),
+    (7.1, partial(wrong_addresses, names="A")), (7.2, partial(wrong_addresses, names="D")),
+    (7.3, partial(wrong_addresses, names="C")), (8.0, wrong_layout), (8.1, partial(wrong_registers, names="A")),
+    (8.2, partial(wrong_registers, names="B")), (8.3, partial(wrong_registers, names="D")),
+    (8.4, partial(wrong_registers, names="C")), (10.0, wrong_registers_alike), (10.0, wrong_addresses_alike),
+    (10.0, other_instruction),
 )  # fmt: skip
-"""Every known mistake, the likelier first."""
+"""Every known kind of mistake with its cost in bits: how unlikely it is, by judgement; a permutation of whole matrices
+before one of lanes, one operand before two."""
+
+MISTAKES = tuple(of for _, of in LIBRARY)
 
 LAST = (other_layout,)
 """What is tried where nothing else explains D, since it asks the whole catalog."""

@@ -6,7 +6,8 @@ comes from. The same moves are tried on A, B, C and D; for D it is the result th
 
 from __future__ import annotations
 
-from itertools import chain, combinations, permutations
+from _thread import allocate_lock
+from itertools import chain, combinations, islice, permutations
 from math import prod
 
 import numpy as np
@@ -59,6 +60,25 @@ def moves_of(problem: Problem, name: str) -> Iterator[Move]:
     yield from register_moves(problem, name)
 
 
+class _Memo:
+    """An iterator's items, made when they are first asked for, and kept."""
+
+    def __init__(self, stream: Iterator[Move]) -> None:
+        self.items: list[Move] = []
+        self.stream, self.lock = stream, allocate_lock()
+
+    def __iter__(self) -> Iterator[Move]:
+        number = 0
+        while True:
+            with self.lock:
+                if number == len(self.items):
+                    self.items.extend(islice(self.stream, 1))
+            if number == len(self.items):
+                return
+            yield self.items[number]
+            number += 1
+
+
 def kept(moves: Callable[[Problem, str], Iterator[Move]]) -> Callable[[Problem, str], Iterable[Move]]:
     """A function whose answer for small matrices is kept: it does not depend on the numbers."""
 
@@ -66,7 +86,7 @@ def kept(moves: Callable[[Problem, str], Iterator[Move]]) -> Callable[[Problem, 
         if prod(problem.shapes[name]) > KEPT:
             return moves(problem, name)
         key = (moves, problem.execution, name, *problem.shapes.values())
-        every: tuple[Move, ...] = _kept.get(key, lambda: tuple(moves(problem, name)))
+        every: _Memo = _kept.get(key, lambda: _Memo(moves(problem, name)))
         return every
 
     return found
