@@ -13,7 +13,7 @@ import pytest
 import mmacalc
 from llvm_mc import tool
 from mmacalc import rocwmma
-from mmacalc.kernels import launching
+from mmacalc.kernels.device import launch
 
 
 def test_a_kernel_is_called_once_for_every_wave_with_hips_coordinates():
@@ -528,7 +528,7 @@ def test_progress_is_shown_on_a_terminal_once_a_launch_takes_long(monkeypatch):
         def isatty(self):
             return True
 
-    monkeypatch.setattr(launching, "PROGRESS_DELAY", 0.02)
+    monkeypatch.setattr(launch, "PROGRESS_DELAY", 0.02)
     for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr("sys.stderr", stream)
         mmacalc.launch(lambda wave: time.sleep(0.002), 32, 256)

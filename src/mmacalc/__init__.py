@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .hazards.recognizer import WaitStates as WaitStates
     from .hazards.recognizer import wait_states as wait_states
     from .kernels import launch as launch
-    from .kernels.machine.addresses import address_of as address_of
+    from .kernels.device.memory import address_of as address_of
     from .layout import Layout as Layout
     from .memory_access.answer import memory as memory
     from .model import Architecture as Architecture
@@ -75,7 +75,7 @@ _HOMES = {
     "Kernel": "asm.code_objects", "Layout": "layout",
     "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
     "TensorMemoryLocation": "model.tensor_memory_operand", "WaitStates": "hazards.recognizer",
-    "address_of": "kernels.machine.addresses", "architecture": "catalog", "architectures": "catalog",
+    "address_of": "kernels.device.memory", "architecture": "catalog", "architectures": "catalog",
     "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
     "diagnose": "diagnosis.compare", "disassemble": "asm.disassembler", "estimate": "estimates",
     "explain": "answers.explain", "feeds": "chains", "find": "search", "gemm": "emulator.gemm",

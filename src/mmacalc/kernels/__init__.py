@@ -6,16 +6,18 @@ lanes       numbers of which each lane has its own, such as threadIdx.x
 scheduler   the order in which waves run: one at a time, the same order each time
 memory      pointers into NumPy arrays, bounds-checked; stores take effect when the launch has succeeded
 report      what a launch issued and moved
+device      what kernels of every kind share: memory, races, findings
 machine     compiled kernels, instruction by instruction
 rocwmma     rocWMMA's fragments (public as `mmacalc.rocwmma`)
 """
 
 from __future__ import annotations
 
+from .device.launch import Dim3
 from .lanes import PerLane
 from .launching import launch
 from .memory import Pointer
 from .report import Report
-from .waves import Dim3, Wave, current_wave
+from .waves import Wave, current_wave
 
 __all__ = ["Dim3", "PerLane", "Pointer", "Report", "Wave", "current_wave", "launch"]

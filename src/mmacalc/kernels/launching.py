@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import inspect
-import sys
-import time
-from itertools import product
-from operator import index
 
 import numpy as np
 
 from ..asm.code_objects import Kernel
 from ..catalog import architecture
 from ..checks import arguments_checked, shown
-from ..errors import Error, counted
-from .lds_counter import LdsCounter
+from ..errors import Error
+from .device.bank_counts import BankCounter
+from .device.launch import MAX_THREADS, Progress, dim3, workgroups
 from .memory import Memory
 from .report import Report
 from .scheduler import Task, run
-from .waves import Dim3, Launch, Wave, Workgroup, running_wave
+from .waves import Launch, Wave, Workgroup, running_wave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
-    Size = int | tuple[int, ...]
+    from .device.launch import Dim3, Size
 
 __all__ = ["DEFAULT_ARCHITECTURE", "launch"]
 
 DEFAULT_ARCHITECTURE = "gfx942"
 WAVES_AT_ONCE = 64
 """Waves that run concurrently, in whole workgroups: enough for one NumPy call to serve many."""
-MAX_THREADS = 1024
-"""Threads of a workgroup (HIP, maxThreadsPerBlock)."""
-PROGRESS_DELAY = 2.0
-"""Seconds before progress is shown."""
 
 
 @arguments_checked
@@ -93,14 +86,14 @@ def launch(
     if running_wave() is not None:
         raise Error("launch: a kernel cannot launch another")
     if isinstance(kernel, Kernel):
-        return _launch_compiled(kernel, _dim3("grid", grid), _dim3("block", block), args, kwargs, progress)
+        return _launch_compiled(kernel, dim3("grid", grid), dim3("block", block), args, kwargs, progress)
     record = architecture(arch)
     record.family.require("launch", record.title)
-    grid_size, block_size = _dim3("grid", grid), _dim3("block", block)
+    grid_size, block_size = dim3("grid", grid), dim3("block", block)
     if not callable(kernel):
         raise Error(f"launch: the kernel is {shown(kernel)}; it takes a function, called as kernel(wave, *args)")
     size = record.wave(wave_size)
-    memory = Memory(LdsCounter(record, size))
+    memory = Memory(BankCounter(record, size))
     state = Launch(record, "".join(filter(str.isalnum, arch.lower())), size, memory)
     waves = _waves_of(block_size, state)
     arguments = _pointers(kernel, args, memory)
@@ -110,9 +103,9 @@ def launch(
         return kernel(wave, *arguments, **keywords)
 
     groups = grid_size.x * grid_size.y * grid_size.z
-    progress_line = _Progress(getattr(kernel, "__name__", "kernel"), groups, progress)
+    progress_line = Progress(getattr(kernel, "__name__", "kernel"), groups, progress)
     step = max(1, WAVES_AT_ONCE // waves)
-    coming = _workgroups(grid_size)
+    coming = workgroups(grid_size)
     try:
         for done in range(0, groups, step):
             batch = [Workgroup(next(coming)) for _ in range(min(step, groups - done))]
@@ -138,7 +131,7 @@ def _launch_compiled(
     threads = block.x * block.y * block.z
     if threads > MAX_THREADS:
         raise Error(f"launch: a block of {threads} threads; it takes at most {MAX_THREADS}")
-    line = _Progress(kernel.name, grid.x * grid.y * grid.z, progress)
+    line = Progress(kernel.name, grid.x * grid.y * grid.z, progress)
 
     def tick(done: int) -> None:
         line.done = done
@@ -148,22 +141,6 @@ def _launch_compiled(
         return launch_compiled(kernel, grid, block, args, options, tick)
     finally:
         line.close()
-
-
-def _workgroups(grid: Dim3) -> Iterator[Dim3]:
-    """The workgroups in the order in which they are dispatched: x first."""
-    return (Dim3(x, y, z) for z, y, x in product(range(grid.z), range(grid.y), range(grid.x)))
-
-
-def _dim3(name: str, given: Size) -> Dim3:
-    sizes = tuple(given) if isinstance(given, (tuple, list)) else (given,)
-    try:
-        whole = [index(size) for size in sizes]
-    except TypeError:
-        whole = []
-    if not 1 <= len(whole) <= 3 or min(whole) < 1 or max(whole) >> 31:
-        raise Error(f"launch: {name} is {shown(given)}; it takes one to three whole numbers from 1 up (below 2^31)")
-    return Dim3(*whole, *(1,) * (3 - len(whole)))
 
 
 def _waves_of(block: Dim3, state: Launch) -> int:
@@ -184,28 +161,3 @@ def _pointers(kernel: Callable[..., object], args: tuple[Any, ...], memory: Memo
         names = []
     names += [f"argument {number + 1}" for number in range(len(names), len(args))]
     return [memory.argument(a, name) if isinstance(a, np.ndarray) else a for a, name in zip(args, names)]
-
-
-class _Progress:
-    """A progress line on a terminal, for launches that take long."""
-
-    def __init__(self, name: str, total: int, wanted: bool | None) -> None:
-        self.name, self.total, self.done, self.shown = name, total, 0, False
-        self.wanted = sys.stderr.isatty() if wanted is None else wanted
-        self.start = self.last = time.monotonic()
-
-    def tick(self) -> None:
-        """Redraw the line, at most five times a second."""
-        now = time.monotonic()
-        if not self.wanted or now - self.start < PROGRESS_DELAY or (self.shown and now - self.last < 0.2):
-            return
-        self.shown, self.last = True, now
-        left = f", {(now - self.start) / self.done * (self.total - self.done):.0f} s left" if self.done else ""
-        sys.stderr.write(f"\r{self.name}: {self.done} of {counted(self.total, 'workgroup')}{left}  ")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """Erase the line."""
-        if self.shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()

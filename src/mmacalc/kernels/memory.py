@@ -22,6 +22,7 @@ import numpy as np
 
 from ..errors import Error
 from ..records import TupleRecord
+from .device.memory import check_contiguous, owner_of, write_back
 from .lds_watch import LdsWatch
 
 TYPE_CHECKING = False
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from .lds_counter import LdsCounter
+    from .device.bank_counts import BankCounter
 
     Array = NDArray[Any]
 
-__all__ = ["Buffer", "Memory", "Pointer", "Region", "Traffic", "check_contiguous"]
+__all__ = ["Buffer", "Memory", "Pointer", "Region", "Traffic"]
 
 
 class Traffic(TupleRecord):
@@ -49,9 +50,8 @@ class Traffic(TupleRecord):
 class Buffer:
     """One stretch of memory: the copy of an array, or an allocation in LDS. watch: of the latter."""
 
-    __slots__ = ("array", "data", "start", "views", "watch", "written")
+    __slots__ = ("array", "data", "views", "watch", "written")
     array: Array | None
-    start: int
     watch: LdsWatch | None
     written: bool
 
@@ -61,10 +61,9 @@ class Buffer:
         self.views: dict[np.dtype[Any], Array] = {}
         if array is None:
             # The initial contents of LDS are undefined. All ones are a NaN in every format that has one.
-            self.data, self.start = np.full(size, 0xFF, np.uint8), 0
+            self.data = np.full(size, 0xFF, np.uint8)
         else:
             self.data = array.reshape(-1, order="A").copy().view(np.uint8)
-            self.start = array.__array_interface__["data"][0]
 
     def view(self, dtype: np.dtype[Any]) -> Array:
         """The memory as elements of a type."""
@@ -76,7 +75,7 @@ class Buffer:
     def commit(self) -> None:
         """Write the copy back."""
         if self.array is not None and self.written:
-            self.array.reshape(-1, order="A").view(np.uint8)[:] = self.data
+            write_back(self.array, self.data)
 
 
 class Region(TupleRecord):
@@ -96,7 +95,7 @@ class Region(TupleRecord):
 class Memory:
     """The memory that the kernels of one launch can access. Counts the bytes that they move."""
 
-    def __init__(self, lds: LdsCounter | None = None) -> None:
+    def __init__(self, lds: BankCounter | None = None) -> None:
         self.lds = lds
         self.buffers: dict[int, Buffer] = {}
         self._arrays: list[Array] = []  # keeps the ids of `buffers` unique
@@ -138,16 +137,11 @@ class Memory:
         Raises:
             Error: the memory that the array is a view of is not contiguous.
         """
-        base: Array = array
-        while isinstance(base.base, np.ndarray):
-            base = base.base
-        if not (base.flags.c_contiguous or base.flags.f_contiguous):
-            raise Error(f"{name} lies in memory that is not contiguous; pass numpy.ascontiguousarray of it")
+        base, first = owner_of(name, array)
         if id(base) not in self.buffers:
             self.buffers[id(base)] = Buffer(base)
             self._arrays.append(base)
         buffer = self.buffers[id(base)]
-        first = array.__array_interface__["data"][0] - buffer.start
         strides = [stride * (size - 1) for stride, size in zip(array.strides, array.shape)]
         low, high = first + sum(min(s, 0) for s in strides), first + sum(max(s, 0) for s in strides) + array.itemsize
         if first % array.itemsize:
@@ -167,22 +161,6 @@ class Memory:
         """Write everything that was stored into the arrays."""
         for buffer in self.buffers.values():
             buffer.commit()
-
-
-def check_contiguous(array: Array, name: str) -> None:
-    """Refuse an array whose memory is not its elements, row by row: a kernel is given memory.
-
-    Raises:
-        Error: says what to pass instead.
-    """
-    if array.flags.c_contiguous:
-        return
-    shape, strides = (" x ".join(map(str, sizes)) for sizes in (array.shape, array.strides))
-    where = "" if not array.flags.f_contiguous else "; its .T has its memory as it lies, column by column"
-    raise Error(
-        f"{name} is not C-contiguous ({shape} elements, {strides} bytes apart), and a kernel is given memory: pass "
-        f"numpy.ascontiguousarray of it, and copy back what the kernel stores{where}"
-    )
 
 
 class Pointer:

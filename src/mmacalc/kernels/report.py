@@ -8,6 +8,7 @@ from ..checks import arguments_checked
 from ..errors import Error, counted
 from ..estimates import peak
 from ..rates import MATRIX_UNITS
+from .device.findings import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 
     from ..diagnosis.compare import Diagnosis
     from ..model import Architecture, Instruction
-    from .lds_counter import LdsSite
-    from .lds_watch import LdsFinding
-    from .machine.findings import KernelFinding
+    from .device.bank_counts import BankSite
+    from .device.findings import KernelFinding, LineFinding
     from .memory import Traffic
 
 __all__ = ["Report"]
@@ -52,8 +52,8 @@ class Report:
     traffic: Traffic
     flops: int
     peak_share: float | None
-    findings: tuple[LdsFinding | KernelFinding, ...]
-    lds: tuple[LdsSite, ...]
+    findings: tuple[LineFinding | KernelFinding, ...]
+    lds: tuple[BankSite, ...]
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Report:
         issued: Counter[tuple[Instruction, tuple[tuple[str, int], ...]]],
         traffic: Traffic,
         warnings: Counter[str] | None = None,
-        lds: tuple[LdsSite, ...] = (),
+        lds: tuple[BankSite, ...] = (),
     ) -> None:
         self.lds = lds
         self.findings = ()
@@ -149,7 +149,7 @@ class Report:
             "bytes": self.traffic._asdict(),
             "lds": [{**site._asdict(), "conflicts": site.conflicts} for site in self.lds],
             "warnings": list(self.warnings),
-            "findings": [{**one._asdict(), "workgroup": list(one.workgroup)} for one in self.findings],
+            "findings": [plain(one) for one in self.findings],
         }
 
     def __repr__(self) -> str:

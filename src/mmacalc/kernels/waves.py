@@ -9,30 +9,23 @@ import numpy as np
 
 from ..errors import Error
 from ..records import TupleRecord
+from .device.launch import Dim3
 from .lanes import PerLane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
     from typing import Any
 
     from numpy.typing import DTypeLike, NDArray
 
     from ..model import Architecture, Instruction
-    from .lds_watch import LdsFinding
+    from .device.findings import LineFinding
     from .memory import Memory, Pointer
 
     Array = NDArray[Any]
 
-__all__ = ["Dim3", "Launch", "Wave", "Workgroup", "current_wave", "running_wave"]
-
-
-class Dim3(TupleRecord):
-    """Three numbers called x, y and z, as HIP's dim3."""
-
-    x: int
-    y: int
-    z: int
+__all__ = ["Launch", "Wave", "Workgroup", "current_wave", "running_wave"]
 
 
 class LaneDim3(TupleRecord):
@@ -55,7 +48,7 @@ class Launch:
         self.architecture, self.target, self.wave_size, self.memory = architecture, target, wave_size, memory
         self.issued: Counter[tuple[Instruction, tuple[tuple[str, int], ...]]] = Counter()
         self.warnings: Counter[str] = Counter()  # with the number of workgroups that each concerns
-        self.findings: dict[tuple[str, str], LdsFinding] = {}  # by the two lines
+        self.findings: dict[Hashable, LineFinding] = {}
 
 
 class Workgroup:
@@ -76,7 +69,7 @@ class Workgroup:
         """All waves have come to a barrier."""
         for pointer in self.shared.values():
             if pointer.region.buffer.watch:
-                pointer.region.buffer.watch.barrier()
+                pointer.region.buffer.watch.memory.barrier()
 
 
 class Wave:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
+from ..device.memory import scattered
 from . import atomics
 from .operands import raw_reader
-from .storage import scattered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

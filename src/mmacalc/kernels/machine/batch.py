@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...asm.decoded import DecodedInstruction
-    from ..waves import Dim3
-    from .lds import Lds, Scratch
+    from ..device.launch import Dim3
+    from ..device.memory import GlobalMemory
+    from ..device.shared import PrivateMemory, SharedMemory
     from .program import Program, Step
     from .state import Registers
-    from .storage import GlobalMemory
     from .tally import Tally
 
     Array = NDArray[Any]
@@ -43,12 +43,12 @@ class Batch(Watched):
 
     counters: Counters
     groups: list[Dim3]
-    lds: Lds
+    lds: SharedMemory
     lds_counter: Any
     memory: GlobalMemory
     program: Program
     registers: Registers
-    scratch: Scratch
+    scratch: PrivateMemory
     steps: int
     tally: Tally
 
@@ -57,7 +57,7 @@ class Batch(Watched):
         program: Program,
         registers: Registers,
         memory: GlobalMemory,
-        stores: tuple[Lds, Scratch],
+        stores: tuple[SharedMemory, PrivateMemory],
         groups: list[Dim3],
         tally: Tally,
         lds_counter: Any,

@@ -8,7 +8,7 @@ from .active_lanes import ActiveLanes, load_registers, offset_of
 from .global_steps import global_access, loaded_words
 from .local_steps import scratch_access
 from .operands import raw_reader
-from .storage import SCRATCH_RESOURCE
+from .target import SCRATCH_RESOURCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,26 +9,27 @@ import numpy as np
 
 from ...asm.decoder import text
 from ...errors import Error
-from ..lds_counter import LdsCounter
-from ..waves import Dim3
+from ..device.bank_counts import BankCounter
+from ..device.launch import workgroups
+from ..device.memory import GlobalMemory
+from ..device.shared import PrivateMemory, SharedMemory
 from .arguments import packed_arguments
 from .batch import Batch
 from .control import CODE_BASE
-from .lds import Lds, Scratch
 from .program import program_of
 from .state import CLAMPS_NAN, DX10_CLAMP, EXEC, FP16_OVERFLOW, IEEE, ROWS, SCALARS, Registers, packed
-from .storage import PRIVATE_BASE, SCRATCH_RESOURCE, SHARED_BASE, GlobalMemory
 from .tally import Tally
-from .target import MachineTarget
+from .target import PRIVATE_BASE, SCRATCH_RESOURCE, SHARED_BASE, MachineTarget
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
 
     from ...asm.code_objects import Kernel, KernelDescriptor
+    from ..device.launch import Dim3
     from .program import Program
 
     Array = NDArray[Any]
@@ -56,7 +57,7 @@ class CompiledLaunch:
     grid: Dim3
     kernel: Kernel
     lds_bytes: int
-    lds_counter: LdsCounter
+    lds_counter: BankCounter
     memory: GlobalMemory
     packet: int
     program: Program
@@ -79,7 +80,7 @@ class CompiledLaunch:
             self.memory.add(f"section {section.name}", content, section.writable, behind, start)
         self._arguments(args, shared)
         self.tally = Tally(text)
-        self.lds_counter = LdsCounter(self.target.architecture, wave)
+        self.lds_counter = BankCounter(self.target.architecture, wave)
 
     def _check_sizes(self) -> None:
         """Refuse what the packet of a dispatch has no room for, and what no GPU has.
@@ -152,7 +153,7 @@ class CompiledLaunch:
         lane_bytes = 5 * (vectors + accumulators) + self.descriptor.private_segment_size * 2
         size = each * self.target.wave * lane_bytes + 4 * self.lds_bytes
         step = max(1, min(MOST_WAVES // each, MOST_BYTES // max(1, size)))
-        places = self._workgroups()
+        places = workgroups(self.grid)
         done = 0
         with np.errstate(all="ignore"):
             while groups := list(islice(places, step)):
@@ -165,10 +166,6 @@ class CompiledLaunch:
                 done += len(groups)
                 self.tally.steps += batch.steps
         self.memory.commit()
-
-    def _workgroups(self) -> Iterator[Dim3]:
-        grid = self.grid
-        return (Dim3(x, y, z) for z in range(grid.z) for y in range(grid.y) for x in range(grid.x))
 
     def _batch(self, groups: list[Dim3], vectors: int, accumulators: int) -> Batch:
         lanes, each = self.target.wave, self.waves
@@ -187,7 +184,7 @@ class CompiledLaunch:
             entry += 256
         registers.pc[:] = entry
         owners = registers.waves * lanes
-        stores = Lds(len(groups), self.lds_bytes), Scratch(owners, self._scratch_bytes())
+        stores = SharedMemory(len(groups), self.lds_bytes), PrivateMemory(owners, self._scratch_bytes())
         return Batch(self.program, registers, self.memory, stores, groups, self.tally, self.lds_counter)
 
     def _scratch_bytes(self) -> int:

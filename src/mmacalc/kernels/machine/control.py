@@ -7,12 +7,12 @@ import numpy as np
 from ...asm.decoded import RegisterOperand
 from ...asm.immediates import hardware_register
 from ...errors import Error
+from ..device.memory import BASE
 from .counters import waits_of
 from .indexing import INDEX_MODE
 from .modifiers import modifiers_of
 from .operands import raw_reader, scalar_row
 from .state import DX10_CLAMP, EXEC, FP16_OVERFLOW, GPR_INDEX, IEEE, SCC, VCC, VSKIP
-from .storage import BASE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

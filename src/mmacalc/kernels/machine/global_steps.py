@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
+from ..device.memory import Outside, gathered, scattered
 from .active_lanes import (
     ActiveLanes,
     atomic_access,
@@ -16,7 +17,6 @@ from .active_lanes import (
 )
 from .local_steps import lds_access, scratch_access
 from .operands import raw_reader
-from .storage import Outside, gathered, scattered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .access_names import Access
     from .operands import Reader
     from .state import Group
-    from .storage import Outside
 
     Array = NDArray[Any]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...asm.code_objects import Kernel
-    from ..waves import Dim3
+    from ..device.launch import Dim3
 
 __all__ = ["launch_compiled"]
 

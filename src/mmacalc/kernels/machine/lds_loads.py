@@ -7,13 +7,13 @@ import numpy as np
 
 from ...asm.decoded import RegisterOperand
 from ...errors import Error
+from ..device.memory import scattered
 from .active_lanes import ActiveLanes, extended, note_stored, offset_of
 from .buffer_steps import buffer_places, words_within
 from .global_steps import global_addresses, global_offsets
 from .local_steps import lds_access
 from .operands import raw_reader
 from .state import M0
-from .storage import scattered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
+from ..device.memory import gathered, scattered
 from .active_lanes import ActiveLanes, atomic_access, index_scale, load_registers, note_stored, offset_of, stored_words
 from .operands import raw_reader
-from .storage import gathered, scattered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...asm.decoded import DecodedInstruction
+    from ..device.shared import PrivateMemory
     from .access_names import Access
-    from .lds import Scratch
     from .operands import Reader
     from .state import Group
 
@@ -125,7 +125,7 @@ def _local_atomic(
     lanes: ActiveLanes,
     instruction: DecodedInstruction,
     access: Access,
-    where: tuple[Scratch, Array, Any, str],
+    where: tuple[PrivateMemory, Array, Any, str],
 ) -> None:
     """An atomic operation on LDS or scratch; `where`: the memory, the offsets, the operand, what it is called.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...errors import counted
 from ...records import TupleRecord
+from ..device.findings import plain
 from ..report import Report
 from .operations.floats import APPROXIMATE
 
@@ -13,13 +14,30 @@ if TYPE_CHECKING:
 
     from ...asm.code_objects import Kernel
     from ...model import Architecture
-    from ..lds_counter import LdsSite
+    from ..device.bank_counts import BankSite
+    from ..device.findings import KernelFinding
     from ..memory import Traffic
-    from .findings import KernelFinding
     from .program import Step
     from .tally import Tally
 
-__all__ = ["Approximation", "KernelReport"]
+__all__ = ["KINDS", "NOTES", "Approximation", "KernelReport"]
+
+KINDS = {
+    "uninitialised": "a value that no instruction has written is used",
+    "wait": "a register or a byte of LDS is touched before the access that writes it is waited for",
+    "race": "two waves access the same bytes of LDS without a barrier in between",
+    "barrier": "the waves of a workgroup meet at different barriers, and not equally often",
+    "exec": "a WMMA instruction runs while lanes are inactive",
+    "wait states": "too few wait states after a matrix instruction",
+}
+"""What is wrong with a kernel."""
+NOTES = {
+    "same value": "two waves write the same value to the same bytes of LDS without a barrier in between",
+    "barrier": "the waves of a workgroup meet at different barriers",
+    "outside LDS": "lanes access LDS far outside: the hardware drops what they store and loads zeros",
+    "not checked": "a check did not run",
+}
+"""What is remarkable, and not wrong."""
 
 
 class Approximation(TupleRecord):
@@ -61,7 +79,7 @@ class KernelReport(Report):
         tally: Tally,
         steps: tuple[Step, ...],
         traffic: Traffic,
-        lds: tuple[LdsSite, ...],
+        lds: tuple[BankSite, ...],
     ) -> None:
         super().__init__(architecture, *sizes, tally.issued, traffic, tally.warnings, lds)
         self.kernel, self.target, self.lds_atomics = kernel.name, kernel.target, tally.lds_atomics
@@ -87,8 +105,7 @@ class KernelReport(Report):
             "lds_atomics": self.lds_atomics,
             "executed": self.executed,
             "mnemonics": dict(self.mnemonics),
-            "findings": [_object(finding) for finding in self.findings],
-            "notes": [_object(note) for note in self.notes],
+            "notes": [plain(note) for note in self.notes],
             "approximations": [one._asdict() for one in self.approximations],
         }
 
@@ -115,7 +132,3 @@ class KernelReport(Report):
         lines += super()._finding_lines()
         lines.append(counted(len(self.findings), "finding") if self.findings else "nothing wrong was found")
         return lines
-
-
-def _object(found: KernelFinding) -> dict[str, Any]:
-    return {**found._asdict(), "workgroup": list(found.workgroup), "lanes": list(found.lanes)}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import ConstantOperand, RegisterOperand
+from ..device.memory import Outside, gathered, scattered
 from . import atomics
 from .active_lanes import extended, index_scale, offset_of
 from .buffer_steps import resource_fields
 from .operands import raw_reader, scalar_row
-from .storage import Outside, gathered, scattered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

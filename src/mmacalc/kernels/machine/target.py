@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
     Row = tuple[tuple[str, ...], tuple[str, ...], Callable[..., Any]]
 
-__all__ = ["UNKNOWN", "MachineTarget"]
+__all__ = ["PRIVATE_BASE", "SCRATCH_RESOURCE", "SHARED_BASE", "UNKNOWN", "MachineTarget"]
+
+SHARED_BASE, PRIVATE_BASE = 0x0001_0000_0000_0000, 0x0002_0000_0000_0000
+"""The apertures of LDS and of scratch in the flat address space."""
+SCRATCH_RESOURCE = 0x0000_0002_0000_0000
+"""The base in the resource descriptor of scratch, which buffer instructions of gfx908 and gfx90a use."""
 
 GENERATIONS = {"gfx9": "gfx9", "gfx11": "gfx11", "gfx12": "gfx12"}
 

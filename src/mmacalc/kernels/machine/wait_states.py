@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...asm.decoder import text
 from ...errors import Error
 from ...hazards.decoded_wait_states import missing_states
-from .findings import KernelFinding
+from ..device.findings import KernelFinding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

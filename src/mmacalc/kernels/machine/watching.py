@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import Error, counted
+from ..device.findings import KernelFinding, lanes_text
+from ..device.memory import octets_of
+from ..device.races import UNWAITED
 from .counters import Landing
-from .findings import KernelFinding, lanes_text
 from .operands import numbers_of
-from .race_shadow import UNWAITED
 from .shadows import half_bits, surely_unequal, undefined_bits
 from .state import ACCUMULATORS, EXEC, SCALARS, scalar_name, unpacked
-from .storage import octets_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...asm.decoded import DecodedInstruction
-    from ..waves import Dim3
+    from ..device.launch import Dim3
+    from ..device.memory import Outside
+    from ..device.races import Race
+    from ..device.shared import PrivateMemory, SharedMemory
     from .access_names import Access
     from .active_lanes import ActiveLanes
     from .counters import Counters
-    from .lds import Lds, Scratch
     from .program import Program, Step
-    from .race_shadow import Race
     from .state import Group, Registers
-    from .storage import Outside
     from .tally import Tally
     from .translations import Translations
 
@@ -65,8 +65,8 @@ class Watched:
     program: Program
     registers: Registers
     counters: Counters
-    lds: Lds
-    scratch: Scratch
+    lds: SharedMemory
+    scratch: PrivateMemory
     groups: list[Dim3]
     tally: Tally
     workgroup_of: Array
@@ -296,7 +296,7 @@ class Watched:
         """Enter an access of LDS, and the race that it makes.
 
         Args:
-            kind: of `race_shadow`. where: offsets and waves of the accesses. words: what a write is about to store.
+            kind: of `device.races`. where: offsets and waves of the accesses. words: what a write is about to store.
         """
         (offsets, rows), size, lds = where, lanes.size, self.lds
         numbers = self.wave_in_group[rows] + 1
@@ -314,7 +314,7 @@ class Watched:
         number, lane = int(rows[race.access]), int(columns[race.access])
         where = np.zeros((group.count, group.lanes), np.bool_)
         where[int(np.flatnonzero(group.numbers() == number)[0]), lane] = True
-        address = self.lds.address(race.label)
+        address = self.lds.place(race.label)
         other = None if address is None else self.program.instructions[address]
         what = f"{verb} byte {int(lanes.addresses[race.access])} of LDS"
         who = f"wave {race.wave - 1} of the workgroup"

@@ -1,4 +1,4 @@
-"""LDS accesses of a launch by call site: how many, their cycles, and their bank conflicts.
+"""Accesses of shared memory by call site: how many, their cycles, and their bank conflicts.
 
 The rules are those of `mmacalc.memory`: an access is as wide as its lanes' elements are contiguous, up to 16 bytes, and
 is served in the phases of `Architecture.lds_phases`.
@@ -11,8 +11,8 @@ from os.path import basename, dirname
 
 import numpy as np
 
-from ..memory_access.banks import bank_access
-from ..records import TupleRecord
+from ...memory_access.banks import bank_access
+from ...records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..model import Architecture
+    from ...model import Architecture
 
     Array = NDArray[Any]
 
-__all__ = ["LdsCounter", "LdsSite", "call_site"]
+__all__ = ["BankCounter", "BankSite", "call_site"]
 
-PACKAGE = dirname(dirname(__file__))
+PACKAGE = dirname(dirname(dirname(__file__)))
 PERIOD = 256  # bytes after which banks repeat on every architecture
 KNOWN = 4096  # patterns of addresses that are remembered
 
 
-class LdsSite(TupleRecord):
-    """The LDS accesses of one line of a kernel.
+class BankSite(TupleRecord):
+    """The accesses of shared memory in one line of a kernel.
 
     place: "file:line"; access: "read" or "write"; bytes: the width of a lane's access; accesses: how many a wave
     issued, over all waves; cycles, ideal: what they take, and would take without conflicts; provenance: how sure the
@@ -54,8 +54,8 @@ class LdsSite(TupleRecord):
         return self.cycles - self.ideal
 
 
-class LdsCounter:
-    """Counts the LDS accesses of a launch on an architecture."""
+class BankCounter:
+    """Counts the accesses of shared memory of a launch on an architecture."""
 
     architecture: Architecture
     wave: int
@@ -73,7 +73,7 @@ class LdsCounter:
             addresses: the byte address of each element, (lanes, elements); negative where a lane has none.
             access: "read" or "write".
             place: the statement; the line of the kernel that is running if left out.
-            times: how many waves access LDS so.
+            times: how many waves access it so.
         """
         if not self.architecture.lds_phases or not addresses.size:
             return
@@ -99,10 +99,10 @@ class LdsCounter:
         return self._known[key]
 
     @property
-    def sites(self) -> tuple[LdsSite, ...]:
+    def sites(self) -> tuple[BankSite, ...]:
         """Every call site, that with the most conflicts first."""
         found = [
-            LdsSite(place, access, width, accesses, cycles, ideal, self._provenance[access, width])
+            BankSite(place, access, width, accesses, cycles, ideal, self._provenance[access, width])
             for (place, access, width), (accesses, cycles, ideal) in self._sites.items()
         ]
         return tuple(sorted(found, key=lambda site: -site.conflicts))

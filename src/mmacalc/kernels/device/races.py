@@ -1,4 +1,4 @@
-"""Which waves of a workgroup have accessed which bytes of LDS since its last barrier, and by which instruction.
+"""Which waves of a workgroup have accessed which bytes of shared memory since its last barrier, and where.
 
 Two accesses race if they are of different waves, without a barrier in between, and one of them writes. An atomic
 operation races with reads and writes, and not with other atomic operations. A compare-and-swap does not race with
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...records import TupleRecord
-from .storage import gathered, scattered
+from .memory import gathered, scattered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ class _Layer:
 
 
 class RaceShadow:
-    """For each byte of LDS and each kind of access, two different waves that made it; a third one is not needed.
+    """For each byte of shared memory and each kind of access, two different waves that made it: a third is not needed.
 
-    size: bytes of LDS, of all workgroups that it is for; a multiple of 16.
+    size: bytes of shared memory, of all workgroups that it is for; a multiple of 16.
     """
 
     def __init__(self, size: int) -> None:

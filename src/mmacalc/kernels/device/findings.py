@@ -1,0 +1,126 @@
+"""What a launch found wrong with a kernel, and what it noted: each once, with how often it was so."""
+
+from __future__ import annotations
+
+from ...errors import first_of
+from ...records import TupleRecord
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from typing import Any, Protocol, TypeVar
+
+    class Finding(Protocol):
+        """A record of a mistake or a note; `key`: what makes two of them the same."""
+
+        @property
+        def times(self) -> int:
+            """How often it was so."""
+
+        @property
+        def key(self) -> Hashable:
+            """What makes two of them the same."""
+
+        def _replace(self, *, times: int) -> Any: ...
+
+    AnyFinding = TypeVar("AnyFinding", bound=Finding)
+
+__all__ = ["KernelFinding", "LineFinding", "entered", "lanes_text", "plain"]
+
+
+class KernelFinding(TupleRecord):
+    """One mistake of a compiled kernel, or one note.
+
+    kind: of a mistake or a note, as its machine names them. address, text: the instruction. message: what is wrong with
+    it. other_address, other_text: the instruction that it collides with, None and "" if there is none. workgroup, wave:
+    where it was first seen. lanes: which lanes then. times: how often it was executed that way.
+    """
+
+    kind: str
+    address: int
+    text: str
+    message: str
+    other_address: int | None
+    other_text: str
+    workgroup: tuple[int, int, int]
+    wave: int
+    lanes: tuple[int, ...]
+    times: int
+
+    @property
+    def key(self) -> tuple[str, int, int | None]:
+        """What makes two findings the same: the kind and the instructions."""
+        return self.kind, self.address, self.other_address
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words, over one or two lines."""
+        lanes = f", {lanes_text(self.lanes)}" if self.lanes else ""
+        where = f"workgroup {self.workgroup}, wave {self.wave}{lanes}"
+        more = f" ({self.times} times)" if self.times > 1 else ""
+        other = ""
+        if self.other_address is not None:
+            other = f"\n    the other instruction: {self.other_address:#x}: {self.other_text}"
+        return f"{self.kind}: {self.address:#x}: {self.text}: {self.message}; {where}{more}{other}"
+
+
+class LineFinding(TupleRecord):
+    """One mistake of a Python kernel: a race.
+
+    kind: "race". place, other_place: the two lines, "file:line", in the order in which they ran here. message: what is
+    wrong. workgroup, wave, other_wave: where it was first seen. times: how often the first line was executed that way.
+    """
+
+    kind: str
+    place: str
+    message: str
+    other_place: str
+    workgroup: tuple[int, int, int]
+    wave: int
+    other_wave: int
+    times: int
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes two findings the same: the kind and the lines."""
+        return self.kind, self.place, self.other_place
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        more = f" ({self.times} times)" if self.times > 1 else ""
+        return f"{self.kind}: {self.place}: {self.message}; workgroup {self.workgroup}, wave {self.wave}{more}"
+
+
+def entered(known: dict[Hashable, AnyFinding], finding: AnyFinding) -> None:
+    """Enter a finding among others; the same one again only counts.
+
+    >>> found = {}
+    >>> for times in (1, 2):
+    ...     entered(found, LineFinding("race", "k.py:3", "writes x[0]", "k.py:2", (0, 0, 0), 1, 0, times))
+    >>> [one.times for one in found.values()]
+    [3]
+    """
+    before = known.get(finding.key)
+    known[finding.key] = finding if before is None else before._replace(times=before.times + finding.times)
+
+
+def plain(finding: Any) -> dict[str, Any]:
+    """A finding as plain data, tuples as lists."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in finding._asdict().items()}
+
+
+def lanes_text(lanes: tuple[int, ...]) -> str:
+    """Lanes as runs.
+
+    >>> lanes_text((0, 1, 2, 5)), lanes_text((7,)), lanes_text(())
+    ('lanes 0-2, 5', 'lane 7', '')
+    """
+    runs: list[list[int]] = []
+    for lane in lanes:
+        if runs and lane == runs[-1][1] + 1:
+            runs[-1][1] = lane
+        else:
+            runs.append([lane, lane])
+    parts = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
+    return f"lane{'s' if len(lanes) > 1 else ''} {first_of(parts, 6)}" if lanes else ""

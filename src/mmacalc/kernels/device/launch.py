@@ -1,0 +1,109 @@
+"""What every launch begins with: the grid, the values among its arguments; and its progress on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from itertools import product
+from operator import index
+
+import numpy as np
+
+from ...checks import shown
+from ...errors import Error, counted
+from ...records import TupleRecord
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    Size = int | tuple[int, ...]
+
+__all__ = ["MAX_THREADS", "Dim3", "Progress", "dim3", "value_bytes", "workgroups"]
+
+MAX_THREADS = 1024
+"""Threads of a workgroup (HIP, maxThreadsPerBlock; CUDA C++ programming guide, "Compute capabilities")."""
+PROGRESS_DELAY = 2.0
+"""Seconds before progress is shown."""
+FLOATS: dict[int, type[np.floating[Any]]] = {2: np.float16, 4: np.float32, 8: np.float64}
+
+
+class Dim3(TupleRecord):
+    """Three numbers called x, y and z, as HIP's and CUDA's dim3."""
+
+    x: int
+    y: int
+    z: int
+
+
+def dim3(name: str, given: Size) -> Dim3:
+    """One to three sizes as a Dim3; those left out are 1.
+
+    Raises:
+        Error: none, more than three, or one that is not a whole number from 1 up; says `name`.
+    """
+    sizes = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    try:
+        whole = [index(size) for size in sizes]
+    except TypeError:
+        whole = []
+    if not 1 <= len(whole) <= 3 or min(whole) < 1 or max(whole) >> 31:
+        raise Error(f"launch: {name} is {shown(given)}; it takes one to three whole numbers from 1 up (below 2^31)")
+    return Dim3(*whole, *(1,) * (3 - len(whole)))
+
+
+def workgroups(grid: Dim3) -> Iterator[Dim3]:
+    """The workgroups in the order in which they are dispatched: x first."""
+    return (Dim3(x, y, z) for z, y, x in product(range(grid.z), range(grid.y), range(grid.x)))
+
+
+def value_bytes(name: str, size: int, value: Any) -> bytes:
+    """The bytes of an argument that is a value: a NumPy scalar, an integer, a float or bytes.
+
+    Raises:
+        Error: it does not have `size` bytes, or does not fit into them.
+    """
+    if isinstance(value, (bytes, bytearray)):
+        packed = bytes(value)
+    elif isinstance(value, (np.generic, np.ndarray)):
+        packed = bytes(np.array(value).reshape(1).view(np.uint8))
+    elif isinstance(value, (bool, int)) and size:
+        if not -(1 << 8 * size - 1) <= value < 1 << 8 * size:
+            raise Error(f"{name} of the kernel has {counted(size, 'byte')}; {shown(value)} does not fit")
+        packed = (int(value) & (1 << 8 * size) - 1).to_bytes(size, "little")
+    elif isinstance(value, float) and size in FLOATS:
+        with np.errstate(all="ignore"):
+            packed = np.array(value).astype(FLOATS[size]).tobytes()
+    else:
+        raise Error(
+            f"{name} of the kernel has {counted(size, 'byte')}: it takes a number, or bytes; got {shown(value)}"
+        )
+    if len(packed) != size:
+        raise Error(f"{name} of the kernel has {counted(size, 'byte')}; {shown(value)} has {len(packed)}")
+    return packed
+
+
+class Progress:
+    """A progress line on a terminal, for launches that take long."""
+
+    def __init__(self, name: str, total: int, wanted: bool | None) -> None:
+        self.name, self.total, self.done, self.shown = name, total, 0, False
+        self.wanted = sys.stderr.isatty() if wanted is None else wanted
+        self.start = self.last = time.monotonic()
+
+    def tick(self) -> None:
+        """Redraw the line, at most five times a second."""
+        now = time.monotonic()
+        if not self.wanted or now - self.start < PROGRESS_DELAY or (self.shown and now - self.last < 0.2):
+            return
+        self.shown, self.last = True, now
+        left = f", {(now - self.start) / self.done * (self.total - self.done):.0f} s left" if self.done else ""
+        sys.stderr.write(f"\r{self.name}: {self.done} of {counted(self.total, 'workgroup')}{left}  ")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Erase the line."""
+        if self.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,85 @@
+"""Memory of a workgroup or of a lane, with shadows: which bytes are written, and of a workgroup by which waves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .memory import gathered
+from .races import MOST_LABELS, UNWAITED, RaceShadow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+    from typing import Any, Protocol
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+    class Written(Protocol):
+        """What an access writes: `size` bytes at each of some offsets, by waves of these numbers, from 1."""
+
+        offsets: Array
+        size: int
+        numbers: Array
+
+
+__all__ = ["PrivateMemory", "SharedMemory"]
+
+
+class PrivateMemory:
+    """Memory of the same size for each of some owners, such as lanes.
+
+    size: bytes of an owner. It begins undefined, with all bits set: a NaN in every format that has one. Offsets are
+    those into `data`, where owner n has [n * stride, n * stride + size).
+    """
+
+    size: int
+    stride: int
+
+    def __init__(self, owners: int, size: int) -> None:
+        self.size, self.stride = size, -(-size // 16) * 16
+        self.data: Array = np.full(owners * self.stride, 0xFF, np.uint8)
+        self.undefined: Array = np.full(owners * self.stride, 0xFF, np.uint8)
+
+    def undefined_at(self, offsets: Array, size: int) -> Array | None:
+        """Where one of the bytes has not been written; None if nowhere."""
+        words = gathered(self.undefined, offsets, size)
+        found = words[0] != 0
+        for word in words[1:]:
+            found |= word != 0
+        return found if found.any() else None
+
+
+class SharedMemory(PrivateMemory):
+    """Memory of some workgroups. races: who has accessed what since the last barrier, each with its place in the
+    kernel: the address of an instruction, or a line."""
+
+    races: RaceShadow
+
+    def __init__(self, workgroups: int, size: int) -> None:
+        super().__init__(workgroups, size)
+        self.races = RaceShadow(len(self.data))
+        self._places: list[Any] = []
+        self._labels: dict[Hashable, int] = {}
+
+    def label(self, place: Hashable) -> int:
+        """The label by which `races` keeps a place."""
+        if place not in self._labels:
+            self._labels[place] = min(len(self._places), MOST_LABELS - 1)
+            self._places.append(place)
+        return self._labels[place]
+
+    def place(self, label: int) -> Any:
+        """The place of a label; None of those that share the last one."""
+        return self._places[label] if label < MOST_LABELS - 1 else None
+
+    def barrier(self, workgroup: int = 0, unwaited: Iterable[tuple[Hashable, Written]] = ()) -> None:
+        """The waves of a workgroup have met: what they did before cannot race with what they do next.
+
+        Args:
+            unwaited: what may still be outstanding then: the place, and what it writes.
+        """
+        self.races.barrier(slice(workgroup * self.stride, (workgroup + 1) * self.stride))
+        for place, one in unwaited:
+            self.races.note(UNWAITED, one.offsets, one.size, one.numbers, self.label(place))
