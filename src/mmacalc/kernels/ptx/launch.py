@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import Error, counted
-from ..machine.storage import GlobalMemory
+from ..device.memory import GlobalMemory
 from .bulk import Asynchronous
 from .clusters import ClusterBarriers
 from .copies import Copies

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import Error
 from ...ptx.reader import Address, Pair, Register, Statement, Symbol, count_of, is_braced
-from ..machine.storage import Outside
+from ..device.memory import Outside
 from .arithmetic import DTYPES
 
 TYPE_CHECKING = False

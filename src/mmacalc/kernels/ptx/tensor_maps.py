@@ -74,7 +74,7 @@ class TensorMap(TupleRecord):
     def offsets(self, machine: Machine, step: Step, one: Threads, at: Array, store: bool) -> tuple[Array, Array]:
         """Of each element of the box at some coordinates: its offset in global memory, and whether it is in the
         tensor."""
-        from ..machine.storage import Outside
+        from ..device.memory import Outside
 
         index = np.indices(self.box[::-1]).reshape(self.rank, -1)[::-1]
         place = [int(first) + part * step_of for first, part, step_of in zip(at.tolist(), index, self.steps)]
