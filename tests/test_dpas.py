@@ -190,7 +190,8 @@ def test_other_code_is_data_and_compacted_instructions_have_eight_bytes():
 # --- layouts ---
 
 
-def distinct_operands():
+@pytest.fixture(scope="module")
+def operands():
     """An operand of every layout, width and execution size of the four generations."""
     found = {}
     for arch in XE:
@@ -209,9 +210,6 @@ def distinct_operands():
     return list(found.values())
 
 
-OPERANDS = distinct_operands()
-
-
 def first_bit(operand):
     """Of every element, the first bit counted from that of the first register, in each of two fused EUs."""
     places = operand.table()
@@ -219,9 +217,9 @@ def first_bit(operand):
     return lanes // operand.wave, places["register"].astype(int) * size + lanes % operand.wave * 32 + places["lsb"]
 
 
-def test_every_element_is_where_igcs_documentation_puts_it():
+def test_every_element_is_where_igcs_documentation_puts_it(operands):
     """DPAS.md: A, C and D row by row through the bytes of the registers; a column of B in the dwords of its channel."""
-    for operand in OPERANDS:
+    for operand in operands:
         bits, (_, rows, columns) = operand.format.bits, operand.shape
         row, column = np.indices((rows, columns))
         eu, place = first_bit(operand)
@@ -240,8 +238,8 @@ def test_every_element_is_where_igcs_documentation_puts_it():
         assert np.array_equal(place, expected), operand
 
 
-def test_what_is_located_is_contained_and_nothing_else_is():
-    for operand in OPERANDS:
+def test_what_is_located_is_contained_and_nothing_else_is(operands):
+    for operand in operands:
         held = {
             (element.row, element.col): (register, lane, element.lsb)
             for register in range(operand.registers)

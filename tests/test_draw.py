@@ -27,7 +27,8 @@ QUERY = ["draw", "-a", "gfx942", "-i", "v_mfma_f32_32x32x8_f16"]
 F8F6F4 = mmacalc.instruction("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4")
 
 
-def every_layout():
+@pytest.fixture(scope="module")
+def layouts():
     """One operand of each distinct layout, wave size and slot, and some under modifiers."""
     seen = {}
     for inst in every_instruction():
@@ -52,8 +53,9 @@ def every_layout():
     ]
 
 
-LAYOUTS = every_layout()
-SOME = LAYOUTS[::9] + LAYOUTS[-16:]
+@pytest.fixture(scope="module")
+def some(layouts):
+    return layouts[::9] + layouts[-16:]
 
 
 def sample(operand, count=40):
@@ -61,9 +63,9 @@ def sample(operand, count=40):
     return [tuple(chosen.randrange(extent) for extent in operand.shape) for _ in range(count)]
 
 
-def test_the_strips_at_the_edges_are_the_whole_layout():
+def test_the_strips_at_the_edges_are_the_whole_layout(layouts):
     """Lane, register and bits of every element are the sums that a reader of the strips makes."""
-    for operand in LAYOUTS:
+    for operand in layouts:
         shown = matrix(operand)
         by_axis = [_parts(strips(shown, axis)) for axis in (shown.rows, shown.columns)]
         places = {axis: [shown.operand.slot(0, slot // shown.merge) for _, slot in shown.blocks.steps] for axis in "b"}
@@ -102,8 +104,8 @@ def _parts(found):
     }
 
 
-def test_every_number_in_a_picture_is_the_lane_of_the_elements_under_it():
-    for operand in SOME:
+def test_every_number_in_a_picture_is_the_lane_of_the_elements_under_it(some):
+    for operand in some:
         shown = matrix(operand)
         made = plan(shown, SPACE)
         scene = draw_operand(operand).scene
@@ -159,14 +161,14 @@ def problems(scene):
 
 
 @pytest.mark.parametrize("look", [{}, {"labels": True}, {"style": "print", "color_by": "register", "fold": False}])
-def test_nothing_is_outside_the_picture_and_no_labels_overlap(look):
-    for operand in SOME:
+def test_nothing_is_outside_the_picture_and_no_labels_overlap(look, some):
+    for operand in some:
         if not look.get("labels") or operand.shape[-1] * operand.shape[-2] < 2000:
             assert not list(problems(draw_operand(operand, **look).scene)), operand
 
 
-def test_the_strip_of_a_digit_overlaps_nothing():
-    for operand in SOME[::3]:
+def test_the_strip_of_a_digit_overlaps_nothing(some):
+    for operand in some[::3]:
         for digit in matrix(operand).keys[2:]:
             assert not list(problems(draw_operand(operand, color_by=digit).scene)), (operand, digit)
 
@@ -228,9 +230,9 @@ def test_png_without_resvg_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
-def test_no_label_in_the_terminal_is_cut(width):
+def test_no_label_in_the_terminal_is_cut(width, some):
     """The words of each line are, in their order, among the lanes of the row's tiles, or the labels of the strip."""
-    for operand in (operand for operand in SOME if operand.shape[0] == 1):
+    for operand in (operand for operand in some if operand.shape[0] == 1):
         shown = matrix(operand)
         above = {strip.kind: [part.text for part in strip.parts] for strip in strips(shown, shown.columns)}
         kinds = {f"{shown.rows.name}\\{shown.columns.name}": "index"}

@@ -109,8 +109,9 @@ def register_file_by_einops(layout):
     return rearrange(numbers, f"{kept} -> {right}", **{n: sizes[n] for n in digits[1] if n in sizes})
 
 
-def different_operands():
-    """One operand of every layout in the catalog of AMD's dense, sparse and multi-block instructions."""
+@pytest.fixture(scope="module")
+def operands():
+    """One operand of every layout in the catalog. Made when a test asks: those of the engine alone start at once."""
     found = {}
     for arch in mmacalc.architectures():
         for instruction in mmacalc.instructions(arch):
@@ -123,11 +124,8 @@ def different_operands():
     return list(found.values())
 
 
-OPERANDS = different_operands()
-
-
-def test_einops_places_every_element_of_every_operand_as_we_do():
-    for operand in OPERANDS:
+def test_einops_places_every_element_of_every_operand_as_we_do(operands):
+    for operand in operands:
         layout = operand.layout
         if operand.outer or layout.partial:  # neither of which einops can write
             continue
@@ -143,8 +141,8 @@ def test_einops_places_every_element_of_every_operand_as_we_do():
             assert by_einops[place] == np.ravel_multi_index(first, layout.extents), operand
 
 
-def test_every_register_bit_of_every_operand_is_used_at_most_once():
-    for operand in OPERANDS:
+def test_every_register_bit_of_every_operand_is_used_at_most_once(operands):
+    for operand in operands:
         used = set()
         for lane in range(operand.lanes):
             for register in range(operand.registers):
@@ -157,8 +155,8 @@ def test_every_register_bit_of_every_operand_is_used_at_most_once():
         assert used, operand
 
 
-def test_locations_and_contents_of_every_operand_are_inverse():
-    for operand in OPERANDS:
+def test_locations_and_contents_of_every_operand_are_inverse(operands):
+    for operand in operands:
         blocks, rows, columns = operand.shape if len(operand.shape) == 3 else (1, *operand.shape)
         first, second = operand.axes[-2:]
         held = {
@@ -172,8 +170,8 @@ def test_locations_and_contents_of_every_operand_are_inverse():
                 assert (place.register, place.lane, place.lsb, (row, column, block)) in held, operand
 
 
-def test_tables_hold_what_locate_answers():
-    for operand in OPERANDS:
+def test_tables_hold_what_locate_answers(operands):
+    for operand in operands:
         table = operand.table()
         blocks, rows, columns = operand.shape if len(operand.shape) == 3 else (1, *operand.shape)
         table = table.reshape(blocks, rows, columns, -1)
