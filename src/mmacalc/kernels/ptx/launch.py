@@ -398,8 +398,9 @@ class Launch:
         if bad.any():
             self.undefined_use(machine, step, threads.where(bad), index, "decides whether it is executed")
 
-    def undefined_values(self, machine: Machine, step: Step, threads: Threads) -> None:
-        """Execute a step that reads registers with undefined values, and follow them."""
+    def undefined_values(self, machine: Machine, step: Step, threads: Threads) -> Array | None:
+        """Execute a step that reads registers with undefined values, and follow them. Returns what the step does: a mask
+        of the threads that must try again."""
         for index in step.critical & machine.undefined.keys():
             bad = machine.undefined[index][threads.use].astype(bool)
             if bad.any():
@@ -413,7 +414,9 @@ class Launch:
                 came = machine.origin.get(index, came)
         if step.operation is not None and len(step.sources) == 3 and step.statement.root == "selp":
             bad &= self._chosen(machine, step, threads)
-        step.run(machine, threads)
+        later: Array | None = step.run(machine, threads)
+        if later is not None:
+            bad &= ~later
         if bad.any() and not step.critical:
             some = threads.where(bad)
             for index in step.writes:
@@ -422,6 +425,7 @@ class Launch:
                     machine.origin[index] = came
                 else:
                     machine.origin.pop(index, None)
+        return later
 
     @staticmethod
     def _chosen(machine: Machine, step: Step, threads: Threads) -> Array:

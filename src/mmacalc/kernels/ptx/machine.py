@@ -220,12 +220,12 @@ class Machine:
                 step.control(self, step, active, rest, at)
                 return
             if self.undefined and not step.reads.isdisjoint(self.undefined):
-                self.launch.undefined_values(self, step, active)
+                later = self.launch.undefined_values(self, step, active)
             else:
                 later = step.run(self, active)
-                if later is not None:
-                    self._sleep(at, active, threads, later)
-                    return
+            if later is not None:
+                self._sleep(at, active, threads, later)
+                return
             at += 1
             if spent > PATIENCE and (self.groups or self.asleep):
                 break
