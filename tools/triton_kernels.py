@@ -30,7 +30,10 @@ import mmacalc
 
 TARGETS = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32, "gfx1250": 32}
 """The lanes of a wave, by target."""
-TYPES = {"float16": "fp16", "float32": "fp32", "float64": "fp64", "int32": "i32", "uint8": "u8", "uint64": "u64"}
+TYPES = {
+    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "int8": "i8", "int32": "i32", "uint8": "u8",
+    "uint64": "u64", "float8_e4m3fn": "fp8e4nv",
+}  # fmt: skip
 BLOCK = 64  # rows and columns of a tile
 
 
@@ -192,6 +195,106 @@ def u_dot_scaled_e4m3_e4m3(a, b, scale_a, scale_b, z, m: tl.constexpr, n: tl.con
     tl.store(z + _places(m, n), tl.dot_scaled(x, left, "e4m3", y.T, right, "e4m3"))
 
 
+@triton.jit
+def matmul_kind(a, b, c, k, block: tl.constexpr, depth: tl.constexpr):
+    """C = A @ B, all in multiples of the blocks, sums of C's type."""
+    rows, columns, inner = tl.arange(0, block), tl.arange(0, block), tl.arange(0, depth)
+    rows += tl.program_id(0) * block
+    columns += tl.program_id(1) * block
+    n = tl.num_programs(1) * block
+    sums = tl.zeros((block, block), c.dtype.element_ty)
+    for start in range(0, k, depth):
+        x = tl.load(a + rows[:, None] * k + start + inner[None, :])
+        y = tl.load(b + (start + inner[:, None]) * n + columns[None, :])
+        sums = tl.dot(x, y, sums, out_dtype=c.dtype.element_ty)
+    tl.store(c + rows[:, None] * n + columns[None, :], sums)
+
+
+@triton.jit
+def matmul_tma(a, b, c, m, n, k, block: tl.constexpr, depth: tl.constexpr):
+    """C = A @ B by tensor maps that the kernel makes."""
+    first = tl.make_tensor_descriptor(a, [m, k], [k, 1], [block, depth])
+    second = tl.make_tensor_descriptor(b, [k, n], [n, 1], [depth, block])
+    third = tl.make_tensor_descriptor(c, [m, n], [n, 1], [block, block])
+    row, column = tl.program_id(0) * block, tl.program_id(1) * block
+    sums = tl.zeros((block, block), tl.float32)
+    for start in range(0, k, depth):
+        sums = tl.dot(first.load([row, start]), second.load([start, column]), sums)
+    third.store([row, column], sums.to(tl.float16))
+
+
+@triton.jit
+def matmul_described(a, b, c, k, block: tl.constexpr, depth: tl.constexpr):
+    """C = A @ B by tensor maps that are arguments."""
+    row, column = tl.program_id(0) * block, tl.program_id(1) * block
+    sums = tl.zeros((block, block), tl.float32)
+    for start in range(0, k, depth):
+        sums = tl.dot(a.load([row, start]), b.load([start, column]), sums)
+    c.store([row, column], sums.to(tl.float16))
+
+
+@triton.jit
+def matmul_persistent(a, b, c, m, n, k, block: tl.constexpr, depth: tl.constexpr, special: tl.constexpr):
+    """C = A @ B, several tiles for each program; with `special` loads, products and stores have warps of their own."""
+    down, across = tl.cdiv(m, block), tl.cdiv(n, block)
+    for tile in tl.range(tl.program_id(0), down * across, tl.num_programs(0), flatten=not special, warp_specialize=special):
+        row, column = tile // across * block, tile % across * block
+        sums = tl.zeros((block, block), tl.float32)
+        for start in range(0, k, depth):
+            sums = tl.dot(a.load([row, start]), b.load([start, column]), sums)
+        c.store([row, column], sums.to(tl.float16))
+
+
+@triton.jit
+def layer_norm_backward(dx, dy, dw, x, w, mean, scale, lock, columns, groups: tl.constexpr, block: tl.constexpr):
+    """The gradient of x, and the sums of the weights' gradients by groups of rows behind locks, as in Triton's tutorial."""
+    row, at = tl.program_id(0), tl.arange(0, block)
+    inside = at < columns
+    values = tl.load(x + row * columns + at, mask=inside, other=0)
+    given = tl.load(dy + row * columns + at, mask=inside, other=0)
+    weight = tl.load(w + at, mask=inside)
+    factor = tl.load(scale + row)
+    normed = tl.where(inside, (values - tl.load(mean + row)) * factor, 0)
+    weighed = tl.where(inside, weight * given, 0)
+    first, second = tl.sum(normed * weighed, 0) / columns, tl.sum(weighed, 0) / columns
+    tl.store(dx + row * columns + at, (weighed - (normed * first + second)) * factor, mask=inside)
+    group = row % groups
+    part = given * normed
+    while tl.atomic_cas(lock + group, 0, 1) == 1:
+        pass
+    count = tl.load(lock + groups + group)
+    if count == 0:
+        tl.atomic_xchg(lock + groups + group, 1)
+    else:
+        part += tl.load(dw + group * columns + at, mask=inside)
+    tl.store(dw + group * columns + at, part, mask=inside)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock + group, 0)
+
+
+@triton.jit
+def u_sort(x, z, m: tl.constexpr, n: tl.constexpr):
+    tl.store(z + _places(m, n), tl.sort(tl.load(x + _places(m, n)), 1))
+
+
+@triton.jit
+def u_histogram(x, z, n: tl.constexpr, bins: tl.constexpr):
+    tl.store(z + tl.arange(0, bins), tl.histogram(tl.load(x + tl.arange(0, n)), bins))
+
+
+@triton.jit
+def _chained(a, b, c, d):
+    return a * c, b * c + d
+
+
+@triton.jit
+def u_recurrence(x, y, z, n: tl.constexpr):
+    """h[i] = x[i] h[i - 1] + y[i], by a scan."""
+    at = tl.arange(0, n)
+    _, found = tl.associative_scan((tl.load(x + at), tl.load(y + at)), 0, _chained)
+    tl.store(z + at, found)
+
+
 # --- cases ------------------------------------------------------------------------------------------------------------
 
 
@@ -300,6 +403,75 @@ def scaled_case() -> Case:
     return Case(u_dot_scaled_e4m3_e4m3, args, dict(m=64, n=64, k=128), (1,), [(z, x @ y.T)], 1e-5)
 
 
+class Described(NamedTuple):
+    """An argument that is a tensor map of an array with a box."""
+
+    array: np.ndarray
+    box: tuple[int, ...]
+
+
+def kind_case(kind: Any, sums: Any = np.float32) -> Case:
+    """A product of matrices of a type; integers are exact."""
+    whole = np.dtype(kind).kind == "i"
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-128, 128, shape).astype(kind) if whole else normal(*shape, kind=kind) for shape in ((64, 128), (128, 64)))
+    c = zeros(64, 64, kind=sums)
+    loose = {"float32": 2e-3, "float8_e4m3fn": 1e-3}.get(np.dtype(kind).name, 1e-5)  # tf32, and fp8 on sm_90
+    return Case(matmul_kind, dict(a=a, b=b, c=c, k=128), dict(block=64, depth=64), (1, 1), [(c, wide(a) @ wide(b))], 0 if whole else loose)
+
+
+def _halves(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return normal(m, k, kind=np.float16), normal(k, n, kind=np.float16, seed=1), zeros(m, n, kind=np.float16)
+
+
+def tma_case() -> Case:
+    a, b, c = _halves(128, 128, 192)
+    args = dict(a=a, b=b, c=c, m=128, n=128, k=192)
+    return Case(matmul_tma, args, dict(block=64, depth=64), (2, 2), [(c, wide(a) @ wide(b))], 1e-3)
+
+
+def _described(a: np.ndarray, b: np.ndarray, c: np.ndarray, block: int, depth: int) -> dict[str, Any]:
+    return dict(a=Described(a, (block, depth)), b=Described(b, (depth, block)), c=Described(c, (block, block)))
+
+
+def described_case() -> Case:
+    a, b, c = _halves(128, 128, 192)
+    args = dict(_described(a, b, c, 64, 64), k=192)
+    return Case(matmul_described, args, dict(block=64, depth=64), (2, 2), [(c, wide(a) @ wide(b))], 1e-3)
+
+
+def persistent_case(special: bool) -> Case:
+    a, b, c = _halves(256, 256, 128)
+    args = dict(_described(a, b, c, 128, 64), m=256, n=256, k=128)
+    return Case(matmul_persistent, args, dict(block=128, depth=64, special=special), (2,), [(c, wide(a) @ wide(b))], 1e-3)
+
+
+def layer_norm_backward_case() -> Case:
+    rows, columns, groups = 6, 200, 2
+    x, dy, w = normal(rows, columns), normal(rows, columns, seed=1), normal(columns, seed=2)
+    mean, scale = x.mean(1), (1 / np.sqrt(wide(x).var(1) + 1e-5)).astype(np.float32)
+    dx, dw, lock = zeros(rows, columns), zeros(groups, columns), zeros(2 * groups, kind=np.int32)
+    normed = (wide(x) - wide(mean)[:, None]) * wide(scale)[:, None]
+    weighed = wide(w) * wide(dy)
+    want = (weighed - normed * (normed * weighed).mean(1)[:, None] - weighed.mean(1)[:, None]) * wide(scale)[:, None]
+    sums = np.stack([(normed * wide(dy))[group::groups].sum(0) for group in range(groups)])
+    args = dict(dx=dx, dy=dy, dw=dw, x=x, w=w, mean=mean, scale=scale, lock=lock, columns=columns)
+    return Case(layer_norm_backward, args, dict(groups=groups, block=256), (rows,), [(dx, want), (dw, sums)], 1e-5)
+
+
+def recurrence_case() -> Case:
+    x, y, z = normal(256), normal(256, seed=1), zeros(256)
+    want, last = np.zeros(256), 0.0
+    for at in range(256):
+        last = want[at] = wide(x)[at] * last + wide(y)[at]
+    return Case(u_recurrence, dict(x=x, y=y, z=z), dict(n=256), (1,), [(z, want)], 1e-5)
+
+
+def histogram_case() -> Case:
+    x, z = np.random.default_rng(5).integers(0, 16, 512).astype(np.int32), zeros(16, kind=np.int32)
+    return Case(u_histogram, dict(x=x, z=z), dict(n=512, bins=16), (1,), [(z, np.bincount(x, minlength=16))], 0)
+
+
 def _unit_cases() -> dict[str, Callable[[], Case]]:
     tile, row, half = normal(32, 64), normal(128), normal(512, kind=np.float16)
     square, rows = normal(32, 32, kind=np.float64), normal(16, 256)
@@ -313,6 +485,9 @@ def _unit_cases() -> dict[str, Callable[[], Case]]:
         "u_gather": lambda: unit(u_gather, row, row[::-1], 0, n=128),
         "u_welford": lambda: unit(u_welford, rows, wide(rows).var(1), 1e-5, m=16, n=256),
         "u_dot_scaled_e4m3_e4m3": scaled_case,
+        "u_sort": lambda: unit(u_sort, tile, np.sort(tile, 1), 0, m=32, n=64),
+        "u_histogram": histogram_case,
+        "u_recurrence": recurrence_case,
     }
 
 
@@ -326,7 +501,19 @@ CASES: dict[str, Callable[[], Case]] = {
     "layer_norm": layer_norm_case,
     "attention": lambda: attention_case(False),
     "attention_causal": lambda: attention_case(True),
+    "matmul_bf16": lambda: kind_case(ml_dtypes.bfloat16),
+    "matmul_tf32": lambda: kind_case(np.float32),
+    "matmul_int8": lambda: kind_case(np.int8, np.int32),
+    "layer_norm_backward": layer_norm_backward_case,
     **_unit_cases(),
+}
+# Of NVIDIA's targets alone.
+CUDA_CASES: dict[str, Callable[[], Case]] = {
+    "matmul_fp8": lambda: kind_case(ml_dtypes.float8_e4m3fn),
+    "matmul_tma": tma_case,
+    "matmul_described": described_case,
+    "matmul_persistent": lambda: persistent_case(False),
+    "matmul_special": lambda: persistent_case(True),
 }
 
 

@@ -32,6 +32,10 @@ __all__ = ["Machine", "Threads"]
 WARP = 32
 PATIENCE = 4096
 """Steps that a group executes before others that could go on have their turn."""
+SPINS = 16
+"""How often threads repeat a loop that polls memory before all others have their turn."""
+ROUNDS = 5000
+"""How often threads that poll are let go on, while no thread ends, before they are said to do so for ever."""
 
 
 class Threads:
@@ -129,6 +133,8 @@ class Machine:
             tuple[int, Array, int, int, Step, bool]
         ] = []  # next step, threads, barrier, count, step, arrive
         self.asleep: list[tuple[int, Array, int]] = []
+        self.polling: list[tuple[int, Array, Step]] = []  # threads at a loop that polls, which let others go first
+        self.rounds = 0
         self.alive: Array = np.ones(self.count, bool)
         self.events = 0
         self.step: Step = program.steps[0]
@@ -172,7 +178,7 @@ class Machine:
             Error: threads touch memory outside all arrays, or execute more than the launch allows.
         """
         with np.errstate(all="ignore"):
-            while self.groups or self.asleep or self.waiting:
+            while self.groups or self.asleep or self.waiting or self.polling:
                 if not self.groups and not self._wake():
                     self._deadlock()
                     return
@@ -180,6 +186,8 @@ class Machine:
 
     def _wake(self) -> bool:
         """Let those who sleep try again, if something has happened since, or if a completion can be brought about."""
+        if self.polling:
+            return self._poll()
         if self.asleep and all(when == self.events for *_, when in self.asleep) and not self.launch.complete_one(self):
             return False
         if not self.asleep:
@@ -188,6 +196,28 @@ class Machine:
         for step, number, _ in woken:
             self.enter(step, number)
         return True
+
+    def _poll(self) -> bool:
+        """Let those who poll memory, and those who sleep, try again."""
+        self.rounds += 1
+        if self.rounds > ROUNDS:
+            return False
+        self.launch.complete_one(self)
+        again, self.polling = [*[entry[:2] for entry in self.polling], *[entry[:2] for entry in self.asleep]], []
+        self.asleep = []
+        self.spins.clear()
+        for step, number in again:
+            self.enter(step, number)
+        return True
+
+    def repeat(self, step: Step, at: int, target: int, number: Array) -> None:
+        """Threads go back to a step; those of a loop that polls memory let others go on after a while."""
+        if self.program.polls(target, at):
+            self.spins[at] = self.spins.get(at, 0) + 1
+            if self.spins[at] > SPINS:
+                self.polling.append((target, number, step))
+                return
+        self.enter(target, number)
 
     def enter(self, step: int, number: Array) -> None:
         """Threads go on at a step."""
@@ -276,6 +306,7 @@ class Machine:
     def finish(self, threads: Threads) -> None:
         """Threads have ended."""
         self.alive[threads.number] = False
+        self.rounds = 0
         self.launch.ended(self, threads)
         self.events += 1
         self.release()
@@ -336,6 +367,8 @@ class Machine:
                 where = self._where(missing + cta * self.block_size)
                 wanted = f"{count or int(self.alive[here].sum())} threads"
                 self.launch.find("deadlock", step, f"deadlock: barrier {barrier} wants {wanted}{where}", number)
+        for _, number, step in self.polling:
+            self.launch.find("deadlock", step, "deadlock: it polls memory that no other thread will change", number)
         for at, number, _ in self.asleep:
             step = self.program.steps[at]
             self.launch.find(

@@ -36,6 +36,8 @@ __all__ = ["Compiler", "Program", "Step", "compile_kernel", "uncovered"]
 RESERVED = 1024
 """Bytes of shared memory that the system keeps, in front of a CTA's own (CUDA C++ Programming Guide, compute capability
 8.x and later)."""
+POLLED = frozenset(["volatile", "relaxed", "acquire", "mmio"])
+"""Modifiers of loads that poll (PTX ISA 8.4: strong operations)."""
 DEPTH = 16
 """How deep calls may be nested."""
 
@@ -110,11 +112,22 @@ class Program:
         self.shared: dict[str, int] = {}
         self.watched: set[int] = set()
         self.tensor_memory = False
+        self._polls: dict[tuple[int, int], bool] = {}
         self.shared_static, self.dynamic, self.local_size, self.granule = RESERVED, RESERVED, 0, 4
         for variable in function.parameters:
             start = -(-self.parameter_bytes // variable.align) * variable.align
             self.parameters[variable.name] = (start, variable)
             self.parameter_bytes = start + variable.size
+
+    def polls(self, first: int, last: int) -> bool:
+        """Whether the loop of these steps reads memory that other threads may change meanwhile."""
+        known = self._polls.get((first, last))
+        if known is None:
+            body = [step.statement for step in self.steps[first : last + 1]]
+            known = self._polls[first, last] = any(
+                one.root in ("atom", "nanosleep") or (one.root == "ld" and not POLLED.isdisjoint(one.modifiers)) for one in body
+            )
+        return known
 
     def attribute(self, name: str) -> tuple[int, ...] | None:
         """The numbers of a directive, None where the kernel lacks it."""
@@ -342,12 +355,12 @@ class Compiler:
     def _address_of(self, symbol: Symbol, type_: str) -> Getter:
         """The address of a variable within its space (PTX ISA 9.7.9.8: mov)."""
         dtype = arithmetic.DTYPES[type_]
-        place = self._place(symbol.name)
+        place = self._place(symbol.name, 8 * dtype.itemsize)
         return lambda machine, threads: (
             np.array(place(machine) + symbol.offset).astype(f"u{dtype.itemsize}").view(dtype)
         )
 
-    def _place(self, name: str) -> Callable[[Machine], int]:
+    def _place(self, name: str, bits: int = 64) -> Callable[[Machine], int]:
         if name in self.frame.bound:
             local = self.frame.bound[name]
             return lambda machine: local
@@ -358,6 +371,8 @@ class Compiler:
             return lambda machine: machine.launch.addresses[name]
         if name in self.program.parameters:
             start = self.program.parameters[name][0]
+            if bits == 32:  # within the space of parameters: cvta.param makes an address of it
+                return lambda machine: start
             return lambda machine: machine.launch.parameter_address + start
         raise Error(f"unknown variable or function '{name}'")
 

@@ -84,7 +84,10 @@ def _branch(compiler: Compiler, statement: Statement, step: Step) -> None:
     target = compiler.label(statement.operands[0])
 
     def control(machine: Machine, step: Step, threads: Threads, rest: Array | None, at: int) -> None:
-        machine.enter(target, threads.number)
+        if target <= at:
+            machine.repeat(step, at, target, threads.number)
+        else:
+            machine.enter(target, threads.number)
         if rest is not None:
             machine.enter(at + 1, rest)
 
@@ -457,6 +460,10 @@ def _convert_address(compiler: Compiler, statement: Statement, step: Step) -> No
 
     def run(machine: Machine, threads: Threads) -> None:
         value = source(machine, threads)
+        if space == "param":  # a small address lies within the space of parameters
+            value = np.where(value < 1 << 16, value + value.dtype.type(machine.launch.parameter_address), value)
+            sink(machine, threads, value)
+            return
         base_of = value.dtype.type(base) if value.dtype.itemsize == 8 else value.dtype.type(0)
         sink(machine, threads, value - base_of if to else value + base_of)
 
