@@ -31,8 +31,8 @@ import mmacalc
 TARGETS = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32, "gfx1250": 32}
 """The lanes of a wave, by target."""
 TYPES = {
-    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "int8": "i8", "int32": "i32", "uint8": "u8",
-    "uint64": "u64", "float8_e4m3fn": "fp8e4nv",
+    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "int8": "i8", "int32": "i32",
+    "uint8": "u8", "uint64": "u64", "float8_e4m3fn": "fp8e4nv",
 }  # fmt: skip
 BLOCK = 64  # rows and columns of a tile
 
@@ -237,7 +237,9 @@ def matmul_described(a, b, c, k, block: tl.constexpr, depth: tl.constexpr):
 def matmul_persistent(a, b, c, m, n, k, block: tl.constexpr, depth: tl.constexpr, special: tl.constexpr):
     """C = A @ B, several tiles for each program; with `special` loads, products and stores have warps of their own."""
     down, across = tl.cdiv(m, block), tl.cdiv(n, block)
-    for tile in tl.range(tl.program_id(0), down * across, tl.num_programs(0), flatten=not special, warp_specialize=special):
+    for tile in tl.range(
+        tl.program_id(0), down * across, tl.num_programs(0), flatten=not special, warp_specialize=special
+    ):
         row, column = tile // across * block, tile % across * block
         sums = tl.zeros((block, block), tl.float32)
         for start in range(0, k, depth):
@@ -247,7 +249,7 @@ def matmul_persistent(a, b, c, m, n, k, block: tl.constexpr, depth: tl.constexpr
 
 @triton.jit
 def layer_norm_backward(dx, dy, dw, x, w, mean, scale, lock, columns, groups: tl.constexpr, block: tl.constexpr):
-    """The gradient of x, and the sums of the weights' gradients by groups of rows behind locks, as in Triton's tutorial."""
+    """The gradient of x, and sums of the weights' gradients by groups of rows behind locks (Triton's tutorial 5)."""
     row, at = tl.program_id(0), tl.arange(0, block)
     inside = at < columns
     values = tl.load(x + row * columns + at, mask=inside, other=0)
@@ -414,10 +416,20 @@ def kind_case(kind: Any, sums: Any = np.float32) -> Case:
     """A product of matrices of a type; integers are exact."""
     whole = np.dtype(kind).kind == "i"
     rng = np.random.default_rng(3)
-    a, b = (rng.integers(-128, 128, shape).astype(kind) if whole else normal(*shape, kind=kind) for shape in ((64, 128), (128, 64)))
+    a, b = (
+        rng.integers(-128, 128, shape).astype(kind) if whole else normal(*shape, kind=kind)
+        for shape in ((64, 128), (128, 64))
+    )
     c = zeros(64, 64, kind=sums)
     loose = {"float32": 2e-3, "float8_e4m3fn": 1e-3}.get(np.dtype(kind).name, 1e-5)  # tf32, and fp8 on sm_90
-    return Case(matmul_kind, dict(a=a, b=b, c=c, k=128), dict(block=64, depth=64), (1, 1), [(c, wide(a) @ wide(b))], 0 if whole else loose)
+    return Case(
+        matmul_kind,
+        dict(a=a, b=b, c=c, k=128),
+        dict(block=64, depth=64),
+        (1, 1),
+        [(c, wide(a) @ wide(b))],
+        0 if whole else loose,
+    )
 
 
 def _halves(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -443,7 +455,9 @@ def described_case() -> Case:
 def persistent_case(special: bool) -> Case:
     a, b, c = _halves(256, 256, 128)
     args = dict(_described(a, b, c, 128, 64), m=256, n=256, k=128)
-    return Case(matmul_persistent, args, dict(block=128, depth=64, special=special), (2,), [(c, wide(a) @ wide(b))], 1e-3)
+    return Case(
+        matmul_persistent, args, dict(block=128, depth=64, special=special), (2,), [(c, wide(a) @ wide(b))], 1e-3
+    )
 
 
 def layer_norm_backward_case() -> Case:

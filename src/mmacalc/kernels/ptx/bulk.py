@@ -131,9 +131,11 @@ class Asynchronous:
         return found
 
     def arrive(
-        self, step: Step, thread: int, place: int, count: int, tx: int = 0, drop: bool = False, release: bool = True
-    ) -> int:
-        """Arrivals of a thread; returns the state before: phase and pending arrivals."""
+        self, step: Step, thread: int, place: int, count: int, tx: int = 0, drop: bool = False,
+        release: Array | bool = True,
+    ) -> int:  # fmt: skip
+        """Arrivals of a thread; returns the state before: phase and pending arrivals. release: whether they make known
+        what the thread has done so far, or the clocks that they make known."""
         machine, barrier = self.machine, self.barrier(step, thread, place)
         if barrier is None:
             return 0
@@ -146,11 +148,12 @@ class Asynchronous:
         barrier.pending -= count
         if drop:
             barrier.expected -= count
-        if release:
-            clocks = machine.order.release(int(machine.team_of[thread]), machine.member_of[thread : thread + 1])
+        if release is not False:
+            member = machine.member_of[thread : thread + 1]
+            clocks = machine.order.release(int(machine.team_of[thread]), member) if release is True else release
             if len(barrier.clocks) < len(clocks):
                 barrier.clocks = np.concatenate([barrier.clocks, np.zeros(len(clocks) - len(barrier.clocks), np.int32)])
-            barrier.clocks = np.maximum(barrier.clocks, clocks)
+            barrier.clocks[: len(clocks)] = np.maximum(barrier.clocks[: len(clocks)], clocks)
         self.settle(barrier)
         return state
 

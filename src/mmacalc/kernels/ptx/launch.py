@@ -399,8 +399,8 @@ class Launch:
             self.undefined_use(machine, step, threads.where(bad), index, "decides whether it is executed")
 
     def undefined_values(self, machine: Machine, step: Step, threads: Threads) -> Array | None:
-        """Execute a step that reads registers with undefined values, and follow them. Returns what the step does: a mask
-        of the threads that must try again."""
+        """Execute a step that reads registers with undefined values, and follow them. Returns what the step does: a
+        mask of the threads that must try again."""
         for index in step.critical & machine.undefined.keys():
             bad = machine.undefined[index][threads.use].astype(bool)
             if bad.any():

@@ -125,7 +125,8 @@ class Program:
         if known is None:
             body = [step.statement for step in self.steps[first : last + 1]]
             known = self._polls[first, last] = any(
-                one.root in ("atom", "nanosleep") or (one.root == "ld" and not POLLED.isdisjoint(one.modifiers)) for one in body
+                one.root in ("atom", "nanosleep") or (one.root == "ld" and not POLLED.isdisjoint(one.modifiers))
+                for one in body
             )
         return known
 

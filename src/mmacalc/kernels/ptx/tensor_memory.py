@@ -58,6 +58,8 @@ class TensorMemory:
         self.step: Array = np.zeros(shape, np.int32)
         self.busy: Array = np.zeros(shape, np.int32)
         self.queues: dict[int, list[Any]] = {}  # issuing thread -> products that are not committed
+        # Issuing thread -> agents of the mbarriers that its commits named, and the last phase that they completed.
+        self.commits: dict[int, dict[int, int]] = {}
         self.stores: dict[int, list[Any]] = {}  # warp -> stores that are not waited for
         self.allocations = 0
 
@@ -101,8 +103,11 @@ class TensorMemory:
             self.owner[cta, start : start + columns] = 0
             machine.events += 1
 
-    def check(self, step: Step, thread: int, cta: int, quarters: Array, columns: Array, reads: bool) -> None:
-        """Whether a thread may touch cells: they are allocated, at rest, and their last write is known to it."""
+    def check(
+        self, step: Step, thread: int, cta: int, quarters: Array, columns: Array, reads: bool, own: bool = False
+    ) -> None:
+        """Whether a thread may touch cells: they are allocated, at rest, and their last write is known to it.
+        `own`: what the thread's own products wrote is, too, because they follow each other."""
         machine = self.machine
         number = np.array([thread])
         inside = columns < COLUMNS
@@ -127,6 +132,9 @@ class TensorMemory:
         member = np.full(len(writer), machine.member_of[thread])
         wrong = (writer >= 0) & (writer != member)
         wrong &= ~machine.order.ordered(team, member, np.maximum(writer, 0), clock)
+        if own:
+            for agent, phase in self.commits.get(thread, {}).items():
+                wrong &= (writer != agent) | (clock > phase)
         if wrong.any():
             other = machine.program.steps[int(self.step[index].reshape(-1)[wrong][0])]
             does = "reads" if reads else "writes"
@@ -391,16 +399,28 @@ def _commit(compiler: Compiler, statement: Statement, step: Step) -> None:
             places = [int(machine.shared_places(step, one, np.array([target]), 8)[0]) for target in targets]
             queue = machine.tensor_memory.queues.pop(thread, [])
             barriers = [machine.asynchronous.barrier(step, thread, place) for place in places]
-            agent = next((barrier.agent for barrier in barriers if barrier is not None), None)
-            clock = next((barrier.phase + 1 for barrier in barriers if barrier is not None), 0)
+            first = next((barrier for barrier in barriers if barrier is not None), None)
+            member = machine.member_of[thread : thread + 1]
+            released = machine.order.release(int(machine.team_of[thread]), member)
 
             def deliver(
-                queue: Any = queue, agent: Any = agent, clock: int = clock, thread: int = thread, places: Any = places
+                queue: Any = queue,
+                first: Any = first,
+                clocks: Array = released,
+                thread: int = thread,
+                places: Any = places,
             ) -> None:
+                # It says that all earlier products of the thread are complete, those of its earlier commits included.
+                known = machine.tensor_memory.commits.setdefault(thread, {})
+                agent, clock = (first.agent, first.phase + 1) if first is not None else (None, 0)
                 for product in queue:
                     product(agent, clock)
+                for earlier, phase in known.items():
+                    clocks[earlier] = max(clocks[earlier], phase)
+                if agent is not None:
+                    known[agent] = clock
                 for place in places:
-                    machine.asynchronous.arrive(step, thread, place, 1)
+                    machine.asynchronous.arrive(step, thread, place, 1, release=clocks)
 
             machine.asynchronous.fly(
                 step, thread, np.zeros(0, np.int64), True, deliver, [(place, 0) for place in places]
@@ -682,7 +702,7 @@ def _may_multiply(memory: TensorMemory, step: Step, thread: int, cta: int, quart
         own or memory.machine.program.steps[int(memory.step[index].max())].statement.modifiers[:1] == ("mma",)
     ):
         return
-    memory.check(step, thread, cta, quarters, columns, False)
+    memory.check(step, thread, cta, quarters, columns, False, own=True)
 
 
 def _shared_bits(kind: str, shaped: Any, name: str) -> int:
