@@ -13,13 +13,14 @@ from .families.tensor_memory_shapes import TYPES
 from .formats import named, scaling
 from .model.tensor_memory import TensorMemoryInstruction
 from .records import TupleRecord
-from .search_words import formats_asked, name_test, read_words
+from .search_words import Words, formats_asked, name_test, read_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from .catalog import Entry
     from .model import Instruction
 
 __all__ = ["find"]
@@ -41,7 +42,7 @@ def find(
     intrinsic: str | None = None,
     name: str | None = None,
 ) -> tuple[Instruction, ...]:
-    """The instructions that match all criteria, across architectures, in catalog order.
+    """The instructions that match all criteria, across architectures, in catalog order; just that name first.
 
     Args:
         arch: an architecture by any of its names; all of them if left out.
@@ -75,19 +76,30 @@ def find(
     asked += [{"sparse": words.sparse}] if words.sparse is not None else []
 
     shape = {key: value for given in reversed(asked) for key, value in given.items()}
-    offered = (_offered(inst, shape, formats) for inst in _pool(words.arch, words.opcode))
-    pool = [
-        inst for inst in offered
-        if inst is not None
-        and formats.fit(inst)
-        and all(getattr(inst, key) == value for given in asked for key, value in given.items())
-    ]  # fmt: skip
-    for in_parts in (False, True):
-        tests = [name_test(intrinsic, builtins.names)] if intrinsic else []
-        tests += [_name_test(text, in_parts) for text in words.names]
-        if found := tuple([inst for inst in pool if all(test(inst) for test in tests)]):
-            return found
+    for in_parts in (False, True) if words.names else (False,):
+        tests = [_name_test(text, in_parts) for text in words.names]
+
+        def fitting(inst: Instruction, tests: list[Callable[[Instruction], bool]] = tests) -> Instruction | None:
+            offered = _offered(inst, shape, formats)
+            fits = (
+                offered is not None
+                and formats.fit(offered)
+                and all(getattr(offered, key) == value for given in asked for key, value in given.items())
+                and all(test(offered) for test in tests)
+            )
+            return offered if fits else None
+
+        pool = _pool(words, fitting)
+        found = pool if not intrinsic else filter(name_test(intrinsic, builtins.names), pool)
+        if listed := tuple(found):
+            return _exact_first(listed, words)
     return ()
+
+
+def _exact_first(found: tuple[Instruction, ...], words: Words) -> tuple[Instruction, ...]:
+    """What was found, in catalog order; those first that have just the name."""
+    wanted = {name.lower() for name in words.names}
+    return tuple(sorted(found, key=lambda inst: not wanted & {inst.name, *inst.aliases})) if wanted else found
 
 
 class _Formats(TupleRecord):
@@ -112,15 +124,28 @@ def _name_test(text: str, in_parts: bool) -> Callable[[Instruction], bool]:
     return name_test(text, lambda inst: (inst.name, *inst.aliases), in_parts)
 
 
-def _pool(arch: str | None, opcode: str) -> Iterator[Instruction]:
-    """The instructions of an architecture, or of all; where there is a SASS opcode, those that become it."""
-    for target in architectures() if arch is None else (arch,):
+def _pool(words: Words, fitting: Callable[[Instruction], Instruction | None]) -> Iterator[Instruction]:
+    """The instructions of an architecture, or of all, that fit, as `fitting` gives them; where there is a SASS opcode,
+    of those that become it. A name means the same on all targets of NVIDIA: one that does not fit is made once.
+    """
+    refused: dict[str, set[str]] = {}
+    for target in architectures() if words.arch is None else (words.arch,):
         known = entry(target)
-        if not opcode:
-            yield from known.instructions()
-            yield from map(known.instruction, known.tensor_memory_names)
-        elif known.architecture.family.sass:
-            yield from sources(known, opcode, part=True)
+        unfit = refused.setdefault(known.meaning or target, set())
+        for inst in _made(known, unfit) if not words.opcode else _becoming(known, words.opcode):
+            if (found := fitting(inst)) is not None:
+                yield found
+            elif not inst.in_tensor_memory:  # tcgen05's depth is the target's
+                unfit.add(inst.name)
+
+
+def _made(known: Entry, unfit: set[str]) -> Iterator[Instruction]:
+    yield from known.instructions(lambda name: name not in unfit)
+    yield from map(known.instruction, known.tensor_memory_names)
+
+
+def _becoming(known: Entry, opcode: str) -> tuple[Instruction, ...]:
+    return sources(known, opcode, part=True) if known.architecture.family.sass else ()
 
 
 def _offered(inst: Instruction, shape: dict[str, Any], wanted: _Formats) -> Instruction | None:

@@ -10,7 +10,7 @@ import re
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
-from .catalog import every_instruction, known_name
+from .catalog import architectures, entry, known_name
 from .catalog.grammar.sass import is_opcode
 from .compiler import builtins
 from .compiler.cuda_names import is_wmma_name, meant_by
@@ -188,4 +188,4 @@ def name_parts() -> set[str]:
     >>> {"mfma", "wgmma", "m16n8k16"} <= name_parts()
     True
     """
-    return {part for inst in every_instruction() for part in _parts(inst.name)}
+    return {part for arch in architectures() for name in entry(arch).names for part in _parts(name)}

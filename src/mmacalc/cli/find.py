@@ -64,7 +64,8 @@ def run(options: Namespace) -> Reply:
     found = find(**criteria)
     if not found:
         raise Error(f"no instruction matches all criteria; {_advice(criteria)}")
-    return show(options.json, "list-instructions", found, matches)
+    notes = filter(None, [matches.count(found)])
+    return show(options.json, "list-instructions", found, matches, notes=notes)
 
 
 def _advice(criteria: dict[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -9,7 +11,12 @@ if TYPE_CHECKING:
 
     from ..model import Instruction
 
-__all__ = ["json_object", "text"]
+__all__ = ["count", "json_object", "text"]
+
+
+SHOWN = 6  # architectures that are counted by name
+MANY = 40
+"""From so many matches on, how many they are is said."""
 
 
 def text(matches: Sequence[Instruction]) -> str:
@@ -18,6 +25,16 @@ def text(matches: Sequence[Instruction]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows)
     return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def count(matches: Sequence[Instruction]) -> str:
+    """Of many matches of several architectures how many each has; else ""."""
+    counts = Counter(inst.arch for inst in matches)
+    if len(matches) < MANY or len(counts) < 2:
+        return ""
+    listed = ", ".join([f"{arch} {count}" for arch, count in counts.most_common(SHOWN)])
+    more = f" and {len(counts) - SHOWN} more" if len(counts) > SHOWN else ""
+    return f"{len(matches)} instructions: {listed}{more}; -a, --shape or a format chooses"
 
 
 def _columns(inst: Instruction) -> tuple[str, str, str, str]:

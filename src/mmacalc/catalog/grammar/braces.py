@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from ...errors import Error
 from ...numerals import whole
+from ...records import Cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,21 +19,29 @@ MOST = 1 << 14
 """Names of one family, and numbers of one range: wgmma's largest family has 1,000."""
 
 
-def expand(template: str) -> Iterator[str]:
+_kept = Cache(1 << 9)
+
+
+def expand(template: str) -> tuple[str, ...]:
     """The names of a family, braces expanded from left to right.
 
     Raises:
         Error: a brace is open, a range is not first..last..step, or there are more names than `MOST`.
 
-    >>> list(expand("m16n8k{8,16}.{d=f16,f32}.f16.f16.{d}"))[1:3]
-    ['m16n8k8.f32.f16.f16.f32', 'm16n8k16.f16.f16.f16.f16']
-    >>> list(expand("m64n{8,16..48..16}k8{,.satfinite}"))[-2:]
-    ['m64n48k8', 'm64n48k8.satfinite']
+    >>> expand("m16n8k{8,16}.{d=f16,f32}.f16.f16.{d}")[1:3]
+    ('m16n8k8.f32.f16.f16.f32', 'm16n8k16.f16.f16.f16.f16')
+    >>> expand("m64n{8,16..48..16}k8{,.satfinite}")[-2:]
+    ('m64n48k8', 'm64n48k8.satfinite')
     """
-    for number, name in enumerate(_expanded(template)):
-        if number == MOST:
-            raise Error(f"the family '{template}' has more than {MOST} names")
-        yield name
+    made: tuple[str, ...] = _kept.get(template, lambda: _made(template))
+    return made
+
+
+def _made(template: str) -> tuple[str, ...]:
+    names = tuple(islice(_expanded(template), MOST + 1))
+    if len(names) > MOST:
+        raise Error(f"the family '{template}' has more than {MOST} names")
+    return names
 
 
 def _expanded(template: str) -> Iterator[str]:

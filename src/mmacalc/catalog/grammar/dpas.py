@@ -22,7 +22,7 @@ from .ptx import check_more
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from .literals import CatalogFile
@@ -90,6 +90,7 @@ class Entry(PlainEntry):
 
     def __init__(self, record: Mapping[str, Any], file: CatalogFile) -> None:
         self._file = file
+        self.meaning = f"DPAS of {record['waves']}"
         super().__init__(record, file)
 
     def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
@@ -193,6 +194,6 @@ class Entry(PlainEntry):
             floats = [pair for pair in pairs if named(TYPES[pair.partition(".")[0]]).is_float]
             yield f"src1 and src2 are {', '.join(floats)}, or integers of 8, 4 and 2 bits (u8, s8, u4, s4, u2, s2)"
 
-    def instructions(self) -> tuple[Instruction, ...]:
-        """Every listed instruction, in catalog order."""
-        return tuple(self.instruction(name) for name in self.names)
+    def instructions(self, wanted: Callable[[str], bool] | None = None) -> tuple[Instruction, ...]:
+        """Every listed instruction, in catalog order; those alone whose name is wanted, where that is given."""
+        return tuple(self.instruction(name) for name in filter(wanted, self.names))

@@ -10,7 +10,7 @@ from .amd import Description, describe, older_spellings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from .literals import CatalogFile
@@ -38,6 +38,8 @@ class Entry:
     """
 
     architecture: Architecture
+    meaning = ""
+    """Entries with the same text here agree in what a name means; "" where it may be each one's own."""
 
     def __init__(self, record: Mapping[str, Any], file: CatalogFile) -> None:
         required = ("name", "title", "vendor", "layout", "waves")
@@ -127,9 +129,9 @@ class Entry:
             return self._instructions.setdefault(key, made)  # the first, if two threads made it
         return self._instructions[key]
 
-    def instructions(self) -> tuple[Instruction, ...]:
-        """Every instruction, in catalog order."""
-        return tuple(self.instruction(name) for name in self.names)
+    def instructions(self, wanted: Callable[[str], bool] | None = None) -> tuple[Instruction, ...]:
+        """Every instruction, in catalog order; those alone whose name is wanted, where that is given."""
+        return tuple(self.instruction(name) for name in filter(wanted, self.names))
 
 
 def _products(record: Mapping[str, Any]) -> tuple[Product, ...]:

@@ -20,7 +20,7 @@ from .entry import Entry as PlainEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from .literals import CatalogFile
@@ -225,6 +225,8 @@ def wmma_registers(shape: tuple[int, int, int], operand: str, format_name: str) 
 class Entry(PlainEntry):
     """A compilation target and the families it has."""
 
+    meaning = "PTX"
+
     def __init__(self, record: Mapping[str, Any], file: CatalogFile) -> None:
         self._file = file
         self._targets = tuple([other["name"] for other in file.architectures])
@@ -321,9 +323,10 @@ class Entry(PlainEntry):
             raise
         return self._instruction(family, full)
 
-    def instructions(self) -> tuple[Instruction, ...]:
-        """Every instruction, in catalog order."""
-        return tuple(self._instruction(family, name) for family in self._families() for name in expand(family[0]))
+    def instructions(self, wanted: Callable[[str], bool] | None = None) -> tuple[Instruction, ...]:
+        """Every instruction, in catalog order; those alone whose name is wanted, where that is given."""
+        named = ((family, filter(wanted, expand(family[0]))) for family in self._families())
+        return tuple(self._instruction(family, name) for family, names in named for name in names)
 
     def _instruction(self, family: tuple[Any, ...], name: str) -> Instruction:
         if name not in self._instructions:

@@ -189,7 +189,7 @@ def is_opcode(name: str) -> bool:
 def sources(entry: Entry, name: str, part: bool = False) -> tuple[Instruction, ...]:
     """The PTX instructions of a target that become a SASS opcode of their own kind (emulation is left out).
 
-    Those that become exactly this opcode are first, of them those of the same shape.
+    Those that become exactly this opcode are first, then those that become one, of them those of the same shape.
 
     Args:
         entry: of a target. name: the opcode. part: whether further suffixes may follow the name.
@@ -200,17 +200,18 @@ def sources(entry: Entry, name: str, part: bool = False) -> tuple[Instruction, .
 def own_sources(entry: Entry, name: str) -> list[Instruction]:
     """Those of `sources` that become one such opcode each; all of them where none does."""
     ranked = _ranked(entry, name)
-    return [inst for (several, _), inst in ranked if not several] or [inst for _, inst in ranked]
+    return [inst for (_, several, _), inst in ranked if not several] or [inst for _, inst in ranked]
 
 
-def _ranked(entry: Entry, name: str, part: bool = False) -> list[tuple[tuple[bool, bool], Instruction]]:
-    """The instructions of `sources`, each after whether it becomes several opcodes and whether its shape is another."""
+def _ranked(entry: Entry, name: str, part: bool = False) -> list[tuple[tuple[bool, bool, bool], Instruction]]:
+    """The instructions of `sources`, each after whether its opcodes are others, whether they are several, and whether
+    its shape is another."""
     given = name.strip().upper().rstrip(".").split(".")
-    found: list[tuple[tuple[bool, bool], Instruction]] = []
+    found: list[tuple[tuple[bool, bool, bool], Instruction]] = []
     for inst, made, status in _made(entry, given[0]):
         if any(opcode == given or (part and opcode[: len(given)] == given) for opcode in made):
             own = {f"{inst.m}{inst.n}{inst.k}", f"{inst.m}X{inst.n}X{inst.k}"} & set(given) or inst.flops == 0
-            found.append(((status == "native, several", not own), inst))
+            found.append(((given not in made, status == "native, several", not own), inst))
     return sorted(found, key=lambda pair: pair[0])
 
 

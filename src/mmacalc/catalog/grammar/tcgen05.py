@@ -15,7 +15,7 @@ from __future__ import annotations
 from ...errors import Error, did_you_mean
 from ...families.tensor_memory_moves import LOADS, MOST_REGISTERS
 from ...numerals import number, whole
-from ...records import TupleRecord
+from ...records import Cache, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,6 +85,9 @@ class Name(TupleRecord):
         return word in self.qualifiers
 
 
+_kept = Cache(1 << 10)
+
+
 def parse(name: str) -> Name:
     """A name taken apart; its qualifiers may stand in any order.
 
@@ -94,6 +97,11 @@ def parse(name: str) -> Name:
     >>> parse("tcgen05.mma.cta_group::2.kind::f16.collector::a::fill").collectors
     (('a', 'fill'),)
     """
+    made: Name = _kept.get(name, lambda: _parsed(name))
+    return made
+
+
+def _parsed(name: str) -> Name:
     words = [word for word in name.strip().split(".") if word][1:]
     operation = words.pop(0) if words else ""
     if operation not in QUALIFIERS:
