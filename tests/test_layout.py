@@ -1,6 +1,7 @@
 """The layout engine on its own, and every operand of the catalog as a layout."""
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -109,8 +110,8 @@ def register_file_by_einops(layout):
     return rearrange(numbers, f"{kept} -> {right}", **{n: sizes[n] for n in digits[1] if n in sizes})
 
 
-@pytest.fixture(scope="module")
-def operands():
+@cache
+def different_operands():
     """One operand of every layout in the catalog. Made when a test asks: those of the engine alone start at once."""
     found = {}
     for arch in mmacalc.architectures():
@@ -124,8 +125,8 @@ def operands():
     return list(found.values())
 
 
-def test_einops_places_every_element_of_every_operand_as_we_do(operands):
-    for operand in operands:
+def test_einops_places_every_element_of_every_operand_as_we_do():
+    for operand in different_operands():
         layout = operand.layout
         if operand.outer or layout.partial:  # neither of which einops can write
             continue
@@ -141,8 +142,8 @@ def test_einops_places_every_element_of_every_operand_as_we_do(operands):
             assert by_einops[place] == np.ravel_multi_index(first, layout.extents), operand
 
 
-def test_every_register_bit_of_every_operand_is_used_at_most_once(operands):
-    for operand in operands:
+def test_every_register_bit_of_every_operand_is_used_at_most_once():
+    for operand in different_operands():
         used = set()
         for lane in range(operand.lanes):
             for register in range(operand.registers):
@@ -155,8 +156,8 @@ def test_every_register_bit_of_every_operand_is_used_at_most_once(operands):
         assert used, operand
 
 
-def test_locations_and_contents_of_every_operand_are_inverse(operands):
-    for operand in operands:
+def test_locations_and_contents_of_every_operand_are_inverse():
+    for operand in different_operands():
         blocks, rows, columns = operand.shape if len(operand.shape) == 3 else (1, *operand.shape)
         first, second = operand.axes[-2:]
         held = {
@@ -170,8 +171,8 @@ def test_locations_and_contents_of_every_operand_are_inverse(operands):
                 assert (place.register, place.lane, place.lsb, (row, column, block)) in held, operand
 
 
-def test_tables_hold_what_locate_answers(operands):
-    for operand in operands:
+def test_tables_hold_what_locate_answers():
+    for operand in different_operands():
         table = operand.table()
         blocks, rows, columns = operand.shape if len(operand.shape) == 3 else (1, *operand.shape)
         table = table.reshape(blocks, rows, columns, -1)

@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 import mmacalc
 from mmacalc import Error, Layout
 from recorded import json_file
-from test_layout import OPERANDS, all_places, elements, layouts
+from test_layout import all_places, different_operands, elements, layouts
 from test_triton_layouts import RECORD as TRITON
 from test_triton_layouts import recorded_instruction
 
 # A layout with an axis that ends before its digits do has neither an inverse nor bases.
 WHOLE = layouts(partial=False)
-WHOLE_OPERANDS = [operand for operand in OPERANDS if not operand.layout.partial]
-
 PYCUTE = json_file("pycute_layouts.json.gz")
+
+
+def whole_operands():
+    return [operand for operand in different_operands() if not operand.layout.partial]
 
 
 def mapping(layout):
@@ -75,7 +77,7 @@ def test_the_repr_of_a_layout_evaluates_to_it(case):
 
 
 def test_the_repr_of_every_operand_s_layout_evaluates_to_it():
-    for operand in OPERANDS:
+    for operand in different_operands():
         assert eval(repr(operand.layout), {"Layout": Layout}) == operand.layout
 
 
@@ -159,7 +161,7 @@ def test_a_composition_goes_where_the_second_takes_the_places_of_the_first(pair)
 
 
 def test_every_operand_composed_with_its_inverse_stays_where_it_is():
-    for operand in WHOLE_OPERANDS:
+    for operand in whole_operands():
         layout = operand.layout
         there_and_back = layout.compose(layout.inverse())
         if not layout.shared and not layout.replicated:
@@ -247,7 +249,7 @@ def test_a_cute_text_means_what_pycute_evaluates_it_to():
 
 
 def test_the_cute_text_of_every_operand_finds_the_elements_of_every_thread_and_value():
-    for operand in WHOLE_OPERANDS:
+    for operand in whole_operands():
         layout = operand.layout
         if operand.name not in "ABCD" or any(layout.sizes[name] > 1 for name in layout.shared):
             continue
