@@ -2,7 +2,7 @@
 
     nox                        all of them; a Python that is not there is skipped
     nox -s tests-3.13          the tests that need nothing but Python packages, on one Python
-    nox -s triton              kernels by Triton's newest compiler, for six AMD targets, run on the emulator
+    nox -s triton              kernels by Triton's newest compiler, for AMD and NVIDIA, run on the emulator
     nox -s tables              the decoder's tables, made again from LLVM 22: every target, ten minutes
     nox -s package install     wheel and source archive, checked, and installed in fresh environments
 
@@ -61,7 +61,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def triton(session: nox.Session) -> None:
-    """Kernels as in Triton's tutorials, compiled by its newest wheel and run for six AMD targets, without a GPU."""
+    """Kernels as in Triton's tutorials, compiled by its newest wheel and run for nine targets, without a GPU."""
     session.install(".", "triton")
     session.run("python", "-W", "ignore", "tools/triton_kernels.py", *session.posargs)
 

@@ -1,9 +1,9 @@
-"""Kernels in the manner of Triton's tutorials, compiled by Triton for AMD GPUs and run on the emulator.
+"""Kernels in the manner of Triton's tutorials, compiled by Triton for AMD's and NVIDIA's GPUs and run on the emulator.
 
-    python tools/triton_kernels.py                       every kernel for six targets
+    python tools/triton_kernels.py                       every kernel for nine targets
     python tools/triton_kernels.py gfx1250 attention     only these targets and kernels
 
-Needs Triton (its wheel has the AMD backend; no GPU) and mmacalc. Each kernel is compiled for each target, launched on
+Needs Triton (its wheel has both backends; no GPU) and mmacalc. Each kernel is compiled for each target, launched on
 NumPy arrays and compared with NumPy in float64. The status is 1 if a result is wrong, a launch is refused, or something
 is found wrong with a kernel: the compiler's output is taken as right. `nox -s triton` runs it with Triton's newest
 wheel, which has no tutorials in it: these kernels are our own. Those named u_* are also recorded, in
@@ -27,7 +27,12 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import mmacalc
+from mmacalc.kernels.ptx.launch import Launch, PtxKernel
+from mmacalc.kernels.ptx.tensor_maps import tensor_map
+from mmacalc.ptx.reader import read
 
+CUDA = {"sm_80": 80, "sm_90a": 90, "sm_100a": 100}
+"""NVIDIA's targets, as Triton numbers them."""
 TARGETS = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32, "gfx1250": 32}
 """The lanes of a wave, by target."""
 TYPES = {
@@ -519,49 +524,81 @@ CASES: dict[str, Callable[[], Case]] = {
     "matmul_tf32": lambda: kind_case(np.float32),
     "matmul_int8": lambda: kind_case(np.int8, np.int32),
     "layer_norm_backward": layer_norm_backward_case,
-    **_unit_cases(),
-}
-# Of NVIDIA's targets alone.
-CUDA_CASES: dict[str, Callable[[], Case]] = {
     "matmul_fp8": lambda: kind_case(ml_dtypes.float8_e4m3fn),
     "matmul_tma": tma_case,
     "matmul_described": described_case,
     "matmul_persistent": lambda: persistent_case(False),
     "matmul_special": lambda: persistent_case(True),
+    **_unit_cases(),
 }
+LEAST = {
+    "matmul_fp8": 90, "matmul_tma": 90, "matmul_described": 90, "matmul_persistent": 90, "matmul_special": 100,
+    "u_fp8cast": 90, "u_dot_scaled_e4m3_e4m3": 90,
+}  # fmt: skip
+"""The first of NVIDIA's targets for which Triton compiles a kernel, where that is not the first of all."""
 
 
 # --- compiling and running --------------------------------------------------------------------------------------------
 
 
-def compiled(case: Case, target: str, folder: Path) -> tuple[mmacalc.Kernel, Any]:
-    """The kernel of a case for a target, and Triton's metadata."""
+def compiled(case: Case, target: str) -> Any:
+    """What Triton makes of a case for a target."""
     names = case.kernel.arg_names
     signature = {name: _type(case.args[name]) if name in case.args else "constexpr" for name in names}
     aligned = {(at,): [["tt.divisibility", 16]] for at, name in enumerate(names) if signature[name][0] == "*"}
     source = ASTSource(fn=case.kernel, signature=signature, constexprs=case.constants, attrs=aligned)
-    made = triton.compile(source, target=GPUTarget("hip", target, TARGETS[target]), options={"num_warps": 4})
-    path = folder / "kernel.hsaco"
-    path.write_bytes(made.asm["hsaco"])
-    return mmacalc.load(path)[made.metadata.name], made.metadata
+    cuda = target in CUDA
+    machine = GPUTarget("cuda", CUDA[target], 32) if cuda else GPUTarget("hip", target, TARGETS[target])
+    return triton.compile(source, target=machine, options={"num_warps": 4})
 
 
 def _type(value: Any) -> str:
     """An argument's type as Triton's signatures have it."""
+    if isinstance(value, Described):
+        return f"tensordesc<{TYPES[str(value.array.dtype)]}[{', '.join(map(str, value.box))}]>"
     if isinstance(value, np.ndarray):
         return f"*{TYPES[str(value.dtype)]}"
     return "fp32" if isinstance(value, float) else "i32"
 
 
-def problem(case: Case, target: str, folder: Path) -> str:
-    """What is wrong with a case on a target, or ""."""
-    kernel, metadata = compiled(case, target, folder)
+def run_on_amd(case: Case, target: str, made: Any, folder: Path) -> Any:
+    """The report of a launch of an object of code."""
+    path = folder / "kernel.hsaco"
+    path.write_bytes(made.asm["hsaco"])
+    kernel = mmacalc.load(path)[made.metadata.name]
     given = [case.args[name] for name in case.kernel.arg_names if name in case.args]
     expected = sum(not one.value_kind.startswith("hidden_") for one in kernel.arguments)
     given += [None] * (expected - len(given))  # scratch that these kernels do not use
-    shared = max(0, metadata.shared - kernel.descriptor.group_segment_size)
+    shared = max(0, made.metadata.shared - kernel.descriptor.group_segment_size)
+    return mmacalc.launch(kernel, case.grid, 4 * TARGETS[target], *given, shared=shared)
+
+
+def run_on_nvidia(case: Case, made: Any) -> Any:
+    """The report of a launch of PTX. A tensor map comes with its shape and strides; scratch is for maps made there."""
+    module = read(made.asm["ptx"])
+    kernel = PtxKernel(module, module.entries[0].name)
+    maps = list(made.metadata.tensordesc_meta or [])
+    given: list[Any] = []
+    for name in case.kernel.arg_names:
+        value = case.args.get(name)
+        if isinstance(value, Described):
+            meta, array = maps.pop(0), value.array
+            swizzle = ("none", "32B", "64B", "128B")[meta["swizzle"]]
+            given += [tensor_map(array, meta["block_size"], swizzle=swizzle), *array.shape]
+            given += [stride // array.itemsize for stride in array.strides]
+        elif name in case.args:
+            given.append(value)
+    if made.metadata.global_scratch_size:
+        given.append(np.zeros(made.metadata.global_scratch_size * int(np.prod(case.grid)), np.uint8))
+    (threads,) = module.functions[kernel.name].attributes["reqntid"][:1]
+    return Launch(kernel, case.grid, threads, given, shared=made.metadata.shared).run()
+
+
+def problem(case: Case, target: str, folder: Path) -> str:
+    """What is wrong with a case on a target, or ""."""
+    made = compiled(case, target)
     try:
-        report = mmacalc.launch(kernel, case.grid, 4 * TARGETS[target], *given, shared=shared)
+        report = run_on_nvidia(case, made) if target in CUDA else run_on_amd(case, target, made, folder)
     except mmacalc.Error as error:
         return f"refused: {error}"
     for found, want in case.want:
@@ -571,18 +608,26 @@ def problem(case: Case, target: str, folder: Path) -> str:
     return "; ".join(one.sentence for one in report.findings)
 
 
+def cases_of(target: str, names: list[str]) -> list[str]:
+    """Of some cases those that a target can have: AMD's have no tensor maps, and CUDA's no table of pointers here."""
+    if target in CUDA:
+        return [name for name in names if LEAST.get(name, 0) <= CUDA[target] and name != "grouped_gemm"]
+    return [name for name in names if name not in LEAST or name.startswith("u_")]
+
+
 def main(words: list[str]) -> int:
     """Run the cases that are named, or all; the status."""
-    targets = [word for word in words if word in TARGETS] or list(TARGETS)
+    every = [*TARGETS, *CUDA]
+    targets = [word for word in words if word in every] or every
     names = [word for word in words if word in CASES] or list(CASES)
-    if unknown := [word for word in words if word not in TARGETS and word not in CASES]:
-        print(f"{unknown[0]} is neither of {', '.join(TARGETS)} nor of {', '.join(CASES)}", file=sys.stderr)
+    if unknown := [word for word in words if word not in every and word not in CASES]:
+        print(f"{unknown[0]} is neither of {', '.join(every)} nor of {', '.join(CASES)}", file=sys.stderr)
         return 2
     failed = 0
     print(f"Triton {triton.__version__}")
     with tempfile.TemporaryDirectory() as folder:
         for target in targets:
-            for name in names:
+            for name in cases_of(target, names):
                 start = time.process_time()
                 wrong = problem(CASES[name](), target, Path(folder))
                 failed += bool(wrong)
