@@ -42,6 +42,7 @@ from kernels_by_hand import (
     memory,
     one_for_all,
     other_wave,
+    own_index,
     pairs_swapped,
     scales,
     silu,
@@ -51,6 +52,16 @@ from kernels_by_hand import (
     with_values,
     zeroed,
 )  # fmt: skip
+
+BLACKWELL_NVFP4 = (
+    "sm_120a", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+)  # fmt: skip
+
+
+def squared(codes):
+    """Scales 2**e that are applied twice: codes e + 127."""
+    return np.clip(2 * codes.astype(int) - 127, 0, 254).astype(np.uint8)
+
 
 MISTAKES = [
     # --- D stored wrongly
@@ -449,5 +460,46 @@ MISTAKES = [
         *CDNA4_SCALED,
         lambda k: scales(k, scale_a=lambda s: k.extra["scale_b"].T, scale_b=lambda s: k.extra["scale_a"].T),
         "scales of A and B are swapped",
+    ),
+    (
+        "scales of A and B encoded one too high",
+        *CDNA4_SCALED,
+        lambda k: scales(k, scale_a=lambda s: s + 1, scale_b=lambda s: s + 1),
+        r"codes of (scale_a and scale_b|both scales) are off by \+1",
+    ),
+    (
+        "scale_a encoded one too high, fp8",
+        *CDNA4_SCALED,
+        lambda k: scales(k, scale_a=lambda s: s + 1),
+        r"codes of scale_a are off by \+1",
+    ),
+    ("scales applied twice", *CDNA4_SCALED, lambda k: scales(k, scale_a=squared, scale_b=squared), "applied twice"),
+    ("scale_a applied twice", *CDNA4_SCALED, lambda k: scales(k, scale_a=squared), "scale_a is applied twice"),
+    (
+        "scales of even blocks for both",
+        *BLACKWELL_NVFP4,
+        lambda k: scales(k, scale_a=lambda s: s[:, np.arange(s.shape[1]) & ~1]),
+        "scale_a of the first of each 2 blocks",
+    ),
+    # --- what comes before the product, and between it and C
+    ("signs of A lost", *CDNA3, lambda k: k.multiply(a=np.abs(k.a)), "signs of A are lost"),
+    ("relu before C", *CDNA3, lambda k: np.maximum(k.multiply(c=0), 0) + k.c.astype(np.float32), "relu .*before C"),
+    ("D in steps of 0.25", *CDNA3, lambda k: np.round(4 * k.d) / 4, r"multiples of 0\.25"),
+    ("C was f16 before", *CDNA3, lambda k: k.multiply(c=k.c.astype(np.float16)), "C was rounded to f16"),
+    ("f16 through bf16", *AMPERE, lambda k: k.multiply(a=bf16(k.a), b=bf16(k.b)), "A and B were rounded to bf16"),
+    (
+        "every second element of B",
+        *CDNA3,
+        lambda k: k.multiply(b=np.concatenate([k.b.ravel()[::2], np.zeros(k.b.size // 2)]).reshape(k.b.shape)),
+        "B is read with a stride of 2 between elements",
+    ),
+    # --- sparse: metadata and values
+    ("metadata one lane off", *AMPERE_SPARSE, lambda k: k.issue(K=lambda f: np.roll(f, -1, 1)), "index .*lane"),
+    ("the other half-word", *CDNA3_SPARSE, lambda k: k.issue(K=lambda f: f >> np.uint32(16)), "index"),
+    (
+        "values not compressed",
+        *CDNA3_SPARSE,
+        lambda k: k.inst.multiply(k.a[:, : k.a.shape[1] // 2], k.b, k.c, index=own_index(k)[1]),
+        "A is not compressed",
     ),
 ]

@@ -13,6 +13,7 @@ from kernels_by_hand import (
     CDNA3_FP8,
     CDNA3_I8,
     CDNA4,
+    CDNA4_SCALED,
     HOPPER,
     RDNA4,
     as_codes_of,
@@ -20,6 +21,7 @@ from kernels_by_hand import (
     each_transposed,
     gelu,
     memory,
+    scales,
     tiles,
     with_values,
 )  # fmt: skip
@@ -130,6 +132,20 @@ AT_ONCE = [
     ("alpha and bf16", *CDNA3, lambda k: bf16(k.d * np.float32(0.125)), r"0\.125.*rounded to bf16"),
     ("bias and relu", *AMPERE, lambda k: relu(k.d + normal(k, 8)), "number for each column.*relu"),
     ("relu and bf16", *CDNA4, lambda k: bf16(relu(k.d)), "relu was applied.*rounded to bf16"),
+    (
+        "scale_a missing, D transposed",
+        *CDNA4_SCALED,
+        lambda k: scales(k, scale_a=lambda s: np.full_like(s, 127)).T,
+        "scale_a is not applied.*tile is transposed",
+    ),
+    (
+        "A swizzled, last half of k missing",
+        *CDNA3,
+        lambda k: k.multiply(
+            a=k.a[np.arange(16)[:, None], np.arange(16) ^ (np.arange(16)[:, None] & 7)] * (np.arange(16) < 8)
+        ),
+        "only the first half of k.*A .*(swizzle|column)|A .*(swizzle|column).*only the first half of k",
+    ),
     # --- rubbish in the accumulator
     (
         "a register of rubbish",

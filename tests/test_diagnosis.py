@@ -10,7 +10,7 @@ import pytest
 import mmacalc
 from mmacalc.cli import answer
 from mmacalc.diagnosis.candidates import Candidate
-from mmacalc.diagnosis.compare import diagnose
+from mmacalc.diagnosis.compare import diagnose, product
 from mmacalc.diagnosis.inputs import encoded, random
 from mmacalc.diagnosis.mistakes import MISTAKES
 from mmacalc.diagnosis.reading import problem_of
@@ -118,6 +118,29 @@ def test_the_cheapest_explanation_is_first_and_costly_candidates_are_not_made(mo
     assert costs[-1] <= costs[0] + MARGIN
     both = diagnose(inst, inst.multiply(given["a"], given["b"].T, 0), **given).explanations[0]
     assert both.cost > 2 * costs[0]
+
+
+def test_integers_through_f32_and_a_loop_over_k_that_runs_too_far_are_named():
+    inst, rng = mmacalc.instruction("gfx942", "v_mfma_i32_16x16x32_i8"), np.random.default_rng(1)
+    a, b = (rng.integers(-128, 128, shape) for shape in ((16, 32), (32, 16)))
+    c = rng.integers(-(2**30), 2**30, (16, 16))
+    d = inst.multiply(a, b, c).astype(np.float32).astype(np.int64)
+    assert "D went through f32" in diagnose(inst, d, a, b, c).explanations[0].name
+    inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((32, 64), (64, 32)))
+    after_a, after_b = np.roll(a, -1, 0)[:, :16], np.roll(b, -1, 1)[:16]
+    after_a[-1], after_b[:, -1] = 0, 0
+    further = {
+        "step 3 along K is added twice": (a[:, 48:], b[48:]),
+        "step 0 along K is added twice": (a[:, :16], b[:16]),
+        "A continues in the next row, B in the next column": (after_a, after_b),
+    }
+    for said, (more_a, more_b) in further.items():
+        d = product(inst, np.hstack([a, more_a]), np.vstack([b, more_b]))
+        assert said in diagnose(inst, d, a, b).explanations[0].name
+    every_second = product(inst, a[:, np.arange(64) // 16 % 2 == 0], b[np.arange(64) // 16 % 2 == 0])
+    found = diagnose(inst, every_second, a, b).explanations[0]
+    assert found.name == "only every 2nd step along K is added, from step 0"
 
 
 def test_broadcasts_and_blocks_are_named():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["codes_of", "fitted", "rounded_on_the_way", "stored_otherwise"]
+__all__ = ["before_c", "codes_of", "fitted", "rounded_on_the_way", "stored_otherwise"]
 
 _erf = np.vectorize(erf, otypes=[float])
 
@@ -51,8 +51,14 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }  # fmt: skip
 """What kernels fuse after a product; the definitions are PyTorch's."""
 
+EXACT = ("relu", "absolute value", "relu6")
+"""Those that round nothing."""
+
 ACTIVATION_SLACK = 2.0**-14
 """Kernels approximate exp, tanh and erf: relative to the result."""
+
+COARSEST, QUANTISED = 2.0**15, 2.0
+"""The largest quantised number in steps (those of a 16-bit integer), and what a power of two costs in bits besides."""
 
 STORES = ("f16", "bf16", "tf32", "e4m3", "e5m2")
 
@@ -71,6 +77,11 @@ def stored_otherwise(problem: Problem) -> Iterator[Candidate]:
             yield Candidate(
                 f"D was cut to its low {bits} bits ({name})", advice, Stored(problem, codes_of(problem, wrapped))
             )
+        with np.errstate(all="ignore"):
+            single = np.asarray(d.astype(np.float32), np.float64)
+        through = Stored(problem, codes_of(problem, np.clip(single, -(2**31), 2**31 - 1)))
+        advice_of_f32 = "f32 holds integers to 2**24: convert after the sums are small, or keep D in int32"
+        yield Candidate("D went through f32, which has 24 bits of an integer", advice_of_f32, through)
         relu = Stored(problem, codes_of(problem, np.maximum(d, 0)))
         yield Candidate("relu was applied to D", "compare before the activation", relu)
         return
@@ -78,8 +89,7 @@ def stored_otherwise(problem: Problem) -> Iterator[Candidate]:
         with np.errstate(all="ignore"):
             values = function(d)
             around = np.abs(function(d + problem.slack * problem.magnitude) - values)
-        exact = name in ("relu", "absolute value", "relu6")
-        apart = 0.0 if exact else 2 * around + ACTIVATION_SLACK * np.abs(values) + 1e-7
+        apart = 0.0 if name in EXACT else 2 * around + ACTIVATION_SLACK * np.abs(values) + 1e-7
         text = (
             f"{name} was applied to D" if name not in ("absolute value", "square") else f"D is the {name} of the result"
         )
@@ -95,6 +105,23 @@ def stored_otherwise(problem: Problem) -> Iterator[Candidate]:
         yield Candidate(text, advice, Stored(problem, codes_of(problem, values), 0, apart))
 
 
+def before_c(problem: Problem) -> Iterator[Candidate]:
+    """An activation applied to the product, and C added after it."""
+    if not problem.linear or not np.any(problem.values["C"]):
+        return
+    c = problem.beta * problem.effective("C")
+    product = problem.decoded_d(problem.run(C=np.zeros_like(problem.codes["C"])))
+    advice = "apply the activation after C is added: initialise the accumulator with C"
+    for name, function in ACTIVATIONS.items():
+        if problem.execution.formats["D"].is_float or name in EXACT:
+            with np.errstate(all="ignore"):
+                values = function(product)
+                around = np.abs(function(product + problem.slack * problem.magnitude) - values)
+            apart = 0.0 if name in EXACT else np.nan_to_num(2 * around + ACTIVATION_SLACK * np.abs(values) + 1e-7)
+            stored = Stored(problem, codes_of(problem, values + c), apart=apart)
+            yield Candidate(f"{name} was applied to the product before C was added", advice, stored)
+
+
 def codes_of(problem: Problem, values: Array) -> Array:
     """Numbers as codes of D, rounded to nearest; integers wrap."""
     form = problem.execution.formats["D"]
@@ -108,6 +135,7 @@ def fitted(problem: Problem, given: Array) -> Iterator[Candidate]:
     """What the given numbers themselves say: rounded on the way, scaled, a bias, a constant accumulator."""
     if problem.execution.formats["D"].is_float:
         yield from rounded_on_the_way(problem, given)
+        yield from _quantised(problem, given)
     yield from _combined(problem, given)
     yield from _clipped(problem, given)
     yield from _with_relu(problem, given)
@@ -147,6 +175,23 @@ def _saturated(values: Array, form: Any, given: Array) -> Array:
     found = round_to_format(values, form)
     most = largest(form.name)
     return np.where(np.isfinite(given) & ~np.isfinite(found), np.sign(values) * most, found)
+
+
+def _quantised(problem: Problem, given: Array) -> Iterator[Candidate]:
+    """D has only multiples of a power of two, which is too coarse to be chance."""
+    finite = given[np.isfinite(given) & (given != 0)]
+    if finite.size < 16:
+        return
+    fractions, exponents = np.frexp(finite)
+    whole = np.abs(fractions * 2.0**53).astype(np.int64)
+    lowest = int((np.log2((whole & -whole).astype(np.float64)) + exponents).min()) - 53
+    step = 2.0**lowest
+    if np.abs(finite).max() > COARSEST * step or (np.rint(problem.right / step) * step == problem.right).all():
+        return
+    advice = "compare before D is quantised, or quantise the reference alike"
+    for text, rounding in (("was rounded to", np.rint), ("was cut to", np.trunc), ("was rounded down to", np.floor)):
+        stored = Stored(problem, codes_of(problem, rounding(problem.right / step) * step), apart=step)
+        yield Candidate(f"D {text} multiples of {step:.9g}", advice, stored, bits=QUANTISED)
 
 
 # --- scaled -----------------------------------------------------------------------------------------------------------

@@ -79,6 +79,12 @@ class Rerun:
         changes: dict[str, tuple[Array | None, Array | None]] = {x: (s, None) for x, s in self.sources.items()}
         for name, codes in self.codes.items():
             changes[name] = (None, self.problem.decoded(name, np.broadcast_to(codes, self.problem.codes[name].shape)))
+        if self.chains is not None:  # how often each step is added
+            times = np.bincount([step for chain in self.chains for step in chain], minlength=self.problem.tiles[2])
+            a = self.problem.values["A"]
+            step = self.problem.execution.shapes["A"][-1]
+            if (times != 1).any():
+                changes["A"] = (None, a * times[np.arange(a.shape[-1]) // step])
         return changes
 
     def estimate(self, rows: Part = WHOLE, columns: Part = WHOLE) -> Array:

@@ -56,8 +56,9 @@ def other_conversion(problem: Problem) -> Iterator[Candidate]:
             yield Candidate(
                 text, "convert with rounding to nearest even, or expect these values", changed(problem, **cut)
             )
-    for operands in names:
+    for operands in (*names, "C"):
         yield from _through(problem, operands)
+    yield from _without_signs(problem, names)
     flushed = {name: _flushed(problem, name) for name in "AB"}
     advice = "the hardware keeps subnormals here; the kernel or the reference flushes them"
     yield Candidate("subnormal inputs were flushed to zero", advice, changed(problem, **flushed))
@@ -72,6 +73,18 @@ def _offset(problem: Problem, names: tuple[str, ...]) -> Iterator[Candidate]:
         yield Candidate(text, f"subtract the zero point of {whose} before the product", changed(problem, **flipped))
 
 
+def _without_signs(problem: Problem, names: tuple[str, ...]) -> Iterator[Candidate]:
+    """The absolute values of an operand: its top bits masked away, or read from another's codes."""
+    for operands in names:
+        masks = {x: problem.codes[x].dtype.type((1 << (problem.execution.formats[x].bits - 1)) - 1) for x in operands}
+        whose = " and ".join(operands)
+        text = f"the signs of {whose} are lost: absolute values are multiplied"
+        advice = (
+            f"check the top bit of each element of {whose}: a mask one bit too narrow, ABS or |x| before the product"
+        )
+        yield Candidate(text, advice, changed(problem, **{x: problem.codes[x] & masks[x] for x in operands}))
+
+
 def _through(problem: Problem, operands: str) -> Iterator[Candidate]:
     """The operand's numbers were rounded to a narrower format before."""
     whose, verb = " and ".join(operands), "were" if len(operands) > 1 else "was"
@@ -79,7 +92,7 @@ def _through(problem: Problem, operands: str) -> Iterator[Candidate]:
         narrow, made = FORMATS[name], {}
         for x in operands:
             own = problem.execution.formats[x]
-            if narrow.mantissa < own.mantissa:
+            if own.is_float and narrow.mantissa < own.mantissa:
                 with np.errstate(all="ignore"):
                     made[x] = encode(round_to_format(problem.values[x], narrow), own)
         if len(made) == len(operands):

@@ -14,13 +14,13 @@ import numpy as np
 from ..catalog import entry
 from ..emulator.execution import execution_of
 from ..errors import Error
-from .afterwards import codes_of, stored_otherwise
+from .afterwards import before_c, codes_of, stored_otherwise
 from .candidates import Candidate, Moved, Rerun, Stored, changed, moved
 from .conversions import other_conversion
 from .layouts import no_layout, other_layout, wrong_layout
 from .moves import Move, memory_moves, orders, register_moves
-from .problem import tile_of
-from .scales import wrong_index, wrong_scales
+from .problem import Problem, tile_of
+from .scales import biased_scales, wrong_index, wrong_scales
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import NDArray
-
-    from .problem import Problem
 
     Array = NDArray[Any]
 
@@ -156,6 +154,15 @@ def shortened_k(problem: Problem) -> Iterator[Candidate]:
         if 0 < mask.sum() < size:
             kept_a = np.where(mask, a, a.dtype.type(0))
             yield Candidate(text, "check the bounds of the loop over k", changed(problem, A=kept_a))
+    for count in (2, 3, 4) if steps > 2 else ():
+        for first in range(count):
+            mask = k // step % count == first
+            text = f"only every {count}{'nd' if count == 2 else 'rd' if count == 3 else 'th'} step along K is added"
+            kept_a = np.where(mask, a, a.dtype.type(0))
+            yield Candidate(
+                f"{text}, from step {first}", "check the increment of the loop over k", changed(problem, A=kept_a)
+            )
+    yield from _lengthened(problem)
     if steps > 1:
         for number in range(steps):
             yield Candidate(
@@ -163,6 +170,25 @@ def shortened_k(problem: Problem) -> Iterator[Candidate]:
                 "wait for the load (or the barrier) before the data are used: double buffering is one step behind",
                 _stale(problem, number),
             )
+
+
+def _lengthened(problem: Problem) -> Iterator[Candidate]:
+    """The loop over k runs once too often: a step is added twice, or what lies in memory after the rows."""
+    steps, unit = problem.tiles[2], problem.execution.shapes
+    if steps == 1 or len(problem.shapes["D"]) == 3 or problem.execution.sparsity or problem.execution.block_size:
+        return
+    order, advice = list(range(steps)), "check the bounds of the loop over k: it runs once too often"
+    for number in (steps - 1, 0, *range(1, steps - 1)):
+        yield Candidate(f"step {number} along K is added twice", advice, Rerun(problem, chains=[[*order, number]]))
+    if problem.shapes["A"][-1] % unit["A"][-1] == 0:
+        after_a = np.roll(problem.codes["A"], -1, -2)[..., : unit["A"][-1]].copy()
+        after_b = np.roll(problem.codes["B"], -1, -1)[..., : unit["B"][-2], :].copy()
+        after_a[..., -1, :], after_b[..., -1] = 0, 0
+        codes = {**problem.codes, "A": np.concatenate([problem.codes["A"], after_a], -1)}
+        codes["B"] = np.concatenate([problem.codes["B"], after_b], -2)
+        longer = Problem(problem.execution, codes, {}, (problem.alpha, problem.beta))
+        text = "one step too many along K is added: A continues in the next row, B in the next column"
+        yield Candidate(text, advice, Rerun(longer))
 
 
 def _stale(problem: Problem, number: int) -> Rerun:
@@ -320,14 +346,14 @@ def wrong_registers_alike(problem: Problem) -> Iterator[Candidate]:
 
 
 LIBRARY: tuple[tuple[float, Callable[[Problem], Iterator[Candidate]]], ...] = (
-    (0.0, transposed), (1.0, wrong_accumulator), (2.0, not_reset), (3.0, other_modifiers), (3.5, other_conversion),
-    (4.0, stored_otherwise), (4.5, wrong_index), (4.5, wrong_scales), (5.0, wrong_block), (5.5, shortened_k),
-    (6.0, reordered_k), (6.5, no_layout), (7.0, partial(wrong_addresses, names="B")),
-    (7.1, partial(wrong_addresses, names="A")), (7.2, partial(wrong_addresses, names="D")),
-    (7.3, partial(wrong_addresses, names="C")), (8.0, wrong_layout), (8.1, partial(wrong_registers, names="A")),
-    (8.2, partial(wrong_registers, names="B")), (8.3, partial(wrong_registers, names="D")),
-    (8.4, partial(wrong_registers, names="C")), (10.0, wrong_registers_alike), (10.0, wrong_addresses_alike),
-    (10.0, other_instruction),
+    (0.0, transposed), (1.0, wrong_accumulator), (1.5, biased_scales), (2.0, not_reset), (3.0, other_modifiers),
+    (3.5, other_conversion), (4.0, stored_otherwise), (4.5, wrong_index), (4.5, wrong_scales), (5.0, before_c),
+    (5.0, wrong_block), (5.5, shortened_k), (6.0, reordered_k), (6.5, no_layout),
+    (7.0, partial(wrong_addresses, names="B")), (7.1, partial(wrong_addresses, names="A")),
+    (7.2, partial(wrong_addresses, names="D")), (7.3, partial(wrong_addresses, names="C")), (8.0, wrong_layout),
+    (8.1, partial(wrong_registers, names="A")), (8.2, partial(wrong_registers, names="B")),
+    (8.3, partial(wrong_registers, names="D")), (8.4, partial(wrong_registers, names="C")),
+    (10.0, wrong_registers_alike), (10.0, wrong_addresses_alike), (10.0, other_instruction),
 )  # fmt: skip
 """Every known kind of mistake with its cost in bits: how unlikely it is, by judgement; a permutation of whole matrices
 before one of lanes, one operand before two."""

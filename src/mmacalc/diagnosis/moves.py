@@ -186,6 +186,11 @@ def _strided(own: Array) -> Iterator[tuple[str, Array]]:
                 f"is read column by column with a leading dimension off by {step:+d}",
                 (j * (rows + step) + i) % own.size,
             )
+    for step in (2, 4, 8):
+        text = f"is read with a stride of {step} between elements"
+        yield text, own * step % own.size
+        yield text, np.where(own * step < own.size, own * step, -1)
+        yield f"is read with each element {step} times, one after the other", own // step
     yield "has one row only: every row is row 0 (leading dimension 0)", np.broadcast_to(own[:1], own.shape)
     yield "has one column only: every column is column 0", np.broadcast_to(own[:, :1], own.shape)
 

@@ -17,10 +17,11 @@ from .afterwards import fitted, stored_otherwise
 from .agreement import near
 from .candidates import Candidate, Moved, Rerun
 from .conversions import other_conversion
-from .mistakes import transposed, wrong_accumulator
+from .mistakes import shortened_k, transposed, wrong_accumulator, wrong_addresses
 from .moves import moves_of, turning_moves
 from .partial import not_stored
 from .problem import Problem
+from .scales import biased_scales, wrong_scales
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ SMALL = 1 << 14
 """Elements of D up to which all of the likeliest mistakes are tried as the first one; beyond, C left out."""
 PROBABLE = 24
 """How many moves that fit a few elements are tried on all."""
+SCALES = 64
+"""Of the mistakes with scales, those before their permutations: what a pair may begin with."""
+LOST = 8
+"""How many parts of k may be missing together with another mistake: halves, the first and last steps."""
 
 
 class _Probe(TupleRecord):
@@ -85,6 +90,9 @@ def two_mistakes(problem: Problem, given: Array, rows: Array, columns: Array) ->
             fitted(first, given),
         )  # fmt: skip
         yield from _besides(text, advice, first, chain.from_iterable(seconds))
+    for text, advice, first in _shortened(problem, given):
+        if first.movable("A") and first.movable("B"):
+            yield from _besides(text, advice, first, wrong_addresses(first, "AB"))
 
 
 def _besides(text: str, advice: str, first: Problem, seconds: Iterator[Candidate]) -> Iterator[Candidate]:
@@ -118,15 +126,25 @@ def _changed(
               if isinstance(one.outcome, Rerun)]  # fmt: skip
     if given.size > SMALL:
         likely = likely[:1]
-    found = chain(likely, islice(_probable(problem, given, rows, columns), PROBABLE))
-    for candidate in found:
-        outcome = candidate.outcome
-        assert isinstance(outcome, Rerun)
-        moved = {name: problem.replaced(name, source) for name, source in outcome.sources.items()}
-        codes = {**problem.codes, **moved}
-        codes |= {name: np.broadcast_to(array, codes[name].shape) for name, array in outcome.codes.items()}
-        first = Problem(problem.execution, codes, {}, (problem.alpha, problem.beta))
-        yield candidate.name, candidate.advice, first
+    for candidate in chain(likely, islice(_probable(problem, given, rows, columns), PROBABLE)):
+        yield candidate.name, candidate.advice, _made(problem, candidate)
+
+
+def _shortened(problem: Problem, given: Array) -> Iterator[tuple[str, str, Problem]]:
+    """Part of k left out, which shows in every element: A or B may be moved besides."""
+    for candidate in islice(shortened_k(problem), LOST if given.size <= SMALL else 1):
+        if isinstance(candidate.outcome, Rerun) and candidate.outcome.codes:
+            yield candidate.name, candidate.advice, _made(problem, candidate)
+
+
+def _made(problem: Problem, candidate: Candidate) -> Problem:
+    """The problem whose right D is what a mistake gives."""
+    outcome = candidate.outcome
+    assert isinstance(outcome, Rerun)
+    moved = {name: problem.replaced(name, source) for name, source in outcome.sources.items()}
+    codes = {**problem.codes, **moved}
+    codes |= {name: np.broadcast_to(array, codes[name].shape) for name, array in outcome.codes.items()}
+    return Problem(problem.execution, codes, {}, (problem.alpha, problem.beta))
 
 
 def _turned_inputs(problem: Problem) -> Iterator[Candidate]:
@@ -147,9 +165,16 @@ def _both_turned(problem: Problem) -> Iterator[Candidate]:
 def _probable(problem: Problem, given: Array, rows: Array, columns: Array) -> Iterator[Candidate]:
     """Conversions, and moves of A, of B and of both, that fit a few elements; D may be turned besides."""
     probes = list(_probes(problem, given, rows, columns))
-    for candidate in chain(other_conversion(problem), _both_turned(problem)):
+    inputs = (other_conversion(problem), biased_scales(problem), islice(wrong_scales(problem), SCALES),
+              shortened_k(problem), _both_turned(problem))  # fmt: skip
+    for candidate in chain.from_iterable(inputs):
         outcome = candidate.outcome
-        if isinstance(outcome, Rerun) and any(probe.fits(outcome.estimate(*probe.at)[None])[0] for probe in probes):
+        if (
+            isinstance(outcome, Rerun)
+            and outcome.chains is None
+            and outcome.problem is problem
+            and any(probe.fits(outcome.estimate(*probe.at)[None])[0] for probe in probes)
+        ):
             yield candidate
     for name in "BA" if problem.movable("A") and problem.movable("B") else "":
         moves = list(moves_of(problem, name))

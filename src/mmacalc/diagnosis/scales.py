@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arithmetic.codecs import encode
+from ..arithmetic.codecs import encode, largest, round_to_format
+from ..emulator.sparse import selected
 from .candidates import Candidate, Rerun, changed
 from .moves import memory_moves, register_moves
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["wrong_index", "wrong_scales"]
+__all__ = ["biased_scales", "wrong_index", "wrong_scales"]
 
 
 def wrong_index(problem: Problem) -> Iterator[Candidate]:
@@ -51,7 +52,25 @@ def wrong_index(problem: Problem) -> Iterator[Candidate]:
         source = np.roll(flat.reshape(*flat.shape[:-1], count, entries), -step, axis=-2).reshape(flat.shape)
         text = "the halves of the index are swapped" if 2 * step == count else f"the index is {step} groups off"
         yield Candidate(text, advice, Rerun(problem, {"K": source}))
+    yield from _not_compressed(problem)
     yield from _moved(problem, "K", "the index", advice)
+
+
+def _not_compressed(problem: Problem) -> Iterator[Candidate]:
+    """The values of the dense A in the place of the stored ones: a kernel compressed the index only."""
+    sparsity, index, a = problem.execution.sparsity, problem.codes["K"], problem.codes["A"]
+    if not sparsity or problem.tiles[2] > 1:
+        return
+    dense = np.zeros((*a.shape[:-1], problem.shapes["B"][-2]), a.dtype)
+    np.put_along_axis(dense, selected(index.astype(np.intp), sparsity), a, axis=-1)
+    count = dense.shape[-1] // a.shape[-1]
+    advice = "store the values at the positions of the index, one after the other; see `mmacalc.compress`"
+    for text, values in (
+        ("the first elements of each dense row are", dense[..., : a.shape[-1]]),
+        ("the last elements of each dense row are", dense[..., -a.shape[-1] :]),
+        (f"every {count}th element of each dense row is", dense[..., ::count]),
+    ):
+        yield Candidate(f"A is not compressed: {text} taken for its values", advice, changed(problem, A=values))
 
 
 def _others(groups: Array) -> Array:
@@ -67,6 +86,28 @@ def _positions_moved(problem: Problem, groups: Array, positions: int) -> Iterato
         moved = ((groups + step) % positions).astype(groups.dtype)
         text = f"every position of the index is shifted by {step}"
         yield Candidate(text, "positions count from 0", changed(problem, K=moved.reshape(problem.codes["K"].shape)))
+
+
+def biased_scales(problem: Problem) -> Iterator[Candidate]:
+    """All codes of scales one too high or low, or applied twice."""
+    if not problem.execution.block_size:
+        return
+    chosen = {"scale_a": ("SA",), "scale_b": ("SB",), "scale_a and scale_b": ("SA", "SB")}
+    for exponent in (1, -1):
+        for of, names in chosen.items():
+            other = {x: np.clip(problem.codes[x].astype(np.int64) + exponent, 0, 254) for x in names}
+            codes = {x: array.astype(problem.codes[x].dtype) for x, array in other.items()}
+            text = f"the codes of {of} are off by {exponent:+d} (the bias of E8M0 is 127)"
+            yield Candidate(text, "encode a scale of 2**e as e + 127", changed(problem, **codes))
+    for of, names in chosen.items():
+        squares = {}
+        for x in names:
+            form = problem.execution.formats[x]
+            squared = np.minimum(problem.values[x] ** 2, largest(form.name))
+            squares[x] = encode(round_to_format(squared, form), form)
+        text = f"{of} {'are' if len(names) > 1 else 'is'} applied twice"
+        advice = "the instruction scales: do not multiply the inputs or D by the scales besides"
+        yield Candidate(text, advice, changed(problem, **squares))
 
 
 def wrong_scales(problem: Problem) -> Iterator[Candidate]:
@@ -100,10 +141,12 @@ def wrong_scales(problem: Problem) -> Iterator[Candidate]:
         first = np.broadcast_to(codes[x][:, :1, :1], codes[x].shape)
         text = f"one scale byte for all: the first of {of} is used for the whole matrix"
         yield Candidate(text, advice, changed(problem, **{x: first}))
-        for exponent in (1, -1):
-            other = np.clip(codes[x].astype(np.int64) + exponent, 0, 254).astype(codes[x].dtype)
-            text = f"the codes of {of} are off by {exponent:+d} (the bias of E8M0 is 127)"
-            yield Candidate(text, "encode a scale of 2**e as e + 127", changed(problem, **{x: other}))
+        for count in (2, 4):
+            if size % count == 0 and size > count:
+                index = np.arange(size)
+                source = np.take(flat, index - index % count, axis)
+                text = f"{of} of the first of each {count} blocks of k is used for all {count}"
+                yield Candidate(text, advice, Rerun(problem, {x: source}))
     both = {}
     for x, axis in (("SA", -1), ("SB", -2)):
         flat = np.arange(codes[x][0].size).reshape(problem.shapes[x])
@@ -115,7 +158,8 @@ def wrong_scales(problem: Problem) -> Iterator[Candidate]:
 
 
 def _moved(problem: Problem, name: str, whose: str, advice: str) -> Iterator[Candidate]:
-    for moves in (memory_moves, register_moves):
+    # An index is made in registers; scales are loaded as matrices.
+    for moves in (register_moves, memory_moves) if name == "K" else (memory_moves, register_moves):
         for move in moves(problem, name):
-            if not (move.source < 0).any():
+            if name == "K" or not (move.source < 0).any():
                 yield Candidate(f"{whose} {move.text}", advice, Rerun(problem, {name: move.source}))

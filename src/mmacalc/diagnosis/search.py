@@ -119,15 +119,16 @@ class _Trial:
         stream, (size, most) = iter(candidates), CHUNKS
         while costed := list(islice(stream, size)):
             size, chunk = min(2 * size, most), [candidate for _, candidate in costed]
-            by_operand: dict[str, list[int]] = {}
+            alike: dict[tuple[int, str], list[int]] = {}
             for number, candidate in enumerate(chunk):
-                name = candidate.outcome.operand
-                if name and candidate.outcome.problem is self.problem and self.problem.movable(name):
-                    by_operand.setdefault(name, []).append(number)
+                name, problem = candidate.outcome.operand, candidate.outcome.problem
+                if name and problem.movable(name):
+                    alike.setdefault((id(problem), name), []).append(number)
             good: dict[int, bool] = {}
-            for name, numbers in by_operand.items():
+            for (_, name), numbers in alike.items():
                 sources = [chunk[number].outcome.sources[name] for number in numbers]
-                found = self.problem.estimates(name, sources, self.rows, self.columns)
+                problem = chunk[numbers[0]].outcome.problem
+                found = problem.estimates(name, sources, self.rows, self.columns)
                 good.update(zip(numbers, self._possible(found).tolist()))
             for number, candidate in enumerate(chunk):
                 if number not in good:
