@@ -10,8 +10,8 @@ from ..asm.code_objects import Kernel
 from ..catalog import architecture
 from ..checks import arguments_checked, shown
 from ..errors import Error
-from .device.bank_counts import BankCounter
 from .device.launch import MAX_THREADS, Progress, dim3, workgroups
+from .device.traffic import BankCounter
 from .memory import Memory
 from .report import Report
 from .scheduler import Task, run

@@ -11,9 +11,9 @@ import sys
 
 import numpy as np
 
-from .device.bank_counts import call_site
 from .device.findings import LineFinding, entered
 from .device.shared import SharedMemory
+from .device.traffic import call_site
 from .waves import running_wave
 
 TYPE_CHECKING = False

@@ -23,6 +23,7 @@ import numpy as np
 from ..errors import Error
 from ..records import TupleRecord
 from .device.memory import check_contiguous, owner_of, write_back
+from .device.traffic import TrafficCounter
 from .lds_watch import LdsWatch
 
 TYPE_CHECKING = False
@@ -31,20 +32,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from .device.bank_counts import BankCounter
+    from .device.traffic import BankCounter, Traffic
 
     Array = NDArray[Any]
 
-__all__ = ["Buffer", "Memory", "Pointer", "Region", "Traffic"]
-
-
-class Traffic(TupleRecord):
-    """Bytes moved: from and to global memory, from and to LDS."""
-
-    loaded: int
-    stored: int
-    lds_loaded: int
-    lds_stored: int
+__all__ = ["Buffer", "Memory", "Pointer", "Region"]
 
 
 class Buffer:
@@ -99,17 +91,16 @@ class Memory:
         self.lds = lds
         self.buffers: dict[int, Buffer] = {}
         self._arrays: list[Array] = []  # keeps the ids of `buffers` unique
-        self.loaded = self.stored = self.lds_loaded = self.lds_stored = 0
+        self.moved = TrafficCounter()
 
     @property
     def traffic(self) -> Traffic:
         """The bytes moved so far."""
-        return Traffic(self.loaded, self.stored, self.lds_loaded, self.lds_stored)
+        return self.moved.traffic
 
     def count(self, region: Region, elements: int, store: bool) -> None:
         """Count `elements` elements as traffic."""
-        name = ("lds_" if region.buffer.watch else "") + ("stored" if store else "loaded")
-        setattr(self, name, getattr(self, name) + elements * region.dtype.itemsize)
+        self.moved.add(elements * region.dtype.itemsize, store, local=region.buffer.watch is not None)
 
     def count_lds(self, region: Region, places: Array, access: str) -> None:
         """Count an access of LDS.

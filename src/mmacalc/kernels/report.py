@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
     from ..diagnosis.compare import Diagnosis
     from ..model import Architecture, Instruction
-    from .device.bank_counts import BankSite
     from .device.findings import KernelFinding, LineFinding
-    from .memory import Traffic
+    from .device.traffic import BankSite, Traffic
 
 __all__ = ["Report"]
 

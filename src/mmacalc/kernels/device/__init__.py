@@ -3,7 +3,8 @@
 memory       bytes by offset, the global address space, arrays and their addresses
 shared       memory of a workgroup or of a lane, with what is written in it
 races        which waves have accessed the same bytes
-bank_counts  accesses of shared memory by call site, with their bank conflicts
+traffic      bytes moved; accesses of shared memory by call site, with their bank conflicts
+scheduler    which waves run next, and their barriers
 findings     what is wrong with a kernel, what is remarkable, and how often
 launch       the grid, the values among the arguments, progress
 """

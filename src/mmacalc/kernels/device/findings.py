@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from ...errors import first_of
+from collections import Counter
+
+import numpy as np
+
+from ...errors import Error, first_of
 from ...records import TupleRecord
+from .traffic import TrafficCounter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
     from typing import Any, Protocol, TypeVar
+
+    from numpy.typing import NDArray
+
+    from .scheduler import Waves
+
+    Array = NDArray[Any]
 
     class Finding(Protocol):
         """A record of a mistake or a note; `key`: what makes two of them the same."""
@@ -25,7 +36,7 @@ if TYPE_CHECKING:
 
     AnyFinding = TypeVar("AnyFinding", bound=Finding)
 
-__all__ = ["KernelFinding", "LineFinding", "entered", "lanes_text", "plain"]
+__all__ = ["KernelFinding", "LineFinding", "Reporter", "Stop", "Tally", "entered", "lanes_text", "plain"]
 
 
 class KernelFinding(TupleRecord):
@@ -124,3 +135,85 @@ def lanes_text(lanes: tuple[int, ...]) -> str:
             runs.append([lane, lane])
     parts = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
     return f"lane{'s' if len(lanes) > 1 else ''} {first_of(parts, 6)}" if lanes else ""
+
+
+class Stop(Error):  # noqa: N818
+    """An error that says where it is."""
+
+
+class Tally:
+    """What the batches of a launch add up.
+
+    describe: the text of an instruction. undefined: by where an undefined value was read first, the instruction that
+    used it. issued: matrix instructions. atomics: atomic operations on shared memory. steps, executed: instructions,
+    counted once for all waves that run together, and once for each wave.
+    """
+
+    def __init__(self, describe: Callable[[Any], str]) -> None:
+        self.describe = describe
+        self.findings: dict[Hashable, KernelFinding] = {}
+        self.notes: dict[Hashable, KernelFinding] = {}
+        self.undefined: dict[tuple[int, str], int] = {}
+        self.issued: Counter[Any] = Counter()
+        self.warnings: Counter[str] = Counter()
+        self.moved = TrafficCounter()
+        self.atomics = self.steps = self.executed = 0
+
+    def add(self, finding: KernelFinding) -> None:
+        """Enter a finding; one of the same instructions again only counts."""
+        entered(self.findings, finding)
+
+    def note(self, finding: KernelFinding) -> None:
+        """Enter a note, in the same way."""
+        entered(self.notes, finding)
+
+
+class Reporter:
+    """Enters findings about instructions, with the workgroup, wave and lanes where they were first seen."""
+
+    tally: Tally
+    waves: Waves
+
+    def __init__(self, tally: Tally, waves: Waves) -> None:
+        self.tally, self.waves = tally, waves
+
+    def find(
+        self, kind: str, rows: Array, instruction: Any, message: str, where: Array | None = None, other: Any = None
+    ) -> None:
+        """Enter a finding.
+
+        Args:
+            rows: the waves that execute it. instruction, other: it, and the one that it collides with. where: which of
+                these waves and which lanes it concerns, (waves, lanes or 1).
+        """
+        self.tally.add(self._finding(kind, rows, instruction, message, where, other))
+
+    def note(
+        self, kind: str, rows: Array, instruction: Any, message: str, where: Array | None = None, other: Any = None
+    ) -> None:
+        """Enter what is remarkable and not wrong; as `find`."""
+        self.tally.note(self._finding(kind, rows, instruction, message, where, other))
+
+    def _finding(
+        self, kind: str, rows: Array, instruction: Any, message: str, where: Array | None, other: Any
+    ) -> KernelFinding:
+        row = 0
+        lanes: tuple[int, ...] = ()
+        if where is not None and where.any():
+            row = int(where.any(axis=1).argmax())
+            lanes = tuple(np.flatnonzero(where[row]).tolist()) if where.shape[1] > 1 else ()
+        waves, number = self.waves, int(rows[row])
+        address, text = (None, "") if other is None else (other.address, self.tally.describe(other))
+        return KernelFinding(
+            kind, instruction.address, self.tally.describe(instruction), message, address, text,
+            (*waves.groups[int(waves.workgroup_of[number])],), int(waves.wave_in_group[number]), lanes, 1,
+        )  # fmt: skip
+
+    def at(self, instruction: Any) -> str:
+        """An instruction, as messages that stop a launch name it."""
+        return f"at {instruction.address:#x} ({self.tally.describe(instruction)})"
+
+    def where(self, row: int, instruction: Any, lane: int | None = None) -> str:
+        """A wave, a lane of it and an instruction, as messages that stop a launch name them."""
+        lanes = "" if lane is None else f"{lanes_text((lane,))}, "
+        return f"{self.waves.text(row)}, {lanes}{self.at(instruction)}"

@@ -1,4 +1,4 @@
-"""A batch of workgroups that run together: their state, and the order in which waves run."""
+"""A batch of workgroups that run together: the state of the machine, and one instruction after the other."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import math
 import numpy as np
 
 from ...errors import Error, counted
-from .counters import Counters, Landing
+from ..device.findings import Reporter, Stop
+from ..device.scheduler import Waves
+from .checks import Barriers, Bounds, Moves, Products, Races, Uninitialised, Waits
+from .counters import Counters
 from .indexing import relative_key
 from .state import ACCUMULATORS, GPR_INDEX, M0, Group
-from .watching import NONE_UNDEFINED, Stop, Undefined, Watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,37 +22,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...asm.decoded import DecodedInstruction
+    from ..device.findings import Tally
     from ..device.launch import Dim3
     from ..device.memory import GlobalMemory
     from ..device.shared import PrivateMemory, SharedMemory
+    from ..device.traffic import BankCounter
+    from .checks import LocalAccess
+    from .counters import Landing
     from .program import Program, Step
     from .state import Registers
-    from .tally import Tally
 
     Array = NDArray[Any]
 
 __all__ = ["Batch"]
 
-PATIENCE = 4096
-"""Blocks that one group of waves may run while others could, before these have their turn."""
 PLACES = 6
 """How many places of waves a message names."""
 
 
-class Batch(Watched):
-    """Some workgroups. workgroup_of, wave_in_group: of each wave; groups: where the workgroups are in the grid. limit:
-    of the instructions of the launch."""
-
-    counters: Counters
-    groups: list[Dim3]
-    lds: SharedMemory
-    lds_counter: Any
-    memory: GlobalMemory
-    program: Program
-    registers: Registers
-    scratch: PrivateMemory
-    steps: int
-    tally: Tally
+class Batch:
+    """Some workgroups, and what watches them. waves: which run, wait and have ended; limit: of the instructions of the
+    launch; trace: the row of a wave, and what is called after each of its instructions."""
 
     def __init__(
         self,
@@ -60,28 +52,30 @@ class Batch(Watched):
         stores: tuple[SharedMemory, PrivateMemory],
         groups: list[Dim3],
         tally: Tally,
-        lds_counter: Any,
+        banks: BankCounter | None,
     ) -> None:
-        self.program, self.registers, self.memory = program, registers, memory
+        self.program, self.registers, self.memory, self.tally = program, registers, memory, tally
         self.lds, self.scratch = stores
-        self.groups, self.tally, self.lds_counter = groups, tally, lds_counter
-        count = registers.waves
-        each = count // len(groups)
-        self.workgroup_of: Array = np.repeat(np.arange(len(groups)), each)
-        self.wave_in_group: Array = np.tile(np.arange(each), len(groups))
-        self.counters = Counters(count, program.target.generation, program.target.translates)
-        self.ended: Array = np.zeros(count, np.bool_)
-        self.waiting: Array = np.zeros(count, np.bool_)
-        self.signalled: Array = np.zeros(count, np.int64)
-        self.waited: Array = np.zeros(count, np.int64)
-        self.place: Array = np.zeros(count, np.int64)
-        self.unwaited: dict[int, list[tuple[int, Landing]]] = {}
-        self.apart: dict[int, tuple[int, int]] = {}
-        self.steps = 0
-        self.limit: float = math.inf
-        self._rows: Array = np.zeros(0, np.int64)  # the waves whose block runs
+        self.waves = Waves(groups, registers.waves // len(groups))
+        self.counters = Counters(registers.waves, program.target.generation, program.target.translates)
+        self.reporter = Reporter(tally, self.waves)
+        self.moves, self.products = Moves(tally, banks), Products(self.reporter)
+        self.waits = Waits(self.counters, program, self.reporter)
+        self.races = Races(self.lds, self.counters, program, self.reporter)
+        self.barriers = Barriers(self.waves, program, self.reporter)
+        self.bounds = Bounds(self.lds, self.scratch, program.target.architecture.lds_bytes, self.reporter)
+        self.uninitialised = Uninitialised(registers, program, self.reporter)
+        self.steps, self.limit = 0, math.inf
         self.trace: tuple[int, Callable[[Step, Group, int], None]] | None = None
-        self._taint: Array | None = None
+        self._unwaited: dict[int, list[tuple[int, Landing]]] = {}
+        self._rows: Array = np.zeros(0, np.int64)  # the waves whose block runs
+        self._running: Step
+
+    def accessed(self, event: LocalAccess) -> None:
+        """LDS is about to be accessed."""
+        self.moves.accessed(event)
+        self.waits.accessed(event)
+        self.races.accessed(event)
 
     # --- running ---
 
@@ -99,30 +93,21 @@ class Batch(Watched):
             raise KeyboardInterrupt(f"interrupted after {self._places()}") from None
 
     def _run(self, tick: Callable[[], None]) -> None:
-        patience, turn = PATIENCE, 0
+        registers, waves = self.registers, self.waves
         while True:
-            ready = ~(self.ended | self.waiting)
-            if not ready.any():
-                if self.ended.all():
-                    self._count_barriers()
-                    return
+            found = waves.next(registers.pc)
+            if found is not None:
+                address, rows = found
+                if not registers.one_mode:
+                    modes = registers.modes[rows]
+                    rows = rows[modes == modes[0]]
+                self._run_block(address, Group(registers, self, rows))
+                tick()
+            elif waves.ended.all():
+                self.barriers.finish()
+                return
+            else:
                 self._release()
-                continue
-            at = self.registers.pc[ready]
-            lowest = int(at.min())
-            if patience <= 0:  # a loop may wait for what other waves do
-                others = np.unique(at)
-                turn += 1
-                lowest = int(others[turn % len(others)])
-                patience = 0 if turn % len(others) else PATIENCE
-            elif int(at.max()) != lowest:
-                patience -= 1
-            rows = np.flatnonzero(ready & (self.registers.pc == lowest))
-            if not self.registers.one_mode:
-                modes = self.registers.modes[rows]
-                rows = rows[modes == modes[0]]
-            self._run_block(lowest, Group(self.registers, self, rows))
-            tick()
 
     def _run_block(self, address: int, group: Group) -> None:
         block = self.program.block(address)
@@ -136,16 +121,16 @@ class Batch(Watched):
 
     def _places(self) -> str:
         """How many instructions were executed, and where the waves are that have not ended."""
-        parts = []
-        for at, waiting in sorted({*zip(self.registers.pc.tolist(), self.waiting.tolist())}):
-            rows = np.flatnonzero((self.registers.pc == at) & (self.waiting == waiting) & ~self.ended)
+        parts, waves, pc = [], self.waves, self.registers.pc
+        for at, waiting in sorted({*zip(pc.tolist(), waves.waiting.tolist())}):
+            rows = np.flatnonzero((pc == at) & (waves.waiting == waiting) & ~waves.ended)
             if len(rows):
-                place = int(self.place[rows[0]]) if waiting else at
+                place = int(waves.place[rows[0]]) if waiting else at
                 known = self.program.instructions.get(place)
                 text = "no instruction" if known is None else self.tally.describe(known)
                 who = f"{counted(len(rows), 'wave')} {'waiting ' if waiting else ''}at {place:#x} ({text})"
-                parts.append(f"{who}, first {self._wave(int(rows[0]))}")
-        ended = int(self.ended.sum())
+                parts.append(f"{who}, first {waves.text(int(rows[0]))}")
+        ended = int(waves.ended.sum())
         parts += [f"{counted(ended, 'wave')} ended"] if ended else []
         more = [f"{counted(len(parts) - PLACES, 'place')} more"] if len(parts) > PLACES else []
         return f"{counted(self.tally.executed, 'instruction')}: {'; '.join(parts[:PLACES] + more)}"
@@ -176,15 +161,9 @@ class Batch(Watched):
             self._execute(other, Group(self.registers, self, group.numbers()[keys == key]))
 
     def _execute(self, step: Step, group: Group) -> None:
-        registers = self.registers
-        if self.counters.busy and not step.touched.isdisjoint(self.counters.busy.keys()):
-            self._too_early(step, group)
-        translations = self.counters.translations
-        if translations is not None:
-            self._untranslated(step, group, translations)
-        undefined, self._taint, self._loaded, self._running = NONE_UNDEFINED, None, {}, step
-        if not step.uses <= registers.clean:
-            undefined = self._undefined_of(step, group)
+        self._running = step
+        self.waits.before(step, group)
+        self.uninitialised.before(step, group)
         mask = group.mask
         try:
             step.run(group)
@@ -192,99 +171,40 @@ class Batch(Watched):
             raise
         except Error as error:
             raise Error(f"{self._where(group, step.instruction)}: {error}") from None
-        if step.count:
-            self.counters.issue(group, step.instruction.address, step.count, step.writes, step.writes_lds)
-            if translations is not None:
-                translations.after(step, group)
-        self._note_written(step, group, mask, undefined)
+        self.waits.after(step, group, mask)
+        self.uninitialised.after(step, group, mask)
         if self.trace is not None:
             row, show = self.trace
             found = np.flatnonzero(group.numbers() == row)
             if len(found):
                 show(step, group, int(found[0]))
 
-    def _note_written(self, step: Step, group: Group, mask: Array | None, undefined: Undefined) -> None:
-        """Enter what an instruction has written. mask: EXEC before it."""
-        if step.kind == "memory":
-            self._settle(step.writes - self._loaded.keys(), group, mask, self._taint)
-            for number, found in self._loaded.items():
-                self._settle(frozenset({number}), group, mask, found)
-        elif undefined.bits is not None:
-            for number, found in undefined.bits.items():  # V_WRITELANE writes a lane that EXEC does not name
-                self._settle(frozenset({number}), group, None if step.kind == "lane" else mask, found)
-        elif undefined.lanes is not None:
-            masks = step.lane_results
-            self._settle(step.writes - step.low - masks.keys(), group, mask, undefined.lanes)
-            self._settle(step.low, group, mask, undefined.low)
-            for number, word in masks.items():
-                self._settle(frozenset({number}), group, mask, group.mask_word(undefined.lanes, mask, word))
-        elif not step.writes <= self.registers.clean:
-            self._settle(step.writes, group, mask, None)
-        if self.registers.origins:
-            for number in step.writes & self.registers.clean & self.registers.origins.keys():
-                del self.registers.origins[number]
+    def _where(self, group: Group, instruction: DecodedInstruction) -> str:
+        return self.reporter.where(int(group.numbers()[0]), instruction)
 
     # --- barriers ---
 
     def barrier(self, group: Group, instruction: DecodedInstruction, signals: bool, waits: bool) -> None:
         """Waves arrive at a barrier, or wait at it."""
-        if signals:
-            self.signalled[group.rows] += 1
-            for address, landing in self.counters.unfinished_lds_writes(group):
-                owners = self.workgroup_of[landing.waves]
-                for workgroup in np.unique(owners).tolist():
-                    self.unwaited.setdefault(workgroup, []).append((address, landing.of(owners == workgroup)))
-        if waits:
-            self.waited[group.rows] += 1
-            self.waiting[group.rows] = True
-            self.place[group.rows] = instruction.address
+        self.waves.arrive(group.rows, instruction.address, signals, waits)
+        for address, landing in self.counters.unfinished_lds_writes(group) if signals else ():
+            owners = self.waves.workgroup_of[landing.waves]
+            for workgroup in np.unique(owners).tolist():
+                self._unwaited.setdefault(workgroup, []).append((address, landing.of(owners == workgroup)))
 
     def _release(self) -> None:
-        """Let waves go on whose workgroup has come to the barrier: those that have ended do not count.
+        """Let waves go on whose workgroup has come to the barrier.
 
         Raises:
             Error: no wave can go on.
         """
-        released = False
-        for workgroup in np.unique(self.workgroup_of[self.waiting]).tolist():
-            members = self.workgroup_of == workgroup
-            live = members & ~self.ended
-            least = int(self.signalled[live].min())
-            free = live & self.waiting & (self.waited <= least)
-            if not free.any():
-                continue
-            released = True
-            self._compare(workgroup, members, live)
-            self.waiting[free] = False
-            self.lds.barrier(workgroup, self.unwaited.pop(workgroup, ()))
+        released = self.waves.released()
+        for workgroup in released:
+            self.barriers.met(workgroup)
+            self.lds.barrier(workgroup, self._unwaited.pop(workgroup, ()))
         if not released:
-            row = int(np.flatnonzero(self.waiting)[0])
+            row = int(np.flatnonzero(self.waves.waiting)[0])
             raise Error(
-                f"{self._wave(row)} waits for ever at the barrier at {int(self.place[row]):#x}: "
+                f"{self.waves.text(row)} waits for ever at the barrier at {int(self.waves.place[row]):#x}: "
                 "other waves of its workgroup never signal it"
             )
-
-    def _compare(self, workgroup: int, members: Array, live: Array) -> None:
-        """Note waves that are at different barriers: the hardware counts waves, and does not ask where they are."""
-        places = np.unique(self.place[live])
-        if len(places) > 1:
-            first, second = (self.program.instructions[int(place)] for place in places[:2])
-            group = Group(self.registers, self, np.flatnonzero(live & (self.place == places[1])))
-            self.apart.setdefault(workgroup, (second.address, first.address))
-            self.note("barrier", group, second, "other waves of the workgroup are at another barrier", None, first)
-        if (members & self.ended).any():
-            self.tally.warnings["waves had ended when the others of their workgroup met at a barrier"] += 1
-
-    def _count_barriers(self) -> None:
-        """Find it wrong if waves that met at different barriers passed another number of them at their end."""
-        for workgroup, (place, other_place) in self.apart.items():
-            members = np.flatnonzero(self.workgroup_of == workgroup)
-            counts = self.signalled[members]
-            if counts.min() < counts.max():
-                row, other = members[counts.argmax()], int(self.wave_in_group[members[counts.argmin()]])
-                message = (
-                    "waves of the workgroup meet at different barriers and not equally often: "
-                    f"this wave {counts.max()} times, wave {other} {counts.min()} times"
-                )
-                first, second = self.program.instructions[other_place], self.program.instructions[place]
-                self.find("barrier", Group(self.registers, self, np.array([row])), second, message, None, first)

@@ -9,16 +9,16 @@ import numpy as np
 
 from ...asm.decoder import text
 from ...errors import Error
-from ..device.bank_counts import BankCounter
+from ..device.findings import Tally
 from ..device.launch import workgroups
 from ..device.memory import GlobalMemory
 from ..device.shared import PrivateMemory, SharedMemory
+from ..device.traffic import BankCounter
 from .arguments import packed_arguments
 from .batch import Batch
 from .control import CODE_BASE
 from .program import program_of
 from .state import CLAMPS_NAN, DX10_CLAMP, EXEC, FP16_OVERFLOW, IEEE, ROWS, SCALARS, Registers, packed
-from .tally import Tally
 from .target import PRIVATE_BASE, SCRATCH_RESOURCE, SHARED_BASE, MachineTarget
 
 TYPE_CHECKING = False

@@ -150,7 +150,7 @@ def _end(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     modifiers_of(instruction).get("simm16")  # of the driver
 
     def run(group: Group) -> None:
-        group.batch.ended[group.rows] = True
+        group.batch.waves.ended[group.rows] = True
 
     return run
 

@@ -87,7 +87,7 @@ def global_access(group: Group, lanes: ActiveLanes, instruction: DecodedInstruct
     if access.action == "load":
         load_registers(group, lanes, instruction, access, gathered(memory.data, offsets, access.size))
     elif access.action == "store":
-        batch.check_stored(group, instruction, data, access)
+        batch.uninitialised.check_stored(group, instruction, data, access)
         scattered(memory.data, offsets, access.size, stored_words(group, lanes, access, data))
     else:
         atomic_access(group, lanes, instruction, access, (memory.data, offsets, data))
@@ -99,8 +99,8 @@ def global_offsets(group: Group, lanes: ActiveLanes, instruction: DecodedInstruc
     try:
         offsets: Array = batch.memory.offsets(lanes.addresses, access.size, access.action != "load")
     except Outside as outside:
-        batch.outside(group, instruction, access, outside, lanes)
-    batch.count_bytes(access, len(offsets), False)
+        batch.bounds.outside(group, instruction, access, outside, lanes)
+    batch.moves.moved(access, len(offsets))
     return offsets
 
 

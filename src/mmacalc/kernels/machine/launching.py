@@ -6,7 +6,6 @@ import math
 
 from ...checks import shown
 from ...errors import Error
-from ..memory import Traffic
 from .compiled import CompiledLaunch
 from .report import KernelReport
 from .trace import tracer
@@ -61,7 +60,6 @@ def launch_compiled(
     found.run(tick, trace, math.inf if limit is None else limit)
     check_wait_states(kernel, found.program, found.tally)
     tally = found.tally
-    traffic = Traffic(tally.loaded, tally.stored, tally.lds_loaded, tally.lds_stored)
     steps = tuple(step for step in found.program.steps.values() if step.executed)
     sizes = grid.x * grid.y * grid.z, waves
-    return KernelReport(kernel, found.target.architecture, sizes, tally, steps, traffic, found.lds_counter.sites)
+    return KernelReport(kernel, found.target.architecture, sizes, tally, steps, found.lds_counter.sites)

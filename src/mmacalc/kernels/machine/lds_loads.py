@@ -10,6 +10,7 @@ from ...errors import Error
 from ..device.memory import scattered
 from .active_lanes import ActiveLanes, extended, note_stored, offset_of
 from .buffer_steps import buffer_places, words_within
+from .checks import LocalAccess
 from .global_steps import global_addresses, global_offsets
 from .local_steps import lds_access
 from .operands import raw_reader
@@ -63,7 +64,7 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
             starts = lanes.gather(own(group)).astype(np.int64) + offset & 0xFFFFFFFF
         if len(starts) and int(starts.max()) + size > batch.lds.size:
             into = ActiveLanes(group, lanes.spread(starts), size)
-            far, before = into.spread(batch.far_outside_lds(group, instruction, access, into)), group.mask
+            far, before = into.spread(batch.bounds.far_outside_lds(group, instruction, access, into)), group.mask
             group.mask = group.active & ~far
             try:
                 run(group)
@@ -71,11 +72,10 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
                 group.mask = before
             return
         found = [extended(word, access) for word in words_within(group, (where, within), instruction, access)]
-        offsets = starts + batch.workgroup_of[rows] * batch.lds.stride
+        offsets = starts + batch.waves.workgroup_of[rows] * batch.lds.stride
         words = [lanes.gather(word) for word in found]
-        batch.note_lds(
-            group, instruction, "write", ActiveLanes(group, lanes.spread(starts), size), (offsets, rows), words
-        )
+        into = ActiveLanes(group, lanes.spread(starts), size)
+        batch.accessed(LocalAccess(group, into, instruction, access, "write", offsets, rows, words, True))
         scattered(batch.lds.data, offsets, size, words)
         note_stored(group, lanes, batch.lds.undefined, offsets, size, None)
 
@@ -100,10 +100,10 @@ def store_from_lds(instruction: DecodedInstruction, access: Access) -> Callable[
         if words is None:
             return
         rows, _ = inside.lanes()
-        offsets = inside.addresses + batch.workgroup_of[rows] * batch.lds.stride
+        offsets = inside.addresses + batch.waves.workgroup_of[rows] * batch.lds.stride
         if (wrong := batch.lds.undefined_at(offsets, access.size)) is not None:
             text = "it stores bytes of LDS that nothing has written"
-            batch.find("uninitialised", group, instruction, text, inside.spread(wrong), None)
+            batch.reporter.find("uninitialised", group.numbers(), instruction, text, inside.spread(wrong))
         lanes = ActiveLanes(group, where, access.size)
         scattered(batch.memory.data, global_offsets(group, lanes, instruction, access), access.size, words)
 

@@ -7,6 +7,7 @@ import numpy as np
 from ...asm.decoded import RegisterOperand
 from ..device.memory import gathered, scattered
 from .active_lanes import ActiveLanes, atomic_access, index_scale, load_registers, note_stored, offset_of, stored_words
+from .checks import LocalAccess
 from .operands import raw_reader
 
 TYPE_CHECKING = False
@@ -68,25 +69,22 @@ def lds_access(
     if len(addresses) and (int(addresses.max()) + access.size > lds.size or int(addresses.min()) < 0):
         return _partly_outside(group, lanes, instruction, access, data, delayed)
     rows, _ = lanes.lanes()
-    offsets = addresses + batch.workgroup_of[rows] * lds.stride
-    batch.count_bytes(access, len(offsets), True)
-    batch.count_lds(group, lanes, instruction, access)
-    batch.check_landed(group, lanes, instruction, access, (offsets, rows))
+    offsets = addresses + batch.waves.workgroup_of[rows] * lds.stride
     if access.action == "load":
-        batch.note_lds(group, instruction, "read", lanes, (offsets, rows))
+        batch.accessed(LocalAccess(group, lanes, instruction, access, "read", offsets, rows, None, False))
         words = gathered(lds.data, offsets, access.size)
-        batch.loaded_taint(group, lanes, lds.undefined_at(offsets, access.size), "LDS")
+        batch.uninitialised.loaded(group, lanes, lds.undefined_at(offsets, access.size), "LDS")
         if delayed:
             return words
         load_registers(group, lanes, instruction, access, words)
     elif access.action == "store":
         words = stored_words(group, lanes, access, data)
-        batch.note_lds(group, instruction, "write", lanes, (offsets, rows), words)
+        batch.accessed(LocalAccess(group, lanes, instruction, access, "write", offsets, rows, words, False))
         scattered(lds.data, offsets, access.size, words)
-        note_stored(group, lanes, lds.undefined, offsets, access.size, batch.stored_taint(group, data))
+        note_stored(group, lanes, lds.undefined, offsets, access.size, batch.uninitialised.stored(group, data))
     else:
         kind = "compare-and-swap" if "cmp" in access.action else "atomic"
-        batch.note_lds(group, instruction, kind, lanes, (offsets, rows))
+        batch.accessed(LocalAccess(group, lanes, instruction, access, kind, offsets, rows, None, False))
         _local_atomic(group, lanes, instruction, access, (lds, offsets, data, "LDS"))
     return None
 
@@ -95,7 +93,7 @@ def _partly_outside(
     group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, data: Any, delayed: bool
 ) -> list[Array] | None:
     """As `lds_access`, where some lanes are far outside of LDS: these load zeros, and what they store is dropped."""
-    far = lanes.spread(group.batch.far_outside_lds(group, instruction, access, lanes))
+    far = lanes.spread(group.batch.bounds.far_outside_lds(group, instruction, access, lanes))
     whole, before, active = lanes.spread(lanes.addresses), group.mask, group.active
     words: list[Array] | None = None
     zeros = [np.zeros((group.count, group.lanes), np.uint32)] * max(1, access.size // 4)
@@ -134,10 +132,10 @@ def _local_atomic(
     """
     memory, offsets, data, name = where
     if instruction.destinations:
-        group.batch.loaded_taint(group, lanes, memory.undefined_at(offsets, access.size), name)
+        group.batch.uninitialised.loaded(group, lanes, memory.undefined_at(offsets, access.size), name)
     operands = instruction.sources[1:] if access.unit == "ds" else (data,)
     for operand in operands:
-        taint = group.batch.stored_taint(group, operand)
+        taint = group.batch.uninitialised.stored(group, operand)
         if access.action == "swap":
             note_stored(group, lanes, memory.undefined, offsets, access.size, taint)
         elif taint is not None:
@@ -177,22 +175,23 @@ def scratch_access(
     scratch = batch.scratch
     addresses = lanes.addresses
     if len(addresses) and (int(addresses.max()) + access.size > scratch.size or int(addresses.min()) < 0):
-        batch.outside_scratch(group, instruction, access, lanes)
-        return
+        batch.bounds.outside_scratch(instruction, access, lanes)
     rows, columns = lanes.lanes()
     offsets = addresses + (rows * group.lanes + columns) * scratch.stride
     if access.action == "load":
         words = gathered(scratch.data, offsets, access.size)
         if access.size < 4:
-            batch.loaded_taint(group, lanes, scratch.undefined_at(offsets, access.size), "scratch")
+            batch.uninitialised.loaded(group, lanes, scratch.undefined_at(offsets, access.size), "scratch")
         else:
-            batch.loaded_bits(group, lanes, gathered(scratch.undefined, offsets, access.size), instruction)
+            batch.uninitialised.loaded_bits(
+                group, lanes, gathered(scratch.undefined, offsets, access.size), instruction
+            )
         load_registers(group, lanes, instruction, access, words)
     elif access.action == "store":
         scattered(scratch.data, offsets, access.size, stored_words(group, lanes, access, data))
-        bits = batch.stored_bits(data)
+        bits = batch.uninitialised.stored_bits(data)
         if bits is None or access.size < 4:
-            note_stored(group, lanes, scratch.undefined, offsets, access.size, batch.stored_taint(group, data))
+            note_stored(group, lanes, scratch.undefined, offsets, access.size, batch.uninitialised.stored(group, data))
         else:  # compilers keep masks of lanes there that are defined in some
             scattered(scratch.undefined, offsets, access.size, [lanes.gather(group.undefined(one)) for one in bits])
     else:

@@ -82,7 +82,7 @@ def matrix_step(instruction: DecodedInstruction, inst: Instruction, target: Mach
         file = group.a if destination.file == "a" else group.v
         for number in range(destination[2]):
             file[destination[1] + number, group.rows] = d[..., number, :]
-        group.batch.matrix(group, instruction, key)
+        group.batch.products.issued(group, instruction, key)
 
     return run
 

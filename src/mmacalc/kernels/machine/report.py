@@ -14,11 +14,9 @@ if TYPE_CHECKING:
 
     from ...asm.code_objects import Kernel
     from ...model import Architecture
-    from ..device.bank_counts import BankSite
-    from ..device.findings import KernelFinding
-    from ..memory import Traffic
+    from ..device.findings import KernelFinding, Tally
+    from ..device.traffic import BankSite
     from .program import Step
-    from .tally import Tally
 
 __all__ = ["KINDS", "NOTES", "Approximation", "KernelReport"]
 
@@ -78,11 +76,10 @@ class KernelReport(Report):
         sizes: tuple[int, int],
         tally: Tally,
         steps: tuple[Step, ...],
-        traffic: Traffic,
         lds: tuple[BankSite, ...],
     ) -> None:
-        super().__init__(architecture, *sizes, tally.issued, traffic, tally.warnings, lds)
-        self.kernel, self.target, self.lds_atomics = kernel.name, kernel.target, tally.lds_atomics
+        super().__init__(architecture, *sizes, tally.issued, tally.moved.traffic, tally.warnings, lds)
+        self.kernel, self.target, self.lds_atomics = kernel.name, kernel.target, tally.atomics
         self.findings, self.notes = tuple(tally.findings.values()), tuple(tally.notes.values())
         self.mnemonics: dict[str, int] = {}
         for step in steps:

@@ -80,7 +80,7 @@ def _offsets(group: Group, where: Array, size: int, instruction: DecodedInstruct
     try:
         found: Array = group.batch.memory.offsets(where, size, access.action != "load")
     except Outside as outside:
-        group.batch.outside(group, instruction, access, outside, None)
+        group.batch.bounds.outside(group, instruction, access, outside, None)
     return found
 
 
@@ -117,7 +117,7 @@ def _change(instruction: DecodedInstruction, access: Access, places: Places, dat
         where, room = places(group)
         inside = np.ones(group.count, np.bool_) if room is None else room >= access.size
         memory = group.batch.memory
-        group.batch.check_stored(group, instruction, data, access)
+        group.batch.uninitialised.check_stored(group, instruction, data, access)
         values = [np.broadcast_to(read(group)[:, 0], (group.count,))[inside] for read in reads]
         offsets = _offsets(group, where[inside], access.size, instruction, access)
         if access.action == "store":

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .batch import Batch
+    from .checks import Undefined
+
     Array = NDArray[Any]
     Rows = slice | Array
 
@@ -41,6 +44,7 @@ __all__ = [
     "Mode",
     "Registers",
     "packed",
+    "register_name",
     "scalar_name",
     "unpacked",
 ]
@@ -117,6 +121,17 @@ def scalar_name(row: int) -> str:
     return f"{file}{place}" if file in ("s", "ttmp") else file + "_hi" * place
 
 
+def register_name(number: int) -> str:
+    """The name of a register of any file.
+
+    >>> register_name(3), register_name(ACCUMULATORS + 3), register_name(SCALARS + VCC)
+    ('v3', 'a3', 'vcc')
+    """
+    if number >= SCALARS:
+        return scalar_name(number - SCALARS)
+    return f"v{number}" if number < ACCUMULATORS else f"a{number - ACCUMULATORS}"
+
+
 def unpacked(words: Array, lanes: int) -> Array:
     """Bits (waves, lanes) of masks in 32-bit words (words, waves)."""
     octets = np.ascontiguousarray(words.T).view(np.uint8)
@@ -162,11 +177,12 @@ class Registers:
 class Group:
     """The waves that run together: rows of the batch, all at one instruction, with one MODE.
 
-    rows: which waves of the batch. count: how many. mask: EXEC (count, lanes), None where every lane is active.
+    rows: which waves of the batch. count: how many. mask: EXEC (count, lanes), None where every lane is active. leaves:
+    what the instruction that runs leaves undefined.
     """
 
     a: Array
-    batch: Any
+    batch: Batch
     count: int
     lanes: int
     mode: Mode
@@ -175,14 +191,15 @@ class Group:
     v: Array
     whole: bool
 
-    __slots__ = ("a", "batch", "count", "lanes", "mask", "mode", "registers", "rows", "s", "v", "whole")
+    __slots__ = ("a", "batch", "count", "lanes", "leaves", "mask", "mode", "registers", "rows", "s", "v", "whole")
     mask: Array | None
+    leaves: Undefined | None
 
     def __init__(self, registers: Registers, batch: Any, rows: Array) -> None:
         self.registers, self.batch, self.lanes = registers, batch, registers.lanes
         self.v, self.a, self.s = registers.v, registers.a, registers.s
         self.mode = mode_of(int(registers.modes[rows[0]]))
-        self.count = len(rows)
+        self.count, self.leaves = len(rows), None
         first = int(rows[0])
         contiguous = int(rows[-1]) - first + 1 == self.count
         self.rows: Rows = slice(first, first + self.count) if contiguous else rows

@@ -67,8 +67,8 @@ def transposing_step(instruction: DecodedInstruction, access: Access, target: Ma
 
     def run(group: Group) -> None:
         if group.mask is not None:
-            group.batch.find("exec", group, instruction, "runs while lanes are inactive, whose part of the tile is "
-                             "then undefined", ~group.mask, None)  # fmt: skip
+            text = "runs while lanes are inactive, whose part of the tile is then undefined"
+            group.batch.reporter.find("exec", group.numbers(), instruction, text, ~group.mask)
         if addresses is None:
             lanes = ActiveLanes(group, base(group).astype(np.int64) + offset & 0xFFFFFFFF, access.size)
             words = lds_access(group, lanes, instruction, access, None, delayed=True)

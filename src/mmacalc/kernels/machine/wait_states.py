@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...asm.code_objects import Kernel
     from ...asm.decoded import DecodedInstruction
+    from ..device.findings import Tally
     from .program import Program
-    from .tally import Tally
 
 __all__ = ["check_wait_states"]
 

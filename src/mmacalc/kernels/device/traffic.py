@@ -1,4 +1,4 @@
-"""Accesses of shared memory by call site: how many, their cycles, and their bank conflicts.
+"""Bytes moved, and accesses of shared memory by call site: how many, their cycles, and their bank conflicts.
 
 The rules are those of `mmacalc.memory`: an access is as wide as its lanes' elements are contiguous, up to 16 bytes, and
 is served in the phases of `Architecture.lds_phases`.
@@ -25,11 +25,42 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["BankCounter", "BankSite", "call_site"]
+__all__ = ["BankCounter", "BankSite", "Traffic", "TrafficCounter", "call_site"]
 
 PACKAGE = dirname(dirname(dirname(__file__)))
 PERIOD = 256  # bytes after which banks repeat on every architecture
 KNOWN = 4096  # patterns of addresses that are remembered
+
+
+class Traffic(TupleRecord):
+    """Bytes moved: from and to global memory, from and to shared memory, which AMD calls LDS."""
+
+    loaded: int
+    stored: int
+    lds_loaded: int
+    lds_stored: int
+
+
+class TrafficCounter:
+    """Counts bytes moved.
+
+    >>> counter = TrafficCounter()
+    >>> counter.add(64, store=False, local=True)
+    >>> counter.traffic
+    Traffic(loaded=0, stored=0, lds_loaded=64, lds_stored=0)
+    """
+
+    def __init__(self) -> None:
+        self._bytes = [0, 0, 0, 0]
+
+    def add(self, number: int, store: bool, local: bool) -> None:
+        """Count bytes that are stored or loaded, in shared or global memory."""
+        self._bytes[2 * local + store] += number
+
+    @property
+    def traffic(self) -> Traffic:
+        """The bytes so far."""
+        return Traffic(*self._bytes)
 
 
 class BankSite(TupleRecord):

@@ -1,0 +1,495 @@
+"""What the waves of a batch do wrong, each check a class: `Batch` tells them what happens.
+
+A check sees every instruction before and after it runs (`before`, `after`), or every access of LDS (`accessed`); some
+are asked by the instruction itself, such as `Uninitialised` by a store. What they find they give to a `Reporter`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import counted
+from ...records import TupleRecord
+from ..device.findings import Stop
+from ..device.memory import octets_of
+from ..device.races import UNWAITED
+from .counters import Landing
+from .operands import numbers_of
+from .shadows import half_bits, surely_unequal, undefined_bits
+from .state import EXEC, SCALARS, register_name, unpacked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from numpy.typing import NDArray
+
+    from ...asm.decoded import DecodedInstruction
+    from ..device.findings import Reporter, Tally
+    from ..device.memory import Outside
+    from ..device.races import Race
+    from ..device.scheduler import Waves
+    from ..device.shared import PrivateMemory, SharedMemory
+    from ..device.traffic import BankCounter
+    from .access_names import Access
+    from .active_lanes import ActiveLanes
+    from .counters import Counters
+    from .program import Program, Step
+    from .state import Group, Registers
+    from .translations import Translations
+
+    Array = NDArray[Any]
+
+__all__ = ["Barriers", "Bounds", "LocalAccess", "Moves", "Products", "Races", "Uninitialised", "Waits"]
+
+USES = {"memory": "its address depends on", "matrix": "the product depends on", "control": "the branch depends on"}
+"""What an instruction of a kind makes of an undefined value; others pass it on."""
+_EXEC_USE = "EXEC is set from"
+_VERBS = {"read": "reads", "write": "writes"}
+
+
+class LocalAccess(TupleRecord):
+    """An access of LDS by the active lanes of a group.
+
+    kind: of `device.races`. offsets, rows: of each access where it is in LDS, and its wave. words: what a write is
+    about to store. loaded: whether what it writes comes from memory, not from registers.
+    """
+
+    group: Group
+    lanes: ActiveLanes
+    instruction: DecodedInstruction
+    access: Access
+    kind: str
+    offsets: Array
+    rows: Array
+    words: list[Array] | None
+    loaded: bool
+
+
+class Moves:
+    """Counts bytes moved, and the cycles and bank conflicts of accesses of LDS."""
+
+    def __init__(self, tally: Tally, banks: BankCounter | None) -> None:
+        self.tally, self.banks = tally, banks
+
+    def moved(self, access: Access, elements: int, local: bool = False) -> None:
+        """Count bytes moved."""
+        self.tally.moved.add(elements * access.size, store=access.action != "load", local=local)
+
+    def accessed(self, event: LocalAccess) -> None:
+        """Count an access, once for each pattern of addresses.
+
+        Of atomic operations only their number: no public source measures their cycles.
+        """
+        group, access = event.group, event.access
+        if event.loaded:
+            return
+        self.moved(access, len(event.offsets), local=True)
+        if access.action not in ("load", "store"):
+            self.tally.atomics += group.count
+            return
+        if self.banks is None or access.size > 16:
+            return
+        table = np.full((group.count, group.lanes), -1, np.int64)
+        table[group.active] = event.lanes.addresses
+        low = np.where(table < 0, 1 << 40, table).min(axis=1, keepdims=True) // 256 * 256
+        table = np.where(table < 0, -1, table - low)
+        patterns, times = (
+            (table, np.ones(1, np.int64)) if len(table) == 1 else np.unique(table, axis=0, return_counts=True)
+        )
+        place = f"{event.instruction.address:#x}: {self.tally.describe(event.instruction)}"
+        for pattern, count in zip(patterns, times.tolist()):
+            if pattern.max() >= 0:
+                self.banks.count(pattern[:, None], access.size, event.kind, place, count)
+
+
+class Products:
+    """Counts matrix instructions; WMMA needs every lane active (RDNA3 ISA guide, "WMMA")."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+
+    def issued(self, group: Group, instruction: DecodedInstruction, key: Any) -> None:
+        """Count one. key: the instruction of the catalog and its modifiers."""
+        self.reporter.tally.issued[key] += group.count
+        if group.mask is not None and "mfma" not in instruction.name and "smfmac" not in instruction.name:
+            message = "runs while lanes are inactive, which is undefined"
+            self.reporter.find("exec", group.numbers(), instruction, message, ~group.mask)
+
+
+class Waits:
+    """Finds registers and bytes of LDS that are touched before the access that writes them is waited for."""
+
+    def __init__(self, counters: Counters, program: Program, reporter: Reporter) -> None:
+        self.counters, self.program, self.reporter = counters, program, reporter
+
+    def before(self, step: Step, group: Group) -> None:
+        """Look for what an instruction touches too early."""
+        busy, translations = self.counters.busy, self.counters.translations
+        if busy and not step.touched.isdisjoint(busy.keys()):
+            self._too_early(step, group)
+        if translations is not None:
+            self._untranslated(step, group, translations)
+
+    def after(self, step: Step, group: Group, mask: Array | None) -> None:
+        """Enter an access as outstanding."""
+        if step.count:
+            counters = self.counters
+            counters.issue(group, step.instruction.address, step.count, step.writes, step.writes_lds)
+            if counters.translations is not None:
+                counters.translations.after(step, group)
+
+    def accessed(self, event: LocalAccess) -> None:
+        """Look for bytes of LDS whose load is outstanding, and enter what is written."""
+        lanes, access = event.lanes, event.access
+        if not event.loaded:
+            while (met := self.counters.landing_at(event.offsets, access.size, event.rows)) is not None:
+                flight, wrong = met
+                byte = int(lanes.addresses[int(wrong.argmax())])
+                verb = {"load": "reads", "store": "writes"}.get(access.action, "reads and writes")
+                message = (
+                    f"{verb} byte {byte} of LDS while the load that writes it may be outstanding: "
+                    f"no wait for {' and '.join(self.counters.kinds[flight.kind])} before it"
+                )
+                self._find(event.group, event.instruction, message, flight.address, lanes.spread(wrong))
+        if event.kind != "read" and len(event.offsets):
+            numbers = self.reporter.waves.wave_in_group[event.rows] + 1
+            self.counters.landings.append(Landing(event.offsets, lanes.size, event.rows, numbers))
+
+    def _too_early(self, step: Step, group: Group) -> None:
+        while (flight := self.counters.touched(step.reads, step.writes, step.count, group)) is not None:
+            names = ", ".join(register_name(number) for number in sorted(flight.numbers & step.touched)[:4])
+            waits = " and ".join(self.counters.kinds[flight.kind])
+            verb = "reads" if flight.numbers & step.reads else "writes"
+            message = (
+                f"{verb} {names} while the access that writes it may be outstanding: no wait for {waits} before it"
+            )
+            self._find(group, step.instruction, message, flight.address)
+
+    def _untranslated(self, step: Step, group: Group, translations: Translations) -> None:
+        while (access := translations.before(step, group)) is not None:
+            names = ", ".join(register_name(number) for number in sorted(access.reads & step.writes)[:4])
+            message = (
+                f"overwrites {names}, which an access reads that may be issued again until its address is translated: "
+                "no wait for xcnt before it"
+            )
+            self._find(group, step.instruction, message, access.address)
+
+    def _find(
+        self, group: Group, instruction: DecodedInstruction, message: str, other: int, where: Array | None = None
+    ) -> None:
+        self.reporter.find("wait", group.numbers(), instruction, message, where, self.program.instructions[other])
+
+
+class Races:
+    """Finds accesses of the same bytes of LDS by two waves without a barrier in between."""
+
+    def __init__(self, lds: SharedMemory, counters: Counters, program: Program, reporter: Reporter) -> None:
+        self.lds, self.counters, self.program, self.reporter = lds, counters, program, reporter
+
+    def accessed(self, event: LocalAccess) -> None:
+        """Enter an access, and the race that it makes."""
+        offsets, words, size, lds = event.offsets, event.words, event.lanes.size, self.lds
+        stored = None
+        if words is not None:
+            stored = lambda: (lds.data[offsets[:, None] + np.arange(size)], octets_of(words, size))  # noqa: E731
+        numbers = self.reporter.waves.wave_in_group[event.rows] + 1
+        race = lds.races.note(event.kind, offsets, size, numbers, lds.label(event.instruction.address), stored)
+        if race is not None:
+            self._race(event, race)
+
+    def _race(self, event: LocalAccess, race: Race) -> None:
+        group, lanes, rows = event.group, event.lanes, event.group.numbers()
+        waves, columns = lanes.lanes()
+        where = np.zeros((group.count, group.lanes), np.bool_)
+        where[int(np.flatnonzero(rows == waves[race.access])[0]), int(columns[race.access])] = True
+        address = self.lds.place(race.label)
+        other = None if address is None else self.program.instructions[address]
+        verb = _VERBS.get(event.kind, "reads and writes")
+        what = f"{verb} byte {int(lanes.addresses[race.access])} of LDS"
+        who = f"wave {race.wave - 1} of the workgroup"
+        enter, kind = self.reporter.find, "race"
+        if race.same:
+            enter, kind = self.reporter.note, "same value"
+            message = f"{what}, where {who} writes the same value without a barrier in between"
+        elif race.kind == UNWAITED:
+            kind, count = "wait", "lds" if address is None else self.program.step(address).count
+            waits = " and ".join(self.counters.kinds[count])
+            early = f"its barrier comes before the write to LDS is waited for: no wait for {waits} before it"
+            message = f"{what}, which {who} writes, and {early}"
+        else:
+            message = f"{what}, which {who} accesses without a barrier in between"
+        enter(kind, rows, event.instruction, message, where, other)
+
+
+class Barriers:
+    """Finds waves of a workgroup that meet at different barriers, which the hardware allows: it counts waves."""
+
+    def __init__(self, waves: Waves, program: Program, reporter: Reporter) -> None:
+        self.waves, self.program, self.reporter = waves, program, reporter
+        self._apart: dict[int, tuple[int, int]] = {}
+
+    def met(self, workgroup: int) -> None:
+        """The waves of a workgroup have met."""
+        waves, live = self.waves, self.waves.live(workgroup)
+        places = np.unique(waves.place[live])
+        if len(places) > 1:
+            first, second = (self.program.instructions[int(place)] for place in places[:2])
+            self._apart.setdefault(workgroup, (second.address, first.address))
+            rows = np.flatnonzero(live & (waves.place == places[1]))
+            message = "other waves of the workgroup are at another barrier"
+            self.reporter.note("barrier", rows, second, message, None, first)
+        if (waves.ended & (waves.workgroup_of == workgroup)).any():
+            text = "waves had ended when the others of their workgroup met at a barrier"
+            self.reporter.tally.warnings[text] += 1
+
+    def finish(self) -> None:
+        """All waves have ended: it is wrong if those that met at different barriers passed another number of them."""
+        waves = self.waves
+        for workgroup, (place, other_place) in self._apart.items():
+            members = np.flatnonzero(waves.workgroup_of == workgroup)
+            counts = waves.signalled[members]
+            if counts.min() < counts.max():
+                row, other = members[counts.argmax()], int(waves.wave_in_group[members[counts.argmin()]])
+                message = (
+                    "waves of the workgroup meet at different barriers and not equally often: "
+                    f"this wave {counts.max()} times, wave {other} {counts.min()} times"
+                )
+                first, second = self.program.instructions[other_place], self.program.instructions[place]
+                self.reporter.find("barrier", np.array([row]), second, message, None, first)
+
+
+class Bounds:
+    """Stops the launch at an access outside of memory. most: bytes of LDS of the largest workgroup."""
+
+    def __init__(self, lds: SharedMemory, scratch: PrivateMemory, most: int, reporter: Reporter) -> None:
+        self.lds, self.scratch, self.most, self.reporter = lds, scratch, most, reporter
+
+    def outside(
+        self, group: Group, instruction: DecodedInstruction, access: Access, outside: Outside, lanes: ActiveLanes | None
+    ) -> NoReturn:
+        """An access of global memory outside every region.
+
+        Raises:
+            Stop: always.
+        """
+        row, lane = int(group.numbers()[0]), None
+        if lanes is not None:
+            row, lane = (int(numbers[outside.place]) for numbers in lanes.lanes())
+        self._stop(instruction, access, (row, lane), outside.where)
+
+    def far_outside_lds(
+        self, group: Group, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes
+    ) -> Array:
+        """Which accesses are so far outside of LDS that they are masked off, which is noted.
+
+        What is stored outside of LDS is dropped, and zeros are loaded; a load from memory into LDS does not even fetch.
+        Compilers mask lanes off by that (Triton, pull requests 9761 and 10588: by the address 0x7FFFFFFF). The rule
+        here: an address beyond the largest LDS of the architecture, counted up from 0 or down from 2^32, is such a
+        mask. Any other one outside of the kernel's LDS is within reach of a wrong index: a mistake.
+
+        Raises:
+            Stop: an access outside LDS that is not far outside.
+        """
+        wrong = (lanes.addresses < 0) | (lanes.addresses + access.size > self.lds.size)
+        far: Array = wrong & (lanes.addresses >= self.most) & (lanes.addresses < (1 << 32) - self.most)
+        if (wrong & ~far).any():
+            self._outside_local(instruction, access, lanes, wrong & ~far, f"LDS, which has {self.lds.size}")
+        verb = "loads zeros from" if access.action == "load" and not access.to_lds else "drops what it stores at"
+        message = f"{verb} byte {int(lanes.addresses[far][0]):#x} of LDS, far outside of its {self.lds.size}"
+        self.reporter.note("outside LDS", group.numbers(), instruction, message, lanes.spread(far))
+        return far
+
+    def outside_scratch(self, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes) -> NoReturn:
+        """An access outside scratch.
+
+        Raises:
+            Stop: always.
+        """
+        wrong = (lanes.addresses < 0) | (lanes.addresses + access.size > self.scratch.size)
+        self._outside_local(instruction, access, lanes, wrong, f"scratch, which has {self.scratch.size}")
+
+    def _outside_local(
+        self, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes, wrong: Array, what: str
+    ) -> NoReturn:
+        place = int(np.flatnonzero(wrong)[0])
+        row, lane = (int(numbers[place]) for numbers in lanes.lanes())
+        self._stop(instruction, access, (row, lane), f"at byte {int(lanes.addresses[place])} of {what}")
+
+    def _stop(
+        self, instruction: DecodedInstruction, access: Access, who: tuple[int, int | None], where: str
+    ) -> NoReturn:
+        row, lane = who
+        verb = "loads" if access.action == "load" else "stores"
+        text = f"it {verb} {counted(access.size, 'byte')} {where}"
+        raise Stop(f"{self.reporter.where(row, instruction, lane)}: {text}")
+
+
+class Undefined:
+    """What one instruction leaves undefined.
+
+    lanes: where its results are; low: where the low register of a wide sum is; bits: by register. loaded: where what a
+    load has read is; words: of a load from scratch, by register.
+    """
+
+    __slots__ = ("bits", "lanes", "loaded", "low", "step", "words")
+    step: Step
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.lanes: Array | None = None
+        self.low: Array | None = None
+        self.bits: dict[int, Array] | None = None
+        self.loaded: Array | None = None
+        self.words: dict[int, Array] = {}
+
+
+class Uninitialised:
+    """Follows undefined values through registers and memory, and finds their uses.
+
+    Between `before` and `after` an instruction, `Group.leaves` has what it leaves undefined.
+    """
+
+    def __init__(self, registers: Registers, program: Program, reporter: Reporter) -> None:
+        self.registers, self.program, self.reporter = registers, program, reporter
+
+    def before(self, step: Step, group: Group) -> None:
+        """Find uses that must not depend on undefined values, and what the instruction will leave undefined."""
+        defined = step.uses <= self.registers.clean
+        group.leaves = None if defined and step.kind != "memory" else Undefined(step)
+        if defined or group.leaves is None:
+            return
+        taint, which = group.tainted(step.addresses if step.kind == "memory" else step.uses, step.bits, step.lane_masks)
+        if taint is not None and (decided := self._decided(step, group)) is not None:
+            taint = taint & ~decided
+            taint = taint if taint.any() else None
+        reads_others = step.bitwise and step.kind in ("lane", "cross")  # inactive lanes, too
+        if reads_others or (taint is not None and (step.bitwise or step.halves is not None)):
+            group.leaves.bits = self._bits(step, group, which)
+            return
+        if taint is None:
+            return
+        if use := USES.get(step.kind, _EXEC_USE if SCALARS + EXEC in step.writes else ""):
+            self._use(step.instruction, group, taint, which, use)
+            return
+        self._pass_origins(step, which, step.writes)
+        group.leaves.lanes, group.leaves.low = taint, group.tainted(step.low_reads)[0] if step.low else None
+
+    def after(self, step: Step, group: Group, mask: Array | None) -> None:
+        """Enter what an instruction has written. mask: EXEC before it."""
+        found, registers = group.leaves, self.registers
+        if found is not None and step.kind == "memory":
+            self._settle(step.writes - found.words.keys(), group, mask, found.loaded)
+            for number, bits in found.words.items():
+                self._settle(frozenset({number}), group, mask, bits)
+        elif found is not None and found.bits is not None:
+            for number, bits in found.bits.items():  # V_WRITELANE writes a lane that EXEC does not name
+                self._settle(frozenset({number}), group, None if step.kind == "lane" else mask, bits)
+        elif found is not None and found.lanes is not None:
+            masks = step.lane_results
+            self._settle(step.writes - step.low - masks.keys(), group, mask, found.lanes)
+            self._settle(step.low, group, mask, found.low)
+            for number, word in masks.items():
+                self._settle(frozenset({number}), group, mask, group.mask_word(found.lanes, mask, word))
+        elif not step.writes <= registers.clean:
+            self._settle(step.writes, group, mask, None)
+        group.leaves = None
+        if registers.origins:
+            for number in step.writes & registers.clean & registers.origins.keys():
+                del registers.origins[number]
+
+    # --- what memory instructions say ---
+
+    def loaded(self, group: Group, lanes: ActiveLanes, undefined: Array | None, what: str) -> None:
+        """A load has read bytes that nothing has written."""
+        if undefined is None or group.leaves is None:
+            return
+        found, spread = group.leaves, lanes.spread(undefined)
+        found.loaded = spread if found.loaded is None else found.loaded | spread
+        for number in found.step.writes:
+            self.registers.origins[number] = (found.step.instruction.address, what)
+
+    def loaded_bits(
+        self, group: Group, lanes: ActiveLanes, words: list[Array], instruction: DecodedInstruction
+    ) -> None:
+        """A load from scratch has read words with these undefined bits."""
+        if group.leaves is not None and any(word.any() for word in words):
+            self.loaded(group, lanes, np.any([word != 0 for word in words], axis=0), "scratch")
+            numbers = numbers_of(instruction.destinations[0])
+            group.leaves.words = dict(zip(numbers, [lanes.spread(word) for word in words]))
+
+    def stored_bits(self, data: Any) -> tuple[int, ...] | None:
+        """The registers to be stored, if one of them has undefined bits."""
+        numbers = numbers_of(data)
+        return None if self.registers.clean.issuperset(numbers) else numbers
+
+    def stored(self, group: Group, data: Any) -> Array | None:
+        """Where data to be stored is undefined."""
+        numbers = frozenset(numbers_of(data))
+        if numbers <= self.registers.clean:
+            return None
+        taint, _ = group.tainted(numbers)
+        return None if taint is None else np.broadcast_to(taint, (group.count, group.lanes))
+
+    def check_stored(self, group: Group, instruction: DecodedInstruction, data: Any, access: Access) -> None:
+        """Find it wrong to store an undefined value to global memory."""
+        numbers = frozenset(numbers_of(data))
+        if numbers <= self.registers.clean:
+            return
+        stored = (1 << 8 * min(access.size, 4)) - 1 << (16 if access.half else 0)
+        taint, which = group.tainted(numbers, stored)
+        if taint is not None:
+            self._use(instruction, group, taint, which, "it stores")
+
+    # --- the rules ---
+
+    @staticmethod
+    def _settle(numbers: frozenset[int], group: Group, mask: Array | None, taint: Array | None) -> None:
+        """Note what was written, under the EXEC that it was written under."""
+        after, group.mask = group.mask, mask
+        group.settle(numbers, taint)
+        group.mask = after
+
+    @staticmethod
+    def _decided(step: Step, group: Group) -> Array | None:
+        """Where defined bits of a source are enough for the result; None of most instructions."""
+        if step.equality:
+            return surely_unequal(step.instruction, group)
+        if step.kind == "control" and "vcc" in step.instruction.name:
+            return group.decided(step.uses)
+        return None
+
+    def _bits(self, step: Step, group: Group, which: tuple[int, ...]) -> dict[int, Array] | None:
+        """The undefined bits of the results of an instruction that moves bits, or of a packed one."""
+        bits = undefined_bits(step, group) if step.halves is None else half_bits(step.halves, group)
+        if SCALARS + EXEC in bits:
+            words = [bits[number][:, 0] for number in sorted(bits) if number - SCALARS in (EXEC, EXEC + 1)]
+            wrong = unpacked(np.array(words), group.lanes)
+            if wrong.any():
+                self._use(step.instruction, group, wrong, which, _EXEC_USE)
+                return None
+        self._pass_origins(step, which, frozenset(number for number, found in bits.items() if found.any()))
+        return bits
+
+    def _pass_origins(self, step: Step, which: tuple[int, ...], writes: frozenset[int]) -> None:
+        origins = self.registers.origins
+        for number in which:
+            origin = origins.setdefault(number, (step.instruction.address, register_name(number)))
+            origins.update(dict.fromkeys(writes, origin))
+
+    def _use(
+        self, instruction: DecodedInstruction, group: Group, taint: Array, which: tuple[int, ...], use: str
+    ) -> None:
+        number, tally = which[0], self.reporter.tally
+        address, register = self.registers.origins.get(number, (instruction.address, register_name(number)))
+        first = self.program.instructions[address]
+        source = f"{use} {register}, which no instruction has written"
+        if register.startswith(("LDS", "scratch")):
+            source = f"{use} bytes of {register} that nothing has written"
+        if address != instruction.address:
+            source += f" (read at {address:#x} by {tally.describe(first)})"
+        whole = np.broadcast_to(taint, (group.count, group.lanes if taint.shape[1] > 1 else 1))
+        if tally.undefined.setdefault((address, register), instruction.address) == instruction.address:
+            self.reporter.find("uninitialised", group.numbers(), instruction, source, whole)  # copies are not again
+        for each in which:  # once is enough
+            self._settle(frozenset({each}), group, None, None)
