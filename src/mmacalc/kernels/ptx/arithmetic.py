@@ -1,13 +1,15 @@
 """Arithmetic of PTX: what an opcode with its modifiers computes, as a function on arrays.
 
-`operation` reads the modifiers by the grammar of the instruction's section in the PTX ISA 9.0 (9.7.1 integer, 9.7.3
-floating point, 9.7.4 half precision, 9.7.6 comparison, 9.7.8 logic and shift, 9.7.9 data movement and conversion) and
-refuses every modifier that it does not take. Floats are rounded once, exactly; what PTX documents as approximate is
-given correctly rounded and marked (`Operation.approximate`). A NaN that single or half precision makes has the bits
-that NVIDIA's GPUs give: 0x7FFFFFFF and 0x7FFF (PTX ISA 9.7.3, 9.7.4: "NaN results are canonical").
+`operation` refuses what is on no line of `grammar` and computes the rest by the instruction's section in the PTX ISA 9.0
+(9.7.1 integer, 9.7.3 floating point, 9.7.4 half precision, 9.7.6 comparison, 9.7.8 logic and shift, 9.7.9 data movement
+and conversion). Floats are rounded once, exactly; what PTX documents as approximate is given correctly rounded and
+marked (`Operation.approximate`). A NaN that single or half precision makes has the bits that NVIDIA's GPUs give:
+0x7FFFFFFF and 0x7FFF (PTX ISA 9.7.3, 9.7.4: "NaN results are canonical").
 
->>> operation("add", ("rz", "f32")).function(np.float32([1]), np.float32([2.0**-24])) array([1.], dtype=float32) >>>
-operation("mad", ("wide", "s16")).function(np.int16([-3]), np.int16([4]), np.int32([1])) array([-11], dtype=int32)
+>>> operation("add", ("rz", "f32")).function(np.float32([1]), np.float32([2.0**-24]))
+array([1.], dtype=float32)
+>>> operation("mad", ("wide", "s16")).function(np.int16([-3]), np.int16([4]), np.int32([1]))
+array([-11], dtype=int32)
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from ...errors import Error
 from ...formats import FORMATS
 from ...ptx.reader import count_of
 from ...records import TupleRecord
+from .grammar import TYPES, lines_of, takes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,11 +84,11 @@ class _Modifiers:
         return default
 
     def types(self, count: int = 1) -> list[str]:
-        """The last words, which are types."""
-        found = self.words[len(self.words) - count :]
-        if len(found) < count or any(word not in DTYPES and word not in _PACKED for word in found):
+        """The words that are types, which may stand before other modifiers."""
+        found = [word for word in self.words if word in TYPES]
+        if len(found) != count:
             raise self.unknown()
-        del self.words[len(self.words) - count :]
+        self.words = [word for word in self.words if word not in TYPES]
         return found
 
     def unknown(self) -> Error:
@@ -97,19 +100,8 @@ class _Modifiers:
             raise self.unknown()
 
 
-_PACKED = (
-    "e4m3x2",
-    "e5m2x2",
-    "e2m1x2",
-    "e2m3x2",
-    "e3m2x2",
-    "ue8m0x2",
-    "e4m3x4",
-    "e5m2x4",
-    "e2m1x4",
-    "e2m3x4",
-    "e3m2x4",
-)
+SMALL = {"e4m3x2": 8, "e5m2x2": 8, "e2m1x2": 4, "e2m3x2": 8, "e3m2x2": 8, "ue8m0x2": 8}
+"""Pairs of small floats, and the bits that each takes."""
 
 # --- types that NumPy lacks ---
 
@@ -528,10 +520,9 @@ def _dot(elements: int, first: str, second: str, high: bool) -> Callable[..., An
 def _arithmetic(root: str, words: tuple[str, ...]) -> Operation:
     """add, sub, mul, fma, mad of integers and floats."""
     modifiers = _Modifiers(root, words)
-    if words and words[-1] in _PACKED:
-        raise modifiers.unknown()
-    mixed = words[-2:] if len(words) > 1 and words[-2] in ("f32",) and words[-1] in ("f16", "bf16") else None
-    type_ = modifiers.types(2)[1] if mixed else modifiers.types()[0]
+    kinds = [word for word in words if word in TYPES]
+    mixed = kinds if len(kinds) == 2 else None
+    type_ = modifiers.types(len(kinds))[-1]
     if type_[0] in "us":
         return _integer_arithmetic(root, type_, modifiers)
     mode = modifiers.one_of(("rn", "rz", "rm", "rp"), "rn")
@@ -553,7 +544,7 @@ def _arithmetic(root: str, words: tuple[str, ...]) -> Operation:
             return _floats(base, "f32", ftz, sat)(*wide, last)
 
         return Operation(("f32",), (mixed[1],) * (count - 1) + ("f32",), widened)
-    if type_ in ("bf16", "bf16x2") and root != "mul":
+    if type_ in ("bf16", "bf16x2"):
         base = _exact_for_bfloat(root)
     if root in ("add", "sub", "mul") and mode == "rn" and type_ in ("f32", "f64", "f16", "f16x2", "f32x2"):
         base = {"add": np.add, "sub": np.subtract, "mul": np.multiply}[root]
@@ -561,12 +552,14 @@ def _arithmetic(root: str, words: tuple[str, ...]) -> Operation:
 
 
 def _exact_for_bfloat(root: str) -> Callable[..., Any]:
-    """A sum of bf16 values as float32 rounded to odd, which rounds to bf16 once."""
+    """A sum or product of bf16 values as float32 rounded to odd, which rounds to bf16 once."""
 
     def function(*values: Array) -> Array:
         wide = [value.astype(np.float64) for value in values]
         if root in ("fma", "mad"):
             total = _exact_sum(wide[0] * wide[1], wide[2])
+        elif root == "mul":
+            total = wide[0] * wide[1]
         else:
             total = _exact_sum(wide[0], wide[1] if root == "add" else -wide[1])
         return _narrowed(total, np.float32, "odd")
@@ -680,11 +673,14 @@ def _quotient(root: str, words: tuple[str, ...]) -> Operation:
 def _directed_quotient(a: Array, b: Array, mode: str) -> Array:
     """a / b of float32 or float64, rounded toward zero, minus or plus infinity: by the sign of the remainder."""
     near = a / b
-    rest = fused_multiply_add(-near.astype(np.float64), b.astype(np.float64), a.astype(np.float64))
+    scale = np.where(np.abs(a.astype(np.float64)) < 2.0**-400, 2.0**200, 1.0)  # what is left must not underflow
+    rest = fused_multiply_add(-near.astype(np.float64) * scale, b.astype(np.float64), a.astype(np.float64) * scale)
     sign = np.sign(rest) * np.sign(b)  # of exact - near
+    over = np.isinf(near) & np.isfinite(a) & (b != 0)
+    sign = np.where(over, -np.sign(near), sign)
     down = (sign < 0) & ((mode == "rm") | ((mode == "rz") & (near > 0)))
     up = (sign > 0) & ((mode == "rp") | ((mode == "rz") & (near < 0)))
-    fine = np.isfinite(near)
+    fine = np.isfinite(near) | over
     infinity = near.dtype.type(np.inf)
     near = np.where(fine & down, np.nextafter(near, -infinity), near)
     return np.where(fine & up, np.nextafter(near, infinity), near)
@@ -702,18 +698,40 @@ def _function(root: str, words: tuple[str, ...]) -> Operation:
     mode = modifiers.one_of(("rn", "rz", "rm", "rp"), "rn")
     approximate, ftz = modifiers.flag("approx"), modifiers.flag("ftz")
     modifiers.done()
-    approximate = approximate or root in ("ex2", "lg2", "sin", "cos", "tanh", "rsqrt")
     if mode != "rn":
-        if root != "rcp":
-            raise Error(f"{root}.{'.'.join(words)}: rounding other than .rn is not covered")
-        one = lambda x: _directed_quotient(np.ones_like(x), x, mode)  # noqa: E731
-        return Operation((type_,), (type_,), _floats(one, type_, ftz, False))
+        directed = (lambda x: _directed_quotient(np.ones_like(x), x, mode)) if root == "rcp" else (
+            lambda x: _directed_root(x, mode))  # fmt: skip
+        return Operation((type_,), (type_,), _floats(directed, type_, ftz, False))
     wide = _UNARY[root]
 
     def function(x: Array) -> Array:
         return wide(x) if x.dtype == np.float64 else wide(x.astype(np.float64)).astype(x.dtype)
 
+    if type_ == "f64" and approximate and ftz:
+        return Operation((type_,), (type_,), lambda x: _upper_word(function, x), True)
     return Operation((type_,), (type_,), _floats(function, type_, ftz, False), approximate)
+
+
+def _directed_root(x: Array, mode: str) -> Array:
+    """The square root rounded toward zero, minus or plus infinity: by the sign of what is left."""
+    near = np.sqrt(x)
+    wide = near.astype(np.float64)
+    scale = np.where(x.astype(np.float64) < 2.0**-900, 2.0**100, 1.0)  # what is left must not underflow
+    rest = fused_multiply_add(-wide * scale, wide * scale, x.astype(np.float64) * scale * scale)
+    fine = np.isfinite(near)
+    infinity = near.dtype.type(np.inf)
+    near = np.where(fine & (rest < 0) & (mode in ("rm", "rz")), np.nextafter(near, -infinity), near)
+    return np.where(fine & (rest > 0) & (mode == "rp"), np.nextafter(near, infinity), near)
+
+
+def _upper_word(function: Callable[[Array], Array], x: Array) -> Array:
+    """rcp and rsqrt.approx.ftz.f64 use and give the upper word alone (9.7.3.14, 9.7.3.18); of a NaN 0x7FFFFFFF."""
+    mask = np.uint64(0xFFFFFFFF_00000000)
+    with np.errstate(all="ignore"):
+        found = _flushed(function(_flushed((x.view(np.uint64) & mask).view(np.float64))))
+    return np.where(np.isnan(found), np.uint64(0x7FFFFFFF) << np.uint64(32), found.view(np.uint64) & mask).view(
+        np.float64
+    )
 
 
 def _extreme(root: str, words: tuple[str, ...]) -> Operation:
@@ -741,6 +759,9 @@ def _extreme(root: str, words: tuple[str, ...]) -> Operation:
     return Operation((type_,), (type_, type_), _floats(_chosen(root, nan, absolute, xorsign), type_, ftz, False))
 
 
+_SIGNS: dict[str, Callable[[Array], Array]] = {"neg": np.negative, "abs": np.abs}
+
+
 def _sign(root: str, words: tuple[str, ...]) -> Operation:
     """neg, abs, copysign: bits of the sign."""
     modifiers = _Modifiers(root, words)
@@ -752,8 +773,10 @@ def _sign(root: str, words: tuple[str, ...]) -> Operation:
     if type_ in ("bf16", "bf16x2", "f16x2"):
         dtype = DTYPES[type_]
         mask = dtype.type(0x8000 if dtype.itemsize == 2 else 0x80008000)
+        if ftz:
+            return Operation((type_,), (type_,), _by_halves(lambda a: _flushed(_SIGNS[root](a)), "f16"))
         return Operation((type_,), (type_,), (lambda a: a ^ mask) if root == "neg" else (lambda a: a & ~mask))
-    plain = {"neg": np.negative, "abs": np.abs}[root]
+    plain = _SIGNS[root]
     return Operation((type_,), (type_,), (lambda a: _flushed(plain(a))) if ftz else plain)
 
 
@@ -798,7 +821,15 @@ def _bits(root: str, words: tuple[str, ...]) -> Operation:
         return Operation(("b32",), ("b32", "b32", "u32"), _permuted(mode))
     if root == "lop3":
         modifiers.types()
+        combine = modifiers.one_of(("and", "or"))
         modifiers.done()
+        if combine:  # lop3.or.b32 d|p, a, b, c, table, q
+
+            def with_predicate(*values: Array) -> tuple[Array, Array]:
+                found = _three_bits(*values[:4])
+                return found, _COMBINE[combine](found != 0, values[4])
+
+            return Operation(("b32", "pred"), ("b32", "b32", "b32", "u32", "pred"), with_predicate)
         return Operation(("b32",), ("b32", "b32", "b32", "u32"), _three_bits)
     (type_,) = modifiers.types()
     if root == "bfind":
@@ -911,11 +942,8 @@ def _compare(root: str, words: tuple[str, ...]) -> Operation:
     modifiers = _Modifiers(root, words)
     kinds = modifiers.types(2 if root == "set" else 1)
     type_ = kinds[-1]
-    word = modifiers.words.pop(0) if modifiers.words else ""
     combine, ftz = modifiers.one_of(tuple(_COMBINE)), modifiers.flag("ftz")
-    if word not in (*_COMPARE, "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"):
-        modifiers.words.insert(0, word)
-        raise modifiers.unknown()
+    word = modifiers.words.pop(0)
     modifiers.done()
     single = {"f16x2": "f16", "bf16x2": "bf16"}.get(type_, type_)
     compare = _comparison(word, single, ftz)
@@ -924,29 +952,49 @@ def _compare(root: str, words: tuple[str, ...]) -> Operation:
     def combined(found: Array, rest: tuple[Array, ...]) -> Array:
         return _COMBINE[combine](found, rest[0]) if combine else found
 
+    def found(a: Array, b: Array) -> list[Array]:
+        """The comparison, or those of both halves."""
+        if single == type_:
+            return [compare(a, b)]
+        parts = [_halves(x, single) for x in np.broadcast_arrays(a, b)]
+        return [compare(np.ascontiguousarray(parts[0][at]), np.ascontiguousarray(parts[1][at])) for at in (0, 1)]
+
     if root == "set":
-        result = kinds[0]
-        if result in ("f16x2", "bf16x2") or single != type_:
-            raise Error(f"set.{'.'.join(words)} is not covered")
-        one = np.float32(1.0) if result == "f32" else DTYPES[result].type(-1 if result[0] == "s" else 0)
-        if result[0] == "u":
-            one = DTYPES[result].type(0xFFFFFFFF)
-        zero = DTYPES[result].type(0)
-        return Operation((result,), sources, lambda a, b, *c: np.where(combined(compare(a, b), c), one, zero))
-    if single != type_:
-
-        def halves(a: Array, b: Array, *rest: Array) -> tuple[Array, Array]:
-            parts = [_halves(x, single) for x in np.broadcast_arrays(a, b)]
-            found = [compare(np.ascontiguousarray(parts[0][at]), np.ascontiguousarray(parts[1][at])) for at in (0, 1)]
-            return combined(found[0], rest), combined(found[1], rest)
-
-        return Operation(("pred", "pred"), sources, halves)
+        return Operation(
+            (kinds[0],), sources, _setting(kinds[0], lambda a, b, *c: [combined(x, c) for x in found(a, b)])
+        )
 
     def both(a: Array, b: Array, *rest: Array) -> tuple[Array, Array]:
-        found = compare(a, b)
-        return combined(found, rest), combined(~found, rest)
+        """p and q: of halves one for each, else the comparison and its opposite, each combined."""
+        parts = found(a, b)
+        first, second = parts if len(parts) == 2 else (parts[0], ~parts[0])
+        return combined(first, rest), combined(second, rest)
 
     return Operation(("pred", "pred"), sources, both)
+
+
+def _setting(result: str, compare: Callable[..., list[Array]]) -> Callable[..., Array]:
+    """set: 1.0, or all ones, of a float, an integer, or each half (CUDA's __heq2 and __heq2_mask)."""
+    codes = {
+        "f32": 0x3F800000,
+        "f16": 0x3C00,
+        "f16x2": 0x3C00,
+        "bf16": 0x3F80,
+        "bf16x2": 0x3F80,
+        "u16": 0xFFFF,
+        "s16": 0xFFFF,
+    }
+
+    def function(a: Array, b: Array, *c: Array) -> Array:
+        parts = compare(a, b, *c)
+        if len(parts) == 2:
+            one = np.uint16(codes.get(result, 0xFFFF))
+            return _packed(*[np.where(part, one, np.uint16(0)) for part in parts]).view(DTYPES[result])
+        dtype = DTYPES[result]
+        raw = np.dtype(f"u{dtype.itemsize}").type
+        return np.where(parts[0], raw(codes.get(result, 0xFFFFFFFF)), raw(0)).view(dtype)
+
+    return function
 
 
 def _select(root: str, words: tuple[str, ...]) -> Operation:
@@ -973,7 +1021,7 @@ def _test(root: str, words: tuple[str, ...]) -> Operation:
     least = {"f32": 2.0**-126, "f64": 2.0**-1022}[type_]
     functions: dict[str, Callable[..., Any]] = {
         "finite": np.isfinite, "infinite": np.isinf, "number": lambda a: ~np.isnan(a), "notanumber": np.isnan,
-        "normal": lambda a: np.isfinite(a) & (np.abs(a) >= least),
+        "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= least) | (a == 0)),  # zeros are: PTX ISA 9.7.3.1
         "subnormal": lambda a: (np.abs(a) < least) & (a != 0),
     }  # fmt: skip
     return Operation(("pred",), (type_,), functions[word])
@@ -992,22 +1040,22 @@ def _move(root: str, words: tuple[str, ...]) -> Operation:
 def _convert(root: str, words: tuple[str, ...]) -> Operation:
     """cvt (PTX ISA 9.7.9.21)."""
     modifiers = _Modifiers(root, words)
-    if words[:1] == ("pack",):
-        return _convert_pack(words)
+    if modifiers.flag("pack"):
+        return _convert_pack(modifiers)
     target, source = modifiers.types(2)
     mode = modifiers.one_of(ROUNDINGS)
     integer = modifiers.one_of(tuple(TO_INTEGER))
     ftz, sat, relu = modifiers.flag("ftz"), modifiers.flag("sat"), modifiers.flag("relu")
     finite = modifiers.flag("satfinite")
     modifiers.done()
-    if mode in ("rs",):
-        raise Error(f"cvt.{'.'.join(words)}: stochastic rounding is not covered")
-    if source in _PACKED:
-        return _unpacked(target, source, relu)
-    if target in _PACKED:
+    if mode == "rs":
+        return _stochastic(words, target, relu, finite)
+    if target in SMALL:
         return _to_packed(target, source, mode, relu, finite)
+    if source in SMALL:
+        return _unpacked(target, source, relu)
     if target in ("f16x2", "bf16x2"):
-        return _pair(target, source, mode or "rn", ftz, relu, finite)
+        return _pair(target, source, mode, relu, finite)
     if target == "tf32":
         return Operation(("tf32",), ("f32",), _to_tf32(mode, relu, finite))
     is_float = [kind[0] == "f" or kind == "bf16" for kind in (target, source)]
@@ -1035,10 +1083,12 @@ def _between_integers(target: str, source: str, sat: bool) -> Callable[..., Any]
 
 
 def _to_integer(target: str, source: str, integer: str, ftz: bool) -> Callable[..., Any]:
-    """Clamped to the range; a NaN is 0, and of 64 bits the least number (PTX ISA: NaN to integer)."""
+    """Clamped to the range. A NaN is 0 unless the source has 64 bits or the target has: then it is the upper bit alone."""
     dtype = DTYPES[target]
     limits = np.iinfo(dtype)
-    missing = {"u64": 1 << 63, "s64": -(1 << 63)}.get(target, 0)
+    missing = dtype.type(0)
+    if "f64" == source or dtype.itemsize == 8:
+        missing = np.array(1 << 8 * dtype.itemsize - 1, f"u{dtype.itemsize}").view(dtype)[()]
 
     def function(a: Array) -> Array:
         a = values_of(a, source)
@@ -1049,7 +1099,7 @@ def _to_integer(target: str, source: str, integer: str, ftz: bool) -> Callable[.
             low, high = whole < float(limits.min), whole >= float(limits.max)
             plain = np.where(low | high | np.isnan(whole), 0.0, whole).astype(dtype)
         found = np.where(high, dtype.type(limits.max), np.where(low, dtype.type(limits.min), plain))
-        return np.where(np.isnan(whole), dtype.type(missing), found)
+        return np.where(np.isnan(whole), missing, found)
 
     return function
 
@@ -1065,7 +1115,7 @@ def _from_integer(target: str, mode: str, sat: bool) -> Callable[..., Any]:
                 high = (a >> a.dtype.type(32)).astype(np.float64) * 2.0**32
                 wide = _exact_sum(high, low)
                 if target == "f64":
-                    return fused_multiply_add(high, np.ones_like(high), low, mode)
+                    wide = fused_multiply_add(high, np.ones_like(high), low, mode)
             if target == "bf16":
                 return _bfloat(wide, mode)
             found = wide if target == "f64" else _narrowed(wide, DTYPES[target], mode)
@@ -1100,11 +1150,35 @@ def _between_floats(  # noqa: PLR0913
     return function
 
 
-def _pair(target: str, source: str, mode: str, ftz: bool, relu: bool, finite: bool) -> Operation:
+def _pair(target: str, source: str, mode: str, relu: bool, finite: bool) -> Operation:
     """cvt.f16x2.f32 d, a, b: a in the high half."""
     single = target[:-2]
-    one = _between_floats(single, source, mode, "", ftz, False, relu, finite)
+    one = _between_floats(single, source, mode, "", False, False, relu, finite)
     return Operation((target,), (source, source), lambda a, b: _packed(one(b), one(a)))
+
+
+def _stochastic(words: tuple[str, ...], target: str, relu: bool, finite: bool) -> Operation:
+    """cvt.rs.bf16x2.f32 d, a, b, rbits: the upper 16 bits of rbits are added below those that a keeps, the lower ones for b.
+
+    To f16 and to smaller floats the ISA leaves open where they are added to a subnormal: these are refused.
+    """
+    if target != "bf16x2":
+        raise Error(f"cvt.{'.'.join(words)}: stochastic rounding is covered to bf16x2 alone")
+
+    def one(a: Array, bits: Array) -> Array:
+        raw = np.where((a < 0) & relu, np.float32(0), a).view(np.uint32)
+        raw = np.where(raw == np.uint32(0x80000000), np.uint32(0), raw) if relu else raw
+        found = np.where(np.isinf(a), raw, raw + bits) >> np.uint32(16)
+        if finite:
+            found = np.where(
+                (found & np.uint32(0x7FFF)) >= np.uint32(0x7F80), found & np.uint32(0x8000) | np.uint32(0x7F7F), found
+            )
+        return np.where(np.isnan(a), np.uint32(0x7FFF), found).astype(np.uint16)
+
+    def function(a: Array, b: Array, bits: Array) -> Array:
+        return _packed(one(b, bits & np.uint32(0xFFFF)), one(a, bits >> np.uint32(16)))
+
+    return Operation((target,), ("f32", "f32", "b32"), function)
 
 
 def _to_tf32(mode: str, relu: bool, finite: bool) -> Callable[..., Any]:
@@ -1130,16 +1204,15 @@ def _to_tf32(mode: str, relu: bool, finite: bool) -> Callable[..., Any]:
 
 def _to_packed(target: str, source: str, mode: str, relu: bool, finite: bool) -> Operation:
     """cvt.rn.satfinite.e4m3x2.f32 d, a, b: a in the upper element."""
-    name, count = target[:-2], count_of(target[-1])
-    if not finite or count != 2:
-        raise Error(f"cvt to {target} is covered with .satfinite and two elements")
+    name, bits = target[:-2], SMALL[target]
     kind = FORMATS["e8m0" if name == "ue8m0" else name]
     most = largest(kind.name)
 
     def codes(a: Array) -> Array:
-        wide = values_of(a, source).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            wide = values_of(a, source).astype(np.float64)
         if name == "ue8m0":
-            return _scale_codes(wide, mode)
+            return _scale_codes(wide, mode, finite)
         if relu:
             wide = np.where(wide > 0, wide, np.where(np.isnan(wide), wide, 0.0))
         safe = np.where(np.isnan(wide), 0.0, np.clip(wide, -most, most))
@@ -1147,7 +1220,6 @@ def _to_packed(target: str, source: str, mode: str, relu: bool, finite: bool) ->
         missing = {"e4m3": 0x7F, "e5m2": 0x7F}.get(name, encode(np.array(most), kind, "nvidia"))
         return np.where(np.isnan(wide), np.uint16(missing), found)
 
-    bits = 8 if name == "ue8m0" else (4 if name == "e2m1" else 8)
     result = "b8" if bits == 4 else "b16"
 
     def pack(a: Array, b: Array) -> Array:
@@ -1170,23 +1242,23 @@ def _single_codes(codes: Callable[[Array], Array], half: Array, single: str) -> 
     return codes(values_of(half, single) if single == "bf16" else half)
 
 
-def _scale_codes(wide: Array, mode: str) -> Array:
-    """UE8M0: the power of two toward zero or toward plus infinity; of the smallest and a NaN 0 and 0xFF."""
-    mantissa, exponent = np.frexp(np.where(np.isfinite(wide) & (wide > 0), wide, 1.0))
+def _scale_codes(wide: Array, mode: str, finite: bool) -> Array:
+    """UE8M0 of the absolute value: the power of two toward zero or plus infinity, at least 2**-127; a NaN is 0xFF, as is an
+    infinity without .satfinite (cuda_fp8.hpp, __nv_cvt_bfloat16raw_to_e8m0)."""
+    size = np.abs(wide)
+    mantissa, exponent = np.frexp(np.where(np.isfinite(size) & (size > 0), size, 1.0))
     power = exponent - 1 + ((mantissa > 0.5) & (mode == "rp"))
-    code = np.clip(power + 127, 0, 254)
-    code = np.where(np.isnan(wide), 255, np.where(np.isinf(wide), 254, np.where(wide <= 0, 0, code)))
-    return code.astype(np.uint16)
+    code = np.where(size == 0, 0, np.clip(power + 127, 0, 254 if finite else 255))
+    code = np.where(np.isinf(size), 254 if finite else 255, code)
+    return np.where(np.isnan(size), 255, code).astype(np.uint16)
 
 
 def _unpacked(target: str, source: str, relu: bool) -> Operation:
     """cvt.rn.f16x2.e4m3x2: both elements, exactly."""
     name = source[:-2]
     kind = FORMATS["e8m0" if name == "ue8m0" else name]
-    bits = 4 if name == "e2m1" else 8
+    bits = SMALL[source]
     taken = "b8" if bits == 4 else "b16"
-    if target not in ("f16x2", "bf16x2") or source[-1] != "2":
-        raise Error(f"cvt.{target}.{source} is not covered")
     mask = (1 << kind.bits) - 1
 
     def function(a: Array) -> Array:
@@ -1205,13 +1277,10 @@ def _unpacked(target: str, source: str, relu: bool) -> Operation:
     return Operation((target,), (taken,), function)
 
 
-def _convert_pack(words: tuple[str, ...]) -> Operation:
+def _convert_pack(modifiers: _Modifiers) -> Operation:
     """cvt.pack.sat.type.type{.b32}: two integers into halves or bytes above those of c."""
-    modifiers = _Modifiers("cvt", words[1:])
-    three = modifiers.words[-1] == "b32"
-    if three:
-        modifiers.words.pop()
-    target, source = modifiers.types(2) if modifiers.words[-2] in DTYPES else (modifiers.words[-2], modifiers.words[-1])
+    three = modifiers.flag("b32")
+    target, source = modifiers.types(2)
     modifiers.flag("sat")
     modifiers.done()
     bits = count_of(target[1:])
@@ -1264,12 +1333,9 @@ def operation(root: str, modifiers: tuple[str, ...]) -> Operation:
     builder = _BUILDERS.get(root)
     if builder is None:
         raise Error(f"the instruction {root} is not covered")
-    try:
-        return builder(root, modifiers)
-    except (KeyError, IndexError, ValueError) as error:
-        if isinstance(error, Error):
-            raise
-        raise Error(f"{'.'.join((root, *modifiers))} is not covered") from error
+    if not takes(root, modifiers):
+        raise Error(f"{'.'.join((root, *modifiers))} is not covered; {root} takes {'; '.join(lines_of(root))}")
+    return builder(root, modifiers)
 
 
 def truncated(value: Array, type_: str) -> Array:

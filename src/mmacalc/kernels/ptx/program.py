@@ -450,8 +450,7 @@ class Compiler:
         destinations, *operands = statement.operands
         if operation.carry in ("in", "both"):
             operands.append(Register("%carry"))
-        if statement.root in ("min", "max") and len(operands) == 3:
-            operation = operation._replace(sources=(operation.sources[0],) * 3)
+        operation = _of_three(operation, statement, len(operands))
         if len(operands) != len(operation.sources):
             raise Error(f"{statement.opcode} takes {len(operation.sources)} sources; got {len(operands)}")
         sources = []
@@ -468,9 +467,23 @@ class Compiler:
         if operation.carry in ("out", "both"):
             return self.sink(destinations, operation.results[0]), _put_carry
         if isinstance(destinations, Pair):
-            first, second = (self.sink(x, "pred") for x in (destinations.first, destinations.second))
+            if len(operation.results) != 2:
+                raise Error("the instruction has one result; got a pair of destinations")
+            first, second = (self.sink(x, t) for x, t in zip((destinations.first, destinations.second), operation.results))
             return first, second
         return (self.sink(destinations, operation.results[0]),)
+
+
+def _of_three(operation: Operation, statement: Statement, count: int) -> Operation:
+    """min and max of three f32 (9.7.3.11): without .xorsign; .abs alone is theirs."""
+    if statement.root not in ("min", "max"):
+        return operation
+    absolute, signed = ("abs" in statement.modifiers, "xorsign" in statement.modifiers)
+    if count == 3 and operation.sources[0] == "f32" and not signed:
+        return operation._replace(sources=("f32",) * 3)
+    if absolute and not signed:
+        raise Error(f"{statement.opcode} takes 3 sources; got {count}")
+    return operation
 
 
 def _put_carry(machine: Machine, threads: Threads, value: Array) -> None:

@@ -1,0 +1,190 @@
+"""The opcodes of PTX that compute: which modifiers and types each root takes together.
+
+A line is a root (or several, joined by commas) and what stands behind it, as in the syntax boxes of the PTX ISA 9.0
+(9.7.1 to 9.7.9): alternatives are separated by `|`, what may be left out is in brackets, words in capitals are lists.
+The order of modifiers in an opcode is free, as it is for ptxas. `arithmetic` computes them; an opcode that is on no line
+is refused before. The lines are ptxas 13.0's verdicts on 80,360 opcodes, less what the ISA does not document.
+
+>>> takes("add", ("rz", "f32")), takes("add", ("f32", "rz")), takes("add", ("rz", "f16"))
+(True, True, False)
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import product
+
+__all__ = ["TYPES", "forms", "lines_of", "takes"]
+
+LISTS = {
+    "INT": "u16|s16|u32|s32|u64|s64", "INT8": "u8|s8|u16|s16|u32|s32|u64|s64", "WORDS": "u32|s32|u64|s64",
+    "BITS": "b16|b32|b64", "RND": "rn|rz|rm|rp", "WHOLE": "rni|rzi|rmi|rpi", "HALF": "f16|f16x2",
+    "BHALF": "bf16|bf16x2", "BOOL": "and|or|xor", "SAME": "eq|ne", "ORDER": "eq|ne|lt|le|gt|ge",
+    "UNORDER": "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan", "UNSIGNED": "eq|ne|lt|le|gt|ge|lo|ls|hi|hs",
+}  # fmt: skip
+FORMS = """
+add,sub           INT
+add               u16x2|s16x2
+add,sub           cc WORDS
+add,sub           sat s32
+add,sub,mul       [rn] [ftz] [sat] HALF
+add,sub,mul       [rn] BHALF
+add,sub,mul       [RND] [ftz] [sat] f32
+add,sub,mul       [RND] [ftz] f32x2
+add,sub,mul       [RND] f64
+add,sub           [RND] [sat] f32 f16|bf16
+mul,mad           lo|hi INT
+mul,mad           wide u16|s16|u32|s32
+mad               lo|hi cc WORDS
+mad               hi sat s32
+mad,fma           RND [ftz] [sat] f32
+mad,fma           RND f64
+fma               RND [ftz] f32x2
+fma               rn [ftz] [sat|relu] HALF
+fma               rn [relu] BHALF
+fma               RND [sat] f32 f16|bf16
+addc,subc         [cc] WORDS
+madc              lo|hi [cc] WORDS
+mul24,mad24       lo|hi u32|s32
+mad24             hi sat s32
+sad,div,rem       INT
+div               approx|full|RND [ftz] f32
+div               RND f64
+rcp,sqrt          approx|RND [ftz] f32
+rcp,sqrt          RND f64
+rcp               approx ftz f64
+rsqrt             approx [ftz] f32|f64
+ex2               approx [ftz] f32
+ex2               approx HALF
+ex2               approx ftz BHALF
+lg2,sin,cos       approx [ftz] f32
+tanh              approx f32|f16|f16x2|bf16|bf16x2
+neg,abs           s16|s32|s64|f64|bf16|bf16x2
+neg,abs           [ftz] f32|f16|f16x2
+min,max           INT|u16x2|s16x2|f64
+min,max           relu s32|s16x2
+min,max           [ftz] [NaN] [xorsign.abs] f32|f16|f16x2
+min,max           [NaN] [xorsign.abs] BHALF
+min,max           [ftz] [NaN] abs f32
+copysign          f32|f64
+testp             finite|infinite|number|notanumber|normal|subnormal f32|f64
+and,or,xor,not    pred|b16|b32|b64
+cnot,shl          BITS
+shr               BITS|INT
+shf               l|r clamp|wrap b32
+prmt              b32 [f4e|b4e|rc8|ecl|ecr|rc16]
+lop3              [and|or] b32
+bmsk              clamp|wrap b32
+szext             clamp|wrap u32|s32
+bfe               WORDS
+bfi,brev,popc,clz b32|b64
+bfind             [shiftamt] WORDS
+dp4a              u32|s32 u32|s32
+dp2a              lo|hi u32|s32 u32|s32
+setp              SAME [BOOL] BITS
+setp              ORDER [BOOL] s16|s32|s64
+setp              UNSIGNED [BOOL] u16|u32|u64
+setp              UNORDER [BOOL] f64|bf16|bf16x2
+setp              UNORDER [BOOL] [ftz] f32|f16|f16x2
+set               SAME [BOOL] u32|s32|f32|f16|bf16 BITS
+set               ORDER [BOOL] u32|s32|f32|f16|bf16 s16|s32|s64
+set               UNSIGNED [BOOL] u32|s32|f32|f16|bf16 u16|u32|u64
+set               UNORDER [BOOL] u32|s32|f32|f16|bf16 f64
+set               UNORDER [BOOL] [ftz] u32|s32|f32|f16 f32
+set               UNORDER [BOOL] bf16 f32|f16|bf16
+set               UNORDER [BOOL] [ftz] u16|s16|u32|s32|f16 f16
+set               UNORDER [BOOL] u16|s16|u32|s32 bf16
+set               UNORDER [BOOL] [ftz] u32|s32|f16x2 f16x2
+set               UNORDER [BOOL] u32|s32|bf16x2 bf16x2
+selp              BITS|INT|f32|f64
+slct              BITS|INT|f32|f64 s32
+slct              [ftz] BITS|INT|f32|f64 f32
+mov               pred|BITS|INT|f32|f64
+cvt               INT8 INT8
+cvt               sat u8 s8|u16|s16|u32|s32|u64|s64
+cvt               sat s8 u8|u16|s16|u32|s32|u64|s64
+cvt               sat u16 s8|s16|u32|s32|u64|s64
+cvt               sat s16 u16|u32|s32|u64|s64
+cvt               sat u32 s8|s16|s32|u64|s64
+cvt               sat s32 u32|u64|s64
+cvt               sat u64 s8|s16|s32|s64
+cvt               sat s64 u64
+cvt               WHOLE [sat] INT8 f16|f64
+cvt               WHOLE [ftz] [sat] INT8 f32
+cvt               WHOLE INT8 bf16
+cvt               RND f16|bf16|f32|f64 INT8
+cvt               RND sat f16|f32|f64 INT8
+cvt               RND ftz [sat] f32 INT8
+cvt               RND f16|f64 bf16
+cvt               RND bf16 f16
+cvt               RND f16|bf16 f64
+cvt               RND [ftz] f16|bf16 f32
+cvt               RND [ftz] sat f16 f32
+cvt               RND sat f16 f64
+cvt               RND [ftz] [sat] f32 f64
+cvt               RND [ftz] f32 bf16
+cvt               [sat] f16 f16
+cvt               [ftz] [sat] f32 f16|f32
+cvt               [ftz] f32 bf16
+cvt               [sat] f64 f16|f64
+cvt               [ftz] [sat] f64 f32
+cvt               f64|bf16 bf16
+cvt               WHOLE [sat] f16 f16
+cvt               WHOLE bf16 bf16
+cvt               WHOLE [ftz] [sat] f32 f32
+cvt               WHOLE [sat] f64 f64
+cvt               rn|rz [relu] [satfinite] f16|f16x2|bf16|bf16x2|tf32 f32
+cvt               rna [satfinite] tf32 f32
+cvt               rs [relu] [satfinite] f16x2|bf16x2 f32
+cvt               rs [relu] satfinite e4m3x4|e5m2x4|e2m1x4|e2m3x4|e3m2x4 f32
+cvt               rn satfinite [relu] e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2 f32
+cvt               rn satfinite [relu] e4m3x2|e5m2x2|e2m1x2 f16x2
+cvt               rn [relu] f16x2 e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2
+cvt               rz|rp [satfinite] ue8m0x2 f32|bf16x2
+cvt               rn bf16x2 ue8m0x2
+cvt               pack sat u16|s16 s32
+cvt               pack sat u8|s8|u4|s4|u2|s2 s32 b32
+"""
+
+
+def lines_of(root: str) -> list[str]:
+    """The lines of a root, as they are shown in an error."""
+    found = []
+    for line in FORMS.strip().splitlines():
+        roots, _, rest = line.partition(" ")
+        if root in roots.split(","):
+            found.append(rest.strip())
+    return found
+
+
+def _words(token: str) -> list[tuple[str, ...]]:
+    optional = token[0] == "["
+    alternatives = "|".join(LISTS.get(word, word) for word in token.strip("[]").split("|")).split("|")
+    found = [tuple(word.split(".")) for word in alternatives]
+    return [(), *found] if optional else found
+
+
+@lru_cache(maxsize=None)
+def forms(root: str) -> frozenset[tuple[str, ...]]:
+    """All forms of a root: the modifiers in alphabetical order, the types behind them in their own."""
+    found = set()
+    for line in lines_of(root):
+        for choice in product(*[_words(token) for token in line.split()]):
+            found.add(_canonical([word for words in choice for word in words]))
+    return frozenset(found)
+
+
+TYPES = frozenset(
+    "pred f16 f16x2 bf16 bf16x2 f32 f32x2 f64 tf32 u16x2 s16x2 e4m3x2 e5m2x2 e2m1x2 e2m3x2 e3m2x2 ue8m0x2 e4m3x4 e5m2x4 "
+    "e2m1x4 e2m3x4 e3m2x4".split()
+) | frozenset(f"{kind}{bits}" for kind in "usb" for bits in (2, 4, 8, 16, 32, 64))
+
+
+def _canonical(words: list[str]) -> tuple[str, ...]:
+    types = [word for word in words if word in TYPES]
+    return (*sorted(word for word in words if word not in TYPES), *types)
+
+
+def takes(root: str, modifiers: tuple[str, ...]) -> bool:
+    """Whether an opcode is one of PTX."""
+    return _canonical(list(modifiers)) in forms(root)
