@@ -1,4 +1,4 @@
-"""Opcodes of PTX's arithmetic, as candidates for ptxas and for mmacalc: right ones, and wrong combinations of modifiers.
+"""Opcodes of PTX's arithmetic, as candidates for ptxas and for mmacalc: right ones and wrong combinations.
 
 A candidate is an opcode with a line of operands of the types that its suffix names.
 """
@@ -11,14 +11,13 @@ FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64")
 HALVES = ("u16x2", "s16x2")
 ALL = (*INTEGERS, *BITS, *FLOATS, *HALVES, "u8", "s8", "b8", "pred")
 ROUNDINGS = ("", "rn", "rz", "rm", "rp")
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
+ORDERED = ("eq", "ne", "lt", "le", "gt", "ge")
+COMPARISONS = (*ORDERED, "lo", "ls", "hi", "hs", *[f"{word}u" for word in ORDERED], "num", "nan")
 WIDTHS = {"pred": 1, "f16x2": 32, "bf16x2": 32, "f32x2": 64, "u16x2": 32, "s16x2": 32, "tf32": 32, "bf16": 16}
 NAMES = {1: "%p", 8: "%b", 16: "%h", 32: "%r", 64: "%rd"}
 SMALL = ("e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2")
 SMALL4 = ("e4m3x4", "e5m2x4", "e2m1x4", "e2m3x4", "e3m2x4")
-DECLARED = (
-    ".reg .pred %p<9>; .reg .b8 %b<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>;"
-)
+DECLARED = ".reg .pred %p<9>; .reg .b8 %b<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>;"
 
 
 def width(type_):
@@ -131,9 +130,7 @@ def _conversions():
     ):
         given = (source, source) if target in ("f16x2", "bf16x2") else (source,)
         yield joined("cvt", rounding, extra, target, source), operands(target, *given)
-    for rounding, extra, small in product(
-        (*ROUNDINGS, "rna"), ("", "relu", "satfinite", "satfinite.relu"), SMALL
-    ):
+    for rounding, extra, small in product((*ROUNDINGS, "rna"), ("", "relu", "satfinite", "satfinite.relu"), SMALL):
         for source in ("f32", "f16", "bf16", "f64"):
             yield joined("cvt", rounding, extra, small, source), operands(small, source, source)
         for source in ("f16x2", "bf16x2"):
@@ -144,7 +141,9 @@ def _conversions():
             yield joined("cvt.rs", extra, target, "f32"), operands(target, "f32", "f32", "b32")
         for target in SMALL4:
             yield joined("cvt.rs", extra, target, "f32"), f"{operands(target)}, {{%r1, %r2, %r3, %r4}}, %r5"
-    for sat, target, source in product(("", "sat"), ("u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2", "u32"), ("s32", "u32", "s16")):
+    for sat, target, source in product(
+        ("", "sat"), ("u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2", "u32"), ("s32", "u32", "s16")
+    ):
         yield joined("cvt.pack", sat, target, source), operands("b32", source, source)
         yield joined("cvt.pack", sat, target, source, "b32"), operands("b32", source, source, "b32")
 

@@ -1,16 +1,18 @@
 """What PTX's arithmetic computes, value by value in Python integers and fractions, from the text of the PTX ISA 9.0.
 
-An independent reader of the same sections as mmacalc.kernels.ptx.arithmetic: it shares nothing with it, and no NumPy.
+An independent reader of the same sections as mmacalc.kernels.ptx.arithmetic: it shares nothing with it.
 Values are the bits of their types. `compute(root, words, bits)` gives the bits of the results.
 """
 
 import math
 from fractions import Fraction
 
+from ptx_opcodes import COMPARISONS
+
 FORMATS = {  # exponent bits, mantissa bits, kind of specials: ieee, fn (only NaN), none
     "f16": (5, 10, "ieee"), "bf16": (8, 7, "ieee"), "f32": (8, 23, "ieee"), "f64": (11, 52, "ieee"),
-    "tf32": (8, 10, "ieee"), "e4m3": (4, 3, "fn"), "e5m2": (5, 2, "ieee"), "e2m3": (2, 3, "none"), "e3m2": (3, 2, "none"),
-    "e2m1": (2, 1, "none"),
+    "tf32": (8, 10, "ieee"), "e4m3": (4, 3, "fn"), "e5m2": (5, 2, "ieee"), "e2m3": (2, 3, "none"),
+    "e3m2": (3, 2, "none"), "e2m1": (2, 1, "none"),
 }  # fmt: skip
 NAN_CODES = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "tf32": 0x7FFFFFFF, "e4m3": 0x7F, "e5m2": 0x7F}
 NAN = "nan"
@@ -25,6 +27,10 @@ class Value:
     @property
     def number(self):
         return -self.size if self.sign else self.size
+
+
+def _is_integer(word):
+    return word[:1] in "usb" and word[1:].isdigit()
 
 
 def is_float(type_):
@@ -87,8 +93,9 @@ def encode(value, type_, mode="rn", finite=False):
     power = max(_floor_log2(size), 1 - bias)
     scaled = size / Fraction(2) ** (power - mantissa_bits)
     whole, rest = scaled.numerator // scaled.denominator, scaled - scaled.numerator // scaled.denominator
+    half = Fraction(1, 2)
     up = {
-        "rn": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole & 1), "rna": rest >= Fraction(1, 2), "rz": False,
+        "rn": rest > half or (rest == half and whole & 1), "rna": rest >= half, "rz": False,
         "rm": bool(rest) and value.sign, "rp": bool(rest) and not value.sign,
     }[mode]  # fmt: skip
     whole += bool(up)
@@ -238,7 +245,7 @@ def float_extreme(root, words, type_, bits):
 
 def compared(word, a, b, type_, ftz):
     if is_float(type_):
-        x, y = ([decode(flushed(one, type_) if ftz else one, type_) for one in (a, b)])
+        x, y = [decode(flushed(one, type_) if ftz else one, type_) for one in (a, b)]
         nan = NAN in (x.size, y.size)
         if word in ("num", "nan"):
             return nan == (word == "nan")
@@ -426,11 +433,12 @@ def convert_one(words, target, source, bits):
         value = read(bits & (1 << width(source)) - 1, source)
         if not is_float(target):
             return (clamped(value, target) if "sat" in words else value) & (1 << width(target)) - 1
-        return finished(encode(Value(int(value < 0), Fraction(abs(value))), target, mode), target, [w for w in words if w != "ftz"])
+        found = encode(Value(int(value < 0), Fraction(abs(value))), target, mode)
+        return finished(found, target, [word for word in words if word == "sat"])
     value = decode(flushed(bits, source) if "ftz" in words and source == "f32" else bits, source)
     if whole and value.size not in (NAN, math.inf):
         number = value.number
-        number = {"rni": round(number), "rzi": math.trunc(number), "rmi": math.floor(number), "rpi": math.ceil(number)}[whole]
+        number = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}[whole](number)
         value = Value(value.sign, Fraction(abs(number)))
     if not is_float(target):
         if value.size == NAN:
@@ -464,7 +472,7 @@ def halves(bits):
 
 
 def convert(words, bits):
-    plain = [word for word in words if word in FORMATS or word[:1] in "usb" and word[1:].isdigit()]
+    plain = [word for word in words if word in FORMATS or _is_integer(word)]
     if len(plain) == 2 and len(bits) == 1:
         return convert_one(words, *plain, bits[0])
     target, source = words[-2:]
@@ -542,8 +550,8 @@ def by_parts(function, each, bits, count=2):
 
 def compute(root, words, bits, carry=0):
     """The bits of the results of an opcode; None for what PTX leaves open. Sources are the bits of their registers."""
-    types = [word for word in words if is_float(word) or word in ("f16x2", "bf16x2", "f32x2", "u16x2", "s16x2", "pred")
-             or word[:1] in "usb" and word[1:].isdigit()]  # fmt: skip
+    others = ("f16x2", "bf16x2", "f32x2", "u16x2", "s16x2", "pred")
+    types = [word for word in words if is_float(word) or word in others or _is_integer(word)]
     type_ = types[-1] if types else ""
     if root == "cvt":
         return [pack(words, bits) if "pack" in words else convert(words, bits)]
@@ -580,8 +588,7 @@ def compute(root, words, bits, carry=0):
 
 def comparison(root, words, types, bits):
     type_ = types[-1]
-    word = next(word for word in words if word in (
-        "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan".split()))  # fmt: skip
+    word = next(word for word in words if word in COMPARISONS)
     single = type_[:-2] if type_.endswith("16x2") else type_
     pairs = [tuple(bits[:2])] if single == type_ else list(zip(halves(bits[0]), halves(bits[1])))
     found = [bool(compared(word, a, b, single, "ftz" in words)) for a, b in pairs]
@@ -622,7 +629,8 @@ def _test(words, types, size, ones, a):
     subnormal = flushed(a, types[0]) != a
     return int({
         "finite": value.size not in (NAN, math.inf), "infinite": value.size == math.inf, "number": value.size != NAN,
-        "notanumber": value.size == NAN, "normal": value.size not in (NAN, math.inf) and not subnormal, "subnormal": subnormal,
+        "notanumber": value.size == NAN, "normal": value.size not in (NAN, math.inf) and not subnormal,
+        "subnormal": subnormal,
     }[words[0]])  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from ptx_opcodes import DECLARED, candidates  # noqa: E402
+from ptx_opcodes import DECLARED, candidates
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
 CHUNK = 20000

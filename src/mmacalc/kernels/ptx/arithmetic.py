@@ -1,8 +1,8 @@
 """Arithmetic of PTX: what an opcode with its modifiers computes, as a function on arrays.
 
-`operation` refuses what is on no line of `grammar` and computes the rest by the instruction's section in the PTX ISA 9.0
-(9.7.1 integer, 9.7.3 floating point, 9.7.4 half precision, 9.7.6 comparison, 9.7.8 logic and shift, 9.7.9 data movement
-and conversion). Floats are rounded once, exactly; what PTX documents as approximate is given correctly rounded and
+`operation` refuses what is on no line of `grammar` and computes the rest by the instruction's section in the PTX ISA
+9.0 (9.7.1 integer, 9.7.3 floating point, 9.7.4 half precision, 9.7.6 comparison, 9.7.8 logic and shift, 9.7.9 data
+movement and conversion). Floats are rounded once, exactly; what PTX documents as approximate is given correctly rounded and
 marked (`Operation.approximate`). A NaN that single or half precision makes has the bits that NVIDIA's GPUs give:
 0x7FFFFFFF and 0x7FFF (PTX ISA 9.7.3, 9.7.4: "NaN results are canonical").
 
@@ -520,9 +520,8 @@ def _dot(elements: int, first: str, second: str, high: bool) -> Callable[..., An
 def _arithmetic(root: str, words: tuple[str, ...]) -> Operation:
     """add, sub, mul, fma, mad of integers and floats."""
     modifiers = _Modifiers(root, words)
-    kinds = [word for word in words if word in TYPES]
-    mixed = kinds if len(kinds) == 2 else None
-    type_ = modifiers.types(len(kinds))[-1]
+    types = modifiers.types(sum(word in TYPES for word in words))
+    mixed, type_ = types if len(types) == 2 else None, types[-1]
     if type_[0] in "us":
         return _integer_arithmetic(root, type_, modifiers)
     mode = modifiers.one_of(("rn", "rz", "rm", "rp"), "rn")
@@ -819,18 +818,6 @@ def _bits(root: str, words: tuple[str, ...]) -> Operation:
         mode = modifiers.one_of(("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"))
         modifiers.done()
         return Operation(("b32",), ("b32", "b32", "u32"), _permuted(mode))
-    if root == "lop3":
-        modifiers.types()
-        combine = modifiers.one_of(("and", "or"))
-        modifiers.done()
-        if combine:  # lop3.or.b32 d|p, a, b, c, table, q
-
-            def with_predicate(*values: Array) -> tuple[Array, Array]:
-                found = _three_bits(*values[:4])
-                return found, _COMBINE[combine](found != 0, values[4])
-
-            return Operation(("b32", "pred"), ("b32", "b32", "b32", "u32", "pred"), with_predicate)
-        return Operation(("b32",), ("b32", "b32", "b32", "u32"), _three_bits)
     (type_,) = modifiers.types()
     if root == "bfind":
         shift = modifiers.flag("shiftamt")
@@ -857,6 +844,19 @@ def _bits(root: str, words: tuple[str, ...]) -> Operation:
     if root == "brev":
         return Operation((type_,), (type_,), _reversed)
     return Operation(("u32",), (type_,), {"popc": _ones, "clz": _leading}[root])
+
+
+def _logic_of_three(root: str, words: tuple[str, ...]) -> Operation:
+    """lop3.b32 d, a, b, c, table; lop3.or.b32 d|p, a, b, c, table, q."""
+    combine = next((word for word in words if word in _COMBINE), "")
+    if not combine:
+        return Operation(("b32",), ("b32", "b32", "b32", "u32"), _three_bits)
+
+    def with_predicate(*values: Array) -> tuple[Array, Array]:
+        found = _three_bits(*values[:4])
+        return found, _COMBINE[combine](found != 0, values[4])
+
+    return Operation(("b32", "pred"), ("b32", "b32", "b32", "u32", "pred"), with_predicate)
 
 
 def _mask(clamp: bool) -> Callable[..., Any]:
@@ -1083,11 +1083,11 @@ def _between_integers(target: str, source: str, sat: bool) -> Callable[..., Any]
 
 
 def _to_integer(target: str, source: str, integer: str, ftz: bool) -> Callable[..., Any]:
-    """Clamped to the range. A NaN is 0 unless the source has 64 bits or the target has: then it is the upper bit alone."""
+    """Clamped to the range. A NaN is 0; where source or target has 64 bits it is the upper bit alone."""
     dtype = DTYPES[target]
     limits = np.iinfo(dtype)
     missing = dtype.type(0)
-    if "f64" == source or dtype.itemsize == 8:
+    if source == "f64" or dtype.itemsize == 8:
         missing = np.array(1 << 8 * dtype.itemsize - 1, f"u{dtype.itemsize}").view(dtype)[()]
 
     def function(a: Array) -> Array:
@@ -1158,7 +1158,7 @@ def _pair(target: str, source: str, mode: str, relu: bool, finite: bool) -> Oper
 
 
 def _stochastic(words: tuple[str, ...], target: str, relu: bool, finite: bool) -> Operation:
-    """cvt.rs.bf16x2.f32 d, a, b, rbits: the upper 16 bits of rbits are added below those that a keeps, the lower ones for b.
+    """cvt.rs.bf16x2.f32 d, a, b, rbits: the upper 16 bits of rbits are added below those that a keeps, the lower for b.
 
     To f16 and to smaller floats the ISA leaves open where they are added to a subnormal: these are refused.
     """
@@ -1243,8 +1243,8 @@ def _single_codes(codes: Callable[[Array], Array], half: Array, single: str) -> 
 
 
 def _scale_codes(wide: Array, mode: str, finite: bool) -> Array:
-    """UE8M0 of the absolute value: the power of two toward zero or plus infinity, at least 2**-127; a NaN is 0xFF, as is an
-    infinity without .satfinite (cuda_fp8.hpp, __nv_cvt_bfloat16raw_to_e8m0)."""
+    """UE8M0 of the absolute value: the power of two toward zero or plus infinity, at least 2**-127; a NaN is 0xFF, as
+    is an infinity without .satfinite (cuda_fp8.hpp, __nv_cvt_bfloat16raw_to_e8m0)."""
     size = np.abs(wide)
     mantissa, exponent = np.frexp(np.where(np.isfinite(size) & (size > 0), size, 1.0))
     power = exponent - 1 + ((mantissa > 0.5) & (mode == "rp"))
@@ -1307,7 +1307,8 @@ _BUILDERS: dict[str, Callable[[str, tuple[str, ...]], Operation]] = {
     "copysign": _copysign,
     **dict.fromkeys(("and", "or", "xor", "not", "cnot"), _logic),
     **dict.fromkeys(("shl", "shr"), _shift),
-    **dict.fromkeys(("bfe", "bfi", "brev", "popc", "clz", "bfind", "shf", "prmt", "lop3", "bmsk", "szext"), _bits),
+    **dict.fromkeys(("bfe", "bfi", "brev", "popc", "clz", "bfind", "shf", "prmt", "bmsk", "szext"), _bits),
+    "lop3": _logic_of_three,
     **dict.fromkeys(("mul24", "mad24"), _twenty_four),
     "sad": _difference,
     **dict.fromkeys(("dp4a", "dp2a"), _dots),

@@ -1,9 +1,9 @@
 """The opcodes of PTX that compute: which modifiers and types each root takes together.
 
-A line is a root (or several, joined by commas) and what stands behind it, as in the syntax boxes of the PTX ISA 9.0
-(9.7.1 to 9.7.9): alternatives are separated by `|`, what may be left out is in brackets, words in capitals are lists.
-The order of modifiers in an opcode is free, as it is for ptxas. `arithmetic` computes them; an opcode that is on no line
-is refused before. The lines are ptxas 13.0's verdicts on 80,360 opcodes, less what the ISA does not document.
+A line is a root (or several, joined by commas) and what stands behind it, as in the syntax boxes of the PTX ISA 9.0,
+9.7.1 to 9.7.9: alternatives are separated by `|`, what may be left out is in brackets, words in capitals are lists.
+The order of modifiers in an opcode is free, as it is for ptxas. `arithmetic` computes them; an opcode that is on no
+line is refused before. The lines are ptxas 13.0's verdicts on 80,360 opcodes, less what the ISA does not document.
 
 >>> takes("add", ("rz", "f32")), takes("add", ("f32", "rz")), takes("add", ("rz", "f16"))
 (True, True, False)
@@ -11,7 +11,7 @@ is refused before. The lines are ptxas 13.0's verdicts on 80,360 opcodes, less w
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from itertools import product
 
 __all__ = ["TYPES", "forms", "lines_of", "takes"]
@@ -164,7 +164,7 @@ def _words(token: str) -> list[tuple[str, ...]]:
     return [(), *found] if optional else found
 
 
-@lru_cache(maxsize=None)
+@cache
 def forms(root: str) -> frozenset[tuple[str, ...]]:
     """All forms of a root: the modifiers in alphabetical order, the types behind them in their own."""
     found = set()
@@ -174,10 +174,13 @@ def forms(root: str) -> frozenset[tuple[str, ...]]:
     return frozenset(found)
 
 
+SMALL = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")
 TYPES = frozenset(
-    "pred f16 f16x2 bf16 bf16x2 f32 f32x2 f64 tf32 u16x2 s16x2 e4m3x2 e5m2x2 e2m1x2 e2m3x2 e3m2x2 ue8m0x2 e4m3x4 e5m2x4 "
-    "e2m1x4 e2m3x4 e3m2x4".split()
-) | frozenset(f"{kind}{bits}" for kind in "usb" for bits in (2, 4, 8, 16, 32, 64))
+    ["pred", "f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64", "tf32", "u16x2", "s16x2", "ue8m0x2"]
+    + [f"{name}x{count}" for name in SMALL for count in (2, 4)]
+    + [f"{kind}{bits}" for kind in "usb" for bits in (2, 4, 8, 16, 32, 64)]
+)
+"""The words that are types."""
 
 
 def _canonical(words: list[str]) -> tuple[str, ...]:

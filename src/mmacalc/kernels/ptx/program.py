@@ -469,8 +469,8 @@ class Compiler:
         if isinstance(destinations, Pair):
             if len(operation.results) != 2:
                 raise Error("the instruction has one result; got a pair of destinations")
-            first, second = (self.sink(x, t) for x, t in zip((destinations.first, destinations.second), operation.results))
-            return first, second
+            first, second = operation.results
+            return self.sink(destinations.first, first), self.sink(destinations.second, second)
         return (self.sink(destinations, operation.results[0]),)
 
 
