@@ -2,9 +2,9 @@
 
 `operation` refuses what is on no line of `grammar` and computes the rest by the instruction's section in the PTX ISA
 9.0 (9.7.1 integer, 9.7.3 floating point, 9.7.4 half precision, 9.7.6 comparison, 9.7.8 logic and shift, 9.7.9 data
-movement and conversion). Floats are rounded once, exactly; what PTX documents as approximate is given correctly rounded and
-marked (`Operation.approximate`). A NaN that single or half precision makes has the bits that NVIDIA's GPUs give:
-0x7FFFFFFF and 0x7FFF (PTX ISA 9.7.3, 9.7.4: "NaN results are canonical").
+movement and conversion). Floats are rounded once, exactly; what PTX documents as approximate is given correctly
+rounded and marked (`Operation.approximate`). A NaN that single or half precision makes has the bits that
+NVIDIA's GPUs give: 0x7FFFFFFF and 0x7FFF (PTX ISA 9.7.3, 9.7.4: "NaN results are canonical").
 
 >>> operation("add", ("rz", "f32")).function(np.float32([1]), np.float32([2.0**-24]))
 array([1.], dtype=float32)
@@ -1335,7 +1335,9 @@ def operation(root: str, modifiers: tuple[str, ...]) -> Operation:
     if builder is None:
         raise Error(f"the instruction {root} is not covered")
     if not takes(root, modifiers):
-        raise Error(f"{'.'.join((root, *modifiers))} is not covered; {root} takes {'; '.join(lines_of(root))}")
+        raise Error(
+            f"{'.'.join((root, *modifiers))} is not covered; {root} takes {'; '.join(lines_of(root, modifiers))}"
+        )
     return builder(root, modifiers)
 
 

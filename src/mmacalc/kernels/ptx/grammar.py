@@ -4,6 +4,8 @@ A line is a root (or several, joined by commas) and what stands behind it, as in
 9.7.1 to 9.7.9: alternatives are separated by `|`, what may be left out is in brackets, words in capitals are lists.
 The order of modifiers in an opcode is free, as it is for ptxas. `arithmetic` computes them; an opcode that is on no
 line is refused before. The lines are ptxas 13.0's verdicts on 80,360 opcodes, less what the ISA does not document.
+Beyond them are conversions of small floats to bf16x2, which Triton 3.9 emits for newer ones. cvt between f16 and bf16
+without a rounding is .rn: ptxas makes the same code of both.
 
 >>> takes("add", ("rz", "f32")), takes("add", ("f32", "rz")), takes("add", ("rz", "f16"))
 (True, True, False)
@@ -115,8 +117,9 @@ cvt               WHOLE INT8 bf16
 cvt               RND f16|bf16|f32|f64 INT8
 cvt               RND sat f16|f32|f64 INT8
 cvt               RND ftz [sat] f32 INT8
-cvt               RND f16|f64 bf16
-cvt               RND bf16 f16
+cvt               [RND] f16 bf16
+cvt               RND f64 bf16
+cvt               [RND] bf16 f16
 cvt               RND f16|bf16 f64
 cvt               RND [ftz] f16|bf16 f32
 cvt               RND [ftz] sat f16 f32
@@ -139,7 +142,7 @@ cvt               rs [relu] [satfinite] f16x2|bf16x2 f32
 cvt               rs [relu] satfinite e4m3x4|e5m2x4|e2m1x4|e2m3x4|e3m2x4 f32
 cvt               rn satfinite [relu] e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2 f32
 cvt               rn satfinite [relu] e4m3x2|e5m2x2|e2m1x2 f16x2
-cvt               rn [relu] f16x2 e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2
+cvt               rn [relu] f16x2|bf16x2 e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2
 cvt               rz|rp [satfinite] ue8m0x2 f32|bf16x2
 cvt               rn bf16x2 ue8m0x2
 cvt               pack sat u16|s16 s32
@@ -147,8 +150,18 @@ cvt               pack sat u8|s8|u4|s4|u2|s2 s32 b32
 """
 
 
-def lines_of(root: str) -> list[str]:
-    """The lines of a root, as they are shown in an error."""
+def lines_of(root: str, modifiers: tuple[str, ...] = ()) -> list[str]:
+    """The lines of a root; where some take the types of an opcode, these alone."""
+    types = _types(modifiers)
+    found = [line for line in _lines(root) if types and types in {_types(form) for form in _expanded(line)}]
+    return found or _lines(root)
+
+
+def _types(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple([word for word in words if word in TYPES])
+
+
+def _lines(root: str) -> list[str]:
     found = []
     for line in FORMS.strip().splitlines():
         roots, _, rest = line.partition(" ")
@@ -168,10 +181,14 @@ def _words(token: str) -> list[tuple[str, ...]]:
 def forms(root: str) -> frozenset[tuple[str, ...]]:
     """All forms of a root: the modifiers in alphabetical order, the types behind them in their own."""
     found = set()
-    for line in lines_of(root):
-        for choice in product(*[_words(token) for token in line.split()]):
-            found.add(_canonical([word for words in choice for word in words]))
+    for line in _lines(root):
+        found.update(_expanded(line))
     return frozenset(found)
+
+
+def _expanded(line: str) -> list[tuple[str, ...]]:
+    choices = product(*[_words(token) for token in line.split()])
+    return [_canonical([word for words in choice for word in words]) for choice in choices]
 
 
 SMALL = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")
