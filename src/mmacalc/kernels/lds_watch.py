@@ -18,14 +18,9 @@ from .waves import running_wave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import NDArray
-
+    from ..arrays import Array
     from .device.races import Race, Stored
     from .waves import Wave
-
-    Array = NDArray[Any]
 
 __all__ = ["LdsWatch"]
 

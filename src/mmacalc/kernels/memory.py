@@ -30,11 +30,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from ..arrays import Array
     from .device.traffic import BankCounter, Traffic
-
-    Array = NDArray[Any]
 
 __all__ = ["Buffer", "Memory", "Pointer", "Region"]
 

@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
     from typing import Any
 
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import DTypeLike
 
     from ..model import Architecture, Instruction
     from .device.findings import LineFinding
     from .memory import Memory, Pointer
-
-    Array = NDArray[Any]
 
 __all__ = ["Launch", "Wave", "Workgroup", "current_wave", "running_wave"]
 

@@ -15,11 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from typing import Any, Protocol, TypeVar
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from .scheduler import Waves
-
-    Array = NDArray[Any]
 
     class Finding(Protocol):
         """A record of a mistake or a note; `key`: what makes two of them the same."""

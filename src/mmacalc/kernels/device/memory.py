@@ -20,9 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+    from ...arrays import Array
 
 __all__ = [
     "BASE", "GlobalMemory", "Outside", "Region", "address_of", "check_contiguous", "check_type", "gathered",

@@ -17,11 +17,9 @@ from .memory import gathered, scattered
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-    from numpy.typing import NDArray
+    from ...arrays import Array
 
-    Array = NDArray[Any]
     Stored = Callable[[], tuple[Array, Array]]
 
 __all__ = ["UNWAITED", "Race", "RaceShadow"]

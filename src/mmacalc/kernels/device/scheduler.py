@@ -8,11 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from .launch import Dim3
-
-    Array = NDArray[Any]
 
 __all__ = ["PATIENCE", "Waves"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .memory import gathered
+from .memory import gathered, scattered
 from .races import MOST_LABELS, UNWAITED, RaceShadow
 
 TYPE_CHECKING = False
@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
     from typing import Any, Protocol
 
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+    from ...arrays import Array
 
     class Written(Protocol):
         """What an access writes: `size` bytes at each of some offsets, by waves of these numbers, from 1."""
@@ -49,6 +47,11 @@ class PrivateMemory:
         for word in words[1:]:
             found |= word != 0
         return found if found.any() else None
+
+    def note_stored(self, offsets: Array, size: int, undefined: Array | None = None) -> None:
+        """Note what was stored. undefined: which of the accesses stored what is not written itself."""
+        value = np.zeros(len(offsets), np.uint32) if undefined is None else undefined.astype(np.uint32)
+        scattered(self.undefined, offsets, size, [value * np.uint32(0xFFFFFFFF)] * max(1, size // 4))
 
 
 class SharedMemory(PrivateMemory):

@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...model import Architecture
-
-    Array = NDArray[Any]
 
 __all__ = ["BankCounter", "BankSite", "Traffic", "TrafficCounter", "call_site"]
 

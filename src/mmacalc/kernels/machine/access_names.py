@@ -6,7 +6,11 @@ import re
 
 from ...records import TupleRecord
 
-__all__ = ["Access", "access_of"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...asm.decoded import DecodedInstruction
+
+__all__ = ["Access", "access_of", "index_scale", "offset_of"]
 
 # What is moved: words, bytes or shorts as CDNA spells them, or so many bits; d16: to half of a register, the lower one
 # or (hi) the upper one.
@@ -94,3 +98,13 @@ def _atomic(unit: str, action: str, returns: str | None, suffix: str | None) -> 
     size = 8 if kind.endswith("64") else 4
     unit = {"s_atomic": "scalar", "s_buffer_atomic": "scalar buffer"}.get(unit, unit.partition("_")[0])
     return Access(unit, action, size, kind=kind)
+
+
+def offset_of(instruction: DecodedInstruction) -> int:
+    """The constant offset of an access."""
+    return int(instruction.modifiers.get("offset", 0))
+
+
+def index_scale(instruction: DecodedInstruction, access: Access) -> int:
+    """By how much an index register counts: SCALE_OFFSET multiplies it by the size of the access."""
+    return access.size if instruction.modifiers.get("scale_offset") else 1

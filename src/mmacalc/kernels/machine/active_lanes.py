@@ -5,33 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
-from ..device.memory import scattered
-from . import atomics
 from .operands import raw_reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .access_names import Access
     from .state import Group
 
-    Array = NDArray[Any]
-
-__all__ = [
-    "ActiveLanes",
-    "atomic_access",
-    "extended",
-    "index_scale",
-    "load_registers",
-    "note_stored",
-    "offset_of",
-    "register_count",
-    "stored_words",
-]
+__all__ = ["ActiveLanes", "extended", "load_registers", "stored_words"]
 
 
 class ActiveLanes:
@@ -67,21 +52,6 @@ class ActiveLanes:
         """The values (count, lanes) of the active lanes, in the order of the accesses."""
         whole = np.broadcast_to(value, (self.group.count, self.group.lanes))
         return whole.ravel() if self.mask is None else whole[self.mask]
-
-
-def offset_of(instruction: DecodedInstruction) -> int:
-    """The constant offset of an access."""
-    return int(instruction.modifiers.get("offset", 0))
-
-
-def register_count(operand: Any) -> int:
-    """How many registers an operand has; 0 of constants."""
-    return operand[2] if isinstance(operand, RegisterOperand) else 0
-
-
-def index_scale(instruction: DecodedInstruction, access: Access) -> int:
-    """By how much an index register counts: SCALE_OFFSET multiplies it by the size of the access."""
-    return access.size if instruction.modifiers.get("scale_offset") else 1
 
 
 def extended(word: Array, access: Access) -> Array:
@@ -124,34 +94,3 @@ def stored_words(group: Group, lanes: ActiveLanes, access: Access, data: Any, fi
         half = access.half or (data.half if isinstance(data, RegisterOperand) and data.bits == 16 else 0)
         words.append(value >> np.uint32(16) if half else value)
     return words
-
-
-def atomic_access(
-    group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, where: tuple[Array, Array, Any]
-) -> None:
-    """Carry out an atomic operation at some offsets; `where`: the bytes, the offsets, the operand."""
-    data, offsets, operand = where
-    count = access.size // 4
-    returns = bool(instruction.destinations)
-    action, compared = access.action, []
-    values = [lanes.gather(raw_reader(operand, number)(group)) for number in range(count)]
-    if action in ("cmpswap", "fcmpswap"):
-        if access.unit == "ds":  # cmpst: what to compare with, then the value
-            other = instruction.sources[2]
-            compared, values = values, [lanes.gather(raw_reader(other, n)(group)) for n in range(count)]
-        else:  # the value, then what to compare with
-            compared = [lanes.gather(raw_reader(operand, count + number)(group)) for number in range(count)]
-    elif action == "cmpstore":
-        other = instruction.sources[2]
-        compared = [lanes.gather(raw_reader(other, number)(group)) for number in range(count)]
-    found = atomics.apply(data, offsets, action, access.kind, values, compared, returns)
-    if returns and found is not None:
-        load_registers(group, lanes, instruction, access, found)
-
-
-def note_stored(
-    group: Group, lanes: ActiveLanes, shadow: Array, offsets: Array, size: int, taint: Array | None
-) -> None:
-    """Note in a shadow of undefined bits what a store has written: of an undefined lane all."""
-    value = np.zeros(len(offsets), np.uint32) if taint is None else lanes.gather(taint).astype(np.uint32)
-    scattered(shadow, offsets, size, [value * np.uint32(0xFFFFFFFF)] * max(1, size // 4))

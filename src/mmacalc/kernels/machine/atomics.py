@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from .active_lanes import load_registers
+from .operands import bfloat, raw_reader
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from numpy.typing import NDArray
+    from ...arrays import Array
+    from ...asm.decoded import DecodedInstruction
+    from .access_names import Access
+    from .active_lanes import ActiveLanes
+    from .state import Group
 
-    Array = NDArray[Any]
-
-__all__ = ["apply"]
+__all__ = ["apply", "atomic_access"]
 
 
 def _pairs(dtype: str) -> Callable[[Any, Any], Any]:
@@ -21,8 +26,6 @@ def _pairs(dtype: str) -> Callable[[Any, Any], Any]:
         both = np.array([old, value], np.uint32)
         if dtype == "f16":
             return (both.view(np.float16).reshape(2, 2).sum(axis=0, dtype=np.float16)).view(np.uint32)[0]
-        from .operands import bfloat
-
         low = bfloat((both << np.uint32(16)).view(np.float32).sum(keepdims=True))
         high = bfloat((both & np.uint32(0xFFFF0000)).view(np.float32).sum(keepdims=True))
         return (low | high << np.uint32(16))[0]
@@ -96,3 +99,26 @@ def _typed(words: list[Array], dtype: Any) -> Array:
         return np.ascontiguousarray(words[0]).view(dtype)
     found: Array = np.stack(words, axis=-1).view(dtype)[..., 0]
     return found
+
+
+def atomic_access(
+    group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, where: tuple[Array, Array, Any]
+) -> None:
+    """Carry out an atomic operation at some offsets; `where`: the bytes, the offsets, the operand."""
+    data, offsets, operand = where
+    count = access.size // 4
+    returns = bool(instruction.destinations)
+    action, compared = access.action, []
+    values = [lanes.gather(raw_reader(operand, number)(group)) for number in range(count)]
+    if action in ("cmpswap", "fcmpswap"):
+        if access.unit == "ds":  # cmpst: what to compare with, then the value
+            other = instruction.sources[2]
+            compared, values = values, [lanes.gather(raw_reader(other, n)(group)) for n in range(count)]
+        else:  # the value, then what to compare with
+            compared = [lanes.gather(raw_reader(operand, count + number)(group)) for number in range(count)]
+    elif action == "cmpstore":
+        other = instruction.sources[2]
+        compared = [lanes.gather(raw_reader(other, number)(group)) for number in range(count)]
+    found = apply(data, offsets, action, access.kind, values, compared, returns)
+    if returns and found is not None:
+        load_registers(group, lanes, instruction, access, found)

@@ -17,10 +17,8 @@ from .state import ACCUMULATORS, GPR_INDEX, M0, Group
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from ..device.findings import Tally
     from ..device.launch import Dim3
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
     from .counters import Landing
     from .program import Program, Step
     from .state import Registers
-
-    Array = NDArray[Any]
 
 __all__ = ["Batch"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .active_lanes import ActiveLanes, load_registers, offset_of
+from .access_names import offset_of
+from .active_lanes import ActiveLanes, load_registers
 from .global_steps import global_access, loaded_words
 from .local_steps import scratch_access
 from .operands import raw_reader
@@ -15,14 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .access_names import Access
     from .state import Group
     from .target import MachineTarget
-
-    Array = NDArray[Any]
 
 __all__ = ["buffer_places", "buffer_step", "resource_fields", "words_within"]
 

@@ -22,8 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from ..device.findings import Reporter, Tally
     from ..device.memory import Outside
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from .program import Program, Step
     from .state import Group, Registers
     from .translations import Translations
-
-    Array = NDArray[Any]
 
 __all__ = ["Barriers", "Bounds", "LocalAccess", "Moves", "Products", "Races", "Uninitialised", "Waits"]
 

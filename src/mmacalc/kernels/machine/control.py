@@ -17,15 +17,12 @@ from .state import DX10_CLAMP, EXEC, FP16_OVERFLOW, GPR_INDEX, IEEE, SCC, VCC, V
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .state import Group
     from .target import MachineTarget
 
-    Array = NDArray[Any]
     Run = Callable[[Group], None]
     Compile = Callable[[DecodedInstruction, MachineTarget], Run]
 

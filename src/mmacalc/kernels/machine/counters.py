@@ -17,11 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from .state import Group
-
-    Array = NDArray[Any]
 
 __all__ = ["COUNTERS", "Counters", "Flight", "Landing", "waits_of"]
 

@@ -11,16 +11,13 @@ from .operands import raw_reader, scalar_row, writer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .operands import Reader, Writer
     from .state import Group
     from .target import MachineTarget
 
-    Array = NDArray[Any]
     Run = Callable[[Group], None]
 
 __all__ = ["CROSS_LANE"]

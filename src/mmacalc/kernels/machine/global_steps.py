@@ -6,15 +6,9 @@ import numpy as np
 
 from ...asm.decoded import RegisterOperand
 from ..device.memory import Outside, gathered, scattered
-from .active_lanes import (
-    ActiveLanes,
-    atomic_access,
-    index_scale,
-    load_registers,
-    offset_of,
-    register_count,
-    stored_words,
-)
+from .access_names import index_scale, offset_of
+from .active_lanes import ActiveLanes, load_registers, stored_words
+from .atomics import atomic_access
 from .local_steps import lds_access, scratch_access
 from .operands import raw_reader
 
@@ -23,14 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .access_names import Access
     from .operands import Reader
     from .state import Group
-
-    Array = NDArray[Any]
 
 __all__ = ["global_access", "global_addresses", "global_offsets", "global_step", "loaded_words"]
 
@@ -41,11 +32,7 @@ def global_addresses(instruction: DecodedInstruction, access: Access) -> Reader:
     scalar = instruction.sources[-1] if len(instruction.sources) > 1 else None
     offset = np.uint64(offset_of(instruction) & (1 << 64) - 1)
     base: Reader | None = None
-    if (
-        isinstance(scalar, RegisterOperand)
-        and scalar.file not in ("off", "v", "a", "null")
-        and register_count(scalar) == 2
-    ):
+    if isinstance(scalar, RegisterOperand) and scalar.file not in ("off", "v", "a", "null") and scalar.count == 2:
         low, high = raw_reader(scalar), raw_reader(scalar, 1)
         base = lambda group: high(group).astype(np.uint64) << np.uint64(32) | low(group)  # noqa: E731
     if base is None:

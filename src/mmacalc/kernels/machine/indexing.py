@@ -20,13 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .state import Group
     from .target import MachineTarget
 
-    Array = NDArray[Any]
     Run = Callable[[Group], None]
 
 __all__ = ["INDEX_MODE", "indexed", "is_relative", "relative_key", "with_high_bits"]

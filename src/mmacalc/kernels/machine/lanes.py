@@ -6,11 +6,7 @@ import numpy as np
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+    from ...arrays import Array
 
 __all__ = ["dpp8_lanes", "dpp_lanes", "swizzle_lanes", "written_lanes"]
 

@@ -8,7 +8,8 @@ import numpy as np
 from ...asm.decoded import RegisterOperand
 from ...errors import Error
 from ..device.memory import scattered
-from .active_lanes import ActiveLanes, extended, note_stored, offset_of
+from .access_names import offset_of
+from .active_lanes import ActiveLanes, extended
 from .buffer_steps import buffer_places, words_within
 from .checks import LocalAccess
 from .global_steps import global_addresses, global_offsets
@@ -19,20 +20,16 @@ from .state import M0
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
-
-    from numpy.typing import NDArray
 
     from ...asm.decoded import DecodedInstruction
     from .access_names import Access
     from .state import Group
-
-    Array = NDArray[Any]
+    from .target import MachineTarget
 
 __all__ = ["load_to_lds", "store_from_lds"]
 
 
-def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) -> Callable[[Group], None]:
+def load_to_lds(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> Callable[[Group], None]:
     """Lane n's data to M0 + offset + n times the size, at least four bytes; the offset counts in memory too.
 
     The asynchronous loads of gfx1250 have an address in LDS for each lane (LLVM 22, global.load.async.to.lds).
@@ -77,7 +74,7 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Any) ->
         into = ActiveLanes(group, lanes.spread(starts), size)
         batch.accessed(LocalAccess(group, into, instruction, access, "write", offsets, rows, words, True))
         scattered(batch.lds.data, offsets, size, words)
-        note_stored(group, lanes, batch.lds.undefined, offsets, size, None)
+        batch.lds.note_stored(offsets, size)
 
     return run
 

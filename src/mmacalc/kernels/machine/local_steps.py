@@ -6,7 +6,9 @@ import numpy as np
 
 from ...asm.decoded import RegisterOperand
 from ..device.memory import gathered, scattered
-from .active_lanes import ActiveLanes, atomic_access, index_scale, load_registers, note_stored, offset_of, stored_words
+from .access_names import index_scale, offset_of
+from .active_lanes import ActiveLanes, load_registers, stored_words
+from .atomics import atomic_access
 from .checks import LocalAccess
 from .operands import raw_reader
 
@@ -15,15 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from ..device.shared import PrivateMemory
     from .access_names import Access
     from .operands import Reader
     from .state import Group
-
-    Array = NDArray[Any]
 
 __all__ = ["ds_step", "lds_access", "scratch_access", "scratch_step"]
 
@@ -81,7 +80,7 @@ def lds_access(
         words = stored_words(group, lanes, access, data)
         batch.accessed(LocalAccess(group, lanes, instruction, access, "write", offsets, rows, words, False))
         scattered(lds.data, offsets, access.size, words)
-        note_stored(group, lanes, lds.undefined, offsets, access.size, batch.uninitialised.stored(group, data))
+        lds.note_stored(offsets, access.size, _stored(group, lanes, data))
     else:
         kind = "compare-and-swap" if "cmp" in access.action else "atomic"
         batch.accessed(LocalAccess(group, lanes, instruction, access, kind, offsets, rows, None, False))
@@ -135,13 +134,18 @@ def _local_atomic(
         group.batch.uninitialised.loaded(group, lanes, memory.undefined_at(offsets, access.size), name)
     operands = instruction.sources[1:] if access.unit == "ds" else (data,)
     for operand in operands:
-        taint = group.batch.uninitialised.stored(group, operand)
+        undefined = _stored(group, lanes, operand)
         if access.action == "swap":
-            note_stored(group, lanes, memory.undefined, offsets, access.size, taint)
-        elif taint is not None:
-            places = offsets[lanes.gather(taint)]
-            scattered(memory.undefined, places, access.size, [np.full(len(places), 0xFFFFFFFF)] * (access.size // 4))
+            memory.note_stored(offsets, access.size, undefined)
+        elif undefined is not None:
+            memory.note_stored(offsets[undefined], access.size, np.ones(int(undefined.sum()), np.bool_))
     atomic_access(group, lanes, instruction, access, (memory.data, offsets, data))
+
+
+def _stored(group: Group, lanes: ActiveLanes, data: Any) -> Array | None:
+    """Which accesses store an undefined value; None if none does."""
+    found = group.batch.uninitialised.stored(group, data)
+    return None if found is None else lanes.gather(found)
 
 
 def scratch_step(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
@@ -191,7 +195,7 @@ def scratch_access(
         scattered(scratch.data, offsets, access.size, stored_words(group, lanes, access, data))
         bits = batch.uninitialised.stored_bits(data)
         if bits is None or access.size < 4:
-            note_stored(group, lanes, scratch.undefined, offsets, access.size, batch.uninitialised.stored(group, data))
+            scratch.note_stored(offsets, access.size, _stored(group, lanes, data))
         else:  # compilers keep masks of lanes there that are defined in some
             scattered(scratch.undefined, offsets, access.size, [lanes.gather(group.undefined(one)) for one in bits])
     else:

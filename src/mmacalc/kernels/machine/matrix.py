@@ -13,14 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from ...model import Instruction
     from .state import Group
     from .target import MachineTarget
-
-    Array = NDArray[Any]
 
 __all__ = ["fields_of", "matrix_step"]
 

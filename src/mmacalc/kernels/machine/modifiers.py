@@ -24,13 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .operands import Reader, Words
     from .state import Group
 
-    Array = NDArray[Any]
     Compute = Callable[[Group], tuple[Array, ...]]
     Store = Callable[[Group, tuple[Array, ...]], None]
 

@@ -25,13 +25,10 @@ from .state import ACCUMULATORS, EXEC, ROWS, SCALARS, SCC, VCC, packed, unpacked
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from .state import Group
 
-    Array = NDArray[Any]
     Reader = Callable[[Group], Array]
     Words = Callable[..., Reader]
     Writer = Callable[[Group, Array], None]

@@ -18,15 +18,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .modifiers import Compute, Store
     from .operands import Reader
     from .state import Group
     from .target import MachineTarget
-
-    Array = NDArray[Any]
 
 __all__ = ["dot", "mixed", "packed_arithmetic"]
 

@@ -7,21 +7,25 @@ from ...asm.decoder import decode
 from ...errors import Error
 from ...records import Cache
 from .access_names import access_of
+from .buffer_steps import buffer_step
 from .control import ENDS_BLOCK, NOTHING, control_step
 from .cross_lane import CROSS_LANE
+from .global_steps import global_step
 from .indexing import INDEX_MODE, indexed, is_relative, with_high_bits
+from .lds_loads import load_to_lds, store_from_lds
+from .local_steps import ds_step, scratch_step
 from .matrix import matrix_step
-from .memory_steps import memory_step
 from .modifiers import Modifiers, masked, modifiers_of
 from .operands import numbers_of
 from .operations.packed import DOTS, MIXED, PACKED
 from .packed import dot, mixed, packed_arithmetic
+from .scalar_steps import scalar_step
 from .scaled import is_scaled, scaled
 from .shadows import is_equality, lane_words, moves_bits, packed_halves, read_bits
 from .state import EXEC, M0, SCALARS, SCC, VCC
 from .stochastic import is_stochastic, stochastic
 from .target import UNKNOWN
-from .transposing import transposing_access
+from .transposing import transposing_access, transposing_step
 from .vector import arithmetic, dual, lower_lanes
 
 TYPE_CHECKING = False
@@ -184,12 +188,31 @@ class Step:
             return "lane" if name in LANE_READS else "cross", CROSS_LANE[name](instruction, target)
         if (access := transposing_access(name, target) or access_of(name)) is not None:
             self.access = access
-            return "memory", memory_step(instruction, access, target)
+            return "memory", _memory_step(instruction, access, target)
         parts = _parts(instruction, target)
         if instruction.second is not None:
             return "arithmetic", dual(parts, _parts(instruction.second, target))
         compute, store = parts
         return "arithmetic", lambda group: store(group, compute(group))
+
+
+def _memory_step(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> Callable[[Group], None]:
+    """The function that executes a memory instruction."""
+    if access.to_lds or instruction.modifiers.get("lds"):
+        return load_to_lds(instruction, access, target)
+    if "_async_from_lds_" in instruction.name:
+        return store_from_lds(instruction, access)
+    if "_tr" in instruction.name:
+        return transposing_step(instruction, access, target)
+    if access.unit == "ds":
+        return ds_step(instruction, access)
+    if access.unit == "scratch":
+        return scratch_step(instruction, access)
+    if access.unit == "buffer":
+        return buffer_step(instruction, access, target)
+    if access.unit in ("scalar", "scalar buffer"):
+        return scalar_step(instruction, access, target)
+    return global_step(instruction, access)
 
 
 def _recorded(instruction: DecodedInstruction) -> DecodedInstruction:

@@ -7,7 +7,8 @@ import numpy as np
 from ...asm.decoded import ConstantOperand, RegisterOperand
 from ..device.memory import Outside, gathered, scattered
 from . import atomics
-from .active_lanes import extended, index_scale, offset_of
+from .access_names import index_scale, offset_of
+from .active_lanes import extended
 from .buffer_steps import resource_fields
 from .operands import raw_reader, scalar_row
 
@@ -16,14 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .access_names import Access
     from .state import Group
     from .target import MachineTarget
 
-    Array = NDArray[Any]
     Places = Callable[[Group], tuple[Array, Array | None]]
 
 __all__ = ["scalar_step"]

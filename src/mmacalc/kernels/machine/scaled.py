@@ -21,16 +21,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from ...formats import Format
     from .operands import Reader
     from .state import Group
     from .target import MachineTarget
     from .vector import Compute, Store
-
-    Array = NDArray[Any]
 
 __all__ = ["is_scaled", "scaled"]
 

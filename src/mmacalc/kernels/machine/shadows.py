@@ -23,13 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .program import Step
     from .state import Group
 
-    Array = NDArray[Any]
     Half = tuple[tuple[int, int], tuple[tuple[int, int], ...]]
 
 __all__ = [

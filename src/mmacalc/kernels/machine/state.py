@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from .batch import Batch
     from .checks import Undefined
 
-    Array = NDArray[Any]
     Rows = slice | Array
 
 __all__ = [

@@ -16,16 +16,11 @@ from .operations.conversions import FLOAT8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .state import Group
     from .target import MachineTarget
     from .vector import Compute, Store
-
-    Array = NDArray[Any]
 
 __all__ = ["is_stochastic", "stochastic"]
 

@@ -22,13 +22,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from .counters import Counters
     from .program import Step
     from .state import Group
-
-    Array = NDArray[Any]
 
 __all__ = ["Translation", "Translations"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...errors import Error
 from ...memory_access.transpose_loads import transpose_loads
-from .access_names import Access
-from .active_lanes import ActiveLanes, offset_of
+from .access_names import Access, offset_of
+from .active_lanes import ActiveLanes
 from .global_steps import global_addresses, loaded_words
 from .local_steps import lds_access
 from .operands import raw_reader
@@ -18,16 +18,12 @@ from .operands import raw_reader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from ...memory_access.transpose_loads import TransposeLoad
     from .state import Group
     from .target import MachineTarget
-
-    Array = NDArray[Any]
 
 __all__ = ["transposing_access", "transposing_step"]
 

@@ -18,16 +18,13 @@ from .state import SCC
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from .operands import Reader
     from .state import Group
     from .target import MachineTarget
 
-    Array = NDArray[Any]
     Compute = Callable[[Group], tuple[Array, ...]]
     Store = Callable[[Group, tuple[Array, ...]], None]
 

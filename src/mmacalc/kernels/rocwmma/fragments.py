@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from ...arrays import Array
     from ...model import Architecture, Instruction
     from .geometry import Blocks, MemoryShape
-
-    Array = NDArray[Any]
 
 __all__ = ["Elements", "Fragment", "Product", "compute"]
 

@@ -29,13 +29,9 @@ from .types import format_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import NDArray
-
+    from ...arrays import Array
     from ...model import Architecture, Instruction
 
-    Array = NDArray[Any]
     Blocks = tuple[int, int, int]
 
 __all__ = ["MemoryShape", "coordinates", "fragment_layout", "memory_shape", "multiplier", "operand_places"]

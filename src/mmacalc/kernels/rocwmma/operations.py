@@ -22,12 +22,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from ...arrays import Array
     from ...model import Architecture
     from .geometry import Blocks, MemoryShape
 
-    Array = NDArray[Any]
     Share = tuple[int | None, int | None, int | None, str]  # waveIndex, waveCount, splitCount, assignment
 
 __all__ = [
