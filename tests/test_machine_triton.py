@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mmacalc
+from mmacalc.cli import answer
 
 UNITS = zipfile.ZipFile(Path(__file__).parent / "data/triton/units.zip")
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
@@ -72,3 +73,21 @@ def test_kernels_by_triton_are_right_and_have_no_finding(target, tmp_path):
         report = mmacalc.launch(kernel, shape["grid"], shape["block"], *given, shared=shared)
         assert report.findings == (), (target, name)
         np.testing.assert_allclose(wide(arrays[out]), wide(want), rtol=0, atol=tolerance * np.abs(wide(want)).max())
+
+
+def test_lint_finds_nothing_in_the_disassembly_of_any_of_them(tmp_path):
+    for target in TARGETS:
+        for name in NAMES:
+            path = tmp_path / f"{target}_{name}.hsaco"
+            path.write_bytes(UNITS.read(f"{target}/{name}.hsaco"))
+            report = mmacalc.lint(answer(["disassemble", str(path)]).out, target)
+            assert report.findings == (), (target, name, report.findings[:2])
+            expert = any("expert scheduling" in clause for clause in report.unchecked)
+            assert expert or target != "gfx1250" or any("s_set_vgpr_msb" in clause for clause in report.unchecked)
+
+
+def test_wait_states_are_judged_but_in_the_mode_of_expert_scheduling():
+    early = "v_wmma_f32_16x16x32_f16 v[0:7], v[64:71], v[96:103], v[128:135]\nv_mov_b32 v0, v240\n"
+    for value, found in ((2, 0), (0, 1)):
+        mode = f"s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), {value}\n"
+        assert len(mmacalc.lint(mode + early, "gfx1250").findings) == found

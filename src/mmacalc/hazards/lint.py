@@ -7,7 +7,8 @@ What is assumed: a branch whose target is not in the listing, and s_setpc, lead 
 at once; every instruction between two others gives one wait state and s_nop N gives N + 1 (as LLVM counts; where the
 unit is v_nop only VALU instructions count); macros are not expanded and give none; `.if` and `.rept` are read once, as
 written; registers of names that the listing does not set are unknown and make no finding, and s_waitcnt_depctr with
-such a name is taken to wait for everything; nor does v_wmma_f64_16x16x4_f64 make one, whose wait states no source
+such a name is taken to wait for everything; where the listing sets gfx12's mode of expert scheduling, or chooses
+registers above v255 that it does not name, wait states are not judged, and `unchecked` says so; nor does v_wmma_f64_16x16x4_f64 make one, whose wait states no source
 gives. Waits for memory are those of `memory_waits`, wrong lines those of `invalid_lines`. Not looked at are the bytes
 of LDS that waves share, and hazards without a matrix or dot instruction, except those before v_permlane16_swap and
 v_permlane32_swap, and on gfx11 and gfx12 those of transcendental results (gfx1100 to gfx1103), of registers written
@@ -17,6 +18,7 @@ lds_direct_load.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from ..asm.reader import read_listing
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from .violations import Violation
 
 __all__ = ["Finding", "LintReport", "lint"]
+
+_EXPERT = re.compile(r"\S+\s+hwreg\(\s*(?:HW_REG_WAVE_SCHED_MODE|26)\b")
 
 
 class Finding(TupleRecord):
@@ -120,22 +124,14 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     if not counts[0]:
         raise Error("the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ...")
     recognizer, blocks = recognizer_for(entry.architecture, arch), basic_blocks(listing)
-    pending = PendingHazards(uses, blocks, recognizer)
-    ages = pending.ages({})
-    violations = list(pending.violations(ages))
-    repairs = _repairs(pending, ages) if violations else {}
-    findings = [
-        (at, _finding(listing.statements, uses, recognizer, at, violation, repairs.get(at, Repair())))
-        for at, violation in violations
-    ]
-    if recognizer.forwarding:
-        forwarding = Forwarding(uses, blocks, recognizer.forwarding)
-        findings += _forwarded(statements, forwarding, repairs)
+    unnamed = _unnamed(statements)
+    unjudged = unnamed or _expert(statements)
+    findings = [] if unjudged else list(_missing_states(statements, uses, blocks, recognizer))
     assembles = bool(entry.architecture.assembly)
     if assembles:
         findings += _invalid(listing, arch)
-    unfollowed = "the target's counters are not known"
-    if assembles and has_counters(compiled := target(arch).name):
+    unfollowed = unnamed or "the target's counters are not known"
+    if assembles and not unnamed and has_counters(compiled := target(arch).name):
         try:
             findings += list(_missing_waits(listing, blocks, compiled))
             unfollowed = ""
@@ -146,8 +142,37 @@ def lint(text: str, arch: str | None = None) -> LintReport:
         tuple(finding for _, finding in ordered),
         entry.architecture.name,
         *counts,
-        tuple(_unchecked(listing, assembles, unfollowed)),
+        tuple(_unchecked(listing, assembles, unfollowed, unjudged)),
     )
+
+
+def _missing_states(
+    statements: tuple[Statement, ...], uses: list[RegisterUse], blocks: Sequence[Block], recognizer: HazardRecognizer
+) -> Iterator[tuple[int, Finding]]:
+    pending = PendingHazards(uses, blocks, recognizer)
+    ages = pending.ages({})
+    violations = list(pending.violations(ages))
+    repairs = _repairs(pending, ages) if violations else {}
+    for at, violation in violations:
+        yield at, _finding(statements, uses, recognizer, at, violation, repairs.get(at, Repair()))
+    if recognizer.forwarding:
+        yield from _forwarded(statements, Forwarding(uses, blocks, recognizer.forwarding), repairs)
+
+
+def _unnamed(statements: Sequence[Statement]) -> str:
+    """Why registers of a listing are not known; "" if they are."""
+    chosen = any(one.mnemonic == "s_set_vgpr_msb" for one in statements)
+    named = any(one.written for one in statements)
+    return "s_set_vgpr_msb chooses registers that the listing does not name" if chosen and not named else ""
+
+
+def _expert(statements: Sequence[Statement]) -> str:
+    """Why the rules for wait states do not hold, "" if they do: LLVM leaves them out in the mode of expert scheduling,
+    which Triton 3.9 sets in every kernel for gfx1250."""
+    for one in statements:
+        if one.mnemonic.startswith("s_setreg_") and _EXPERT.match(one.text) and one.operands[-1] not in ("0", "0x0"):
+            return f"line {one.number} sets the mode of expert scheduling, for which no rules are published"
+    return ""
 
 
 def _uses(listing: Listing, entry: Entry) -> tuple[list[RegisterUse], tuple[int, int]]:
@@ -184,17 +209,17 @@ def _missing_waits(listing: Listing, blocks: Sequence[Block], compiled: str) -> 
         )
 
 
-def _unchecked(listing: Listing, assembles: bool, unfollowed: str) -> Iterator[str]:
+def _unchecked(listing: Listing, assembles: bool, unfollowed: str, unjudged: str) -> Iterator[str]:
     """What is not looked at, as clauses."""
     if not assembles:
         yield "operands of matrix instructions (the catalog names no encodings)"
     if unfollowed:
         yield f"waits for memory ({unfollowed})"
+    if unjudged:
+        yield f"wait states around matrix instructions ({unjudged})"
     names = {one.mnemonic for one in listing.statements}
     if any(name.startswith(("s_set_gpr_idx_on", "v_movrel", "s_movrel")) for name in names):
         yield "registers that M0 chooses"
-    if "s_set_vgpr_msb" in names and not any(one.written for one in listing.statements):
-        yield "registers that s_set_vgpr_msb chooses"
     yield "bytes of LDS that waves share"
     yield "wait states without a matrix instruction"
 
