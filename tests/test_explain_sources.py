@@ -236,3 +236,33 @@ def test_what_ptxas_refuses_of_tcgen05_explain_reports_and_nothing_else(target):
             assert bool(line.problem) != taken, (line.text, line.problem)
             compared[taken] += 1
     assert min(compared) > 100
+
+
+@pytest.mark.parametrize(
+    ("arch", "right", "wrong"),
+    [
+        ("A100", "HMMA.16816.F32 R4, R8, R12, R4 ;", "HMMA.16816.F32 R4, R99999999, R12, R4 ;"),
+        ("B200", "UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8], tmem[UR10], idesc[UR11], UPT ;",
+         "UTCHMMA gdesc[UR99999999999], gdesc[UR6], tmem[UR8], tmem[UR10], idesc[UR11], UPT ;"),
+        ("xe2", "dpas.8x8 (16|M0) r10:f null:f r30:bf r20.0:bf",
+         "dpas.8x8 (16|M0) r99999999999:f null:f r30:bf r20.0:bf"),
+    ],
+)  # fmt: skip
+def test_a_line_that_cannot_be_read_is_a_problem_of_that_line_and_the_others_are_explained(arch, right, wrong):
+    first, second, third = mmacalc.explain("\n".join([right, wrong, right]), arch).lines
+    assert (first.problem, third.problem) == ("", "")
+    assert "99999999" in second.problem
+
+
+def test_of_several_files_those_that_can_be_read_are_answered(tmp_path):
+    good = tmp_path / "a.s"
+    good.write_text("v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15]\n")
+    for command in ("explain", "lint"):
+        reply = answer([command, "-a", "gfx942", str(good), str(tmp_path / "missing.s")])
+        assert (reply.status, "missing.s" in reply.err) == (2, True)
+        assert "a.s" in reply.out
+
+
+def test_a_number_of_any_length_in_a_line_is_refused_by_waits():
+    with pytest.raises(mmacalc.Error, match="does not fit in 64 bits"):
+        mmacalc.wait_states(f"s_nop {'1' * 5000}", "v_mov_b32 v0, v1", "gfx942")

@@ -163,26 +163,36 @@ def explained_once(
     explained: Callable[[_Statement, str], ExplainedLine],
     where: str,
     also: tuple[str, ...],
+    written: Callable[[_Statement], tuple[str, str]],
 ) -> list[ExplainedLine]:
-    """The lines of statements, of which those that read alike are explained once: a listing has loops unrolled.
+    """The lines of statements, of which those that read alike are explained once: a listing has loops unrolled. What is
+    wrong with one is a problem of its line.
 
     Args:
         statements: what is explained. key: what alike ones have in common. number: the line of one.
         explained: the explanation of one on an architecture. where: that for which they are explained.
-        also: others, with which each instruction is compared.
+        also: others, with which each instruction is compared. written: the text of one, and its language.
     """
+
+    def explained_or_refused(one: _Statement, name: str) -> ExplainedLine:
+        try:
+            return explained(one, name)
+        except Error as refused:
+            text, language = written(one)
+            return ExplainedLine(number(one), text, language, problem=str(refused))
+
     known: dict[Hashable, ExplainedLine] = {}
     differing: dict[Hashable, Mapping[str, object]] = {}
     lines = []
     for one in statements:
         alike = key(one)
         if (found := known.get(alike)) is None:
-            found = explained(one, where)
+            found = explained_or_refused(one, where)
             inst = found.instruction
             if also and inst is not None and not inst.in_tensor_memory:
                 same = (inst, *sorted(found.fields.items()), found.cycles)
                 if same not in differing:
-                    differing[same] = _differing(found, {name: explained(one, name) for name in also})
+                    differing[same] = _differing(found, {name: explained_or_refused(one, name) for name in also})
                 found = _changed(found, **differing[same])
             known[alike] = found
         lines.append(found if found.number == number(one) else _changed(found, number=number(one)))

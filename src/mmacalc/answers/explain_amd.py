@@ -64,9 +64,14 @@ def _lines(
 ) -> list[ExplainedLine]:
     """The explanations of statements and of calls."""
     return [
-        *explained_once(statements, _alike, lambda one: one.number, _line, where, also),
-        *explained_once(calls, lambda call: call[1:], lambda call: call.number, builtin_line, where, also),
-    ]
+        *explained_once(
+            statements, _alike, lambda one: one.number, _line, where, also, lambda one: (one.text, "AMD assembly")
+        ),
+        *explained_once(
+            calls, lambda call: call[1:], lambda call: call.number, builtin_line, where, also,
+            lambda call: (call.text, "builtin"),
+        ),
+    ]  # fmt: skip
 
 
 def _alike(one: Statement) -> tuple[object, ...]:

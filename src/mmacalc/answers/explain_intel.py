@@ -41,8 +41,9 @@ def explained(text: str, arch: str | None) -> Explanation | None:
         having = [name for name in known if counts[name] == max(counts.values())]
     where, also = having[-1], tuple(having[:-1])  # the newest
     found = explained_once(
-        lines, lambda each: each[1], lambda each: each[0], lambda each, name: _line(*each, name), where, also
-    )
+        lines, lambda each: each[1], lambda each: each[0], lambda each, name: _line(*each, name), where, also,
+        lambda each: (each[1], "iga64"),
+    )  # fmt: skip
     return Explanation(where, also, tuple(found))
 
 

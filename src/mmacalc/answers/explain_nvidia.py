@@ -52,8 +52,10 @@ def explained(text: str, arch: str | None) -> Explanation | None:
     where, also = _architecture(text, arch, [name for _, name, _ in ptx], [name for _, name, _ in sass], functions)
     known, product = entry(where), rated_product(where)
     differ = product is not None and any(one.fma_per_clock for one in known.architecture.products)
-    lines = _lines(ptx, explain_ptx.line, where, also) + _lines(sass, explain_sass.line, where, also)
-    lines += explained_once(called, lambda call: call[1:], lambda call: call.number, _call, where, also)
+    lines = _lines(ptx, explain_ptx.line, where, also, "PTX") + _lines(sass, explain_sass.line, where, also, "SASS")
+    lines += explained_once(
+        called, lambda call: call[1:], lambda call: call.number, _call, where, also, lambda call: (call.text, "builtin")
+    )
     ordered = tuple(sorted(lines, key=lambda line: line.number))
     return Explanation(known.architecture.name, also, ordered, product=product.name if product and differ else "")
 
@@ -62,11 +64,14 @@ def _call(call: Call, name: str) -> ExplainedLine:
     return function_line(entry(name), rated_product(name), call)
 
 
-def _lines(found: list[_Found], line: _Reader, where: str, also: tuple[str, ...]) -> list[ExplainedLine]:
+def _lines(found: list[_Found], line: _Reader, where: str, also: tuple[str, ...], language: str) -> list[ExplainedLine]:
     def explained(one: _Found, name: str) -> ExplainedLine:
         return line(entry(name), rated_product(name), *one)
 
-    return explained_once(found, lambda one: one[1:], lambda one: one[0], explained, where, also)
+    return explained_once(
+        found, lambda one: one[1:], lambda one: one[0], explained, where, also,
+        lambda one: (" ".join(" ".join(one[1:]).split()), language),
+    )  # fmt: skip
 
 
 def _ptx(text: str) -> Iterator[_Found]:

@@ -41,6 +41,8 @@ def run(options: Namespace) -> Iterator[Reply]:
     texts = text_arguments(options.text, options.architecture)
     for text, name, _ in texts:
         try:
+            if isinstance(text, Error):
+                raise text
             yield _reply(text, name, options, len(texts) > 1)
         except Error as error:
             if len(texts) == 1:

@@ -109,9 +109,10 @@ def text_argument(words: Sequence[str]) -> tuple[str, str]:
     return (read_text(path), path) if _names_file(path) else (path, "the text")
 
 
-def text_arguments(words: Sequence[str], target: str | None = None) -> list[tuple[str, str, bool]]:
+def text_arguments(words: Sequence[str], target: str | None = None) -> list[tuple[str | Error, str, bool]]:
     """The texts that arguments give, each with what messages call it: of several files one each, else one text. Of an
-    object of an AMD GPU it is the assembly that `mmacalc disassemble` prints, and the third value True.
+    object of an AMD GPU it is the assembly that `mmacalc disassemble` prints, and the third value True. Of several
+    files one that cannot be read has the error in place of its text.
 
     Args:
         target: chooses an object of a bundle.
@@ -124,7 +125,14 @@ def text_arguments(words: Sequence[str], target: str | None = None) -> list[tupl
     for word in words:
         if not _names_file(word):
             raise Error(f"'{word}' is not a file, but other arguments are: give files, or one text")
-    return [_text_of([word], target) for word in words]
+    return [_text_or_error(word, target) for word in words]
+
+
+def _text_or_error(word: str, target: str | None) -> tuple[str | Error, str, bool]:
+    try:
+        return _text_of([word], target)
+    except Error as refused:
+        return refused, word, False
 
 
 def _text_of(words: Sequence[str], target: str | None) -> tuple[str, str, bool]:

@@ -46,6 +46,8 @@ def run(options: Namespace) -> Iterator[Reply]:
     texts = text_arguments(options.text, options.architecture)
     for text, name, listed in texts:
         try:
+            if isinstance(text, Error):
+                raise text
             yield _reply(text, name, options, listed)
         except Error as error:
             if len(texts) == 1:

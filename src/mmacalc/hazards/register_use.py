@@ -147,13 +147,15 @@ def register_use(statement: Statement, entry: Entry, strict: bool = False) -> Re
 
 
 def _check_operands(statement: Statement) -> None:
-    """Refuse what no assembler reads, and operands that look like vector registers and name none."""
+    """Refuse what no assembler reads: operands that look like vector registers and name none, too large numbers."""
     if not statement.text.isascii():
         raise Error(f"'{statement.text}' has characters that are not ASCII")
     for operand in statement.operands:
         if _REGISTER_LIKE.match(operand) and not vector_registers(operand):
             last = ", ".join(f"{file}{number}" for file, number in LAST_REGISTER.items())
             raise Error(f"'{operand}' in '{statement.text}' is not a vector register; the last are {last}")
+        if operand.isdecimal():
+            integer(operand)
 
 
 @lru_cache(maxsize=16384)
