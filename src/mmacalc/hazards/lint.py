@@ -7,13 +7,13 @@ What is assumed: a branch whose target is not in the listing, and s_setpc, lead 
 at once; every instruction between two others gives one wait state and s_nop N gives N + 1 (as LLVM counts; where the
 unit is v_nop only VALU instructions count); macros are not expanded and give none; `.if` and `.rept` are read once, as
 written; registers of names that the listing does not set are unknown and make no finding, and s_waitcnt_depctr with
-such a name is taken to wait for everything; nor does v_wmma_f64_16x16x4_f64 make one,
-whose wait states no source gives. Where the listing sets gfx12's mode of expert scheduling, or chooses registers above
-v255 that it does not name, wait states are not judged, and `unchecked` says so. Waits for memory are those of `memory_waits`, wrong lines
-those of `invalid_lines`. Not looked at are the bytes of LDS that waves share, and hazards without a matrix or dot instruction, except those before v_permlane16_swap and
-v_permlane32_swap, and on gfx11 and gfx12 those of transcendental results (gfx1100 to gfx1103), of registers written
-around a write of EXEC (gfx11 in wave64, which is known by scalar instructions that write exec, not exec_lo) and of
-lds_direct_load.
+such a name is taken to wait for everything; nor does v_wmma_f64_16x16x4_f64 make one, whose wait states no source
+gives. Where the listing sets gfx12's mode of expert scheduling, or chooses registers above v255 that it does not name,
+wait states are not judged, and `unchecked` says so. Waits for memory are those of `memory_waits`, wrong lines those of
+`invalid_lines`. Not looked at are the bytes of LDS that waves share, and hazards without a matrix or dot instruction,
+except those before v_permlane16_swap and v_permlane32_swap, and on gfx11 and gfx12 those of transcendental results
+(gfx1100 to gfx1103), of registers written around a write of EXEC (gfx11 in wave64, which is known by scalar
+instructions that write exec, not exec_lo) and of lds_direct_load.
 """
 
 from __future__ import annotations
