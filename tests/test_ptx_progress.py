@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmacalc.kernels.ptx.launch import Launch, PtxKernel
+from mmacalc.kernels.ptx.kernel import PtxKernel
+from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.ptx.reader import read
 
 HEAD = ".version 8.7\n.target sm_90a\n.address_size 64\n"

@@ -27,7 +27,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import mmacalc
-from mmacalc.kernels.ptx.launch import Launch, PtxKernel
+from mmacalc.kernels.ptx.kernel import PtxKernel
+from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.kernels.ptx.tensor_maps import tensor_map
 from mmacalc.ptx.reader import read
 

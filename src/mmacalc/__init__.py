@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .answers.numerics import numerics as numerics
     from .asm.assembler import assemble as assemble
     from .asm.code_objects import Kernel as Kernel
-    from .asm.code_objects import load as load
     from .asm.disassembler import disassemble as disassemble
     from .catalog import architecture as architecture
     from .catalog import architectures as architectures
@@ -48,6 +47,8 @@ if TYPE_CHECKING:
     from .hazards.recognizer import wait_states as wait_states
     from .kernels import launch as launch
     from .kernels.device.memory import address_of as address_of
+    from .kernels.loading import load as load
+    from .kernels.ptx.tensor_maps import tensor_map as tensor_map
     from .layout import Layout as Layout
     from .memory_access.answer import memory as memory
     from .model import Architecture as Architecture
@@ -65,7 +66,8 @@ __all__ = [
     "Layout", "LintReport", "Location", "Operand", "Product", "TensorMemoryLocation", "WaitStates", "address_of",
     "architecture", "architectures", "assemble", "chain", "compare", "diagnose", "disassemble", "estimate", "explain",
     "feeds", "find", "gemm", "gemm_bits", "generate", "instruction", "instruction_descriptor", "instructions",
-    "intrinsic", "launch", "lint", "load", "memory", "numerics", "shared_memory_descriptor", "wait_states",
+    "intrinsic", "launch", "lint", "load", "memory", "numerics", "shared_memory_descriptor", "tensor_map",
+    "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
@@ -81,9 +83,10 @@ _HOMES = {
     "explain": "answers.explain", "feeds": "chains", "find": "search", "gemm": "emulator.gemm",
     "gemm_bits": "emulator.gemm", "generate": "codegen.generate", "instruction": "catalog",
     "instruction_descriptor": "families.descriptors", "instructions": "catalog", "intrinsic": "answers.intrinsic",
-    "launch": "kernels", "lint": "hazards.lint", "load": "asm.code_objects",
+    "launch": "kernels", "lint": "hazards.lint", "load": "kernels.loading",
     "memory": "memory_access.answer", "numerics": "answers.numerics",
-    "shared_memory_descriptor": "families.descriptors", "wait_states": "hazards.recognizer",
+    "shared_memory_descriptor": "families.descriptors", "tensor_map": "kernels.ptx.tensor_maps",
+    "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (
     "answers", "arithmetic", "asm", "catalog", "chains", "cli", "codegen", "diagnosis", "drawing", "emulator", "errors",

@@ -114,7 +114,7 @@ WORDS: dict[str, tuple[str, type, Callable[[Any], Any]]] = {
     **{name: _record(name) for name in ("Architecture", "Instruction", "Layout", "Operand")},
 }
 ANYTHING = (
-    "Any", "ArrayLike", "Size", "PathLike[str]", "Sequence[int]", "Swizzle", "RowSwizzle", "Kernel",
+    "Any", "ArrayLike", "Size", "PathLike[str]", "Sequence[int]", "Swizzle", "RowSwizzle", "Kernel", "PtxKernel",
     "Callable[..., object]",
 )  # fmt: skip
 """Annotations of values that the function itself checks: arrays, paths, and what has several forms."""

@@ -7,7 +7,9 @@ scheduler   the order in which waves run: one at a time, the same order each tim
 memory      pointers into NumPy arrays, bounds-checked; stores take effect when the launch has succeeded
 report      what a launch issued and moved
 device      what kernels of every kind share: memory, races, findings
-machine     compiled kernels, instruction by instruction
+machine     compiled kernels of AMD, instruction by instruction
+ptx         PTX kernels, statement by statement
+loading     `load`, which reads the files of both
 rocwmma     rocWMMA's fragments (public as `mmacalc.rocwmma`)
 """
 
@@ -17,7 +19,8 @@ from .device.launch import Dim3
 from .lanes import PerLane
 from .launching import launch
 from .memory import Pointer
+from .ptx.kernel import PtxKernel
 from .report import Report
 from .waves import Wave, current_wave
 
-__all__ = ["Dim3", "PerLane", "Pointer", "Report", "Wave", "current_wave", "launch"]
+__all__ = ["Dim3", "PerLane", "Pointer", "PtxKernel", "Report", "Wave", "current_wave", "launch"]

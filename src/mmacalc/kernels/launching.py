@@ -13,6 +13,7 @@ from ..errors import Error
 from .device.launch import MAX_THREADS, Progress, dim3, workgroups
 from .device.traffic import BankCounter
 from .memory import Memory
+from .ptx.kernel import PtxKernel
 from .report import Report
 from .scheduler import Task, run
 from .waves import Launch, Wave, Workgroup, running_wave
@@ -33,7 +34,7 @@ WAVES_AT_ONCE = 64
 
 @arguments_checked
 def launch(
-    kernel: Callable[..., object] | Kernel,
+    kernel: Callable[..., object] | Kernel | PtxKernel,
     grid: Size,
     block: Size,
     *args: Any,
@@ -41,7 +42,7 @@ def launch(
     wave_size: int | None = None,
     progress: bool | None = None,
     **kwargs: Any,
-) -> Report:
+) -> Any:
     """Run a kernel on emulated waves, as `kernel<<<grid, block>>>(args...)` does on a GPU.
 
     The kernel is a plain function, `kernel(wave, *args)`, called once for each wave: `wave` has blockIdx, blockDim,
@@ -56,19 +57,25 @@ def launch(
     their instructions (docs/kernels.md). Its arguments: arrays for pointers, None for a null pointer; int (as an
     integer), float (as a floating-point number), NumPy scalars or bytes for values.
 
+    So does a PTX kernel, for the target of its module; the report is then a `PtxReport`, which names races in shared
+    memory, missing waits, missing fences between the proxies, wrong mbarriers, deadlocks and the like with their lines
+    (docs/cuda-kernels.md). Its arguments are the same, and `mmacalc.tensor_map` for TMA's tensor maps.
+
     Args:
         kernel: the function, or a compiled kernel.
         grid, block: a number or up to three, as dim3; block counts threads, of a Python kernel in whole waves.
         args, kwargs: passed to the kernel after the wave. A compiled kernel takes by name shared= (bytes of dynamic
             LDS), trace= (called with a `TraceStep` after each instruction of one wave), trace_wave= (its number) and
-            limit= (instructions, of all waves: beyond them the launch is stopped, with the place of each wave).
+            limit= (instructions, of all waves: beyond them the launch is stopped, with the place of each wave). A PTX
+            kernel takes shared=, limit= (warp instructions), cluster= (CTAs of a cluster, as grid) and schedule= (a
+            seed: warps then run in another order that PTX permits).
         arch: the architecture, by any of its names; of a compiled kernel its own.
         wave_size: 32 or 64 where the architecture has both; its default if left out.
         progress: whether to show progress on standard error once it takes longer than two seconds; if left out,
             when that is a terminal.
 
     Returns:
-        What was issued and moved: see `mmacalc.kernels.Report`.
+        What was issued and moved: see `mmacalc.kernels.Report`; of a PTX kernel a `PtxReport`.
 
     Raises:
         Error: a block that is not whole waves; an array that is not C-contiguous; an access out of bounds or any
@@ -87,6 +94,8 @@ def launch(
         raise Error("launch: a kernel cannot launch another")
     if isinstance(kernel, Kernel):
         return _launch_compiled(kernel, dim3("grid", grid), dim3("block", block), args, kwargs, progress)
+    if isinstance(kernel, PtxKernel):
+        return _launch_ptx(kernel, dim3("grid", grid), dim3("block", block), args, kwargs, progress)
     record = architecture(arch)
     record.family.require("launch", record.title)
     grid_size, block_size = dim3("grid", grid), dim3("block", block)
@@ -139,6 +148,28 @@ def _launch_compiled(
 
     try:
         return launch_compiled(kernel, grid, block, args, options, tick)
+    finally:
+        line.close()
+
+
+def _launch_ptx(
+    kernel: PtxKernel, grid: Dim3, block: Dim3, args: tuple[Any, ...], options: dict[str, Any], progress: bool | None
+) -> Any:
+    from .ptx.launch import Launch as PtxLaunch
+    from .ptx.launch import checked_options
+
+    given = checked_options(options)
+    if given["cluster"] is not None:
+        size = dim3("cluster", given["cluster"])
+        given["cluster"] = (size.x, size.y, size.z)
+    line = Progress(kernel.name, grid.x * grid.y * grid.z, progress)
+
+    def tick(done: int) -> None:
+        line.done = done
+        line.tick()
+
+    try:
+        return PtxLaunch(kernel, (grid.x, grid.y, grid.z), (block.x, block.y, block.z), args, **given).run(tick)
     finally:
         line.close()
 

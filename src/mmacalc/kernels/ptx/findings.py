@@ -18,7 +18,7 @@ KINDS = {
     "uninitialised": "a value that no instruction has written is used",
     "barrier": "threads meet at a barrier in a way that PTX leaves undefined",
     "mbarrier": "an mbarrier is used in a way that PTX leaves undefined",
-    "deadlock": "threads wait and nothing can release them",
+    "deadlock": "threads wait, and nothing can release them",
     "misaligned": "an address is not a multiple of the size of its access",
     "tensor memory": "Tensor Memory is used in a way that PTX leaves undefined",
     "warp": "an instruction that all threads of a warp must execute lacks some of them",

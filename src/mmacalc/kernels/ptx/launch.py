@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from ...checks import shown
 from ...errors import Error, counted
-from ..device.memory import GlobalMemory
+from ..device.launch import value_bytes
+from ..device.memory import GlobalMemory, check_type
 from .bulk import Asynchronous
 from .clusters import ClusterBarriers
 from .copies import Copies
 from .findings import PtxFinding
 from .machine import Machine, Threads
-from .program import compile_kernel
 from .statements import AXES
 from .tensor_maps import BYTES, TensorMapArgument
 from .tensor_memory import TensorMemory
@@ -19,18 +22,19 @@ from .wgmma import Products
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
 
-    from ...ptx.reader import Module
-    from .program import Program, Step
+    from .kernel import PtxKernel
+    from .program import Step
 
     Array = NDArray[Any]
 
-__all__ = ["Launch", "PtxKernel", "PtxReport"]
+__all__ = ["Launch", "PtxReport", "checked_options"]
 
+OPTIONS = ("shared", "limit", "schedule", "cluster")
 LARGEST_SHARED = 232448
 """Bytes of shared memory of a CTA that the largest GPUs give (227 KiB, sm_90 and sm_100)."""
 RESIDENT_BYTES = 1 << 29
@@ -98,28 +102,26 @@ class PtxReport:
         return "\n".join(lines)
 
 
-class PtxKernel:
-    """A kernel of a PTX module, as `mmacalc.load` gives it; `mmacalc.launch` runs it."""
+def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a launch by name.
 
-    def __init__(self, module: Module, name: str) -> None:
-        self.module, self.name, self.target = module, name, module.target
-        self._program: Program | None = None
+    Raises:
+        Error: one that there is not, or a value that it does not take.
+    """
+    if unknown := [name for name in options if name not in OPTIONS]:
+        raise Error(f"launch of a PTX kernel takes {', '.join(OPTIONS)} by name; got {unknown[0]}")
+    shared, limit, schedule = options.get("shared", 0), options.get("limit"), options.get("schedule")
+    if not _whole(shared) or not 0 <= shared <= LARGEST_SHARED:
+        raise Error(f"shared is the bytes of dynamic shared memory, 0 to {LARGEST_SHARED}; got {shown(shared)}")
+    if limit is not None and (not _whole(limit) or limit < 1):
+        raise Error(f"limit is how many warp instructions may be executed, from 1 up; got {shown(limit)}")
+    if schedule is not None and (not _whole(schedule) or not 0 <= schedule < 1 << 64):
+        raise Error(f"schedule is a seed, a whole number from 0 to 2^64 - 1; got {shown(schedule)}")
+    return {"shared": shared, "limit": limit, "schedule": schedule, "cluster": options.get("cluster")}
 
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The names of its parameters."""
-        return tuple([variable.name for variable in self.module.functions[self.name].parameters])
 
-    def program(self) -> Program:
-        """The compiled kernel.
-
-        Raises:
-            Error: a statement is not covered.
-        """
-        return compile_kernel(self.module, self.name)
-
-    def __repr__(self) -> str:
-        return f"<PtxKernel {self.name} for {self.target}: {counted(len(self.parameters), 'parameter')}>"
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _three(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
@@ -133,9 +135,9 @@ def _three(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
 class Launch:
     """A kernel with its grid, arguments and memory, while it runs."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self, kernel: PtxKernel, grid: Any, block: Any, arguments: Sequence[Any], shared: int = 0, cluster: Any = None,
-        schedule: int | None = None,
+        schedule: int | None = None, limit: int | None = None,
     ) -> None:  # fmt: skip
         self.kernel, self.program = kernel, kernel.program()
         self.grid, self.block = _three(grid, "grid"), _three(block, "block")
@@ -151,8 +153,10 @@ class Launch:
         self.shared_size = -(-self.shared_bytes // 1024) * 1024
         self.findings: dict[tuple[Any, ...], PtxFinding] = {}
         self.executed = 0
+        self.limit = limit
         self.memory = GlobalMemory()
         self.addresses: dict[str, int] = {}
+        self.memory.add_kept()
         self.random = np.random.default_rng(schedule) if schedule is not None else None
         self._place_variables()
         self.parameters = self._pack(arguments)
@@ -191,96 +195,82 @@ class Launch:
     def _pack(self, arguments: Sequence[Any]) -> bytes:
         """The parameter bytes: arrays by their addresses, numbers by their bytes, None as null."""
         wanted = list(self.program.parameters.items())
+        signature = ", ".join([f"{name}: .{variable.type}" for name, (_, variable) in wanted]) or "none"
         if len(arguments) > len(wanted):
-            raise Error(f"{self.program.name} has {counted(len(wanted), 'parameter')}; got {len(arguments)} arguments")
+            raise Error(f"the kernel takes {counted(len(wanted), 'argument')} ({signature}); got {len(arguments)}")
         raw = bytearray(self.program.parameter_bytes)
         for number, (name, (start, variable)) in enumerate(wanted):
             if number >= len(arguments):
                 if variable.size != 8:
-                    raise Error(f"{self.program.name} lacks an argument for {name} (.{variable.type})")
+                    raise Error(
+                        f"the kernel takes {counted(len(wanted), 'argument')} ({signature}); got {len(arguments)}, and "
+                        "only pointers at the end may be left out, which are null then"
+                    )
                 continue
-            raw[start : start + variable.size] = self._argument(
-                number, arguments[number], variable.size, variable.type, name
-            )
+            what = f"argument {number + 1} ({name}, .{variable.type}, {counted(variable.size, 'byte')})"
+            raw[start : start + variable.size] = self._argument(what, arguments[number], variable.size)
         return bytes(raw)
 
-    def _argument(self, number: int, value: Any, size: int, type_: str, name: str) -> bytes:
-        what = f"argument {number + 1} ({name}, .{type_}, {counted(size, 'byte')})"
+    def _argument(self, what: str, value: Any, size: int) -> bytes:
         if value is None:
+            if size != 8:
+                raise Error(f"{what} is not a pointer; got None")
             return bytes(size)
         if isinstance(value, TensorMapArgument):
-            return self._map_argument(number, value, size, what)
-        if isinstance(value, (bytes, bytearray)):
-            if len(value) != size:
-                raise Error(f"{what} has {size} bytes; got {len(value)}")
-            return bytes(value)
-        if isinstance(value, np.ndarray):
-            if value.dtype.kind not in "biufcV" or value.dtype.hasobject:
-                raise Error(f"{what}: an array of {value.dtype} cannot be memory of a kernel; give numbers")
-            if not value.flags.c_contiguous:
-                raise Error(f"{what}: the array is not C-contiguous; pass np.ascontiguousarray(it)")
+            return self._map_argument(what, value, size)
+        if isinstance(value, np.ndarray) and value.ndim:
             if size != 8:
                 raise Error(f"{what} is not a pointer; got an array")
-            flat = value.reshape(-1).view(np.uint8)
-            return self.memory.add(f"argument {number + 1}", flat, value.flags.writeable, value).to_bytes(8, "little")
-        return self._scalar(value, size, type_, what)
+            return self.memory.address(what, value).to_bytes(8, "little")
+        if isinstance(value, (np.ndarray, np.generic)):
+            check_type(what, value)
+        return value_bytes(what, size, value)
 
-    def _map_argument(self, number: int, value: TensorMapArgument, size: int, what: str) -> bytes:
-        """A tensor map by value (a __grid_constant__ parameter), or by its address; arrays that arguments share are
+    def _map_argument(self, what: str, value: TensorMapArgument, size: int) -> bytes:
+        """A tensor map by value (a __grid_constant__ parameter), or by its address. Arrays that arguments share are
         one."""
-        for region in self.memory.regions:
-            if region.array is value.array:
-                address = region.start
-                break
-        else:
-            flat = value.array.reshape(-1).view(np.uint8)
-            address = self.memory.add(
-                f"the tensor of argument {number + 1}", flat, value.array.flags.writeable, value.array
-            )
-        raw = value.at(address).packed()
+        raw = value.at(self.memory.address(what, value.array)).packed()
         if size == BYTES:
             return raw
         if size == 8:
-            return self.memory.add(f"argument {number + 1}", np.frombuffer(raw, np.uint8), True).to_bytes(8, "little")
+            return self.memory.add(what, np.frombuffer(raw, np.uint8), True).to_bytes(8, "little")
         raise Error(f"{what} is not a tensor map, which has {BYTES} bytes")
-
-    @staticmethod
-    def _scalar(value: Any, size: int, type_: str, what: str) -> bytes:
-        if isinstance(value, (np.generic, np.bool_)) and np.asarray(value).itemsize == size:
-            return np.asarray(value).tobytes()
-        if isinstance(value, (float, np.floating)):
-            dtype = {4: np.float32, 8: np.float64, 2: np.float16}.get(size)
-            if dtype is None:
-                raise Error(f"{what}: a float does not fit")
-            return np.asarray(value, dtype).tobytes()
-        if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-            if not -(1 << 8 * size - 1) <= int(value) < 1 << 8 * size:
-                raise Error(f"{what}: {int(value)} does not fit")
-            return (int(value) & (1 << 8 * size) - 1).to_bytes(size, "little")
-        if isinstance(value, (bool, np.bool_)):
-            return int(value).to_bytes(size, "little")
-        raise Error(f"{what}: cannot pass {type(value).__name__}; give an array, a number, bytes or None")
 
     # --- running ---
 
-    def run(self) -> PtxReport:
-        """Run the grid, as many CTAs at a time as memory allows."""
+    def run(self, tick: Callable[[int], None] | None = None) -> PtxReport:
+        """Run the grid, as many CTAs at a time as memory allows.
+
+        Raises:
+            Error: what stops the kernel; the limit is reached.
+            KeyboardInterrupt: with the places of the threads.
+        """
         total = int(np.prod(self.grid))
         each = self._resident()
         with np.errstate(all="ignore"):
             for first in range(0, total, each):
-                machine = Machine(self, first, min(each, total - first))
-                machine.copies, machine.asynchronous = Copies(machine.count), Asynchronous(machine)
-                machine.products, machine.cluster_barriers = Products(machine), ClusterBarriers(machine)
-                if self.program.tensor_memory:
-                    machine.tensor_memory = TensorMemory(machine)
-                self.machine = machine
-                machine.run()
+                self.machine = machine = self._machine(first, min(each, total - first))
+                if tick is not None:
+                    machine.tick = partial(tick, first)
+                try:
+                    machine.run()
+                except KeyboardInterrupt:
+                    raise KeyboardInterrupt(f"interrupted after {machine.places()}") from None
                 if self.program.tensor_memory:
                     machine.tensor_memory.finish()
                 self.executed += machine.executed
         self.memory.commit()
         return PtxReport(self)
+
+    def _machine(self, first: int, count: int) -> Machine:
+        machine = Machine(self, first, count)
+        machine.copies, machine.asynchronous = Copies(machine.count), Asynchronous(machine)
+        machine.products, machine.cluster_barriers = Products(machine), ClusterBarriers(machine)
+        if self.program.tensor_memory:
+            machine.tensor_memory = TensorMemory(machine)
+        if self.limit is not None:
+            machine.most = 32 * self.limit - self.executed
+        return machine
 
     def _resident(self) -> int:
         """How many CTAs run at a time: whole clusters."""

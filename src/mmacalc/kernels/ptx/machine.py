@@ -6,13 +6,16 @@ group that waits for an mbarrier sleeps until something has happened; a group th
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from ...errors import Error
+from ...errors import Error, counted
 from .order import Order, Shadow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -95,7 +98,7 @@ class Machine:
     tensor_memory: TensorMemory
     cluster_barriers: ClusterBarriers
 
-    def __init__(self, launch: Launch, first: int, ctas: int) -> None:
+    def __init__(self, launch: Launch, first: int, ctas: int) -> None:  # noqa: PLR0915
         program = launch.program
         self.launch, self.program, self.first, self.ctas = launch, program, first, ctas
         self.block_size = launch.block_size
@@ -139,6 +142,8 @@ class Machine:
         self.events = 0
         self.step: Step = program.steps[0]
         self.executed = 0
+        self.most: float = math.inf
+        self.tick: Callable[[], None] | None = None
 
     # --- registers ---
 
@@ -183,6 +188,21 @@ class Machine:
                     self._deadlock()
                     return
                 self._group()
+                if self.executed > self.most:
+                    raise Error(f"the launch is at its limit, stopped after {self.places()}")
+                if self.tick is not None:
+                    self.tick()
+
+    def places(self) -> str:
+        """What was executed, and where threads are, in words."""
+        found = [(self.program.steps[at], sum(len(part) for part in parts)) for at, parts in self.groups.items()]
+        found += [(self.program.steps[at], len(number)) for at, number, _ in self.asleep]
+        found += [(step, len(number)) for _, number, _, _, step, waits in self.waiting if waits]
+        if not found:
+            found = [(self.step, int(self.alive.sum()))]
+        where = [f"{counted(count, 'thread')} at line {step.line} ({step.text})" for step, count in found[:4]]
+        more = f" and {len(found) - 4} more places" if len(found) > 4 else ""
+        return f"{counted(self.executed // WARP, 'warp instruction')}: {'; '.join(where)}{more}"
 
     def _wake(self) -> bool:
         """Let those who sleep try again, if something has happened since, or if a completion can be brought about."""
@@ -366,13 +386,15 @@ class Machine:
                 missing = np.setdiff1d(np.flatnonzero(self.alive[here]), self.inner_of[number])
                 where = self._where(missing + cta * self.block_size)
                 wanted = f"{count or int(self.alive[here].sum())} threads"
-                self.launch.find("deadlock", step, f"deadlock: barrier {barrier} wants {wanted}{where}", number)
+                self.launch.find(
+                    "deadlock", step, f"is never released: barrier {barrier} wants {wanted}{where}", number
+                )
         for _, number, step in self.polling:
-            self.launch.find("deadlock", step, "deadlock: it polls memory that no other thread will change", number)
+            self.launch.find("deadlock", step, "polls memory that no other thread will change", number)
         for at, number, _ in self.asleep:
             step = self.program.steps[at]
             self.launch.find(
-                "deadlock", step, f"deadlock{self.launch.awaited(self, step, Threads(self, number))}", number
+                "deadlock", step, f"is never released{self.launch.awaited(self, step, Threads(self, number))}", number
             )
 
     def _where(self, number: Array) -> str:

@@ -212,6 +212,8 @@ class Compiler:
                 self._build(step, statement)
             except Error as error:
                 self.problems.append((statement, str(error)))
+            except (AttributeError, LookupError, TypeError, ValueError) as error:  # of operands that no opcode has
+                self.problems.append((statement, f"{statement.opcode} does not take these operands ({error})"))
         for step in steps:
             if step.statement.root != "wgmma":
                 step.watched = (step.reads | step.writes) & self.program.watched

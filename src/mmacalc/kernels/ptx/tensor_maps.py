@@ -10,8 +10,10 @@ import struct
 
 import numpy as np
 
+from ...checks import require_int, shown
 from ...errors import Error
 from ...records import TupleRecord
+from ..device.memory import check_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -200,6 +202,12 @@ class TensorMapArgument(TupleRecord):
         )
 
 
+def _whole_numbers(name: str, given: Any) -> tuple[int, ...]:
+    if not isinstance(given, (tuple, list, np.ndarray)):
+        raise Error(f"{name} is a tuple of whole numbers; got {shown(given)}")
+    return tuple([require_int(name, one) for one in given])
+
+
 def tensor_map(
     array: Array, box: Sequence[int], *, swizzle: str = "none", element: str | None = None, steps: Sequence[int] = (),
     fill: str = "zeros",
@@ -223,6 +231,11 @@ def tensor_map(
     >>> tensor_map(numpy.zeros((128, 64), numpy.float16), (64, 64), swizzle="128B").box
     (64, 64)
     """
+    if not isinstance(array, np.ndarray):
+        raise Error(f"tensor_map takes a NumPy array; got {shown(array)}")
+    check_type("tensor_map", array)
+    if element is not None and not isinstance(element, str):
+        raise Error(f"element is a PTX type, such as 'bf16'; got {shown(element)}")
     kind = element or {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32", "uint64": "u64", "int64": "s64",
                        "float16": "f16", "float32": "f32", "float64": "f64"}.get(array.dtype.name, "")  # fmt: skip
     if kind not in DTYPES:
@@ -233,11 +246,11 @@ def tensor_map(
         )
     if not 1 <= array.ndim <= 5 or not array.flags.c_contiguous:
         raise Error("a tensor map is of a C-contiguous array of 1 to 5 dimensions")
-    sizes = tuple(int(size) for size in box)[::-1]
+    sizes = _whole_numbers("box", box)[::-1]
     if len(sizes) != array.ndim or any(not 1 <= size <= 256 for size in sizes):
-        raise Error(f"box has a size of 1 to 256 for each of the {array.ndim} axes; got {tuple(box)}")
-    if swizzle not in SWIZZLES:
-        raise Error(f"swizzle is {', '.join(SWIZZLES)}; got {swizzle!r}")
+        raise Error(f"box has a size of 1 to 256 for each of the {array.ndim} axes; got {shown(box)}")
+    if not isinstance(swizzle, str) or swizzle not in SWIZZLES:
+        raise Error(f"swizzle is {', '.join(SWIZZLES)}; got {shown(swizzle)}")
     inner = sizes[0] * array.dtype.itemsize
     limit = {"none": inner, "32B": 32, "64B": 64, "128B": 128}[swizzle]
     if inner > limit or inner % 16:
@@ -246,9 +259,9 @@ def tensor_map(
         )
     if any(stride % 16 for stride in array.strides[:-1]):
         raise Error("the strides of the outer axes are multiples of 16 bytes")
-    if fill != "zeros":
-        raise Error(f"fill is 'zeros'; got {fill!r}")
-    every = tuple(int(step) for step in steps)[::-1] or (1,) * array.ndim
+    if not isinstance(fill, str) or fill != "zeros":
+        raise Error(f"fill is 'zeros'; got {shown(fill)}")
+    every = _whole_numbers("steps", steps)[::-1] or (1,) * array.ndim
     if len(every) != array.ndim or any(not 1 <= step <= 8 for step in every):
-        raise Error(f"steps has a number of 1 to 8 for each of the {array.ndim} axes; got {tuple(steps)}")
+        raise Error(f"steps has a number of 1 to 8 for each of the {array.ndim} axes; got {shown(steps)}")
     return TensorMapArgument(array, kind, sizes, swizzle, every, 0)
