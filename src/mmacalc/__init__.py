@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .kernels import launch as launch
     from .kernels.device.memory import address_of as address_of
     from .kernels.loading import load as load
-    from .kernels.ptx.tensor_maps import tensor_map as tensor_map
+    from .kernels.ptx.tensor_map import tensor_map as tensor_map
     from .layout import Layout as Layout
     from .memory_access.answer import memory as memory
     from .model import Architecture as Architecture
@@ -85,7 +85,7 @@ _HOMES = {
     "instruction_descriptor": "families.descriptors", "instructions": "catalog", "intrinsic": "answers.intrinsic",
     "launch": "kernels", "lint": "hazards.lint", "load": "kernels.loading",
     "memory": "memory_access.answer", "numerics": "answers.numerics",
-    "shared_memory_descriptor": "families.descriptors", "tensor_map": "kernels.ptx.tensor_maps",
+    "shared_memory_descriptor": "families.descriptors", "tensor_map": "kernels.ptx.tensor_map",
     "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (

@@ -85,7 +85,7 @@ def _ptx_in(content: bytes, name: str) -> list[tuple[str, str]] | None:
             "Triton's cache folder) or a fatbin that carries it (nvcc -fatbin -gencode arch=compute_90,code=compute_90)"
         )
     head = content[:4096]
-    if name.lower().endswith(".ptx") or (b".version" in head and b".target" in head):
+    if name.lower().endswith(".ptx") or (b".version" in head and b".target" in head and b"\0" not in head):
         return [(name, _text(content, name))]
     return None
 

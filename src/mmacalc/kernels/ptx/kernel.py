@@ -7,7 +7,6 @@ from ...errors import counted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...ptx.reader import Module
-    from .program import Program
 
 __all__ = ["PtxKernel"]
 
@@ -19,6 +18,10 @@ class PtxKernel:
         module, name, target: the module, the entry's name, and what its .target names (sm_90a).
     """
 
+    module: Module
+    name: str
+    target: str
+
     def __init__(self, module: Module, name: str) -> None:
         self.module, self.name, self.target = module, name, module.target
 
@@ -26,16 +29,6 @@ class PtxKernel:
     def parameters(self) -> tuple[str, ...]:
         """The names of its parameters."""
         return tuple([variable.name for variable in self.module.functions[self.name].parameters])
-
-    def program(self) -> Program:
-        """The compiled kernel.
-
-        Raises:
-            Error: a statement is not covered; says its line.
-        """
-        from .program import compile_kernel
-
-        return compile_kernel(self.module, self.name)
 
     def uncovered(self) -> tuple[tuple[int, str, str], ...]:
         """The statements that cannot be run: (line, statement, why). Empty for a kernel that `launch` takes."""

@@ -15,8 +15,10 @@ from .clusters import ClusterBarriers
 from .copies import Copies
 from .findings import PtxFinding
 from .machine import Machine, Threads
+from .program import compile_kernel
 from .statements import AXES
-from .tensor_maps import BYTES, TensorMapArgument
+from .tensor_map import TensorMapArgument
+from .tensor_maps import BYTES, map_at
 from .tensor_memory import TensorMemory
 from .wgmma import Products
 
@@ -139,7 +141,7 @@ class Launch:
         self, kernel: PtxKernel, grid: Any, block: Any, arguments: Sequence[Any], shared: int = 0, cluster: Any = None,
         schedule: int | None = None, limit: int | None = None,
     ) -> None:  # fmt: skip
-        self.kernel, self.program = kernel, kernel.program()
+        self.kernel, self.program = kernel, compile_kernel(kernel.module, kernel.name)
         self.grid, self.block = _three(grid, "grid"), _three(block, "block")
         named = self.program.attribute("reqnctapercluster") or self.program.attribute("explicitcluster")
         self.cluster = _three(cluster if cluster is not None else (named or 1), "cluster")
@@ -229,7 +231,7 @@ class Launch:
     def _map_argument(self, what: str, value: TensorMapArgument, size: int) -> bytes:
         """A tensor map by value (a __grid_constant__ parameter), or by its address. Arrays that arguments share are
         one."""
-        raw = value.at(self.memory.address(what, value.array)).packed()
+        raw = map_at(value, self.memory.address(what, value.array)).packed()
         if size == BYTES:
             return raw
         if size == 8:

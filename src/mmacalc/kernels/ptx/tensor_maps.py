@@ -10,43 +10,29 @@ import struct
 
 import numpy as np
 
-from ...checks import require_int, shown
 from ...errors import Error
 from ...records import TupleRecord
-from ..device.memory import check_type
+from .tensor_map import DTYPES, SWIZZLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import NDArray
 
     from .machine import Machine, Threads
     from .program import Step
+    from .tensor_map import TensorMapArgument
 
     Array = NDArray[Any]
 
-__all__ = ["BYTES", "TensorMap", "TensorMapArgument", "read_map", "replace_field", "tensor_map"]
+__all__ = ["BYTES", "TensorMap", "map_at", "read_map", "replace_field"]
 
 BYTES = 128
 MAGIC = 0x70616D74
 _LAYOUT = struct.Struct("<I4BQ5I4Q5I5I")
 # PTX ISA 9.7.9.28, tables of tensormap.replace: element types by their code.
 ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32", "f32")
-DTYPES = {
-    "u8": "u1",
-    "u16": "u2",
-    "u32": "u4",
-    "s32": "i4",
-    "u64": "u8",
-    "s64": "i8",
-    "f16": "f2",
-    "f32": "f4",
-    "f64": "f8",
-    "bf16": "u2",
-}
-SWIZZLES = ("none", "32B", "64B", "128B")
 # The bits of a shared-memory address that are exchanged: (those that take part, how far they come down).
 _MASKS = {"none": 0, "32B": 0x10, "64B": 0x30, "128B": 0x70}
 
@@ -182,86 +168,11 @@ def replace_field(raw: Array, field: str, dimension: int, value: int) -> None:
     raw[at : at + size] = np.frombuffer(struct.pack(f"<{kind}", value & (1 << 8 * size) - 1), np.uint8)
 
 
-class TensorMapArgument(TupleRecord):
-    """A tensor map of an array, as an argument of a launch; see `tensor_map`."""
-
-    array: Array
-    element: str
-    box: tuple[int, ...]
-    swizzle: str
-    steps: tuple[int, ...]
-    fill: int
-
-    def at(self, address: int) -> TensorMap:
-        """The map, for the address that the launch gives to the array."""
-        array = self.array
-        dimensions = tuple(array.shape[::-1])
-        strides = tuple(array.strides[::-1][1:])
-        return TensorMap(
-            self.element, array.ndim, self.swizzle, self.fill, address, dimensions, strides, self.box, self.steps
-        )
-
-
-def _whole_numbers(name: str, given: Any) -> tuple[int, ...]:
-    if not isinstance(given, (tuple, list, np.ndarray)):
-        raise Error(f"{name} is a tuple of whole numbers; got {shown(given)}")
-    return tuple([require_int(name, one) for one in given])
-
-
-def tensor_map(
-    array: Array, box: Sequence[int], *, swizzle: str = "none", element: str | None = None, steps: Sequence[int] = (),
-    fill: str = "zeros",
-) -> TensorMapArgument:  # fmt: skip
-    """A tensor map (CUtensorMap) of a NumPy array, to be passed as an argument of a PTX kernel.
-
-    Args:
-        array: the tensor, C-contiguous, of 1 to 5 dimensions, the last one innermost.
-        box: the tile that one copy moves, in the order of the array's axes; 1 to 256 elements each.
-        swizzle: "none", "32B", "64B" or "128B": how the tile's bytes are exchanged in shared memory.
-        element: a PTX type, where the array's own does not say it (uint16 with "bf16").
-        steps: elements between two that are copied, by axis; 1 where it is left out.
-        fill: what is read outside the tensor: "zeros" (of floats "nan" is not covered).
-
-    Raises:
-        Error: an array, box or swizzle that cuTensorMapEncodeTiled refuses too.
-
-    Source: CUDA Driver API, cuTensorMapEncodeTiled.
-
-    >>> import numpy
-    >>> tensor_map(numpy.zeros((128, 64), numpy.float16), (64, 64), swizzle="128B").box
-    (64, 64)
-    """
-    if not isinstance(array, np.ndarray):
-        raise Error(f"tensor_map takes a NumPy array; got {shown(array)}")
-    check_type("tensor_map", array)
-    if element is not None and not isinstance(element, str):
-        raise Error(f"element is a PTX type, such as 'bf16'; got {shown(element)}")
-    kind = element or {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32", "uint64": "u64", "int64": "s64",
-                       "float16": "f16", "float32": "f32", "float64": "f64"}.get(array.dtype.name, "")  # fmt: skip
-    if kind not in DTYPES:
-        raise Error(f"a tensor map has elements of {', '.join(DTYPES)}; got {kind or array.dtype}")
-    if np.dtype(DTYPES[kind]).itemsize != array.dtype.itemsize:
-        raise Error(
-            f"the array has elements of {array.dtype.itemsize} bytes; .{kind} has {np.dtype(DTYPES[kind]).itemsize}"
-        )
-    if not 1 <= array.ndim <= 5 or not array.flags.c_contiguous:
-        raise Error("a tensor map is of a C-contiguous array of 1 to 5 dimensions")
-    sizes = _whole_numbers("box", box)[::-1]
-    if len(sizes) != array.ndim or any(not 1 <= size <= 256 for size in sizes):
-        raise Error(f"box has a size of 1 to 256 for each of the {array.ndim} axes; got {shown(box)}")
-    if not isinstance(swizzle, str) or swizzle not in SWIZZLES:
-        raise Error(f"swizzle is {', '.join(SWIZZLES)}; got {shown(swizzle)}")
-    inner = sizes[0] * array.dtype.itemsize
-    limit = {"none": inner, "32B": 32, "64B": 64, "128B": 128}[swizzle]
-    if inner > limit or inner % 16:
-        raise Error(
-            f"the box's innermost axis has {inner} bytes; with swizzle {swizzle} it has a multiple of 16, up to {limit}"
-        )
-    if any(stride % 16 for stride in array.strides[:-1]):
-        raise Error("the strides of the outer axes are multiples of 16 bytes")
-    if not isinstance(fill, str) or fill != "zeros":
-        raise Error(f"fill is 'zeros'; got {shown(fill)}")
-    every = _whole_numbers("steps", steps)[::-1] or (1,) * array.ndim
-    if len(every) != array.ndim or any(not 1 <= step <= 8 for step in every):
-        raise Error(f"steps has a number of 1 to 8 for each of the {array.ndim} axes; got {shown(steps)}")
-    return TensorMapArgument(array, kind, sizes, swizzle, every, 0)
+def map_at(argument: TensorMapArgument, address: int) -> TensorMap:
+    """The map of an argument, for the address that the launch gives to its array."""
+    array = argument.array
+    dimensions, strides = tuple(array.shape[::-1]), tuple(array.strides[::-1][1:])
+    return TensorMap(
+        argument.element, array.ndim, argument.swizzle, argument.fill, address, dimensions, strides, argument.box,
+        argument.steps,
+    )  # fmt: skip
