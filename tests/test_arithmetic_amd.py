@@ -17,7 +17,7 @@ from mmacalc.asm.decoder import decode
 from mmacalc.emulator.execution import execution_of
 from mmacalc.emulator.registers import files, gather
 from mmacalc.formats import FORMATS
-from mmacalc.kernels.machine.matrix import fields_of
+from mmacalc.kernels.amd.matrix import fields_of
 
 
 def words(text):

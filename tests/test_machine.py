@@ -18,7 +18,7 @@ from llvm_mc import tool
 from mmacalc import Error
 from mmacalc.asm.decoder import decode
 from mmacalc.codegen import gemm
-from mmacalc.kernels.machine.matrix import fields_of
+from mmacalc.kernels.amd.matrix import fields_of
 
 KERNELS = Path(__file__).parent / "data/kernels"
 TARGETS = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250")

@@ -7,18 +7,18 @@ import pytest
 
 import mmacalc
 from mmacalc.asm.decoder import decode, text
+from mmacalc.kernels.amd.access_names import Access
+from mmacalc.kernels.amd.active_lanes import ActiveLanes
+from mmacalc.kernels.amd.checks import Bounds, LocalAccess, Moves, Products, Races, Uninitialised, Waits
+from mmacalc.kernels.amd.counters import Counters
+from mmacalc.kernels.amd.program import Program
+from mmacalc.kernels.amd.state import EXEC, SCALARS, Group, Registers
+from mmacalc.kernels.amd.target import MachineTarget
 from mmacalc.kernels.device.findings import Reporter, Stop, Tally
 from mmacalc.kernels.device.launch import Dim3
 from mmacalc.kernels.device.scheduler import PATIENCE, Waves
 from mmacalc.kernels.device.shared import PrivateMemory, SharedMemory
 from mmacalc.kernels.device.traffic import BankCounter
-from mmacalc.kernels.machine.access_names import Access
-from mmacalc.kernels.machine.active_lanes import ActiveLanes
-from mmacalc.kernels.machine.checks import Bounds, LocalAccess, Moves, Products, Races, Uninitialised, Waits
-from mmacalc.kernels.machine.counters import Counters
-from mmacalc.kernels.machine.program import Program
-from mmacalc.kernels.machine.state import EXEC, SCALARS, Group, Registers
-from mmacalc.kernels.machine.target import MachineTarget
 
 WORDS = "ds_read_b32 v1, v0", "v_add_u32_e32 v2, v1, v1", "global_store_dword v0, v2, s[0:1]", "ds_write_b32 v0, v2"
 CODE = bytes.fromhex("00006cd800000001 01030468 008070dc00020000 00001ad800020000")  # by llvm-mc

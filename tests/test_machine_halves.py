@@ -8,7 +8,7 @@ import pytest
 import mmacalc
 from generated_kernels import compiled
 from mmacalc.asm.tables import table
-from mmacalc.kernels.machine.target import MachineTarget
+from mmacalc.kernels.amd.target import MachineTarget
 
 HALVES = {"u16", "i16", "f16", "bf16", "h16", "byte"}
 OWN = {"scc", "exec", "old", "old64", "simm", "uimm"}

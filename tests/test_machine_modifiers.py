@@ -13,13 +13,13 @@ import pytest
 from mmacalc import Error
 from mmacalc.asm.decoded import ConstantOperand, RegisterOperand
 from mmacalc.asm.tables import FAMILY_OF, table
-from mmacalc.kernels.machine.control import CONTROL as CONTROL_STEPS
-from mmacalc.kernels.machine.control import NOTHING
-from mmacalc.kernels.machine.lanes import dpp_lanes, written_lanes
-from mmacalc.kernels.machine.operations.packed import DOTS, MIXED, PACKED
-from mmacalc.kernels.machine.program import Step
-from mmacalc.kernels.machine.state import CLAMPS_NAN, DX10_CLAMP, IEEE, SCALARS, Group, Registers
-from mmacalc.kernels.machine.target import MachineTarget
+from mmacalc.kernels.amd.control import CONTROL as CONTROL_STEPS
+from mmacalc.kernels.amd.control import NOTHING
+from mmacalc.kernels.amd.lanes import dpp_lanes, written_lanes
+from mmacalc.kernels.amd.operations.packed import DOTS, MIXED, PACKED
+from mmacalc.kernels.amd.program import Step
+from mmacalc.kernels.amd.state import CLAMPS_NAN, DX10_CLAMP, IEEE, SCALARS, Group, Registers
+from mmacalc.kernels.amd.target import MachineTarget
 from test_decoder import decodable
 
 VECTOR = ("vop1", "vop2", "vopc", "vop3", "vop3p", "sdwa", "dpp16", "dpp8", "vop3_dpp16", "vop3_dpp8", "vop3p_dpp16",

@@ -9,8 +9,8 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
+from mmacalc.kernels.amd.counters import Landing
 from mmacalc.kernels.device.races import RaceShadow
-from mmacalc.kernels.machine.counters import Landing
 from test_machine import assembled
 
 SOURCE = (Path(__file__).parent / "data/kernels/races.hip").read_text()

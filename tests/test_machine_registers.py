@@ -14,7 +14,7 @@ from mmacalc.asm.decoder import decode
 from mmacalc.asm.decoder import text as instruction_text
 from mmacalc.asm.operand_codes import register_text
 from mmacalc.asm.tables import table
-from mmacalc.kernels.machine.indexing import with_high_bits
+from mmacalc.kernels.amd.indexing import with_high_bits
 from test_decoder import decodable, listed
 
 BITS = 0x5E  # of source 0, 1, 2 and the destination: 2, 3, 1, 1

@@ -16,7 +16,7 @@ from compiled_kernels import LEVELS
 from generated_kernels import compiled
 from mmacalc.asm.decoder import decode, text
 from mmacalc.hazards.memory_counters import MOST, waits_of
-from mmacalc.kernels.machine.counters import Counters
+from mmacalc.kernels.amd.counters import Counters
 
 KERNELS = Path(__file__).parent / "data/kernels"
 TARGETS = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250")

@@ -7,8 +7,8 @@ from ..records import TupleRecord
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..asm.code_objects import Kernel
-    from ..kernels.machine.report import KernelReport
-    from ..kernels.machine.trace import TraceStep
+    from ..kernels.amd.report import KernelReport
+    from ..kernels.amd.trace import TraceStep
 
 __all__ = ["KernelList", "KernelRun"]
 

@@ -55,8 +55,8 @@ def run(options: Namespace) -> Reply:
     """The report of the launch, and 1 if something was found wrong."""
     from ..answers.kernel_run import KernelList, KernelRun
     from ..asm.code_objects import load
+    from ..kernels.amd.report import KernelReport
     from ..kernels.launching import launch
-    from ..kernels.machine.report import KernelReport
     from ..render import kernel_list, kernel_run
 
     kernels = load(options.file, options.architecture)

@@ -206,7 +206,7 @@ class _Paths:
         for place in places:
             ages.pop(place, None)
 
-    # --- XCNT: see kernels/machine/translations.py for the rules and their sources ---
+    # --- XCNT: see kernels/amd/translations.py for the rules and their sources ---
 
     def _translated(self, ages: Ages, ended: list[Place]) -> None:
         """An access that has ended is translated, and so are the vector accesses before it."""

@@ -7,7 +7,7 @@ scheduler   the order in which waves run: one at a time, the same order each tim
 memory      pointers into NumPy arrays, bounds-checked; stores take effect when the launch has succeeded
 report      what a launch issued and moved
 device      what kernels of every kind share: memory, races, findings
-machine     compiled kernels of AMD, instruction by instruction
+amd         compiled kernels of AMD, instruction by instruction
 ptx         PTX kernels, statement by statement
 loading     `load`, which reads the files of both
 rocwmma     rocWMMA's fragments (public as `mmacalc.rocwmma`)

@@ -1,7 +1,7 @@
 """Integer and bit operations of vector instructions: a row for each, over arrays of lanes.
 
 A row is "names": (signature, function). The signature has the type of each source in order, then those of the results;
-see `mmacalc.kernels.machine.operands` for the types. Names of several generations share a row.
+see `mmacalc.kernels.amd.operands` for the types. Names of several generations share a row.
 """
 
 from __future__ import annotations
