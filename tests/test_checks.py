@@ -68,6 +68,7 @@ RIGHT = {  # for each function, arguments that it answers
     MFMA.check_modifiers: {"wave": 64, "modifiers": {"cbsz": 0}},
     MFMA.operand("A").locate: {"i": 3, "k": 1, "block": 0},
     MFMA.operand("A").contents: {"register": 0, "lane": 3},
+    mmacalc.address_of: {"array": np.ones((2, 4))},
     MFMA.multiply: {"a": SQUARE, "b": SQUARE, "c": SQUARE, "wave": 64, "clamp": False, "satfinite": False, "cbsz": 0},
 }  # fmt: skip
 ONLY_WORDS = {"arch", "name", "text", "first", "second", "part", "operand", "intrinsic", "type", *"abcd"}

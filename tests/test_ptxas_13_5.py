@@ -5,12 +5,12 @@ import gzip
 import re
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import mmacalc
 from mmacalc.catalog import entry, ptx
+from mmacalc.catalog.grammar.literals import contents
 from mmacalc.catalog.grammar.ptx import TYPES, Entry, key
 from mmacalc.catalog.grammar.sass import becomes
 
@@ -70,8 +70,8 @@ def test_what_a_later_ptx_has_is_neither_listed_nor_found_but_named():
     """ptxas 13.5 has PTX 9.5 (its --version and the release notes of CUDA 13.5)."""
     (name,) = [family[0] for family in ptx.INSTRUCTIONS if family[0].startswith("movmatrix")]
     for version, there in (("9.4", True), ("9.5", True), ("9.6", False), ("10.0", False), ("8.9", True)):
-        file = ModuleType("later")
-        file.ARCHITECTURES, file.INSTRUCTIONS = ptx.ARCHITECTURES, ((name, version, "75+"),)
+        lines = ((name, version, "75+"),)
+        file = contents({"ARCHITECTURES": ptx.ARCHITECTURES, "COMMON": ptx.COMMON, "INSTRUCTIONS": lines})
         record = {**ptx.COMMON, **next(one for one in ptx.ARCHITECTURES if one["name"] == "sm_90")}
         found = Entry(record, file)
         assert bool(found.names) == there

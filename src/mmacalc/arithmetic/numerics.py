@@ -139,7 +139,7 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
 
     >>> import mmacalc
     >>> found = numerics(mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"))
-    >>> found.model, found.parameters, found.provenance
+    >>> found.model, dict(found.parameters), found.provenance
     ('aligned_truncated', {'group': 8, 'fraction': 24, 'lowest': -132}, 'hardware-verified')
     """
     if not {"A", "B"} <= set(inst.operands):

@@ -101,7 +101,7 @@ def problems(text: str, where: Target, symbols: Mapping[str, int]) -> tuple[str,
     """Everything for which a statement is refused; empty where it is accepted.
 
     >>> from mmacalc.asm.targets import target
-    >>> problems("v_mfma_f32_32x32x8_f16 v[1:16], v[20:21], v[22:25], v[3:18]", target("gfx90a"), {})[1]
+    >>> problems("v_mfma_f32_32x32x8f16 v[1:16], v[20:21], v[22:25], v[3:18]", target("gfx90a"), {})[1]
     'B of v_mfma_f32_32x32x8f16 takes 2 registers, even-aligned: v[22:23]; got v[22:25]'
     """
     try:

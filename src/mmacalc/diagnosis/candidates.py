@@ -61,7 +61,7 @@ class Rerun:
 
     @property
     def effect(self) -> Any:
-        """What tells it from others: two mistakes with the same effect are the same, whatever they are called."""
+        """What tells it from others: two mistakes with the same effect are the same, however they are called."""
         parts = [
             (kind, name, np.broadcast_to(array, self.problem.codes[name].shape[kind:]).tobytes())
             for kind, arrays in ((1, self.sources), (0, self.codes))

@@ -59,7 +59,7 @@ FITTED, LOCATED, ELSEWHERE, PAIRED = 22.0, 28.0, 40.0, 48.0
 values; the layouts of every other instruction; two mistakes (each about the cost of a single one, and that there are
 two)."""
 SOME = 0.3
-"""A mistake that is right in so many of the few wrong elements is tried on all: it may be the mistake of one tile."""
+"""A mistake that is right in this share of the few wrong elements is tried on all: it may be that of one tile."""
 GENEROUS = 64
 """How many times the rounding error the few elements may lie apart: other inputs and scales have other magnitudes."""
 NEAR, KEPT = 0.25, 0.5

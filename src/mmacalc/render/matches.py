@@ -16,7 +16,7 @@ __all__ = ["count", "json_object", "text"]
 
 SHOWN = 6  # architectures that are counted by name
 MANY = 40
-"""From so many matches on, how many they are is said."""
+"""From this number of matches on, how many they are is said."""
 
 
 def text(matches: Sequence[Instruction]) -> str:

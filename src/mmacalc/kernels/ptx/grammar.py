@@ -13,7 +13,7 @@ without a rounding is .rn: ptxas makes the same code of both.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from itertools import product
 
 __all__ = ["TYPES", "forms", "lines_of", "takes"]
@@ -177,7 +177,7 @@ def _words(token: str) -> list[tuple[str, ...]]:
     return [(), *found] if optional else found
 
 
-@cache
+@lru_cache(maxsize=256)  # there are fewer roots
 def forms(root: str) -> frozenset[tuple[str, ...]]:
     """All forms of a root: the modifiers in alphabetical order, the types behind them in their own."""
     found = set()
