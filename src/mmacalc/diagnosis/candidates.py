@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..records import TupleRecord
-from .problem import Problem
+from .problem import Problem, Source, part_of, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,14 +47,15 @@ class Rerun:
 
     __slots__ = ("chains", "codes", "execution", "problem", "sources")
     problem: Problem
-    sources: dict[str, Array]
+    sources: dict[str, Array | Source]
     codes: dict[str, Array]
     execution: Execution | None
     chains: Sequence[Sequence[int]] | None
 
     def __init__(
-        self, problem: Problem, sources: Mapping[str, Array] | None = None, codes: Mapping[str, Array] | None = None,
-        execution: Execution | None = None, chains: Sequence[Sequence[int]] | None = None,
+        self, problem: Problem, sources: Mapping[str, Array | Source] | None = None,
+        codes: Mapping[str, Array] | None = None, execution: Execution | None = None,
+        chains: Sequence[Sequence[int]] | None = None,
     ) -> None:  # fmt: skip
         self.problem, self.sources, self.codes = problem, dict(sources or {}), dict(codes or {})
         self.execution, self.chains = execution, chains
@@ -62,11 +63,13 @@ class Rerun:
     @property
     def effect(self) -> Any:
         """What tells it from others: two mistakes with the same effect are the same, however they are called."""
+        shapes = self.problem.shapes
         parts = [
-            (kind, name, np.broadcast_to(array, self.problem.codes[name].shape[kind:]).tobytes())
-            for kind, arrays in ((1, self.sources), (0, self.codes))
-            for name, array in sorted(arrays.items())
+            (name, np.broadcast_to(whole(source), shapes[name]).tobytes())
+            for name, source in sorted(self.sources.items(), key=lambda pair: pair[0])
         ]
+        parts += [("codes of " + name, np.broadcast_to(codes, self.problem.codes[name].shape).tobytes())
+                  for name, codes in sorted(self.codes.items())]  # fmt: skip
         return (id(self.problem), *parts, self.execution, str(self.chains))  # fmt: skip
 
     @property
@@ -75,8 +78,8 @@ class Rerun:
         alone = len(self.sources) == 1 and not self.codes and self.execution is None and self.chains is None
         return next(iter(self.sources)) if alone else None
 
-    def _changes(self) -> dict[str, tuple[Array | None, Array | None]]:
-        changes: dict[str, tuple[Array | None, Array | None]] = {x: (s, None) for x, s in self.sources.items()}
+    def _changes(self) -> dict[str, tuple[Array | Source | None, Array | None]]:
+        changes: dict[str, tuple[Array | Source | None, Array | None]] = {x: (s, None) for x, s in self.sources.items()}
         for name, codes in self.codes.items():
             changes[name] = (None, self.problem.decoded(name, np.broadcast_to(codes, self.problem.codes[name].shape)))
         if self.chains is not None:  # how often each step is added
@@ -110,16 +113,16 @@ class Moved:
 
     __slots__ = ("problem", "sources")
     problem: Problem
-    sources: dict[str, Array]
+    sources: dict[str, Array | Source]
     operand = "D"
 
-    def __init__(self, problem: Problem, source: Array) -> None:
+    def __init__(self, problem: Problem, source: Array | Source) -> None:
         self.problem, self.sources = problem, {"D": source}
 
     @property
     def effect(self) -> Any:
         """What tells it from others."""
-        return "D", id(self.problem), self.sources["D"].tobytes()
+        return "D", id(self.problem), whole(self.sources["D"]).tobytes()
 
     def estimate(self, rows: Part = WHOLE, columns: Part = WHOLE) -> Array:
         return self._taken(self.problem.right, rows, columns)
@@ -128,7 +131,7 @@ class Moved:
         return self._taken(self.problem.magnitude, WHOLE, WHOLE)
 
     def _taken(self, array: Array, rows: Part, columns: Part) -> Array:
-        at = self.sources["D"][..., rows, :][..., columns]
+        at = part_of(self.sources["D"], rows, columns)
         return np.where(at < 0, 0.0, array.reshape(len(array), -1)[:, np.maximum(at, 0)])
 
     def result(self) -> Array:
@@ -148,7 +151,7 @@ class Stored:
     spread: float
     apart: Array
     operand = None
-    sources: dict[str, Array] = {}
+    sources: dict[str, Array | Source] = {}
 
     def __init__(self, problem: Problem, codes: Array, spread: float = 1.0, apart: Array | float = 0.0) -> None:
         self.problem, self.codes, self.spread = problem, codes, spread
@@ -169,7 +172,7 @@ class Stored:
         return self.codes
 
 
-def moved(problem: Problem, name: str, source: Array) -> Rerun | Moved:
+def moved(problem: Problem, name: str, source: Array | Source) -> Rerun | Moved:
     """What D becomes when the elements of one operand are moved."""
     return Moved(problem, source) if name == "D" else Rerun(problem, {name: source})
 

@@ -19,7 +19,7 @@ from .candidates import Candidate, Moved, Rerun, Stored, changed, moved
 from .conversions import other_conversion
 from .layouts import no_layout, other_layout, wrong_layout
 from .moves import Move, memory_moves, orders, register_moves
-from .problem import Problem, tile_of
+from .problem import Problem, tile_of, whole
 from .scales import biased_scales, wrong_index, wrong_scales
 
 TYPE_CHECKING = False
@@ -331,7 +331,7 @@ def wrong_registers(problem: Problem, names: str = "ABDC") -> Iterator[Candidate
     for name in names:
         own = np.arange(np.prod(problem.shapes[name])).reshape(problem.shapes[name])
         for move in register_moves(problem, name):
-            if name != "D" or not np.array_equal(move.source, np.where(move.source < 0, -1, own)):
+            if name != "D" or not np.array_equal(source := whole(move.source), np.where(source < 0, -1, own)):
                 yield _moves_of(problem, name, move)
 
 

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from ..records import Cache, TupleRecord
-from .problem import elements
+from .problem import Source, elements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .problem import Problem
 
     Array = NDArray[Any]
+    At = Callable[[Array, Array], Array]
 
 __all__ = ["Move", "memory_moves", "moves_of", "orders", "register_moves", "turning_moves"]
 
@@ -36,7 +37,7 @@ class Move(TupleRecord):
 
     text: str
     advice: str
-    source: Array
+    source: Array | Source
 
 
 def inverse(source: Array) -> Array:
@@ -92,129 +93,163 @@ def kept(moves: Callable[[Problem, str], Iterator[Move]]) -> Callable[[Problem, 
     return found
 
 
-def _whole(problem: Problem, name: str, found: Iterator[tuple[str, str, Array]]) -> Iterator[Move]:
-    """Moves of one block's matrix as those of all blocks."""
-    shape = problem.shapes[name]
-    blocks = elements(shape) - elements(shape[-2:]) if len(shape) == 3 else 0
-    for text, advice, source in found:
-        yield Move(text, advice, np.where(source < 0, -1, source + blocks))
-
-
 def turning_moves(problem: Problem, name: str) -> Iterator[Move]:
     """A matrix that is loaded, or stored, with rows for columns, whole or tile by tile."""
-    own = elements(problem.shapes[name][-2:])
-    verb = "store" if name == "D" else "load"
-    yield from _whole(problem, name, chain(_turned(own, verb, name), _tiled(problem, name, own)))
+    shape, verb = problem.shapes[name], "store" if name == "D" else "load"
+    for text, advice, at in chain(_turned(shape, verb, name), _tiled(problem, name)):
+        yield Move(text, advice, Source(shape, at))
 
 
 @kept
 def memory_moves(problem: Problem, name: str) -> Iterator[Move]:
     """A matrix that is loaded from memory, or stored there, by wrong addresses."""
     yield from turning_moves(problem, name)
-    yield from _whole(problem, name, _misplaced(elements(problem.shapes[name][-2:]), name))
+    shape, verb = problem.shapes[name], "store" if name == "D" else "load"
+    rows, columns = shape[-2:]
+    swizzle = "undo the swizzle of shared memory (LDS) when reading, or do not apply it when writing"
+    for advice, found in (
+        (f"check the leading dimension (stride between rows) with which you {verb} {name}", _strided(rows, columns)),
+        (f"check the row and column offsets with which you {verb} {name}", _displaced(rows, columns)),
+        (swizzle, _swizzled(rows, columns)),
+        (f"check the bounds within which you {verb} {name}", _missing(rows, columns) if name != "D" else ()),
+    ):
+        for text, at in found:
+            yield Move(text, advice, Source(shape, at))
 
 
-def _misplaced(own: Array, name: str) -> Iterator[tuple[str, str, Array]]:
-    verb = "store" if name == "D" else "load"
-    for text, source in _strided(own):
-        yield text, f"check the leading dimension (stride between rows) with which you {verb} {name}", source
-    for text, source in _displaced(own):
-        yield text, f"check the row and column offsets with which you {verb} {name}", source
-    for text, source in _swizzled(own):
-        yield text, "undo the swizzle of shared memory (LDS) when reading, or do not apply it when writing", source
-    for text, source in _missing(own):
-        if name != "D":
-            yield text, f"check the bounds within which you {verb} {name}", source
+def _linear(size: int, across: int, down: int, start: int = 0, zero: bool = False) -> At:
+    """The element at address start + i * down + j * across; of a whole matrix of that size, wrapped or zero beyond."""
+
+    def at(i: Array, j: Array) -> Array:
+        address = start + i * down + j * across
+        return np.where((address >= 0) & (address < size), address, -1) if zero else address % size
+
+    return at
 
 
-def _turned(own: Array, verb: str, name: str) -> Iterator[tuple[str, str, Array]]:
-    rows, columns = own.shape
+def _picked(columns: int, axis: int, order: Array) -> At:
+    """Rows or columns in another order; -1 for those that are zero."""
+
+    def at(i: Array, j: Array) -> Array:
+        row, column = (order[i], j) if axis == 0 else (i, order[j])
+        return np.where((row < 0) | (column < 0), -1, row * columns + column)
+
+    return at
+
+
+def _turned(shape: tuple[int, ...], verb: str, name: str) -> Iterator[tuple[str, str, At]]:
+    rows, columns = shape[-2:]
     advice = f"exchange the strides with which you {verb} {name} (row-major for column-major)"
+    size = rows * columns
     if rows == columns:
-        yield "is transposed", advice, own.T
-    else:
-        text = "is read column by column although it is stored row by row"
-        yield text, advice, elements((columns, rows)).T
-        yield "is read row by row although it is stored column by column", advice, inverse(elements((columns, rows)).T)
+        yield "is transposed", advice, _linear(size, columns, 1)
+        return
+    yield "is read column by column although it is stored row by row", advice, _linear(size, rows, 1)
+
+    def back(i: Array, j: Array) -> Array:
+        address = i * columns + j
+        found: Array = address % rows * columns + address // rows
+        return found
+
+    yield "is read row by row although it is stored column by column", advice, back
 
 
-def _tiled(problem: Problem, name: str, own: Array) -> Iterator[tuple[str, str, Array]]:
+def _tiled(problem: Problem, name: str) -> Iterator[tuple[str, str, At]]:
     """Each small tile transposed, as by ldmatrix with .trans too many or too few; the tiles in another order."""
     moves = problem.inst.architecture.family.matrix_moves
     k_axis = {"A": 1, "B": 0}.get(name)
     packed = max(1, 16 // problem.execution.formats[name].bits) if k_axis is not None else 1
-    i, j = np.indices(own.shape)
+    rows, columns = shape = problem.shapes[name][-2:]
     for size in (8, 4, 16, 2, 32):
         for unit in {1, packed} if moves and size == 8 else {1}:
             height, width = (size * unit if k_axis == axis else size for axis in (0, 1))
-            if own.shape[0] % height or own.shape[1] % width or own.shape == (size, size):
+            if rows % height or columns % width or shape == (size, size):
                 continue
-            # Transposing exchanges the coordinates of units of 16 bits; the place within a unit stays.
-            u, v = (x % size if k_axis != axis else x % (size * unit) // unit for axis, x in ((0, i), (1, j)))
-            row = i - i % height + (v * unit + i % unit if k_axis == 0 else v)
-            column = j - j % width + (u * unit + j % unit if k_axis == 1 else u)
             text, advice = f"has each {size} x {size} tile transposed", f"transpose no tiles of {name}"
             if moves and size == 8 and name != "D":
                 text += " (ldmatrix with .trans too many or too few)"
                 advice = f"load {name} by ldmatrix with .trans if it has none, without .trans if it has it"
-            yield text, advice, own[row, column]
+            yield text, advice, _transposed_tiles(columns, size, unit, k_axis)
     for height, width in ((8, 8), (16, 16), (4, 4)):
-        down, across = own.shape[0] // height, own.shape[1] // width
-        if down * height != own.shape[0] or across * width != own.shape[1] or min(down, across) < 2:
-            continue
-        number = (j // width) * down + i // height
-        source = own[number // across * height + i % height, number % across * width + j % width]
-        text = f"has its {height} x {width} tiles in column-major order instead of row-major"
-        yield text, "exchange the second and third tile (matrix) of a fragment", source
+        down, across = rows // height, columns // width
+        if down * height == rows and across * width == columns and min(down, across) >= 2:
+            text = f"has its {height} x {width} tiles in column-major order instead of row-major"
+            advice = "exchange the second and third tile (matrix) of a fragment"
+            yield text, advice, _reordered_tiles(columns, (height, width), (down, across))
 
 
-def _strided(own: Array) -> Iterator[tuple[str, Array]]:
-    rows, columns = own.shape
-    i, j = np.indices(own.shape)
-    leading = {columns + step: f"off by {step:+d}" for size in SPANS[:6] for step in (size, -size)}
+def _transposed_tiles(columns: int, size: int, unit: int, k_axis: int | None) -> At:
+    """The coordinates of units (along k, of 16 bits) exchanged within each tile; the place within a unit stays."""
+    tall, wide = (unit if k_axis == axis else 1 for axis in (0, 1))
+
+    def at(i: Array, j: Array) -> Array:
+        u, v = i % (size * tall) // tall, j % (size * wide) // wide
+        row = i - i % (size * tall) + v * tall + i % tall
+        column = j - j % (size * wide) + u * wide + j % wide
+        found: Array = row * columns + column
+        return found
+
+    return at
+
+
+def _reordered_tiles(columns: int, tile: tuple[int, int], counts: tuple[int, int]) -> At:
+    (height, width), (down, across) = tile, counts
+
+    def at(i: Array, j: Array) -> Array:
+        number = j // width * down + i // height
+        row, column = number // across * height + i % height, number % across * width + j % width
+        found: Array = row * columns + column
+        return found
+
+    return at
+
+
+def _strided(rows: int, columns: int) -> Iterator[tuple[str, At]]:
+    size = rows * columns
+    leading = {columns + step: f"off by {step:+d}" for span in SPANS[:6] for step in (span, -span)}
     leading |= {rows: f"{rows} instead of {columns}", 2 * columns: "twice what it should be"}
     leading[columns // 2] = "half of what it should be"
     for ld, text in leading.items():
         if ld > 0 and ld != columns:
-            flat = i * ld + j
-            yield f"is read with a leading dimension {text}", flat % own.size
-            if flat.max() >= own.size:
-                yield f"is read with a leading dimension {text}", np.where(flat < own.size, flat, -1)
+            yield f"is read with a leading dimension {text}", _linear(size, 1, ld)
+            if (rows - 1) * ld + columns > size:
+                yield f"is read with a leading dimension {text}", _linear(size, 1, ld, zero=True)
     for step in (1, -1, 2, -2, 8, -8):
         if rows + step > 0 and rows > 1:
-            yield (
-                f"is read column by column with a leading dimension off by {step:+d}",
-                (j * (rows + step) + i) % own.size,
-            )
+            text = f"is read column by column with a leading dimension off by {step:+d}"
+            yield text, _linear(size, rows + step, 1)
     for step in (2, 4, 8):
         text = f"is read with a stride of {step} between elements"
-        yield text, own * step % own.size
-        yield text, np.where(own * step < own.size, own * step, -1)
-        yield f"is read with each element {step} times, one after the other", own // step
-    yield "has one row only: every row is row 0 (leading dimension 0)", np.broadcast_to(own[:1], own.shape)
-    yield "has one column only: every column is column 0", np.broadcast_to(own[:, :1], own.shape)
+        yield text, _linear(size, step, step * columns)
+        yield text, _linear(size, step, step * columns, zero=True)
+        yield f"is read with each element {step} times, one after the other", _repeated(columns, step)
+    yield "has one row only: every row is row 0 (leading dimension 0)", _linear(size, 1, 0)
+    yield "has one column only: every column is column 0", _linear(size, 0, columns)
 
 
-def _displaced(own: Array) -> Iterator[tuple[str, Array]]:
-    rows, columns = own.shape
-    i, j = np.indices(own.shape)
+def _repeated(columns: int, times: int) -> At:
+    return lambda i, j: (i * columns + j) // times
+
+
+def _displaced(rows: int, columns: int) -> Iterator[tuple[str, At]]:
     for axis, size, what in ((0, rows, "row"), (1, columns, "column")):
+        index = np.arange(size)
         for step in range(1, min(size, 65)):
             near = step if step <= size // 2 else step - size
-            yield f"is displaced by {near:+d} {what}{'s' * (abs(near) > 1)}", np.roll(own, -step, axis)
+            text = f"is displaced by {near:+d} {what}{'s' * (abs(near) > 1)}"
+            yield text, _picked(columns, axis, (index + step) % size)
         for step in (1, 2, 4, 8, 16):
-            for sign in (1, -1) if step < size else ():
-                x = (i, j)[axis] + sign * step
-                inside = (x >= 0) & (x < size)
-                moved = own + sign * step * (columns, 1)[axis]
-                text = f"is displaced by {sign * step:+d} {what}{'s' * (step > 1)}, and filled up with zeros"
-                yield text, np.where(inside, moved, -1)
-        yield f"has its {what}s in reverse order", np.flip(own, axis)
+            for moved in (step, -step) if step < size else ():
+                inside = (index + moved >= 0) & (index + moved < size)
+                text = f"is displaced by {moved:+d} {what}{'s' * (step > 1)}, and filled up with zeros"
+                yield text, _picked(columns, axis, np.where(inside, index + moved, -1))
+        yield f"has its {what}s in reverse order", _picked(columns, axis, index[::-1])
         for order, text in orders(size):
-            yield f"has its {what}s {text}", np.take(own, order, axis)
+            yield f"has its {what}s {text}", _picked(columns, axis, order)
     for step in (1, 2, 4, 8):
         for sign in (1, -1):
-            yield f"is read from an address {sign * step:+d} elements off", (own + sign * step) % own.size
+            text = f"is read from an address {sign * step:+d} elements off"
+            yield text, _linear(rows * columns, 1, columns, sign * step)
 
 
 def orders(size: int) -> Iterator[tuple[Array, str]]:
@@ -239,33 +274,37 @@ def orders(size: int) -> Iterator[tuple[Array, str]]:
         yield np.array([int(f"{x:0{bits}b}"[::-1], 2) for x in index]), "in bit-reversed order"
 
 
-def _swizzled(own: Array) -> Iterator[tuple[str, Array]]:
-    rows, columns = own.shape
-    i, j = np.indices(own.shape)
+def _swizzled(rows: int, columns: int) -> Iterator[tuple[str, At]]:
     for unit in SPANS[:5]:
         for phases in (2, 4, 8, 16):
             for per in (1, 2, 4):
                 if columns % (unit * phases) == 0 and rows > per:
-                    moved = own[i, j ^ (i // per % phases * unit)]
                     text = f"is swizzled: column ^ ((row / {per}) % {phases}) * {unit} instead of column"
-                    yield text.replace("(row / 1)", "row"), moved
+                    yield text.replace("(row / 1)", "row"), _xor(columns, unit, phases, per)
 
 
-def _missing(own: Array) -> Iterator[tuple[str, Array]]:
-    for axis, size, what in ((0, own.shape[0], "row"), (1, own.shape[1], "column")):
-        index = np.indices(own.shape)[axis]
+def _xor(columns: int, unit: int, phases: int, per: int) -> At:
+    return lambda i, j: i * columns + (j ^ (i // per % phases * unit))
+
+
+def _missing(rows: int, columns: int) -> Iterator[tuple[str, At]]:
+    for axis, size, what in ((0, rows, "row"), (1, columns, "column")):
+        index = np.arange(size)
+        kept = {}
         for start in range(1, size):
             shown = f"{what}s {start} to {size - 1}" if start < size - 1 else f"{what} {start}"
-            yield f"is zero in {shown}", np.where(index < start, own, -1)
+            kept[f"is zero in {shown}"] = index < start
         for end in range(1, size):
             shown = f"{what}s 0 to {end - 1}" if end > 1 else f"{what} 0"
-            yield f"is zero in {shown}", np.where(index >= end, own, -1)
+            kept[f"is zero in {shown}"] = index >= end
         for alone in range(size):
-            yield f"is zero in {what} {alone}", np.where(index != alone, own, -1)
+            kept[f"is zero in {what} {alone}"] = index != alone
         for part in (2, 4, 8):
             if size % part == 0:
                 for rest in range(part):
-                    yield f"is zero in {what}s {rest}, {rest + part} ...", np.where(index % part != rest, own, -1)
+                    kept[f"is zero in {what}s {rest}, {rest + part} ..."] = index % part != rest
+        for text, mask in kept.items():
+            yield text, _picked(columns, axis, np.where(mask, index, -1))
 
 
 # --- lanes and registers ----------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 A `Problem` holds the matrices as codes, (batch, rows, columns) or (batch, block, rows, columns). It computes D in two
 ways: to the bit, by the emulator (`run`), and in float64 (`approximate`), which is fast enough to try thousands of
-changes. A change of an operand is a `source`: for each element the flat index of the element that is there instead,
--1 for zero.
+changes. A change of an operand is a source: for each element the flat index of the element that is there instead,
+-1 for zero; an array, or a `Source`, which is computed for those rows and columns that are asked for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..emulator.sparse import selected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -28,10 +28,47 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Problem", "elements", "tile_of"]
+__all__ = ["Problem", "Source", "elements", "part_of", "tile_of", "whole"]
 
 SLACK = {"f64": 2.0**-48, "f32": 2.0**-20, "f16": 2.0**-9, "bf16": 2.0**-6}
 """How far two sums of the same products may lie apart by rounding, relative to the sum of magnitudes."""
+
+
+class Source:
+    """Where the elements of a matrix come from, as a function of row and column.
+
+    shape: of the matrix, (rows, columns) or (block, rows, columns), every block alike; at: the flat index within the
+    rows and columns of the element that is at i, j (arrays that can be broadcast), -1 for zero.
+    """
+
+    __slots__ = ("at", "shape")
+    shape: tuple[int, ...]
+    at: Callable[[Array, Array], Array]
+
+    def __init__(self, shape: tuple[int, ...], at: Callable[[Array, Array], Array]) -> None:
+        self.shape, self.at = shape, at
+
+    def part(self, rows: Array | slice = slice(None), columns: Array | slice = slice(None)) -> Array:
+        """The flat indices of some rows and columns, of all blocks."""
+        i, j = np.arange(self.shape[-2])[rows][:, None], np.arange(self.shape[-1])[columns][None]
+        found = np.broadcast_to(self.at(i, j), np.broadcast_shapes(i.shape, j.shape))
+        if len(self.shape) == 2:
+            return found
+        blocks = np.arange(self.shape[0])[:, None, None] * (self.shape[1] * self.shape[2])
+        return np.where(found < 0, -1, found + blocks)
+
+
+def part_of(source: Array | Source, rows: Array | slice, columns: Array | slice) -> Array:
+    """Some rows and columns of a source."""
+    if isinstance(source, Source):
+        return source.part(rows, columns)
+    found: Array = source[..., rows, :][..., columns]
+    return found
+
+
+def whole(source: Array | Source) -> Array:
+    """A source for every element."""
+    return source.part() if isinstance(source, Source) else source
 
 
 class Problem:
@@ -83,7 +120,7 @@ class Problem:
             self.tiles = (m, n, k)
         self.values = {name: self.decoded(name, array) for name, array in self.codes.items()}
         self._signs = {name: self._sign(name) for name in "ABC"}
-        self._moved = {name: self.everywhere(name, source) for name in "AB"
+        self._moved = {name: whole(self.everywhere(name, source)) for name in "AB"
                        if (source := execution.rearranged[name]) is not None}  # fmt: skip
         self._kept: dict[Any, Array] = {}
         self.slack = self._slack()
@@ -116,8 +153,9 @@ class Problem:
 
     # --- to the bit ---------------------------------------------------------------------------------------------------
 
-    def replaced(self, name: str, source: Array) -> Array:
+    def replaced(self, name: str, moves: Array | Source) -> Array:
         """An operand's codes with its elements moved as a source says."""
+        source = whole(moves)
         array = self.codes[name] if name != "D" else self.expected
         flat = array.reshape(len(array), -1)
         moved: Array = flat[:, np.maximum(source, 0).reshape(-1)].reshape(array.shape)
@@ -196,17 +234,20 @@ class Problem:
         parts["C"] = parts["C"][:, :, :columns]
         return Problem(self.execution, parts, {}, (self.alpha, self.beta))
 
-    def everywhere(self, name: str, source: Array) -> Array:
+    def everywhere(self, name: str, source: Array) -> Array | Source:
         """A source for one instruction's matrix as one for the whole matrix: the same in every tile."""
         shape = self.shapes[name]
         if len(shape) == 3 or shape == source.shape:
             return source
         rows, columns = source.shape
-        i, j = np.indices(shape)
-        picked = source[i % rows, j % columns]
-        row, column = i // rows * rows + picked // columns, j // columns * columns + picked % columns
-        outside = (picked < 0) | (row >= shape[0]) | (column >= shape[1])
-        return np.where(outside, -1, row * shape[1] + column)
+
+        def at(i: Array, j: Array) -> Array:
+            picked = source[i % rows, j % columns]
+            row, column = i // rows * rows + picked // columns, j // columns * columns + picked % columns
+            outside = (picked < 0) | (row >= shape[0]) | (column >= shape[1])
+            return np.where(outside, -1, row * shape[1] + column)
+
+        return Source(shape, at)
 
     # --- in float64 -----------------------------------------------------------------------------------------------
 
@@ -222,7 +263,10 @@ class Problem:
         return np.tile(signs, counts)[tuple(map(slice, shape))]
 
     def effective(
-        self, name: str, change: tuple[Array | None, Array | None] | None = None, part: Array | slice = slice(None)
+        self,
+        name: str,
+        change: tuple[Array | Source | None, Array | None] | None = None,
+        part: Array | slice = slice(None),
     ) -> NDArray[np.float64]:
         """What the products are made of: a matrix after a change, CBSZ, ABID, BLGP and NEG; `part` are rows of A and C
         or columns of B. A change is a pair of a source (or None) and of values (or None for its own)."""
@@ -234,9 +278,11 @@ class Problem:
         if picked is None and source is None:
             found = array[index]
         else:
-            at = picked[index] if picked is not None else source[index]  # type: ignore[index]
-            if picked is not None and source is not None:
-                at = source.reshape(-1)[at]
+            if picked is not None:
+                at = picked[index] if source is None else whole(source).reshape(-1)[picked[index]]
+            else:
+                assert source is not None
+                at = part_of(source, *((slice(None), part) if axis == -1 else (part, slice(None))))
             found = array.reshape(len(array), -1)[:, np.maximum(at, 0)]
             found = np.where(at < 0, 0.0, found)
         sign = self._signs.get(name, 1.0)
@@ -285,13 +331,16 @@ class Problem:
         total: NDArray[np.float64] = self.alpha * (x @ y) + self.beta * c
         return total
 
-    def estimates(self, name: str, sources: Sequence[Array], rows: Array, columns: Array) -> NDArray[np.float64]:
+    def estimates(
+        self, name: str, sources: Sequence[Array | Source], rows: Array, columns: Array
+    ) -> NDArray[np.float64]:
         """Some rows and columns of D in float64 for each of many moves of one operand: (move, batch, ...)."""
         part = columns if name == "B" else rows
         index: tuple[Any, ...] = (..., part) if name == "B" else (..., part, slice(None))
         if name in "CD":
             index = (..., rows[:, None], columns)
-        at = np.stack([source[index] for source in sources])
+        of_rows, of_columns = (slice(None) if name == other else part for other, part in (("B", rows), ("A", columns)))
+        at = np.stack([part_of(source, of_rows, of_columns) for source in sources])
         array = self.right if name == "D" else self.values[name]
         taken = array.reshape(len(array), -1)[:, np.maximum(at, 0)]
         found: NDArray[np.float64] = np.moveaxis(np.where(at < 0, 0.0, taken), 1, 0)

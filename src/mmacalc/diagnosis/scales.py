@@ -8,6 +8,7 @@ from ..arithmetic.codecs import encode, largest, round_to_format
 from ..emulator.sparse import selected
 from .candidates import Candidate, Rerun, changed
 from .moves import memory_moves, register_moves
+from .problem import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,5 +162,5 @@ def _moved(problem: Problem, name: str, whose: str, advice: str) -> Iterator[Can
     # An index is made in registers; scales are loaded as matrices.
     for moves in (register_moves, memory_moves) if name == "K" else (memory_moves, register_moves):
         for move in moves(problem, name):
-            if name == "K" or not (move.source < 0).any():
+            if name == "K" or not (whole(move.source) < 0).any():
                 yield Candidate(f"{whose} {move.text}", advice, Rerun(problem, {name: move.source}))

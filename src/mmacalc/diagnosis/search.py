@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 from heapq import heappop, heappush
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from math import inf, log2
 
 import numpy as np
@@ -85,13 +85,15 @@ class Explanation(TupleRecord):
 
 
 class _Trial:
-    """What suspected mistakes are tried on: the given D, and which of its elements and tiles are wrong."""
+    """What suspected mistakes are tried on: the given D, and which of its elements and tiles are wrong; limit: what
+    one may cost that is still worth trying."""
 
     def __init__(self, problem: Problem, given: Array, wrong: Array) -> None:
         self.problem, self.codes, self.wrong = problem, given, wrong
         self.given = problem.decoded_d(given)
         self.tile = tile_of(problem, wrong.shape[1:])
         self.count = int(self.tile.max(initial=0)) + 1
+        self.limit = inf
         self.coarse, self.narrow = coarse(problem, self.given)
         self.open = self._tiles_of(wrong)
         self.wrong_tiles = set(self.open)
@@ -115,8 +117,8 @@ class _Trial:
         self.generous = GENEROUS * self.problem.slack * most
 
     def promising(self, candidates: Iterable[Costed]) -> Iterator[Costed]:
-        """The mistakes that may account for a few elements, in their order; moves are tried many at a time."""
-        stream, (size, most) = iter(candidates), CHUNKS
+        """The mistakes that may account for a few elements, up to the limit; moves are tried many at a time."""
+        stream, (size, most) = takewhile(lambda costed: costed[0] <= self.limit, candidates), CHUNKS
         while costed := list(islice(stream, size)):
             size, chunk = min(2 * size, most), [candidate for _, candidate in costed]
             alike: dict[tuple[int, str], list[int]] = {}
@@ -218,12 +220,10 @@ def _round(trial: _Trial, exact_only: bool) -> tuple[Found, Explanation | None]:
     found: Found = []
     nearest: Explanation | None = None
     effects: set[object] = set()
-    limit = inf
+    trial.limit = inf
     rows = [(0.0, partial(of, trial.problem)) for of in NEARLY_RIGHT] if exact_only else _rows(trial)
     for bits, candidate in trial.promising(by_cost(rows)):
-        if bits > limit:
-            break
-        if bits + candidate.bits > limit:
+        if bits + candidate.bits > trial.limit:
             continue
         agree = trial.agreeing(candidate)
         tiles = trial.explained(agree) & trial.open
@@ -234,11 +234,11 @@ def _round(trial: _Trial, exact_only: bool) -> tuple[Found, Explanation | None]:
             explanation = trial.explanation(bits, candidate, agree, tiles)
             if explanation.exact or not exact_only:
                 found.append((explanation, tiles))
-                limit = min(limit, explanation.cost + MARGIN)
+                trial.limit = min(trial.limit, explanation.cost + MARGIN)
     found.sort(key=lambda one: one[0].cost)
     words: dict[str, tuple[Explanation, set[int]]] = {}
     for explanation, tiles in found:
-        if explanation.cost <= limit:
+        if explanation.cost <= trial.limit:
             words.setdefault(explanation.name, (explanation, tiles))
     return list(words.values()), nearest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .problem import elements
+from .problem import elements, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def units(problem: Problem, name: str) -> dict[str, Array]:
     table |= dict(zip(axes, index[-2:]))
     if name in "ABCD" and problem.execution.in_registers(name if name in problem.inst.operands else "D"):
         place = problem.execution.places(name if name in problem.inst.operands else "D", natural=name in "AB")
-        source = problem.everywhere(name, elements(own))
+        source = whole(problem.everywhere(name, elements(own)))
         inside = np.indices(shape)
         at = source if len(shape) == 3 else inside[0] % own[0] * own[1] + inside[1] % own[1]
         table["lane"] = place.lane[..., 0].reshape(-1)[at]
