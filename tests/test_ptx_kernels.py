@@ -185,3 +185,37 @@ def test_a_damaged_text_runs_or_is_refused(name):
             wrong[place] = wrong[int(rng.integers(0, len(words)))]
         refused += bool(refusal(launched, " ".join(wrong), name, limit=300))
     assert refused > 3
+
+
+def test_the_command_line_runs_lists_and_refuses(tmp_path, monkeypatch):
+    from mmacalc.cli import answer
+
+    monkeypatch.chdir(tmp_path)
+    case = CASES["softmax_rows"]()
+    np.save("x.npy", case.arguments[0])
+    (tmp_path / "right.ptx").write_text(recorded("softmax_rows.ptx"))
+    deletion = next(one for one in DELETIONS if one["kernel"] == "softmax_rows")
+    (tmp_path / "wrong.ptx").write_text(without(deletion))
+    line = ["softmax_rows", "--grid", "4", "--block", "128", "--args", "x.npy", "out:y.npy:f4:4x300", "300"]
+    right, wrong = (answer(["run-kernel", f"{name}.ptx", *line]) for name in ("right", "wrong"))
+    assert (right.status, wrong.status) == (0, 1)
+    assert right.out.endswith("nothing wrong was found\nwritten to y.npy\n")
+    assert "race: line " in wrong.out
+    assert np.allclose(np.load("y.npy"), case.want, rtol=0, atol=1e-6)
+    assert answer(["run-kernel", "right.ptx"]).out.splitlines()[0] == "softmax_rows: sm_80"
+    assert answer(["run-kernel", "right.ptx", "--covered"]).out == "softmax_rows: covered\n"
+    (tmp_path / "other.ptx").write_text(recorded("softmax_rows.ptx").replace("ex2.approx.ftz", "ex3.approx.ftz"))
+    covered = answer(["run-kernel", "other.ptx", "--covered"])
+    assert covered.status == 1
+    assert "ex3.approx.ftz.f32 is not covered" in covered.out
+    for argv, why in (
+        (["right.ptx", "softmax", *line[1:]], "there is no kernel 'softmax'"),
+        (["right.ptx", *line[:-1]], "takes 3 arguments"),
+        (["right.ptx", *line, "--limit", "5"], "at its limit"),
+        (["right.ptx", *line, "--trace"], "--trace is of AMD kernels"),
+        (["right.ptx", *line, "--cluster", "3"], "is not a multiple of the cluster"),
+        (["other.ptx", *line], "ex3.approx.ftz.f32 is not covered"),
+    ):
+        refused = answer(["run-kernel", *argv])
+        assert refused.status == 2, argv
+        assert why in refused.err

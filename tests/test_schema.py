@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 import mmacalc
 from mmacalc.cli import answer
 from mmacalc.cli.options import MATRICES, MATRIX_NAMES
+from ptx_cases import recorded
 
 SOURCE = Path(mmacalc.__file__).parent
 SCHEMA = json.loads((SOURCE / "schema.json").read_text(encoding="utf-8"))
@@ -71,8 +72,20 @@ SAMPLES = {
     "swizzle-atom": ["descriptor atom --swizzle 128B-base32B --type tf32 --major mn"],
     "kernels": ["run-kernel {kernel}"],
     "run-kernel": ["run-kernel {kernel} reverse --block 256 --args {x} out:{y}:f4:256 256 --trace"],
+    "ptx-kernels": ["run-kernel {ptx}"],
+    "ptx-coverage": ["run-kernel {ptx} --covered"],
+    "run-ptx-kernel": ["run-kernel {ptx} vector_add --block 256 --args {x} {x} out:{y}:f4:256 256 --schedule 3",
+                       "run-kernel {race} k --block 64 --args out:{y}:f4:64"],
     "chain-list": [f"chain -a gfx942 {F16} --list"],
 }  # fmt: skip
+
+
+RACE = """.version 8.0 .target sm_80 .address_size 64 .visible .entry k(.param .u64 p) {
+.reg .b32 %r<3>; .shared .b32 s;
+mov.u32 %r1, %tid.x;
+st.shared.b32 [s], %r1;
+ret;
+}"""
 
 
 def strict(part):
@@ -110,9 +123,13 @@ def files(tmp_path):
     (tmp_path / "kernel.s").write_text(LISTING)
     (tmp_path / "zeros.csv").write_text("\n".join([",".join(["0"] * 16)] * 16))
     np.save(tmp_path / "x.npy", np.zeros(256, np.float32))
+    (tmp_path / "vector_add.ptx").write_text(recorded("vector_add.ptx"))
+    (tmp_path / "race.ptx").write_text(RACE)
     kernel = Path(__file__).parent / "data/kernels/exchange_gfx942.hsaco"
     return {
         "kernel": str(kernel),
+        "ptx": str(tmp_path / "vector_add.ptx"),
+        "race": str(tmp_path / "race.ptx"),
         "x": str(tmp_path / "x.npy"),
         "y": str(tmp_path / "y.npy"),
         "listing": str(tmp_path / "kernel.s"),

@@ -64,7 +64,7 @@ SUBCOMMANDS = {
     "numerics": "explain how an instruction rounds, with an input that shows it",
     "page": "write the interactive page of all layouts: one file, no network",
     "run": "run one instruction on the emulator, to the bit, and compare with a kernel's result",
-    "run-kernel": "run a compiled AMD kernel on the emulator, and say what is wrong with it",
+    "run-kernel": "run a compiled AMD or PTX kernel on the emulator, and say what is wrong with it",
     "transpose-loads": "show the loads that transpose: what each lane receives, and the operands they fill",
     "waits": "show how many wait states one instruction needs after another, and by which rule",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...errors import counted
+from ...ptx.reader import bits_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,21 @@ class PtxKernel:
     def parameters(self) -> tuple[str, ...]:
         """The names of its parameters."""
         return tuple([variable.name for variable in self.module.functions[self.name].parameters])
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The name and PTX type of each parameter; of a structure its size, as b8[128]."""
+        found = []
+        for variable in self.module.functions[self.name].parameters:
+            whole = variable.size * 8 == bits_of(variable.type)
+            count = variable.size * 8 // max(8, bits_of(variable.type))
+            found.append((variable.name, variable.type if whole else f"{variable.type}[{count}]"))
+        return tuple(found)
+
+    @property
+    def block(self) -> tuple[int, ...]:
+        """The threads of a block that the kernel asks for (.reqntid); empty if it leaves that open."""
+        return tuple(self.module.functions[self.name].attributes.get("reqntid", ()))
 
     def uncovered(self) -> tuple[tuple[int, str, str], ...]:
         """The statements that cannot be run: (line, statement, why). Empty for a kernel that `launch` takes."""

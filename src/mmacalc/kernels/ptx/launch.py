@@ -68,6 +68,14 @@ class PtxReport:
                 if step.operation is not None and step.operation.approximate:
                     self.approximations[name] = self.approximations.get(name, 0) + step.executed
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is remarkable, and not wrong."""
+        return tuple([
+            f"{times} x {name}: approximate on hardware, within the error that PTX documents; rounded correctly here"
+            for name, times in self.approximations.items()
+        ])  # fmt: skip
+
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data."""
         return {
@@ -89,6 +97,7 @@ class PtxReport:
                 }
                 for finding in self.findings
             ],
+            "notes": list(self.notes),
             "approximations": dict(self.approximations),
         }
 
@@ -99,8 +108,9 @@ class PtxReport:
     def __str__(self) -> str:
         lines = [f"{self.kernel} for {self.target}: {counted(self.warps, 'warp')}, "
                  f"{counted(self.executed, 'thread instruction')}"]  # fmt: skip
+        lines += [f"note: {note}" for note in self.notes]
         lines += [finding.sentence for finding in self.findings]
-        lines.append(counted(len(self.findings), "finding") if self.findings else "no findings")
+        lines.append(counted(len(self.findings), "finding") if self.findings else "nothing wrong was found")
         return "\n".join(lines)
 
 
