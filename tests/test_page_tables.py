@@ -443,6 +443,7 @@ MEMORY = """(questions) => questions.map(([arch, name, wave, operand, order, ld,
   const tile = memory.tileOf(matrix, order, ld ?? memory.shortest(matrix, order));
   const found = typeof tile === "string" ? tile : memory.accessesOf(tile);
   if (typeof found === "string" || (tile.rowBytes + pad) % found.accessBytes) return null;
+  if (memory.misfit(found, tile, pad, swizzle)) return null;
   const rule = memory.ruleOf(catalog, matrix, found.accessBytes, operand === "D");
   if (!rule) return null;
   const addresses = memory.linear(found, tile, pad, swizzle);

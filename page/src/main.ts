@@ -3,7 +3,7 @@ import { Catalog } from "./catalog.ts";
 import { chain, refusal } from "./chain.ts";
 import { checksum, inverts } from "./checksum.ts";
 import { kernel } from "./kernel.ts";
-import { accessesOf, costOf, linear, repair, ruleOf, shortest, tileOf } from "./memory.ts";
+import { accessesOf, costOf, linear, misfit, repair, ruleOf, shortest, tileOf } from "./memory.ts";
 import { unpacked } from "./packing.ts";
 import { Matrix } from "./picture.ts";
 import { operandScene } from "./pictureScene.ts";
@@ -14,5 +14,5 @@ import { nops, waitTable } from "./waits.ts";
 const catalog = new Catalog(unpacked(JSON.parse(document.getElementById("data")!.textContent!)));
 const app = new App(catalog, document.body.dataset.start ?? "");
 // For the console, and for the tests that compare all of this with Python.
-const memory = { accessesOf, costOf, linear, repair, ruleOf, shortest, tileOf };
+const memory = { accessesOf, costOf, linear, misfit, repair, ruleOf, shortest, tileOf };
 Object.assign(window, { mmacalc: { memory, app, catalog, chain, checksum, inverts, kernel, Matrix, refusal, operandScene, svg, link, read, nops, waitTable, unpacked } });

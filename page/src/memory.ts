@@ -135,6 +135,24 @@ export function linear(found: Accesses, tile: Tile, pad: number, swizzle: Swizzl
   }));
 }
 
+/** Why a swizzle does not fit the tile: a last block that is not whole, or an access taken apart; empty if it fits. */
+export function misfit(found: Accesses, tile: Tile, pad: number, swizzle: Swizzle): string {
+  const left = outside(tile, pad, swizzle), [bits, base] = swizzle;
+  if (left) return left;
+  const apart = bits > 0 && 2 ** base % found.accessBytes !== 0;
+  const least = 31 - Math.clz32(found.accessBytes);
+  return apart ? `The swizzle keeps ${2 ** base} bytes together, and a lane's access has ${found.accessBytes}; the base should be at least ${least}.` : "";
+}
+
+/** Which bytes a swizzle moves out of the tile: an address stays within its block of 2**(base + bits) bytes. */
+function outside(tile: Tile, pad: number, [bits, base, shift]: Swizzle): string {
+  const size = tile.rows * (tile.rowBytes + pad), block = 2 ** (base + bits);
+  const last = size % block;
+  const flipped = ((size - last) >> shift) & (((1 << bits) - 1) << base);
+  if (last % 2 ** (32 - Math.clz32(flipped)) === 0) return "";
+  return `The swizzle moves bytes of the last ${last} of ${size} out of the tile; the tile should be a multiple of ${block} bytes.`;
+}
+
 /** How LDS serves an access of a width; null where that is not published. */
 export function ruleOf(catalog: Catalog, matrix: Matrix, width: number, write: boolean): BankRule | null {
   const { data, architectures } = catalog;
@@ -205,7 +223,7 @@ export function repair(catalog: Catalog, tile: Tile, found: Accesses): { pad: nu
   const least = Math.max(WIDEST, found.accessBytes);
   let pad: number | null = null;
   for (let tried = 0; tried < 256 && pad === null; tried += least) if (free(tried, NO_SWIZZLE)) pad = tried;
-  return { pad, swizzle: swizzles(tile, found.accessBytes).find((swizzle) => free(0, swizzle)) ?? null };
+  return { pad, swizzle: swizzles(tile, found.accessBytes).find((swizzle) => !outside(tile, 0, swizzle) && free(0, swizzle)) ?? null };
 }
 
 function swizzles(tile: Tile, width: number): Swizzle[] {

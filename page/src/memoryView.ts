@@ -4,7 +4,7 @@ import type { App } from "./app.ts";
 import { Picker } from "./compare.ts";
 import { fillWith, h, select } from "./dom.ts";
 import {
-  accessesOf, costOf, linear, NO_SWIZZLE, repair, ruleOf, shortest, tileOf, WIDTHS,
+  accessesOf, costOf, linear, misfit, NO_SWIZZLE, repair, ruleOf, shortest, tileOf, WIDTHS,
   type Accesses, type Cost, type Phase, type Swizzle, type Tile,
 } from "./memory.ts";
 import { fitted, write } from "./paint.ts";
@@ -55,6 +55,8 @@ export class MemoryView {
     if (typeof found === "string") return this.nothing(found);
     if (pad < 0 || pad % 4 || (tile.rowBytes + pad) % found.accessBytes) return this.nothing(`The padding should keep accesses of ${found.accessBytes} bytes aligned.`);
     if (!swizzle) return this.nothing("A swizzle is bits,base,shift with shift at least bits, such as 3,4,3.");
+    const fault = misfit(found, tile, pad, swizzle);
+    if (fault) return this.nothing(fault);
     this.renderAccesses(matrix, tile, found, pad, swizzle);
   }
 
