@@ -22,6 +22,7 @@ The reader follows the grammar of the PTX ISA (sections 4 "Syntax", 5 "State Spa
 
 from __future__ import annotations
 
+import operator
 import re
 import struct
 
@@ -31,7 +32,7 @@ from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import TypeAlias, TypeGuard
 
     Operand: TypeAlias = "Register | Number | Symbol | Address | Negated | Pair | tuple[Operand, ...]"
@@ -57,6 +58,8 @@ __all__ = [
 
 WIDTHS = {"b128": 128, "pred": 1, "f16x2": 32, "bf16x2": 32, "f32x2": 64, "tf32": 32, "e4m3": 8, "e5m2": 8}
 """Bits of the fundamental types whose name does not end in them."""
+LARGEST = 1 << 32
+"""Bytes of a variable."""
 LONGEST = 1 << 26
 """Characters of a module that are read: a generated file of 64 MB is a mistake."""
 
@@ -65,10 +68,10 @@ _TOKEN = re.compile(
     | (?P<line>\n)
     | (?P<word>\.?[%$_A-Za-z][\w$%]*(?:(?:\.|::)[\w$%]+)*)
     | (?P<float>0[fF][0-9A-Fa-f]{8}(?!\w)|0[dD][0-9A-Fa-f]{16}(?!\w)
-        |\d+\.\d*(?:[eE][+-]?\d+)?(?!\w)|\d+[eE][+-]?\d+(?!\w))
+        |\d*\.\d+(?:[eE][+-]?\d+)?(?!\w)|\d+\.(?:[eE][+-]?\d+)?(?!\w)|\d+[eE][+-]?\d+(?!\w))
     | (?P<int>(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|\d+)U?(?!\w))
     | (?P<text>"(?:[^"\\\n]|\\.)*")
-    | (?P<mark>[@!{}()\[\];,:|<>+\-=*&~])
+    | (?P<mark>&&|\|\||==|!=|<=|>=|<<|>>|[@!{}()\[\];,:|<>+\-=*&~/%^?])
     """,
     re.VERBOSE | re.ASCII,
 )
@@ -157,7 +160,7 @@ class Statement(TupleRecord):
 
 class Variable(TupleRecord):
     """A variable of a state space. size: bytes, 0 if it is left open; content: its initial bytes; pointers: where in
-    them (byte, bytes) addresses of other variables belong."""
+    them (byte, bytes) addresses of other variables belong, and how far these are shifted right."""
 
     name: str
     space: str
@@ -165,7 +168,7 @@ class Variable(TupleRecord):
     align: int
     size: int
     content: bytes = b""
-    pointers: tuple[tuple[int, int, Symbol], ...] = ()
+    pointers: tuple[tuple[int, int, Symbol, int], ...] = ()
     line: int = 0
 
 
@@ -212,7 +215,10 @@ def read(text: str) -> Module:
     """
     if len(text) > LONGEST:
         raise Error(f"the PTX has {len(text)} characters; up to {LONGEST} are read")
-    return _Reader(text).module()
+    try:
+        return _Reader(text).module()
+    except RecursionError:
+        raise Error("the PTX nests braces or parentheses too deeply to be read") from None
 
 
 def bits_of(type_: str) -> int:
@@ -281,6 +287,25 @@ def _float(word: str) -> Number:
     return Number(struct.unpack("<Q", struct.pack("<d", value))[0], "decimal")
 
 
+def _wrapped(value: int) -> int:
+    """Within 64 bits, signed unless it does not fit."""
+    low = value & (1 << 64) - 1
+    return value if -(1 << 63) <= value < 1 << 64 else low
+
+
+_BINARY: tuple[dict[str, Callable[[int, int], int]], ...] = (
+    {"||": lambda a, b: int(bool(a) or bool(b))}, {"&&": lambda a, b: int(bool(a) and bool(b))},
+    {"|": operator.or_}, {"^": operator.xor}, {"&": operator.and_},
+    {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
+    {"<": lambda a, b: int(a < b), "<=": lambda a, b: int(a <= b), ">": lambda a, b: int(a > b),
+     ">=": lambda a, b: int(a >= b)},
+    {"<<": operator.lshift, ">>": operator.rshift}, {"+": operator.add, "-": operator.sub},
+    {"*": operator.mul, "/": lambda a, b: abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1),
+     "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1)},
+)  # fmt: skip
+"""Operators of constant expressions, the weakest first."""
+
+
 class _Scope:
     """The registers of a function, by block: an inner block may declare a name again."""
 
@@ -289,6 +314,7 @@ class _Scope:
         self._ranges: list[dict[str, tuple[int, str, str]]] = [{}]  # per block: prefix -> (count, type, suffix)
         self._names: list[dict[str, str]] = [{}]
         self._labels: list[dict[str, str]] = [{}]
+        self._variables: list[dict[str, str]] = [{}]
         self._blocks = 0
 
     def open(self) -> None:
@@ -296,11 +322,26 @@ class _Scope:
         self._ranges.append({})
         self._names.append({})
         self._labels.append({})
+        self._variables.append({})
 
     def close(self) -> None:
         self._ranges.pop()
         self._names.pop()
         self._labels.pop()
+        self._variables.pop()
+
+    def variable(self, name: str) -> str:
+        """The unique name of a variable that this block declares: blocks around calls declare the same ones."""
+        suffix = f"@{self._blocks}" if len(self._names) > 1 else ""
+        self._variables[-1][name] = name + suffix
+        return name + suffix
+
+    def symbol(self, word: str) -> str:
+        """The unique name of a variable, the word itself if no block declares it."""
+        for names in reversed(self._variables):
+            if word in names:
+                return names[word]
+        return word
 
     def declare(self, name: str, type_: str, count: int | None) -> None:
         suffix = f"@{self._blocks}" if len(self._names) > 1 else ""
@@ -346,6 +387,13 @@ class _Reader:
 
     # --- tokens ---
 
+    def bits(self, type_: str) -> int:
+        """The bits of a type; names the line where it is unknown."""
+        try:
+            return bits_of(type_)
+        except Error as error:
+            raise Error(f"line {self.line}: {error}") from None
+
     @property
     def word(self) -> str:
         return self.tokens[self.at][1]
@@ -355,7 +403,9 @@ class _Reader:
         return self.tokens[self.at][2]
 
     def take(self) -> str:
-        word = self.word
+        kind, word = self.tokens[self.at][:2]
+        if kind == "end":
+            raise self.wrong("more")
         self.at += 1
         return word
 
@@ -379,6 +429,34 @@ class _Reader:
         if self.tokens[self.at][0] != "int":
             raise self.wrong("a number")
         return sign * _integer(self.take())
+
+    def constant(self, level: int = 0) -> int:
+        """A constant expression of integers (PTX ISA 4.5.5), without the conditional operator."""
+        if level == len(_BINARY):
+            return self._unary()
+        found = self.constant(level + 1)
+        while self.word in _BINARY[level]:
+            line, mark = self.line, self.take()
+            other = self.constant(level + 1)
+            if (mark in "/%" and not other) or (mark in ("<<", ">>") and not 0 <= other < 64):
+                raise Error(f"line {line}: cannot compute {found} {mark} {other}")
+            found = _wrapped(_BINARY[level][mark](found, other))
+        return found
+
+    def _unary(self) -> int:
+        signs = []
+        while self.word in ("-", "+", "~", "!"):
+            signs.append(self.take())
+        if self.accept("("):
+            found = self.constant()
+            self.expect(")")
+        elif self.word == "WARP_SZ":
+            self.at, found = self.at + 1, 32
+        else:
+            found = self.number()
+        for sign in reversed(signs):
+            found = {"-": -found, "+": found, "~": ~found, "!": int(not found)}[sign]
+        return found
 
     # --- the module ---
 
@@ -466,12 +544,16 @@ class _Reader:
 
     def _declared(self, space: str, type_: str, align: int, vector: int) -> Variable:
         line, name = self.line, self.take()
-        each, size = max(bits_of(type_) // 8, 1) * vector, 1
+        if not type_:
+            raise Error(f"line {line}: {name} has no type")
+        each, size = max(self.bits(type_) // 8, 1) * vector, 1
         while self.accept("["):
-            size *= 0 if self.word == "]" else self.number()
+            size *= 0 if self.word == "]" else self.constant()
             self.expect("]")
+        if not 0 <= size * each <= LARGEST:
+            raise Error(f"line {line}: {name} has {size * each} bytes; a variable has up to {LARGEST}")
         content = b""
-        pointers: list[tuple[int, int, Symbol]] = []
+        pointers: list[tuple[int, int, Symbol, int]] = []
         if self.accept("="):
             octets = bytearray()
             self._initial(type_, octets, pointers)
@@ -479,30 +561,46 @@ class _Reader:
             size = size or -(-len(content) // each)
         return Variable(name, space, type_, align or each, each * size, content, tuple(pointers), line)
 
-    def _initial(self, type_: str, octets: bytearray, pointers: list[tuple[int, int, Symbol]]) -> None:
+    def _initial(self, type_: str, octets: bytearray, pointers: list[tuple[int, int, Symbol, int]]) -> None:
         """An initialiser: numbers, symbols and braces, appended to the bytes."""
         if self.accept("{"):
             while not self.accept("}"):
                 self._initial(type_, octets, pointers)
                 self.accept(",")
             return
-        size = bits_of(type_) // 8
+        size = max(self.bits(type_) // 8, 1)
         kind, word = self.tokens[self.at][:2]
-        if kind == "float":
+        negative = word == "-" and self.tokens[self.at + 1][0] == "float"
+        if kind == "float" or negative:
+            self.at += negative
             number = _float(self.take())
-            octets += _float_bytes(number, size)
+            octets += _float_bytes(number, size, negative, self.line)
         elif kind == "word":
-            if word == "generic":
-                self.take()
-                self.expect("(")
-                self._initial(type_, octets, pointers)
-                self.expect(")")
-                return
-            symbol = Symbol(self.take(), self.number() if self.accept("+") else 0)
-            pointers.append((len(octets), size, symbol))
+            pointers.append((len(octets), size, self._pointer(), 0))
             octets += bytes(size)
         else:
-            octets += (self.number() & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+            value = self.constant()
+            if self.accept("("):  # 0xFF00(symbol): those bits of the address
+                shift = (value & -value).bit_length() - 1
+                if value != ((1 << 8 * size) - 1) << max(shift, 0):
+                    raise Error(f"line {self.line}: the mask {value:#x} does not select {size} bytes of an address")
+                pointers.append((len(octets), size, self._pointer(), shift))
+                self.expect(")")
+                value = 0
+            octets += (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+    def _pointer(self) -> Symbol:
+        """An address in an initialiser: a symbol, or generic(symbol), with an offset."""
+        if self.word == "generic" and self.tokens[self.at + 1][1] == "(":
+            self.at += 2
+            symbol = self._pointer()
+            self.expect(")")
+        else:
+            symbol = Symbol(self.take())
+        while self.word in ("+", "-"):
+            sign = 1 if self.take() == "+" else -1
+            symbol = Symbol(symbol.name, symbol.offset + sign * self.number())
+        return symbol
 
     # --- functions ---
 
@@ -548,12 +646,18 @@ class _Reader:
         return tuple(found)
 
 
-def _float_bytes(number: Number, size: int) -> bytes:
+def _float_bytes(number: Number, size: int, negative: bool, line: int) -> bytes:
     """The bytes of a float of an initialiser."""
+    if size not in (2, 4, 8):
+        raise Error(f"line {line}: a float does not fit a variable of {size} bytes")
     value = struct.unpack("<f", struct.pack("<I", number.value))[0] if number.kind == "f32" else (
         struct.unpack("<d", struct.pack("<Q", number.value))[0]
     )  # fmt: skip
-    return struct.pack({2: "<e", 4: "<f", 8: "<d"}[size], value)
+    value = -value if negative else value
+    try:
+        return struct.pack({2: "<e", 4: "<f", 8: "<d"}[size], value)
+    except OverflowError:
+        raise Error(f"line {line}: {value} does not fit {size} bytes") from None
 
 
 class _Body:
@@ -565,6 +669,7 @@ class _Body:
         self.labels: dict[str, int] = {}
         self.tables: dict[str, tuple[str, ...]] = {}
         self.location: Location | None = None
+        self.calling = False
         self._made: list[tuple[Statement, list[dict[str, str]]]] = []
         for parameter in parameters:
             if parameter.space == "reg":
@@ -614,7 +719,8 @@ class _Body:
         if word == ".reg":
             self._registers()
         elif word in (".shared", ".local", ".global", ".const", ".param"):
-            self.variables += reader._variables(word[1:])
+            for variable in reader._variables(word[1:]):
+                self.variables.append(variable._replace(name=self.scope.variable(variable.name)))
             reader.expect(";")
         elif word == ".loc":
             file, line, column = (reader.number() for _ in range(3))
@@ -663,6 +769,7 @@ class _Body:
         if reader.tokens[reader.at][0] != "word":
             raise reader.wrong("an instruction")
         root, *modifiers = reader.take().split(".")
+        self.calling = root == "call"
         operands: list[Operand] = []
         while not reader.accept(";"):
             operands.append(self._operand())
@@ -682,19 +789,20 @@ class _Body:
     def _simple(self) -> Operand:
         reader = self.reader
         kind, word = reader.tokens[reader.at][:2]
-        if word in ("{", "("):
+        following = reader.tokens[min(reader.at + 1, len(reader.tokens) - 1)]
+        if word == "{" or (word == "(" and self.calling):
             return self._list("}" if word == "{" else ")")
         if word == "[":
             return self._address()
-        if word == "!":
+        if word == "!" and following[0] != "int":
             reader.at += 1
             return Negated(self._simple())
-        if word == "-":
+        if word == "-" and (following[0] == "float" or following[1][:1] in "%"):
             reader.at += 1
             return self._negative()
+        if kind == "int" or word in ("(", "-", "+", "~", "!") or (word == "WARP_SZ" and following[1] in "+-*/<<>>"):
+            return Number(reader.constant())
         reader.at += 1
-        if kind == "int":
-            return Number(_integer(word))
         if kind == "float":
             return _float(word)
         if kind == "word":
@@ -718,7 +826,7 @@ class _Body:
             return Register(word)
         if word == "_":
             return Symbol("_")
-        return Symbol(word, self._offset())
+        return Symbol(self.scope.symbol(word), self._offset())
 
     def _offset(self) -> int:
         if self.reader.accept("+"):

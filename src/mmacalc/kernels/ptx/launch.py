@@ -190,17 +190,22 @@ class Launch:
             raise Error(f"the grid {self.grid} is not a multiple of the cluster {self.cluster}")
 
     def _place_variables(self) -> None:
+        contents: dict[str, Array] = {}
         for variable in self.program.module.variables.values():
             if variable.space in ("global", "const"):
                 content = np.zeros(variable.size, np.uint8)
                 content[: len(variable.content)] = np.frombuffer(variable.content, np.uint8)
                 self.addresses[variable.name] = self.memory.add(variable.name, content, variable.space == "global")
+                contents[variable.name] = content
         for variable in self.program.module.variables.values():
-            for at, size, symbol in variable.pointers:
-                raise Error(
-                    f"line {variable.line}: {variable.name} holds the address of {symbol.name} "
-                    f"({size} bytes at {at}), which is not covered"
-                )
+            for at, size, symbol, shift in variable.pointers:
+                if symbol.name not in self.addresses:
+                    raise Error(
+                        f"line {variable.line}: {variable.name} holds the address of {symbol.name}, which is no "
+                        "variable in global or constant memory; that is not covered"
+                    )
+                value = (self.addresses[symbol.name] + symbol.offset) >> shift & (1 << 8 * size) - 1
+                contents[variable.name][at : at + size] = np.frombuffer(value.to_bytes(size, "little"), np.uint8)
 
     # --- arguments ---
 
@@ -537,9 +542,6 @@ class Launch:
         if len(rest):
             inner(machine, rest)
         return missing
-
-    def reduce_later(self, machine: Machine, step: Step, threads: Threads, value: Array, kind: str, sink: Any) -> None:
-        raise Error(f"line {step.line}: {step.text}: bar.red is not covered")
 
 
 class _Special(dict):  # type: ignore[type-arg]

@@ -113,6 +113,7 @@ class Machine:
         self.undefined: dict[int, Array] = {}
         self.origin: dict[int, Step] = {}
         self.special = launch.special_registers(first, ctas)
+        self.votes = np.zeros(self.count, bool)
         self.carry = np.zeros(self.count, bool)
         # --- shared memory, of all CTAs one after the other ---
         self.shared_size = launch.shared_size
@@ -373,7 +374,9 @@ class Machine:
             self.order.join(
                 team, self.member_of[waiting][None], self.member_of[arriving][None] if len(arriving) else None
             )
-        for following, number, _, _, _, waits in entries:
+        for following, number, _, _, step, waits in entries:
+            if step.meeting is not None:
+                step.meeting(self, Threads(self, number), waiting)
             if waits:
                 self.enter(following, number)
 

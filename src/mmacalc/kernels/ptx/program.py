@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Setter = Callable[[Machine, Threads, Array], None]
     Run = Callable[[Machine, Threads], Array | None]
     Control = Callable[["Machine", "Step", Threads, Array | None, int], None]
+    Meeting = Callable[[Machine, Threads, Array], None]
 
 __all__ = ["Compiler", "Program", "Step", "compile_kernel", "uncovered"]
 
@@ -46,8 +47,9 @@ class Step:
     """One statement, compiled.
 
     run executes it for some threads; what it returns is a mask of those that must try again. control executes a
-    statement that decides where threads go on. reads, writes: registers by number; critical: those of `reads` that must
-    be defined (addresses, what is stored to global memory). operation and sources: of arithmetic.
+    statement that decides where threads go on. meeting is called when a barrier is complete, with the
+    statement's threads and the numbers of all that waited. reads, writes: registers by number; critical: those
+    of `reads` that must be defined (addresses, what is stored to global memory). operation and sources: of arithmetic.
     """
 
     __slots__ = (
@@ -56,6 +58,7 @@ class Step:
         "executed",
         "guard",
         "index",
+        "meeting",
         "operation",
         "reads",
         "run",
@@ -71,6 +74,7 @@ class Step:
         self.guard: tuple[int, bool] | None = None
         self.run: Run = _nothing
         self.control: Control | None = None
+        self.meeting: Meeting | None = None
         self.reads: frozenset[int] = frozenset()
         self.writes: frozenset[int] = frozenset()
         self.critical: frozenset[int] = frozenset()

@@ -232,8 +232,14 @@ def _barrier_reduction(compiler: Compiler, statement: Statement, step: Step, wor
     number = compiler.source(barrier, "u32")
 
     def before(machine: Machine, threads: Threads) -> None:
-        machine.launch.reduce_later(machine, step, threads, predicate(machine, threads), kind, sink)
+        machine.votes[threads.use] = predicate(machine, threads)
 
+    def meeting(machine: Machine, threads: Threads, everyone: Array) -> None:
+        votes = machine.votes[everyone]
+        found = {"popc": np.uint32(votes.sum()), "and": votes.all(), "or": votes.any()}[kind]
+        sink(machine, threads, np.broadcast_to(found, (len(threads),)))
+
+    step.meeting = meeting
     step.control = _barrier_control(number, count, True, statement.root == "bar", before)
 
 
