@@ -13,10 +13,11 @@ from ...records import TupleRecord
 from ..device.findings import Stop
 from ..device.memory import octets_of
 from ..device.races import UNWAITED
+from ..device.undefined import unpacked
 from .counters import Landing
 from .operands import numbers_of
 from .shadows import half_bits, surely_unequal, undefined_bits
-from .state import EXEC, SCALARS, register_name, unpacked
+from .state import EXEC, SCALARS, register_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ import numpy as np
 
 from ...asm.decoded import ConstantOperand, RegisterOperand
 from ...errors import Error
+from ..device.undefined import unpacked
 from .operations.floats import flushed
-from .state import ACCUMULATORS, EXEC, ROWS, SCALARS, SCC, VCC, packed, unpacked
+from .state import ACCUMULATORS, EXEC, ROWS, SCALARS, SCC, VCC, packed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

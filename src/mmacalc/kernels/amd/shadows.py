@@ -14,13 +14,14 @@ import re
 
 import numpy as np
 
+from ..device.undefined import ALL_BITS, dependent_bits
 from .operands import numbers_of, raw_reader
 from .operations.packed import PACKED
-from .state import ACCUMULATORS, ALL_BITS, EXEC, SCALARS, SCC
+from .state import ACCUMULATORS, EXEC, SCALARS, SCC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from ...arrays import Array
@@ -50,7 +51,6 @@ _WIDTHS = {"fp8": 8, "bf8": 8, "f16": 16, "bf16": 16, "f32": 32}
 _EQUALITY = re.compile("[sv]_cmp_(eq|lg|ne)_[ui](32|64)")
 _HALVES = ("_f16", "_u16", "_i16", "_b16")
 _WHOLE = ("pk_", "mix", "dot", "pack")
-_RANDOM = 2
 
 
 def moves_bits(name: str) -> bool:
@@ -72,39 +72,33 @@ def read_bits(name: str, modifiers: Any) -> int:
 def undefined_bits(step: Step, group: Group) -> dict[int, Array]:
     """For each register that an instruction writes, its bits that depend on undefined ones: (waves, lanes or 1).
 
-    The instruction is not carried out; all registers are as they were. What combines bits one by one has every
-    combination of zeros and ones in its sources; two random patterns are for shifts by an undefined amount.
+    The instruction is not carried out; all registers are as they were.
     """
     unknown = (step.uses | step.writes) - group.registers.clean
     kept = {number: np.array(_of(group, number)) for number in step.uses | step.writes}
     masks = {number: _mask(group, number) for number in unknown}
-    places = {number: _place(step, number) for number in unknown}
-    order = {place: at for at, place in enumerate(sorted(set(places.values())))}
-    rng, elements = np.random.default_rng(step.instruction.address), _ELEMENTS.match(step.instruction.name)
-    results: list[dict[int, Array]] = []
-    for turn in range((1 << len(order)) + _RANDOM):
-        for number, mask in masks.items():
-            fill: Any = np.uint32(0xFFFFFFFF * (turn >> order[places[number]] & 1))
-            if turn >= 1 << len(order):
-                fill = rng.integers(0, 1 << 32, (1, 1) if elements else mask.shape, np.uint32)
-            _set(group, number, kept[number] & ~mask | fill & mask)
+    elements = _ELEMENTS.match(step.instruction.name)
+
+    def run(fills: Mapping[int, Array]) -> dict[int, Array]:
+        for number, fill in fills.items():
+            _set(group, number, kept[number] & ~masks[number] | fill)
         step.run(group)
-        results.append({number: np.array(_of(group, number)) for number in step.writes})
+        found = {number: np.array(_of(group, number)) for number in step.writes}
         for number, value in kept.items():
             _set(group, number, value)
         if not step.writes.isdisjoint(_EXEC):
             group.refresh()
-    changed = {number: np.zeros_like(value) for number, value in results[0].items()}
-    for result in results[1:]:
-        for number, value in result.items():
-            changed[number] |= value ^ results[0][number]
+        return found
+
+    places = {number: _place(step, number) for number in unknown}
+    changed, first = dependent_bits(masks, places, run, step.instruction.address, elements is not None)
     if elements is not None:
         width = _WIDTHS[elements[1]]
         changed = {number: _whole(value, width) for number, value in changed.items()}
     elif "_add_" in step.instruction.name:
         _carry(changed)
     elif SCALARS + SCC in changed:
-        _follow_nonzero(changed, results[0])
+        _follow_nonzero(changed, first)
     return changed
 
 

@@ -11,6 +11,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ..device.undefined import RegisterShadow, unpacked
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACCUMULATORS",
-    "ALL_BITS",
     "CLAMPS_NAN",
     "DX10_CLAMP",
     "EXEC",
@@ -44,7 +45,6 @@ __all__ = [
     "packed",
     "register_name",
     "scalar_name",
-    "unpacked",
 ]
 
 # Where the registers of each file begin among the scalar registers of a wave.
@@ -71,9 +71,6 @@ VGPR_HIGH = 32
 """Above the 32 bits of MODE: those of S_SET_VGPR_MSB (gfx1250)."""
 FP16_OVERFLOW = 1 << 23
 """FP16_OVFL of MODE: conversions to 8-bit floats that overflow give the largest number."""
-
-
-ALL_BITS = np.uint32(0xFFFFFFFF)
 
 
 class Mode:
@@ -130,46 +127,28 @@ def register_name(number: int) -> str:
     return f"v{number}" if number < ACCUMULATORS else f"a{number - ACCUMULATORS}"
 
 
-def unpacked(words: Array, lanes: int) -> Array:
-    """Bits (waves, lanes) of masks in 32-bit words (words, waves)."""
-    octets = np.ascontiguousarray(words.T).view(np.uint8)
-    return np.unpackbits(octets, axis=1, bitorder="little")[:, :lanes].view(np.bool_)
-
-
 def packed(mask: Array) -> Array:
     """The words (words, waves) of a mask (waves, lanes)."""
     return np.packbits(mask, axis=1, bitorder="little").view(np.uint32).T
 
 
-class Registers:
-    """The registers of a batch of waves.
+class Registers(RegisterShadow):
+    """The registers of a batch of waves, and which of them are written.
 
-    clean: the numbers of the registers that are written in every wave and lane. undefined: for others that some lanes
-    have written, the bits that are not: uint32 (waves, lanes), of scalar registers (waves, 1). Registers in neither are
-    not written at all. origins: for a register with an undefined value, where it came from. modes: MODE of each wave;
-    one_mode: whether it is the same in all; indexes: whether one of them has GPR_INDEX.
+    modes: MODE of each wave; one_mode: whether it is the same in all; indexes: whether one of them has GPR_INDEX.
     """
 
     indexes: bool
-    lanes: int
     one_mode: bool
-    waves: int
 
     def __init__(self, waves: int, lanes: int, vectors: int, accumulators: int, mode: int) -> None:
-        self.waves, self.lanes = waves, lanes
+        super().__init__(waves, lanes, SCALARS)
         self.v: Array = np.zeros((vectors, waves, lanes), np.uint32)
         self.a: Array = np.zeros((accumulators, waves, lanes), np.uint32)
         self.s: Array = np.zeros((SCALAR_ROWS, waves), np.uint32)
         self.pc: Array = np.zeros(waves, np.int64)
-        self.clean: set[int] = set()
-        self.undefined: dict[int, Array] = {}
-        self.origins: dict[int, tuple[int, str]] = {}
         self.modes: Array = np.full(waves, mode, np.int64)
         self.one_mode, self.indexes = True, False
-
-    def mark_written(self, *numbers: int) -> None:
-        """Enter registers that the hardware writes before a kernel starts."""
-        self.clean.update(numbers)
 
 
 class Group:
@@ -251,24 +230,7 @@ class Group:
         And which registers those are. bits: those of each register that are looked at. lane_masks: the words of masks
         of lanes, each with its number: a bit of such a register counts for its lane.
         """
-        registers, found, which = self.registers, None, []
-        for number in numbers - registers.clean:
-            where = registers.undefined.get(number)
-            by_lane = number < SCALARS
-            if where is None:
-                part: Array = np.ones((self.count, 1), np.bool_)
-            elif number in lane_masks:
-                by_lane, first = True, 32 * lane_masks[number]
-                part = np.zeros((self.count, self.lanes), np.bool_)
-                part[:, first : first + 32] = unpacked(where[self.rows].T, 32)
-            else:
-                part = where[self.rows] & np.uint32(bits) != 0
-            if by_lane and self.mask is not None:
-                part = part & self.mask
-            if part.any():
-                found = part if found is None else found | part
-                which.append(number)
-        return found, tuple(sorted(which))
+        return self.registers.tainted(numbers, self.rows, self.count, self.mask, bits, lane_masks)
 
     def decided(self, numbers: frozenset[int]) -> Array:
         """In which waves a defined bit of some scalar registers is one: (count, 1)."""
@@ -283,10 +245,7 @@ class Group:
 
     def undefined(self, number: int) -> Array:
         """The undefined bits of a register: (count, lanes) or (count, 1)."""
-        if number in self.registers.clean:
-            return np.zeros((self.count, 1), np.uint32)
-        where = self.registers.undefined.get(number)
-        return np.full((self.count, 1), ALL_BITS) if where is None else where[self.rows]
+        return self.registers.undefined_of(number, self.rows, self.count)
 
     def mask_word(self, lanes: Array, mask: Array | None, word: int) -> Array:
         """A word (count, 1) of the mask of some lanes (count, lanes or 1) under an EXEC."""
@@ -296,34 +255,4 @@ class Group:
 
     def settle(self, numbers: frozenset[int], taint: Array | None) -> None:
         """Note that registers were written, with undefined values where `taint` is true, or undefined bits (uint32)."""
-        registers = self.registers
-        for number in numbers:
-            scalar = number >= SCALARS
-            if taint is None and self.whole and (scalar or self.mask is None):
-                registers.clean.add(number)
-                registers.undefined.pop(number, None)
-                continue
-            if taint is None and number in registers.clean:
-                continue
-            self._settle_partly(number, scalar, taint)
-
-    def _settle_partly(self, number: int, scalar: bool, taint: Array | None) -> None:
-        registers = self.registers
-        where = registers.undefined.get(number)
-        if where is None:
-            shape = (registers.waves, 1 if scalar else self.lanes)
-            where = np.full(shape, 0 if number in registers.clean else ALL_BITS, np.uint32)
-            registers.undefined[number] = where
-            registers.clean.discard(number)
-        value: Any = np.uint32(0)
-        if taint is not None:
-            value = taint if taint.dtype == np.uint32 else np.where(taint, ALL_BITS, np.uint32(0))
-        if scalar:
-            where[self.rows] = value if taint is None else np.bitwise_or.reduce(value, axis=1, keepdims=True)
-        elif self.mask is None:
-            where[self.rows] = value
-        else:
-            where[self.rows] = np.where(self.mask, value, where[self.rows])
-        if not where.any():
-            registers.clean.add(number)
-            del registers.undefined[number]
+        self.registers.settle(numbers, taint, self.rows, self.mask)

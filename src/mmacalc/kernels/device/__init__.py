@@ -5,6 +5,7 @@ shared       memory of a workgroup or of a lane, with what is written in it
 races        which waves have accessed the same bytes
 traffic      bytes moved; accesses of shared memory by call site, with their bank conflicts
 scheduler    which waves run next, and their barriers
+undefined    which bits of registers are written, and what follows from others
 findings     what is wrong with a kernel, what is remarkable, and how often
 launch       the grid, the values among the arguments, progress
 """
