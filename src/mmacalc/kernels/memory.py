@@ -86,6 +86,8 @@ class Region(TupleRecord):
 class Memory:
     """The memory that the kernels of one launch can access. Counts the bytes that they move."""
 
+    moved: TrafficCounter
+
     def __init__(self, lds: BankCounter | None = None) -> None:
         self.lds = lds
         self.buffers: dict[int, Buffer] = {}

@@ -40,6 +40,25 @@ class Batch:
     """Some workgroups, and what watches them. waves: which run, wait and have ended; limit: of the instructions of the
     launch; trace: the row of a wave, and what is called after each of its instructions."""
 
+    barriers: Barriers
+    bounds: Bounds
+    counters: Counters
+    lds: SharedMemory
+    limit: float
+    memory: GlobalMemory
+    moves: Moves
+    products: Products
+    program: Program
+    races: Races
+    registers: Registers
+    reporter: Reporter
+    scratch: PrivateMemory
+    steps: int
+    tally: Tally
+    uninitialised: Uninitialised
+    waits: Waits
+    waves: Waves
+
     def __init__(
         self,
         program: Program,

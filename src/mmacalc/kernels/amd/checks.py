@@ -67,6 +67,9 @@ class LocalAccess(TupleRecord):
 class Moves:
     """Counts bytes moved, and the cycles and bank conflicts of accesses of LDS."""
 
+    banks: BankCounter | None
+    tally: Tally
+
     def __init__(self, tally: Tally, banks: BankCounter | None) -> None:
         self.tally, self.banks = tally, banks
 
@@ -104,6 +107,8 @@ class Moves:
 class Products:
     """Counts matrix instructions; WMMA needs every lane active (RDNA3 ISA guide, "WMMA")."""
 
+    reporter: Reporter
+
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
 
@@ -117,6 +122,10 @@ class Products:
 
 class Waits:
     """Finds registers and bytes of LDS that are touched before the access that writes them is waited for."""
+
+    counters: Counters
+    program: Program
+    reporter: Reporter
 
     def __init__(self, counters: Counters, program: Program, reporter: Reporter) -> None:
         self.counters, self.program, self.reporter = counters, program, reporter
@@ -182,6 +191,11 @@ class Waits:
 class Races:
     """Finds accesses of the same bytes of LDS by two waves without a barrier in between."""
 
+    counters: Counters
+    lds: SharedMemory
+    program: Program
+    reporter: Reporter
+
     def __init__(self, lds: SharedMemory, counters: Counters, program: Program, reporter: Reporter) -> None:
         self.lds, self.counters, self.program, self.reporter = lds, counters, program, reporter
 
@@ -223,6 +237,10 @@ class Races:
 class Barriers:
     """Finds waves of a workgroup that meet at different barriers, which the hardware allows: it counts waves."""
 
+    program: Program
+    reporter: Reporter
+    waves: Waves
+
     def __init__(self, waves: Waves, program: Program, reporter: Reporter) -> None:
         self.waves, self.program, self.reporter = waves, program, reporter
         self._apart: dict[int, tuple[int, int]] = {}
@@ -259,6 +277,11 @@ class Barriers:
 
 class Bounds:
     """Stops the launch at an access outside of memory. most: bytes of LDS of the largest workgroup."""
+
+    lds: SharedMemory
+    most: int
+    reporter: Reporter
+    scratch: PrivateMemory
 
     def __init__(self, lds: SharedMemory, scratch: PrivateMemory, most: int, reporter: Reporter) -> None:
         self.lds, self.scratch, self.most, self.reporter = lds, scratch, most, reporter
@@ -347,6 +370,10 @@ class Uninitialised:
 
     Between `before` and `after` an instruction, `Group.leaves` has what it leaves undefined.
     """
+
+    program: Program
+    registers: Registers
+    reporter: Reporter
 
     def __init__(self, registers: Registers, program: Program, reporter: Reporter) -> None:
         self.registers, self.program, self.reporter = registers, program, reporter

@@ -166,9 +166,8 @@ class Group:
     registers: Registers
     s: Array
     v: Array
-    whole: bool
 
-    __slots__ = ("a", "batch", "count", "lanes", "leaves", "mask", "mode", "registers", "rows", "s", "v", "whole")
+    __slots__ = ("a", "batch", "count", "lanes", "leaves", "mask", "mode", "registers", "rows", "s", "v")
     mask: Array | None
     leaves: Undefined | None
 
@@ -180,7 +179,6 @@ class Group:
         first = int(rows[0])
         contiguous = int(rows[-1]) - first + 1 == self.count
         self.rows: Rows = slice(first, first + self.count) if contiguous else rows
-        self.whole = self.count == registers.waves
         self.refresh()
 
     def refresh(self) -> None:

@@ -146,6 +146,11 @@ class Tally:
     counted once for all waves that run together, and once for each wave.
     """
 
+    atomics: int
+    executed: int
+    moved: TrafficCounter
+    steps: int
+
     def __init__(self, describe: Callable[[Any], str]) -> None:
         self.describe = describe
         self.findings: dict[Hashable, KernelFinding] = {}

@@ -87,6 +87,14 @@ def value_bytes(name: str, size: int, value: Any) -> bytes:
 class Progress:
     """A progress line on a terminal, for launches that take long."""
 
+    done: int
+    last: float
+    name: str
+    shown: bool
+    start: float
+    total: int
+    wanted: bool
+
     def __init__(self, name: str, total: int, wanted: bool | None) -> None:
         self.name, self.total, self.done, self.shown = name, total, 0, False
         self.wanted = sys.stderr.isatty() if wanted is None else wanted

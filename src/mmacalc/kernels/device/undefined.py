@@ -44,6 +44,10 @@ class RegisterShadow:
     ([[False, True, False, False]], (7,))
     """
 
+    first_scalar: int
+    lanes: int
+    waves: int
+
     def __init__(self, waves: int, lanes: int, first_scalar: int) -> None:
         self.waves, self.lanes, self.first_scalar = waves, lanes, first_scalar
         self.clean: set[int] = set()
