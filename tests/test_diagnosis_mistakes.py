@@ -157,6 +157,23 @@ def test_a_whole_gemm_is_diagnosed_and_its_tiles_are_told_apart(what, kernel, sa
     assert tiles is None or found.explanations[0].tiles == tiles
 
 
+def test_an_accumulator_that_is_not_reset_is_named_in_every_order_of_the_tiles():
+    gemm = Gemm(7)
+    products = gemm.run(c=0 * gemm.c).reshape(4, 16, 5, 16).swapaxes(1, 2)
+    orders = {
+        "row by row": np.cumsum(products.reshape(20, 16, 16), 0).reshape(products.shape),
+        "column by column": np.cumsum(products.swapaxes(0, 1).reshape(20, 16, 16), 0)
+        .reshape(5, 4, 16, 16)
+        .swapaxes(0, 1),
+        "along each row": np.cumsum(products, 1),
+        "along each column": np.cumsum(products, 0),
+    }
+    for order, tiles in orders.items():
+        d = tiles.swapaxes(1, 2).reshape(64, 80) + gemm.c
+        first = mmacalc.diagnose(gemm.inst, d, **gemm.inputs).explanations[0]
+        assert first.name.endswith(f"not reset between tiles (one tile after the other, {order})"), first.name
+
+
 def test_different_mistakes_in_different_tiles_are_each_named():
     gemm = Gemm(8)
     d = gemm.changed([(0, j) for j in range(5)], lambda t: t.T)

@@ -19,7 +19,7 @@ from .candidates import Candidate, Moved, Rerun, Stored, changed, moved
 from .conversions import other_conversion
 from .layouts import no_layout, other_layout, wrong_layout
 from .moves import Move, memory_moves, orders, register_moves
-from .problem import Problem, tile_of, whole
+from .problem import Problem, whole
 from .scales import biased_scales, wrong_index, wrong_scales
 
 TYPE_CHECKING = False
@@ -105,26 +105,25 @@ def wrong_accumulator(problem: Problem) -> Iterator[Candidate]:
 
 def not_reset(problem: Problem) -> Iterator[Candidate]:
     """The accumulator of one tile of a GEMM is that of the tile before."""
-    if problem.tiles[0] * problem.tiles[1] == 1 or not problem.linear:
+    (down, across, _), shape = problem.tiles, problem.shapes["D"]
+    rows, columns = problem.execution.shapes["D"][-2:]
+    if down * across == 1 or not problem.linear or shape != (down * rows, across * columns):
         return
-    tile = tile_of(problem, problem.shapes["D"])
     c = problem.beta * problem.effective("C")
-    product = problem.right - c
-    order = np.arange(tile.max() + 1).reshape(problem.tiles[:2])
-    for text, chain in (("row by row", order.reshape(1, -1)), ("column by column", order.T.reshape(1, -1)),
-                        ("along each row", order), ("along each column", order.T)):  # fmt: skip
-        values = np.zeros_like(product)
-        for line in chain:
-            total: Array | float = 0.0
-            for number in line:
-                here = tile == number
-                part = product[:, here]
-                if part.shape != (len(product), here.sum()) or (np.ndim(total) and np.shape(total) != part.shape):
-                    break  # the last tile is not whole
-                total = total + part
-                values[:, here] = total
-        spread = float(chain.shape[1])
-        stored = Stored(problem, codes_of(problem, values + c), spread)
+    products = (problem.right - c).reshape(-1, down, rows, across, columns)
+    line = (0, 1, 3, 2, 4)  # the tiles' row and column first
+    cut = products.transpose(line)
+    in_turn = np.cumsum(cut.reshape(-1, down * across, rows, columns), axis=1).reshape(cut.shape)
+    turned = np.swapaxes(cut, 1, 2)
+    by_column = np.cumsum(turned.reshape(-1, down * across, rows, columns), axis=1).reshape(turned.shape)
+    for text, sums, count in (
+        ("row by row", in_turn, down * across),
+        ("column by column", np.swapaxes(by_column, 1, 2), down * across),
+        ("along each row", np.cumsum(cut, axis=2), across),
+        ("along each column", np.cumsum(cut, axis=1), down),
+    ):
+        values = sums.transpose(line).reshape(c.shape)
+        stored = Stored(problem, codes_of(problem, values + c), float(count))
         name = f"the accumulator is not reset between tiles (one tile after the other, {text})"
         yield Candidate(name, "fill the accumulator with zeros before the loop over k", stored)
 
