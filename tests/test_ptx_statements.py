@@ -8,7 +8,8 @@ import pytest
 
 import mmacalc
 import recorded
-from mmacalc.kernels.ptx.launch import Launch, PtxKernel
+from mmacalc.kernels.ptx.kernel import PtxKernel
+from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.ptx.reader import read
 
 MODULES = {target: read(recorded.text(f"ptx/groups_{target}.ptx.gz")) for target in ("sm_80", "sm_100a")}
