@@ -71,6 +71,12 @@ def test_lists_of_targets_prototypes_and_source_lines_are_read():
     assert [str(statement.location) for statement in function.statements[:2]] == ["a.cu:6", "a.cu:7"]
 
 
+def test_an_alias_is_the_function_that_it_names():
+    module = read(HEAD + ".visible .func f() { trap; ret; }\n.visible .func g();\n.alias g, f;")
+    assert module.functions["g"].statements == module.functions["f"].statements
+    assert not module.functions["g"].external
+
+
 def test_initialisers_have_their_bytes_and_pointers():
     module = read(HEAD + ".const .align 4 .f32 c[2][3] = {{1.0, -2.0, 0f3F800000}, {1e3}};\n"
                   ".global .u8 d[] = {1, 2};\n.global .u64 g[3] = {generic(d)+1, c, 7};\n"

@@ -287,6 +287,14 @@ def _float(word: str) -> Number:
     return Number(struct.unpack("<Q", struct.pack("<d", value))[0], "decimal")
 
 
+def _aliased(aliases: Mapping[str, str], functions: Mapping[str, Function]) -> dict[str, Function]:
+    """The functions of .alias by their other names."""
+    for name, other in aliases.items():
+        if other not in functions:
+            raise Error(f"the alias {name} is of {other}, which is no function of the text")
+    return {name: functions[other]._replace(name=name) for name, other in aliases.items()}
+
+
 def _wrapped(value: int) -> int:
     """Within 64 bits, signed unless it does not fit."""
     low = value & (1 << 64) - 1
@@ -463,6 +471,7 @@ class _Reader:
     def module(self) -> Module:  # noqa: C901
         version = target = ""
         functions: dict[str, Function] = {}
+        aliases: dict[str, str] = {}
         linkage = (".visible", ".extern", ".weak", ".common")
         while self.tokens[self.at][0] != "end":
             word = self.take()
@@ -489,11 +498,16 @@ class _Reader:
                 for variable in self._variables(word[1:]):
                     self.variables[variable.name] = variable
                 self.expect(";")
-            elif word in (".pragma", ".alias"):
+            elif word == ".pragma":
                 self._skip_to(";")
+            elif word == ".alias":
+                name = self.take()
+                self.expect(",")
+                aliases[name] = self.take()
             else:
                 self.at -= 1
                 raise self.wrong("a directive of a module (.version, .target, .entry, .func, .global ...)")
+        functions.update(_aliased(aliases, functions))
         if not target:
             raise Error("the text has no .target: it is not a PTX module")
         return Module(version, target, functions, dict(self.variables))
