@@ -1,10 +1,11 @@
-"""Products by generated kernels on the host, compared with what mmacalc computes of the same matrices."""
+"""Products by generated kernels, on the host or as PTX, compared with what mmacalc computes of the same matrices."""
 
 import numpy as np
 
 from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.emulator.registers import files
 from mmacalc.emulator.rerun import reference_case
+from oracles.emulated_kernel import EmulatedKernel
 from oracles.host_kernel import HostKernel
 
 EMPTY = 0xA5
@@ -76,10 +77,15 @@ def tile_product(inst, source, orders, folder, wave=None, alone=False, seed=0, l
     wanted = arguments["D"].copy()
     padding = packed(np.zeros_like(case.expected), "row", width(inst, "D", wave, fields)[0], arguments["ldd"]) == EMPTY
     arguments["D"][~padding] = EMPTY
-    kernel = HostKernel(inst, source, folder, wave)
+    kernel = runner(inst)(inst, source, folder, wave)
     threads = 128 if "wgmma" in inst.features else wave
     performed = kernel.run(arguments, threads, alone=alone)
     return int((arguments["D"] != wanted).sum()), performed
+
+
+def runner(inst):
+    """What runs a kernel: CUDA's as PTX on the emulator, HIP's and those of wmma (which it lacks) as C on the host."""
+    return EmulatedKernel if inst.name.startswith(("mma.", "wgmma.")) else HostKernel
 
 
 def width(inst, name, wave, fields):
@@ -111,7 +117,7 @@ def gemm_product(inst, source, plan, orders, folder, sizes, alone=False, padding
     wanted = np.full((m, n + 2), np.uint64(0xA5A5A5A5A5A5A5A5)).astype(f"u{form.bits // 8}")
     arguments["D"] = wanted.copy()
     wanted[:, :n] = encode(a @ b, form)
-    kernel = HostKernel(inst, source, folder, plan.wave)
+    kernel = runner(inst)(inst, source, folder, plan.wave)
     blocks = -(-m // plan.block_m), -(-n // plan.block_n)
     performed = kernel.run(arguments, plan.threads, blocks, alone)
     return different(arguments["D"], wanted, n, form), performed

@@ -245,10 +245,26 @@ class Machine:
         if len(number):
             self.groups.setdefault(step, []).append(number)
 
+    def _together(self, at: int, number: Array) -> tuple[int, Array]:
+        """Of threads that another order chose, those whose warp has no lane behind them: lanes that diverged meet again
+        where their paths do, in every order of the warps. Without any, the lowest step."""
+        behind = [part for step, parts in self.groups.items() if step < at for part in parts]
+        if not behind:
+            return at, number
+        early = np.isin(number // WARP, np.unique(np.concatenate(behind) // WARP))
+        if early.all():
+            self.enter(at, number)
+            at = min(self.groups)
+            return at, np.sort(np.concatenate(self.groups.pop(at)))
+        self.enter(at, number[early])
+        return at, number[~early]
+
     def _group(self) -> None:
         at = self.launch.choose(self.groups)
         parts = self.groups.pop(at)
         number = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+        if self.launch.random is not None:
+            at, number = self._together(at, number)
         stop = min((step for step in self.groups if step > at), default=1 << 60)
         steps, spent = self.program.steps, 0
         threads = Threads(self, number)
