@@ -130,7 +130,7 @@ def test_every_inline_constant_is_read_from_its_own_text(kind):
             "gfx942",
             "C of v_mfma_f32_32x32x8_f16 is D itself or shares no register with it; got D v[0:15] and C v[8:23]",
         ),
-        ("v_nop\nv_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 0", "gfx942", "line 1: CDNA3 (gfx942) has no matrix"),
+        ("v_nop\nv_nop", "gfx1151", "line 1: RDNA3 (gfx1151) has no matrix"),
         ("", "gfx942", "there is nothing to assemble"),
         ("v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 1/0", "gfx942", "division by zero"),
         ("v_mfma_f32_16x16x4_f32 a[0:3], v1, v2, 1<<64", "gfx942", "cannot shift by 64"),

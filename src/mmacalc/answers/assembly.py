@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..asm.assembler import assemble_lines
 from ..asm.disassembler import disassemble
-from ..asm.targets import own_assembler, target
+from ..asm.reader import named_targets
+from ..asm.targets import agreed, own_assembler, target
 from ..catalog import entry
 from ..records import Record
 
@@ -59,12 +60,13 @@ class Assembly(Record):
 
 
 def assembly(
-    text: str, arch: str, wave: int | None = None, *, llvm: int | None = None, fields: bool = False
+    text: str, arch: str | None, wave: int | None = None, *, llvm: int | None = None, fields: bool = False
 ) -> Assembly:
-    """Assemble a text with matrix instructions, as LLVM does.
+    """Assemble a text, as LLVM does.
 
     Args:
-        text: lines of assembly. arch: the architecture or target. wave: the wave size; the default if left out.
+        text: lines of assembly. arch: the architecture or target; None where the text names it.
+        wave: the wave size; the default if left out.
         llvm: the LLVM version whose encodings and rules are meant; the newest if left out.
         fields: whether to explain the fields of every encoding.
 
@@ -75,6 +77,7 @@ def assembly(
     >>> found.statements[0].code.hex(), found.statements[0].fields[0].meaning
     ('0080ccd310250204', 'D: the first register; D = a[0:15]')
     """
+    arch = agreed(arch, named_targets(text) if arch is None else (), "the text")
     lines = assemble_lines(text, arch, wave, llvm)
     statements = [
         Statement(arch, wave, line.code, *(_explained(line.form, line.values) if fields and line.form else ()))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from ..records import TupleRecord
+from .encoder import Labels, encode, knows
 from .forms import InstructionForm, form_of, spellings
-from .reader import Reader
+from .program import Item, laid_out, wave_named
+from .reader import MATRIX, Reader, named_targets
 from .registers import RegisterRange
-from .targets import own_assembler, target
+from .tables import COVERED, covered, table
+from .targets import agreed, own_assembler, target
 from .tokens import TokenStream
 
 TYPE_CHECKING = False
@@ -26,19 +31,23 @@ __all__ = ["Assembled", "assemble", "assemble_lines", "problems", "statement"]
 
 
 @arguments_checked
-def assemble(text: str, arch: str, wave: int | None = None, llvm: int | None = None) -> bytes:
-    """The machine code of matrix instructions.
+def assemble(text: str, arch: str | None = None, wave: int | None = None, llvm: int | None = None) -> bytes:
+    """The machine code of assembly.
 
-    Takes every matrix instruction of the target with all operand kinds and modifiers, v_accvgpr_read, v_accvgpr_write
-    and v_accvgpr_mov, the scale loads, and `.long` for other words; several lines, labels and comments. Spellings
-    that LLVM knows as aliases are taken. The bytes are those of LLVM 24 or, on request, of LLVM 22; they differ on
-    gfx1250 and gfx1251, and LLVM 22 takes src_pops_exiting_wave_id on CDNA1 to CDNA4. On Intel's Xe-HP, Xe-HPG and
-    Xe-HPC it takes dpas and dpasw as iga64 does.
+    Takes every instruction of gfx908, gfx90a, gfx942, gfx950, gfx1100 to gfx1103, gfx1200, gfx1201 and gfx1250, but
+    those of graphics, as clang -S, Triton and `disassemble` write them, with labels, comments, `.set` and directives:
+    the bytes are those of the executable sections. Of every other target it takes the matrix instructions,
+    v_accvgpr_read, v_accvgpr_write and v_accvgpr_mov, the scale loads, and data. Spellings of matrix instructions that
+    LLVM knows as aliases are taken. Their bytes are those of LLVM 24 or, on request, of LLVM 22, which differ on
+    gfx1250 and gfx1251, and LLVM 22 takes src_pops_exiting_wave_id on CDNA1 to CDNA4; other instructions, LLVM
+    24 writes the constant 0 into sources that VOP3 of RDNA3 and newer does not use.
+    On Intel's Xe-HP, Xe-HPG and Xe-HPC it takes dpas and dpasw as iga64 does.
 
     Args:
         text: assembly, one instruction a line.
-        arch: an architecture, product or compiler target, such as "gfx942".
-        wave: 32 or 64 where the architecture has both; its default if left out.
+        arch: an architecture, product or compiler target, such as "gfx942"; may be left out where the text names its
+            target (.amdgcn_target).
+        wave: 32 or 64 where the architecture has both; if left out what the text's kernels say, or the default.
         llvm: the LLVM version whose encodings and rules are meant, 24 or 22; 24 if left out.
 
     Raises:
@@ -47,6 +56,8 @@ def assemble(text: str, arch: str, wave: int | None = None, llvm: int | None = N
 
     >>> assemble("v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1", "gfx942").hex()
     '0081ccd310250204'
+    >>> assemble("s_branch end\\n v_add_f32 v2, v1, 0.5\\n end: s_endpgm", "gfx942").hex()
+    '020082bf020001d101e10100000081bf'
     >>> assemble("v_mfma_f32_32x32x16_f16 v[0:15], v[17:18], v[20:23], v[0:15]", "gfx950")
     Traceback (most recent call last):
     mmacalc.errors.Error: A of v_mfma_f32_32x32x16_f16 takes 4 registers, even-aligned: v[16:19]; got v[17:18]
@@ -55,10 +66,12 @@ def assemble(text: str, arch: str, wave: int | None = None, llvm: int | None = N
 
 
 class Assembled(TupleRecord):
-    """One assembled statement: its form (None for `.long`) and its bytes."""
+    """One assembled statement: its form (None of data and of other than matrix instructions), its bytes, and whether it
+    is an instruction."""
 
     form: InstructionForm | None
     code: bytes
+    instruction: bool = True
 
     @property
     def values(self) -> dict[str, int]:
@@ -66,23 +79,63 @@ class Assembled(TupleRecord):
         return self.form.encoding.decode(int.from_bytes(self.code, "little")) if self.form else {}
 
 
-def assemble_lines(text: str, arch: str, wave: int | None = None, llvm: int | None = None) -> list[Assembled]:
+def assemble_lines(
+    text: str, arch: str | None = None, wave: int | None = None, llvm: int | None = None
+) -> list[Assembled]:
     """Every statement of a text, assembled: as `assemble`, each with its form."""
+    arch = agreed(arch, named_targets(text) if arch is None else (), "the text")
     if own := own_assembler(arch):
         statements: list[Assembled] = own.assemble_lines(text, arch, wave, llvm)
         return statements
-    where, reader = target(arch, wave, llvm), Reader(text, meant=False)
-    result = []
-    for number, line in reader.statements(strict=True):
-        try:
-            result.append(statement(TokenStream(line, reader.symbols), where))
-        except Error as error:
-            if "\n" in text.strip():
-                raise Error(f"line {number}: {error}") from None
+    where, reader = target(arch, wave or _wave_of(text, arch), llvm), Reader(text, meant=False)
+    made: dict[int, Assembled] = {}
+    # Symbols have the values that they have where a statement stands.
+    values: dict[int, dict[str, int]] = {}
+
+    def items() -> Iterator[Item]:
+        for number, line in reader.statements(strict=True):
+            values[number] = dict(reader.symbols) if reader.symbols else {}
+            yield Item(number, tuple(reader.before), line)
+        yield Item(0, tuple(reader.after), "")
+
+    def encoded(item: Item, address: int, labels: Mapping[str, int | None]) -> bytes:
+        made[item.line] = one = _statement(item.text, where, Labels(address, labels, values[item.line]))
+        return one.code
+
+    try:
+        pieces = laid_out(items(), encoded, reader.symbols)
+    except Error as error:
+        if "\n" in text.strip():
             raise
-    if not result:
+        raise Error(str(error).partition(": ")[2]) from None
+    if not pieces:
         raise Error("there is nothing to assemble: the text has no instruction")
-    return result
+    return [made[one.line] if one.instruction else Assembled(None, one.code, False) for one in pieces]
+
+
+def _wave_of(text: str, arch: str) -> int | None:
+    named = wave_named(text) if ".amdhsa_" in text else None
+    return named if named in target(arch).entry.architecture.waves else None
+
+
+def _statement(text: str, where: Target, labels: Labels) -> Assembled:
+    """One instruction at a place of a program."""
+    mnemonic = text.split(None, 1)[0].lower()
+    own = form_of(mnemonic, where) is not None or mnemonic.startswith((*MATRIX, "v_accvgpr_"))
+    if own or where.name not in COVERED:
+        return statement(TokenStream(text, labels.symbols), where)
+    name = covered(where.name)
+    if "::" not in text and not knows(mnemonic, name, where.wave):
+        raise Error(_unknown(mnemonic, where, text))
+    return Assembled(None, encode(text, name, where.wave, labels, where.llvm).code)
+
+
+def _unknown(mnemonic: str, where: Target, text: str) -> str:
+    title = f"{where.entry.architecture.title} ({where.name})"
+    if not re.match(r"[a-z_]\w*$", mnemonic):
+        return f"'{text[:60]}' does not begin with an instruction"
+    known = (*table(covered(where.name), where.wave).names(), *spellings(where))
+    return f"{title} has no instruction '{mnemonic}'.{did_you_mean(mnemonic, known)}"
 
 
 def statement(line: TokenStream, where: Target) -> Assembled:
@@ -117,10 +170,6 @@ def _assembled(line: TokenStream, where: Target) -> tuple[Assembled, list[str]]:
         Error: it cannot be read as far as its operands.
     """
     mnemonic = line.word()
-    if mnemonic == ".long":
-        return Assembled(None, _long(line)), []
-    if mnemonic.startswith("."):
-        raise Error(f"the directive {mnemonic} is not taken; .long and .set are")
     form = _find(mnemonic, where, line.text)
     operands = _operands(line, form)
     chosen = _modifiers(line, form)
@@ -155,15 +204,6 @@ def _encode_operands(
             if isinstance(operand, RegisterRange):
                 banks.setdefault(field, set()).add(operand.file)
     yield from _faults_together(form, dict(zip((slot.name for slot in form.slots), operands)), banks)
-
-
-def _long(line: TokenStream) -> bytes:
-    words = [line.integer(".long")]
-    while line.take(","):
-        words.append(line.integer(".long"))
-    if line.peek()[0] != "end" or not all(-(1 << 31) <= word < 1 << 32 for word in words):
-        raise Error(f"'{line.text}': .long takes 32-bit numbers between commas")
-    return b"".join((word & 0xFFFFFFFF).to_bytes(4, "little") for word in words)
 
 
 def _find(mnemonic: str, where: Target, text: str) -> InstructionForm:

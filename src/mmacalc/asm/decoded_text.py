@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Printer = Callable[[int, Row, Mapping[str, int | str]], str]
 
-__all__ = ["instruction_text", "operand_text"]
+__all__ = ["instruction_text", "operand_text", "printed_modifier"]
 
 _SELECTS = ("BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD")
 _UNUSED = ("UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE")
@@ -151,10 +151,17 @@ def modifiers_text(instruction: DecodedInstruction, row: Row) -> str:
     for name in ("idxen", "offen", "offset", "lds", *_ORDER) if row.name == "buffer_store_lds_dword" else _ORDER:
         if name in modifiers and name not in in_place and not (row.mixed and name.startswith("neg_")):
             value = int(modifiers[name])
-            shown = _PRINTED[name](value, row, modifiers) if name in _PRINTED else f"{name}:{value}" if value else ""
+            shown = printed_modifier(name, value, row, modifiers)
             if shown and f" {shown}" not in parts:
                 parts.append(f" {shown}")
     return "".join(parts)
+
+
+def printed_modifier(name: str, value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
+    """A modifier of a value as the text has it, "" where nothing is printed."""
+    if name not in _ORDER:
+        return ""
+    return _PRINTED[name](value, row, modifiers) if name in _PRINTED else f"{name}:{value}" if value else ""
 
 
 def _offset(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:

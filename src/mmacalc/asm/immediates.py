@@ -11,7 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["STYLES", "dpp_control", "dpp_controls", "swizzle"]
+__all__ = [
+    "DEPENDENCIES", "INSTANCES", "SKIPS", "STYLES", "counter_fields", "counters", "dpp_control", "dpp_controls",
+    "hardware_register", "hardware_registers", "swizzle",
+]  # fmt: skip
 
 _PERFORMANCE = {
     20: "XCC_ID", 21: "SQ_PERF_SNAPSHOT_DATA", 22: "SQ_PERF_SNAPSHOT_DATA1", 23: "SQ_PERF_SNAPSHOT_PC_LO",
@@ -62,14 +65,14 @@ _MESSAGES = {
     "rdna4": _RDNA4_MESSAGES,
     "cdna5": {**_RDNA4_MESSAGES, 10: "SAVEWAVE_HAS_TDM", 136: "RTN_GET_CLUSTER_BARRIER_STATE"},
 }
-_INSTANCES = (
+INSTANCES = (
     "NO_DEP", "VALU_DEP_1", "VALU_DEP_2", "VALU_DEP_3", "VALU_DEP_4", "TRANS32_DEP_1", "TRANS32_DEP_2",
     "TRANS32_DEP_3", "FMA_ACCUM_CYCLE_1", "SALU_CYCLE_1", "SALU_CYCLE_2", "SALU_CYCLE_3",
 )  # fmt: skip
-_SKIPS = ("SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4")
+SKIPS = ("SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4")
 _INVALID = "/* invalid {} value */"
 # (name, lowest bit, width)
-_DEPENDENCIES = (
+DEPENDENCIES = (
     ("hold_cnt", 7, 1), ("sa_sdst", 0, 1), ("va_vdst", 12, 4), ("va_sdst", 9, 3), ("va_ssrc", 8, 1), ("va_vcc", 1, 1),
     ("vm_vsrc", 2, 3),
 )  # fmt: skip
@@ -95,13 +98,44 @@ def _hexadecimal(value: int, family: str) -> str:
 
 def _counters(value: int, family: str) -> str:
     """s_waitcnt: those that are waited for, or all."""
-    if family.startswith("cdna"):
-        fields = (("vmcnt", value & 15 | value >> 10 & 48, 63), ("expcnt", value >> 4 & 7, 7),
-                  ("lgkmcnt", value >> 8 & 15, 15))  # fmt: skip
-    else:
-        fields = (("vmcnt", value >> 10 & 63, 63), ("expcnt", value & 7, 7), ("lgkmcnt", value >> 4 & 63, 63))
+    fields = [(name, count, most) for (name, count), (_, _, most) in
+              zip(counters(value, family).items(), counter_fields(family))]  # fmt: skip
     waited = [field for field in fields if field[1] != field[2]] or fields
     return " ".join(f"{name}({count})" for name, count, _ in waited)
+
+
+# Of s_waitcnt: the counters, (lowest bit, width) of their parts, the lowest part first, and their largest value.
+_CDNA_COUNTERS = (("vmcnt", ((0, 4), (14, 2)), 63), ("expcnt", ((4, 3),), 7), ("lgkmcnt", ((8, 4),), 15))
+_RDNA_COUNTERS = (("vmcnt", ((10, 6),), 63), ("expcnt", ((0, 3),), 7), ("lgkmcnt", ((4, 6),), 63))
+
+
+def counter_fields(family: str) -> tuple[tuple[str, tuple[tuple[int, int], ...], int], ...]:
+    """The fields of s_waitcnt: (counter, (lowest bit, width) of its parts from the lowest, largest value).
+
+    >>> counter_fields("cdna3")[0]
+    ('vmcnt', ((0, 4), (14, 2)), 63)
+    """
+    return _CDNA_COUNTERS if family.startswith("cdna") else _RDNA_COUNTERS
+
+
+def counters(value: int, family: str) -> dict[str, int]:
+    """The counts of s_waitcnt.
+
+    >>> counters(0x0F70, "cdna3")
+    {'vmcnt': 0, 'expcnt': 7, 'lgkmcnt': 15}
+    """
+    found = {}
+    for name, parts, _ in counter_fields(family):
+        found[name], shift = 0, 0
+        for low, width in parts:
+            found[name] |= (value >> low & (1 << width) - 1) << shift
+            shift += width
+    return found
+
+
+def hardware_registers(family: str) -> dict[int, str]:
+    """The hardware registers of a family by their numbers, without HW_REG_."""
+    return _HARDWARE[family]
 
 
 def hardware_register(number: int, family: str) -> str:
@@ -141,9 +175,9 @@ def _message(value: int, family: str) -> str:
 def _delay(value: int, family: str) -> str:
     parts = []
     for name, part, names in (
-        ("instid0", value & 15, _INSTANCES),
-        ("instskip", value >> 4 & 7, _SKIPS),
-        ("instid1", value >> 7 & 15, _INSTANCES),
+        ("instid0", value & 15, INSTANCES),
+        ("instskip", value >> 4 & 7, SKIPS),
+        ("instid1", value >> 7 & 15, INSTANCES),
     ):
         if part:
             shown = names[part] if part < len(names) else _INVALID.format(name.rstrip("01"))
@@ -155,7 +189,7 @@ def _dependencies(value: int, family: str) -> str:
     """s_waitcnt_depctr and s_wait_alu: those that are waited for, or all."""
     if value & 0x60:
         return f"{value:#x}"
-    fields = [(name, value >> low & (1 << width) - 1, (1 << width) - 1) for name, low, width in _DEPENDENCIES]
+    fields = [(name, value >> low & (1 << width) - 1, (1 << width) - 1) for name, low, width in DEPENDENCIES]
     waited = [field for field in fields if field[1] != field[2]] or fields
     return " ".join(f"depctr_{name}({count})" for name, count, _ in waited)
 

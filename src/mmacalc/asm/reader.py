@@ -106,8 +106,8 @@ class Reader:
     """A text being read. `symbols` and `labels` grow as its statements are taken one by one.
 
     symbols: the `.set` symbols with their present values. labels: label -> how many statements came before it.
-    before: the labels just before the last statement. meant: whether registers are those that a comment names, such as
-    /*v256*/, or those of the code, of which s_set_vgpr_msb has the higher bits.
+    before: the labels just before the last statement; after: those behind all statements. meant: whether registers are
+    those that a comment names, such as /*v256*/, or those of the code, of which s_set_vgpr_msb has the higher bits.
     """
 
     def __init__(self, text: str, meant: bool = True) -> None:
@@ -117,6 +117,7 @@ class Reader:
         self.labels: dict[str, list[int]] = {}
         self.addresses: dict[int, int] = {}
         self.before: list[str] = []
+        self.after: list[str] = []
 
     def statements(self, strict: bool = False) -> Iterator[tuple[int, str]]:
         """The instructions, with their line numbers, without labels; when strict also everything else: directives (but
@@ -152,6 +153,7 @@ class Reader:
             count += 1
             self.before, labels = labels, []
             yield number, line
+        self.after = labels
 
     def _lines(self) -> list[str]:
         text = self.text

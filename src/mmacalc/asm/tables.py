@@ -115,6 +115,7 @@ class Row:
     __slots__ = (
         "acc", "branch", "encoding", "family", "format", "implied", "keeps", "lane_mask", "mask", "mixed", "mnemonic",
         "modifiers", "name", "op_sel", "reads", "signature", "size", "slots", "value", "widths", "writes",
+        "written_too",
     )  # fmt: skip
     name: str
     mnemonic: str
@@ -137,6 +138,7 @@ class Row:
     modifiers: tuple[tuple[str, int, int, Field | None, bool, int, Container[int] | None], ...]
     implied: dict[str, int]
     widths: dict[str, int]
+    written_too: int  # bits that a decoder ignores and LLVM's encoder sets
 
     def __init__(self, name: str, opcode: int, form: FormatLine, signature: tuple[str, ...], table: Table) -> None:
         suffix, operands, extra, modifiers, fixed, ignored = signature
@@ -156,6 +158,10 @@ class Row:
         skipped = dict(_masked(text) for text in ignored.split())
         self._match(opcode, values, legal, skipped)
         self._modifiers(values, legal)
+        self.written_too = 0
+        if "OP_SEL_HI" in skipped and "OP_SEL_HI" in form.fields:  # ones for sources that the instruction lacks
+            part = skipped["OP_SEL_HI"]
+            self.written_too = form.fields["OP_SEL_HI"].spread(7 if part is None else part)
         self.acc = form.fields["ACC"].mask if "ACC" in form.fields else 0
         self.op_sel = form.fields["OP_SEL"].pieces[0][1] if "OP_SEL" in form.fields else 0
 
@@ -276,6 +282,7 @@ class Table:
             for name, opcode in [each.split("=") for each in names.split()]:
                 rows.setdefault(int(opcode), []).append((name, shared))
                 self.by_name.setdefault(name, []).append((form, shared))
+        self._opcodes: dict[str, list[tuple[str, int]]] = {}
         self._rows: dict[tuple[str, int], tuple[Row, ...]] = {}
         self._by_key: dict[int, tuple[tuple[str, int, int], ...]] = {}
 
@@ -301,6 +308,20 @@ class Table:
             # The row that fixes more bits first.
             self._rows[key] = tuple(sorted(made, key=lambda row: -bin(row.mask).count("1")))
         return self._rows[key]
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all instructions, without suffixes."""
+        return tuple(self.by_name)
+
+    def named_rows(self, name: str) -> tuple[Row, ...]:
+        """The rows of an instruction, by its name without suffix."""
+        if not self._opcodes:
+            for form, rows in self._lines.items():
+                for opcode, listed in rows.items():
+                    for each, _ in listed:
+                        self._opcodes.setdefault(each, []).append((form, opcode))
+        places = dict.fromkeys(self._opcodes.get(name, ()))
+        return tuple(row for form, opcode in places for row in self.rows(form, opcode) if row.name == name)
 
     def every(self) -> list[Row]:
         """All rows."""
