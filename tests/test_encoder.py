@@ -28,7 +28,7 @@ TAKEN_TOO = {
     r"src1 immediate operand invalid|src0 must be null": "constants of VOP3 with DPP; null of s_barrier_leave",
     r"invalid operand for instruction|not a valid operand|lds_direct cannot be used": "exec and m0 of scalar loads ...",
     r"op_sel operand conflicts|invalid op_sel operand": "op_sel of dot products and of halves",
-    r"lds_direct (may|cannot) be used|constant bus|different VGPR banks|literal operands are not": "pairs, v_readlane ...",
+    r"lds_direct (may|cannot) be used|constant bus|different VGPR banks|literal operands are not": "pairs ...",
 }  # fmt: skip
 # LLVM 22.1.8 encodes src_shared_limit of a barrier as s35's code, leaves gds of swizzles out, makes literals of the
 # constants of v_cvt_pk_bf8_f16 and of bf16's 0.15915494, and takes the longer encoding of some pairs on gfx1250.

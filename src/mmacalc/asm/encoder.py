@@ -69,7 +69,7 @@ def encode(text: str, target: str, wave: int, where: Labels = _NOWHERE, llvm: in
         text: the statement, without labels or comments. target: one of the tables'; wave: 32 or 64. llvm: 22 or 24.
 
     Raises:
-        Error: the target lacks it, or it does not take these operands or modifiers.
+        Error: the target lacks it, or does not take these operands or modifiers.
 
     >>> encode("v_add_f32_e32 v2, v1, v1", "gfx942", 64).code.hex()
     '01030402'
@@ -429,7 +429,7 @@ _NAME = re.compile(r"(?<![\w.$@])[A-Za-z_.$][\w.$@]*")
 
 
 def _expression(text: str, where: Labels) -> tuple[int, bool]:
-    """The value of an integer expression, and whether labels decide it, so that it is a literal whatever it is."""
+    """The value of an integer expression, and whether labels decide it, so that it is a literal of any value."""
     names = [name for name in _NAME.findall(text) if name not in where.symbols]
     if not names:
         try:

@@ -153,7 +153,7 @@ def swizzle_value(text: str) -> int:
     """The offset of a pattern of ds_swizzle_b32.
 
     Raises:
-        Error: it is none that LLVM prints.
+        Error: LLVM prints no such pattern.
     """
     found = _swizzles().get(text.replace(" ", ""))
     if found is None:
