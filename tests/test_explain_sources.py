@@ -65,7 +65,7 @@ def test_constants_are_read_as_c_reads_them(text, value):
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("08", "octal"), ("0o7", "not an integer of C"), ("1_0", "no integer of C"), ("CBSZ", "not in the text"),
+    [("08", "octal"), ("0o7", "not an integer of C"), ("1_0", "not an integer of C"), ("CBSZ", "not in the text"),
      ("9" * 5000, "of up to 64 bits"), ("0x" + "f" * 5000, "of up to 64 bits"), ("1 << 70", "more than 64 bits"),
      ("9" * 19, "CBSZ")],
 )  # fmt: skip

@@ -134,7 +134,7 @@ def test_scalar_loads_end_in_any_order_however_many_there_are(tmp_path):
     ("gfx1100", "v_permlanex16_b32 v40, %1, s4, s5 op_sel:[1,0]", False),
     ("gfx1100", "v_permlanex16_b32 v40, v41, s4, s5 op_sel:[1,0]", True),
     ("gfx1200", "v_permlane16_b32 v40, %1, s4, s5", False),
-    ("gfx950", "v_mov_b32 v40, %1\\n v_permlane32_swap_b32 v40, v41", True),
+    ("gfx950", "v_mov_b32 v40, %1\\n s_nop 1\\n v_permlane32_swap_b32 v40, v41", True),
     ("gfx942", "ds_bpermute_b32 v40, %1, %1\\n s_waitcnt lgkmcnt(0)", False),
     ("gfx942", "ds_bpermute_b32 v40, %1, v41\\n s_waitcnt lgkmcnt(0)", True),
     # a half of a packed result follows from the halves that are chosen for it

@@ -91,3 +91,19 @@ def test_wait_states_are_judged_but_in_the_mode_of_expert_scheduling():
     for value, found in ((2, 0), (0, 1)):
         mode = f"s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), {value}\n"
         assert len(mmacalc.lint(mode + early, "gfx1250").findings) == found
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950"])
+def test_lint_finds_where_nops_were_taken_out_of_kernels_without_a_matrix_instruction(target, tmp_path):
+    rules = set()
+    for name in ("u_atomic_add", "u_welford", "u_fp8cast"):
+        path = tmp_path / f"{name}.hsaco"
+        path.write_bytes(UNITS.read(f"{target}/{name}.hsaco"))
+        lines = answer(["disassemble", str(path)]).out.splitlines()
+        bare = [line for line in lines if not line.strip().startswith("s_nop")]
+        found = mmacalc.lint("\n".join(bare), target).of_kind("wait states")
+        rules |= {one.wait.rule.rpartition(", ")[2] for one in found}
+        for one in found:
+            bare[one.line - 1] = "\n".join([*one.nops, bare[one.line - 1]])
+        assert not mmacalc.lint("\n".join(bare), target).of_kind("wait states")
+    assert "checkDPPHazards" in rules

@@ -628,3 +628,66 @@ def test_a_c_that_is_d_waits_by_llvm_22s_own_rule(c, written, reported):
     assert (found.states, found.llvm, "issue 222932" in found.rule) == (4, 0 if reported else 4, reported)
     (inserted,) = llc("gfx1250", [[first, f"v_mov_b32 v{written}, v240"]])
     assert states(inserted[1]) == found.llvm
+
+
+# --- hazards without a matrix instruction: DPP, lanes, VCC, EXEC, SGPRs ---
+
+EXEC = "implicit $exec"
+FLOAT = f"implicit $mode, {EXEC}"
+SCALAR = {  # assembly -> MIR
+    "v_mov_b32 v1, v2": f"$vgpr1 = V_MOV_B32_e32 $vgpr2, {EXEC}",
+    "v_exp_f32 v1, v2": f"$vgpr1 = V_EXP_F32_e32 $vgpr2, {FLOAT}",
+    "v_mov_b32 v3, v1": f"$vgpr3 = V_MOV_B32_e32 $vgpr1, {EXEC}",
+    "v_exp_f32 v3, v1": f"$vgpr3 = V_EXP_F32_e32 $vgpr1, {FLOAT}",
+    "v_mov_b32_dpp v3, v1 quad_perm:[1,0,0,0] row_mask:0xf bank_mask:0xf":
+        f"$vgpr3 = V_MOV_B32_dpp $vgpr3, $vgpr1, 1, 15, 15, 0, {EXEC}",
+    "v_mov_b32_dpp v1, v3 quad_perm:[1,0,0,0] row_mask:0xf bank_mask:0xf":
+        f"$vgpr1 = V_MOV_B32_dpp $vgpr1, $vgpr3, 1, 15, 15, 0, {EXEC}",
+    "v_cmpx_eq_u32_e32 vcc, v1, v2":
+        f"V_CMPX_EQ_U32_e32 $vgpr1, $vgpr2, implicit-def $exec, implicit-def $vcc, {EXEC}",
+    "v_cmp_eq_u32_e32 vcc, v1, v2": f"V_CMP_EQ_U32_e32 $vgpr1, $vgpr2, implicit-def $vcc, {EXEC}",
+    "v_cmp_eq_u32_e64 s[4:5], v1, v2": f"$sgpr4_sgpr5 = V_CMP_EQ_U32_e64 $vgpr1, $vgpr2, {EXEC}",
+    "v_readlane_b32 s4, v1, 0": "$sgpr4 = V_READLANE_B32 $vgpr1, 0",
+    "v_readfirstlane_b32 s4, v1": f"$sgpr4 = V_READFIRSTLANE_B32 $vgpr1, {EXEC}",
+    "v_readlane_b32 s5, v1, s4": "$sgpr5 = V_READLANE_B32 $vgpr1, $sgpr4",
+    "v_readlane_b32 s5, v9, vcc_lo": "$sgpr5 = V_READLANE_B32 $vgpr9, $vcc_lo",
+    "v_readfirstlane_b32 s8, v1": f"$sgpr8 = V_READFIRSTLANE_B32 $vgpr1, {EXEC}",
+    "v_writelane_b32 v5, 1, s4": "$vgpr5 = V_WRITELANE_B32 1, $sgpr4, $vgpr5",
+    "v_writelane_b32 v5, s4, 1": "$vgpr5 = V_WRITELANE_B32 $sgpr4, 1, $vgpr5",
+    "v_writelane_b32 v1, 1, 2": "$vgpr1 = V_WRITELANE_B32 1, 2, $vgpr1",
+    "s_mov_b32 s4, 1": "$sgpr4 = S_MOV_B32 1",
+    "s_mov_b64 vcc, 0": "$vcc = S_MOV_B64 0",
+    "s_mov_b32 s5, s4": "$sgpr5 = S_MOV_B32 $sgpr4",
+    "v_mov_b32 v9, s4": f"$vgpr9 = V_MOV_B32_e32 $sgpr4, {EXEC}",
+    "v_cndmask_b32_e64 v9, v8, v7, s[4:5]":
+        f"$vgpr9 = V_CNDMASK_B32_e64 0, $vgpr8, 0, $vgpr7, $sgpr4_sgpr5, {EXEC}",
+    "v_cndmask_b32_e32 v9, v8, v7, vcc": f"$vgpr9 = V_CNDMASK_B32_e32 $vgpr8, $vgpr7, implicit $vcc, {EXEC}",
+    "v_div_fmas_f32 v9, v8, v7, v6":
+        f"$vgpr9 = V_DIV_FMAS_F32_e64 0, $vgpr8, 0, $vgpr7, 0, $vgpr6, 0, 0, implicit $vcc, {FLOAT}",
+    "global_load_dword v9, v8, s[4:5]": f"$vgpr9 = GLOBAL_LOAD_DWORD_SADDR $sgpr4_sgpr5, $vgpr8, 0, 0, {EXEC}",
+    "global_load_dword v1, v[8:9], off": f"$vgpr1 = GLOBAL_LOAD_DWORD $vgpr8_vgpr9, 0, 0, {EXEC}",
+    "buffer_load_dword v9, off, s[4:7], 0":
+        f"$vgpr9 = BUFFER_LOAD_DWORD_OFFSET $sgpr4_sgpr5_sgpr6_sgpr7, 0, 0, 0, 0, {EXEC}",
+    "buffer_load_dword v9, off, s[8:11], s4":
+        f"$vgpr9 = BUFFER_LOAD_DWORD_OFFSET $sgpr8_sgpr9_sgpr10_sgpr11, $sgpr4, 0, 0, 0, {EXEC}",
+    "ds_read_b32 v9, v1": f"$vgpr9 = DS_READ_B32_gfx9 $vgpr1, 0, 0, {EXEC}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["gfx908", "gfx90a", "gfx942", "gfx950"])
+def test_llc_inserts_what_we_say_between_instructions_without_a_matrix(target):
+    loads = ("global", "buffer")  # between two, LLVM breaks clauses for XNACK's sake, which is no wait for a result
+    pairs = [pair for pair in product(SCALAR, repeat=2) if not all(text.startswith(loads) for text in pair)]
+    functions = [
+        f"---\nname: f{number}\nbody: |\n  bb.0:\n    {SCALAR[first]}\n    {SCALAR[second]}\n    S_ENDPGM 0\n...\n"
+        for number, (first, second) in enumerate(pairs)
+    ]
+    wrong, waiting = [], 0
+    for (first, second), body in zip(pairs, after_recognizer(target, functions)):
+        theirs = states([text for text in body if text.startswith("S_NOP")])
+        found = mmacalc.wait_states(first, second, target)
+        waiting += theirs > 0
+        if found.llvm != theirs:
+            wrong.append((first, second, theirs, found.llvm))
+    assert not wrong, (len(wrong), wrong[:12])
+    assert waiting > 40

@@ -22,8 +22,8 @@ class Dependency(TupleRecord):
     """A test, the registers of the first instruction that it looks at, and what the two instructions do, in words.
 
     test: (first, second) -> the registers of the second that make the hazard; None if there are none.
-    roles: those of the first's reads that the test looks at; "writes" for what it writes, "EXEC" for the EXEC mask;
-    empty where the rule is not about registers.
+    roles: those of the first's reads that the test looks at; "writes" for what it writes, "scalars" for its SGPRs,
+    "EXEC" for the EXEC mask; empty where the rule is not about registers.
     words: {d} is what the first writes, {r} what the test found, {second} the second's kind.
     """
 
@@ -91,6 +91,12 @@ def _write_read(first: RegisterUse, second: RegisterUse) -> RegisterRange | None
     return _overlapping(second.writes, (registers for _, registers in first.reads))
 
 
+def _scalar(*roles: str) -> Test:
+    return lambda first, second: _overlapping(
+        (span for role, span in second.scalars_read if role in roles), first.scalars_written
+    )
+
+
 def _same(test: Test, same: bool) -> Test:
     return lambda first, second: test(first, second) if (first.name == second.name) is same else None
 
@@ -99,7 +105,7 @@ def _exec(first: RegisterUse, _: RegisterUse) -> RegisterRange | None:
     return NO_REGISTERS if first.execs else None
 
 
-_D = ("writes",)
+_D, _S = ("writes",), ("scalars",)
 _ALL_READS = ("A", "B", "C", "index", "scale", "other")
 DEPENDENCIES = {
     name: Dependency(*row)
@@ -126,6 +132,9 @@ DEPENDENCIES = {
         "other opcode read": (_same(_read, False), _D, "writes {d}, then {second} reads {r}"),
         "other opcode write": (_same(_write, False), _D, "writes {d}, then {second} writes {r}"),
         "EXEC": (_exec, ("EXEC",), "writes EXEC, then {second} runs"),
+        "lane select": (_scalar("lane"), _S, "writes {r}, then {second} chooses a lane by it"),
+        "VCC": (_scalar("vcc"), _S, "writes VCC, then {second} reads it"),
+        "scalar read": (_scalar("lane", "scalar", "vcc"), _S, "writes {r}, then {second} reads it"),
         "after": (lambda first, second: NO_REGISTERS, (), "runs, then {second}"),
     }.items()
 }  # fmt: skip

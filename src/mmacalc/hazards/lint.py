@@ -11,9 +11,10 @@ such a name is taken to wait for everything; nor does v_wmma_f64_16x16x4_f64 mak
 gives. Where the listing sets gfx12's mode of expert scheduling, or chooses registers above v255 that it does not name,
 wait states are not judged, and `unchecked` says so. Waits for memory are those of `memory_waits`, wrong lines those of
 `invalid_lines`. Not looked at are the bytes of LDS that waves share, and hazards without a matrix or dot instruction,
-except those before v_permlane16_swap and v_permlane32_swap, and on gfx11 and gfx12 those of transcendental results
-(gfx1100 to gfx1103), of registers written around a write of EXEC (gfx11 in wave64, which is known by scalar
-instructions that write exec, not exec_lo) and of lds_direct_load.
+except before gfx10 those before DPP, v_readlane and its like, v_div_fmas, reads of SGPRs that VALU instructions wrote,
+and v_permlane16_swap and v_permlane32_swap, and on gfx11 and gfx12 those of transcendental results (gfx1100 to
+gfx1103), of registers written around a write of EXEC (gfx11 in wave64, which is known by scalar instructions that write
+exec, not exec_lo) and of lds_direct_load.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def lint(text: str, arch: str | None = None) -> LintReport:
         tuple(finding for _, finding in ordered),
         entry.architecture.name,
         *counts,
-        tuple(_unchecked(listing, assembles, unfollowed, unjudged)),
+        tuple(_unchecked(listing, assembles, unfollowed, unjudged, recognizer.unit)),
     )
 
 
@@ -209,7 +210,7 @@ def _missing_waits(listing: Listing, blocks: Sequence[Block], compiled: str) -> 
         )
 
 
-def _unchecked(listing: Listing, assembles: bool, unfollowed: str, unjudged: str) -> Iterator[str]:
+def _unchecked(listing: Listing, assembles: bool, unfollowed: str, unjudged: str, counted: str) -> Iterator[str]:
     """What is not looked at, as clauses."""
     if not assembles:
         yield "operands of matrix instructions (the catalog names no encodings)"
@@ -221,7 +222,8 @@ def _unchecked(listing: Listing, assembles: bool, unfollowed: str, unjudged: str
     if any(name.startswith(("s_set_gpr_idx_on", "v_movrel", "s_movrel")) for name in names):
         yield "registers that M0 chooses"
     yield "bytes of LDS that waves share"
-    yield "wait states without a matrix instruction"
+    of_results = "of s_setreg, M0 and the data of stores" if counted == "s_nop" else "without a matrix instruction"
+    yield f"wait states {of_results}"
 
 
 def _repairs(pending: PendingHazards, ages: Ages) -> dict[int, Repair]:

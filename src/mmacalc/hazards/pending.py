@@ -74,7 +74,7 @@ class PendingHazards:
         self._ending: dict[frozenset[str], int] = {}  # kinds -> the hazards that one of them ends
         self._ended_by: dict[str, int] = {"": 0}  # an instruction of a `Repair` -> the hazards that it ends
         self._others = frozenset[str]().union(*{use.kinds for use in uses})
-        self._touching: dict[str, list[int]] = {"v": [0] * 1024, "a": [0] * 1024}
+        self._touching: dict[str, list[int]] = {"v": [0] * 1024, "a": [0] * 1024, "s": [0] * 128}
         self._everywhere = 0  # hazards without registers
         self._states: dict[tuple[int, int], int] = {}
         steps: dict[int, _Step] = {}
@@ -100,6 +100,8 @@ class PendingHazards:
             touched: list[tuple[str, RegisterRange | None]]
             if "writes" in roles:
                 touched = [("writes", each) for each in use.writes]
+            elif "scalars" in roles:
+                touched = [("scalars", each) for each in use.scalars_written]
             elif "EXEC" in roles:
                 touched = [("EXEC", None)] if use.execs else []
             elif roles:
@@ -117,8 +119,9 @@ class PendingHazards:
             number = self._numbers[key] = len(self._firsts)
             _, role, registers, between, expiry = key
             written = (registers,) if registers and role == "writes" else ()
-            read = ((role, registers),) if registers and role != "writes" else ()
-            first = use._replace(writes=written, reads=read, execs=role == "EXEC")
+            read = ((role, registers),) if registers and role not in ("writes", "scalars") else ()
+            scalars = (registers,) if registers and role == "scalars" else ()
+            first = use._replace(writes=written, reads=read, execs=role == "EXEC", scalars_written=scalars)
             if waits_for := between or frozenset(expiry.second.split()):
                 _mark(self._waiting, waits_for, 1 << number)
                 self._add(first, registers, frozenset(), states, expiry)
@@ -152,7 +155,8 @@ class PendingHazards:
         """The hazards whose registers an instruction touches, as a few sets."""
         if self._everywhere:
             yield self._everywhere
-        for registers in (*use.writes, *[registers for _, registers in use.reads]):
+        read = (*use.reads, *use.scalars_read)
+        for registers in (*use.writes, *[registers for _, registers in read]):
             if registers not in known:
                 bits = 0
                 for each in self._touching[registers.file][registers.first : registers.last + 1]:

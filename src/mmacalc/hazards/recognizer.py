@@ -220,7 +220,11 @@ class HazardRecognizer:
         """The hazards that an instruction can be the first of where others are of these kinds, by the sources that
         decide."""
         roles = {role for role, _ in first.reads}
-        roles |= {role for role, present in (("writes", first.writes), ("EXEC", first.execs)) if present}
+        roles |= {
+            role
+            for role, present in (("writes", first.writes), ("scalars", first.scalars_written), ("EXEC", first.execs))
+            if present
+        }
         key = first.kinds, first.passes, frozenset(roles), others
         if key not in self._reaches:
             self._reaches[key] = self._reach(first, roles, others)

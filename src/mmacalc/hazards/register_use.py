@@ -19,6 +19,7 @@ from ..asm.tables import FAMILY_OF
 from ..asm.tokens import integer
 from ..errors import Error, did_you_mean
 from ..model.modifiers import FORMAT_SYNONYMS
+from ..numerals import whole
 from ..records import TupleRecord
 
 TYPE_CHECKING = False
@@ -57,6 +58,16 @@ _COUNTER = re.compile(r"([a-z_]+)\s*\(([^()]*)\)", re.IGNORECASE)
 MOST_NOP = 16  # s_nop 15 gives 16 wait states (CDNA4 ISA guide, S_NOP: SIMM16[3:0])
 FMA64 = ("v_fma_f64", "v_fmac_f64")
 MFMA = ("v_mfma_", "v_smfmac_")
+LANE_SELECT = ("v_readlane_b32", "v_writelane_b32")  # the last operand chooses the lane
+READ_LANE = ("v_readlane_b32", "v_readfirstlane_b32")
+VCC, M0 = 106, 124  # the numbers of SGPRs (CDNA3 ISA guide, section 4.1)
+_SCALARS = re.compile(
+    r"(?<![\w.])(?:s(\d{1,3})|s\[(\d{1,3})(?::(\d{1,3}))?\]|(vcc|vcc_lo|vcc_hi|m0))(?![\w\[])", re.ASCII
+)
+_NAMED = {
+    "vcc": RegisterRange("s", VCC, 2), "vcc_lo": RegisterRange("s", VCC, 1), "vcc_hi": RegisterRange("s", VCC + 1, 1),
+    "m0": RegisterRange("s", M0, 1),
+}  # fmt: skip
 
 
 _REGISTER_LIKE = re.compile(r"[-|]*(?:v|a|acc)[\d\[]", re.IGNORECASE)
@@ -69,7 +80,8 @@ class RegisterUse(TupleRecord):
     its architecture count (passes of 4 cycles; on gfx1250, 8 or 16), else 0. name: the mnemonic, without suffix.
     writes: spans; reads: (role, span) pairs, role one of A, B, C, index, scale, other. execs: writes EXEC.
     valu: issues as a VALU instruction. states: the wait states that it provides: 1; for s_nop N, N + 1; for other words
-    (macros), 0.
+    (macros), 0. scalars_written, scalars_read: SGPRs (VCC and M0 by their numbers) of a vector instruction, role one of
+    lane (the lane select of v_readlane and v_writelane), vcc (of v_div_fmas), scalar.
     """
 
     kinds: frozenset[str]
@@ -80,6 +92,8 @@ class RegisterUse(TupleRecord):
     execs: bool
     valu: bool
     states: int
+    scalars_written: tuple[RegisterRange, ...] = ()
+    scalars_read: tuple[tuple[str, RegisterRange], ...] = ()
 
     @property
     def is_instruction(self) -> bool:
@@ -240,7 +254,10 @@ def _general(name: str, statement: Statement, entry: Entry) -> RegisterUse:
     roles = ("", "A", "B", "C") if "DOT" in kinds else ()
     reads: list[tuple[str, RegisterRange]] = []
     writes: list[RegisterRange] = []
-    for number, (registers, access) in enumerate(zip(operands, accesses(statement, entry.architecture.name))):
+    access_of = accesses(statement, entry.architecture.name)
+    scalars = [scalar_registers(operand) for operand in statement.operands]
+    kinds |= _more_kinds(name, _dpp(statement.modifiers), kinds)
+    for number, (registers, access) in enumerate(zip(operands, access_of)):
         if "w" in access:
             writes += registers
         if "r" in access:
@@ -248,7 +265,55 @@ def _general(name: str, statement: Statement, entry: Entry) -> RegisterUse:
             # The accumulator of a DOT with three operands is its destination.
             reads += [("C" if number == 0 and roles else role, each) for each in registers]
     execs, states = name.startswith("v_cmpx"), int(name.startswith(KNOWN))
-    return RegisterUse(kinds, 0, name, tuple(writes), tuple(reads), execs, "VALU" in kinds, states)
+    return RegisterUse(
+        kinds, 0, name, tuple(writes), tuple(reads), execs, "VALU" in kinds, states,
+        *_scalars(name, list(zip(access_of, scalars))),
+    )  # fmt: skip
+
+
+def scalar_registers(operand: str) -> tuple[RegisterRange, ...]:
+    """The SGPRs that an operand of assembly names, VCC and M0 among them.
+
+    >>> [str(span) for span in (*scalar_registers("s[4:7]"), *scalar_registers("vcc"), *scalar_registers("v4"))]
+    ['s[4:7]', 's[106:107]']
+    """
+    found = []
+    for one, first, last, name in _SCALARS.findall(operand.lower()):
+        start = whole(one or first or "0", "an SGPR")
+        found.append(
+            _NAMED[name] if name else RegisterRange("s", start, whole(last or f"{start}", "an SGPR") - start + 1)
+        )
+    return tuple(span for span in found if span.count > 0 and span.last <= M0 + 1)
+
+
+def _more_kinds(name: str, dpp: bool, kinds: frozenset[str]) -> set[str]:
+    """The kinds that rules about SGPRs, EXEC and DPP name."""
+    memory = "MEM" in kinds and not name.startswith(("ds_", "lds_"))
+    wanted = {
+        "DPP": dpp, "LANE_SELECT": name in LANE_SELECT, "READ_LANE": name in READ_LANE, "VMEM": memory,
+        "LANE": name in (*LANE_SELECT, *READ_LANE), "DIV_FMAS": name.startswith("v_div_fmas"),
+    }  # fmt: skip
+    return {kind for kind, has in wanted.items() if has}
+
+
+def _scalars(
+    name: str, operands: list[tuple[str, tuple[RegisterRange, ...]]]
+) -> tuple[tuple[RegisterRange, ...], tuple[tuple[str, RegisterRange], ...]]:
+    """The SGPRs that a vector instruction writes, and those that it reads with their roles.
+
+    Args:
+        operands: of each operand how it is accessed, and the SGPRs that it names.
+    """
+    writes = [span for access, spans in operands for span in spans if "w" in access]
+    reads = [
+        ("lane" if name in LANE_SELECT and at == len(operands) - 1 else "scalar", span)
+        for at, (access, spans) in enumerate(operands)
+        for span in spans
+        if "r" in access
+    ]
+    if name.startswith("v_div_fmas"):
+        reads.append(("vcc", _NAMED["vcc"]))
+    return tuple(writes), tuple(reads)
 
 
 # --- decoded instructions ---
@@ -280,14 +345,19 @@ def _decoded_half(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
     if SCALE_PREFIX in name:
         kinds = frozenset({"MFMA", "XDL"} if name.startswith("v_mfma") else ())
         return RegisterUse(kinds, 0, name, (), tuple(("scale", span) for _, span in operands), False, True, 1)
+    form = form_of_row(instruction.form)
     kinds = _kinds(name, entry.architecture.name)
+    kinds |= _more_kinds(name, form is not None and form.lanes_kept, kinds)
     roles = ("", "A", "B", "C") if "DOT" in kinds else ()
     writes = tuple(span for access, span in operands if "w" in access)
     reads: list[tuple[str, RegisterRange]] = []
     for number, (access, operand) in enumerate(_accessed(instruction)):
         role = roles[number] if 0 < number < len(roles) else "C" if number == 0 and roles else "other"
         reads += [(role, span) for span in _span(operand) if "r" in access]
-    return RegisterUse(kinds, 0, name, writes, tuple(reads), name.startswith("v_cmpx"), "VALU" in kinds, 1)
+    scalars = [(access, _scalar_span(operand)) for access, operand in _accessed(instruction)]
+    return RegisterUse(
+        kinds, 0, name, writes, tuple(reads), name.startswith("v_cmpx"), "VALU" in kinds, 1, *_scalars(name, scalars)
+    )
 
 
 def _decoded_scalar(instruction: DecodedInstruction) -> RegisterUse:
@@ -333,6 +403,14 @@ def _span(operand: object) -> tuple[RegisterRange, ...]:
         return ()
     half = "lh"[operand.half] if operand.bits == 16 else ""
     return (RegisterRange(operand.file, operand.index, operand.count, half),)
+
+
+def _scalar_span(operand: object) -> tuple[RegisterRange, ...]:
+    """The SGPRs of an operand; none of others."""
+    first = {"s": 0, "vcc": VCC, "m0": M0}.get(operand.file) if isinstance(operand, RegisterOperand) else None
+    if first is None or not isinstance(operand, RegisterOperand):
+        return ()
+    return (RegisterRange("s", first + operand.index, operand.count),)
 
 
 def _nop_states(name: str, statement: Statement) -> int:

@@ -83,12 +83,25 @@ REPORTS = "LLVM on GitHub"
 # Where LLVM's GCNHazardRecognizer has the numbers.
 _908, _90A, _VALU = "checkMAIHazards908", "checkMAIHazards90A", "checkMAIVALUHazards"
 _TRANS = "fixVALUTransCoexecutionHazards"
-_PERMLANE = "checkPermlaneHazards"
+_PERMLANE, _DPP = "checkPermlaneHazards", "checkDPPHazards"
+_VDEC = "checkVALUHazards, hasVDecCoExecHazard"
 _LDST, _COEXEC, _WMMA = "checkMAILdStHazards", "checkWMMACoexecutionHazards", "fixWMMAHazards"
+
+# Hazards without a matrix instruction, of all generations before gfx10.
+
+_LLVM_SCALAR = (
+    ("VALU MEM", "DPP", "read", 2, _DPP),
+    ("VALU", "DPP", "EXEC", 5, _DPP),
+    ("VALU", "DIV_FMAS", "VCC", 4, "checkDivFMasHazards"),
+    ("VALU", "LANE_SELECT", "lane select", 4, "checkRWLaneHazards"),
+    ("VALU", "VMEM", "scalar read", 5, "checkVMEMHazards"),
+    ("VALU", "VMEM", "EXEC", 5, "checkVMEMHazards"),
+)
 
 # --- gfx908: accumulators are in AccVGPRs, which only MFMA and v_accvgpr_* touch. Lengths 2, 8, 16 ---
 
 _LLVM_GFX908 = (
+    *_LLVM_SCALAR,
     ("MFMA", "MFMA", "C exact", 0, _908),
     ("MFMA", "MFMA", "C overlap", 2, _908),
     ("MFMA", "MFMA", "A/B", 4, _908),
@@ -118,10 +131,20 @@ _LLVM_VALU = (
     ("DOT", "VALU MEM", "other opcode write", 3, _VALU),
 )
 
+# gfx942 and gfx950: results of transcendental instructions, of SGPRs and of EXEC are not forwarded.
+_LLVM_SCALAR_GFX940 = (
+    *_LLVM_SCALAR,
+    ("TRANS", "VALU-TRANS", "read", 1, "checkVALUHazards, hasTransForwardingHazard"),
+    ("VALU", "VALU", "scalar read", 2, _VDEC),
+    ("VALU", "READ_LANE", "read", 1, _VDEC),
+    ("VALU", "LANE", "EXEC", 4, _VDEC),
+)
+
 # --- gfx90a. Lengths 2, 8, 16 ---
 
 _LLVM_GFX90A = (
     *_LLVM_VALU,
+    *_LLVM_SCALAR,
     ("XDL SGEMM", "MFMA", "C exact", 0, _90A),
     ("XDL SGEMM", "XDL SGEMM", "C overlap", (2, 8, 16), _90A),
     ("XDL SGEMM", "DGEMM", "C overlap", (3, 9, 17), _90A),
@@ -148,6 +171,7 @@ _LLVM_GFX90A = (
 
 _LLVM_GFX940 = (
     *_LLVM_VALU,
+    *_LLVM_SCALAR_GFX940,
     ("XDL SGEMM", "MFMA", "C exact", (2, 0, 0, 0), _90A),
     ("SGEMM", "SGEMM DGEMM", "C overlap", (2, 4, 8, 16), _90A),
     ("SGEMM", "XDL", "C overlap", 0, _90A),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ...asm.decoder import text
 from ...errors import Error
 from ...hazards.decoded_wait_states import missing_states
+from ...hazards.recognizer import recognizer_for
+from ...hazards.register_use import entry_of
 from ..device.findings import KernelFinding
 
 TYPE_CHECKING = False
@@ -21,7 +23,8 @@ SCHED_MODE = 26
 
 
 def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
-    """Enter the places where executed instructions come too early after executed matrix instructions.
+    """Enter the places where executed instructions come too early after others: matrix instructions, and before gfx10
+    also those that write what DPP, lanes and addresses are read from.
 
     Where that is not looked at, a note says so: kernels with VGPRs above 255, whose instructions do not name them;
     what the rules cannot read; gfx1250's mode of expert scheduling, in which LLVM leaves out the wait states between a
@@ -29,7 +32,8 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
     """
     executed = {address: step.executed for address, step in program.steps.items() if step.executed}
     matrix = [program.instructions[at] for at in executed if program.steps[at].matrix is not None]
-    if not matrix:
+    entry = entry_of(kernel.target)
+    if not matrix and recognizer_for(entry.architecture, kernel.target).unit != "s_nop":
         return
     why = ""
     listed = _instructions(kernel, program)
@@ -49,7 +53,7 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
                 message = f"{place.missing} wait states missing: {place.wait.rule}"
                 tally.add(_entry("wait states", second, message, executed[second.address], first))
     if why:
-        first = expert[0] if expert else matrix[0]
+        first = (expert or matrix or listed)[0]
         message = f"wait states around matrix instructions are not checked: {why}"
         tally.note(_entry("not checked", first, message, executed[first.address]))
 
