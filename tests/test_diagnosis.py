@@ -13,7 +13,7 @@ from mmacalc.diagnosis.candidates import Candidate
 from mmacalc.diagnosis.compare import diagnose, product
 from mmacalc.diagnosis.inputs import encoded, random
 from mmacalc.diagnosis.mistakes import MISTAKES
-from mmacalc.diagnosis.reading import problem_of
+from mmacalc.diagnosis.problem import problem_of
 from mmacalc.diagnosis.search import MARGIN
 from mmacalc.emulator.execution import execution_of
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from ..arithmetic.codecs import encode, largest, round_to_format
 from ..formats import FORMATS
-from .agreement import coarse
-from .candidates import Candidate, Stored
+from .candidates import Candidate, Stored, coarse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,11 +19,10 @@ from ..checks import arguments_checked
 from ..emulator.arrays import as_array, checked, rounded
 from ..errors import Error
 from ..records import TupleRecord
-from .agreement import near
-from .problem import Problem
-from .reading import problem_of
+from .candidates import near
+from .partial import parts
+from .problem import Problem, problem_of
 from .search import Explanation, arithmetic_of, mistakes_of
-from .units import parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ def _compared(problem: Problem, given: Array, turned: bool) -> Diagnosis:
     moved: tuple[Explanation, ...] = ()
     if turned:
         columns, rows = problem.shapes["D"][-2:]
-        text = f"D is given as {rows} x {columns}, transposed; otherwise it is right"
+        text = f"D is transposed ({rows} x {columns}); all values are right"
         advice = "compare with D[i][j] in row i, or store the result the other way round"
         moved = (Explanation(text, advice, not count, 1.0, ()),)
     if not count:

@@ -14,8 +14,7 @@ import numpy as np
 
 from ..records import TupleRecord
 from .afterwards import fitted, stored_otherwise
-from .agreement import near
-from .candidates import Candidate, Moved, Rerun
+from .candidates import Candidate, Moved, Rerun, near
 from .conversions import other_conversion
 from .mistakes import shortened_k, transposed, wrong_accumulator, wrong_addresses
 from .moves import moves_of, turning_moves
@@ -97,7 +96,7 @@ def two_mistakes(problem: Problem, given: Array, rows: Array, columns: Array) ->
 
 def _besides(text: str, advice: str, first: Problem, seconds: Iterator[Candidate]) -> Iterator[Candidate]:
     for second in seconds:
-        yield Candidate(f"{text}; besides, {second.name}", f"{advice}; {second.advice}", second.outcome)
+        yield Candidate(f"{text}; and {second.name}", f"{advice}; {second.advice}", second.outcome)
 
 
 def not_stored_of(first: Problem, given: Array) -> Iterator[Candidate]:

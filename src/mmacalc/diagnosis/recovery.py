@@ -12,8 +12,8 @@ import numpy as np
 
 from ..arithmetic.codecs import encode
 from .candidates import Candidate, Rerun, moved
+from .partial import many, runs, shown, units, whole_units
 from .problem import elements
-from .units import many, runs, shown, units, whole_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ import numpy as np
 
 from ..records import TupleRecord
 from .afterwards import fitted, rounded_on_the_way
-from .agreement import coarse, near
-from .candidates import Candidate
+from .candidates import Candidate, coarse, near
 from .mistakes import LAST, LIBRARY, NEARLY_RIGHT, chained_otherwise
 from .pairs import two_mistakes
 from .partial import not_stored, partly
@@ -169,7 +168,7 @@ class _Trial:
         places = () if everywhere else tuple((tile // across, tile % across) for tile in sorted(tiles))
         name = candidate.name
         if self.narrow and not exact and "rounded to" not in name:
-            name += f"; besides, D was rounded to {self.narrow}"
+            name += f"; and D was rounded to {self.narrow}"
         share = float((agree & inside)[self.wrong].mean())
         cost = bits + candidate.bits + OTHER_TILES * (not tiles >= self.open)
         cost += ROUNDING * (not (exact and candidate.reproduced))
