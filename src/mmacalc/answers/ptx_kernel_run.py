@@ -7,7 +7,7 @@ from ..records import TupleRecord
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..kernels.ptx.kernel import PtxKernel
-    from ..kernels.ptx.launch import PtxReport
+    from ..kernels.ptx.report import PtxReport
 
 __all__ = ["PtxCoverage", "PtxKernelList", "PtxKernelRun"]
 

@@ -16,6 +16,7 @@ from .copies import Copies
 from .findings import PtxFinding
 from .machine import Machine, Threads
 from .program import compile_kernel
+from .report import PtxReport
 from .statements import AXES
 from .tensor_map import TensorMapArgument
 from .tensor_maps import BYTES, map_at
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Launch", "PtxReport", "checked_options"]
+__all__ = ["Launch", "checked_options"]
 
 OPTIONS = ("shared", "limit", "schedule", "cluster")
 LARGEST_SHARED = 232448
@@ -43,75 +44,6 @@ RESIDENT_BYTES = 1 << 29
 """Memory that the resident CTAs' registers, shared memory and clocks may take."""
 SHOWN = 32
 """Findings of one kind at one statement that are told apart by the other statement."""
-
-
-class PtxReport:
-    """What a launch of a PTX kernel did.
-
-    kernel, target; grid, block, cluster; findings; executed: thread instructions; warps: how many ran; opcodes: how
-    often threads executed each; approximations: opcodes whose results differ on hardware within a documented error.
-    """
-
-    def __init__(self, launch: Launch) -> None:
-        program = launch.program
-        self.kernel, self.target = program.name, program.target
-        self.grid, self.block, self.cluster = launch.grid, launch.block, launch.cluster
-        self.findings: tuple[PtxFinding, ...] = tuple(launch.findings.values())
-        self.executed = launch.executed
-        self.warps = -(-launch.block_size // 32) * int(np.prod(launch.grid))
-        self.opcodes: dict[str, int] = {}
-        self.approximations: dict[str, int] = {}
-        for step in program.steps:
-            if step.executed and step.line:
-                name = step.statement.opcode
-                self.opcodes[name] = self.opcodes.get(name, 0) + step.executed
-                if step.operation is not None and step.operation.approximate:
-                    self.approximations[name] = self.approximations.get(name, 0) + step.executed
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is remarkable, and not wrong."""
-        return tuple([
-            f"{times} x {name}: approximate on hardware, within the error that PTX documents; rounded correctly here"
-            for name, times in self.approximations.items()
-        ])  # fmt: skip
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as plain data."""
-        return {
-            "kernel": self.kernel,
-            "target": self.target,
-            "grid": list(self.grid),
-            "block": list(self.block),
-            "cluster": list(self.cluster),
-            "warps": self.warps,
-            "executed": self.executed,
-            "opcodes": dict(self.opcodes),
-            "findings": [
-                {
-                    **finding._asdict(),
-                    "cta": list(finding.cta),
-                    "threads": list(finding.threads),
-                    "location": str(finding.location) if finding.location else None,
-                    "other_location": str(finding.other_location) if finding.other_location else None,
-                }
-                for finding in self.findings
-            ],
-            "notes": list(self.notes),
-            "approximations": dict(self.approximations),
-        }
-
-    def __repr__(self) -> str:
-        ran = f"{counted(self.warps, 'warp')}, {counted(self.executed, 'thread instruction')}"
-        return f"<PtxReport: {self.kernel}, {ran}, {counted(len(self.findings), 'finding')}>"
-
-    def __str__(self) -> str:
-        lines = [f"{self.kernel} for {self.target}: {counted(self.warps, 'warp')}, "
-                 f"{counted(self.executed, 'thread instruction')}"]  # fmt: skip
-        lines += [f"note: {note}" for note in self.notes]
-        lines += [finding.sentence for finding in self.findings]
-        lines.append(counted(len(self.findings), "finding") if self.findings else "nothing wrong was found")
-        return "\n".join(lines)
 
 
 def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
