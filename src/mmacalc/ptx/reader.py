@@ -291,7 +291,7 @@ def _aliased(aliases: Mapping[str, str], functions: Mapping[str, Function]) -> d
     """The functions of .alias by their other names."""
     for name, other in aliases.items():
         if other not in functions:
-            raise Error(f"the alias {name} is of {other}, which is no function of the text")
+            raise Error(f"the alias {name} is of {other}, a function that the text lacks")
     return {name: functions[other]._replace(name=name) for name, other in aliases.items()}
 
 

@@ -133,8 +133,8 @@ class Launch:
             for at, size, symbol, shift in variable.pointers:
                 if symbol.name not in self.addresses:
                     raise Error(
-                        f"line {variable.line}: {variable.name} holds the address of {symbol.name}, which is no "
-                        "variable in global or constant memory; that is not covered"
+                        f"line {variable.line}: {variable.name} holds the address of {symbol.name}, which does not "
+                        "lie in global or constant memory; that is not covered"
                     )
                 value = (self.addresses[symbol.name] + symbol.offset) >> shift & (1 << 8 * size) - 1
                 contents[variable.name][at : at + size] = np.frombuffer(value.to_bytes(size, "little"), np.uint8)
