@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 
+from ..asm.immediates import counter_fields, counters
 from ..asm.tokens import integer
 from ..errors import Error
 
@@ -51,11 +52,8 @@ _SEQUENCES: dict[str, dict[str, str | None]] = {
     "gfx11": {"scalar": None, "message": "message", "gds": "gds", "sample": "sample", "bvh": "bvh", "direct": "direct"},
     "gfx12": {"scalar": None, "message": "message", "gds": "gds", "direct": "direct"},
 }  # fmt: skip
-# Of s_waitcnt: (lowest bit, width) of the parts of each counter, the lowest part first.
-_FIELDS: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
-    "gfx9": {"vmcnt": ((0, 4), (14, 2)), "expcnt": ((4, 3),), "lgkmcnt": ((8, 4),)},
-    "gfx11": {"lgkmcnt": ((4, 6),), "vmcnt": ((10, 6),), "expcnt": ((0, 3),)},
-}  # fmt: skip
+# A family of the tables whose s_waitcnt is the generation's (`mmacalc.asm.immediates`).
+_FAMILY = {"gfx9": "cdna3", "gfx11": "rdna3"}
 _PAIRS = {"loadcnt_dscnt": ("loadcnt", "dscnt"), "storecnt_dscnt": ("storecnt", "dscnt")}  # bits 8 to 13, 0 to 5
 _NAMED = re.compile(r"\b(\w+?cnt)(?:_sat)?\s*\(([^()]*)\)", re.IGNORECASE)
 
@@ -82,18 +80,13 @@ def waits_of(name: str, simm: int, generation: str) -> dict[str, int]:
     """The waits of an instruction: counter and the number that may be outstanding.
 
     >>> waits_of("s_waitcnt", 0x0070, "gfx9"), waits_of("s_waitcnt", 0x0FFF, "gfx9"), waits_of("s_waitcnt", 7, "gfx11")
-    ({'vmcnt': 0, 'lgkmcnt': 0}, {'vmcnt': 15}, {'lgkmcnt': 0, 'vmcnt': 0})
+    ({'vmcnt': 0, 'lgkmcnt': 0}, {'vmcnt': 15}, {'vmcnt': 0, 'lgkmcnt': 0})
     >>> waits_of("s_wait_loadcnt_dscnt", 0x0102, "gfx12"), waits_of("s_wait_idle", 0, "gfx12")["kmcnt"]
     ({'loadcnt': 1, 'dscnt': 2}, 0)
     """
     most = MOST[generation]
     if name == "s_waitcnt":
-        waits = {}
-        for counter, parts in _FIELDS[generation].items():
-            waits[counter], shift = 0, 0
-            for low, width in parts:
-                waits[counter] |= (simm >> low & (1 << width) - 1) << shift
-                shift += width
+        waits = counters(simm, _FAMILY[generation])
         return {counter: number for counter, number in waits.items() if number < most[counter]}
     kind = name.removeprefix("s_waitcnt_").removeprefix("s_wait_")
     if kind == "idle":
@@ -142,8 +135,7 @@ def wait_text(waits: dict[str, int], generation: str) -> tuple[str, ...]:
     """
     if generation == "gfx12":
         return tuple([f"s_wait_{counter} {number:#x}" for counter, number in waits.items()])
-    own = [f"{counter}({number})" for counter, number in waits.items() if counter in _FIELDS[generation]]
-    others = [
-        f"s_waitcnt_{name} null, {number:#x}" for name, number in waits.items() if name not in _FIELDS[generation]
-    ]
+    named = {name for name, *_ in counter_fields(_FAMILY[generation])}
+    own = [f"{counter}({number})" for counter, number in waits.items() if counter in named]
+    others = [f"s_waitcnt_{name} null, {number:#x}" for name, number in waits.items() if name not in named]
     return (*([f"s_waitcnt {' '.join(own)}"] if own else []), *others)
