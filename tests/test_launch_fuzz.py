@@ -176,7 +176,7 @@ def test_a_kernel_follows_addresses_that_lie_in_memory_and_stays_in_their_arrays
         assert not y[len(x) :].any()
     before = [np.array(array) for array in out]
     sizes[0] = 11
-    with pytest.raises(Error, match=r"after the last byte of the array of address_of \(float32 of shape \(10,\)\)"):
+    with pytest.raises(Error, match=r"just past the end of the array of address_of \(float32 of shape \(10,\)\)"):
         mmacalc.launch(grouped, 3, 64, pointers(given), pointers(out), sizes)
     assert all(np.array_equal(a, b) for a, b in zip(before, out))
 

@@ -204,6 +204,8 @@ class GlobalMemory:
             return f"across the last byte of {best.name} ({counted(length, 'byte')}), {more} too many"
         else:
             away, side = address - best.end, "after the last byte"
+        if not away:
+            return f"just past the end of {best.name} ({counted(length, 'byte')})"
         if away > 1 << 24:
             return f"at {address:#x}, in no memory that the kernel was given"
         return f"{counted(away, 'byte')} {side} of {best.name} ({counted(length, 'byte')})"
