@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ...errors import Error, counted
-from .order import Order, Shadow
+from .order import ENDED, Order, Shadow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Machine", "Threads"]
 
 WARP = 32
+WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64}
 PATIENCE = 4096
 """Steps that a group executes before others that could go on have their turn."""
 SPINS = 16
@@ -344,6 +345,7 @@ class Machine:
         """Threads have ended."""
         self.alive[threads.number] = False
         self.rounds = 0
+        self.order.meetings[~self.alive.reshape(len(self.order.meetings), -1).any(axis=1)] = ENDED
         self.launch.ended(self, threads)
         self.events += 1
         self.release()
@@ -479,12 +481,13 @@ class Machine:
     def read_shared(self, step: Step, threads: Threads, places: Array, size: int) -> Array:
         """Read and check bytes of shared memory: (thread, size)."""
         self.check_read(step, threads, places, size)
-        if size == 1:
-            return self.shared[places][:, None]
-        found: Array = self.shared[places[:, None] + np.arange(size)]
-        return found
+        return gathered(self.shared, places, size)
 
     def check_read(self, step: Step, threads: Threads, places: Array, size: int) -> None:
+        if self.shadow.settled() and not self.copies.flights and not self.asynchronous.flights:
+            width = max(1, size // self.granule)
+            self.shadow.read_raw(places // self.granule, width, threads.team, threads.member, step.index)
+            return
         granules = self.granules(places, size)
         flat, width = granules.reshape(-1), granules.shape[1]
         flying = self.flight[flat]
@@ -582,9 +585,8 @@ class Machine:
         """Write and check bytes of shared memory: data is (thread, size)."""
         size = data.shape[1]
         self.check_write(step, threads, places, size)
-        index = places[:, None] + np.arange(size)
-        self.shared[index] = data
-        self.written[index] = True
+        scattered(self.shared, places, data)
+        scattered(self.written.view(np.uint8), places, np.ones_like(data))
 
     def _race(self, step: Step, threads: Threads, which: int, granule: int, other: int, does: str, did: str) -> None:
         byte = granule * self.granule % self.shared_size
@@ -597,6 +599,29 @@ class Machine:
             threads.number[which : which + 1],
             other=self.program.steps[other],
         )
+
+
+def gathered(memory: Array, places: Array, size: int) -> Array:
+    """The bytes at places that are multiples of their size: (place, byte)."""
+    word = WORDS.get(size)
+    if word is None or (places & (size - 1)).any():
+        found: Array = memory[places[:, None] + np.arange(size)]
+        return found
+    if size == 16:
+        return memory.view(word).reshape(-1, 2)[places >> 4].view(np.uint8)
+    return memory.view(word)[places // size][:, None].view(np.uint8)
+
+
+def scattered(memory: Array, places: Array, data: Array) -> None:
+    """Write bytes (place, byte) at places."""
+    size = data.shape[1]
+    word = WORDS.get(size)
+    if word is None or (places & (size - 1)).any():
+        memory[places[:, None] + np.arange(size)] = data
+    elif size == 16:
+        memory.view(word).reshape(-1, 2)[places >> 4] = np.ascontiguousarray(data).view(word)
+    else:
+        memory.view(word)[places // size] = np.ascontiguousarray(data).view(word)[:, 0]
 
 
 class _Many:

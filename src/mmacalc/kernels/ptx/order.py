@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Order", "Shadow"]
+__all__ = ["ENDED", "Order", "Shadow"]
+
+
+ENDED = 1 << 40
+"""The meetings of a team whose threads have all ended."""
 
 
 class Order:
@@ -37,6 +41,7 @@ class Order:
         self.clock: Array = np.ones((teams, self.agents), np.int32)
         self.common: Array = np.zeros((teams, self.agents), np.int32)
         self.known: Array | None = None
+        self.meetings: Array = np.zeros(teams, np.int64)  # how often all threads of a team have met
         self.fenced: Array = np.zeros((teams, self.agents), np.int32)
         self.fence_time: Array = np.zeros((teams, self.agents), np.int64)
 
@@ -74,6 +79,7 @@ class Order:
 
     def meet(self, teams: Array) -> None:
         """All threads of some teams meet at a barrier."""
+        self.meetings[teams] += 1
         own = self.clock[teams, : self.threads]
         if self.known is None:
             self.common[teams, : self.threads] = own
@@ -126,7 +132,8 @@ class Shadow:
     """What the threads of all teams did to each place of a memory: the last write, and the reads since then.
 
     A place is `granule` bytes. Of reads that are not ordered among themselves all but one go into a log, which is
-    searched when a place is written that more than one thread has read.
+    searched when a place is written that more than one thread has read. As long as all threads only meet at barriers of
+    the whole team, every read goes into the log as it is, and the log is forgotten when all teams have met.
     """
 
     def __init__(self, places: int, order: Order) -> None:
@@ -142,6 +149,52 @@ class Shadow:
         self.atomic: Array = np.zeros(places, bool)
         self.write_time: Array = np.zeros(places, np.int32)
         self.log: list[_Reads] = []
+        self.raw: list[_Raw] = []
+        self.limit = 512  # of raw reads
+        self.wrote: Array = np.full(len(order.meetings), -1, np.int64)  # the last write of each team, by its meetings
+        self.apart = False  # whether agents that are no threads have written
+
+    def settled(self) -> bool:
+        """Whether every write is known to all threads of its team, because they have met since."""
+        return not self.apart and self.order.known is None and bool((self.wrote < self.order.meetings).all())
+
+    def quiet(self) -> bool:
+        """Whether no access at all can collide with what is known of."""
+        return not self.log and self.settled() and not self._unmet()
+
+    def _unmet(self) -> bool:
+        """Forget raw reads since which all teams have met; whether some are left."""
+        if self.raw:
+            low = int(self.order.meetings.min())
+            self.raw = [entry for entry in self.raw if entry.meeting >= low]
+        return bool(self.raw)
+
+    def read_raw(self, first: Array, width: int, team: Array, thread: Array, step: int) -> None:
+        """Note reads of `width` places from each of `first` on, while all writes are settled."""
+        if len(self.raw) > self.limit:
+            self._unmet()
+            self.limit = 512 + 2 * len(self.raw)
+        meetings = self.order.meetings
+        meeting = int(meetings.max(where=meetings < ENDED, initial=0))
+        self.raw.append(_Raw(first, width, team, thread, self.order.clock[team, thread], step, meeting))
+
+    def _logged_raw(self, at: Array, team: Array, thread: Array) -> tuple[int, int, bool] | None:
+        if not self._unmet():
+            return None
+        mine = np.full(len(self.writer), -1, np.int32)
+        mine[at] = np.arange(len(at), dtype=np.int32)
+        for entry in self.raw:
+            for lane in range(entry.width):
+                index = mine[entry.first + lane]
+                hit = index >= 0
+                if not hit.any():
+                    continue
+                observer = thread[np.maximum(index, 0)]
+                wrong = hit & (entry.thread != observer)
+                wrong &= ~self.order.ordered(entry.team, observer, entry.thread, entry.clock)
+                if wrong.any():
+                    return int(index[np.flatnonzero(wrong)[0]]), entry.step, False
+        return None
 
     def read(self, at: Array, team: Array, thread: Array, step: int) -> tuple[int, int] | None:
         """Note reads of places (one dimension each). Returns (which of them, the step of the write) for the first that
@@ -201,7 +254,11 @@ class Shadow:
     ) -> tuple[int, int, bool] | None:  # fmt: skip
         """Note writes of places. Returns (which of them, the other step, whether that wrote) for the first that is not
         ordered after what was done there before, else None."""
-        found = self.conflict(at, team, thread)
+        found = None if self.quiet() else self.conflict(at, team, thread)
+        if clock is None:
+            self.wrote[team] = self.order.meetings[team]
+        else:
+            self.apart = True
         self.writer[at], self.write_step[at], self.generic[at] = thread, step, generic
         self.write_clock[at] = self.order.clock[team, thread] if clock is None else clock
         self.write_time[at] = time
@@ -221,9 +278,8 @@ class Shadow:
                 if wrong.any():
                     place = int(np.flatnonzero(wrong)[0])
                     return place, int(steps[at[place]]), wrote
-        if self.shared[at].any():
-            return self._logged(at, team, thread)
-        return None
+        found = self._logged(at, team, thread) if self.shared[at].any() else None
+        return found or self._logged_raw(at, team, thread)
 
     def _logged(self, at: Array, team: Array, thread: Array) -> tuple[int, int, bool] | None:
         self.prune()
@@ -246,6 +302,19 @@ class Shadow:
             if wrong.any():
                 return int(index[np.flatnonzero(wrong)[0]]), entry.step, False
         return None
+
+
+class _Raw:
+    """Reads of one instruction as they were made: `width` places from each of `first` on. meeting: how often the team
+    that had met most had met."""
+
+    __slots__ = ("clock", "first", "meeting", "step", "team", "thread", "width")
+
+    def __init__(
+        self, first: Array, width: int, team: Array, thread: Array, clock: Array, step: int, meeting: int
+    ) -> None:
+        self.first, self.width, self.team, self.thread = first, width, team, thread
+        self.clock, self.step, self.meeting = clock, step, meeting
 
 
 class _Reads:

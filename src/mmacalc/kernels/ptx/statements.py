@@ -12,6 +12,7 @@ from ...errors import Error
 from ...ptx.reader import Address, Pair, Register, Statement, Symbol, count_of, is_braced
 from ..device.memory import Outside
 from .arithmetic import DTYPES
+from .machine import gathered, scattered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -590,15 +591,14 @@ def _read(
     if space == "shared":
         places = machine.shared_places(step, threads, at, size)
         data = machine.read_shared(step, threads, places, size)
-        written = machine.written[places[:, None] + np.arange(size)]
-        return data, None if written.all() else ~written
+        written = gathered(machine.written.view(np.uint8), places, size)
+        return data, None if written.all() else written == 0
     if space == "local":
         _check_local(machine, step, threads, at, size)
         return machine.local[threads.number[:, None], at[:, None] + np.arange(size)], None
     offsets = _global(machine, step, threads, at, size, False)
     machine.launch.loaded(machine, step, threads, offsets, size)
-    data = machine.launch.memory.data
-    return data[offsets[:, None] + np.arange(size)], None
+    return gathered(machine.launch.memory.data, offsets, size), None
 
 
 def _check_local(machine: Machine, step: Step, threads: Threads, at: Array, size: int) -> None:
@@ -684,7 +684,7 @@ def _write(machine: Machine, step: Step, threads: Threads, at: Array, space: str
     else:
         offsets = _global(machine, step, threads, at, size, True)
         machine.launch.stored(machine, step, threads, offsets, data)
-        machine.launch.memory.data[offsets[:, None] + np.arange(size)] = data
+        scattered(machine.launch.memory.data, offsets, data)
 
 
 def _store_undefined(
