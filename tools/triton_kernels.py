@@ -574,10 +574,8 @@ def run_on_amd(case: Case, target: str, made: Any, folder: Path) -> Any:
     return mmacalc.launch(kernel, case.grid, 4 * TARGETS[target], *given, shared=shared)
 
 
-def run_on_nvidia(case: Case, made: Any) -> Any:
-    """The report of a launch of PTX. A tensor map comes with its shape and strides; scratch is for maps made there."""
-    module = read(made.asm["ptx"])
-    kernel = PtxKernel(module, module.entries[0].name)
+def arguments_of(case: Case, made: Any) -> list[Any]:
+    """The arguments of PTX. A tensor map comes with its shape and strides; scratch is for maps made there."""
     maps = list(made.metadata.tensordesc_meta or [])
     given: list[Any] = []
     for name in case.kernel.arg_names:
@@ -591,8 +589,15 @@ def run_on_nvidia(case: Case, made: Any) -> Any:
             given.append(value)
     if made.metadata.global_scratch_size:
         given.append(np.zeros(made.metadata.global_scratch_size * int(np.prod(case.grid)), np.uint8))
+    return given
+
+
+def run_on_nvidia(case: Case, made: Any) -> Any:
+    """The report of a launch of PTX."""
+    module = read(made.asm["ptx"])
+    kernel = PtxKernel(module, module.entries[0].name)
     (threads,) = module.functions[kernel.name].attributes["reqntid"][:1]
-    return Launch(kernel, case.grid, threads, given, shared=made.metadata.shared).run()
+    return Launch(kernel, case.grid, threads, arguments_of(case, made), shared=made.metadata.shared).run()
 
 
 def problem(case: Case, target: str, folder: Path) -> str:

@@ -14,7 +14,7 @@ from .bulk import Asynchronous
 from .clusters import ClusterBarriers
 from .copies import Copies
 from .findings import PtxFinding
-from .machine import Machine, Threads
+from .machine import PATIENCE, Machine, Threads
 from .program import compile_kernel
 from .report import PtxReport
 from .statements import AXES
@@ -238,7 +238,35 @@ class Launch:
         if self.random is None:
             return min(groups)
         steps = sorted(groups)
-        return steps[int(self.random.integers(len(steps)))] if self.random.random() < 0.1 else steps[0]
+        return steps[int(self.random.integers(len(steps)))]
+
+    def part(self, machine: Machine, at: int, number: Array) -> tuple[Array, int]:
+        """Which of the threads at a step go on, and for how many steps at most. By the seed of a schedule it is some of
+        the warps (warpgroups, where wgmma wants them together), and operations in flight may complete before."""
+        if self.random is None:
+            return number, PATIENCE
+        if self.random.random() < 0.2:
+            self._complete_early(machine)
+        unit = number // (128 if self.program.watched else 32)
+        units = np.unique(unit)
+        if len(units) > 1 and self.random.random() < 0.5:
+            chosen = np.isin(unit, units[self.random.random(len(units)) < self.random.choice([0.1, 0.5, 0.9])])
+            if chosen.any() and not chosen.all():
+                machine.enter(at, number[~chosen])
+                number = number[chosen]
+        return number, int(self.random.choice([4, 32, 256, PATIENCE]))
+
+    def _complete_early(self, machine: Machine) -> None:
+        """Operations in flight complete as early as PTX permits."""
+        assert self.random is not None
+        kind = int(self.random.integers(3))
+        everyone = Threads(machine, np.arange(machine.count))
+        if kind == 0:
+            machine.asynchronous.complete_one()
+        elif kind == 1:
+            machine.copies.wait(machine, everyone, 0, True)
+        elif machine.products.pending:
+            machine.products.wait(everyone, 0)
 
     # --- places in words ---
 

@@ -210,7 +210,8 @@ class Machine:
         """Let those who sleep try again, if something has happened since, or if a completion can be brought about."""
         if self.polling:
             return self._poll()
-        if self.asleep and all(when == self.events for *_, when in self.asleep) and not self.launch.complete_one(self):
+        still = self.asleep and all(when == self.events for *_, when in self.asleep) and not self._parted()
+        if still and not self.launch.complete_one(self):
             return False
         if not self.asleep:
             return self.launch.complete_one(self) and bool(self.groups)
@@ -218,6 +219,16 @@ class Machine:
         for step, number, _ in woken:
             self.enter(step, number)
         return True
+
+    def _parted(self) -> bool:
+        """Whether lanes of one warp sleep at one step apart from each other: together they may go on."""
+        seen: dict[int, Array] = {}
+        for step, number, _ in self.asleep:
+            warps = np.unique(number // WARP)
+            if step in seen and np.isin(warps, seen[step]).any():
+                return True
+            seen[step] = np.concatenate([seen[step], warps]) if step in seen else warps
+        return False
 
     def _poll(self) -> bool:
         """Let those who poll memory, and those who sleep, try again."""
@@ -246,26 +257,11 @@ class Machine:
         if len(number):
             self.groups.setdefault(step, []).append(number)
 
-    def _together(self, at: int, number: Array) -> tuple[int, Array]:
-        """Of threads that another order chose, those whose warp has no lane behind them: lanes that diverged meet again
-        where their paths do, in every order of the warps. Without any, the lowest step."""
-        behind = [part for step, parts in self.groups.items() if step < at for part in parts]
-        if not behind:
-            return at, number
-        early = np.isin(number // WARP, np.unique(np.concatenate(behind) // WARP))
-        if early.all():
-            self.enter(at, number)
-            at = min(self.groups)
-            return at, np.sort(np.concatenate(self.groups.pop(at)))
-        self.enter(at, number[early])
-        return at, number[~early]
-
     def _group(self) -> None:
         at = self.launch.choose(self.groups)
         parts = self.groups.pop(at)
         number = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
-        if self.launch.random is not None:
-            at, number = self._together(at, number)
+        number, patience = self.launch.part(self, at, number)
         stop = min((step for step in self.groups if step > at), default=1 << 60)
         steps, spent = self.program.steps, 0
         threads = Threads(self, number)
@@ -295,7 +291,7 @@ class Machine:
                 self._sleep(at, active, threads, later)
                 return
             at += 1
-            if spent > PATIENCE and (self.groups or self.asleep):
+            if spent > patience and (self.groups or self.asleep):
                 break
         self.enter(at, threads.number)
 
@@ -606,10 +602,11 @@ def gathered(memory: Array, places: Array, size: int) -> Array:
     word = WORDS.get(size)
     if word is None or (places & (size - 1)).any():
         found: Array = memory[places[:, None] + np.arange(size)]
-        return found
-    if size == 16:
-        return memory.view(word).reshape(-1, 2)[places >> 4].view(np.uint8)
-    return memory.view(word)[places // size][:, None].view(np.uint8)
+    elif size == 16:
+        found = memory.view(word).reshape(-1, 2)[places >> 4].view(np.uint8)
+    else:
+        found = memory.view(word)[places // size][:, None].view(np.uint8)
+    return found
 
 
 def scattered(memory: Array, places: Array, data: Array) -> None:

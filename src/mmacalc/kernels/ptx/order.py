@@ -254,7 +254,8 @@ class Shadow:
     ) -> tuple[int, int, bool] | None:  # fmt: skip
         """Note writes of places. Returns (which of them, the other step, whether that wrote) for the first that is not
         ordered after what was done there before, else None."""
-        found = None if self.quiet() else self.conflict(at, team, thread)
+        # What an agent that is no thread writes has been compared when its operation was issued.
+        found = None if clock is not None or self.quiet() else self.conflict(at, team, thread)
         if clock is None:
             self.wrote[team] = self.order.meetings[team]
         else:

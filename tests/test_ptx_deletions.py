@@ -1,0 +1,116 @@
+"""Kernels without one of their synchronisation statements: what some schedule makes wrong is named by the launch."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+TOOL: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "ptx_deletions.py"))
+
+HEAD = ".version 8.7\n.target sm_90a\n.address_size 64\n"
+# Each thread copies two of its own words to shared memory in turn, and adds the word of the thread after the next 32.
+COPIES = (
+    HEAD
+    + """
+.visible .entry copies(.param .u64 x, .param .u64 z) {
+  .reg .b64 %rd<6>; .reg .b32 %r<12>; .reg .pred %p<3>;
+  .shared .align 16 .b8 buffer[1024];
+  ld.param.u64 %rd1, [x];
+  ld.param.u64 %rd2, [z];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.s64 %rd4, %rd1, %rd3;
+  add.s64 %rd5, %rd2, %rd3;
+  mov.u32 %r2, buffer;
+  mad.lo.u32 %r3, %r1, 4, %r2;
+  add.u32 %r4, %r1, 32;
+  and.b32 %r4, %r4, 127;
+  mad.lo.u32 %r5, %r4, 4, %r2;
+  mov.u32 %r6, 0;
+  mov.u32 %r7, 0;
+next:
+  cp.async.ca.shared.global [%r3], [%rd4], 4;
+  cp.async.commit_group;
+  cp.async.wait_group 0;
+  bar.sync 0;
+  ld.shared.u32 %r8, [%r5];
+  add.u32 %r6, %r6, %r8;
+  bar.sync 0;
+  add.s64 %rd4, %rd4, 512;
+  add.u32 %r7, %r7, 1;
+  setp.lt.u32 %p1, %r7, 2;
+  @%p1 bra next;
+  st.global.u32 [%rd5], %r6;
+  ret;
+}
+"""
+)
+# One thread copies 512 bytes with cp.async.bulk for each of two rounds; all read, and arrive when they have.
+PIPELINE = (
+    HEAD
+    + """
+.visible .entry pipeline(.param .u64 x, .param .u64 z) {
+  .reg .b64 %rd<6>; .reg .b32 %r<14>; .reg .pred %p<6>;
+  .shared .align 128 .b8 buffer[512];
+  .shared .align 8 .b8 full[8];
+  .shared .align 8 .b8 empty[8];
+  ld.param.u64 %rd1, [x];
+  ld.param.u64 %rd2, [z];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.s64 %rd5, %rd2, %rd3;
+  mov.u32 %r2, buffer;
+  mov.u32 %r3, full;
+  mov.u32 %r4, empty;
+  mad.lo.u32 %r5, %r1, 4, %r2;
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 mbarrier.init.shared::cta.b64 [%r3], 1;
+  @%p1 mbarrier.init.shared::cta.b64 [%r4], 128;
+  bar.sync 0;
+  mov.u32 %r6, 0;
+  mov.u32 %r7, 0;
+next:
+  @!%p1 bra wait;
+  xor.b32 %r9, %r7, 1;
+full_again:
+  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], %r9;
+  @!%p2 bra full_again;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 512;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], 512, [%r3];
+  add.s64 %rd1, %rd1, 512;
+wait:
+  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r3], %r7;
+  @!%p3 bra wait;
+  ld.shared.u32 %r8, [%r5];
+  add.u32 %r6, %r6, %r8;
+  mbarrier.arrive.shared::cta.b64 _, [%r4];
+  add.u32 %r7, %r7, 1;
+  setp.lt.u32 %p4, %r7, 2;
+  @%p4 bra next;
+  st.global.u32 [%rd5], %r6;
+  ret;
+}
+"""
+)
+
+
+@pytest.mark.parametrize(("text", "turned"), [(COPIES, 32), (PIPELINE, 0)], ids=["cp.async", "cp.async.bulk"])
+def test_a_right_kernel_has_no_finding_in_any_order_and_each_harmful_deletion_is_named(text: str, turned: int) -> None:
+    x = np.arange(256, dtype=np.int32) ** 2
+
+    def make() -> tuple[list[Any], list[np.ndarray]]:
+        z = np.zeros(128, np.int32)
+        return [x.copy(), z], [z]
+
+    launching = TOOL["Launching"](text, 1, 128, 0, make)
+    want = np.roll(x.reshape(2, 128).sum(0), -turned)
+    assert (TOOL["outcome"](launching, text, None)[1][0] == want).all()
+    wrong, deletions = TOOL["study"](launching)
+    assert not wrong
+    assert len(deletions) >= 4
+    assert sum(one.harmful for one in deletions) >= 3
+    assert not [one for one in deletions if one.harmful and not one.named]
