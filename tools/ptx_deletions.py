@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmacalc import Error
-from mmacalc.kernels.ptx.launch import Launch, PtxKernel
+from mmacalc.kernels.ptx.kernel import PtxKernel
+from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.ptx.reader import read
 
 SCHEDULES = (1, 2, 3, 4)

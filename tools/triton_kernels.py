@@ -27,10 +27,6 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import mmacalc
-from mmacalc.kernels.ptx.kernel import PtxKernel
-from mmacalc.kernels.ptx.launch import Launch
-from mmacalc.kernels.ptx.tensor_maps import tensor_map
-from mmacalc.ptx.reader import read
 
 CUDA = {"sm_80": 80, "sm_90a": 90, "sm_100a": 100}
 """NVIDIA's targets, as Triton numbers them."""
@@ -583,7 +579,7 @@ def arguments_of(case: Case, made: Any) -> list[Any]:
         if isinstance(value, Described):
             meta, array = maps.pop(0), value.array
             swizzle = ("none", "32B", "64B", "128B")[meta["swizzle"]]
-            given += [tensor_map(array, meta["block_size"], swizzle=swizzle), *array.shape]
+            given += [mmacalc.tensor_map(array, meta["block_size"], swizzle=swizzle), *array.shape]
             given += [stride // array.itemsize for stride in array.strides]
         elif name in case.args:
             given.append(value)
@@ -594,10 +590,8 @@ def arguments_of(case: Case, made: Any) -> list[Any]:
 
 def run_on_nvidia(case: Case, made: Any) -> Any:
     """The report of a launch of PTX."""
-    module = read(made.asm["ptx"])
-    kernel = PtxKernel(module, module.entries[0].name)
-    (threads,) = module.functions[kernel.name].attributes["reqntid"][:1]
-    return Launch(kernel, case.grid, threads, arguments_of(case, made), shared=made.metadata.shared).run()
+    (kernel,) = mmacalc.load(made.asm["ptx"]).values()
+    return mmacalc.launch(kernel, case.grid, kernel.block, *arguments_of(case, made), shared=made.metadata.shared)
 
 
 def problem(case: Case, target: str, folder: Path) -> str:

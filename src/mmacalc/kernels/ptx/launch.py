@@ -237,8 +237,16 @@ class Launch:
         """The step whose threads go on: the lowest, or any by the seed of the schedule."""
         if self.random is None:
             return min(groups)
+        # Any warp may be next; its lanes at the lowest step come first, so that they meet again where their paths do.
         steps = sorted(groups)
-        return steps[int(self.random.integers(len(steps)))]
+        chosen = groups[steps[int(self.random.integers(len(steps)))]][0][0]
+        unit = chosen // self._unit
+        return next(at for at in steps if any((part // self._unit == unit).any() for part in groups[at]))
+
+    @property
+    def _unit(self) -> int:
+        """The threads that a schedule keeps together: a warp, or a warpgroup where wgmma wants one."""
+        return 128 if self.program.watched else 32
 
     def part(self, machine: Machine, at: int, number: Array) -> tuple[Array, int]:
         """Which of the threads at a step go on, and for how many steps at most. By the seed of a schedule it is some of
@@ -247,7 +255,11 @@ class Launch:
             return number, PATIENCE
         if self.random.random() < 0.2:
             self._complete_early(machine)
-        unit = number // (128 if self.program.watched else 32)
+        unit = number // self._unit
+        before = [part // self._unit for step, parts in machine.groups.items() if step < at for part in parts]
+        if before and (early := np.isin(unit, np.concatenate(before))).any():
+            machine.enter(at, number[early])
+            number, unit = number[~early], unit[~early]
         units = np.unique(unit)
         if len(units) > 1 and self.random.random() < 0.5:
             chosen = np.isin(unit, units[self.random.random(len(units)) < self.random.choice([0.1, 0.5, 0.9])])
