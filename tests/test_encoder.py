@@ -165,6 +165,8 @@ def test_labels_literals_and_directives_are_read_as_an_assembler_does():
     ("v_mov_b32_dpp v0, v1 row_share:1 row_mask:0xf bank_mask:0xf", "needs a DPP control, such as quad_perm"),
     (".macro f", "the directive .macro is not taken"),
     ("s_nop 0\n.section .rodata\ns_nop 0", "line 3: 's_nop 0' is an instruction in .rodata, a section of data"),
+    ("s_setreg_b32 hwreg(HW_REG_MODE, 0, 4)hwreg(HW_REG_MODE), s0", "a name twice"),
+    ("v_dual_mov_b32 v0, v1 ::", "a pair has two halves"),
     ("a: s_nop 0\na: s_nop 0", "line 2: the label a is defined twice"),
 ])  # fmt: skip
 def test_what_is_wrong_is_refused_with_its_reason(text, message):

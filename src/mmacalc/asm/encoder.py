@@ -598,9 +598,10 @@ def _texts(row: Row, name: str, mask: int, scope: int) -> dict[str, int]:
 
 def _pair(text: str, rows: Table, where: Labels) -> Encoded:
     """The two halves of a VOPD."""
-    statements = [_Statement(half) for half in text.split("::")]
-    if len(statements) != 2:
+    halves = [half for half in text.split("::") if half.strip()]
+    if len(halves) != 2:
         raise Error(f"'{text}': a pair has two halves")
+    statements = [_Statement(half) for half in halves]
     reason = f"it has no pair of {statements[0].mnemonic} and {statements[1].mnemonic}"
     for form in ("vopd", "vopd3"):
         if f"{form}:x" not in rows.formats or rows.wave == 64:

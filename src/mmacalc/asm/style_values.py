@@ -105,12 +105,13 @@ def _delay(text: str, family: str, symbols: Mapping[str, int]) -> int:
 
 
 def _hardware(text: str, family: str, symbols: Mapping[str, int]) -> int:
-    (call,) = _calls(text) if text.startswith("hwreg") else [("hwreg", text)]
+    calls = _calls(text) if text.startswith("hwreg") else [("hwreg", text)]
+    call = calls[0]
     register, *more = [part.strip() for part in call[1].split(",")]
     names = {f"HW_REG_{name}": number for number, name in hardware_registers(family).items()}
     number = names[register] if register in names else integer(register, symbols)
     offset, size = (integer(each, symbols) for each in more) if len(more) == 2 else (0, 32)
-    if call[0] != "hwreg" or len(more) not in (0, 2):
+    if len(calls) > 1 or call[0] != "hwreg" or len(more) not in (0, 2):
         raise Error(f"cannot read '{text}'; it is hwreg(NAME) or hwreg(NAME, OFFSET, SIZE)")
     _bounded("the register", number, 63)
     return number | _bounded("the offset", offset, 31) << 6 | _bounded("the size less one", size - 1, 31) << 11
