@@ -88,6 +88,8 @@ def spelled(text: str) -> tuple[str, int | None]:
 class Entry(PlainEntry):
     """A generation of Xe and the names that it has."""
 
+    meaning: str
+
     def __init__(self, record: Mapping[str, Any], file: CatalogFile) -> None:
         self._file = file
         self.meaning = f"DPAS of {record['waves']}"

@@ -34,6 +34,13 @@ class Barrier:
     """An mbarrier object: expected and pending arrivals, bytes expected, phase, and what its arrivals make known."""
 
     __slots__ = ("agent", "clocks", "done", "expected", "init", "pending", "phase", "place", "tx")
+    expected: int
+    place: int
+    tx: int
+    agent: int
+    init: tuple[int, int, Step]
+    phase: int
+    pending: int
 
     def __init__(self, place: int, expected: int, agent: int, agents: int, init: tuple[int, int, Step]) -> None:
         self.place, self.expected, self.pending, self.tx, self.phase = place, expected, expected, 0, 0
@@ -59,6 +66,15 @@ class _Flight:
     """A bulk copy: what it does when it arrives, the bytes that it writes or reads, and how its end is known."""
 
     __slots__ = ("barriers", "deliver", "granules", "group", "number", "reads", "source_read", "step", "thread")
+    granules: Array
+    number: int
+    reads: bool
+    step: Step
+    thread: int
+    barriers: list[tuple[int, int]]
+    deliver: Any
+    group: int
+    source_read: bool
 
     def __init__(
         self,
@@ -76,6 +92,8 @@ class _Flight:
 
 class Asynchronous:
     """The mbarriers and bulk copies of the resident CTAs."""
+
+    next: int
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine

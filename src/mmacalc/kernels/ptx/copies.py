@@ -37,6 +37,8 @@ class Copy(TupleRecord):
 class Copies:
     """The copies of all threads: those that are in no group yet, and the groups, oldest first."""
 
+    next: int
+
     def __init__(self, count: int) -> None:
         self.flights: dict[int, Copy] = {}
         self.open: dict[int, Array] = {}  # number of a flight -> which of its threads are in no group

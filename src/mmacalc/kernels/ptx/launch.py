@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .kernel import PtxKernel
-    from .program import Step
+    from .program import Program, Step
 
     Array = NDArray[Any]
 
@@ -78,6 +78,21 @@ def _three(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
 
 class Launch:
     """A kernel with its grid, arguments and memory, while it runs."""
+
+    kernel: PtxKernel
+    program: Program
+    block: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    block_size: int
+    cluster_size: int
+    shared_bytes: int
+    shared_size: int
+    memory: GlobalMemory
+    random: np.random.Generator | None
+    parameters: bytes
+    parameter_address: int
+    executed: int
 
     def __init__(  # noqa: PLR0913
         self, kernel: PtxKernel, grid: Any, block: Any, arguments: Sequence[Any], shared: int = 0, cluster: Any = None,

@@ -15,7 +15,7 @@ from .order import ENDED, Order, Shadow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from numpy.typing import NDArray
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .clusters import ClusterBarriers
     from .copies import Copies
     from .launch import Launch
-    from .program import Step
+    from .program import Program, Step
     from .tensor_memory import TensorMemory
     from .wgmma import Products
 
@@ -47,6 +47,8 @@ class Threads:
     the registers, a slice where it is all threads."""
 
     __slots__ = ("_full", "machine", "number", "use")
+    machine: Machine
+    number: Array
 
     def __init__(self, machine: Machine, number: Array) -> None:
         self.machine, self.number = machine, number
@@ -98,6 +100,27 @@ class Machine:
     products: Products
     tensor_memory: TensorMemory
     cluster_barriers: ClusterBarriers
+    ctas: int
+    first: int
+    launch: Launch
+    program: Program
+    block_size: int
+    count: int
+    cta_of: Array
+    lane_of: Array
+    member_of: Array
+    team_of: Array
+    special: Mapping[str, Array]
+    votes: Array
+    carry: Array
+    shared_size: int
+    order: Order
+    granule: int
+    shadow: Shadow
+    executed: int
+    time: int
+    rounds: int
+    events: int
 
     def __init__(self, launch: Launch, first: int, ctas: int) -> None:  # noqa: PLR0915
         program = launch.program

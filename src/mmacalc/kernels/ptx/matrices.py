@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ...emulator.execution import Execution
+    from ...emulator.places import Places
     from ...model import Instruction
     from ...ptx.reader import Statement
     from .machine import Machine, Threads
@@ -37,6 +39,9 @@ ROW = 16
 
 class Executor:
     """An instruction with its modifiers, ready to be executed on register files (group, register, lane)."""
+
+    execution: Execution
+    places: dict[str, Places]
 
     def __init__(self, inst: Instruction, modifiers: Mapping[str, int] | None = None) -> None:
         self.inst = inst

@@ -36,6 +36,9 @@ class Order:
     teams: how many; threads: of a team; agents: how many other agents (mbarriers) a team may have besides.
     """
 
+    threads: int
+    agents: int
+
     def __init__(self, teams: int, threads: int, agents: int = 64) -> None:
         self.threads, self.agents = threads, threads + agents
         self.clock: Array = np.ones((teams, self.agents), np.int32)

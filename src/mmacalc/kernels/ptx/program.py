@@ -68,6 +68,9 @@ class Step:
         "watched",
         "writes",
     )
+    index: int
+    statement: Statement
+    executed: int
 
     def __init__(self, index: int, statement: Statement) -> None:
         self.index, self.statement = index, statement
@@ -106,6 +109,16 @@ class Program:
     bytes that shared memory is watched by.
     """
 
+    function: Function
+    module: Module
+    name: str
+    target: str
+    dynamic: int
+    granule: int
+    local_size: int
+    shared_static: int
+    parameter_bytes: int
+
     def __init__(self, module: Module, function: Function) -> None:
         self.module, self.function, self.target, self.name = module, function, module.target, function.name
         self.registers: list[np.dtype[Any]] = []
@@ -142,6 +155,9 @@ class Program:
 class _Frame:
     """A function as it is put in place: its register numbers, variables in local memory, and labels."""
 
+    bound: dict[str, int]
+    function: Function
+
     def __init__(self, compiler: Compiler, function: Function, bound: Mapping[str, int]) -> None:
         self.function, self.bound = function, dict(bound)
         self.registers: dict[str, int] = {}
@@ -166,6 +182,11 @@ class _Frame:
 
 class Compiler:
     """Turns statements into steps. Builders of other modules (`statements`) use its operands."""
+
+    module: Module
+    program: Program
+    frame: _Frame
+    prefix: str
 
     def __init__(self, module: Module, function: Function) -> None:
         from .statements import BUILDERS

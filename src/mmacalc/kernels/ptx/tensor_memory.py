@@ -44,6 +44,8 @@ MODES = {0: (16, 0), 6: (32, 0x10), 4: (64, 0x30), 2: (128, 0x70)}
 class TensorMemory:
     """The cells of every CTA, what is allocated, who wrote them, and the operations in flight."""
 
+    allocations: int
+
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.cells: Array = np.zeros((machine.ctas, LANES, COLUMNS), np.uint32)

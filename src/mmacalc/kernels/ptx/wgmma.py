@@ -75,6 +75,8 @@ class _Product:
 class Products:
     """The wgmma operations in flight, in order; of each warpgroup the groups that it has committed."""
 
+    next: int
+
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.pending: list[_Product] = []
