@@ -69,6 +69,10 @@ RIGHT = {  # for each function, arguments that it answers
     MFMA.operand("A").locate: {"i": 3, "k": 1, "block": 0},
     MFMA.operand("A").contents: {"register": 0, "lane": 3},
     mmacalc.address_of: {"array": np.ones((2, 4))},
+    mmacalc.tensor_map: {
+        "array": np.zeros((8, 64), np.float16), "box": (8, 64), "swizzle": "128B", "element": "f16", "steps": (1, 1),
+        "fill": "zeros",
+    },
     MFMA.multiply: {"a": SQUARE, "b": SQUARE, "c": SQUARE, "wave": 64, "clamp": False, "satfinite": False, "cbsz": 0},
 }  # fmt: skip
 ONLY_WORDS = {"arch", "name", "text", "first", "second", "part", "operand", "intrinsic", "type", *"abcd"}
