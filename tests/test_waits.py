@@ -477,7 +477,7 @@ def test_what_lint_has_not_read_is_not_called_clean(tmp_path):
     given.write_bytes(b"\x7fELF\2\1\1\0")
     found = answer(["lint", "-a", "gfx942", str(given)])
     assert found.status == 2
-    assert "llvm-objdump -d" in found.err
+    assert "is a damaged ELF object" in found.err
     given.write_text("s_endpgm\n")
     assert "no matrix instruction in it" in answer(["lint", "-a", "gfx942", str(given)]).out
 
