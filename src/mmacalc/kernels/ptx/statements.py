@@ -609,8 +609,9 @@ def _check_local(machine: Machine, step: Step, threads: Threads, at: Array, size
 
 def _global(machine: Machine, step: Step, threads: Threads, at: Array, size: int, store: bool) -> Array:
     """Offsets in global memory; stops where an access is outside all arrays or misaligned."""
-    if size & (size - 1) == 0 and (at & (size - 1)).any():
-        machine.misaligned(step, threads, at, (at & (size - 1)) != 0, size)
+    unit = 16 if size > 32 else size  # bulk copies want 16 bytes (PTX ISA 9.7.9.25.4.1)
+    if unit & (unit - 1) == 0 and (at & (unit - 1)).any():
+        machine.misaligned(step, threads, at, (at & (unit - 1)) != 0, unit)
     try:
         return machine.launch.memory.offsets(at.astype(np.uint64), size, store)
     except Outside as outside:
