@@ -62,13 +62,16 @@ def load(path: str | PathLike[str], arch: str | None = None) -> Mapping[str, Any
         raise Error(f"path = {shown(path)} should be the path of a code object or of PTX, such as 'kernel.hsaco'")
     if ".target" in name and ".version" in name:
         return _kernels([("the text", name)], "the text", arch)
-    if os.path.isdir(file_name(name)):
-        return _kernels(list(_of_folder(name)), name, arch)
+    content = None
     try:
-        with open(file_name(name), "rb") as file:
-            content = file.read()
+        at = file_name(name)
+        if not os.path.isdir(at):
+            with open(at, "rb") as file:
+                content = file.read()
     except (OSError, ValueError) as problem:
         raise Error(f"cannot read '{name}': {reason(problem)}") from None
+    if content is None:
+        return _kernels(list(_of_folder(name)), name, arch)
     texts = _ptx_in(content, name)
     return code_objects.load(path, arch) if texts is None else _kernels(texts, name, arch)
 
