@@ -98,7 +98,7 @@ def labelled(
     >>> for line in labelled(bytes.fromhex("0100 82bf 0000 80bf 0000 81bf"), "gfx942", 0x100, {0x100: ("kernel",)}):
     ...     print(*line.labels, line.text)
     kernel s_branch .L108
-     s_nop 0
+    s_nop 0
     .L108 s_endpgm
     """
     found: list[tuple[int, DecodedInstruction | None, int]] = []

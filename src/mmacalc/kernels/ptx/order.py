@@ -153,9 +153,9 @@ class Shadow:
         self.write_time: Array = np.zeros(places, np.int32)
         self.log: list[_Reads] = []
         self.raw: list[_Raw] = []
-        self.limit = 512  # of raw reads
+        self.limit: int = 512  # of raw reads
         self.wrote: Array = np.full(len(order.meetings), -1, np.int64)  # the last write of each team, by its meetings
-        self.apart = False  # whether agents that are no threads have written
+        self.apart: bool = False  # whether agents that are no threads have written
 
     def settled(self) -> bool:
         """Whether every write is known to all threads of its team, because they have met since."""
