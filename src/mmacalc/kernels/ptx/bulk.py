@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import Error
 from ...ptx.reader import Address, Symbol, count_of, is_braced
+from .machine import Repeated
 from .tensor_maps import BYTES, TensorMap, read_map, replace_field
 
 TYPE_CHECKING = False
@@ -527,8 +528,7 @@ def _copy_bytes(
             place = int(machine.shared_places(step, one, np.array([origin]), 16)[0])
             _async_read(machine, step, one, np.arange(place, place + size))
             take = lambda: machine.shared[place : place + size].copy()  # noqa: E731
-        for rank_of, target, barrier in _targets(machine, step, one, to, bar, mask):
-            _ = rank_of
+        for target, barrier in _targets(machine, step, one, to, bar, mask):
             places = np.arange(target, target + size)
             _write_later(machine, step, one, places, take, barrier, size)
         return
@@ -543,38 +543,28 @@ def _copy_bytes(
     machine.asynchronous.fly(step, int(one.number[0]), granules, True, _Store(lambda: machine.shared[places], put), [])
 
 
-def _targets(machine: Machine, step: Step, one: Threads, to: int, bar: int, mask: int) -> list[tuple[int, int, int]]:
-    """(rank, place of the data, place of the mbarrier) in each CTA of the mask, or in the one that is addressed."""
+def _targets(machine: Machine, step: Step, one: Threads, to: int, bar: int, mask: int) -> list[tuple[int, int]]:
+    """(place of the data, place of the mbarrier) in each CTA of the mask, or in the one that is addressed."""
     if not mask:
         place = int(machine.shared_places(step, one, np.array([to]), 16)[0])
-        return [(0, place, int(machine.shared_places(step, one, np.array([bar]), 8)[0]))]
+        return [(place, int(machine.shared_places(step, one, np.array([bar]), 8)[0]))]
     found = []
     for rank in range(machine.launch.cluster_size):
         if mask >> rank & 1:
             window = rank + 1 << 24
             place = int(machine.shared_places(step, one, np.array([window | to & 0xFFFFFF]), 16)[0])
-            found.append(
-                (rank, place, int(machine.shared_places(step, one, np.array([window | bar & 0xFFFFFF]), 8)[0]))
-            )
+            found.append((place, int(machine.shared_places(step, one, np.array([window | bar & 0xFFFFFF]), 8)[0])))
     return found
 
 
-def _write_later(  # noqa: PLR0913
-    machine: Machine, step: Step, one: Threads, places: Array, take: Any, barrier: int, size: int,
-    written: Array | None = None,
+def _write_later(
+    machine: Machine, step: Step, one: Threads, places: Array, take: Any, barrier: int, size: int
 ) -> None:  # fmt: skip
     """Bytes of shared memory are written by a copy that completes by an mbarrier."""
-    from .copies import _check_destination
-
     thread = int(one.number[0])
     granules = np.unique(places // machine.granule)
-    _check_destination(
-        machine,
-        step,
-        _Same(machine, thread, len(granules)),  # type: ignore[arg-type]
-        granules * machine.granule,
-        machine.granule,
-    )
+    repeated = Repeated(machine, thread, len(granules))
+    machine.check_destination(step, repeated, granules * machine.granule, machine.granule)
     team = int(machine.team_of[thread])
 
     def deliver() -> None:
@@ -590,31 +580,6 @@ def _write_later(  # noqa: PLR0913
         deliver()
         return
     machine.asynchronous.fly(step, thread, granules, False, deliver, [(barrier, size)])
-
-
-class _Same:
-    """One thread, as the one that makes many accesses."""
-
-    def __init__(self, machine: Machine, thread: int, count: int) -> None:
-        self.machine, self.number = machine, np.full(count, thread)
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-    @property
-    def team(self) -> Array:
-        found: Array = self.machine.team_of[self.number]
-        return found
-
-    @property
-    def member(self) -> Array:
-        found: Array = self.machine.member_of[self.number]
-        return found
-
-    @property
-    def cta(self) -> Array:
-        found: Array = self.machine.cta_of[self.number]
-        return found
 
 
 def _async_read(machine: Machine, step: Step, one: Threads, places: Array) -> Array:
@@ -679,7 +644,7 @@ def _load_tile(  # noqa: PLR0913
     size = tensor.size
     element = np.arange(tensor.element_bytes)
 
-    for _, place, barrier in _targets(machine, step, one, to, bar, mask):
+    for place, barrier in _targets(machine, step, one, to, bar, mask):
         if place % 128:
             raise Error(f"line {step.line}: {step.text}: the tile must begin at a multiple of 128 bytes; it begins at "
                         f"{place % machine.shared_size:#x}")  # fmt: skip

@@ -160,25 +160,10 @@ def _start(compiler: Compiler, statement: Statement, step: Step) -> None:
                 offsets = _global(machine, step, some, at[here], int(length), False)
                 machine.launch.loaded(machine, step, some, offsets, int(length))
                 data[here, :length] = machine.launch.memory.data[offsets[:, None] + np.arange(length)]
-        _check_destination(machine, step, threads, places, size)
+        machine.check_destination(step, threads, places, size)
         machine.copies.issue(machine, step, threads, places, data)
 
     step.run = run
-
-
-def _check_destination(machine: Machine, step: Step, threads: Threads, places: Array, size: int) -> None:
-    """Whether others are done with the bytes that a copy will overwrite: ordered before its issue."""
-    granules = machine.granules(places, size)
-    flat, width = granules.reshape(-1), granules.shape[1]
-    flying = machine.flight[flat]
-    if flying.any():
-        machine.launch.touched_in_flight(machine, step, threads, flying.reshape(granules.shape), "writes")
-    machine.launch.read_in_flight(machine, step, threads, flat, width)
-    team, member = np.repeat(threads.team, width), np.repeat(threads.member, width)
-    found = machine.shadow.conflict(flat, team, member)
-    if found is not None:
-        place, other, wrote = found
-        machine._race(step, threads, place // width, int(flat[place]), other, "writes", "wrote" if wrote else "read")
 
 
 BUILDERS = {"cp": _copy}

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .kernel import PtxKernel
+    from .machine import Repeated
     from .program import Program, Step
 
     Array = NDArray[Any]
@@ -335,7 +336,9 @@ class Launch:
 
     machine: Machine
 
-    def touched_in_flight(self, machine: Machine, step: Step, threads: Threads, flying: Array, does: str) -> None:
+    def touched_in_flight(
+        self, machine: Machine, step: Step, threads: Threads | Repeated, flying: Array, does: str
+    ) -> None:
         """A byte is touched that an asynchronous operation writes."""
         which = flying.any(axis=1)
         number = int(flying[which].max())
@@ -353,7 +356,9 @@ class Launch:
         copy = machine.copies.flights.get(number) or machine.asynchronous.flights.get(number)
         return copy.step if copy is not None else None
 
-    def read_in_flight(self, machine: Machine, step: Step, threads: Threads, places: Array, width: int) -> None:
+    def read_in_flight(
+        self, machine: Machine, step: Step, threads: Threads | Repeated, places: Array, width: int
+    ) -> None:
         """Bytes are written that an asynchronous operation in flight reads."""
         busy = machine.readers[places] > 0
         if not busy.any():

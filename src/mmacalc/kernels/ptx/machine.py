@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Machine", "Threads"]
+__all__ = ["Machine", "Repeated", "Threads"]
 
 WARP = 32
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64}
@@ -519,6 +519,22 @@ class Machine:
             self._race(step, threads, place // width, int(flat[place]), other, "reads", "wrote")
 
     def check_write(self, step: Step, threads: Threads, places: Array, size: int, generic: bool = True) -> None:
+        """Check and note writes of bytes."""
+
+        def written(flat: Array, team: Array, member: Array) -> tuple[int, int, bool] | None:
+            return self.shadow.write(flat, team, member, step.index, generic, time=self.time)
+
+        self._before_write(step, threads, places, size, written)
+
+    def check_destination(self, step: Step, threads: Threads | Repeated, places: Array, size: int) -> None:
+        """Whether others are done with the bytes that a copy will overwrite: ordered before its issue."""
+        self._before_write(step, threads, places, size, self.shadow.conflict)
+
+    def _before_write(
+        self, step: Step, threads: Threads | Repeated, places: Array, size: int,
+        conflict: Callable[[Array, Array, Array], tuple[int, int, bool] | None],
+    ) -> None:  # fmt: skip
+        """Operations in flight that touch bytes which are written, and what the shadow finds of them."""
         granules = self.granules(places, size)
         flat, width = granules.reshape(-1), granules.shape[1]
         flying = self.flight[flat]
@@ -526,7 +542,7 @@ class Machine:
             self.launch.touched_in_flight(self, step, threads, flying.reshape(granules.shape), "writes")
         self.launch.read_in_flight(self, step, threads, flat, width)
         team, member = np.repeat(threads.team, width), np.repeat(threads.member, width)
-        found = self.shadow.write(flat, team, member, step.index, generic, time=self.time)
+        found = conflict(flat, team, member)
         if found is not None:
             place, other, wrote = found
             self._race(step, threads, place // width, int(flat[place]), other, "writes", "wrote" if wrote else "read")
@@ -582,8 +598,8 @@ class Machine:
         wrong = apart & ~self.order.ordered(team, member, np.maximum(writer, 0), clock)
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
-            who = _Many(self, thread, count)
-            self._race(step, who, at, int(granules[at]), int(self.shadow.write_step[granules[at]]), "reads", "wrote")  # type: ignore[arg-type]
+            who = Repeated(self, thread, count)
+            self._race(step, who, at, int(granules[at]), int(self.shadow.write_step[granules[at]]), "reads", "wrote")
         dirty = self.shadow.generic[granules] & (writer >= 0) & (writer < self.order.threads) & ~wrong
         dirty &= clock > self.order.fenced[team, np.maximum(writer, 0)]
         dirty &= self.shadow.write_time[granules] > self.order.fence_time[team, member]
@@ -607,7 +623,9 @@ class Machine:
         scattered(self.shared, places, data)
         scattered(self.written.view(np.uint8), places, np.ones_like(data))
 
-    def _race(self, step: Step, threads: Threads, which: int, granule: int, other: int, does: str, did: str) -> None:
+    def _race(
+        self, step: Step, threads: Threads | Repeated, which: int, granule: int, other: int, does: str, did: str
+    ) -> None:
         byte = granule * self.granule % self.shared_size
         who = self.shadow.writer[granule] if did == "wrote" and does == "reads" else -1
         by = f" (thread {int(who) % self.block_size})" if 0 <= who < self.order.threads else ""
@@ -644,8 +662,29 @@ def scattered(memory: Array, places: Array, data: Array) -> None:
         memory.view(word)[places // size] = np.ascontiguousarray(data).view(word)[:, 0]
 
 
-class _Many:
-    """One thread as the one that makes many accesses."""
+class Repeated:
+    """One thread, as the one that makes many accesses."""
+
+    machine: Machine
+    number: Array
 
     def __init__(self, machine: Machine, thread: int, count: int) -> None:
-        self.number = np.full(count, thread)
+        self.machine, self.number = machine, np.full(count, thread)
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def team(self) -> Array:
+        found: Array = self.machine.team_of[self.number]
+        return found
+
+    @property
+    def member(self) -> Array:
+        found: Array = self.machine.member_of[self.number]
+        return found
+
+    @property
+    def cta(self) -> Array:
+        found: Array = self.machine.cta_of[self.number]
+        return found
