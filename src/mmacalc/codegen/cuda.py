@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..errors import Error
 from . import wgmma, wmma
 from .ldmatrix import matrices
+from .marks import mark, parts
 from .ptx import HEADER, SHARED_ADDRESS, SYNCHRONIZE, braced, launch, statement
 from .source import (
     arguments_of,
@@ -69,11 +70,11 @@ def kernel(request: Request) -> str:
         *stores(request, operands["D"]),
     ]
     lines = "\n".join(indented(body))
-    name = request.mark("kernel", kernel_name(inst))
+    name = mark("kernel", kernel_name(inst))
     more = ["const unsigned int *metadata"] if inst.sparse else []
     more += ["const unsigned int *scale_a", "const unsigned int *scale_b"] if inst.scaled else []
     arguments = arguments_of(request, more)
-    head = signature(request, f"void __launch_bounds__({WARP})", name, arguments)
+    head = signature(f"void __launch_bounds__({WARP})", name, arguments)
     functions = "".join(f"{line}\n" for tile in request.tiles.values() for line in tile.function())
     helpers = (SHARED_ADDRESS if request.tiles else "") + functions
     hosts = launch(name, "1", WARP, ", ".join(arguments), "one warp computes one tile")
@@ -104,25 +105,20 @@ def _mma(request: Request, operands: Mapping[str, Fragment]) -> Iterator[str]:
     number = 0
     texts = {}
     for name, given in places.items():
-        texts[name] = request.mark(f"{name} numbers", braced(number, len(given)))
+        texts[name] = mark(f"{name} numbers", braced(number, len(given)))
         number += len(given)
-    outputs = [place.replace('"', '"=', 1) for place in places["D"]]
-    inputs = [*places["A"], *places["B"], *places["C"]]
-    if request.template:
-        outputs, inputs = ["@{D outputs}"], [f"@{{{name} inputs}}" for name in "ABC"]
+    outputs = [mark("D outputs", parts([place.replace('"', '"=', 1) for place in places["D"]]))]
+    inputs = [mark(f"{name} inputs", parts(places[name])) for name in "ABC"]
     if inst.sparse:
-        selector = request.mark("selector hex", hex(fields.get("selector", 0)))
-        texts["metadata, selector"] = f"{request.mark('next', f'%{number}')}, {selector}"
+        selector = mark("selector hex", hex(fields.get("selector", 0)))
+        texts["metadata, selector"] = f"{mark('next', f'%{number}')}, {selector}"
         inputs.append('"r"(metadata[lane])')
         number += 1
     for side in "ab" if inst.scaled else "":
-        ids = [
-            request.mark(f"{which}_id_{side} field", fields.get(f"{which}_id_{side}", 0))
-            for which in ("byte", "thread")
-        ]
+        ids = [mark(f"{which}_id_{side} field", fields.get(f"{which}_id_{side}", 0)) for which in ("byte", "thread")]
         texts[f"scales of {side.upper()}, {{byte id, thread id}}"] = (
-            f"{request.mark('next', f'%{number}')}, {{{', '.join(ids)}}}"
+            f"{mark('next', f'%{number}')}, {{{', '.join(ids)}}}"
         )
         inputs.append(f'"r"(scale_{side}[lane])')
         number += 1
-    yield from statement(request.mark("name", inst.name), texts, outputs, inputs, request.template)
+    yield from statement(mark("name", inst.name), texts, outputs, inputs)

@@ -12,6 +12,7 @@ from ..records import TupleRecord
 from . import cuda, gemm_cuda, gemm_wgmma, hip
 from . import gemm as tiled
 from .fragments import chosen_lanes, fragment, group_size
+from .marks import plain
 from .source import Request
 
 TYPE_CHECKING = False
@@ -121,11 +122,12 @@ def generate(
             raise Error("a GEMM is generated without modifiers; it goes through LDS or shared memory by itself")
         if language == "cuda":
             if "wgmma" in instruction.features:
-                return gemm_wgmma.source(gemm_wgmma.plan(instruction, order_a, order_b), _sizes(gemm))
-            return gemm_cuda.source(gemm_cuda.plan(instruction, order_a, order_b), _sizes(gemm))
+                return plain(gemm_wgmma.source(gemm_wgmma.plan(instruction, order_a, order_b), _sizes(gemm)))
+            return plain(gemm_cuda.source(gemm_cuda.plan(instruction, order_a, order_b), _sizes(gemm)))
         return tiled.kernel(tiled.plan(instruction, size, order_a, order_b), _sizes(gemm))
     constants = ld == "constants"
-    return LANGUAGES[language](Request(instruction, size, fields, order_a, order_b, constants, language, lds))
+    request = Request(instruction, size, fields, order_a, order_b, constants, language, lds)
+    return plain(LANGUAGES[language](request))
 
 
 def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:

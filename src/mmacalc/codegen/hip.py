@@ -6,6 +6,7 @@ from ..catalog import instructions
 from ..compiler.builtins import intrinsic, unscaled
 from ..errors import Error
 from ..records import TupleRecord
+from .marks import mark
 from .source import (
     arguments_of,
     comment,
@@ -72,7 +73,7 @@ def source(request: Request, call: Call) -> str:
     operands = fragments(request)
     if request.lds:
         request = in_lds(request, operands)
-    wave = request.mark("wave", request.wave)
+    wave = mark("wave", request.wave)
     body = [
         f"const int lane = __builtin_amdgcn_workitem_id_x() % {wave};",
         *filling(request, operands, request.wave, "synchronize();"),
@@ -81,15 +82,13 @@ def source(request: Request, call: Call) -> str:
         *stores(request, operands["D"]),
     ]
     lines = "\n".join(indented(body))
-    name, arguments = request.mark("kernel", kernel_name(request.instruction)), _arguments(request)
-    head = signature(
-        request, f"__attribute__((amdgpu_flat_work_group_size({wave}, {wave})))", f"void {name}", arguments
-    )
+    name, arguments = mark("kernel", kernel_name(request.instruction)), _arguments(request)
+    head = signature(f"__attribute__((amdgpu_flat_work_group_size({wave}, {wave})))", f"void {name}", arguments)
     functions = "".join(f"{line}\n" for tile in request.tiles.values() for line in tile.function())
     if functions:
         functions = f"// What this workgroup wrote to LDS can be read behind this.\n{SYNCHRONIZE}\n{functions}"
     return (
-        f"{comment(request)}{HEADER}\n{WIDE}{request.mark('typedefs', _typedefs(builtin))}\n{functions}"
+        f"{comment(request)}{HEADER}\n{WIDE}{mark('typedefs', _typedefs(builtin))}\n{functions}"
         f"{head} {{\n{lines}\n}}\n\n{_launch(name, wave, arguments)}"
     )
 
@@ -158,7 +157,7 @@ def _scale_type(inst: Instruction) -> str:
 
 
 def _union(request: Request, name: str, kind: str, found: Fragment) -> str:
-    value = request.mark(f"{name} value", kind)
+    value = mark(f"{name} value", kind)
     return f"union {{ {value} value; {views(request, name, found)} }} {name.lower()}"
 
 
@@ -191,9 +190,9 @@ def _call(request: Request, operands: Mapping[str, Fragment], call: Call) -> Ite
     arguments = []
     for name in builtin.arg_names:
         field = FIELDS.get(name, name)
-        arguments.append(given.get(name) or request.mark(f"{field} field", fields.get(field, 0)))
+        arguments.append(given.get(name) or mark(f"{field} field", fields.get(field, 0)))
     name = builtin.builtin.removeprefix(PREFIX)
-    yield f"d.value = {PREFIX}{request.mark('builtin', name)}({', '.join(arguments)});"
+    yield f"d.value = {PREFIX}{mark('builtin', name)}({', '.join(arguments)});"
     yield ""
 
 
@@ -204,7 +203,7 @@ def _assembly(request: Request) -> Iterator[str]:
     nops = "\\n\\tv_nop" * WAITS
     operands = '"v"(a.value), "v"(b.value), "v"(index[lane])'
     signed = " neg_lo:[1,1,0]" if request.instruction.format("A").kind == "either" else ""  # as the builtins' arguments
-    name = request.mark("name", request.instruction.name)
+    name = mark("name", request.instruction.name)
     yield f'asm("{name} %0, %1, %2, %3{signed}{nops}" : "+v"(d.value) : {operands});'
     yield ""
 

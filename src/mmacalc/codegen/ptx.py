@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .lists import listed
+from .marks import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ def braced(first: int, count: int) -> str:
     return "{" + ", ".join([f"%{first + number}" for number in range(count)]) + "}"
 
 
-def statement(
-    name: str, texts: Mapping[str, str], outputs: Sequence[str], inputs: Sequence[str], template: bool = False
-) -> Iterator[str]:
+def statement(name: str, texts: Mapping[str, str], outputs: Sequence[str], inputs: Sequence[str]) -> Iterator[str]:
     """An asm statement of one instruction.
 
     Args:
@@ -71,7 +69,7 @@ def statement(
     """
     yield f'asm volatile("{name} "'
     yield from operand_texts(texts, ";")
-    yield from operands(outputs, inputs, template=template)
+    yield from operands(outputs, inputs)
 
 
 def operand_texts(texts: Mapping[str, str], end: str) -> Iterator[str]:
@@ -86,11 +84,10 @@ def operand_texts(texts: Mapping[str, str], end: str) -> Iterator[str]:
         yield f'{INDENT}"{line[:-1]}{", " if number < len(texts) else end}"  // {what}'
 
 
-def operands(outputs: Sequence[str], inputs: Sequence[str], end: str = "", template: bool = False) -> Iterator[str]:
+def operands(outputs: Sequence[str], inputs: Sequence[str], end: str = "") -> Iterator[str]:
     """The last lines of an asm statement: its outputs and inputs, in lines of a readable length."""
     for given, last in ((outputs, ""), (inputs, f"{end});")):
-        lines = listed(f"{INDENT}: ", given, MOST_COLUMNS + 1, len(INDENT) + 2, template)
-        yield from f"{lines}{last}".split("\n")
+        yield listed(f"{INDENT}: ", given, MOST_COLUMNS + 1, len(INDENT) + 2) + last
 
 
 def launch(name: str, grid: str, threads: int, arguments: str, says: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import Error
 from ..records import TupleRecord
 from .fragments import fragment, runs, total
-from .lists import listed
+from .marks import listed, mark, mark_lines
 from .staging import WORDS, staged
 
 TYPE_CHECKING = False
@@ -36,8 +36,7 @@ AS_WORDS = ("r", "word")  # those of all other formats
 class Request(TupleRecord):
     """What to generate: the instruction, wave size and modifiers; the orders of A and B in memory; whether leading
     dimensions are constants rather than arguments; "hip" or "cuda"; whether A and B go through LDS, and their tiles
-    there, once those are known; whether what depends on modifiers and orders is to be a mark such as `@{A loads}` (see
-    `mmacalc.codegen.template`)."""
+    there, once those are known."""
 
     instruction: Instruction
     wave: int
@@ -48,15 +47,10 @@ class Request(TupleRecord):
     language: str
     lds: bool = False
     tiles: Mapping[str, Staged] = {}
-    template: bool = False
 
     def order(self, name: str) -> str:
         """The order of an operand in memory; C and D are row by row."""
         return {"A": self.order_a, "B": self.order_b}.get(name, "row")
-
-    def mark(self, what: str, text: object) -> str:
-        """A text, or in a template the mark in its place."""
-        return f"@{{{what}}}" if self.template else str(text)
 
 
 def kernel_name(inst: Instruction) -> str:
@@ -97,11 +91,11 @@ def comment(request: Request) -> str:
     """The first line: what the kernel computes, and how its matrices lie in memory."""
     inst = request.instruction
     words = {"row": "row by row", "col": "column by column"}
-    given = [f"{name} {request.mark(f'{name} order', words[request.order(name)])}" for name in "AB"]
+    given = [f"{name} {mark(f'{name} order', words[request.order(name)])}" for name in "AB"]
     orders = ", ".join([*given, "C and D row by row"])
     sparse = "; A is 2:4 compressed" if inst.sparse else ""
-    name, title = request.mark("name", inst.name), request.mark("title", inst.architecture.title)
-    wave = "" if request.language == "cuda" else f", wave{request.mark('wave', request.wave)}"
+    name, title = mark("name", inst.name), mark("title", inst.architecture.title)
+    wave = "" if request.language == "cuda" else f", wave{mark('wave', request.wave)}"
     lines = [f"{name} on {title}{wave}: D = A B + C.", f"In memory: {orders}{sparse}."]
     if not request.constants:
         lines.append("ld are in elements; each row (or column) begins where its widest access is aligned.")
@@ -121,10 +115,10 @@ def memory_type(format: str, language: str) -> str:
     return ELEMENTS.get(format, "unsigned char")
 
 
-def signature(request: Request, attributes: str, name: str, arguments: Mapping[str, str]) -> str:
+def signature(attributes: str, name: str, arguments: Mapping[str, str]) -> str:
     """A kernel's head with its arguments {name: C type}, in lines of a readable length."""
     parts = [f"{kind}{argument}" for argument, kind in arguments.items()]
-    return f'extern "C" __global__ {attributes}\n{listed(f"{name}(", parts, MOST_COLUMNS, 4, request.template)})'
+    return f'extern "C" __global__ {attributes}\n{listed(f"{name}(", parts, MOST_COLUMNS, 4)})'
 
 
 def arguments_of(request: Request, more: Sequence[str] = ()) -> dict[str, str]:
@@ -133,7 +127,7 @@ def arguments_of(request: Request, more: Sequence[str] = ()) -> dict[str, str]:
     Args:
         more: types and names of further pointers, such as "const int *index".
     """
-    kinds = {name: request.mark(f"{name} type", element_type(request, name)) for name in "ABCD"}
+    kinds = {name: mark(f"{name} type", element_type(request, name)) for name in "ABCD"}
     found = {name: f"{'' if name == 'D' else 'const '}{kind} *" for name, kind in kinds.items()}
     found |= {text.rpartition("*")[2]: text.rpartition("*")[0] + "*" for text in more}
     return found if request.constants else found | {f"ld{name.lower()}": "int " for name in "ABCD"}
@@ -147,9 +141,10 @@ def pattern_line(name: str, found: Fragment) -> str:
 
 def matrix_lines(request: Request, name: str, found: Fragment) -> Iterator[str]:
     """The pattern of an operand, its leading dimension, and the digits of the lane number."""
-    if request.template:
-        yield request.mark(f"{name} digits", "")
-        return
+    yield from mark_lines(f"{name} digits", _digits(request, name, found))
+
+
+def _digits(request: Request, name: str, found: Fragment) -> Iterator[str]:
     yield pattern_line(name, found)
     if name not in request.tiles:  # those of a tile stand where it is filled
         yield from leading_dimension(request, name, found.rows, found.columns)
@@ -176,11 +171,8 @@ def filling(request: Request, operands: Mapping[str, Fragment], threads: int, sy
 
 def loads(request: Request, name: str, found: Fragment) -> Iterator[str]:
     """The accesses that load a matrix into its union."""
-    if request.template:
-        yield request.mark(f"{name} loads", "")
-        return
-    for run in runs(found, request.order(name)):
-        yield from _load(request, name, found, run)
+    lines = (line for run in runs(found, request.order(name)) for line in _load(request, name, found, run))
+    yield from mark_lines(f"{name} loads", lines)
 
 
 def stored_bits(found: Fragment) -> int:
@@ -190,9 +182,9 @@ def stored_bits(found: Fragment) -> int:
 
 def views(request: Request, name: str, found: Fragment) -> str:
     """The members of an operand's union: its elements, and the words that they fill."""
-    kind = request.mark(f"{name} type", element_type(request, name))
-    elements = request.mark(f"{name} slots", slots(found))
-    words = request.mark(f"{name} words", found.operand.registers)
+    kind = mark(f"{name} type", element_type(request, name))
+    elements = mark(f"{name} slots", slots(found))
+    words = mark(f"{name} words", found.operand.registers)
     return f"{kind} element[{elements}]; unsigned int word[{words}];"
 
 
@@ -278,8 +270,5 @@ def registers(name: str, found: Fragment) -> list[str]:
 def stores(request: Request, found: Fragment) -> Iterator[str]:
     """The stores of D, element by element."""
     yield from matrix_lines(request, "D", found)
-    if request.template:
-        yield request.mark("D stores", "")
-        return
-    for item in found.items:
-        yield f"D[{_address(request, 'D', found, item)}] = d.element[{item.slot}];"
+    addresses = [(_address(request, "D", found, item), item.slot) for item in found.items]
+    yield from mark_lines("D stores", (f"D[{address}] = d.element[{slot}];" for address, slot in addresses))

@@ -9,7 +9,7 @@ The page fills them in (page/src/kernel.ts), so that it can show the kernel of a
     @{D outputs}  @{A inputs}                the registers of an operand as constraints of inline assembly
     @{A numbers}  @{next}                    their numbers in the text of inline assembly, and the next number
     @{cbsz field}  @{selector hex}           the value of a modifier
-    @{list 110 4}  @{end}                    a list to be broken into lines (see `mmacalc.codegen.lists`)
+    @{list 110 4}  @{end}                    a list to be broken into lines (see `mmacalc.codegen.marks`)
     @{name}  @{kernel}  @{title}  @{wave}  @{builtin}
     @{typedefs}                              the declarations of the types that the builtin takes or returns
 """
@@ -20,6 +20,7 @@ from ..errors import Error
 from ..formats import FORMATS
 from ..records import TupleRecord
 from . import cuda, hip
+from .marks import named
 from .source import AS_WORDS, CONSTRAINTS, Request, kernel_name, memory_type
 
 TYPE_CHECKING = False
@@ -56,12 +57,12 @@ def template(instruction: Instruction, wave: int) -> Template:
         raise Error(f"the loads of {instruction.name} do not follow from layouts of registers alone")
     family.require("generate", instruction.architecture.title)
     fields = instruction.resolved({})
-    request = Request(instruction, wave, fields, "row", "col", False, family.language, template=True)
+    request = Request(instruction, wave, fields, "row", "col", False, family.language)
     if family.language == "cuda":
-        return Template(cuda.kernel(request))
+        return Template(named(cuda.kernel(request)))
     call = hip.reached(instruction, wave)
     builtin = call.builtin.builtin.removeprefix(hip.PREFIX).replace(kernel_name(instruction), "@{kernel}")
-    return Template(hip.source(request, call), builtin, tuple(hip.values(call.builtin).values()))
+    return Template(named(hip.source(request, call)), builtin, tuple(hip.values(call.builtin).values()))
 
 
 def carried(language: str) -> Mapping[str, tuple[str, str, str]]:

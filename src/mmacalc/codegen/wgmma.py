@@ -124,7 +124,7 @@ def kernel(request: Request) -> str:
     lines = "\n".join(indented(body))
     name = kernel_name(inst)
     arguments = arguments_of(request, ["const unsigned int *metadata"] if inst.sparse else [])
-    head = signature(request, f"void __launch_bounds__({WARPGROUP})", name, arguments)
+    head = signature(f"void __launch_bounds__({WARPGROUP})", name, arguments)
     functions = "".join(f"{line}\n" for found in tiles.values() for line in found.tile.function())
     hosts = launch(name, "1", WARPGROUP, ", ".join(arguments), "one warpgroup computes one tile")
     return f"{comment(request)}{HEADER}{SHARED_ADDRESS}{DESCRIPTOR}{functions}{head} {{\n{lines}\n}}\n{hosts}"

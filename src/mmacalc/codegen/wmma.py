@@ -50,7 +50,7 @@ def kernel(request: Request) -> str:
     lines = "\n".join(indented(body))
     name = kernel_name(inst)
     arguments = arguments_of(request)
-    head = signature(request, f"void __launch_bounds__({WARP})", name, arguments)
+    head = signature(f"void __launch_bounds__({WARP})", name, arguments)
     hosts = launch(name, "1", WARP, ", ".join(arguments), "one warp computes one tile")
     return f"{comment(request)}{HEADER}{head} {{\n{lines}\n}}\n{hosts}"
 
