@@ -8,6 +8,7 @@ import ptx_opcodes
 import ptx_reference
 import recorded
 from mmacalc.kernels.ptx import arithmetic, grammar
+from mmacalc.kernels.ptx.operation import DTYPES
 
 TAKEN = {row["opcode"]: row["operands"] for row in recorded.table("ptx/opcodes.tsv.gz")}
 UNDOCUMENTED = frozenset(
@@ -79,7 +80,7 @@ def samples(type_, count, random):
 
 
 def array(bits, type_):
-    dtype = arithmetic.DTYPES[type_]
+    dtype = DTYPES[type_]
     return np.array(bits, f"u{dtype.itemsize}").view(dtype) if type_ != "pred" else np.array(bits, bool)
 
 

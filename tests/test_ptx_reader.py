@@ -8,7 +8,8 @@ import pytest
 
 import mmacalc
 import recorded
-from mmacalc.ptx.reader import Address, Number, Register, Symbol, read
+from mmacalc.ptx.module import Address, Number, Register, Symbol
+from mmacalc.ptx.reader import read
 
 HEAD = ".version 9.0\n.target sm_100a\n.address_size 64\n"
 REGISTERS = ".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .pred %p<5>;\n"

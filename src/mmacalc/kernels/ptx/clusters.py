@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import Error
+from .accesses import SHARED_BASE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...ptx.reader import Statement
+    from ...ptx.module import Statement
     from .machine import Machine, Threads
     from .program import Compiler, Step
 
@@ -95,8 +96,6 @@ def cluster_barrier(compiler: Compiler, statement: Statement, step: Step) -> Non
 
 def _map_address(compiler: Compiler, statement: Statement, step: Step) -> None:
     """mapa: the address of the same variable in another CTA of the cluster."""
-    from .statements import SHARED_BASE
-
     type_ = statement.modifiers[-1]
     shared = any(word.startswith("shared") for word in statement.modifiers)
     target, a, rank = statement.operands

@@ -7,6 +7,9 @@ import numpy as np
 
 from ...errors import Error
 from ...records import TupleRecord
+from .accesses import global_places
+from .bulk import build
+from .mbarriers import copies_arrive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...ptx.reader import Statement
+    from ...ptx.module import Statement
     from .machine import Machine, Threads
     from .program import Compiler, Step
 
@@ -101,8 +104,6 @@ class Copies:
 def _copy(compiler: Compiler, statement: Statement, step: Step) -> None:
     words = statement.modifiers
     if "bulk" in words or words[:1] != ("async",):
-        from .bulk import build
-
         build(compiler, statement, step)
         return
     if "commit_group" in words:
@@ -114,8 +115,6 @@ def _copy(compiler: Compiler, statement: Statement, step: Step) -> None:
         step.run = lambda machine, threads: machine.copies.wait(machine, threads, keep, everything)
         return
     if "mbarrier" in words:
-        from .bulk import copies_arrive
-
         copies_arrive(compiler, statement, step)
         return
     _start(compiler, statement, step)
@@ -123,8 +122,6 @@ def _copy(compiler: Compiler, statement: Statement, step: Step) -> None:
 
 def _start(compiler: Compiler, statement: Statement, step: Step) -> None:
     """cp.async.ca or .cg: cp-size 4, 8 or 16; src-size or ignore-src leave the rest zero."""
-    from .statements import _global
-
     words = statement.modifiers
     target, source, size_operand, *rest = statement.operands
     size = compiler.number(size_operand)
@@ -157,7 +154,7 @@ def _start(compiler: Compiler, statement: Statement, step: Step) -> None:
             if length:
                 here = taken == length
                 some = threads.where(here)
-                offsets = _global(machine, step, some, at[here], int(length), False)
+                offsets = global_places(machine, step, some, at[here], int(length), False)
                 machine.launch.loaded(machine, step, some, offsets, int(length))
                 data[here, :length] = machine.launch.memory.data[offsets[:, None] + np.arange(length)]
         machine.check_destination(step, threads, places, size)

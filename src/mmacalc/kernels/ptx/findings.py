@@ -6,7 +6,7 @@ from ...records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...ptx.reader import Location
+    from ...ptx.module import Location
 
 __all__ = ["KINDS", "PtxFinding"]
 

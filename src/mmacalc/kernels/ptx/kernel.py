@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...errors import counted
-from ...ptx.reader import bits_of
+from ...ptx.module import bits_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...ptx.reader import Module
+    from ...ptx.module import Module
 
 __all__ = ["PtxKernel"]
 

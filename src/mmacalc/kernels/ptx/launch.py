@@ -10,7 +10,7 @@ from ...checks import shown
 from ...errors import Error, counted
 from ..device.launch import value_bytes
 from ..device.memory import GlobalMemory, check_type
-from .bulk import Asynchronous
+from .asynchronous import Asynchronous
 from .clusters import ClusterBarriers
 from .copies import Copies
 from .findings import PtxFinding
@@ -431,7 +431,7 @@ class Launch:
         """Of selp: whether the source that is chosen is undefined."""
         predicate = np.broadcast_to(step.sources[2](machine, threads), (len(threads),))
         found = np.zeros(len(threads), bool)
-        from ...ptx.reader import Register
+        from ...ptx.module import Register
 
         for place, wanted in ((1, predicate), (2, ~predicate)):
             operand = step.statement.operands[place]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .bulk import Asynchronous
+    from .asynchronous import Asynchronous
     from .clusters import ClusterBarriers
     from .copies import Copies
     from .launch import Launch

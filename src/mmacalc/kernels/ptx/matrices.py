@@ -13,7 +13,8 @@ from ...emulator.computing import compute
 from ...emulator.execution import execution_of
 from ...emulator.registers import gather, scatter
 from ...errors import Error
-from ...ptx.reader import Number, is_braced
+from ...ptx.module import Number, is_braced
+from .accesses import SHARED_BASE, space_of_access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ...emulator.execution import Execution
     from ...emulator.places import Places
     from ...model import Instruction
-    from ...ptx.reader import Statement
+    from ...ptx.module import Statement
     from .machine import Machine, Threads
     from .program import Compiler, Step
 
@@ -206,8 +207,6 @@ def _rows(machine: Machine, threads: Threads, warps: Array, count: int) -> Threa
 
 
 def _matrix_address(compiler: Compiler, statement: Statement, step: Step, operand: Any) -> Any:
-    from .statements import SHARED_BASE, space_of_access
-
     address = compiler.address(operand)
     step.critical = frozenset(compiler.accessed[0])
     if space_of_access(compiler, statement, operand) == "shared":

@@ -11,8 +11,9 @@ from math import gcd
 import numpy as np
 
 from ...errors import Error, first_of
-from ...ptx.reader import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
+from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
 from . import arithmetic
+from .operation import DTYPES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...ptx.reader import Function, Module, Operand
-    from .arithmetic import Operation
+    from ...ptx.module import Function, Module, Operand
     from .machine import Machine, Threads
+    from .operation import Operation
 
     Array = NDArray[Any]
     Getter = Callable[[Machine, Threads], Array]
@@ -344,7 +345,7 @@ class Compiler:
 
     def _register(self, name: str, type_: str) -> Getter:
         function = self.frame.function
-        dtype = arithmetic.DTYPES.get(type_)
+        dtype = DTYPES.get(type_)
         if dtype is None:
             raise Error(f"the type .{type_} is not covered")
         if name not in function.registers:
@@ -368,7 +369,7 @@ class Compiler:
 
     def _joined(self, operands: tuple[Operand, ...], type_: str) -> Getter:
         """{a, b} as one value, the first lowest."""
-        dtype = np.dtype(f"u{arithmetic.DTYPES[type_].itemsize}")
+        dtype = np.dtype(f"u{DTYPES[type_].itemsize}")
         bits = 8 * dtype.itemsize // len(operands)
         parts = [self.source(operand, f"b{bits}") for operand in operands]
 
@@ -376,13 +377,13 @@ class Compiler:
             found = dtype.type(0)
             for place, part in enumerate(parts):
                 found = found | part(machine, threads).astype(dtype) << dtype.type(bits * place)
-            return np.asarray(found).view(arithmetic.DTYPES[type_])
+            return np.asarray(found).view(DTYPES[type_])
 
         return get
 
     def _address_of(self, symbol: Symbol, type_: str) -> Getter:
         """The address of a variable within its space (PTX ISA 9.7.9.8: mov)."""
-        dtype = arithmetic.DTYPES[type_]
+        dtype = DTYPES[type_]
         place = self._place(symbol.name, 8 * dtype.itemsize)
         return lambda machine, threads: (
             np.array(place(machine) + symbol.offset).astype(f"u{dtype.itemsize}").view(dtype)
@@ -459,7 +460,7 @@ class Compiler:
         return put
 
     def _parted(self, operands: tuple[Operand, ...], type_: str) -> Setter:
-        dtype = np.dtype(f"u{arithmetic.DTYPES[type_].itemsize}")
+        dtype = np.dtype(f"u{DTYPES[type_].itemsize}")
         bits = 8 * dtype.itemsize // len(operands)
         sinks = [self.sink(operand, f"b{bits}") for operand in operands]
 
@@ -540,7 +541,7 @@ def _arithmetic_run(operation: Operation, sources: tuple[Getter, ...], sinks: tu
 
 def _constant(number: Number, type_: str) -> Array:
     """An immediate as a value of a type."""
-    dtype = arithmetic.DTYPES.get(type_)
+    dtype = DTYPES.get(type_)
     if dtype is None:
         raise Error(f"the type .{type_} is not covered")
     if dtype.kind == "b":

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...errors import Error
 from ...records import TupleRecord
+from .accesses import global_places
 from .tensor_map import DTYPES, SWIZZLES
 
 TYPE_CHECKING = False
@@ -126,9 +127,7 @@ def read_map(machine: Machine, step: Step, one: Threads, address: int) -> Tensor
     Raises:
         Error: there is none.
     """
-    from .statements import _global
-
-    offset = int(_global(machine, step, one, np.array([address]), 64, False)[0])
+    offset = int(global_places(machine, step, one, np.array([address]), 64, False)[0])
     found = _unpacked(machine.launch.memory.data[offset : offset + BYTES].tobytes())
     if found is None:
         raise Error(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import Error
-from ...ptx.reader import is_braced
+from ...ptx.module import is_braced
 from .matrices import Executor, catalogued
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...ptx.reader import Statement
+    from ...ptx.module import Statement
     from .machine import Machine, Threads
     from .program import Compiler, Step
 

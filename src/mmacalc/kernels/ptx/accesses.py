@@ -1,0 +1,413 @@
+"""Accesses to memory: addresses, loads, stores, atomic operations, fences (PTX ISA 9.0, 9.7.9 and 9.7.13)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import Error
+from ...ptx.module import Address, Register, Statement, Symbol, count_of, is_braced
+from ..device.memory import Outside
+from .machine import gathered, scattered
+from .operation import DTYPES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from .machine import Machine, Threads
+    from .program import Compiler, Step
+
+    Array = NDArray[Any]
+    Builder = Callable[[Compiler, Statement, Step], Any]
+
+__all__ = ["BUILDERS", "SHARED_BASE", "LOCAL_BASE", "global_places", "space_of_access", "vector_of"]
+
+SHARED_BASE, LOCAL_BASE = 0x7F_0000_0000_0000, 0x7E_0000_0000_0000
+"""Where shared and local memory are in the generic address space."""
+SPACES = ("global", "shared", "local", "const", "param")
+CACHING = frozenset(
+    ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "volatile", "relaxed", "acquire", "release", "mmio", "cta",
+     "cluster", "gpu", "sys", "unified", "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L1::evict_normal",
+     "L1::evict_unchanged", "L2::evict_first", "L2::evict_last", "L2::evict_normal", "L2::cache_hint", "L2::64B",
+     "L2::128B", "L2::256B", "level::eviction_priority"]
+)  # fmt: skip
+"""Modifiers of loads and stores that do not change what is loaded or stored."""
+
+
+def _convert_address(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """cvta, cvta.to (9.7.9.20)."""
+    words = list(statement.modifiers)
+    to = "to" in words
+    space = next((word for word in words if word.partition("::")[0] in SPACES), "")
+    base = np.uint64({"shared": SHARED_BASE, "local": LOCAL_BASE}.get(space.partition("::")[0], 0))
+    type_ = words[-1]
+    sink, source = compiler.sink(statement.operands[0], type_), compiler.source(statement.operands[1], type_)
+
+    def run(machine: Machine, threads: Threads) -> None:
+        value = source(machine, threads)
+        if space == "param":  # a small address lies within the space of parameters
+            value = np.where(value < 1 << 16, value + value.dtype.type(machine.launch.parameter_address), value)
+            sink(machine, threads, value)
+            return
+        base_of = value.dtype.type(base) if value.dtype.itemsize == 8 else value.dtype.type(0)
+        sink(machine, threads, value - base_of if to else value + base_of)
+
+    step.run = run
+
+
+def _is_space(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """isspacep (9.7.9.19)."""
+    space = statement.modifiers[0].partition("::")[0]
+    sink, source = compiler.sink(statement.operands[0], "pred"), compiler.source(statement.operands[1], "u64")
+
+    def run(machine: Machine, threads: Threads) -> None:
+        found = space_of_generic(source(machine, threads).astype(np.int64))
+        sink(machine, threads, found == {"global": 0, "const": 3, "shared": 1, "local": 2, "param": 4}[space])
+
+    step.run = run
+
+
+def space_of_generic(address: Array) -> Array:
+    """Of generic addresses: 0 global, 1 shared, 2 local."""
+    shared = (address >= SHARED_BASE) & (address < SHARED_BASE + (1 << 32))
+    local = (address >= LOCAL_BASE) & (address < LOCAL_BASE + (1 << 40))
+    found: Array = np.where(shared, 1, np.where(local, 2, 0))
+    return found
+
+
+def space_of_access(compiler: Compiler, statement: Statement, address: Any) -> str:
+    """The state space of a memory operand: that of the opcode, or of the variable, or "generic"."""
+    for word in statement.modifiers:
+        space = word.partition("::")[0]
+        if space in SPACES:
+            if space == "param" and isinstance(address, Address) and isinstance(address.base, Symbol):
+                return compiler.space_of(address.base.name)
+            return space
+    return "generic"
+
+
+def vector_of(statement: Statement) -> tuple[int, str]:
+    """The number of elements and the type of a load or store."""
+    count = next((count_of(word[1:]) for word in statement.modifiers if word in ("v2", "v4", "v8")), 1)
+    return count, statement.modifiers[-1]
+
+
+def _check_words(statement: Statement) -> None:
+    for word in statement.modifiers[:-1]:
+        base = word.partition("::")[0]
+        if word not in CACHING and base not in SPACES and word not in ("v2", "v4", "v8"):
+            raise Error(f"{statement.opcode}: the modifier '.{word}' is not covered")
+
+
+# --- loads and stores (9.7.9.8, 9.7.9.11) ---
+
+
+def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
+    _check_words(statement)
+    count, type_ = vector_of(statement)
+    targets, operand = statement.operands[:2]
+    names = targets if is_braced(targets) else (targets,)
+    if len(names) != count:
+        raise Error(f"{statement.opcode} wants {count} registers; got {len(names)}")
+    space = space_of_access(compiler, statement, operand)
+    dtype = DTYPES[type_]
+    sinks = [compiler.sink(name, type_) for name in names]
+    if space == "param":
+        _load_parameter(compiler, operand, step, sinks, dtype)
+        return
+    address = compiler.address(operand)
+    step.critical = frozenset(compiler.accessed[0])
+    size = count * dtype.itemsize
+    if space in ("shared", "generic"):
+        compiler.sizes.add(min(size, 16))
+    registers = [_index_of(compiler, name) for name in names]
+    acquires = "acquire" in statement.modifiers
+
+    def put(machine: Machine, threads: Threads, data: Array, missing: Array | None) -> None:
+        values = np.ascontiguousarray(data).view(dtype)
+        for place, sink in enumerate(sinks):
+            sink(machine, threads, values[:, place].copy())
+        if missing is not None:
+            for place, index in enumerate(registers):
+                bad = missing[:, place * dtype.itemsize : (place + 1) * dtype.itemsize].any(axis=1)
+                if index is not None and bad.any():
+                    machine.launch.mark_undefined(machine, step, index, threads.where(bad))
+
+    def run(machine: Machine, threads: Threads) -> None:
+        at = address(machine, threads)
+        if space == "generic":
+            _split(machine, threads, at, lambda part, place, where: put(
+                machine, part, *_read(machine, step, part, place, where, size)))  # fmt: skip
+            return
+        put(machine, threads, *_read(machine, step, threads, at, space, size))
+        if acquires:
+            machine.launch.acquired(machine, threads, at)
+
+    step.run = run
+
+
+def _index_of(compiler: Compiler, operand: Any) -> int | None:
+    return compiler.frame.register(operand.name) if isinstance(operand, Register) else None
+
+
+def _split(machine: Machine, threads: Threads, address: Array, one: Any) -> None:
+    """An access by generic addresses, as one for each state space."""
+    spaces = space_of_generic(address)
+    for number, space in enumerate(("global", "shared", "local")):
+        mask = spaces == number
+        if mask.all():
+            one(threads, address - (0, SHARED_BASE, LOCAL_BASE)[number], space)
+            return
+        if mask.any():
+            one(threads.where(mask), address[mask] - (0, SHARED_BASE, LOCAL_BASE)[number], space)
+
+
+def _read(
+    machine: Machine, step: Step, threads: Threads, at: Array, space: str, size: int
+) -> tuple[Array, Array | None]:
+    """Bytes (thread, size), and which of them nothing has written, if any."""
+    if space == "shared":
+        places = machine.shared_places(step, threads, at, size)
+        data = machine.read_shared(step, threads, places, size)
+        written = gathered(machine.written.view(np.uint8), places, size)
+        return data, None if written.all() else written == 0
+    if space == "local":
+        _check_local(machine, step, threads, at, size)
+        return machine.local[threads.number[:, None], at[:, None] + np.arange(size)], None
+    offsets = global_places(machine, step, threads, at, size, False)
+    machine.launch.loaded(machine, step, threads, offsets, size)
+    return gathered(machine.launch.memory.data, offsets, size), None
+
+
+def _check_local(machine: Machine, step: Step, threads: Threads, at: Array, size: int) -> None:
+    wrong = (at < 0) | (at + size > machine.local.shape[1])
+    if wrong.any():
+        machine.outside(step, threads, at, wrong, f"local memory, which has {machine.local.shape[1]} bytes")
+
+
+def global_places(machine: Machine, step: Step, threads: Threads, at: Array, size: int, store: bool) -> Array:
+    """Offsets in global memory; stops where an access is outside all arrays or misaligned."""
+    unit = 16 if size > 32 else size  # bulk copies want 16 bytes (PTX ISA 9.7.9.25.4.1)
+    if unit & (unit - 1) == 0 and (at & (unit - 1)).any():
+        machine.misaligned(step, threads, at, (at & (unit - 1)) != 0, unit)
+    try:
+        return machine.launch.memory.offsets(at.astype(np.uint64), size, store)
+    except Outside as outside:
+        where = machine.launch.thread_text(machine, int(threads.number[outside.place]))
+        does = "stores" if store else "loads"
+        raise Error(f"line {step.line}: {step.text}: {does} {size} bytes {outside.where}; {where}") from None
+
+
+def _load_parameter(compiler: Compiler, operand: Any, step: Step, sinks: list[Any], dtype: Any) -> None:
+    if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
+        raise Error("parameters are read by their names")
+    name = operand.base.name
+    if name not in compiler.program.parameters:
+        raise Error(f"unknown parameter '{name}'")
+    start = compiler.program.parameters[name][0] + operand.base.offset + operand.offset
+
+    def run(machine: Machine, threads: Threads) -> None:
+        raw = machine.launch.parameters[start : start + dtype.itemsize * len(sinks)]
+        for sink, value in zip(sinks, np.frombuffer(raw, dtype)):
+            sink(machine, threads, np.full(len(threads), value, dtype))
+
+    step.run = run
+
+
+def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
+    _check_words(statement)
+    count, type_ = vector_of(statement)
+    operand, values = statement.operands[:2]
+    names = values if is_braced(values) and count > 1 else (values,)
+    space = space_of_access(compiler, statement, operand)
+    dtype = DTYPES[type_]
+    address = compiler.address(operand)
+    step.critical = frozenset(compiler.accessed[0])
+    sources = [compiler.source(name, type_) for name in names]
+    size = count * dtype.itemsize
+    if space in ("shared", "generic"):
+        compiler.sizes.add(min(size, 16))
+    registers = [_index_of(compiler, name) for name in names]
+    releases = "release" in statement.modifiers
+
+    def run(machine: Machine, threads: Threads) -> None:
+        at = address(machine, threads)
+        values = [np.broadcast_to(source(machine, threads), (len(threads),)) for source in sources]
+        data = np.stack(values, 1).view(np.uint8).reshape(len(threads), size)
+        if releases:
+            machine.launch.released(machine, threads, at)
+        if space == "generic":
+            everyone = threads.number
+
+            def part(some: Threads, place: Array, where: str) -> None:
+                mask = np.isin(everyone, some.number) if len(some) != len(everyone) else slice(None)
+                _write(machine, step, some, place, where, data[mask])
+
+            _split(machine, threads, at, part)
+        else:
+            _write(machine, step, threads, at, space, data)
+        if machine.undefined:
+            _store_undefined(machine, step, threads, at, space, registers, dtype.itemsize)
+
+    step.run = run
+
+
+def _write(machine: Machine, step: Step, threads: Threads, at: Array, space: str, data: Array) -> None:
+    size = data.shape[1]
+    if space == "shared":
+        places = machine.shared_places(step, threads, at, size)
+        machine.write_shared(step, threads, places, data)
+    elif space == "local":
+        _check_local(machine, step, threads, at, size)
+        machine.local[threads.number[:, None], at[:, None] + np.arange(size)] = data
+    else:
+        offsets = global_places(machine, step, threads, at, size, True)
+        machine.launch.stored(machine, step, threads, offsets, data)
+        scattered(machine.launch.memory.data, offsets, data)
+
+
+def _store_undefined(
+    machine: Machine, step: Step, threads: Threads, at: Array, space: str, registers: list[int | None], each: int
+) -> None:
+    """Undefined values make bytes of shared memory undefined; in global memory they are a finding."""
+    for place, index in enumerate(registers):
+        mask = machine.undefined.get(index) if index is not None else None
+        if index is None or mask is None:
+            continue
+        bad = mask[threads.use].astype(bool)
+        if not bad.any():
+            continue
+        some = threads.where(bad)
+        if space == "shared":
+            first = machine.shared_places(step, some, at[bad], each) + place * each
+            machine.written[first[:, None] + np.arange(each)] = False
+        elif space in ("global", "generic"):
+            machine.launch.undefined_use(machine, step, some, index, "is stored")
+
+
+# --- atomics (9.7.13.11, 9.7.13.12) ---
+
+_ATOMIC: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor, "exch": lambda old, value: value,
+}  # fmt: skip
+
+
+def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # noqa: PLR0915
+    """atom and red: one thread after the other, in the order of their numbers."""
+    words = list(statement.modifiers)
+    count, type_ = vector_of(statement)
+    returns = statement.root == "atom"
+    operands = list(statement.operands)
+    target = operands.pop(0) if returns else Symbol("_")
+    operand, *given = operands
+    kinds = [word for word in words if word in _ATOMIC or word in ("inc", "dec", "cas")]
+    known = {*CACHING, *kinds, "v2", "v4", "v8", "noftz", "acq_rel", "ftz", *SPACES, "shared::cta", "shared::cluster"}
+    if len(kinds) != 1 or not set(words[:-1]) <= known:
+        raise Error(f"{statement.opcode} is not covered")
+    space = space_of_access(compiler, statement, operand)
+    address = compiler.address(operand)
+    step.critical = frozenset(compiler.accessed[0])
+    names = target if is_braced(target) and count > 1 else (target,) * count
+    if count > 1 and not is_braced(target):
+        names = (Symbol("_"),) * count
+    sinks = [compiler.sink(name, type_) for name in names]
+    parts: list[Any] = [given[0] if count > 1 else (given[0],), *[(one,) for one in given[1:] if kinds[0] == "cas"]]
+    sources = [[compiler.source(one, type_) for one in part] for part in parts]
+    dtype = DTYPES[type_]
+    if space in ("shared", "generic"):
+        compiler.sizes.add(min(16, count * dtype.itemsize))
+    function = _atomic_function(kinds[0], type_)
+
+    def one(machine: Machine, threads: Threads, at: Array, where: str, values: list[list[Array]]) -> list[Array]:
+        size = count * dtype.itemsize
+        if where == "shared":
+            places = machine.shared_places(step, threads, at, size)
+            machine.launch.atomic_shared(machine, step, threads, places, size)
+            memory = machine.shared
+            machine.written[places[:, None] + np.arange(size)] = True
+        elif where == "local":
+            raise Error(f"line {step.line}: an atomic operation on local memory")
+        else:
+            places = global_places(machine, step, threads, at, size, True)
+            machine.launch.atomic_global(machine, step, threads, places, size)
+            memory = machine.launch.memory.data
+        return [
+            _serial(memory.view(dtype), places // dtype.itemsize + lane, [part[lane] for part in values], function)
+            for lane in range(count)
+        ]
+
+    def run(machine: Machine, threads: Threads) -> None:
+        at = address(machine, threads)
+        values = [[np.broadcast_to(source(machine, threads), (len(threads),)) for source in part] for part in sources]
+        old = [np.zeros(len(threads), dtype) for _ in range(count)]
+        everyone = threads.number
+
+        def part(some: Threads, place: Array, where: str) -> None:
+            mask = np.isin(everyone, some.number) if len(some) != len(everyone) else slice(None)
+            found = one(machine, some, place, where, [[value[mask] for value in group] for group in values])
+            for lane in range(count):
+                old[lane][mask] = found[lane]
+
+        if space == "generic":
+            _split(machine, threads, at, part)
+        else:
+            part(threads, at, space)
+        for sink, value in zip(sinks, old):
+            sink(machine, threads, value)
+        machine.events += 1
+
+    step.run = run
+
+
+def _atomic_function(kind: str, type_: str) -> Callable[..., Any]:
+    if kind == "cas":
+        return lambda old, compare, value: np.where(old == compare, value, old)
+    if kind == "inc":
+        return lambda old, value: np.where(old >= value, old.dtype.type(0), old + old.dtype.type(1))
+    if kind == "dec":
+        return lambda old, value: np.where((old == 0) | (old > value), value, old - old.dtype.type(1))
+    plain = _ATOMIC[kind]
+    if type_ in ("f16x2", "bf16x2", "bf16"):
+        from .arithmetic import operation
+
+        if kind == "exch":
+            return plain
+        return operation(kind, ("rn", type_) if kind == "add" else (type_,)).function
+    return plain
+
+
+def _serial(memory: Array, places: Array, values: list[Array], function: Callable[..., Any]) -> Array:
+    """Apply an operation at places, those that repeat one after the other; returns what was there before each."""
+    old = np.empty(len(places), memory.dtype)
+    order = np.argsort(places, kind="stable")
+    ranked = places[order]
+    starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
+    rank = np.arange(len(places)) - np.repeat(starts, np.diff(np.r_[starts, len(places)]))
+    for turn in range(int(rank.max(initial=-1)) + 1):
+        some = order[rank == turn]
+        before = memory[places[some]]
+        old[some] = before
+        memory[places[some]] = function(before, *[value[some] for value in values])
+    return old
+
+
+# --- fences (9.7.13.4) ---
+
+
+def _fence(compiler: Compiler, statement: Statement, step: Step) -> None:
+    words = statement.modifiers
+    if words[:1] == ("proxy",):
+        step.run = lambda machine, threads: machine.launch.proxy_fence(machine, step, threads, words)
+        return
+    step.run = lambda machine, threads: machine.launch.memory_fence(machine, threads, words)
+
+
+BUILDERS: dict[str, Builder] = {
+    "cvta": _convert_address, "isspacep": _is_space,
+    "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic,
+    "fence": _fence, "membar": _fence,
+}  # fmt: skip

@@ -1,0 +1,268 @@
+"""mbarrier objects and bulk copies in flight (PTX ISA 9.0, 9.7.13.15, 9.7.9.25).
+
+A copy that completes by an mbarrier arrives when no thread can continue without it, the latest that PTX permits; until
+then its bytes are in flight. What it wrote is visible only to threads that have waited for the phase that it completes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import Error
+from .tensor_maps import TensorMap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from .machine import Machine, Threads
+    from .program import Step
+
+    Array = NDArray[Any]
+
+__all__ = ["Asynchronous", "Barrier", "Store"]
+
+MOST = (1 << 20) - 1
+"""Arrivals, and bytes, that an mbarrier counts (PTX ISA 9.7.13.15.2)."""
+
+
+class Barrier:
+    """An mbarrier object: expected and pending arrivals, bytes expected, phase, and what its arrivals make known."""
+
+    __slots__ = ("agent", "clocks", "done", "expected", "init", "pending", "phase", "place", "tx")
+    expected: int
+    place: int
+    tx: int
+    agent: int
+    init: tuple[int, int, Step]
+    phase: int
+    pending: int
+
+    def __init__(self, place: int, expected: int, agent: int, agents: int, init: tuple[int, int, Step]) -> None:
+        self.place, self.expected, self.pending, self.tx, self.phase = place, expected, expected, 0, 0
+        self.agent, self.init = agent, init
+        self.clocks: Array = np.zeros(agents, np.int32)
+        self.done: dict[int, Array] = {}
+
+    def settle(self) -> bool:
+        """Complete the phase if nothing is pending."""
+        if self.pending or self.tx:
+            return False
+        self.done = {
+            self.phase: self.clocks,
+            **({self.phase - 1: self.done[self.phase - 1]} if self.phase - 1 in self.done else {}),
+        }
+        self.clocks = np.zeros_like(self.clocks)
+        self.phase += 1
+        self.pending = self.expected
+        return True
+
+
+class _Flight:
+    """A bulk copy: what it does when it arrives, the bytes that it writes or reads, and how its end is known."""
+
+    __slots__ = ("barriers", "deliver", "granules", "group", "number", "reads", "source_read", "step", "thread")
+    granules: Array
+    number: int
+    reads: bool
+    step: Step
+    thread: int
+    barriers: list[tuple[int, int]]
+    deliver: Any
+    group: int
+    source_read: bool
+
+    def __init__(
+        self,
+        number: int,
+        step: Step,
+        thread: int,
+        granules: Array,
+        reads: bool,
+        deliver: Any,
+        barriers: list[tuple[int, int]],
+    ) -> None:
+        self.number, self.step, self.thread, self.granules, self.reads = number, step, thread, granules, reads
+        self.deliver, self.barriers, self.group, self.source_read = deliver, barriers, -1, False
+
+
+class Asynchronous:
+    """The mbarriers and bulk copies of the resident CTAs."""
+
+    next: int
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.barriers: dict[int, Barrier] = {}
+        self.flights: dict[int, _Flight] = {}
+        self.committed: dict[int, int] = {}
+        self.agents: dict[int, int] = {}  # team -> how many mbarriers have had an agent
+        self.maps: dict[int, TensorMap] = {}
+        self.next = 1 << 30
+
+    # --- mbarriers ---
+
+    def initialise(self, step: Step, thread: int, place: int, count: int) -> None:
+        machine = self.machine
+        if not 1 <= count <= MOST:
+            raise Error(f"line {step.line}: {step.text}: the count of an mbarrier is 1 to {MOST}; got {count}")
+        if place in self.barriers:
+            machine.launch.find(
+                "mbarrier",
+                step,
+                "initialises an mbarrier that is in use: mbarrier.inval must come first",
+                np.array([thread]),
+                self.barriers[place].init[2],
+            )
+        team = int(machine.team_of[thread])
+        agent = machine.order.threads + self.agents.get(team, 0)
+        self.agents[team] = self.agents.get(team, 0) + 1
+        if agent >= machine.order.agents:
+            machine.order.grow(2 * (agent - machine.order.threads + 1))
+        member = int(machine.member_of[thread])
+        made = (member, int(machine.order.clock[team, member]), step)
+        self.barriers[place] = Barrier(place, count, agent, machine.order.agents, made)
+        machine.order.tick(np.array([team]), np.array([member]))
+
+    def barrier(self, step: Step, thread: int, place: int) -> Barrier | None:
+        """The mbarrier at a place; one that is not initialised, or not visibly so, is a finding."""
+        machine = self.machine
+        found = self.barriers.get(place)
+        if found is None:
+            machine.launch.find("mbarrier", step, "the mbarrier is not initialised", np.array([thread]))
+            return None
+        team, member = machine.team_of[thread : thread + 1], machine.member_of[thread : thread + 1]
+        who, clock, made = found.init
+        if not machine.order.ordered(team, member, np.array([who]), np.array([clock])).all():
+            machine.launch.find(
+                "mbarrier",
+                step,
+                "uses an mbarrier whose initialisation by another thread it does not see: "
+                "a barrier must come in between",
+                np.array([thread]),
+                made,
+            )
+        return found
+
+    def arrive(
+        self, step: Step, thread: int, place: int, count: int, tx: int = 0, drop: bool = False,
+        release: Array | bool = True,
+    ) -> int:  # fmt: skip
+        """Arrivals of a thread; returns the state before: phase and pending arrivals. release: whether they make known
+        what the thread has done so far, or the clocks that they make known."""
+        machine, barrier = self.machine, self.barrier(step, thread, place)
+        if barrier is None:
+            return 0
+        state = barrier.phase << 32 | barrier.pending
+        barrier.tx += tx
+        if count > barrier.pending:
+            machine.launch.find("mbarrier", step, f"arrives {count} times where {barrier.pending} arrivals are pending",
+                                np.array([thread]))  # fmt: skip
+            count = barrier.pending
+        barrier.pending -= count
+        if drop:
+            barrier.expected -= count
+        if release is not False:
+            member = machine.member_of[thread : thread + 1]
+            clocks = machine.order.release(int(machine.team_of[thread]), member) if release is True else release
+            if len(barrier.clocks) < len(clocks):
+                barrier.clocks = np.concatenate([barrier.clocks, np.zeros(len(clocks) - len(barrier.clocks), np.int32)])
+            barrier.clocks[: len(clocks)] = np.maximum(barrier.clocks[: len(clocks)], clocks)
+        self.settle(barrier)
+        return state
+
+    def settle(self, barrier: Barrier) -> None:
+        if barrier.settle():
+            self.machine.events += 1
+
+    def passed(self, barrier: Barrier, thread: int, phase: int, acquire: bool) -> None:
+        """A thread has waited for a phase."""
+        machine = self.machine
+        clocks = barrier.done.get(phase)
+        if not acquire:
+            return
+        known = np.zeros(machine.order.agents, np.int32)
+        if clocks is not None:
+            known[: len(clocks)] = clocks
+        known[barrier.agent] = phase + 1
+        machine.order.acquire(int(machine.team_of[thread]), machine.member_of[thread : thread + 1], known)
+
+    # --- bulk copies ---
+
+    def fly(
+        self, step: Step, thread: int, granules: Array, reads: bool, deliver: Any, barriers: list[tuple[int, int]]
+    ) -> _Flight:
+        """A copy is in flight: it writes granules of shared memory, or reads them."""
+        machine = self.machine
+        flight = _Flight(self.next, step, thread, granules, reads, deliver, barriers)
+        self.next += 1
+        self.flights[flight.number] = flight
+        if reads:
+            machine.begin_reading(granules, flight.number)
+        else:
+            machine.flight[granules] = flight.number
+        return flight
+
+    def complete(self, flight: _Flight) -> None:
+        """A copy arrives."""
+        machine = self.machine
+        self.flights.pop(flight.number)
+        if not flight.reads:
+            still = machine.flight[flight.granules] == flight.number
+            machine.flight[flight.granules[still]] = 0
+        elif not flight.source_read:
+            machine.end_reading(flight.granules, flight.number)
+        flight.deliver()
+        for place, size in flight.barriers:
+            barrier = self.barriers.get(place)
+            if barrier is not None:
+                barrier.tx -= size
+                self.settle(barrier)
+        machine.events += 1
+
+    def complete_one(self) -> bool:
+        """The oldest copy that completes by an mbarrier arrives. Returns whether there was one."""
+        for flight in list(self.flights.values()):
+            if flight.barriers:
+                self.complete(flight)
+                return True
+        return False
+
+    def commit(self, threads: Threads) -> None:
+        for thread in threads.number.tolist():
+            number = self.committed.get(thread, 0)
+            for flight in self.flights.values():
+                if flight.thread == thread and flight.group < 0 and not flight.barriers:
+                    flight.group = number
+            self.committed[thread] = number + 1
+
+    def wait(self, threads: Threads, keep: int, sources_only: bool) -> None:
+        """cp.async.bulk.wait_group: all but the youngest groups of the thread, or their reads, are done."""
+        for thread in threads.number.tolist():
+            for flight in list(self.flights.values()):
+                if flight.thread == thread and 0 <= flight.group < self.committed.get(thread, 0) - keep:
+                    if sources_only and not flight.source_read:
+                        self.machine.end_reading(flight.granules, flight.number)
+                        flight.source_read = True
+                        flight.deliver = _once_read(flight.deliver)
+                    elif not sources_only:
+                        self.complete(flight)
+                    self.machine.note_reads(flight.granules, np.array([thread]), flight.step)
+
+
+def _once_read(deliver: Any) -> Any:
+    """The source has been read: take the data now, write them when the copy completes."""
+    data = deliver.take()
+    return lambda: deliver.put(data)
+
+
+class Store:
+    """A copy out of shared memory: `take` reads it, `put` writes global memory."""
+
+    def __init__(self, take: Any, put: Any) -> None:
+        self.take, self.put = take, put
+
+    def __call__(self) -> None:
+        self.put(self.take())

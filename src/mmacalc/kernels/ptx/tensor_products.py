@@ -1,0 +1,379 @@
+"""Products and copies of tcgen05, which run until the mbarrier of their commit is waited for (PTX ISA 9.0, 9.7.16)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...catalog import instruction
+from ...emulator.computing import compute
+from ...emulator.execution import execution_of
+from ...emulator.registers import gather, scatter
+from ...errors import Error
+from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, decode_instruction
+from ...families.tensor_memory import COLUMNS, LANES
+from ...families.tensor_memory_moves import copy_layout
+from ...ptx.module import Address, Number, is_braced
+from .mbarriers import shared_address
+from .wgmma import matrix_offsets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...ptx.module import Statement
+    from .machine import Machine, Threads
+    from .program import Compiler, Step
+    from .tensor_memory import TensorMemory
+
+    Array = NDArray[Any]
+
+__all__ = ["commit", "copy", "multiply"]
+
+# The swizzle of a shared-memory descriptor of tcgen05, bits 61 to 63 (PTX ISA 9.7.16.4.1): bytes of a row, and the
+# mask.
+MODES = {0: (16, 0), 6: (32, 0x10), 4: (64, 0x30), 2: (128, 0x70)}
+
+
+def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """tcgen05.commit: an arrival when the products and copies of the thread so far are complete."""
+
+    operand, *rest = statement.operands
+    address = shared_address(compiler, statement, operand)
+    mask = compiler.source(rest[0], "u16") if rest else None
+    step.critical = frozenset(compiler.accessed[0])
+
+    def run(machine: Machine, threads: Threads) -> None:
+        at = address(machine, threads)
+        masks = np.broadcast_to(mask(machine, threads), (len(threads),)) if mask else np.zeros(len(threads), int)
+        for number, thread in enumerate(threads.number.tolist()):
+            one = threads.where(threads.number == thread)
+            targets = [int(at[number])] if not masks[number] else [
+                (rank + 1) << 24 | int(at[number]) & 0xFFFFFF for rank in range(16) if int(masks[number]) >> rank & 1
+            ]  # fmt: skip
+            places = [int(machine.shared_places(step, one, np.array([target]), 8)[0]) for target in targets]
+            queue = machine.tensor_memory.queues.pop(thread, [])
+            barriers = [machine.asynchronous.barrier(step, thread, place) for place in places]
+            first = next((barrier for barrier in barriers if barrier is not None), None)
+            member = machine.member_of[thread : thread + 1]
+            released = machine.order.release(int(machine.team_of[thread]), member)
+
+            def deliver(
+                queue: Any = queue,
+                first: Any = first,
+                clocks: Array = released,
+                thread: int = thread,
+                places: Any = places,
+            ) -> None:
+                # It says that all earlier products of the thread are complete, those of its earlier commits included.
+                known = machine.tensor_memory.commits.setdefault(thread, {})
+                agent, clock = (first.agent, first.phase + 1) if first is not None else (None, 0)
+                for product in queue:
+                    product(agent, clock)
+                for earlier, phase in known.items():
+                    clocks[earlier] = max(clocks[earlier], phase)
+                if agent is not None:
+                    known[agent] = clock
+                for place in places:
+                    machine.asynchronous.arrive(step, thread, place, 1, release=clocks)
+
+            machine.asynchronous.fly(
+                step, thread, np.zeros(0, np.int64), True, deliver, [(place, 0) for place in places]
+            )
+
+    step.run = run
+
+
+class _Operation:
+    """A product or copy in flight: it is carried out when its commit's mbarrier is waited for."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        step: Step,
+        thread: int,
+        carry_out: Callable[[], None],
+        cells: list[Any],
+        reads: list[Array],
+    ) -> None:
+        self.machine, self.step, self.thread, self.carry_out, self.cells, self.reads = (
+            machine,
+            step,
+            thread,
+            carry_out,
+            cells,
+            reads,
+        )
+        self.number = machine.asynchronous.next
+        machine.asynchronous.next += 1
+        memory = machine.tensor_memory
+        for cta, quarters, columns in cells:
+            index = np.ix_(np.array([cta]), quarters, columns)
+            memory.busy[index] += 1
+            memory.step[index] = step.index
+        for granules in reads:
+            machine.begin_reading(granules, self.number)
+
+    def __call__(self, agent: int | None = None, clock: int = 0) -> None:
+        machine, memory = self.machine, self.machine.tensor_memory
+        self.carry_out()
+        member = int(machine.member_of[self.thread])
+        for cta, quarters, columns in self.cells:
+            memory.busy[np.ix_(np.array([cta]), quarters, columns)] -= 1
+            memory.note(self.step, cta, quarters, columns, agent if agent is not None else member, clock)
+        for granules in self.reads:
+            machine.end_reading(granules, self.number)
+
+
+def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """tcgen05.cp: a box of shared memory into Tensor Memory."""
+    words = [word for word in statement.modifiers[1:] if not word.startswith("cta_group")]
+    shape = ".".join(words)
+    layout = copy_layout(shape)
+    pair = "cta_group::2" in statement.modifiers
+    address, descriptor = compiler.address(statement.operands[0]), compiler.source(statement.operands[1], "b64")
+    step.critical = frozenset(compiler.accessed[0])
+    rows, columns = (len(layout.axis_tables()[axis]["lane"]) for axis in ("row", "column"))
+    targets = [(r, c, place[0], place[1]) for r in range(rows) for c in range(columns)
+               for place in layout.locate({"row": r, "column": c})]  # fmt: skip
+    row, word, lane, column = np.array(targets).T
+    compiler.sizes.add(4)
+
+    def run(machine: Machine, threads: Threads) -> None:
+        at = address(machine, threads)
+        given = np.broadcast_to(descriptor(machine, threads), (len(threads),))
+        for number, thread in enumerate(threads.number.tolist()):
+            own = int(machine.cta_of[thread])
+            code = int(given[number])
+            offsets = matrix_offsets(code, rows, columns, 32, False, _mode(step, code))
+            first, base = int(at[number]) >> 16 & 0xFFFF, int(at[number]) & 0xFFFF
+            for cta in (own & ~1, own | 1) if pair else (own,):
+                places = cta * machine.shared_size + offsets
+                granules = np.unique(places.reshape(-1) // machine.granule)
+                machine.check_async_read(step, thread, granules)
+                used = np.unique(base + column)
+                quarters = np.unique((first + lane) // 32)
+
+                def carry_out(cta: int = cta, places: Array = places, first: int = first, base: int = base) -> None:
+                    data = np.ascontiguousarray(machine.shared[places[..., None] + np.arange(4)]).view(np.uint32)[
+                        ..., 0
+                    ]
+                    memory = machine.tensor_memory
+                    memory.cells[cta, first + lane, base + column] = data[row, word]
+                    memory.written[cta, first + lane, base + column] = True
+
+                machine.tensor_memory.queues.setdefault(thread, []).append(
+                    _Operation(machine, step, thread, carry_out, [(cta, quarters, used)], [granules])
+                )
+
+    step.run = run
+
+
+def _mode(step: Step, descriptor: int) -> tuple[int, int]:
+    mode = MODES.get(descriptor >> 61)
+    if mode is None:
+        raise Error(f"line {step.line}: {step.text}: the swizzle {descriptor >> 61} of the descriptor is not covered")
+    return mode
+
+
+_FIXED = {"cta_group::1", "cta_group::2"}
+
+
+def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """tcgen05.mma of every kind: operands in the order of PTX ISA 9.7.16.10.9."""
+    words = [word for word in statement.modifiers if not word.startswith("collector") and word != "ashift"]
+    if "ashift" in statement.modifiers or "ws" in words:
+        raise Error(f"{statement.opcode} is not covered")
+    inst: Any = instruction(compiler.program.target, ".".join(("tcgen05", *words)))
+    kind = inst.form.kind
+    d, a, b, *rest = statement.operands
+    metadata = compiler.address(rest.pop(0)) if inst.sparse else None
+    idesc = compiler.source(rest.pop(0), "b32")
+    scales = [compiler.address(rest.pop(0)) for _ in range(2)] if inst.scaled else []
+    lane_masks: Any = rest.pop(0) if rest and is_braced(rest[0]) else ()
+    masks = [compiler.source(one, "b32") for one in lane_masks]
+    accumulates = compiler.source(rest.pop(0), "pred")
+    if rest and not (isinstance(rest[0], Number) and rest[0].value == 0):
+        raise Error(f"{statement.opcode}: scale-input-d is not covered")
+    target = compiler.address(d)
+    left = compiler.address(a) if isinstance(a, Address) else compiler.source(a, "b64")
+    in_tensor_memory = isinstance(a, Address)
+    right = compiler.source(b, "b64")
+    step.critical = frozenset(compiler.accessed[0])
+    pair = "cta_group::2" in words
+    compiler.sizes.add(1 if kind not in ("f16", "tf32") else 2)
+
+    def run(machine: Machine, threads: Threads) -> None:
+        count = len(threads)
+
+        def each(getter: Any) -> Array:
+            return np.broadcast_to(getter(machine, threads), (count,))
+
+        given = [each(one) for one in (target, left, right, idesc, accumulates)]
+        more = [each(one) for one in (*scales, *([metadata] if metadata else []))]
+        lanes = [each(one) for one in masks]
+        for number, thread in enumerate(threads.number.tolist()):
+            values = [int(one[number]) for one in (*given, *more)]
+            mask = [int(one[number]) for one in lanes]
+            _product(machine, step, thread, inst, kind, pair, in_tensor_memory, values, mask)
+
+    step.run = run
+
+
+def _shaped(step: Step, inst: Any, kind: str, word: int) -> tuple[Any, dict[str, int]]:
+    """The instruction with the shape and types of its descriptor, and the descriptor's fields."""
+    fields = {field.name: field.code for field in decode_instruction(word, kind).fields}
+    m, n = fields["m"] * (128 if kind in MX else 16), fields["n"] * 8
+
+    def named(codes: Any, code: int) -> str:
+        found = next((name for name, number in codes.items() if number == code), None)
+        if found is None:
+            raise Error(
+                f"line {step.line}: {step.text}: the instruction descriptor {word:#x} has a type that "
+                f"kind::{kind} lacks"
+            )
+        return str(found)
+
+    options: dict[str, Any] = {"m": m, "n": n}
+    for name in ("a", "b"):
+        if f"{name}_type" in fields:
+            options[name] = named(INPUT_CODES[kind], fields[f"{name}_type"])
+    if "d_type" in fields:
+        options["d"] = named(OUTPUT_CODES, fields["d_type"])
+    if "scale_type" in fields and inst.scaled:
+        options["scale"] = named(SCALE_CODES, fields["scale_type"])
+    try:
+        return inst.shaped(**options), fields
+    except Error as error:
+        raise Error(f"line {step.line}: {step.text}: {error}") from None
+
+
+def _product(  # noqa: C901, PLR0913, PLR0915
+    machine: Machine, step: Step, thread: int, inst: Any, kind: str, pair: bool, a_in_cells: bool, values: list[int],
+    mask: list[int],
+) -> None:  # fmt: skip
+    d, left, right, word, accumulates, *more = values
+    shaped, fields = _shaped(step, inst, kind, word)
+    own = int(machine.cta_of[thread])
+    ctas = [own & ~1, own | 1] if pair else [own]
+    parameters: dict[str, int] = {"half": d >> 20 & 1}
+    if inst.scaled:
+        parameters |= {"scale_id_a": fields.get("scale_id_a", 0), "scale_id_b": fields.get("scale_id_b", 0)}
+    if inst.sparse:
+        parameters["selector"] = fields.get("selector", 0)
+    execution = execution_of(shaped, None, parameters, bool(fields.get("saturate", 0)), False)
+    places = {
+        name: execution.places(name)
+        for name in (
+            "D",
+            *(("A",) if a_in_cells else ()),
+            *(("SA", "SB") if inst.scaled else ()),
+            *(("K",) if inst.sparse else ()),
+        )
+    }
+    starts = {"D": d & 0xFFFF}
+    if a_in_cells:
+        starts["A"] = left & 0xFFFF
+    for name, address in zip([*(("SA", "SB") if inst.scaled else ()), *(("K",) if inst.sparse else ())], more):
+        starts[name] = address & 0xFFFF
+    reads: list[Array] = []
+    matrices: dict[str, Array] = {}
+    halves = len(ctas)
+    depth = shaped.k // (2 if inst.sparse else 1)
+    for name, code, rows, k, turned in (
+        ("A", left, shaped.m, depth, fields.get("transpose_a", 0)),
+        ("B", right, shaped.n, shaped.k, fields.get("transpose_b", 0)),
+    ):
+        if name == "A" and a_in_cells:
+            continue
+        bits = _shared_bits(kind, shaped, name)
+        offsets = matrix_offsets(code, rows // halves, k, bits, bool(turned), _mode(step, code))
+        found = np.concatenate([cta * machine.shared_size + offsets for cta in ctas])
+        matrices[name] = found
+        granules = np.unique(
+            np.concatenate([found.reshape(-1), found.reshape(-1) + max(1, bits // 8) - 1]) // machine.granule
+        )
+        machine.check_async_read(step, thread, granules)
+        reads.append(granules)
+    columns = np.arange(starts["D"], min(COLUMNS, starts["D"] + places["D"].registers))
+    quarters = np.unique(places["D"].lane % LANES // 32)
+    memory = machine.tensor_memory
+    for cta in ctas:
+        _may_multiply(memory, step, thread, cta, quarters, columns)
+        for name in starts:
+            if name != "D":
+                used = np.arange(starts[name], min(COLUMNS, starts[name] + places[name].registers))
+                memory.check(step, thread, cta, np.arange(4), used, True)
+    signs = {"A": fields.get("negate_a", 0), "B": fields.get("negate_b", 0)}
+
+    def carry_out() -> None:
+        def cells(name: str) -> Array:
+            start = starts[name]
+            whole = np.concatenate([memory.cells[cta] for cta in ctas])
+            return np.swapaxes(whole[: places[name].lanes, start : start + places[name].registers], 0, 1)
+
+        codes: dict[str, Array] = {}
+        for name, found in matrices.items():
+            bits = _shared_bits(kind, shaped, name)
+            codes[name] = _elements(machine, found, bits, shaped.format(name).bits, kind)
+            if signs[name]:
+                codes[name] = codes[name] ^ codes[name].dtype.type(1 << shaped.format(name).bits - 1)
+        if "B" in codes:
+            codes["B"] = codes["B"].T
+        for name in starts:
+            if name != "D":
+                codes[name] = gather(cells(name), places[name])
+        file = cells("D")
+        old = gather(file, places["D"])
+        codes["C"] = old if accumulates else np.zeros_like(old)
+        if accumulates and not all(memory.written[cta][:, columns].any() for cta in ctas):
+            machine.launch.find(
+                "uninitialised", step, "accumulates on Tensor Memory that nothing has written", np.array([thread])
+            )
+        result = compute(execution, codes, rearrange=False)
+        fresh = np.ascontiguousarray(file)
+        scatter(fresh, result, places["D"])
+        whole = np.swapaxes(fresh, 0, 1)
+        touched = np.zeros(places["D"].lanes, bool)
+        touched[np.unique(places["D"].lane)] = True
+        if mask:
+            off = np.array([word >> bit & 1 for word in mask for bit in range(32)], bool)
+            touched &= ~np.resize(off, len(touched))
+        for at, cta in enumerate(ctas):
+            rows = np.flatnonzero(touched[at * LANES : (at + 1) * LANES])
+            memory.cells[cta][np.ix_(rows, columns)] = whole[at * LANES + rows][:, : len(columns)]
+            memory.written[cta][np.ix_(rows, columns)] = True
+
+    queue = memory.queues.setdefault(thread, [])
+    queue.append(_Operation(machine, step, thread, carry_out, [(cta, quarters, columns) for cta in ctas], reads))
+    machine.launch.count_matrix(step, 1)
+
+
+def _may_multiply(memory: TensorMemory, step: Step, thread: int, cta: int, quarters: Array, columns: Array) -> None:
+    """As `check`, but products of one thread on one accumulator follow each other."""
+    index = np.ix_(np.array([cta]), quarters, columns)
+    own = any(product.thread == thread for product in memory.queues.get(thread, []))
+    if memory.busy[index].any() and (
+        own or memory.machine.program.steps[int(memory.step[index].max())].statement.modifiers[:1] == ("mma",)
+    ):
+        return
+    memory.check(step, thread, cta, quarters, columns, False, own=True)
+
+
+def _shared_bits(kind: str, shaped: Any, name: str) -> int:
+    """The bits of an element in shared memory: those of kind::f8f6f4 and mxf8f6f4 are in bytes."""
+    return 8 if kind in ("f8f6f4", "mxf8f6f4") else int(shaped.format(name).bits)
+
+
+def _elements(machine: Machine, places: Array, slot: int, bits: int, kind: str) -> Array:
+    """The encodings at places (row, depth) of shared memory."""
+    size = max(1, slot // 8)
+    codes = np.ascontiguousarray(machine.shared[places[..., None] + np.arange(size)]).view(f"u{size}")[..., 0]
+    if slot == 4:
+        half = np.arange(places.shape[1]) & 1
+        return codes >> (4 * half).astype(np.uint8) & np.uint8(15)
+    if bits < slot:
+        codes = (codes >> np.uint8(2 if bits == 4 else 0)) & np.uint8((1 << bits) - 1)
+    return codes
