@@ -6,12 +6,9 @@ from itertools import product
 
 import numpy
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import mmacalc
 from browser import Opened
-from mmacalc.answers.page_packing import packed
 from mmacalc.answers.page_tensor_memory import instructions as tensor_memory_instructions
 from mmacalc.answers.page_words import encodable
 from mmacalc.answers.picture import matrix
@@ -111,20 +108,8 @@ def test_every_operand_lies_where_python_says(opened):
     assert sums.places > 36_000_000
 
 
-def test_the_page_unpacks_the_tables_of_python(opened):
+def test_the_page_inflates_the_tables_of_python(opened):
     assert opened.evaluate("() => mmacalc.catalog.data") == json.loads(json.dumps(page_tables()))
-
-
-leaves = st.integers(-9, 9) | st.sampled_from(["", "a.b_c", "a.b|c", "m8n8k4.f16", "m8n8k4.f32", "m8n8k16.f16"])
-rows = st.lists(st.integers(-9, 9), max_size=4) | st.tuples(st.integers(0, 3), st.booleans() | st.none(), leaves)
-tables = st.lists(rows, min_size=8, max_size=40) | st.lists(leaves, min_size=8, max_size=40)
-
-
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(table=tables)
-def test_any_table_is_unpacked_as_it_was_packed(opened, table):
-    data = {"choices": [], "of a catalog": table}
-    assert opened.evaluate("(data) => mmacalc.unpacked(data)", packed(data)) == json.loads(json.dumps(data))
 
 
 NAMES = """() => mmacalc.catalog.architectures.map((architecture) => [

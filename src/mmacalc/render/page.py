@@ -6,14 +6,15 @@ no Node. The data are put in when the page is made, and so architectures of MMAC
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from .. import __version__
 from ..answers.page_data import page_data
-from ..answers.page_packing import packed
 from ..catalog import entry
 from . import tensor_memory
 from .detail import detail_module
@@ -33,7 +34,7 @@ def page(start: str = "") -> str:
     template = files("mmacalc.render").joinpath("page.html").read_text(encoding="utf-8")
     data = _data_text()
     body = f'<body data-start="{_attribute(start)}">' if start else "<body>"
-    marked = 'type="application/json">'
+    marked = 'type="application/octet-stream;base64">'
     return template.replace("<body>", body, 1).replace(marked, marked + data, 1)
 
 
@@ -43,7 +44,9 @@ def _sentence(text: str) -> str:
 
 @cache
 def _data_text() -> str:
-    return json.dumps(packed(page_tables()), separators=(",", ":")).replace("</", "<\\/")
+    """The tables as JSON, deflated, in base64: a third of their size, which the browser undoes by itself."""
+    text = json.dumps(page_tables(), separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def _attribute(text: str) -> str:
