@@ -91,7 +91,7 @@ def run(options: Namespace) -> Reply:
 def _run_ptx(options: Namespace, kernels: Mapping[str, Any]) -> Reply:
     from ..answers.ptx_kernel_run import PtxCoverage, PtxKernelList, PtxKernelRun
     from ..kernels.launching import launch
-    from ..render import ptx_coverage, ptx_kernel_list, ptx_kernel_run
+    from ..render import ptx_kernel_run
 
     if options.trace:
         raise Error("--trace is of AMD kernels; a PTX kernel runs without it")
@@ -99,9 +99,9 @@ def _run_ptx(options: Namespace, kernels: Mapping[str, Any]) -> Reply:
         chosen = kernels.values() if options.kernel is None else [kernels[options.kernel]]
         coverage = PtxCoverage(options.file, tuple([(kernel.name, kernel.uncovered()) for kernel in chosen]))
         found = any(statements for _, statements in coverage.kernels)
-        return show(options.json, "ptx-coverage", coverage, ptx_coverage, status=1 if found else 0)
+        return show(options.json, "ptx-coverage", coverage, ptx_kernel_run, status=1 if found else 0)
     if options.kernel is None:
-        return show(options.json, "ptx-kernels", PtxKernelList(options.file, tuple(kernels.values())), ptx_kernel_list)
+        return show(options.json, "ptx-kernels", PtxKernelList(options.file, tuple(kernels.values())), ptx_kernel_run)
     arguments, outputs, inputs = _arguments(options.args)
     report = launch(
         kernels[options.kernel], tuple(options.grid), tuple(options.block), *arguments, shared=options.shared,

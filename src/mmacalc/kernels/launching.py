@@ -159,9 +159,6 @@ def _launch_ptx(
     from .ptx.launch import checked_options
 
     given = checked_options(options)
-    if given["cluster"] is not None:
-        size = dim3("cluster", given["cluster"])
-        given["cluster"] = (size.x, size.y, size.z)
     line = Progress(kernel.name, grid.x * grid.y * grid.z, progress)
 
     def tick(done: int) -> None:
@@ -169,7 +166,7 @@ def _launch_ptx(
         line.tick()
 
     try:
-        return PtxLaunch(kernel, (grid.x, grid.y, grid.z), (block.x, block.y, block.z), args, **given).run(tick)
+        return PtxLaunch(kernel, grid, block, args, **given).run(tick)
     finally:
         line.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...errors import counted
 from ...records import TupleRecord
 from ..device.findings import plain
+from ..device.report import CompiledReport
 from ..report import Report
 from .operations.floats import APPROXIMATE
 
@@ -49,7 +50,7 @@ class Approximation(TupleRecord):
     ulp: str
 
 
-class KernelReport(Report):
+class KernelReport(CompiledReport, Report):
     """Summary of a launch of a compiled kernel: a `mmacalc.kernels.Report` with what compiled code has besides.
 
     Attributes:
@@ -78,7 +79,7 @@ class KernelReport(Report):
         steps: tuple[Step, ...],
         lds: tuple[BankSite, ...],
     ) -> None:
-        super().__init__(architecture, *sizes, tally.issued, tally.moved.traffic, tally.warnings, lds)
+        Report.__init__(self, architecture, *sizes, tally.issued, tally.moved.traffic, tally.warnings, lds)
         self.kernel, self.target, self.lds_atomics = kernel.name, kernel.target, tally.atomics
         self.findings, self.notes = tuple(tally.findings.values()), tuple(tally.notes.values())
         self.mnemonics: dict[str, int] = {}
@@ -114,9 +115,8 @@ class KernelReport(Report):
         return lines
 
     def __repr__(self) -> str:
-        found = len(self.findings)
         ran = f"{counted(self.waves, 'wave')}, {counted(self.executed, 'instruction')}"
-        return f"<KernelReport: {self.kernel}, {ran}, {counted(found, 'finding')}>"
+        return self._short(ran)
 
     def __str__(self) -> str:
         return f"{self.kernel} for {self.target}: {counted(self.executed, 'instruction')}\n{super().__str__()}"
@@ -126,6 +126,4 @@ class KernelReport(Report):
             f"{one.times} x {one.name}: approximate on hardware: up to {one.ulp} ULP" for one in self.approximations
         ]
         lines += [f"note: {note.sentence}" for note in self.notes]
-        lines += super()._finding_lines()
-        lines.append(counted(len(self.findings), "finding") if self.findings else "nothing wrong was found")
-        return lines
+        return [*lines, *self.verdict()]

@@ -7,5 +7,6 @@ traffic      bytes moved; accesses of shared memory by call site, with their ban
 scheduler    which waves run next, and their barriers
 undefined    which bits of registers are written, and what follows from others
 findings     what is wrong with a kernel, what is remarkable, and how often
+report       what every report of a compiled kernel has
 launch       the grid, the values among the arguments, progress
 """

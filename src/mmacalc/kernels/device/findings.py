@@ -114,15 +114,21 @@ def entered(known: dict[Hashable, AnyFinding], finding: AnyFinding) -> None:
 
 
 def plain(finding: Any) -> dict[str, Any]:
-    """A finding as plain data, tuples as lists."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in finding._asdict().items()}
+    """A finding as plain data: places in a source as text, other tuples as lists."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, TupleRecord):
+            return str(value)
+        return list(value) if isinstance(value, tuple) else value
+
+    return {name: one(value) for name, value in finding._asdict().items()}
 
 
-def lanes_text(lanes: tuple[int, ...]) -> str:
-    """Lanes as runs.
+def lanes_text(lanes: tuple[int, ...], what: str = "lane") -> str:
+    """Lanes, or other numbers, as runs.
 
-    >>> lanes_text((0, 1, 2, 5)), lanes_text((7,)), lanes_text(())
-    ('lanes 0-2, 5', 'lane 7', '')
+    >>> lanes_text((0, 1, 2, 5)), lanes_text((7,), "thread"), lanes_text(())
+    ('lanes 0-2, 5', 'thread 7', '')
     """
     runs: list[list[int]] = []
     for lane in lanes:
@@ -131,7 +137,7 @@ def lanes_text(lanes: tuple[int, ...]) -> str:
         else:
             runs.append([lane, lane])
     parts = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
-    return f"lane{'s' if len(lanes) > 1 else ''} {first_of(parts, 6)}" if lanes else ""
+    return f"{what}{'s' if len(lanes) > 1 else ''} {first_of(parts, 6)}" if lanes else ""
 
 
 class Stop(Error):  # noqa: N818

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...records import TupleRecord
+from ..device.findings import lanes_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class PtxFinding(TupleRecord):
     def sentence(self) -> str:
         """The finding in words, over one or two lines."""
         source = f" ({self.location})" if self.location else ""
-        threads = f", thread{'s' if len(self.threads) > 1 else ''} {_runs(self.threads)}" if self.threads else ""
+        threads = f", {lanes_text(self.threads, 'thread')}" if self.threads else ""
         more = f" ({self.times} times)" if self.times > 1 else ""
         other = ""
         if self.other_line is not None:
@@ -59,15 +60,3 @@ class PtxFinding(TupleRecord):
         return (
             f"{self.kind}: line {self.line}{source}: {self.text}: {self.message}; CTA {self.cta}{threads}{more}{other}"
         )
-
-
-def _runs(numbers: tuple[int, ...]) -> str:
-    """Numbers as runs: 0-31, 64."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    shown = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
-    return ", ".join(shown[:6]) + (", ..." if len(shown) > 6 else "")

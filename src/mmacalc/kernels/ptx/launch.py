@@ -8,7 +8,7 @@ import numpy as np
 
 from ...checks import shown
 from ...errors import Error, counted
-from ..device.launch import value_bytes
+from ..device.launch import dim3, value_bytes
 from ..device.memory import GlobalMemory, check_type
 from .asynchronous import Asynchronous
 from .clusters import ClusterBarriers
@@ -69,12 +69,9 @@ def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _three(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
-    sizes = (value,) if isinstance(value, (int, np.integer)) else tuple(value)
-    if not 1 <= len(sizes) <= 3 or any(int(size) != size or size < 1 for size in sizes):
-        raise Error(f"{what} is one to three sizes of at least 1; got {value!r}")
-    x, y, z = (*[int(size) for size in sizes], 1, 1)[:3]
-    return x, y, z
+def _sizes(what: str, given: Any) -> tuple[int, int, int]:
+    sizes = dim3(what, given)
+    return sizes.x, sizes.y, sizes.z
 
 
 class Launch:
@@ -100,9 +97,9 @@ class Launch:
         schedule: int | None = None, limit: int | None = None,
     ) -> None:  # fmt: skip
         self.kernel, self.program = kernel, compile_kernel(kernel.module, kernel.name)
-        self.grid, self.block = _three(grid, "grid"), _three(block, "block")
+        self.grid, self.block = _sizes("grid", grid), _sizes("block", block)
         named = self.program.attribute("reqnctapercluster") or self.program.attribute("explicitcluster")
-        self.cluster = _three(cluster if cluster is not None else (named or 1), "cluster")
+        self.cluster = _sizes("cluster", cluster if cluster is not None else (named or 1))
         self.block_size = int(np.prod(self.block))
         self.cluster_size = int(np.prod(self.cluster))
         self._check_sizes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ...errors import counted
+from ..device.report import CompiledReport
 from .findings import PtxFinding
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["PtxReport"]
 
 
-class PtxReport:
+class PtxReport(CompiledReport):
     """What a launch of a PTX kernel did.
 
     kernel, target; grid, block, cluster; findings; executed: thread instructions; warps: how many ran; opcodes: how
@@ -67,28 +68,17 @@ class PtxReport:
             "warps": self.warps,
             "executed": self.executed,
             "opcodes": dict(self.opcodes),
-            "findings": [
-                {
-                    **finding._asdict(),
-                    "cta": list(finding.cta),
-                    "threads": list(finding.threads),
-                    "location": str(finding.location) if finding.location else None,
-                    "other_location": str(finding.other_location) if finding.other_location else None,
-                }
-                for finding in self.findings
-            ],
+            "findings": self.findings_as_dicts(),
             "notes": list(self.notes),
             "approximations": dict(self.approximations),
         }
 
     def __repr__(self) -> str:
         ran = f"{counted(self.warps, 'warp')}, {counted(self.executed, 'thread instruction')}"
-        return f"<PtxReport: {self.kernel}, {ran}, {counted(len(self.findings), 'finding')}>"
+        return self._short(ran)
 
     def __str__(self) -> str:
         lines = [f"{self.kernel} for {self.target}: {counted(self.warps, 'warp')}, "
                  f"{counted(self.executed, 'thread instruction')}"]  # fmt: skip
         lines += [f"note: {note}" for note in self.notes]
-        lines += [finding.sentence for finding in self.findings]
-        lines.append(counted(len(self.findings), "finding") if self.findings else "nothing wrong was found")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.verdict()])
