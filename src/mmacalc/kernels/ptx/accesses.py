@@ -171,6 +171,7 @@ def _read(
     """Bytes (thread, size), and which of them nothing has written, if any."""
     if space == "shared":
         places = machine.shared_places(step, threads, at, size)
+        machine.launch.traffic.shared(step, threads, places, size, "read")
         data = machine.read_shared(step, threads, places, size)
         written = gathered(machine.written.view(np.uint8), places, size)
         return data, None if written.all() else written == 0
@@ -178,6 +179,8 @@ def _read(
         _check_local(machine, step, threads, at, size)
         return machine.local[threads.number[:, None], at[:, None] + np.arange(size)], None
     offsets = global_places(machine, step, threads, at, size, False)
+    if space != "const":
+        machine.launch.traffic.anywhere(step, threads, at, size, "read")
     machine.launch.loaded(machine, step, threads, offsets, size)
     return gathered(machine.launch.memory.data, offsets, size), None
 
@@ -259,12 +262,14 @@ def _write(machine: Machine, step: Step, threads: Threads, at: Array, space: str
     size = data.shape[1]
     if space == "shared":
         places = machine.shared_places(step, threads, at, size)
+        machine.launch.traffic.shared(step, threads, places, size, "write")
         machine.write_shared(step, threads, places, data)
     elif space == "local":
         _check_local(machine, step, threads, at, size)
         machine.local[threads.number[:, None], at[:, None] + np.arange(size)] = data
     else:
         offsets = global_places(machine, step, threads, at, size, True)
+        machine.launch.traffic.anywhere(step, threads, at, size, "write")
         machine.launch.stored(machine, step, threads, offsets, data)
         scattered(machine.launch.memory.data, offsets, data)
 
@@ -333,6 +338,7 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
             raise Error(f"line {step.line}: an atomic operation on local memory")
         else:
             places = global_places(machine, step, threads, at, size, True)
+            machine.launch.traffic.anywhere(step, threads, at, size, "atomic")
             machine.launch.atomic_global(machine, step, threads, places, size)
             memory = machine.launch.memory.data
         return [

@@ -142,6 +142,7 @@ def _start(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         places = machine.shared_places(step, threads, destination(machine, threads), size)
         at = origin(machine, threads)
+        machine.launch.traffic.anywhere(step, threads, at, size, "read")
         taken = np.full(len(threads), size)
         if amount is not None:
             taken = np.broadcast_to(amount(machine, threads), (len(threads),)).astype(np.int64)

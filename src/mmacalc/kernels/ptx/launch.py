@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from ...catalog import architecture
 from ...checks import shown
 from ...errors import Error, counted
 from ..device.launch import dim3, value_bytes
@@ -21,6 +22,7 @@ from .statements import AXES
 from .tensor_map import TensorMapArgument
 from .tensor_maps import BYTES, map_at
 from .tensor_memory import TensorMemory
+from .traffic import AccessCounter
 from .wgmma import Products
 
 TYPE_CHECKING = False
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ...model import Architecture
     from .kernel import PtxKernel
     from .machine import Repeated
     from .program import Program, Step
@@ -63,6 +66,14 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     if schedule is not None and (not _whole(schedule) or not 0 <= schedule < 1 << 64):
         raise Error(f"schedule is a seed, a whole number from 0 to 2^64 - 1; got {shown(schedule)}")
     return {"shared": shared, "limit": limit, "schedule": schedule, "cluster": options.get("cluster")}
+
+
+def _architecture(target: str) -> Architecture | None:
+    """The record of a target, None where the catalog has none."""
+    try:
+        return architecture(target)
+    except Error:
+        return None
 
 
 def _whole(value: Any) -> bool:
@@ -110,6 +121,7 @@ class Launch:
         self.shared_size = -(-self.shared_bytes // 1024) * 1024
         self.findings: dict[tuple[Any, ...], PtxFinding] = {}
         self.executed = 0
+        self.traffic = AccessCounter(_architecture(self.program.target))
         self.limit = limit
         self.memory = GlobalMemory()
         self.addresses: dict[str, int] = {}

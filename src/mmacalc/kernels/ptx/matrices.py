@@ -185,6 +185,7 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
         warps = _whole_warps(machine, step, threads)
         rows = _rows(machine, threads, warps, count)
         places = machine.shared_places(step, rows, address(machine, rows), ROW)
+        machine.launch.traffic.shared(step, rows, places, ROW, "ldmatrix")
         data = machine.read_shared(step, rows, places, ROW)
         written = machine.written[places[:, None] + np.arange(ROW)]
         halves = np.ascontiguousarray(data).view(np.uint16).reshape(len(warps), -1).astype(np.uint32)
@@ -232,6 +233,7 @@ def _store_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
         halves = (file[:, register, lane] >> lsb.astype(np.uint32)).astype(np.uint16)
         rows = _rows(machine, threads, warps, len(names))
         places = machine.shared_places(step, rows, address(machine, rows), ROW)
+        machine.launch.traffic.shared(step, rows, places, ROW, "stmatrix")
         machine.write_shared(step, rows, places, halves.reshape(-1, ROW // 2).view(np.uint8))
 
     step.run = run

@@ -5,8 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from ...errors import counted
+from ..device.findings import plain
 from ..device.report import CompiledReport
 from .findings import PtxFinding
+from .traffic import SECTOR, GlobalAccess, SharedAccess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,12 +16,17 @@ if TYPE_CHECKING:
 
 __all__ = ["PtxReport"]
 
+SHOWN, NOTABLE = 4, 1.25
+"""Statements that the text lists for each memory, and how many times the ideal these cost; the report has all."""
+
 
 class PtxReport(CompiledReport):
     """What a launch of a PTX kernel did.
 
     kernel, target; grid, block, cluster; findings; executed: thread instructions; warps: how many ran; opcodes: how
     often threads executed each; approximations: opcodes whose results differ on hardware within a documented error.
+    shared_accesses, global_accesses: by statement, with their bank conflicts and sectors (see `SharedAccess` and
+    `GlobalAccess`).
     """
 
     kernel: str
@@ -32,6 +39,8 @@ class PtxReport(CompiledReport):
     warps: int
     opcodes: dict[str, int]
     approximations: dict[str, int]
+    shared_accesses: tuple[SharedAccess, ...]
+    global_accesses: tuple[GlobalAccess, ...]
 
     def __init__(self, launch: Any) -> None:
         program = launch.program
@@ -40,6 +49,8 @@ class PtxReport(CompiledReport):
         self.findings = tuple(launch.findings.values())
         self.executed = launch.executed
         self.warps = -(-launch.block_size // 32) * prod(launch.grid)
+        self.shared_accesses = launch.traffic.shared_accesses
+        self.global_accesses = launch.traffic.global_accesses
         self.opcodes = {}
         self.approximations = {}
         for step in program.steps:
@@ -69,9 +80,37 @@ class PtxReport(CompiledReport):
             "executed": self.executed,
             "opcodes": dict(self.opcodes),
             "findings": self.findings_as_dicts(),
+            "shared_accesses": [{**plain(site), "conflicts": site.conflicts} for site in self.shared_accesses],
+            "global_accesses": [{**plain(site), "excess": site.excess} for site in self.global_accesses],
             "notes": list(self.notes),
             "approximations": dict(self.approximations),
         }
+
+    def _shared_lines(self) -> list[str]:
+        """Cycles of shared memory, and the statements with bank conflicts."""
+        if not self.shared_accesses:
+            return []
+        cycles = sum(site.cycles for site in self.shared_accesses)
+        conflicts = sum(site.conflicts for site in self.shared_accesses)
+        lines = [f"shared memory: {counted(cycles, 'cycle')}, {conflicts} of them bank conflicts"]
+        worst = [site for site in self.shared_accesses if site.cycles >= NOTABLE * site.ideal]
+        for site in worst[:SHOWN]:
+            each = f"{site.requests} x {site.access} of {site.bytes} bytes a thread"
+            lines.append(f"  {_place(site)}: {counted(site.conflicts, 'conflict')} in {each} ({site.provenance})")
+        return lines + _more(worst)
+
+    def _global_lines(self) -> list[str]:
+        """Sectors of global memory, and the statements that move more than would do."""
+        if not self.global_accesses:
+            return []
+        sectors, ideal = (sum(getattr(site, name) for site in self.global_accesses) for name in ("sectors", "ideal"))
+        lines = [f"global memory: {counted(sectors, 'sector')} of {SECTOR} bytes; {ideal} would hold the data"]
+        worst = [site for site in self.global_accesses if site.sectors >= NOTABLE * site.ideal]
+        for site in worst[:SHOWN]:
+            each = f"{site.requests} x {site.access} of {site.bytes} bytes a thread"
+            rate = f"{site.sectors / site.requests:.1f} sectors each where {site.ideal / site.requests:.1f} would do"
+            lines.append(f"  {_place(site)}: {rate}, in {each}")
+        return lines + _more(worst)
 
     def __repr__(self) -> str:
         ran = f"{counted(self.warps, 'warp')}, {counted(self.executed, 'thread instruction')}"
@@ -80,5 +119,15 @@ class PtxReport(CompiledReport):
     def __str__(self) -> str:
         lines = [f"{self.kernel} for {self.target}: {counted(self.warps, 'warp')}, "
                  f"{counted(self.executed, 'thread instruction')}"]  # fmt: skip
+        lines += self._shared_lines() + self._global_lines()
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join([*lines, *self.verdict()])
+
+
+def _place(site: SharedAccess | GlobalAccess) -> str:
+    source = f" ({site.location})" if site.location else ""
+    return f"line {site.line}{source}: {site.text}"
+
+
+def _more(sites: list[Any]) -> list[str]:
+    return [f"  and {counted(len(sites) - SHOWN, 'more statement')}"] if len(sites) > SHOWN else []

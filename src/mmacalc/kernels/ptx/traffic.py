@@ -1,0 +1,202 @@
+"""Bank conflicts of shared memory and sectors of global memory, by statement.
+
+Shared memory: an access of a warp is served in the phases of `Architecture.lds_phases`, each of which takes as many
+cycles as its busiest bank has words to deliver; ldmatrix and stmatrix are served eight rows at a time
+(`mmacalc.memory` has the rules, and how sure each is). Global memory: an access of a warp moves whole sectors of 32
+bytes (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"); as few as hold the distinct bytes would do.
+
+Not counted: atomic operations in shared memory, the destinations of cp.async, bulk copies, wgmma and tcgen05, local
+memory. Caches are not modelled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...memory_access.banks import bank_access
+from ...records import TupleRecord
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...model import Architecture
+    from ...ptx.module import Location
+    from .machine import Threads
+    from .program import Step
+
+    Array = NDArray[Any]
+    Key = tuple[tuple[int, str, Location | None], str, int]
+
+__all__ = ["SECTOR", "AccessCounter", "GlobalAccess", "SharedAccess"]
+
+SECTOR = 32
+"""Bytes of a sector."""
+BANKS = 128
+"""Bytes after which the banks of shared memory repeat: 32 of 4 bytes."""
+WARP = 32
+KNOWN = 1 << 16
+"""Patterns of addresses whose cost is remembered."""
+
+
+class SharedAccess(TupleRecord):
+    """The accesses of a statement to shared memory.
+
+    line, text, location: the statement, and its place in the source. access: "read", "write", "ldmatrix" or
+    "stmatrix". bytes: of one thread. requests: how many warps made it. cycles, ideal: what they take, and would take
+    without bank conflicts. provenance: how sure the rule of the banks is.
+    """
+
+    line: int
+    text: str
+    location: Location | None
+    access: str
+    bytes: int
+    requests: int
+    cycles: int
+    ideal: int
+    provenance: str
+
+    @property
+    def conflicts(self) -> int:
+        """The cycles lost to bank conflicts."""
+        return self.cycles - self.ideal
+
+
+class GlobalAccess(TupleRecord):
+    """The accesses of a statement to global memory.
+
+    line, text, location: the statement, and its place in the source. access: "read", "write" or "atomic". bytes: of
+    one thread. requests: how many warps made it. sectors, ideal: of 32 bytes, that they move and that would do.
+    """
+
+    line: int
+    text: str
+    location: Location | None
+    access: str
+    bytes: int
+    requests: int
+    sectors: int
+    ideal: int
+
+    @property
+    def excess(self) -> int:
+        """The sectors beyond those that would do."""
+        return self.sectors - self.ideal
+
+
+class AccessCounter:
+    """Counts the accesses of a launch. architecture: that of the kernel's target; None where no rule is known."""
+
+    architecture: Architecture | None
+
+    def __init__(self, architecture: Architecture | None) -> None:
+        self.architecture = architecture if architecture is not None and architecture.lds_phases else None
+        self._sites: dict[tuple[Step, str, int], list[int]] = {}
+        self._costs: dict[tuple[str, int, bytes], tuple[int, int]] = {}
+        self._provenance: dict[tuple[str, int], str] = {}
+
+    def shared(self, step: Step, threads: Threads, places: Array, size: int, access: str) -> None:
+        """Count an access to shared memory at `places`, one for each thread."""
+        if self.architecture is None:
+            return
+        patterns, counts = _patterns(_by_warp(threads, places), BANKS)
+        costs = np.array([self._bank_cost(pattern, size, access) for pattern in patterns])
+        self._add(step, access, size, counts, costs)
+
+    def anywhere(self, step: Step, threads: Threads, address: Array, size: int, access: str) -> None:
+        """Count an access to global memory."""
+        patterns, counts = _patterns(_by_warp(threads, address), SECTOR)
+        self._add(step, f"global {access}", size, counts, _sectors(patterns, size))
+
+    def _add(self, step: Step, access: str, size: int, counts: Array, costs: Array) -> None:
+        known = self._sites.setdefault((step, access, size), [0, 0, 0])
+        cycles, ideal = counts @ costs
+        known[:] = [known[0] + int(counts.sum()), known[1] + int(cycles), known[2] + int(ideal)]
+
+    def _bank_cost(self, pattern: Array, size: int, access: str) -> tuple[int, int]:
+        key = access, size, pattern.tobytes()
+        found = self._costs.get(key)
+        if found is None:
+            assert self.architecture is not None
+            cost = bank_access(
+                self.architecture, [None if place < 0 else place for place in pattern.tolist()], size, access
+            )
+            if len(self._costs) > KNOWN:
+                self._costs.clear()
+            found = self._costs[key] = cost.cycles, cost.ideal
+            self._provenance[access, size] = cost.rule.provenance
+        return found
+
+    @property
+    def shared_accesses(self) -> tuple[SharedAccess, ...]:
+        """Of shared memory, by statement, that with the most conflicts first."""
+        found = [
+            SharedAccess(*place, access, size, *cost, self._provenance[access, size])
+            for (place, access, size), cost in self._by_statement(False)
+        ]
+        return tuple(sorted(found, key=lambda site: (-site.conflicts, site.line)))
+
+    @property
+    def global_accesses(self) -> tuple[GlobalAccess, ...]:
+        """Of global memory, by statement, that with the most sectors too many first."""
+        found = [
+            GlobalAccess(*place, access.removeprefix("global "), size, *cost)
+            for (place, access, size), cost in self._by_statement(True)
+        ]
+        return tuple(sorted(found, key=lambda site: (-site.excess, site.line)))
+
+    def _by_statement(self, everywhere: bool) -> list[tuple[Key, tuple[int, int, int]]]:
+        """By place, access and width: a function that is called in two places has its statements in two steps."""
+        found: dict[Key, tuple[int, int, int]] = {}
+        for (step, access, size), numbers in self._sites.items():
+            if access.startswith("global ") == everywhere:
+                key = (step.line, step.text, step.statement.location), access, size
+                before = found.get(key, (0, 0, 0))
+                found[key] = before[0] + numbers[0], before[1] + numbers[1], before[2] + numbers[2]
+        return list(found.items())
+
+
+def _by_warp(threads: Threads, values: Array) -> Array:
+    """The values as (warp, lane); -1 where a lane takes no part."""
+    if threads.warps() is not None and threads.machine.block_size % WARP == 0:
+        return values.reshape(-1, WARP)
+    machine = threads.machine
+    warp = threads.cta * machine.block_size + machine.inner_of[threads.use] // WARP
+    first = np.r_[True, warp[1:] != warp[:-1]]
+    found = np.full((int(first.sum()), WARP), -1, np.int64)
+    found[np.cumsum(first) - 1, threads.lane] = values
+    return found
+
+
+_MIXED = np.random.default_rng(1).integers(1, 1 << 63, WARP, np.int64) | 1
+
+
+def _patterns(rows: Array, period: int) -> tuple[Array, Array]:
+    """The distinct rows, each from a multiple of `period` on, and how often each occurs."""
+    active = rows >= 0
+    whole = active.all()
+    base = rows.min(axis=1) if whole else np.where(active, rows, np.iinfo(np.int64).max).min(axis=1)
+    found = rows - (base & -period)[:, None]
+    if not whole:
+        found[~active] = -1
+    if (found == found[0]).all():
+        return found[:1], np.array([len(found)])
+    _, index, counts = np.unique((found * _MIXED).sum(axis=1), return_index=True, return_counts=True)
+    return found[index], counts
+
+
+def _sectors(patterns: Array, size: int) -> Array:
+    """(sectors, how few would do) of each pattern."""
+
+    def distinct(values: Array) -> Array:
+        ranked = np.sort(values, axis=1)
+        fresh = np.ones(ranked.shape, bool)
+        fresh[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+        found: Array = (fresh & (ranked >= 0)).sum(axis=1)
+        return found
+
+    sectors = distinct(patterns >> 5) * max(1, size // SECTOR)
+    return np.stack([sectors, -(-distinct(patterns) * size // SECTOR)], 1)
