@@ -6,7 +6,7 @@ import pytest
 
 from mmacalc.asm.decoded import RegisterOperand
 from mmacalc.asm.tables import FAMILY_OF, table
-from mmacalc.kernels.amd.access_names import Access, access_of
+from mmacalc.kernels.amd.memory import Access, access_of
 
 DATA = {"DATA", "DATA0", "DATA1", "VDATA", "SDATA", "VDST"}
 

@@ -7,13 +7,13 @@ import pytest
 
 import mmacalc
 from mmacalc.asm.decoder import decode, text
-from mmacalc.kernels.amd.access_names import Access
-from mmacalc.kernels.amd.active_lanes import ActiveLanes
-from mmacalc.kernels.amd.checks import Bounds, LocalAccess, Moves, Products, Races, Uninitialised, Waits
+from mmacalc.kernels.amd.checks import Bounds, LocalAccess, Moves, Products, Races, Waits
 from mmacalc.kernels.amd.counters import Counters
+from mmacalc.kernels.amd.memory import Access, ActiveLanes
 from mmacalc.kernels.amd.program import Program
 from mmacalc.kernels.amd.state import EXEC, SCALARS, Group, Registers
 from mmacalc.kernels.amd.target import MachineTarget
+from mmacalc.kernels.amd.undefined import Uninitialised
 from mmacalc.kernels.device.findings import Reporter, Stop, Tally
 from mmacalc.kernels.device.launch import Dim3
 from mmacalc.kernels.device.scheduler import PATIENCE, Waves

@@ -15,7 +15,7 @@ from mmacalc.asm.decoded import ConstantOperand, RegisterOperand
 from mmacalc.asm.tables import FAMILY_OF, table
 from mmacalc.kernels.amd.control import CONTROL as CONTROL_STEPS
 from mmacalc.kernels.amd.control import NOTHING
-from mmacalc.kernels.amd.lanes import dpp_lanes, written_lanes
+from mmacalc.kernels.amd.modifiers import dpp_lanes, written_lanes
 from mmacalc.kernels.amd.operations.packed import DOTS, MIXED, PACKED
 from mmacalc.kernels.amd.program import Step
 from mmacalc.kernels.amd.state import CLAMPS_NAN, DX10_CLAMP, IEEE, SCALARS, Group, Registers

@@ -7,8 +7,7 @@ from ..records import TupleRecord
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..asm.code_objects import Kernel
-    from ..kernels.amd.report import KernelReport
-    from ..kernels.amd.trace import TraceStep
+    from ..kernels.amd.report import KernelReport, TraceStep
 
 __all__ = ["KernelList", "KernelRun"]
 

@@ -135,7 +135,7 @@ def launch(
 def _launch_compiled(
     kernel: Kernel, grid: Dim3, block: Dim3, args: tuple[Any, ...], options: dict[str, Any], progress: bool | None
 ) -> Report:
-    from .amd.compiled import launch_compiled
+    from .amd.launch import launch_compiled
 
     threads = block.x * block.y * block.z
     if threads > MAX_THREADS:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..answers.kernel_run import KernelRun
-    from ..kernels.amd.trace import TraceStep
+    from ..kernels.amd.report import TraceStep
 
 __all__ = ["json_object", "text"]
 

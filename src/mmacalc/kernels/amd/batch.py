@@ -9,10 +9,11 @@ import numpy as np
 from ...errors import Error, counted
 from ..device.findings import Reporter, Stop
 from ..device.scheduler import Waves
-from .checks import Barriers, Bounds, Moves, Products, Races, Uninitialised, Waits
+from .checks import Barriers, Bounds, Moves, Products, Races, Waits
 from .counters import Counters
 from .indexing import relative_key
 from .state import ACCUMULATORS, GPR_INDEX, M0, Group
+from .undefined import Uninitialised
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

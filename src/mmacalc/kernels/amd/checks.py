@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import counted
+from ...asm.decoder import text
+from ...errors import Error, counted
+from ...hazards.decoded_wait_states import missing_states
+from ...hazards.recognizer import recognizer_for
+from ...hazards.register_use import entry_of
 from ...records import TupleRecord
-from ..device.findings import Stop
+from ..device.findings import KernelFinding, Stop
 from ..device.memory import octets_of
 from ..device.races import UNWAITED
-from ..device.undefined import unpacked
 from .counters import Landing
-from .operands import numbers_of
-from .shadows import half_bits, surely_unequal, undefined_bits
-from .state import EXEC, SCALARS, register_name
+from .state import register_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ...arrays import Array
+    from ...asm.code_objects import Kernel
     from ...asm.decoded import DecodedInstruction
     from ..device.findings import Reporter, Tally
     from ..device.memory import Outside
@@ -31,18 +33,13 @@ if TYPE_CHECKING:
     from ..device.scheduler import Waves
     from ..device.shared import PrivateMemory, SharedMemory
     from ..device.traffic import BankCounter
-    from .access_names import Access
-    from .active_lanes import ActiveLanes
-    from .counters import Counters
+    from .counters import Counters, Translations
+    from .memory import Access, ActiveLanes
     from .program import Program, Step
-    from .state import Group, Registers
-    from .translations import Translations
+    from .state import Group
 
-__all__ = ["Barriers", "Bounds", "LocalAccess", "Moves", "Products", "Races", "Uninitialised", "Waits"]
+__all__ = ["Barriers", "Bounds", "LocalAccess", "Moves", "Products", "Races", "Waits", "check_wait_states"]
 
-USES = {"memory": "its address depends on", "matrix": "the product depends on", "control": "the branch depends on"}
-"""What an instruction of a kind makes of an undefined value; others pass it on."""
-_EXEC_USE = "EXEC is set from"
 _VERBS = {"read": "reads", "write": "writes"}
 
 
@@ -346,175 +343,63 @@ class Bounds:
         raise Stop(f"{self.reporter.where(row, instruction, lane)}: {text}")
 
 
-class Undefined:
-    """What one instruction leaves undefined.
+# --- wait states, after the launch ---
 
-    lanes: where its results are; low: where the low register of a wide sum is; bits: by register. loaded: where what a
-    load has read is; words: of a load from scratch, by register.
+
+SCHED_MODE = 26
+"""The hardware register whose value 2 is expert scheduling (gfx12)."""
+
+
+def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
+    """Enter the places where executed instructions come too early after others: matrix instructions, and before gfx10
+    also those that write what DPP, lanes and addresses are read from.
+
+    Where that is not looked at, a note says so: kernels with VGPRs above 255, whose instructions do not name them;
+    what the rules cannot read; gfx1250's mode of expert scheduling, in which LLVM leaves out the wait states between a
+    WMMA and what may execute beside it (LLVM 24 in Triton 3.9, which sets that mode in every kernel).
     """
+    executed = {address: step.executed for address, step in program.steps.items() if step.executed}
+    matrix = [program.instructions[at] for at in executed if program.steps[at].matrix is not None]
+    entry = entry_of(kernel.target)
+    if not matrix and recognizer_for(entry.architecture, kernel.target).unit != "s_nop":
+        return
+    why = ""
+    listed = _instructions(kernel, program)
+    expert = [one for one in listed if one.address in executed and _is_expert(one)]
+    if any(one.name == "s_set_vgpr_msb" for one in listed):
+        why = "the kernel has vector registers above v255, which its instructions do not name"
+    elif expert:
+        why = "the kernel runs in the mode of expert scheduling, for which no rules are published"
+    else:
+        try:
+            found = list(missing_states(listed, kernel.target))
+        except Error as error:
+            found, why = [], f"{error}"
+        for place in found:
+            second, first = listed[place.second], listed[place.first]
+            if {first.address, second.address} <= executed.keys():
+                message = f"{place.missing} wait states missing: {place.wait.rule}"
+                tally.add(_entry("wait states", second, message, executed[second.address], first))
+    if why:
+        first = (expert or matrix or listed)[0]
+        message = f"wait states around matrix instructions are not checked: {why}"
+        tally.note(_entry("not checked", first, message, executed[first.address]))
 
-    __slots__ = ("bits", "lanes", "loaded", "low", "step", "words")
-    step: Step
 
-    def __init__(self, step: Step) -> None:
-        self.step = step
-        self.lanes: Array | None = None
-        self.low: Array | None = None
-        self.bits: dict[int, Array] | None = None
-        self.loaded: Array | None = None
-        self.words: dict[int, Array] = {}
+def _instructions(kernel: Kernel, program: Program) -> list[DecodedInstruction]:
+    end = kernel.address + len(kernel.code)
+    return [one for address, one in program.instructions.items() if kernel.address <= address < end]
 
 
-class Uninitialised:
-    """Follows undefined values through registers and memory, and finds their uses.
+def _is_expert(instruction: DecodedInstruction) -> bool:
+    """Whether an instruction sets the mode of scheduling, other than to 0."""
+    if not instruction.name.startswith("s_setreg_") or int(instruction.modifiers["simm16"]) & 63 != SCHED_MODE:
+        return False
+    return not (instruction.sources and getattr(instruction.sources[0], "bits", 1) == 0)
 
-    Between `before` and `after` an instruction, `Group.leaves` has what it leaves undefined.
-    """
 
-    program: Program
-    registers: Registers
-    reporter: Reporter
-
-    def __init__(self, registers: Registers, program: Program, reporter: Reporter) -> None:
-        self.registers, self.program, self.reporter = registers, program, reporter
-
-    def before(self, step: Step, group: Group) -> None:
-        """Find uses that must not depend on undefined values, and what the instruction will leave undefined."""
-        defined = step.uses <= self.registers.clean
-        group.leaves = None if defined and step.kind != "memory" else Undefined(step)
-        if defined or group.leaves is None:
-            return
-        taint, which = group.tainted(step.addresses if step.kind == "memory" else step.uses, step.bits, step.lane_masks)
-        if taint is not None and (decided := self._decided(step, group)) is not None:
-            taint = taint & ~decided
-            taint = taint if taint.any() else None
-        reads_others = step.bitwise and step.kind in ("lane", "cross")  # inactive lanes, too
-        if reads_others or (taint is not None and (step.bitwise or step.halves is not None)):
-            group.leaves.bits = self._bits(step, group, which)
-            return
-        if taint is None:
-            return
-        if use := USES.get(step.kind, _EXEC_USE if SCALARS + EXEC in step.writes else ""):
-            self._use(step.instruction, group, taint, which, use)
-            return
-        self._pass_origins(step, which, step.writes)
-        group.leaves.lanes, group.leaves.low = taint, group.tainted(step.low_reads)[0] if step.low else None
-
-    def after(self, step: Step, group: Group, mask: Array | None) -> None:
-        """Enter what an instruction has written. mask: EXEC before it."""
-        found, registers = group.leaves, self.registers
-        if found is not None and step.kind == "memory":
-            self._settle(step.writes - found.words.keys(), group, mask, found.loaded)
-            for number, bits in found.words.items():
-                self._settle(frozenset({number}), group, mask, bits)
-        elif found is not None and found.bits is not None:
-            for number, bits in found.bits.items():  # V_WRITELANE writes a lane that EXEC does not name
-                self._settle(frozenset({number}), group, None if step.kind == "lane" else mask, bits)
-        elif found is not None and found.lanes is not None:
-            masks = step.lane_results
-            self._settle(step.writes - step.low - masks.keys(), group, mask, found.lanes)
-            self._settle(step.low, group, mask, found.low)
-            for number, word in masks.items():
-                self._settle(frozenset({number}), group, mask, group.mask_word(found.lanes, mask, word))
-        elif not step.writes <= registers.clean:
-            self._settle(step.writes, group, mask, None)
-        group.leaves = None
-        if registers.origins:
-            for number in step.writes & registers.clean & registers.origins.keys():
-                del registers.origins[number]
-
-    # --- what memory instructions say ---
-
-    def loaded(self, group: Group, lanes: ActiveLanes, undefined: Array | None, what: str) -> None:
-        """A load has read bytes that nothing has written."""
-        if undefined is None or group.leaves is None:
-            return
-        found, spread = group.leaves, lanes.spread(undefined)
-        found.loaded = spread if found.loaded is None else found.loaded | spread
-        for number in found.step.writes:
-            self.registers.origins[number] = (found.step.instruction.address, what)
-
-    def loaded_bits(
-        self, group: Group, lanes: ActiveLanes, words: list[Array], instruction: DecodedInstruction
-    ) -> None:
-        """A load from scratch has read words with these undefined bits."""
-        if group.leaves is not None and any(word.any() for word in words):
-            self.loaded(group, lanes, np.any([word != 0 for word in words], axis=0), "scratch")
-            numbers = numbers_of(instruction.destinations[0])
-            group.leaves.words = dict(zip(numbers, [lanes.spread(word) for word in words]))
-
-    def stored_bits(self, data: Any) -> tuple[int, ...] | None:
-        """The registers to be stored, if one of them has undefined bits."""
-        numbers = numbers_of(data)
-        return None if self.registers.clean.issuperset(numbers) else numbers
-
-    def stored(self, group: Group, data: Any) -> Array | None:
-        """Where data to be stored is undefined."""
-        numbers = frozenset(numbers_of(data))
-        if numbers <= self.registers.clean:
-            return None
-        taint, _ = group.tainted(numbers)
-        return None if taint is None else np.broadcast_to(taint, (group.count, group.lanes))
-
-    def check_stored(self, group: Group, instruction: DecodedInstruction, data: Any, access: Access) -> None:
-        """Find it wrong to store an undefined value to global memory."""
-        numbers = frozenset(numbers_of(data))
-        if numbers <= self.registers.clean:
-            return
-        stored = (1 << 8 * min(access.size, 4)) - 1 << (16 if access.half else 0)
-        taint, which = group.tainted(numbers, stored)
-        if taint is not None:
-            self._use(instruction, group, taint, which, "it stores")
-
-    # --- the rules ---
-
-    @staticmethod
-    def _settle(numbers: frozenset[int], group: Group, mask: Array | None, taint: Array | None) -> None:
-        """Note what was written, under the EXEC that it was written under."""
-        after, group.mask = group.mask, mask
-        group.settle(numbers, taint)
-        group.mask = after
-
-    @staticmethod
-    def _decided(step: Step, group: Group) -> Array | None:
-        """Where defined bits of a source are enough for the result; None of most instructions."""
-        if step.equality:
-            return surely_unequal(step.instruction, group)
-        if step.kind == "control" and "vcc" in step.instruction.name:
-            return group.decided(step.uses)
-        return None
-
-    def _bits(self, step: Step, group: Group, which: tuple[int, ...]) -> dict[int, Array] | None:
-        """The undefined bits of the results of an instruction that moves bits, or of a packed one."""
-        bits = undefined_bits(step, group) if step.halves is None else half_bits(step.halves, group)
-        if SCALARS + EXEC in bits:
-            words = [bits[number][:, 0] for number in sorted(bits) if number - SCALARS in (EXEC, EXEC + 1)]
-            wrong = unpacked(np.array(words), group.lanes)
-            if wrong.any():
-                self._use(step.instruction, group, wrong, which, _EXEC_USE)
-                return None
-        self._pass_origins(step, which, frozenset(number for number, found in bits.items() if found.any()))
-        return bits
-
-    def _pass_origins(self, step: Step, which: tuple[int, ...], writes: frozenset[int]) -> None:
-        origins = self.registers.origins
-        for number in which:
-            origin = origins.setdefault(number, (step.instruction.address, register_name(number)))
-            origins.update(dict.fromkeys(writes, origin))
-
-    def _use(
-        self, instruction: DecodedInstruction, group: Group, taint: Array, which: tuple[int, ...], use: str
-    ) -> None:
-        number, tally = which[0], self.reporter.tally
-        address, register = self.registers.origins.get(number, (instruction.address, register_name(number)))
-        first = self.program.instructions[address]
-        source = f"{use} {register}, which no instruction has written"
-        if register.startswith(("LDS", "scratch")):
-            source = f"{use} bytes of {register} that nothing has written"
-        if address != instruction.address:
-            source += f" (read at {address:#x} by {tally.describe(first)})"
-        whole = np.broadcast_to(taint, (group.count, group.lanes if taint.shape[1] > 1 else 1))
-        if tally.undefined.setdefault((address, register), instruction.address) == instruction.address:
-            self.reporter.find("uninitialised", group.numbers(), instruction, source, whole)  # copies are not again
-        for each in which:  # once is enough
-            self._settle(frozenset({each}), group, None, None)
+def _entry(
+    kind: str, where: DecodedInstruction, message: str, times: int, other: DecodedInstruction | None = None
+) -> KernelFinding:
+    address, words = (None, "") if other is None else (other.address, text(other))
+    return KernelFinding(kind, where.address, text(where), message, address, words, (0, 0, 0), 0, (), times)

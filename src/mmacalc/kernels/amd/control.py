@@ -7,8 +7,8 @@ import numpy as np
 from ...asm.decoded import RegisterOperand
 from ...asm.immediates import hardware_register
 from ...errors import Error
+from ...hazards.memory_counters import waits_of
 from ..device.memory import BASE
-from .counters import waits_of
 from .indexing import INDEX_MODE
 from .modifiers import modifiers_of
 from .operands import raw_reader, scalar_row
@@ -44,7 +44,7 @@ _FLOATS = 0xFF | FP16_OVERFLOW
 KNOWN_MODE = {"gfx9": _FLOATS | DX10_CLAMP | IEEE | GPR_INDEX | VSKIP, "gfx11": _FLOATS | DX10_CLAMP | IEEE,
               "gfx12": _FLOATS | 1 << 25}  # fmt: skip
 """The bits of MODE that the emulator looks at; others decide about exceptions and performance counters. Bit 25 of
-gfx1250 is the mode in which accesses are issued again (LLVM 22 sets it where a kernel starts; see `translations`)."""
+gfx1250 is the mode in which accesses are issued again (LLVM 22 sets it where a kernel starts; see `counters`)."""
 
 # Hints, caches and waits for what is not modelled: nothing to do.
 NOTHING = frozenset(

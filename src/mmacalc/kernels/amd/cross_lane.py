@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from .lanes import swizzle_lanes
 from .modifiers import modifiers_of
 from .operands import raw_reader, scalar_row, writer
 
@@ -21,6 +20,26 @@ if TYPE_CHECKING:
     Run = Callable[[Group], None]
 
 __all__ = ["CROSS_LANE"]
+
+
+def swizzle_lanes(offset: int, lanes: int) -> Array:
+    """The lane that each lane reads under DS_SWIZZLE_B32.
+
+    Source: RDNA3 and Vega ISA guides, DS_SWIZZLE_B32: quad permutes, bit masks in groups of 32, rotation, and the order
+    of a fast Fourier transform.
+    """
+    lane, mask, mode = np.arange(lanes), offset & 31, offset >> 13
+    if mode == 0b111:
+        turned = sum((lane >> bit & 1) << 4 - bit for bit in range(5))
+        return (lane & ~31) | (lane & mask) | (turned >> mask.bit_count())
+    if mode == 0b110:
+        by = offset >> 5 & 31
+        moved = (lane & 31) + (-by if offset & 0x400 else by)
+        return (lane & ~31) | (lane & mask) | (moved & 31 & ~mask)
+    if offset & 0x8000:
+        return (lane & ~3) + (offset >> 2 * (lane & 3) & 3)
+    kept, either, flipped = offset & 31, offset >> 5 & 31, offset >> 10 & 31
+    return (lane & ~31) | (((lane & 31 & kept) | either) ^ flipped)
 
 
 def _whole(group: Group, value: Array) -> Array:

@@ -16,7 +16,6 @@ from functools import partial
 import numpy as np
 
 from ...errors import Error
-from .lanes import dpp8_lanes, dpp_lanes, written_lanes
 from .operands import FLOATS, modified, raw_reader, typed
 
 TYPE_CHECKING = False
@@ -32,7 +31,18 @@ if TYPE_CHECKING:
     Compute = Callable[[Group], tuple[Array, ...]]
     Store = Callable[[Group, tuple[Array, ...]], None]
 
-__all__ = ["Modifiers", "masked", "modifiers_of", "sdwa_part", "signs", "source", "words"]
+__all__ = [
+    "Modifiers",
+    "dpp8_lanes",
+    "dpp_lanes",
+    "masked",
+    "modifiers_of",
+    "sdwa_part",
+    "signs",
+    "source",
+    "words",
+    "written_lanes",
+]
 
 HINTS = frozenset(["glc", "slc", "dlc", "scc", "sc0", "sc1", "nt", "th", "scope", "nv", "format"])
 """Modifiers that say how a cache is used, or (glc, sc0, th of atomic operations) what the destination says too; FORMAT
@@ -193,3 +203,54 @@ def masked(instruction: DecodedInstruction, store: Store, wave: int) -> Store:
             group.mask = before
 
     return write
+
+
+# --- which lane each lane reads under DPP ---
+
+
+def dpp_lanes(control: int, lanes: int) -> tuple[Array, Array]:
+    """The lane that each lane reads under DPP16's control, and whether there is such a lane.
+
+    Source: RDNA3 ISA guide, "DPP16"; CDNA3 ISA guide, "DPP_CTRL Enumerations".
+
+    >>> dpp_lanes(0x111, 64)[0][:3].tolist(), dpp_lanes(0x111, 64)[1][:3].tolist()  # row_shr:1
+    ([-1, 0, 1], [False, True, True])
+    """
+    lane = np.arange(lanes)
+    row, place, amount = lane & ~15, lane & 15, control & 15
+    kind = control >> 4
+    if control < 0x100:
+        return (lane & ~3) + (control >> 2 * (lane & 3) & 3), np.ones(lanes, bool)
+    if kind in (0x10, 0x11):
+        wanted = place + amount if kind == 0x10 else place - amount
+        return row + wanted, (wanted >= 0) & (wanted < 16)
+    found = {
+        0x12: row + (place - amount) % 16,
+        0x13: _wave_shifted(control, lane, lanes),
+        0x14: row + 15 - place if amount == 0 else (lane & ~7) + 7 - (lane & 7),
+        0x15: row + amount,
+        0x16: row + (place ^ amount),
+    }[kind]
+    if kind == 0x14 and amount in (2, 3):  # row_bcast:15 and row_bcast:31
+        found = row - 1 if amount == 2 else np.where(lane >= 32, 31, -1)
+    return found, (found >= 0) & (found < lanes)
+
+
+def _wave_shifted(control: int, lane: Array, lanes: int) -> Array:
+    """wave_shl:1, wave_rol:1, wave_shr:1 and wave_ror:1."""
+    moved = lane + (1 if control < 0x138 else -1)
+    return moved % lanes if control in (0x134, 0x13C) else moved
+
+
+def dpp8_lanes(selector: int, lanes: int) -> Array:
+    """The lane that each lane reads under DPP8."""
+    lane = np.arange(lanes)
+    found: Array = (lane & ~7) + (selector >> 3 * (lane & 7) & 7)
+    return found
+
+
+def written_lanes(row_mask: int, bank_mask: int, lanes: int) -> Array:
+    """The lanes that DPP's row and bank masks let be written."""
+    lane = np.arange(lanes)
+    found: Array = (row_mask >> (lane >> 4 & 3) & 1 & bank_mask >> (lane >> 2 & 3)).astype(bool)
+    return found

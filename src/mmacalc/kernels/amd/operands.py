@@ -41,9 +41,12 @@ __all__ = [
     "modified",
     "numbers_of",
     "raw_reader",
+    "read_exec",
     "reader",
     "scalar_row",
     "typed",
+    "write_exec",
+    "write_scc",
     "writer",
 ]
 

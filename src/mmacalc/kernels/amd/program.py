@@ -6,27 +6,20 @@ from ...asm.decoded import RegisterOperand
 from ...asm.decoder import decode
 from ...errors import Error
 from ...records import Cache
-from .access_names import access_of
-from .buffer_steps import buffer_step
+from .arithmetic import arithmetic, dot, dual, lower_lanes, mixed, packed_arithmetic
 from .control import ENDS_BLOCK, NOTHING, control_step
 from .cross_lane import CROSS_LANE
-from .global_steps import global_step
 from .indexing import INDEX_MODE, indexed, is_relative, with_high_bits
-from .lds_loads import load_to_lds, store_from_lds
-from .local_steps import ds_step, scratch_step
 from .matrix import matrix_step
+from .memory import access_of
+from .memory_steps import memory_step, transposing_access
 from .modifiers import Modifiers, masked, modifiers_of
+from .narrow_formats import is_scaled, is_stochastic, scaled, stochastic
 from .operands import numbers_of
 from .operations.packed import DOTS, MIXED, PACKED
-from .packed import dot, mixed, packed_arithmetic
-from .scalar_steps import scalar_step
-from .scaled import is_scaled, scaled
-from .shadows import is_equality, lane_words, moves_bits, packed_halves, read_bits
 from .state import EXEC, M0, SCALARS, SCC, VCC
-from .stochastic import is_stochastic, stochastic
 from .target import UNKNOWN
-from .transposing import transposing_access, transposing_step
-from .vector import arithmetic, dual, lower_lanes
+from .undefined import is_equality, lane_words, moves_bits, packed_halves, read_bits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,11 +29,11 @@ if TYPE_CHECKING:
     from ...asm.code_objects import Kernel
     from ...asm.decoded import DecodedInstruction
     from ...model import Instruction
-    from .access_names import Access
+    from .memory import Access
     from .modifiers import Compute, Store
-    from .shadows import Half
     from .state import Group
     from .target import MachineTarget
+    from .undefined import Half
 
 __all__ = ["Program", "Step", "program_of"]
 
@@ -62,10 +55,10 @@ class Step:
     read, the ones of a memory access's address; uses: of those read, the ones that a result depends on. kind:
     "arithmetic", "cross", "lane", "matrix", "memory", "control". access: of a memory instruction. count: of which
     counters (see `counters`), or "". relative: whether M0 chooses its registers; indexable: whether it does in the
-    mode of gfx9. bitwise: whether it moves bits (see `shadows`); bits: those of each source that it reads. places: the
+    mode of gfx9. bitwise: whether it moves bits (see `undefined`); bits: of each source, those that it reads. places: the
     registers of each source; lane_masks: the scalar registers that it reads as masks of lanes, and the word that each
     is; lane_results: those that it writes. equality: whether it tells if integers are equal. halves: of a packed one
-    (see `shadows.packed_halves`). vector: whether MODE can skip it.
+    (see `undefined.packed_halves`). vector: whether MODE can skip it.
     """
 
     __slots__ = (
@@ -188,31 +181,12 @@ class Step:
             return "lane" if name in LANE_READS else "cross", CROSS_LANE[name](instruction, target)
         if (access := transposing_access(name, target) or access_of(name)) is not None:
             self.access = access
-            return "memory", _memory_step(instruction, access, target)
+            return "memory", memory_step(instruction, access, target)
         parts = _parts(instruction, target)
         if instruction.second is not None:
             return "arithmetic", dual(parts, _parts(instruction.second, target))
         compute, store = parts
         return "arithmetic", lambda group: store(group, compute(group))
-
-
-def _memory_step(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> Callable[[Group], None]:
-    """The function that executes a memory instruction."""
-    if access.to_lds or instruction.modifiers.get("lds"):
-        return load_to_lds(instruction, access, target)
-    if "_async_from_lds_" in instruction.name:
-        return store_from_lds(instruction, access)
-    if "_tr" in instruction.name:
-        return transposing_step(instruction, access, target)
-    if access.unit == "ds":
-        return ds_step(instruction, access)
-    if access.unit == "scratch":
-        return scratch_step(instruction, access)
-    if access.unit == "buffer":
-        return buffer_step(instruction, access, target)
-    if access.unit in ("scalar", "scalar buffer"):
-        return scalar_step(instruction, access, target)
-    return global_step(instruction, access)
 
 
 def _recorded(instruction: DecodedInstruction) -> DecodedInstruction:

@@ -20,31 +20,21 @@ if TYPE_CHECKING:
 
     from ...arrays import Array
     from .batch import Batch
-    from .checks import Undefined
+    from .undefined import Undefined
 
     Rows = slice | Array
 
 __all__ = [
-    "ACCUMULATORS",
     "CLAMPS_NAN",
-    "DX10_CLAMP",
-    "EXEC",
     "FP16_OVERFLOW",
     "GPR_INDEX",
-    "IEEE",
-    "M0",
+    "Group",
     "ROWS",
-    "SCALARS",
-    "SCC",
-    "VCC",
+    "Registers",
     "VGPR_HIGH",
     "VSKIP",
-    "Group",
-    "Mode",
-    "Registers",
     "packed",
     "register_name",
-    "scalar_name",
 ]
 
 # Where the registers of each file begin among the scalar registers of a wave.

@@ -7,10 +7,8 @@ from functools import lru_cache
 from ...catalog import entry
 from ...errors import Error
 from .operations.conversions import CONVERSIONS, float8_rows
-from .operations.differences import DIFFERENCES
-from .operations.floats import FLOATS
-from .operations.integers import INTEGERS
-from .operations.lookups import LOOKUPS
+from .operations.floats import FLOATS, LOOKUPS
+from .operations.integers import DIFFERENCES, INTEGERS
 from .operations.scalars import SCALARS
 
 TYPE_CHECKING = False

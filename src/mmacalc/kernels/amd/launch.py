@@ -1,4 +1,4 @@
-"""`mmacalc.launch` of compiled kernels: registers as the hardware sets them up, batches of workgroups, the report."""
+"""`mmacalc.launch` of compiled kernels: arguments, registers as the hardware sets them up, batches of workgroups."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ import numpy as np
 
 from ...asm.decoder import text
 from ...checks import shown
-from ...errors import Error
+from ...errors import Error, counted
 from ..device.findings import Tally
-from ..device.launch import workgroups
-from ..device.memory import GlobalMemory
+from ..device.launch import value_bytes, workgroups
+from ..device.memory import GlobalMemory, check_type
 from ..device.shared import PrivateMemory, SharedMemory
 from ..device.traffic import BankCounter
-from .arguments import packed_arguments
 from .batch import Batch
+from .checks import check_wait_states
 from .control import CODE_BASE
 from .program import program_of
-from .report import KernelReport
+from .report import KernelReport, tracer
 from .state import CLAMPS_NAN, DX10_CLAMP, EXEC, FP16_OVERFLOW, IEEE, ROWS, SCALARS, Registers, packed
 from .target import PRIVATE_BASE, SCRATCH_RESOURCE, SHARED_BASE, MachineTarget
-from .trace import tracer
-from .wait_states import check_wait_states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +29,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...arrays import Array
-    from ...asm.code_objects import Kernel, KernelDescriptor
+    from ...asm.code_objects import Kernel, KernelArgument, KernelDescriptor
     from ..device.launch import Dim3
+    from ..device.memory import GlobalMemory
     from .program import Program
 
 __all__ = ["launch_compiled"]
@@ -306,3 +305,76 @@ def launch_compiled(
     steps = tuple(step for step in found.program.steps.values() if step.executed)
     sizes = grid.x * grid.y * grid.z, waves
     return KernelReport(kernel, found.target.architecture, sizes, tally, steps, found.lds_counter.sites)
+
+
+# --- arguments: LLVM, AMDGPUUsage, "Code Object V5 Metadata", `.args` ---
+
+
+def packed_arguments(
+    listed: Sequence[KernelArgument],
+    given: Sequence[Any],
+    memory: GlobalMemory,
+    sizes: tuple[Dim3, Dim3, int],
+    length: int,
+) -> bytes:
+    """The bytes of the kernel arguments; arrays among those given are entered into global memory.
+
+    Args:
+        listed: the metadata's arguments. given: those of the launch, without hidden ones.
+        sizes: the grid in workgroups, the block, the bytes of dynamic LDS. length: of the kernel argument segment.
+
+    Raises:
+        Error: too few or too many; one that does not fit.
+    """
+    shown_ones = [one for one in listed if not one.value_kind.startswith("hidden_")]
+    if len(shown_ones) != len(given):
+        raise Error(
+            f"the kernel takes {counted(len(shown_ones), 'argument')} ({_signature(shown_ones)}); got {len(given)}"
+        )
+    content = bytearray(length)
+    memory.add_kept()
+    for number, (one, value) in enumerate(zip(shown_ones, given)):
+        packed = _packed(number, one, value, memory)
+        content[one.offset : one.offset + len(packed)] = packed
+    for one in listed:
+        if one not in shown_ones:
+            size = one.size
+            value = _hidden(one.value_kind.removeprefix("hidden_"), *sizes)
+            content[one.offset : one.offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+    return bytes(content)
+
+
+def _signature(listed: Sequence[KernelArgument]) -> str:
+    return ", ".join(_described(number, one) for number, one in enumerate(listed)) or "none"
+
+
+def _described(number: int, one: KernelArgument) -> str:
+    name = one.name or f"argument {number + 1}"
+    return f"{name}: a pointer" if one.value_kind != "by_value" else f"{name}: {counted(one.size, 'byte')}"
+
+
+def _packed(number: int, one: KernelArgument, value: Any, memory: GlobalMemory) -> bytes:
+    size, name = one.size, one.name or f"argument {number + 1}"
+    if isinstance(value, (np.ndarray, np.generic)):
+        check_type(name, value)
+    if isinstance(value, np.ndarray) and value.ndim:
+        if size != 8:
+            raise Error(f"{name} of the kernel is a value of {counted(size, 'byte')}; got an array")
+        return memory.address(name, value).to_bytes(8, "little")
+    if one.value_kind != "by_value":
+        if value is None:
+            return bytes(size)
+        raise Error(f"{name} of the kernel is a pointer: it takes a NumPy array, or None; got {shown(value)}")
+    return value_bytes(name, size, value)
+
+
+def _hidden(kind: str, grid: Dim3, block: Dim3, lds: int) -> int:
+    name, _, axis = kind.rpartition("_")
+    if axis in ("x", "y", "z"):
+        at = "xyz".index(axis)
+        return {"block_count": grid[at], "group_size": block[at], "remainder": 0, "global_offset": 0}.get(name, 0)
+    dimensions = 3 if grid.z * block.z > 1 else 2 if grid.y * block.y > 1 else 1
+    return {
+        "grid_dims": dimensions, "dynamic_lds_size": lds, "private_base": PRIVATE_BASE >> 32,
+        "shared_base": SHARED_BASE >> 32,
+    }.get(kind, 0)  # fmt: skip
