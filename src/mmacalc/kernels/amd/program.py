@@ -55,7 +55,7 @@ class Step:
     read, the ones of a memory access's address; uses: of those read, the ones that a result depends on. kind:
     "arithmetic", "cross", "lane", "matrix", "memory", "control". access: of a memory instruction. count: of which
     counters (see `counters`), or "". relative: whether M0 chooses its registers; indexable: whether it does in the
-    mode of gfx9. bitwise: whether it moves bits (see `undefined`); bits: of each source, those that it reads. places: the
+    mode of gfx9. bitwise: whether it moves bits (see `undefined`); bits: those of a source that it reads. places: the
     registers of each source; lane_masks: the scalar registers that it reads as masks of lanes, and the word that each
     is; lane_results: those that it writes. equality: whether it tells if integers are equal. halves: of a packed one
     (see `undefined.packed_halves`). vector: whether MODE can skip it.
