@@ -5,7 +5,8 @@ import re
 import pytest
 
 from mmacalc.asm.immediates import dpp_control, dpp_controls, swizzle
-from mmacalc.kernels.amd.modifiers import dpp8_lanes, dpp_lanes, swizzle_lanes, written_lanes
+from mmacalc.kernels.amd.cross_lane import swizzle_lanes
+from mmacalc.kernels.amd.modifiers import dpp8_lanes, dpp_lanes, written_lanes
 
 
 def named_lane(text, lane, lanes):
