@@ -1,8 +1,12 @@
-"""Pointers into NumPy arrays: bounds-checked, on copies that are written back when a launch succeeds.
+"""What Python kernels access memory by: pointers into NumPy arrays and LDS, bounds-checked.
 
-A launch works on a copy of each array among its arguments (a `Buffer`), and writes the copies back when it ends: a
-launch that fails leaves every array as it was. A `Pointer` is to an array what `T*` is to memory: it has an
+A launch works on the memory of `device.memory`, as compiled kernels do: on copies that are written back when it ends,
+so that a launch that fails leaves every array as it was. A `Pointer` is to an array what `T*` is to memory: it has an
 element type, moves by whole elements, and can be dereferenced only inside the array it came from.
+
+LDS has the shadows of `device.shared`: races, and reads of what nothing has written. Waves take turns in a fixed order,
+so a launch can give the right result where a barrier is missing. Waves that write the same value to an element do no
+harm, and are not reported.
 
 >>> memory = Memory()
 >>> matrix = memory.pointer(np.arange(12.0).reshape(3, 4), "a")
@@ -16,15 +20,18 @@ element type, moves by whole elements, and can be dereferenced only inside the a
 
 from __future__ import annotations
 
+import sys
 from operator import index
 
 import numpy as np
 
 from ..errors import Error
 from ..records import TupleRecord
-from .device.memory import check_contiguous, owner_of, write_back
-from .device.traffic import TrafficCounter
-from .lds_watch import LdsWatch
+from .device.findings import LineFinding, entered
+from .device.memory import GlobalMemory, check_contiguous
+from .device.shared import SharedMemory
+from .device.traffic import TrafficCounter, call_site
+from .waves import running_wave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,66 +40,96 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..arrays import Array
+    from .device.races import Race, Stored
     from .device.traffic import BankCounter, Traffic
+    from .waves import Wave
 
-__all__ = ["Buffer", "Memory", "Pointer", "Region"]
+__all__ = ["Memory", "Pointer", "Region"]
 
 
-class Buffer:
-    """One stretch of memory: the copy of an array, or an allocation in LDS. watch: of the latter."""
+class Allocation:
+    """An allocation in LDS, by elements of some bytes. memory: its bytes, and who has accessed which."""
 
-    __slots__ = ("array", "data", "views", "watch", "written")
-    array: Array | None
-    watch: LdsWatch | None
-    written: bool
+    memory: SharedMemory
+    name: str
+    size: int
 
-    def __init__(self, array: Array | None, size: int = 0, watch: LdsWatch | None = None) -> None:
-        self.array, self.watch, self.written = array, watch, False
-        self.data: Array
-        self.views: dict[np.dtype[Any], Array] = {}
-        if array is None:
-            # The initial contents of LDS are undefined. All ones are a NaN in every format that has one.
-            self.data = np.full(size, 0xFF, np.uint8)
-        else:
-            self.data = array.reshape(-1, order="A").copy().view(np.uint8)
+    def __init__(self, name: str, elements: int, size: int) -> None:
+        self.name, self.size, self.memory = name, size, SharedMemory(1, elements * size)
 
-    def view(self, dtype: np.dtype[Any]) -> Array:
-        """The memory as elements of a type."""
-        if dtype not in self.views:
-            whole = len(self.data) // dtype.itemsize * dtype.itemsize
-            self.views[dtype] = self.data[:whole].view(dtype)
-        return self.views[dtype]
+    def note(self, kind: str, places: Array, stored: Stored | None = None) -> None:
+        """Enter an access by the running wave.
 
-    def commit(self) -> None:
-        """Write the copy back."""
-        if self.array is not None and self.written:
-            write_back(self.array, self.data)
+        Args:
+            kind: "read" or "write". places: elements. stored: of a write gives the bytes of the elements before it, and
+                those written, (elements, size) each.
+        """
+        wave = running_wave()
+        if wave is None or not places.size:
+            return
+        elements, line, memory = places.ravel(), call_site(sys._getframe(1)), self.memory
+        offsets, unit = elements * self.size, self.size
+        if unit % 4 and unit > 2:  # a structure: byte by byte
+            offsets, unit = (offsets[:, None] + np.arange(unit)).ravel(), 1
+        number = np.full(offsets.size, wave.index + 1, np.uint8)
+        octets = None if stored is None else (lambda: _reshaped(stored(), unit))
+        race = memory.races.note(kind, offsets, unit, number, memory.label(line), octets)
+        if race is not None and not race.same:
+            self._race(wave, kind, line, int(offsets[race.access]) // self.size, race)
+        if kind == "write":
+            memory.note_stored(offsets, unit)
+        elif memory.undefined_at(offsets, unit) is not None:
+            wave.group.warn(wave.launch, f"{line} reads elements of {self.name} in LDS that nothing has written")
+
+    def _race(self, wave: Wave, kind: str, line: str, element: int, race: Race) -> None:
+        place = self.memory.place(race.label)
+        who = f"wave {race.wave - 1}"
+        message = (
+            f"{kind}s {self.name}[{element}] in LDS, which {who} of the workgroup {race.kind}s at {place}, without "
+            "synchronize_workgroup in between"
+        )
+        at = (*wave.group.index,)
+        entered(wave.launch.findings, LineFinding("race", line, message, place, at, wave.index, race.wave - 1, 1))
+
+
+def _reshaped(values: tuple[Array, Array], unit: int) -> tuple[Array, Array]:
+    before, after = values
+    return before.reshape(-1, unit), after.reshape(-1, unit)
 
 
 class Region(TupleRecord):
-    """The part of a buffer that pointers from one origin may access: an array, or an allocation in LDS.
+    """What pointers from one origin may access: a part of an array's memory, or an allocation in LDS.
 
-    dtype: the element type; bounds: the first element and the one after the last, counted from the buffer's start.
+    dtype: the element type. start: the address of the memory that owns it; local: the allocation, of LDS. bounds: the
+    first element and the one after the last, counted from there.
     """
 
     memory: Memory
-    buffer: Buffer
+    start: int
+    local: Allocation | None
     dtype: np.dtype[Any]
     bounds: tuple[int, int]
     name: str
     writeable: bool
 
+    @property
+    def elements(self) -> Array:
+        """The memory, as elements of the type."""
+        octets = self.memory.bytes.bytes_of(self.start) if self.local is None else self.local.memory.data
+        whole = len(octets) // self.dtype.itemsize * self.dtype.itemsize
+        return octets[:whole].view(self.dtype)
+
 
 class Memory:
     """The memory that the kernels of one launch can access. Counts the bytes that they move."""
 
+    bytes: GlobalMemory
     moved: TrafficCounter
+    written: set[int]
 
     def __init__(self, lds: BankCounter | None = None) -> None:
-        self.lds = lds
-        self.buffers: dict[int, Buffer] = {}
-        self._arrays: list[Array] = []  # keeps the ids of `buffers` unique
-        self.moved = TrafficCounter()
+        self.lds, self.bytes, self.moved = lds, GlobalMemory(), TrafficCounter()
+        self.written = set()
 
     @property
     def traffic(self) -> Traffic:
@@ -101,13 +138,13 @@ class Memory:
 
     def count(self, region: Region, elements: int, store: bool) -> None:
         """Count `elements` elements as traffic."""
-        self.moved.add(elements * region.dtype.itemsize, store, local=region.buffer.watch is not None)
+        self.moved.add(elements * region.dtype.itemsize, store, local=region.local is not None)
 
     def count_lds(self, region: Region, places: Array, access: str) -> None:
         """Count an access of LDS.
 
         Args:
-            places: elements from the buffer's start, (lanes, elements); negative where a lane has none.
+            places: elements from the allocation's start, (lanes, elements); negative where a lane has none.
         """
         if self.lds is not None:
             self.lds.count(places * region.dtype.itemsize, region.dtype.itemsize, access)
@@ -129,11 +166,7 @@ class Memory:
         Raises:
             Error: the memory that the array is a view of is not contiguous.
         """
-        base, first = owner_of(name, array)
-        if id(base) not in self.buffers:
-            self.buffers[id(base)] = Buffer(base)
-            self._arrays.append(base)
-        buffer = self.buffers[id(base)]
+        address, first = self.bytes.entered(name, array)
         strides = [stride * (size - 1) for stride, size in zip(array.strides, array.shape)]
         low, high = first + sum(min(s, 0) for s in strides), first + sum(max(s, 0) for s in strides) + array.itemsize
         if first % array.itemsize:
@@ -142,17 +175,17 @@ class Memory:
         if not array.size:
             high = low
         bounds = low // size, high // size
-        return Pointer(Region(self, buffer, array.dtype, bounds, name, array.flags.writeable), first // size)
+        region = Region(self, address - first, None, array.dtype, bounds, name, array.flags.writeable)
+        return Pointer(region, first // size)
 
     def local(self, size: int, dtype: np.dtype[Any], name: str) -> Pointer:
         """A pointer to `size` new elements in LDS."""
-        buffer = Buffer(None, size * dtype.itemsize, LdsWatch(name, size))
-        return Pointer(Region(self, buffer, dtype, (0, size), name, True), 0)
+        allocation = Allocation(name, size, dtype.itemsize)
+        return Pointer(Region(self, 0, allocation, dtype, (0, size), name, True), 0)
 
     def commit(self) -> None:
         """Write everything that was stored into the arrays."""
-        for buffer in self.buffers.values():
-            buffer.commit()
+        self.bytes.commit(self.written)
 
 
 class Pointer:
@@ -318,10 +351,10 @@ class Pointer:
         """
         region = self.region
         region.memory.count(region, elements, store=False)
-        if region.buffer.watch:
-            region.buffer.watch.note("read", places + self.place)
+        if region.local is not None:
+            region.local.note("read", places + self.place)
             region.memory.count_lds(region, self._by_lane(places, by_lane), "read")
-        found: Array = region.buffer.view(region.dtype)[places + self.place]
+        found: Array = region.elements[places + self.place]
         return found
 
     def _by_lane(self, places: Array, by_lane: Array | None) -> Array:
@@ -335,7 +368,7 @@ class Pointer:
         """Store values at checked places; `by_lane` as for `read`."""
         region = self.region
         region.memory.count(region, elements, store=True)
-        content = region.buffer.view(region.dtype)
+        content = region.elements
         given: Array = np.empty(places.shape, region.dtype)
         try:
             with np.errstate(all="ignore"):  # as a conversion in C++
@@ -345,18 +378,18 @@ class Pointer:
                 f"store: {self.name} takes {self.dtype} of shape {places.shape}, or one number; "
                 f"got shape {np.shape(values)}"
             ) from None
-        if region.buffer.watch:
+        if region.local is not None:
             where = places + self.place
-            stored = None if given.itemsize > 8 else lambda: (_raw(content[where]), _raw(given))
-            region.buffer.watch.note("write", where, stored)
+            region.local.note("write", where, lambda: (_octets(content[where]), _octets(given)))
             region.memory.count_lds(region, self._by_lane(places, by_lane), "write")
-        region.buffer.written = True
+        else:
+            region.memory.written.add(region.start)
         content[places + self.place] = given
 
 
-def _raw(elements: Array) -> Array:
-    """Elements as unsigned integers, one in a row."""
-    found: Array = np.ascontiguousarray(elements).reshape(-1, 1).view(f"u{elements.dtype.itemsize}")
+def _octets(elements: Array) -> Array:
+    """The bytes of elements, those of one in a row."""
+    found: Array = np.ascontiguousarray(elements).reshape(-1, 1).view(np.uint8)
     return found
 
 

@@ -13,6 +13,7 @@ import threading
 from os.path import dirname
 
 from ..errors import Error
+from .device.scheduler import Waves
 from .waves import bind_wave
 
 TYPE_CHECKING = False
@@ -97,42 +98,49 @@ class Task:
 
 
 def run(groups: Sequence[Sequence[Task]], tick: Callable[[], None]) -> None:
-    """Run the waves of some workgroups to their end; `tick` is called now and then.
+    """Run the waves of some workgroups, as many of each, to their end; `tick` is called now and then.
 
     Raises:
         Error: what a wave raised, with the wave's place.
     """
     tasks = [task for group in groups for task in group]
+    waves = Waves([group[0].wave.blockIdx for group in groups], len(groups[0]))
     try:
         while any(task.state != "done" for task in tasks):
-            for task in tasks:
+            for number, task in enumerate(tasks):
                 if task.state == "ready":
                     task.resume()
                     if task.failure is not None:
                         _raise_failure(task)
+                    _enter(waves, tasks, number)
                     tick()
-            if not sum(_open_barrier(group) for group in groups):
+            if not _open_barriers(waves, groups):
                 _compute_values(tasks)
     finally:
         for task in tasks:
             task.stop()
 
 
-def _open_barrier(group: Sequence[Task]) -> bool:
-    """Open the barrier of a workgroup if all its waves have come to one or have ended.
+def _enter(waves: Waves, tasks: Sequence[Task], number: int) -> None:
+    """Enter that a wave has come to a barrier, or has ended."""
+    if tasks[number].state == "barrier":
+        waves.arrive(number, 0, signals=True, waits=True)
+    elif tasks[number].state == "done":
+        waves.ended[number] = True
 
-    As on the hardware: "If some waves in the threadgroup have already terminated, this waits on only the surviving
-    waves" (S_BARRIER in AMD's ISA guides), and a barrier counts waves without asking where in the code they are.
-    """
-    waiting = [task for task in group if task.state == "barrier"]
-    if not waiting or any(task.state == "value" for task in group):
-        return False
-    for text in _doubts(waiting, [task for task in group if task.state == "done"]):
-        waiting[0].wave.launch.warnings[text] += 1
-    waiting[0].wave.group.meet()
-    for task in waiting:
-        task.state = "ready"
-    return True
+
+def _open_barriers(waves: Waves, groups: Sequence[Sequence[Task]]) -> bool:
+    """Let the waves go on whose workgroup has come to the barrier; whether there are any."""
+    released = waves.released()
+    for workgroup in released:
+        group = groups[workgroup]
+        waiting = [task for task in group if task.state == "barrier"]
+        for text in _doubts(waiting, [task for task in group if task.state == "done"]):
+            waiting[0].wave.launch.warnings[text] += 1
+        waiting[0].wave.group.meet()
+        for task in waiting:
+            task.state = "ready"
+    return bool(released)
 
 
 def _doubts(waiting: Sequence[Task], ended: Sequence[Task]) -> Iterator[str]:

@@ -66,8 +66,8 @@ class Workgroup:
     def meet(self) -> None:
         """All waves have come to a barrier."""
         for pointer in self.shared.values():
-            if pointer.region.buffer.watch:
-                pointer.region.buffer.watch.memory.barrier()
+            if pointer.region.local is not None:
+                pointer.region.local.memory.barrier()
 
 
 class Wave:
@@ -129,7 +129,7 @@ class Wave:
         kind, shared = np.dtype(dtype), self.group.shared
         if name not in shared:
             limit = self.architecture.lds_bytes
-            used = sum(pointer.region.buffer.data.nbytes for pointer in shared.values())
+            used = sum(pointer.size * pointer.dtype.itemsize for pointer in shared.values())
             if size < 0 or used + size * kind.itemsize > limit:
                 raise Error(
                     f"shared('{name}'): {size} elements of {kind} on top of {used} bytes; a workgroup of "

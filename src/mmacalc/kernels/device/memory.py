@@ -18,6 +18,7 @@ from ...records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
     from typing import Any
 
     from ...arrays import Array
@@ -139,18 +140,27 @@ class GlobalMemory:
         """
         check_type(name, array)
         check_contiguous(array, name)
+        return self.entered(name, array)[0]
+
+    def entered(self, name: str, array: Array) -> tuple[int, int]:
+        """The address of an array's first element, and how many bytes of its owner's memory lie before it.
+
+        Raises:
+            Error: its memory is not contiguous.
+        """
         base, first = owner_of(name, array)
         if id(base) not in self._owners:
             self._owners[id(base)] = self._add_owner(name, base)
-        return self._owners[id(base)] + first
+        return self._owners[id(base)] + first, first
 
     def _add_owner(self, name: str, base: Array, start: int = 0) -> int:
         content = base.reshape(-1, order="A").view(np.uint8)
         return self.add(name, content, bool(base.flags.writeable), base, start)
 
     def finish(self) -> None:
-        """Make the memory, after the last region is entered."""
-        self.data = np.zeros(self._size, np.uint8)
+        """Make the memory of the regions that are entered; of those entered since, too, if it was made before."""
+        before, self.data = self.data, np.zeros(self._size, np.uint8)
+        self.data[: len(before)] = before
         for offset, content in self._parts:
             self.data[offset : offset + len(content)] = content
         self._parts = []
@@ -210,10 +220,19 @@ class GlobalMemory:
             return f"at {address:#x}, in no memory that the kernel was given"
         return f"{counted(away, 'byte')} {side} of {best.name} ({counted(length, 'byte')})"
 
-    def commit(self) -> None:
-        """Write every region back to the array behind it."""
+    def bytes_of(self, start: int) -> Array:
+        """The bytes of the region that begins at an address, as they are now."""
+        if self._parts:
+            self.finish()
+        region = self.regions[bisect_right(self._starts, start) - 1]
+        return self.data[region.place : region.place + region.end - region.start]
+
+    def commit(self, starts: Container[int] | None = None) -> None:
+        """Write every region back to its array; if `starts` is given, only those that begin at these addresses."""
+        if self._parts:
+            self.finish()
         for region in self.regions:
-            if region.array is not None and region.writeable:
+            if region.array is not None and region.writeable and (starts is None or region.start in starts):
                 write_back(region.array, self.data[region.place : region.place + region.end - region.start])
 
 
