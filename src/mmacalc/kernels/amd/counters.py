@@ -28,9 +28,10 @@ from .state import EXEC, SCALARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
 
     from ...arrays import Array
+    from ..device.undefined import Rows
     from .program import Step
     from .state import Group
 
@@ -136,7 +137,7 @@ class Counters:
         for number in numbers:
             self.busy.setdefault(number, []).append(flight)
 
-    def outstanding(self, flight: Flight, rows: Any) -> Array:
+    def outstanding(self, flight: Flight, rows: Rows) -> Array:
         """In which of some waves an access may be outstanding."""
         found: Array = np.zeros(1, np.bool_)
         for name, sequence in flight.sequence.items():
@@ -304,7 +305,7 @@ class Translations:
                     reached = np.maximum(reached, np.where(ended, one.numbers, 0))
         self._end(group, reached, lambda one: not one.scalar)
 
-    def _end(self, group: Group, last: Array, which: Any) -> None:
+    def _end(self, group: Group, last: Array, which: Callable[[Translation], bool]) -> None:
         """Those up to a number, by wave, are translated."""
         for one in self.pending:
             if which(one):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
+    from .operands import Operand
     from .state import Group
     from .target import MachineTarget
 
@@ -70,7 +71,7 @@ def _moved(instruction: DecodedInstruction, m0: int) -> DecodedInstruction:
     return instruction._replace(name=name, destinations=(destination,), sources=(source,))  # type: ignore[arg-type]
 
 
-def _shifted(operand: Any, by: int, files: str = "vs") -> Any:
+def _shifted(operand: Operand, by: int, files: str = "vs") -> Any:
     """An operand of one of some files, `by` registers on; the mode of gfx9 is of VGPRs alone."""
     if isinstance(operand, RegisterOperand) and operand.file in files:
         return operand._replace(index=operand[1] + by)
@@ -113,7 +114,7 @@ def _places(instruction: DecodedInstruction) -> tuple[list[int | None], list[int
     return found[False], found[True]
 
 
-def _raised(operand: Any, place: int | None, bits: int) -> Any:
+def _raised(operand: Operand, place: int | None, bits: int) -> Any:
     if place is None or not isinstance(operand, RegisterOperand) or operand.file != "v":
         return operand
     return operand._replace(index=operand[1] + 256 * (bits >> 2 * place & 3))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from ...model import Instruction
+    from .operands import Operand
     from .state import Group
     from .target import MachineTarget
 
@@ -84,7 +85,7 @@ def matrix_step(instruction: DecodedInstruction, inst: Instruction, target: Mach
     return run
 
 
-def _registers(operand: Any, count: int) -> Callable[[Group], Array]:
+def _registers(operand: Operand, count: int) -> Callable[[Group], Array]:
     """The register file of an operand: (waves, registers, lanes)."""
     if isinstance(operand, ConstantOperand):
         words = [operand.bits >> (32 * (n % (operand.width // 32 or 1))) & 0xFFFFFFFF for n in range(count)]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from ..device.shared import PrivateMemory
+    from .operands import Data
     from .state import Group
 
 __all__ = [
@@ -210,8 +211,9 @@ def load_registers(
         group.write(file, index, spread)
 
 
-def stored_words(group: Group, lanes: ActiveLanes, access: Access, data: Any, first: int = 0) -> list[Array]:
+def stored_words(group: Group, lanes: ActiveLanes, access: Access, data: Data, first: int = 0) -> list[Array]:
     """The words that a store writes."""
+    assert data is not None
     words = []
     for number in range(max(1, access.size // 4)):
         value = lanes.gather(raw_reader(data, first + number)(group))
@@ -304,10 +306,15 @@ def _typed(words: list[Array], dtype: Any) -> Array:
 
 
 def atomic_access(
-    group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, where: tuple[Array, Array, Any]
+    group: Group,
+    lanes: ActiveLanes,
+    instruction: DecodedInstruction,
+    access: Access,
+    where: tuple[Array, Array, Data],
 ) -> None:
     """Carry out an atomic operation at some offsets; `where`: the bytes, the offsets, the operand."""
     data, offsets, operand = where
+    assert operand is not None
     count = access.size // 4
     returns = bool(instruction.destinations)
     action, compared = access.action, []
@@ -334,7 +341,7 @@ def lds_access(
     lanes: ActiveLanes,
     instruction: DecodedInstruction,
     access: Access,
-    data: Any,
+    data: Data,
     delayed: bool = False,
 ) -> list[Array] | None:
     """An access of LDS; what a load finds is returned if `delayed`, else written."""
@@ -365,7 +372,12 @@ def lds_access(
 
 
 def _partly_outside(
-    group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, data: Any, delayed: bool
+    group: Group,
+    lanes: ActiveLanes,
+    instruction: DecodedInstruction,
+    access: Access,
+    data: Data,
+    delayed: bool,
 ) -> list[Array] | None:
     """As `lds_access`, where some lanes are far outside of LDS: these load zeros, and what they store is dropped."""
     far = lanes.spread(group.batch.bounds.far_outside_lds(group, instruction, access, lanes))
@@ -398,7 +410,7 @@ def _local_atomic(
     lanes: ActiveLanes,
     instruction: DecodedInstruction,
     access: Access,
-    where: tuple[PrivateMemory, Array, Any, str],
+    where: tuple[PrivateMemory, Array, Data, str],
 ) -> None:
     """An atomic operation on LDS or scratch; `where`: the memory, the offsets, the operand, what it is called.
 
@@ -418,14 +430,14 @@ def _local_atomic(
     atomic_access(group, lanes, instruction, access, (memory.data, offsets, data))
 
 
-def _stored(group: Group, lanes: ActiveLanes, data: Any) -> Array | None:
+def _stored(group: Group, lanes: ActiveLanes, data: Data) -> Array | None:
     """Which accesses store an undefined value; None if none does."""
     found = group.batch.uninitialised.stored(group, data)
     return None if found is None else lanes.gather(found)
 
 
 def scratch_access(
-    group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, data: Any
+    group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, data: Data
 ) -> None:
     """An access of scratch by some lanes."""
     batch = group.batch
@@ -458,7 +470,9 @@ def scratch_access(
 # --- global memory ---
 
 
-def global_access(group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, data: Any) -> None:
+def global_access(
+    group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, data: Data
+) -> None:
     """An access of global memory by some lanes."""
     batch = group.batch
     memory = batch.memory

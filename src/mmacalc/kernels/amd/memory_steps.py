@@ -30,13 +30,12 @@ from .target import SCRATCH_RESOURCE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
     from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
     from ...memory_access.transpose_loads import TransposeLoad
     from .memory import Access
-    from .operands import Reader
+    from .operands import Data, Operand, Reader
     from .state import Group
     from .target import MachineTarget
 
@@ -93,7 +92,7 @@ def _in_aperture(group: Group, addresses: Array) -> bool:
     return bool(high.any())
 
 
-def _flat(group: Group, addresses: Array, instruction: DecodedInstruction, access: Access, data: Any) -> None:
+def _flat(group: Group, addresses: Array, instruction: DecodedInstruction, access: Access, data: Data) -> None:
     """A flat access of which some lanes are in LDS or scratch: each of the three by itself."""
     whole = np.broadcast_to(addresses, (group.count, group.lanes))
     # Of gfx1250 the lane's number is above: LLVM 22, "globally addressable scratch".
@@ -120,7 +119,7 @@ def _flat(group: Group, addresses: Array, instruction: DecodedInstruction, acces
 # --- buffer instructions: through resource descriptors ---
 
 
-def resource_fields(resource: Any, target: MachineTarget) -> Callable[[Group], tuple[Array, Array, Array]]:
+def resource_fields(resource: Operand, target: MachineTarget) -> Callable[[Group], tuple[Array, Array, Array]]:
     """Base, stride and number of records of a resource descriptor.
 
     Source: CDNA3 ISA guide, "Buffer resource descriptor"; of gfx1250 LLVM pull request 159702.
@@ -148,7 +147,7 @@ def _bits(word: Array, lowest: int, width: int) -> Array:
 
 
 def buffer_places(
-    operands: Sequence[Any], instruction: DecodedInstruction, access: Access, target: MachineTarget
+    operands: Sequence[Operand], instruction: DecodedInstruction, access: Access, target: MachineTarget
 ) -> Callable[[Group], tuple[Array, list[Array]]]:
     """Of each lane the address, and whether it is within the resource, for each word; of scratch the offset, and none.
 
@@ -199,7 +198,11 @@ def buffer_step(instruction: DecodedInstruction, access: Access, target: Machine
 
 
 def _buffer_access(
-    group: Group, instruction: DecodedInstruction, access: Access, data: Any, where: tuple[Array, list[Array]]
+    group: Group,
+    instruction: DecodedInstruction,
+    access: Access,
+    data: Data,
+    where: tuple[Array, list[Array]],
 ) -> None:
     """Words beyond the resource are loaded as zeros and not stored, which the hardware defines."""
     addresses, within = where
@@ -211,6 +214,7 @@ def _buffer_access(
         words = words_within(group, where, instruction, access)
         load_registers(group, lanes, instruction, access, [lanes.gather(word) for word in words])
         return
+    assert isinstance(data, RegisterOperand)
     for number, (lanes, one) in enumerate(_parts(group, where, access)):
         part = data if len(within) == 1 else data._replace(index=data[1] + number, count=1, bits=32)
         global_access(group, lanes, instruction, one, part)
@@ -461,7 +465,7 @@ def scalar_step(instruction: DecodedInstruction, access: Access, target: Machine
 
 
 def _scalar_places(
-    sources: list[Any], instruction: DecodedInstruction, access: Access, target: MachineTarget
+    sources: list[Operand], instruction: DecodedInstruction, access: Access, target: MachineTarget
 ) -> Places:
     """The address of each wave, and through a resource how many bytes from there are within it."""
     base, *rest = sources
@@ -524,9 +528,10 @@ def _scalar_load(instruction: DecodedInstruction, access: Access, places: Places
 
 
 def _scalar_change(
-    instruction: DecodedInstruction, access: Access, places: Places, data: Any
+    instruction: DecodedInstruction, access: Access, places: Places, data: Data
 ) -> Callable[[Group], None]:
     """A store or an atomic operation, of the waves whose whole access is within the resource."""
+    assert data is not None
     compares = access.action in ("cmpswap", "fcmpswap")
     count = access.size // 4
     reads = [raw_reader(data, number) for number in range(2 * count if compares else count)]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...asm.decoded import DecodedInstruction
     from ...formats import Format
     from .modifiers import Compute, Store
-    from .operands import Reader
+    from .operands import Operand, Reader
     from .state import Group
     from .target import MachineTarget
 
@@ -104,7 +104,7 @@ def _keeps(instruction: DecodedInstruction) -> bool:
 
 
 def _elements(
-    instruction: DecodedInstruction, data: list[Any], form: Format, count: int, alternate: bool
+    instruction: DecodedInstruction, data: list[Operand], form: Format, count: int, alternate: bool
 ) -> list[Reader]:
     """The elements of the sources, as float64."""
     modifiers = modifiers_of(instruction)
@@ -123,7 +123,7 @@ def _elements(
     return [_field(data[0], first + form.bits * number, form) for number in range(count)]
 
 
-def _single(operand: Any, part: int, negative: bool, absolute: bool) -> Reader:
+def _single(operand: Operand, part: int, negative: bool, absolute: bool) -> Reader:
     raw = raw_reader(operand, part)
 
     def read(group: Group) -> Array:
@@ -134,7 +134,7 @@ def _single(operand: Any, part: int, negative: bool, absolute: bool) -> Reader:
     return read
 
 
-def _field(operand: Any, first: int, form: Format) -> Reader:
+def _field(operand: Operand, first: int, form: Format) -> Reader:
     """The element that begins at a bit of a source; one of six bits may be in two registers."""
     from ...arithmetic.codecs import code_type, decode
 

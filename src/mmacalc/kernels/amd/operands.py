@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ...arrays import Array
     from .state import Group
 
+    Operand = RegisterOperand | ConstantOperand
+    Data = Operand | None  # of a memory instruction; loads have none
     Reader = Callable[[Group], Array]
     Words = Callable[..., Reader]
     Writer = Callable[[Group, Array], None]
@@ -84,7 +86,7 @@ def numbers_of(operand: object) -> tuple[int, ...]:
     return tuple(range(start + first, start + first + count))
 
 
-def raw_reader(operand: RegisterOperand | ConstantOperand, part: int = 0) -> Reader:
+def raw_reader(operand: Operand, part: int = 0) -> Reader:
     """Reads one 32-bit register of an operand: (waves, lanes), (waves, 1) or (1, 1)."""
     if isinstance(operand, ConstantOperand):
         value = np.array([[operand.bits >> 32 * part & 0xFFFFFFFF]], np.uint32)
@@ -111,7 +113,7 @@ def raw_reader(operand: RegisterOperand | ConstantOperand, part: int = 0) -> Rea
     return read_scalar
 
 
-def reader(operand: RegisterOperand | ConstantOperand, kind: str, high: bool = False) -> Reader:
+def reader(operand: Operand, kind: str, high: bool = False) -> Reader:
     """Reads an operand as a type; `high`: the high half, where OP_SEL says so.
 
     Raises:
@@ -120,7 +122,7 @@ def reader(operand: RegisterOperand | ConstantOperand, kind: str, high: bool = F
     return typed(partial(raw_reader, operand), operand, kind, high)
 
 
-def typed(word: Words, operand: RegisterOperand | ConstantOperand, kind: str, high: bool = False) -> Reader:
+def typed(word: Words, operand: Operand, kind: str, high: bool = False) -> Reader:
     """Reads the words of an operand as a type. word: the reader of each 32-bit word.
 
     Raises:
@@ -145,7 +147,7 @@ def typed(word: Words, operand: RegisterOperand | ConstantOperand, kind: str, hi
     raise Error(f"an operand is read as {kind}, an unknown type")
 
 
-def _half_reader(low: Reader, operand: RegisterOperand | ConstantOperand, kind: str, high: bool) -> Reader:
+def _half_reader(low: Reader, operand: Operand, kind: str, high: bool) -> Reader:
     if isinstance(operand, RegisterOperand) and operand.half:
         high = True
     by = np.uint32(16 if high and not (isinstance(operand, ConstantOperand) and operand.width == 16) else 0)
@@ -157,7 +159,7 @@ def _half_reader(low: Reader, operand: RegisterOperand | ConstantOperand, kind: 
     return lambda group: low(group).astype(np.uint16).view(dtype)
 
 
-def _mask_reader(operand: RegisterOperand | ConstantOperand) -> Reader:
+def _mask_reader(operand: Operand) -> Reader:
     if isinstance(operand, ConstantOperand):
         bits = operand.bits
         return lambda group: np.array([[bits >> lane & 1 for lane in range(group.lanes)]], np.bool_)

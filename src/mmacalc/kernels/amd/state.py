@@ -16,13 +16,11 @@ from ..device.undefined import RegisterShadow, unpacked
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from ...arrays import Array
+    from ..device.undefined import Rows
     from .batch import Batch
     from .undefined import Undefined
-
-    Rows = slice | Array
 
 __all__ = [
     "CLAMPS_NAN",
@@ -161,7 +159,7 @@ class Group:
     mask: Array | None
     leaves: Undefined | None
 
-    def __init__(self, registers: Registers, batch: Any, rows: Array) -> None:
+    def __init__(self, registers: Registers, batch: Batch, rows: Array) -> None:
         self.registers, self.batch, self.lanes = registers, batch, registers.lanes
         self.v, self.a, self.s = registers.v, registers.a, registers.s
         self.mode = mode_of(int(registers.modes[rows[0]]))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ...asm.decoded import DecodedInstruction
     from ..device.findings import Reporter
     from .memory import Access, ActiveLanes
+    from .operands import Data
     from .program import Program, Step
     from .state import Group, Registers
 
@@ -334,12 +335,12 @@ class Uninitialised:
             numbers = numbers_of(instruction.destinations[0])
             group.leaves.words = dict(zip(numbers, [lanes.spread(word) for word in words]))
 
-    def stored_bits(self, data: Any) -> tuple[int, ...] | None:
+    def stored_bits(self, data: Data) -> tuple[int, ...] | None:
         """The registers to be stored, if one of them has undefined bits."""
         numbers = numbers_of(data)
         return None if self.registers.clean.issuperset(numbers) else numbers
 
-    def stored(self, group: Group, data: Any) -> Array | None:
+    def stored(self, group: Group, data: Data) -> Array | None:
         """Where data to be stored is undefined."""
         numbers = frozenset(numbers_of(data))
         if numbers <= self.registers.clean:
@@ -347,7 +348,7 @@ class Uninitialised:
         taint, _ = group.tainted(numbers)
         return None if taint is None else np.broadcast_to(taint, (group.count, group.lanes))
 
-    def check_stored(self, group: Group, instruction: DecodedInstruction, data: Any, access: Access) -> None:
+    def check_stored(self, group: Group, instruction: DecodedInstruction, data: Data, access: Access) -> None:
         """Find it wrong to store an undefined value to global memory."""
         numbers = frozenset(numbers_of(data))
         if numbers <= self.registers.clean:

@@ -6,10 +6,9 @@ import numpy as np
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ...arrays import Array
     from .launch import Dim3
+    from .undefined import Rows
 
 __all__ = ["PATIENCE", "Waves"]
 
@@ -63,7 +62,7 @@ class Waves:
             self._patience -= 1
         return chosen, np.flatnonzero(ready & (at == chosen))
 
-    def arrive(self, rows: Any, place: int, signals: bool, waits: bool) -> None:
+    def arrive(self, rows: int | Rows, place: int, signals: bool, waits: bool) -> None:
         """Waves arrive at a barrier, or wait at it."""
         if signals:
             self.signalled[rows] += 1

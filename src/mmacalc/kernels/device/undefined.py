@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from ...arrays import Array
 
+    Rows = slice | Array  # some waves of a batch
+
 __all__ = ["ALL_BITS", "RegisterShadow", "dependent_bits", "unpacked"]
 
 ALL_BITS = np.uint32(0xFFFFFFFF)
@@ -58,7 +60,7 @@ class RegisterShadow:
         """Enter registers that are written before a kernel starts."""
         self.clean.update(numbers)
 
-    def undefined_of(self, number: int, rows: Any, count: int) -> Array:
+    def undefined_of(self, number: int, rows: Rows, count: int) -> Array:
         """The undefined bits of a register in some waves: (count, lanes) or (count, 1)."""
         if number in self.clean:
             return np.zeros((count, 1), np.uint32)
@@ -68,7 +70,7 @@ class RegisterShadow:
     def tainted(
         self,
         numbers: frozenset[int],
-        rows: Any,
+        rows: Rows,
         count: int,
         mask: Array | None,
         bits: int = 0xFFFFFFFF,
@@ -101,7 +103,7 @@ class RegisterShadow:
                 which.append(number)
         return found, tuple(sorted(which))
 
-    def settle(self, numbers: frozenset[int], taint: Array | None, rows: Any, mask: Array | None) -> None:
+    def settle(self, numbers: frozenset[int], taint: Array | None, rows: Rows, mask: Array | None) -> None:
         """Note that registers were written by some waves, in the active lanes.
 
         Args:
@@ -116,7 +118,7 @@ class RegisterShadow:
             elif taint is not None or number not in self.clean:
                 self._settle_partly(number, scalar, taint, rows, mask)
 
-    def _settle_partly(self, number: int, scalar: bool, taint: Array | None, rows: Any, mask: Array | None) -> None:
+    def _settle_partly(self, number: int, scalar: bool, taint: Array | None, rows: Rows, mask: Array | None) -> None:
         where = self.undefined.get(number)
         if where is None:
             shape = (self.waves, 1 if scalar else self.lanes)
