@@ -6,7 +6,6 @@ import pytest
 
 import mmacalc
 from mmacalc.answers.picture import matrix
-from mmacalc.answers.tensor_memory_picture import cells, loaded, moved
 from mmacalc.catalog import entry
 from mmacalc.cli import answer
 from mmacalc.families.tensor_memory_moves import LOADS
@@ -31,12 +30,12 @@ def operands():
 def test_every_picture_shows_every_element_where_locate_has_it():
     compared = 0
     for operand in operands():
-        shown = matrix(cells(operand))
-        rows, columns = operand.shape
-        step = columns // operand.scales if operand.scales else 1
+        shown = matrix(operand)
+        _, rows, columns = operand.shape
+        step = operand.instruction.block_size if operand.name in ("SA", "SB") else 1
         for row in sorted({0, 1, rows // 2 + 1, rows - 1}):
             for column in range(0, columns, max(step, columns // 5 // step * step)):
-                places = operand.locate(**dict(zip(operand.axes, (row, column))))
+                places = operand.locate(**dict(zip(operand.axes[1:], (row, column))))
                 at = (0, row, column // step)
                 assert shown.found_in(*at) == tuple(sorted({128 * p.cta + p.lane for p in places})), operand
                 found = shown.location(*at)
@@ -50,17 +49,17 @@ def test_every_picture_shows_every_element_where_locate_has_it():
 @pytest.mark.parametrize(("name", "m"), [(F16, 64), (F16, 128), ("tcgen05.mma.cta_group::2.kind::f16", 256)])
 def test_the_picture_of_a_loaded_d_has_the_threads_and_registers_of_the_load(shape, name, m):
     d = mmacalc.instruction("B200", name).operand("D", m=m, n=32).loaded(shape, 2)
-    shown, each = matrix(loaded(d)), d.layout.spans["item"]
+    shown, each = matrix(d), d.layout.spans["item"]
     for i in range(0, m, 5):
         for j in range(0, 32, 3):
-            (place,) = d.locate(i, j)
+            (place,) = d.locate(i=i, j=j)
             assert shown.found_in(0, i, j) == (128 * place.cta + 32 * place.warp + place.lane,)
             assert shown.location(0, i, j).register == place.load * each + place.register
 
 
 def test_a_packed_d_shows_two_columns_in_a_register():
     d = mmacalc.instruction("B200", F16).operand("D", m=128, n=32, d="f16").loaded("32x32b", 16, True)
-    shown = matrix(loaded(d)).location(0, 3, 5)
+    shown = matrix(d).location(0, 3, 5)
     assert (shown.register, shown.lsb, shown.width) == (2, 16, 16)
 
 
@@ -110,7 +109,7 @@ def test_loads_and_copies_are_drawn_alone():
     for name in entry("sm_100a").tensor_memory_names[60::40]:
         inst = mmacalc.instruction("sm_100a", name)
         if getattr(inst, "layout", None) is not None:
-            assert matrix(moved(inst)).lanes in (32, 128)
+            assert matrix(inst.operand("T")).lanes in (32, 128)
 
 
 @pytest.mark.parametrize(

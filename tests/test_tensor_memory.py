@@ -108,11 +108,12 @@ def test_every_cell_of_every_operand_holds_the_elements_that_are_located_there()
                 assert name == "K"  # see test_open_points_say_that_they_are
                 assert m // inst.form.cta_group < 128
                 continue
-            first, second = operand.axes
-            for row in {0, 1, operand.shape[0] // 2 + 1, operand.shape[0] - 1}:
-                for col in {0, operand.shape[1] // 2, operand.shape[1] - 1}:
+            _, first, second = operand.axes
+            _, rows_, columns = operand.shape
+            for row in {0, 1, rows_ // 2 + 1, rows_ - 1}:
+                for col in {0, columns // 2, columns - 1}:
                     for place in operand.locate(**{first: row, second: col}):
-                        held = operand.contents(place.lane, place.column, place.cta)
+                        held = operand.contents(lane=place.lane, column=place.column, cta=place.cta)
                         here = [(e.row, e.col) for e in held if e.lsb == place.lsb]
                         assert (row, col) in here, (operand, place)
                         compared += 1
@@ -131,12 +132,13 @@ def test_a_loaded_element_of_d_is_what_the_load_reads_from_its_cell(shape):
             for j in range(0, n, 5):
                 ((_, lane, column, _, _),), ((cta, warp, thread, load, register, _, _),) = (
                     d.locate(i=i, j=j),
-                    loaded.locate(i, j),
+                    loaded.locate(i=i, j=j),
                 )
                 inside = {"lane": lane % 32 % rows_, "column": column % columns}
                 assert ((thread, register),) == one.locate(inside)
                 assert (cta, warp, load) == (0, lane // 32, column // columns * (32 // rows_) + lane % 32 // rows_)
-                assert (i, j) in loaded.contents(warp, thread, load, register)
+                held = loaded.contents(warp=warp, lane=thread, load=load, register=register)
+                assert (i, j) in [place[:2] for place in held]
 
 
 def test_narrow_elements_of_a_lie_in_their_bytes_as_the_copies_of_the_ptx_isa_put_them():
@@ -151,7 +153,8 @@ def test_narrow_elements_of_a_lie_in_their_bytes_as_the_copies_of_the_ptx_isa_pu
 
 def test_packed_halves_of_a_16_bit_d_are_neighbouring_columns():
     d = mma().operand("D", m=128, n=64, d="f16")
-    assert d.loaded("32x32b", 32, True).contents(warp=1, lane=3, load=0, register=5) == ((35, 10), (35, 11))
+    held = d.loaded("32x32b", 32, True).contents(warp=1, lane=3, load=0, register=5)
+    assert [tuple(place) for place in held] == [(35, 10, 0, 0, 16), (35, 11, 0, 16, 16)]
     with pytest.raises(mmacalc.Error, match="for a D of 16 bits"):
         mma().operand("D", m=128, n=64).loaded("32x32b", 32, True)
 

@@ -161,17 +161,17 @@ def test_a_gemm_is_a_chain_of_instructions_and_takes_any_size():
 
 def cells(operand, codes, execution):
     """The cells of a matrix, filled element by element with `locate`: what execute() reads, by another way."""
-    inst, (first, second) = operand.instruction, operand.axes
-    file = np.zeros((128 * operand.layout.spans["cta"], operand.columns), np.uint32)
-    step = inst.block_size if operand.scales else 1
+    inst, (_, first, second) = operand.instruction, operand.axes
+    file = np.zeros((operand.lanes, operand.registers), np.uint32)
+    step = inst.block_size if operand.name in ("SA", "SB") else 1
     if inst.sparse and operand.name in "AK":
         step = operand.layout.sizes["p"]
     table = codes.T if operand.name == "SB" else codes
-    for row in range(operand.shape[0]):
-        for number, col in enumerate(range(0, operand.shape[1], step)):
+    for row in range(operand.shape[1]):
+        for number, col in enumerate(range(0, operand.shape[2], step)):
             word = int(table[row, number]) if not (inst.sparse and operand.name in "AK") else 0
             if inst.sparse and operand.name == "A":
-                kept, slot = execution.sparsity.kept, operand.cells.slot_bits
+                kept, slot = execution.sparsity.kept, operand.placement.slot_bits
                 low = 2 if (slot, execution.formats["A"].bits) == (8, 4) else 0
                 word = sum(int(table[row, number * kept + at]) << (slot * at + low) for at in range(kept))
             if operand.name == "K":  # two 2-bit indices; of tf32 0b0100 or 0b1110 (PTX ISA, sparsity of tcgen05)

@@ -14,7 +14,7 @@ import mmacalc
 from mmacalc.catalog import entry
 from mmacalc.catalog.grammar.tcgen05 import refusal
 from mmacalc.families.tensor_memory import Form
-from mmacalc.families.tensor_memory_moves import COPIES, copy_layout, registers, shifted_lane
+from mmacalc.families.tensor_memory_moves import COPIES, copy_layout, registers
 from mmacalc.families.tensor_memory_shapes import (
     SMALL,
     allowed_shapes,
@@ -115,15 +115,16 @@ def scales_of_b(form, m, n, j, scale):
 
 def expected(operand, form, first, second, fields):
     """The locations of an element by the closed forms."""
-    m, n, name = operand.m, operand.n, operand.name
+    inst, name = operand.instruction, operand.name
+    m, n = inst.m, inst.n
     if name in "CD":
-        return d(form, m, n, first, second, named(operand.types["D"]).bits, fields.get("half", 0))
-    bits = named(operand.types["A"]).bits
+        return d(form, m, n, first, second, named(inst.types["D"]).bits, fields.get("half", 0))
+    bits = named(inst.types["A"]).bits
     if name == "A":
         return a(form, m, first, second, bits, fields.get("half", 0))
     if name == "K":
-        return metadata(form, m, operand.k, first, second, bits, fields.get("selector", 0))
-    scale = fields.get(f"scale_id_{name[1].lower()}", 0) + second * operand.scales // operand.k
+        return metadata(form, m, inst.k, first, second, bits, fields.get("selector", 0))
+    scale = fields.get(f"scale_id_{name[1].lower()}", 0) + second * (inst.k // inst.block_size) // inst.k
     return scales_of_a(form, m, first, scale) if name == "SA" else scales_of_b(form, m, n, first, scale)
 
 
@@ -166,8 +167,8 @@ def test_every_operand_lies_where_the_figures_of_the_ptx_isa_have_it(kind):
                     for fields, types in choices(name, form, m, inst.scale_vec):
                         operand = inst.operand(name, m=m, n=n, **types, **fields)
                         for step in range(24):
-                            first, second = (29 * step + 3) % operand.shape[0], (37 * step + 5) % operand.shape[1]
-                            at = dict(zip(operand.axes, (first, second)))
+                            first, second = (29 * step + 3) % operand.shape[1], (37 * step + 5) % operand.shape[2]
+                            at = dict(zip(operand.axes[1:], (first, second)))
                             found = [tuple(place) for place in operand.locate(**at)]
                             assert len(found) == len(set(found))
                             assert set(found) == expected(operand, form, first, second, fields), (operand, at, fields)
@@ -185,24 +186,24 @@ def test_operands_take_as_many_columns_as_their_elements():
             for n in {columns[0], columns[-1]}:
                 rows = m // form.cta_group
                 halves = (form.cta_group, m) == (2, 128)
-                assert inst.operand("A", m=m, n=n).columns == 8
+                assert inst.operand("A", m=m, n=n).registers == 8
                 folds = 128 // m if form.ws else 2 if halves and not form.sparse else 1
-                assert inst.operand("D", m=m, n=n).columns == n // folds
+                assert inst.operand("D", m=m, n=n).registers == n // folds
                 if inst.scaled:
-                    assert inst.operand("SA", m=m, n=n).columns == rows // 32
-                    assert inst.operand("SB", m=m, n=n).columns == -(-n // 128) * (2 if halves else 4)
+                    assert inst.operand("SA", m=m, n=n).registers == rows // 32
+                    assert inst.operand("SB", m=m, n=n).registers == -(-n // 128) * (2 if halves else 4)
     mxf4 = mmacalc.instruction("sm_103a", "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16")
-    assert [mxf4.operand(name, m=256, n=256, k=96).columns for name in ("SA", "SB", "A")] == [8, 16, 12]
+    assert [mxf4.operand(name, m=256, n=256, k=96).registers for name in ("SA", "SB", "A")] == [8, 16, 12]
 
 
 def test_tensor_memory_has_128_lanes_512_columns_and_two_ctas():
     """PTX ISA 9.1, section 9.7.16.1."""
     operand = mmacalc.instruction("sm_100a", "tcgen05.mma.cta_group::2.kind::f16").operand("D", m=256, n=256)
-    assert operand.contents(127, 255, 1)[0][:2] == (255, 255)
-    assert operand.contents(0, 511) == ()
+    assert operand.contents(lane=127, column=255, cta=1)[0][:2] == (255, 255)
+    assert operand.contents(lane=0, column=511) == ()
     for place in ((128, 0, 0), (0, 512, 0), (0, 0, 2), (-1, 0, 0)):
         with pytest.raises(mmacalc.Error, match="is outside Tensor Memory"):
-            operand.contents(*place)
+            operand.contents(**dict(zip(("lane", "column", "cta"), place)))
 
 
 def test_what_only_one_source_says_of_a_layout_is_unconfirmed():
@@ -318,11 +319,6 @@ def test_scales_of_16_elements_have_two_types_and_those_of_32_one():
     with pytest.raises(mmacalc.Error, match=r"kind::mxf4nvf4 with \.block16 are ue4m3 or ue8m0; got 'ue5m3'"):
         check_scale_type("mxf4nvf4", 4, "ue5m3")
     assert SMALL == ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
-
-
-def test_a_shift_moves_each_lane_s_row_down_but_the_last_of_32():
-    """PTX ISA 9.1, tcgen05.shift: all rows but the last of a block of 32 lanes take the next one's."""
-    assert [shifted_lane(lane) - lane for lane in range(128)] == ([1] * 31 + [0]) * 4
 
 
 # PTX ISA 9.1, tcgen05.cp: the rows of the box, the bits of each, and the warps' lanes that get a row.

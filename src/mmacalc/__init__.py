@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .model import Location as Location
     from .model import Operand as Operand
     from .model import Product as Product
-    from .model.tensor_memory_operand import TensorMemoryLocation as TensorMemoryLocation
+    from .model.location import TensorMemoryLocation as TensorMemoryLocation
     from .search import find as find
 
 __version__ = "1.0.0"
@@ -76,7 +76,7 @@ _HOMES = {
     "Explanation": "answers.explain", "Finding": "hazards.lint", "Instruction": "model",
     "Kernel": "asm.code_objects", "Layout": "layout",
     "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
-    "TensorMemoryLocation": "model.tensor_memory_operand", "WaitStates": "hazards.recognizer",
+    "TensorMemoryLocation": "model.location", "WaitStates": "hazards.recognizer",
     "address_of": "kernels.device.memory", "architecture": "catalog", "architectures": "catalog",
     "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
     "diagnose": "diagnosis.compare", "disassemble": "asm.disassembler", "estimate": "estimates",

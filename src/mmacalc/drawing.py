@@ -12,13 +12,9 @@ from os import fspath
 from typing import TYPE_CHECKING
 
 from .answers.picture import matrix
-from .answers.tensor_memory_picture import cells, loaded, moved
 from .checks import arguments_checked
 from .errors import Error
 from .files import write
-from .model.loaded_matrix import LoadedMatrix
-from .model.tensor_memory_move import TensorMemoryMove
-from .model.tensor_memory_operand import TensorMemoryOperand
 from .numerals import whole
 from .records import cached_property
 from .render import svg, terminal
@@ -108,7 +104,7 @@ class Drawing:
 
 
 def draw_operand(
-    operand: Operand | TensorMemoryOperand | LoadedMatrix,
+    operand: Operand,
     *,
     registers: bool = False,
     style: str = "light",
@@ -118,18 +114,11 @@ def draw_operand(
     fold: bool = True,
 ) -> Drawing:
     """The picture of one operand: see `Operand.draw`."""
-    only = _matrix(operand)
+    only = matrix(operand)
     name, instruction = only.operand.name, only.operand.instruction
     look = Look(style_named(style), color_by, _marks(mark, {name: only}, instruction), labels, fold)
     only.colour_by(color_by)
     return Drawing({name: only}, look, instruction, False, registers)
-
-
-def _matrix(operand: Operand | TensorMemoryOperand | LoadedMatrix) -> Matrix:
-    """What the picture of an operand shows, wherever it is."""
-    if isinstance(operand, TensorMemoryOperand):
-        return matrix(cells(operand))
-    return matrix(loaded(operand) if isinstance(operand, LoadedMatrix) else operand)
 
 
 def draw_instruction(
@@ -143,19 +132,15 @@ def draw_instruction(
     **modifiers: int | str,
 ) -> Drawing:
     """The picture of an instruction: see `Instruction.draw`."""
-    if isinstance(instruction, TensorMemoryMove):
-        shown = {"T": matrix(moved(instruction))}
-        look = Look(style_named(style), color_by, _marks(mark, shown, instruction), False, fold)
-        return Drawing(shown, look, instruction, False, False)
     names = instruction.drawn_operands
     if not names:
         raise Error(f"{instruction.name} cannot be drawn: no operand of it is in registers")
     names = tuple(name for name in names if name in "ABD") if {"D"} < {*names} & {*"ABD"} else names
-    shown = {name: _matrix(instruction.operand(name, wave, **modifiers)) for name in names}
+    shown = {name: matrix(instruction.operand(name, wave, **modifiers)) for name in names}
     look = Look(style_named(style), color_by, _marks(mark, shown, instruction), False, fold)
     if not any(color_by in each.keys for each in shown.values()):
         next(iter(shown.values())).colour_by(color_by)  # says what it can be
-    return Drawing(shown, look, instruction, True, False)
+    return Drawing(shown, look, instruction, names != ("T",), False)
 
 
 def _marks(

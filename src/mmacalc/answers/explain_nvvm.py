@@ -16,7 +16,7 @@ from ..catalog.grammar.purposes import MANAGEMENT, purpose
 from ..compiler.builtins import meant, plain_name
 from ..compiler.c_text import LONGEST, calls, constant
 from ..errors import Error, counted, did_you_mean
-from ..model.tensor_memory_move import TensorMemoryMove
+from ..model.tensor_memory import TensorMemoryMove
 from . import explain_ptx, explain_tensor_memory
 from .explain import ExplainedLine, ExplainedOperand
 

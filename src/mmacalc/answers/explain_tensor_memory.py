@@ -17,7 +17,7 @@ import re
 from ..catalog.grammar.purposes import purpose
 from ..catalog.grammar.tcgen05 import refusal
 from ..errors import counted
-from ..model.tensor_memory_move import TensorMemoryMove
+from ..model.tensor_memory import TensorMemoryMove
 from ..numerals import whole
 from .explain import CONDITION, ExplainedLine, ExplainedOperand
 

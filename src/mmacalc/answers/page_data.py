@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from ..families.base import Placement
     from ..layout import Layout
     from ..model import Architecture, Instruction, Operand
-    from .tensor_memory_picture import Placed
 
 __all__ = ["SIGNS", "page_data"]
 
@@ -152,8 +151,8 @@ class _Tables:
             self._number("provenances", "unconfirmed"), [-1], [-1],
         ]  # fmt: skip
 
-    def _cells(self, operand: Placed, format: str) -> int:
-        return self._placed(operand, operand.layout, operand.placement, format)
+    def _cells(self, operand: Operand, format: str) -> int:
+        return self._placed(operand, operand.flat, operand.placement, format)
 
     def _kind(self, inst: Instruction) -> list[Any]:
         if isinstance(inst, TensorMemoryInstruction):
@@ -215,7 +214,7 @@ class _Tables:
     def _placement(self, operand: Operand) -> int:
         return self._placed(operand, operand.layout, operand.placement, operand.format.name)
 
-    def _placed(self, operand: Operand | Placed, layout: Layout, placement: Placement, format: str) -> int:
+    def _placed(self, operand: Operand, layout: Layout, placement: Placement, format: str) -> int:
         chosen = [placement.fields.get(name, 0) for name in layout.selectors if layout.sizes[name] > 1]
         read = placement.lanes
         lanes = -1 if read is None else self._number("lanes", [read(lane) for lane in range(operand.lanes)])

@@ -14,13 +14,11 @@ from ..errors import Error
 from ..families.tensor_memory import LANES
 from ..families.tensor_memory_shapes import allowed_shapes, types_of
 from ..model.tensor_memory import TensorMemoryInstruction
-from .tensor_memory_picture import cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..model import Architecture
-    from .tensor_memory_picture import Placed
+    from ..model import Architecture, Operand
 
     Values = tuple[tuple[int, ...], tuple[str, ...]]
 
@@ -92,7 +90,7 @@ def _tried(inst: TensorMemoryInstruction, operand: str, given: dict[str, int]) -
     return any(placed(inst, operand, {"m": m, **given}) is not None for m in allowed_shapes(inst.form)[0])
 
 
-def placed(inst: TensorMemoryInstruction, operand: str, values: dict[str, int]) -> tuple[Placed, str] | None:
+def placed(inst: TensorMemoryInstruction, operand: str, values: dict[str, int]) -> tuple[Operand, str] | None:
     """An operand and its format for values of the fields; None if they do not go together or the place is unknown."""
     parameters: dict[str, Any] = {"m": allowed_shapes(inst.form)[0][-1], "n": FIRST_N, **values}
     for name, words in zip(TYPES, types_of(inst.kind)):
@@ -100,12 +98,12 @@ def placed(inst: TensorMemoryInstruction, operand: str, values: dict[str, int]) 
             parameters[name] = words[parameters[name]]
     try:
         found = inst.operand(operand, **parameters)
-        return cells(found), found.instruction.format(operand).name
+        return found, found.format.name
     except Error:
         return None
 
 
-def choice(inst: TensorMemoryInstruction, operand: str, number: Callable[[Placed, str], int]) -> tuple[Any, bool]:
+def choice(inst: TensorMemoryInstruction, operand: str, number: Callable[[Operand, str], int]) -> tuple[Any, bool]:
     """The choice of an operand's placement by its fields, -1 where it has none, and whether any of them is in doubt.
 
     Args:

@@ -21,10 +21,8 @@ from ..records import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from ..model import Location, Operand
-    from .tensor_memory_picture import Placed
 
 __all__ = ["Axis", "Colour", "ColourOf", "Matrix", "matrix"]
 
@@ -108,14 +106,14 @@ class Matrix:
     merge: int
     read: tuple[int, ...] | None
 
-    def __init__(self, operand: Any) -> None:
-        self.operand: Operand = operand
-        self._trimmed = _trimmed(operand.layout)
+    def __init__(self, operand: Operand) -> None:
+        self.operand = operand
+        self._trimmed = _trimmed(operand.flat)
         places = self._trimmed.places
         self._lane_digits = tuple(digit for place in (operand.outer, "lane") for digit in places.get(place, ()))
         axes = dict(zip(self._trimmed.axes, self._trimmed.coordinates))
         self.blocks, self.rows, self.columns = (
-            self._axis(name, axes.get(name, ())) for name in ("block", *operand.axes[-2:])
+            self._axis(name, axes.get(name, ())) for name in ("block", *operand.flat.axes[-2:])
         )
         self.lanes = operand.lanes
         self.copies = tuple(operand.copies())
@@ -205,7 +203,7 @@ class Matrix:
     @cached_property
     def by_item(self) -> tuple[Colour, ...]:
         """The colour of each item (slot of a lane), where colour is to show the register."""
-        spans = self.operand.layout.spans["item"] // self.merge
+        spans = self.operand.flat.spans["item"] // self.merge
         return tuple(_in_four(item, spans) for item in range(spans))
 
     def colour_by(self, key: str) -> ColourOf:
@@ -245,8 +243,7 @@ class Matrix:
     @property
     def place(self) -> str:
         """What the place of an item is: a register, or in Tensor Memory a column."""
-        words = getattr(self.operand, "words", None)
-        return words.slot if words else "register"
+        return "column" if self.operand.in_columns else "register"
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -255,8 +252,8 @@ class Matrix:
         return ("lane", self.place, *(name for axis in axes for name, _ in axis.digits))
 
 
-def matrix(operand: Operand | Placed) -> Matrix:
-    """What a picture of an operand shows; `Placed` is one in Tensor Memory.
+def matrix(operand: Operand) -> Matrix:
+    """What a picture of an operand shows.
 
     >>> import mmacalc
     >>> d = matrix(mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16").operand("D"))

@@ -5,17 +5,15 @@ from __future__ import annotations
 from ..families.tensor_memory import LANES
 from ..families.tensor_memory_moves import LOADS, epilogue
 from ..families.tensor_memory_shapes import TYPES, allowed_shapes, depths, transposes
-from ..model.tensor_memory_operand import spoken
 from ..records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ..layout import Layout
-    from ..model import Element, Location
-    from ..model.loaded_matrix import LoadedLocation, LoadedMatrix
-    from ..model.tensor_memory import TensorMemoryInstruction
-    from ..model.tensor_memory_move import TensorMemoryMove
-    from ..model.tensor_memory_operand import TensorMemoryLocation, TensorMemoryOperand
+    from ..model import Element, Location, Operand
+    from ..model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
 
 __all__ = [
     "CellContents", "CellTable", "Detail", "ElementCells", "ElementTable", "Move", "MovedCell", "Pattern", "Reading",
@@ -26,17 +24,17 @@ __all__ = [
 class ElementCells(Record):
     """Where an element is: its cells, and after a load its threads and registers (None if no load was named)."""
 
-    operand: TensorMemoryOperand
+    operand: Operand
     row: int
     col: int
-    locations: tuple[TensorMemoryLocation, ...]
-    loaded: tuple[LoadedLocation, ...] | None
+    locations: tuple[Any, ...]
+    loaded: tuple[Any, ...] | None
 
 
 class CellContents(Record):
     """What one cell holds."""
 
-    operand: TensorMemoryOperand
+    operand: Operand
     cta: int
     lane: int
     column: int
@@ -46,14 +44,14 @@ class CellContents(Record):
 class ElementTable(Record):
     """The places of every element: by row and column, the locations."""
 
-    operand: TensorMemoryOperand
-    places: tuple[tuple[tuple[TensorMemoryLocation, ...], ...], ...]
+    operand: Operand
+    places: tuple[tuple[tuple[Any, ...], ...], ...]
 
 
 class CellTable(Record):
     """The elements of every cell of one CTA: by lane and column."""
 
-    operand: TensorMemoryOperand
+    operand: Operand
     cta: int
     cells: tuple[tuple[tuple[Element, ...], ...], ...]
 
@@ -74,8 +72,8 @@ class Reading(Record):
 class Pattern(Record):
     """An operand's layout, after a load as well, and for D the shapes of tcgen05.ld that read it."""
 
-    operand: TensorMemoryOperand
-    loaded: LoadedMatrix | None
+    operand: Operand
+    loaded: Operand | None
 
 
 class Detail(Record):
@@ -105,44 +103,45 @@ class MovedCell(Record):
     locations: tuple[Location, ...]
 
 
-def element_cells(
-    operand: TensorMemoryOperand, i: int, j: int, k: int, loaded: LoadedMatrix | None = None
-) -> ElementCells:
+def element_cells(operand: Operand, i: int, j: int, k: int, loaded: Operand | None = None) -> ElementCells:
     """Where an element is.
 
     Raises:
         Error: it is outside the operand.
     """
     coordinates = {"i": i, "j": j, "k": k}
-    row, col = (coordinates[axis] for axis in operand.axes)
+    row, col = (coordinates[axis] for axis in operand.axes[1:])
     found = operand.locate(**coordinates)
-    return ElementCells(operand, row, col, found, None if loaded is None else loaded.locate(i, j))
+    return ElementCells(operand, row, col, found, None if loaded is None else loaded.locate(i=i, j=j))
 
 
-def cell_contents(operand: TensorMemoryOperand, lane: int, column: int, cta: int = 0) -> CellContents:
+def cell_contents(operand: Operand, lane: int, column: int, cta: int = 0) -> CellContents:
     """What a cell holds.
 
     Raises:
         Error: Tensor Memory has no such cell.
     """
-    return CellContents(operand, cta, lane, column, operand.contents(lane, column, cta))
+    return CellContents(operand, cta, lane, column, operand.contents(lane=lane, column=column, cta=cta))
 
 
-def element_table(operand: TensorMemoryOperand) -> ElementTable:
+def element_table(operand: Operand) -> ElementTable:
     """The places of every element."""
-    first, second = operand.axes
-    rows, columns = operand.shape
+    _, first, second = operand.axes
+    _, rows, columns = operand.shape
     places = [[operand.locate(**{first: row, second: col}) for col in range(columns)] for row in range(rows)]
     return ElementTable(operand, tuple(map(tuple, places)))
 
 
-def cell_table(operand: TensorMemoryOperand, cta: int = 0) -> CellTable:
+def cell_table(operand: Operand, cta: int = 0) -> CellTable:
     """The elements of every cell that the operand takes.
 
     Raises:
         Error: there is no such CTA.
     """
-    cells = [[operand.contents(lane, column, cta) for column in range(operand.columns)] for lane in range(LANES)]
+    cells = [
+        [operand.contents(lane=lane, column=column, cta=cta) for column in range(operand.registers)]
+        for lane in range(LANES)
+    ]
     return CellTable(operand, cta, tuple(map(tuple, cells)))
 
 
@@ -156,7 +155,7 @@ def detail(instruction: TensorMemoryInstruction) -> Detail:
     return Detail(instruction, m, n, tuple(k), inputs, outputs, transposed)
 
 
-def readings(operand: TensorMemoryOperand) -> tuple[Reading, ...]:
+def readings(operand: Operand) -> tuple[Reading, ...]:
     """The shapes of tcgen05.ld that read D, each with the largest .xN that D's columns are a multiple of.
 
     >>> import mmacalc
@@ -169,7 +168,7 @@ def readings(operand: TensorMemoryOperand) -> tuple[Reading, ...]:
     for shape, (*_, sizes, each) in LOADS.items():
         per_one = 2 if shape == "16x32bx2" else each * 32 // (32 if shape == "32x32b" else 16)
         counts = [
-            1 << power for power in range(8) if operand.columns % (per_one << power) == 0 and each << power <= 128
+            1 << power for power in range(8) if operand.registers % (per_one << power) == 0 and each << power <= 128
         ]
         if not counts:
             continue
@@ -178,7 +177,7 @@ def readings(operand: TensorMemoryOperand) -> tuple[Reading, ...]:
         wide = "i" in sizes and sizes["i"] == 32
         loads = layout.spans["load"] // (2 if half_rows and not wide else 1)
         lanes = "16 of 32" if half_rows and wide else "all"
-        found.append(Reading(shape, count, loads, loads * count * each, lanes, _run(layout), spoken(layout)))
+        found.append(Reading(shape, count, loads, loads * count * each, lanes, _run(layout), layout.pattern))
     return tuple(found)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ..answers import tensor_memory as answers
 from ..catalog.grammar.tcgen05 import parse
 from ..errors import Error
-from ..model.tensor_memory import TensorMemoryInstruction
-from ..model.tensor_memory_move import TensorMemoryMove
+from ..model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
 from ..render import tensor_memory as render
 from . import Reply, show
 from .options import ACTIONS, MATRICES, MATRIX_NAMES, STYLES, TENSOR_MEMORY, TENSOR_MEMORY_NAMES, spellings
@@ -15,9 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..model import Instruction
-    from ..model.loaded_matrix import LoadedMatrix
-    from ..model.tensor_memory_operand import TensorMemoryOperand
+    from ..model import Instruction, Operand
     from .options import Options
 
 __all__ = ["after_load", "parameters", "run"]
@@ -91,12 +88,11 @@ def _matrix(instruction: TensorMemoryInstruction, action: str, options: Options)
     return show(options.json, "tensor-memory-cells", answers.cell_table(operand, options.cta), render, style)
 
 
-def _operand(instruction: TensorMemoryInstruction, name: str, options: Options) -> TensorMemoryOperand:
+def _operand(instruction: TensorMemoryInstruction, name: str, options: Options) -> Operand:
     given = parameters(options)
     if options.selector:
         given["selector"] = options.selector
-    operand: TensorMemoryOperand = instruction.operand(name, **given)
-    return operand
+    return instruction.operand(name, **given)
 
 
 def parameters(options: Options) -> dict[str, Any]:
@@ -104,18 +100,15 @@ def parameters(options: Options) -> dict[str, Any]:
     return {meant: value for name, meant in PARAMETERS.items() if (value := getattr(options, name))}
 
 
-def _loaded(operand: TensorMemoryOperand, options: Options) -> LoadedMatrix | None:
+def _loaded(operand: Operand, options: Options) -> Operand | None:
     return after_load(operand, options.load) if options.load else None
 
 
-def after_load(operand: Any, text: str) -> LoadedMatrix:
+def after_load(operand: Operand, text: str) -> Operand:
     """D after the loads that a command line names, such as 32x32b.x32.
 
     Raises:
         Error: there is no such load, or no D in Tensor Memory to load.
     """
-    if not operand.instruction.in_tensor_memory:
-        raise Error(f"--load is for D of tcgen05.mma; {operand.instruction.name} has its {operand.name} in registers")
     load = parse(f"tcgen05.ld.sync.aligned.{text.removesuffix('.b32')}.b32")
-    found: LoadedMatrix = operand.loaded(load.shape, load.count, load.has("pack::16b"))
-    return found
+    return operand.loaded(load.shape, load.count, load.has("pack::16b"))

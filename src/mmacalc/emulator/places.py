@@ -41,19 +41,15 @@ class Places(TupleRecord):
 _kept = Cache(256)  # of 0.1 megabytes on average; all architectures together have 584
 
 
-def located(operand: Any) -> Places:
+def located(operand: Operand) -> Places:
     """The places of an operand's elements: of a sparse A and of K those of the stored elements, of scales one for
     each block of k. Operands that lie alike share one answer."""
-    if operand.instruction.in_tensor_memory:
-        from .tensor_memory import located_cells
-
-        return located_cells(operand)
     placement = operand.placement
     layout = placement.layout
     groups = layout.sizes.get("p"), layout.sizes.get("s")  # of a sparse A and of K, which equal layouts may split apart
     key = (
         layout, groups, *sorted(placement.fields.items()), placement.slot_bits, placement.offset, placement.bits,
-        placement.lanes, operand.name, operand.format.bits, operand.wave, operand.instruction.sparse,
+        placement.lanes, placement.axes, operand.name, operand.format.bits, operand.wave, operand.instruction.sparse,
     )  # fmt: skip
     places: Places = _kept.get(key, lambda: _located(operand))
     return places
@@ -61,16 +57,17 @@ def located(operand: Any) -> Places:
 
 def _located(operand: Operand) -> Places:
     name, sizes = operand.name, operand.layout.sizes
-    placement, table = operand.placement, operand.table()
-    axes = len(operand.shape) - (operand.axes[0] == "block" and operand.shape[0] == 1)
-    if table.ndim == axes:
-        table = table[..., None]
-    first = table["register"].astype(np.intp) * 32 + table["lsb"]
-    lane = table["lane"].astype(np.intp)
+    placement, (lane, item) = operand.placement, operand.slots()
+    if operand.shape[0] == 1:
+        lane, item = lane[0], item[0]
+    lane = lane.astype(np.intp)
+    first = item.astype(np.intp) * placement.merge * placement.slot_bits + placement.offset
     if name in ("SA", "SB"):
         size = operand.instruction.block_size
-        step = np.s_[:, ::size] if name == "SA" else np.s_[::size]
+        step = np.s_[:, ::size] if operand.axes[-1] == "k" else np.s_[::size]
         first, lane = first[step], lane[step]
+        if (name, operand.axes[-1]) == ("SB", "k"):  # in Tensor Memory (j, k)
+            first, lane = np.swapaxes(first, 0, 1), np.swapaxes(lane, 0, 1)
     elif operand.instruction.sparse and name in ("A", "K"):
         first, lane = (array[..., :: sizes["p"], :] for array in (first, lane))
         steps = np.arange(sizes["s"])[:, None] * placement.slot_bits

@@ -18,13 +18,28 @@ if TYPE_CHECKING:
     from ..model import Instruction
 
 
-class Placement(TupleRecord):
-    """One operand's layout with what is needed to turn its items into registers and bits.
+class Axis(TupleRecord):
+    """One coordinate of an operand that is not the layout's own: `first` + value // `run` is that of the layout.
 
-    layout: coordinates to lane and item; fields: the values of its selectors; slot_bits: the width of an item's
-    slot; offset, bits: where in its slot the element lies and how wide it is; merge: how many neighbouring
-    slots share one Location (the two stored values of a 2:4 group); lanes: a function from the layout's lane to
-    the lane that is read instead (BLGP), or None.
+    So the k of a scale counts the scales, and rows that only fill up a layout are left out.
+    """
+
+    name: str
+    extent: int
+    first: int = 0
+    run: int = 1
+
+
+class Placement(TupleRecord):
+    """One operand's layout with what is needed to turn its items into registers, or columns, and bits.
+
+    layout: coordinates to places by name. In registers these are lane and item, perhaps with a place before the lane
+    that counts waves (warp, eu); in Tensor Memory cta, lane, column and perhaps item, the slot in a column; after
+    tcgen05.ld cta, warp, lane, load and item. fields: the values of its selectors; slot_bits: the width of an item's
+    slot; offset, bits: where in its slot the element lies and how wide it is; merge: how many neighbouring slots share
+    one Location (the stored values of a sparse group); lanes: a function from the layout's lane to the lane that is
+    read instead (BLGP), or None; axes: the coordinates of the operand where the layout's last two are others; doubt:
+    what no second source confirms about the layout, "" if nothing.
     """
 
     layout: Layout
@@ -34,6 +49,8 @@ class Placement(TupleRecord):
     bits: int
     merge: int
     lanes: Callable[[int], int] | None
+    axes: tuple[Axis, ...] = ()
+    doubt: str = ""
 
 
 def packed(layout: Layout, bits: int, fields: Mapping[str, int] | None = None, merge: int = 1) -> Placement:
@@ -60,6 +77,28 @@ def shared_layout(
     key = (text, axes, sizes, extents)
     layout: Layout = _LAYOUTS.get(key, lambda: Layout(text, axes, dict(sizes), dict(extents)))
     return layout
+
+
+def joined(layout: Layout) -> Layout:
+    """The same layout with the places before the lane as one, and those behind it as the items of a lane.
+
+    >>> sizes = (("i", 256), ("c", 4), ("e", 2))
+    >>> joined(shared_layout("i (c e) -> lane (i), column (c), item (e)", ("i", "k"), sizes)).pattern
+    'i (c e) -> lane (i), item (c e)'
+    """
+    names = tuple(layout.places)
+    at = names.index("lane")
+    if at <= 1 and names[at + 1 :] == ("item",):
+        return layout
+    groups = {"lane": ("lane",), "item": names[at + 1 :]}
+    if at:
+        groups = {names[0]: names[:at], **groups}
+    left = " ".join(f"({' '.join(group)})" for group in layout.coordinates)
+    right = ", ".join(
+        f"{name} ({' '.join(digit for place in places for digit in layout.places[place])})"
+        for name, places in groups.items()
+    )
+    return shared_layout(f"{left} -> {right}", layout.axes, tuple(layout.sizes.items()))
 
 
 class Family(Record):

@@ -17,17 +17,21 @@ copy_traits_sm100.hpp, mma_sm100_umma.hpp), whose layouts were evaluated and com
 
 from __future__ import annotations
 
+import re
+from math import gcd
+
 from ..errors import Error
 from ..records import TupleRecord
-from .base import shared_layout
+from .base import Axis, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..layout import Layout
+    from ..model.tensor_memory import TensorMemoryInstruction
 
-__all__ = ["COLUMNS", "LANES", "Cells", "Form", "a_cells", "d_cells", "metadata_cells", "scale_cells"]
+__all__ = ["COLUMNS", "LANES", "Form", "a_cells", "d_cells", "metadata_cells", "place", "scale_cells"]
 
 LANES, COLUMNS, CELL = 128, 512, 32
 
@@ -36,15 +40,15 @@ D_LAYOUTS = {
     "A": "(cta i) j -> cta (cta), lane (i), column (j)",
     "B": "(cta i) (q j) -> cta (cta), lane (q i), column (j)",
     "C": "(cta w i) j -> cta (cta), lane (w half i), column (j)",
-    "D": "i j -> cta (), lane (i), column (j)",
-    "E": "i (q j) -> cta (), lane (q i), column (j)",
-    "F": "(w i) j -> cta (), lane (w half i), column (j)",
-    "G": "i (q j) -> cta (), lane (q i), column (j)",
+    "D": "i j -> lane (i), column (j)",
+    "E": "i (q j) -> lane (q i), column (j)",
+    "F": "(w i) j -> lane (w half i), column (j)",
+    "G": "i (q j) -> lane (q i), column (j)",
 }
 # A in Tensor Memory: rows of its own lane, copied into the other half, or in every other 16 lanes.
 A_FULL = "(cta i) (c e p) -> cta (cta), lane (i), column (c), item (e *s)"
 A_COPIED = "(cta i) (c e p) -> cta (cta), lane (*r i), column (c), item (e *s)"
-A_SPREAD = "(w i) (c e p) -> cta (), lane (w half i), column (c), item (e *s)"
+A_SPREAD = "(w i) (c e p) -> lane (w half i), column (c), item (e *s)"
 # Metadata: 4 bits for every group of k. 16- and 32-bit types take one column of a pair, others both.
 METADATA_WIDE = "(cta a h b) (k c p) -> cta (cta), lane (*r a k b), column (f), item (h c *s)"
 METADATA_NARROW = "(cta i) (w c p) -> cta (cta), lane (*r i), column (w), item (c *s)"
@@ -69,24 +73,48 @@ class Form(TupleRecord):
     cta_group: int
 
 
-class Cells(TupleRecord):
-    """Where the elements of an operand are in Tensor Memory.
-
-    layout: coordinates to cta, lane, column and perhaps item, the slot in the cell; slot_bits: the slot's width;
-    offset, bits: where in it the element is; merge: how many slots one location covers (the stored values of a
-    sparse group); doubt: what no second source confirms about it; "" if nothing.
-    """
-
-    layout: Layout
-    slot_bits: int
-    offset: int
-    bits: int
-    merge: int
-    doubt: str
-
-
 def _layout(text: str, axes: tuple[str, ...], sizes: Mapping[str, int]) -> Layout:
+    if sizes["cta"] == 1:
+        text = re.sub(r"cta \(\*?cta\), |(?<=\()cta (?=\w)", "", text)
     return shared_layout(text, axes, tuple(sizes.items()))
+
+
+def place(instruction: TensorMemoryInstruction, operand: str, fields: Mapping[str, int]) -> Placement:
+    """The placement of one operand of a tcgen05.mma.
+
+    Args:
+        fields: half, selector, scale_id_a and scale_id_b; those that do not concern the operand are ignored.
+
+    Raises:
+        Error: a field has a value that this operand does not have, or no source says where the operand is.
+    """
+    form, m, n, k = instruction.form, instruction.m, instruction.n, instruction.k
+    if operand in ("SA", "SB"):
+        scales = k // instruction.block_size
+        step = gcd(4, scales)
+        first = _choice(instruction, operand, fields, f"scale_id_{operand[1].lower()}", range(0, 4, step))
+        rows = m if operand == "SA" else n
+        axes = Axis("i" if operand == "SA" else "j", rows), Axis("k", k, first, k // scales)
+        return scale_cells(form, operand, rows, m, 4 - step + scales)._replace(axes=axes)
+    bits = instruction.format("D" if operand in "CD" else "A").bits
+    if operand == "K":
+        found = metadata_cells(form, m, k, bits)
+        digit, field = "f", "selector"
+    else:
+        found = d_cells(form, m, n, bits) if operand in "CD" else a_cells(form, m, k, bits)
+        digit, field = "half", "half"
+    chosen = _choice(instruction, operand, fields, field, range(found.layout.sizes.get(digit, 1)))
+    return found._replace(fields={digit: chosen})
+
+
+def _choice(
+    instruction: TensorMemoryInstruction, operand: str, fields: Mapping[str, int], name: str, allowed: range
+) -> int:
+    value = fields.get(name, 0)
+    if value not in allowed:
+        values = " or ".join(map(str, allowed))
+        raise Error(f"{name} of {operand} of {instruction.name} is {values}; got {value}")
+    return value
 
 
 def d_letter(form: Form, m: int) -> str:
@@ -98,18 +126,19 @@ def d_letter(form: Form, m: int) -> str:
     return "A" if m == 256 else "C" if form.sparse else "B"
 
 
-def d_cells(form: Form, m: int, n: int, bits: int) -> Cells:
+def d_cells(form: Form, m: int, n: int, bits: int) -> Placement:
     """D, and so C, which is D before the multiplication.
 
     >>> d_cells(Form("f16", False, False, 1), 128, 256, 32).layout.pattern
-    'i j -> cta (), lane (i), column (j)'
+    'i j -> lane (i), column (j)'
     """
     letter = d_letter(form, m)
     folds = {"E": 2, "G": 4, "B": 2}.get(letter, 1)
     rows = {"A": 128, "B": 64, "C": 16, "D": 128, "E": 64, "F": 16, "G": 32}[letter]
     sizes = {"cta": form.cta_group, "w": 4, "half": 2, "i": rows, "q": folds, "j": n // folds}
     doubt = "layout C is known from the PTX ISA's figure only" if letter == "C" else ""
-    return Cells(_layout(D_LAYOUTS[letter], ("i", "j"), sizes), CELL, 0, bits, 1, doubt)
+    layout = _layout(D_LAYOUTS[letter], ("i", "j"), sizes)
+    return packed(layout, bits)._replace(slot_bits=CELL, doubt=doubt)
 
 
 def slot_bits(kind: str, bits: int) -> int:
@@ -117,7 +146,7 @@ def slot_bits(kind: str, bits: int) -> int:
     return 8 if kind.endswith("f8f6f4") else bits
 
 
-def a_cells(form: Form, m: int, k: int, bits: int) -> Cells:
+def a_cells(form: Form, m: int, k: int, bits: int) -> Placement:
     """A in Tensor Memory. A location of a sparse A covers the stored values of its group of k.
 
     e2m1 is in bits 5 to 2 of its byte, e3m2 and e2m3 in bits 5 to 0, as tcgen05.cp decompresses them.
@@ -136,13 +165,12 @@ def a_cells(form: Form, m: int, k: int, bits: int) -> Cells:
         text, sizes["i"] = A_SPREAD, 16
         doubt = "two sources and the PTX ISA spread A like D; a third (TVM) takes lanes 0 to 63"
     layout = _layout(text, ("i", "k"), {**sizes, "w": 4, "half": 2})
-    offset = 2 if (slot, bits) == (8, 4) else 0
     if s > 1:  # the location is that of the slots of the whole group
-        return Cells(layout, slot, 0, slot, s, doubt)
-    return Cells(layout, slot, offset, bits, 1, doubt)
+        return packed(layout, slot, merge=s)._replace(doubt=doubt)
+    return packed(layout, bits)._replace(slot_bits=slot, offset=2 if (slot, bits) == (8, 4) else 0, doubt=doubt)
 
 
-def metadata_cells(form: Form, m: int, k: int, bits: int) -> Cells:
+def metadata_cells(form: Form, m: int, k: int, bits: int) -> Placement:
     """The metadata of a sparse A: two 2-bit indices for each group of k; see `GROUPS`.
 
     Raises:
@@ -167,10 +195,10 @@ def metadata_cells(form: Form, m: int, k: int, bits: int) -> Cells:
         layout = _layout(METADATA_WIDE, ("i", "k"), sizes)
         if form.ws and rows < LANES:
             doubt = "with .ws and M below 128, CUTLASS has this atom but does not use it"
-    return Cells(layout, 2, 0, 2, 2, doubt)
+    return packed(layout, 2, merge=2)._replace(doubt=doubt)
 
 
-def scale_cells(form: Form, operand: str, rows: int, m: int, scales: int) -> Cells:
+def scale_cells(form: Form, operand: str, rows: int, m: int, scales: int) -> Placement:
     """The scales SA or SB of `rows` rows (of SB: columns of B) and of a stream of that many scales along k.
 
     The words of 4 scales follow each other every ceil(rows / 128) * 4 columns, of 64 rows every 2 (assumed).
@@ -181,7 +209,7 @@ def scale_cells(form: Form, operand: str, rows: int, m: int, scales: int) -> Cel
         each = rows // form.cta_group
         doubt = "for 64 rows per CTA it follows the rule for 128 (assumed)" if each < LANES else ""
         sizes = {"cta": form.cta_group, "q": each // i, "i": i, "r": LANES // i, "w": words, "s": s}
-        return Cells(_layout(SCALES, ("i", "s"), sizes), 8, 0, 8, 1, doubt)
+        return packed(_layout(SCALES, ("i", "s"), sizes), 8)._replace(doubt=doubt)
     text, halves = SCALES_B, 1
     if form.cta_group == 2 and m == 128:
         text, halves = SCALES_B_HALVES, 2
@@ -189,4 +217,4 @@ def scale_cells(form: Form, operand: str, rows: int, m: int, scales: int) -> Cel
             doubt = "CUTLASS rounds N up to 128 and halves it, as here; another engine takes N / 2"
     blocks, r = -(-rows // LANES) * LANES // i // halves, LANES // i // halves
     sizes = {"cta": form.cta_group, "h": halves, "q": blocks, "i": i, "r": r, "w": words, "s": s}
-    return Cells(_layout(text, ("j", "s"), sizes), 8, 0, 8, 1, doubt)
+    return packed(_layout(text, ("j", "s"), sizes), 8)._replace(doubt=doubt)

@@ -12,13 +12,15 @@ Sources: PTX ISA 9.1, sections 9.7.16.8 and 9.7.16.9; CUTLASS 7107b055, copy_tra
 from __future__ import annotations
 
 from ..errors import Error
+from ..records import TupleRecord
 from .base import shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..layout import Layout
+    from .base import Placement
 
-__all__ = ["COPIES", "LOADS", "copy_layout", "epilogue", "load_layout", "registers", "shifted_lane"]
+__all__ = ["COPIES", "LOADS", "Load", "after", "copy_layout", "epilogue", "load_layout", "registers"]
 
 # The digits of lane and column, those of thread and register, sizes, and the registers of .x1.
 # The lowest digit of the column is that of the register, or of its low halves with .pack.
@@ -92,17 +94,6 @@ def copy_layout(shape: str) -> Layout:
     return shared_layout(text, ("row", "column"), tuple(sizes.items()))
 
 
-def shifted_lane(lane: int) -> int:
-    """The lane whose row tcgen05.shift.down (and .ashift) moves to this one: the next of its 32; the last keeps its.
-
-    One source, with which CUTLASS's comment agrees.
-
-    >>> [shifted_lane(lane) for lane in (0, 30, 31, 32)]
-    [1, 31, 31, 33]
-    """
-    return lane if lane % 32 == 31 else lane + 1
-
-
 def epilogue(d: Layout, shape: str, count: int, pack: bool = False) -> Layout:
     """Which warp, thread, load and register holds each element of D once all of D's columns were loaded.
 
@@ -113,9 +104,9 @@ def epilogue(d: Layout, shape: str, count: int, pack: bool = False) -> Layout:
     Raises:
         Error: D's columns are not a multiple of those that one load reads.
 
-    >>> d = shared_layout("i j -> cta (), lane (i), column (j)", ("i", "j"), (("i", 128), ("j", 64)))
+    >>> d = shared_layout("i j -> lane (i), column (j)", ("i", "j"), (("i", 128), ("j", 64)))
     >>> epilogue(d, "32x32b", 32).pattern
-    '(i1 i0) (j1 j0) -> cta (), warp (i1), lane (i0), load (j1), item (j0)'
+    '(i1 i0) (j1 j0) -> warp (i1), lane (i0), load (j1), item (j0)'
     """
     one = load_layout(shape, count, pack)
     rows, columns = one.extents
@@ -125,12 +116,38 @@ def epilogue(d: Layout, shape: str, count: int, pack: bool = False) -> Layout:
             "it divides them"
         )
     lane, column, thread, item, sizes, _ = LOADS[shape]
+    pair = "cta" in d.places
     text = (
-        f"cta (warp half {lane}) (load {column} p) -> "
-        f"cta (cta), warp (warp), lane ({thread}), load (load half), item ({item} p)"
+        f"{'cta ' * pair}(warp half {lane}) (load {column} p) -> "
+        f"{'cta (cta), ' * pair}warp (warp), lane ({thread}), load (load half), item ({item} p)"
     )
     every = {
-        **sizes, "n": count, "p": 2 if pack else 1, "cta": d.spans["cta"], "warp": 4, "half": {32: 1, 16: 2}[rows],
+        **sizes, "n": count, "p": 2 if pack else 1, "cta": 2, "warp": 4, "half": {32: 1, 16: 2}[rows],
         "load": d.spans["column"] // columns,
     }  # fmt: skip
-    return d.compose(shared_layout(text, ("cta", "lane", "column"), tuple(every.items())))
+    sizes = {name: size for name, size in every.items() if pair or name != "cta"}
+    return d.compose(shared_layout(text, tuple(d.places), tuple(sizes.items())))
+
+
+class Load(TupleRecord):
+    """A tcgen05.ld by which all columns of D are read: its shape, N of .xN, and whether it packs 16-bit halves."""
+
+    shape: str
+    times: int
+    pack: bool
+
+    @property
+    def name(self) -> str:
+        """As PTX spells it, such as 32x32b.x32."""
+        return f"{self.shape}.x{self.times}{'.pack::16b' if self.pack else ''}"
+
+
+def after(d: Placement, load: Load) -> Placement:
+    """The placement of D in the registers of a warpgroup after loads of all its columns.
+
+    Raises:
+        Error: D is not of 16 bits and is to be packed, or its columns are not a multiple of the load's.
+    """
+    if load.pack and d.bits != 16:
+        raise Error(f".pack::16b is for a D of 16 bits; it has {d.bits} here")
+    return d._replace(layout=epilogue(d.layout, *load), slot_bits=16 if load.pack else 32)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from ..families.base import Placement
     from ..formats import Format
 
 __all__ = ["Instruction"]
@@ -83,7 +84,6 @@ class Instruction(Record, Actions):
     fragment_registers: Mapping[str, int] = {}
 
     in_tensor_memory = False  # whether its operands are in Tensor Memory: see `mmacalc.model.tensor_memory`
-    modelled_as = ""  # what its arithmetic is assumed to be like, where no model is about this very form
 
     def _check(self) -> None:
         for problem in self._problems():
@@ -116,6 +116,25 @@ class Instruction(Record, Actions):
     def register_operands(self) -> tuple[str, ...]:
         """Those of `operands` whose elements have known places in registers (not B of wgmma, nor wmma fragments)."""
         return tuple([name for name in self.operands if name not in self.elsewhere])
+
+    @property
+    def given_shape(self) -> str:
+        """The shape as a message says it, where it is a parameter of the instruction; else ""."""
+        return ""
+
+    @property
+    def modelled_as(self) -> str:
+        """What its arithmetic is assumed to be like, where no model is about this very form; else ""."""
+        return ""
+
+    def placement(self, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
+        """Where an operand is, as its family lays it out.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").placement("A", 64, {}).slot_bits
+        16
+        """
+        return self.architecture.family.place(self, operand, wave, fields)
 
     @property
     def drawn_operands(self) -> tuple[str, ...]:
@@ -361,7 +380,7 @@ class Instruction(Record, Actions):
         """
         if "K" not in self.operands:
             return 1
-        return self.architecture.family.place(self, "K", self.architecture.wave(wave), {}).layout.sizes["set"]
+        return self.placement("K", self.architecture.wave(wave), {}).layout.sizes["set"]
 
     @arguments_checked
     def resolved(self, modifiers: Mapping[str, int | str]) -> dict[str, int]:

@@ -1,10 +1,10 @@
-"""Location and Element: the two answers about one place of an operand."""
+"""The answers about one place of an operand: where an element is, and what is there."""
 
 from __future__ import annotations
 
 from ..records import TupleRecord
 
-__all__ = ["Element", "Location"]
+__all__ = ["Element", "LoadedLocation", "Location", "TensorMemoryLocation"]
 
 
 class Location(TupleRecord):
@@ -20,8 +20,33 @@ class Location(TupleRecord):
     width: int
 
 
+class TensorMemoryLocation(TupleRecord):
+    """Where an element is in Tensor Memory: the CTA of the pair (0 or 1), the lane (0 to 127) and column from the
+    operand's first, its lowest bit in the 32-bit cell, and its width in bits."""
+
+    cta: int
+    lane: int
+    column: int
+    lsb: int
+    width: int
+
+
+class LoadedLocation(TupleRecord):
+    """Where an element is after tcgen05.ld: CTA, warp of the warpgroup, lane (thread) of the warp, the number of the
+    load, its register, and the bits."""
+
+    cta: int
+    warp: int
+    lane: int
+    load: int
+    register: int
+    lsb: int
+    width: int
+
+
 class Element(TupleRecord):
-    """What some bits of a register hold: the element's row, column and block, and the bits."""
+    """What some bits of a register, or of a cell of Tensor Memory, hold: the element's row, column and block, and the
+    bits."""
 
     row: int
     col: int

@@ -1,12 +1,14 @@
-"""Operand: one matrix of an instruction under given modifiers, and where its elements are."""
+"""Operand: one matrix of an instruction under given modifiers, and where its elements are: in registers, in Tensor
+Memory, or in registers after they were loaded from there."""
 
 from __future__ import annotations
 
 from ..checks import argument_class, arguments_checked, require_int
 from ..errors import Error
+from ..families.base import Axis, joined
 from ..later import higher_layer
 from ..records import Frozen, cached_property, frozen
-from .location import Element, Location
+from .location import Element, LoadedLocation, Location, TensorMemoryLocation
 from .modifiers import negated
 
 TYPE_CHECKING = False
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from ..drawing import Drawing
     from ..families.base import Placement
+    from ..families.tensor_memory_moves import Load
     from ..formats import Format
     from ..layout import Layout
     from .instruction import Instruction
@@ -25,26 +28,45 @@ if TYPE_CHECKING:
 __all__ = ["Operand"]
 
 
+WARP = 32  # the lanes of a warp
+
+
 class Operand(Frozen):
-    """One operand of an instruction under given modifiers. Immutable; made by `Instruction.operand`."""
+    """One operand of an instruction under given modifiers. Immutable; made by `Instruction.operand`.
+
+    It is in registers, or of a tcgen05.mma in Tensor Memory: there a lane is one of the datapath, those of the second
+    CTA of a pair come after those of the first, and a column is what elsewhere a register is. `load` is the tcgen05.ld
+    that brought it to registers, if one did (see `loaded`).
+    """
 
     instruction: Instruction
     name: str
     wave: int
     fields: Mapping[str, int]
+    load: Load | None
     placement: Placement
     layout: Layout
+    flat: Layout
     format: Format
+    location: type[Location] | type[TensorMemoryLocation] | type[LoadedLocation]
 
-    def __init__(self, instruction: Instruction, name: str, wave: int, fields: Mapping[str, int]) -> None:
-        placement = instruction.architecture.family.place(instruction, name, wave, fields)
+    def __init__(
+        self, instruction: Instruction, name: str, wave: int, fields: Mapping[str, int], load: Load | None = None
+    ) -> None:
+        placement = instruction.placement(name, wave, fields)
+        if load:
+            from ..families.tensor_memory_moves import after
+
+            placement = after(placement, load)
+        layout, column = placement.layout, "column" in placement.layout.places
         self._set(
-            instruction=instruction, name=name, wave=wave, fields=frozen(dict(fields)), placement=placement,
-            layout=placement.layout, format=instruction.format(name, fields),
+            instruction=instruction, name=name, wave=wave, fields=frozen(dict(fields)), load=load, placement=placement,
+            layout=layout, flat=joined(layout), format=instruction.format(name, fields),
+            location=LoadedLocation if load else TensorMemoryLocation if column else Location,
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Operand, (self.instruction, self.name, self.wave, dict(self.fields))
+        return Operand, (self.instruction, self.name, self.wave, dict(self.fields), self.load)
 
     def __eq__(self, other: object) -> bool:
         """The same operand of the same instruction under the same modifiers; one that is 0 may be left out."""
@@ -55,10 +77,10 @@ class Operand(Frozen):
 
     def _identity(self) -> tuple[object, ...]:
         chosen = {field: value for field, value in self.fields.items() if value}
-        return self.name, self.wave, chosen, self.instruction
+        return self.name, self.wave, chosen, self.load, self.instruction
 
     def __repr__(self) -> str:
-        return f"<{self.name} of {self.instruction.name}: {self.pattern}>"
+        return f"<{self.name} of {self.instruction.name}{self.instruction.given_shape}: {self.pattern}>"
 
     @property
     def pattern(self) -> str:
@@ -78,33 +100,52 @@ class Operand(Frozen):
     @property
     def axes(self) -> tuple[str, ...]:
         """The names of the coordinates: block, then two of i, j, k."""
-        return self.layout.axes
+        return tuple([axis.name for axis in self._axes])
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The extent of each axis: (blocks, rows, columns)."""
-        return self.layout.extents
+        return tuple([axis.extent for axis in self._axes])
+
+    @cached_property
+    def _axes(self) -> tuple[Axis, ...]:
+        layout = self.layout
+        own = self.placement.axes or tuple([Axis(*axis) for axis in zip(layout.axes, layout.extents)])
+        return own if len(own) == 3 else (Axis("block", 1), *own)
+
+    @property
+    def in_columns(self) -> bool:
+        """Whether the operand is in Tensor Memory, where it takes columns in place of registers."""
+        return self.location is TensorMemoryLocation
 
     @property
     def items(self) -> int:
         """The number of slots that a lane holds."""
-        return self.layout.spans["item"] // self.placement.merge
+        return self.flat.spans["item"] // self.placement.merge
 
     @property
     def registers(self) -> int:
-        """The number of 32-bit registers of the operand."""
-        return -(-self.layout.spans["item"] * self.placement.slot_bits // 32)
+        """The number of 32-bit registers of the operand, in Tensor Memory of columns."""
+        return -(-self.flat.spans["item"] * self.placement.slot_bits // 32)
 
     @property
     def provenance(self) -> str:
-        """How sure this layout is: one of the words of `Instruction.provenance_of`."""
-        return self.instruction.provenance_of(self.name)
+        """How sure this layout is: one of the words of `Instruction.provenance_of`, "unconfirmed" in `doubt`."""
+        return "unconfirmed" if self.doubt else self.instruction.provenance_of(self.name)
 
-    def locate(self, **coordinates: int) -> tuple[Location, ...]:
+    @property
+    def doubt(self) -> str:
+        """What about this layout no second source confirms; "" if nothing is known to be so."""
+        return self.placement.doubt
+
+    def locate(self, **coordinates: int) -> tuple[Location | Any, ...]:
         """Where an element is: a tuple of `Location`, more than one when it is replicated.
 
+        In Tensor Memory they are of the type `TensorMemoryLocation`, after tcgen05.ld `LoadedLocation`.
+
         Args:
-            coordinates: i, j, k and block. Those left out are 0; those that the operand lacks are ignored.
+            coordinates: i, j, k and block. Those left out are 0; those that the operand lacks are ignored. k of a
+                sparse A is the logical one.
 
         Raises:
             Error: a coordinate is outside the operand, is not a whole number, or is not called i, j, k or block.
@@ -113,54 +154,138 @@ class Operand(Frozen):
         >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
         >>> a.locate(i=3, k=9)
         (Location(lane=35, item=1, register=0, lsb=16, width=16),)
+        >>> mma = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16")
+        >>> mma.operand("D", m=128, n=256).locate(i=3, j=17)
+        (TensorMemoryLocation(cta=0, lane=3, column=17, lsb=0, width=32),)
+        """
+        width = self.placement.bits * self.placement.merge
+        located: Any = self.location
+        return tuple([located(*self._named(*place), width) for place in self.places(**coordinates)])
+
+    def places(self, **coordinates: int) -> tuple[tuple[int, int], ...]:
+        """The lane and the slot in it of every copy of an element, ascending; arguments as for `locate`.
+
+        Raises:
+            Error: as `locate` does.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A").places(i=3, k=9)
+        ((35, 1),)
         """
         if unknown := [name for name in coordinates if name not in ("i", "j", "k", "block")]:
             raise Error(f"an element has no coordinate '{unknown[0]}'; its coordinates are i, j, k and block")
         merge, read = self.placement.merge, self.placement.lanes or int
         lane = item = 0
-        for axis, extent in zip(self.axes, self.shape):
-            value = require_int(axis, coordinates.get(axis, 0))
-            if not 0 <= value < extent:
-                here = f"{self.name} of {self.instruction.name}"
-                raise Error(f"{axis} = {value} is outside {here}: {axis} is 0 to {extent - 1}")
-            lane_step, item_step = self.steps(axis)[value]
+        for axis, own in zip(self._axes, self._layout_axes):
+            value = require_int(axis.name, coordinates.get(axis.name, 0))
+            if not 0 <= value < axis.extent:
+                here = f"{self.name} of {self.instruction.name}{self.instruction.given_shape}"
+                raise Error(f"{axis.name} = {value} is outside {here}: {axis.name} is 0 to {axis.extent - 1}")
+            lane_step, item_step = self.steps(own)[axis.first + value // axis.run]
             lane, item = lane + lane_step, item + item_step
-        places = {(read(lane + more), (item + further) // merge) for more, further in self.copies()}
-        return tuple([self.slot(lane, item) for lane, item in sorted(places)])
+        return tuple(sorted({(read(lane + more), (item + further) // merge) for more, further in self.copies()}))
 
-    def contents(self, register: int, lane: int) -> tuple[Element, ...]:
+    @property
+    def _layout_axes(self) -> tuple[str, ...]:
+        """The layout's own names of the coordinates."""
+        return self.layout.axes if len(self.layout.axes) == 3 else ("block", *self.layout.axes)
+
+    def _named(self, lane: Any, item: Any) -> tuple[Any, ...]:
+        """What a location says of one place, or of arrays of them: all but the width."""
+        bit = item * self.placement.merge * self.placement.slot_bits + self.placement.offset
+        register, lsb = bit // 32, bit % 32
+        if self.location is Location:
+            return lane, item, register, lsb
+        outer, own = lane // self.wave, lane % self.wave
+        if self.load is None:
+            return outer, own, register, lsb
+        each = self.layout.spans["item"] * self.placement.slot_bits // 32
+        return outer // 4, outer % 4, own, register // each, register % each, lsb
+
+    def contents(self, register: int | None = None, lane: int | None = None, **place: int) -> tuple[Element, ...]:
         """What a register of a lane holds: a tuple of `Element`, lowest bits first.
 
         Empty where the lane or the bits hold nothing. Of an element that reaches into a neighbouring register,
-        the bits in this register are given.
+        the bits in this register are given. Of a scale all k are given that it multiplies.
+
+        Args:
+            register, lane: which.
+            place: in Tensor Memory the lane, column and cta instead; after tcgen05.ld the warp, lane, load, register
+                and cta. What is left out is 0.
 
         Raises:
-            Error: the operand has no such register, or the wave no such lane.
+            Error: the operand has no such register, or the wave no such lane, or Tensor Memory no such cell.
 
         >>> import mmacalc
         >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
         >>> a.contents(register=0, lane=35)[1]
         Element(row=3, col=9, block=0, lsb=16, width=16)
+        >>> mma = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16")
+        >>> mma.operand("D", m=128, n=256).contents(lane=3, column=17)
+        (Element(row=3, col=17, block=0, lsb=0, width=32),)
         """
-        register, lane = require_int("register", register), require_int("lane", lane)
-        here = f"{self.name} of {self.instruction.name}"
-        if not 0 <= register < self.registers:
-            raise Error(f"register = {register} is outside {here}: it has registers 0 to {self.registers - 1}")
-        if not 0 <= lane < self.lanes:
-            raise Error(f"lane = {lane} is outside the wave: lanes are 0 to {self.lanes - 1}")
+        given = {"register": register, "lane": lane, **place}
+        lane, register = self._cell({name: value for name, value in given.items() if value is not None})
         elements = []
         for item in self.items_in(register):
             first, last = self.bits_in(item, register)
             for row, col, block in self.elements(lane, item):
-                elements.append(Element(row, col, block, first, last - first + 1))
+                for i, j in self._covered(row, col):
+                    elements.append(Element(i, j, block, first, last - first + 1))
         return tuple(elements)
+
+    def _cell(self, given: Mapping[str, int]) -> tuple[int, int]:
+        """The lane and register of a place that `contents` takes, which has to be there."""
+        limits = self._limits()
+        here = f"{self.name} of {self.instruction.name}"
+        if unknown := [name for name in given if name not in limits]:
+            raise Error(f"a place of {here} is given by {', '.join(limits)}; got {unknown[0]}")
+        values = {name: require_int(name, given.get(name, 0)) for name in limits}
+        for name, value in values.items():
+            if 0 <= value < limits[name]:
+                continue
+            if self.in_columns:
+                raise Error(f"{name} = {value} is outside Tensor Memory: it is 0 to {limits[name] - 1}")
+            if name == "lane":
+                raise Error(f"lane = {value} is outside the wave: lanes are 0 to {limits[name] - 1}")
+            raise Error(f"{name} = {value} is outside {here}: it has {name}s 0 to {limits[name] - 1}")
+        if self.location is Location:
+            return values["lane"], values["register"]
+        if self.load is None:
+            return values["lane"] + self.wave * values["cta"], values["column"]
+        warp = 4 * values["cta"] + values["warp"]
+        return values["lane"] + WARP * warp, values["load"] * limits["register"] + values["register"]
+
+    def _limits(self) -> dict[str, int]:
+        """How many values each part of a place has."""
+        if self.location is Location:
+            return {"register": self.registers, "lane": self.lanes}
+        if self.load is None:
+            return {"lane": self.wave, "column": 512, "cta": 2}
+        loads = self.layout.spans["load"]
+        return {
+            "warp": 4, "lane": WARP, "load": loads, "register": self.registers // loads,
+            "cta": self.layout.spans.get("cta", 1),
+        }  # fmt: skip
+
+    def _covered(self, row: int, col: int) -> Iterator[tuple[int, int]]:
+        """The elements at coordinates of the layout: itself, of a scale all k, none where rows only fill up."""
+        if not self.placement.axes:
+            yield row, col
+            return
+        rows, columns = self.placement.axes
+        first = (col - columns.first) * columns.run
+        if row < rows.extent and 0 <= first < columns.extent:
+            for k in range(first, first + columns.run):
+                yield row, k
 
     @arguments_checked
     def table(self) -> NDArray[Any]:
         """Every element's location: a structured NumPy array with fields lane, item, register and lsb.
 
         Its shape is (rows, columns), with the blocks first when there are several, and the copies last when
-        elements are replicated. Read a field as `table["lane"]`.
+        elements are replicated. Read a field as `table["lane"]`. In Tensor Memory the fields are cta, lane, column and
+        lsb, after tcgen05.ld cta, warp, lane, load, register and lsb.
 
         >>> import mmacalc
         >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
@@ -170,20 +295,57 @@ class Operand(Frozen):
         """
         import numpy
 
-        places = numpy.zeros((1, 2), dtype=int)
-        for axis in self.axes:
-            places = places[..., None, :] + numpy.array(self.steps(axis))
-        places = places[0, ..., None, :] + numpy.array(self.copies())
-        lane, item = places[..., 0], places[..., 1] // self.placement.merge
-        if self.placement.lanes:
-            lane = numpy.array([self.placement.lanes(value) for value in range(self.lanes)])[lane]
-        bit = item * self.placement.merge * self.placement.slot_bits + self.placement.offset
-        columns = {"lane": lane, "item": item, "register": bit // 32, "lsb": bit % 32}
+        lane, item = self.slots()
+        columns = dict(zip(self.location._fields, self._named(lane, item)))
         result = numpy.empty(lane.shape, dtype=[(name, numpy.int32) for name in columns])
         for name, column in columns.items():
             result[name] = column
         result = result[..., 0] if result.shape[-1] == 1 else result
         return result[0] if self.shape[0] == 1 else result
+
+    def slots(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The lane and the slot in it of every element, arrays of the shape (blocks, rows, columns, copies).
+
+        >>> import mmacalc
+        >>> lane, item = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A").slots()
+        >>> lane.shape, lane[0, 3, 9, 0], item[0, 3, 9, 0]
+        ((1, 16, 16, 1), np.int64(35), np.int64(1))
+        """
+        import numpy
+
+        places = numpy.zeros((1, 2), dtype=int)
+        for axis, own in zip(self._axes, self._layout_axes):
+            steps = numpy.array(self.steps(own))[axis.first + numpy.arange(axis.extent) // axis.run]
+            places = places[..., None, :] + steps
+        places = places[0, ..., None, :] + numpy.array(self.copies())
+        lane, item = places[..., 0], places[..., 1] // self.placement.merge
+        if self.placement.lanes:
+            lane = numpy.array([self.placement.lanes(value) for value in range(self.lanes)])[lane]
+        return lane, item
+
+    def loaded(self, shape: str = "32x32b", count: int = 32, pack: bool = False) -> Operand:
+        """D of a tcgen05.mma in the registers of a warpgroup, after tcgen05.ld of all its columns by the four warps.
+
+        Args:
+            shape, count, pack: of the load, .x`count`; pack, for a 16-bit D, puts two columns in a register.
+
+        Raises:
+            Error: it is not D, or not in Tensor Memory; D is not of 16 bits under pack, or its columns are not a
+                multiple of the load's.
+
+        >>> import mmacalc
+        >>> mma = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16")
+        >>> mma.operand("D", m=128, n=256).loaded("32x32b", 32).locate(i=35, j=100)
+        (LoadedLocation(cta=0, warp=1, lane=3, load=3, register=4, lsb=0, width=32),)
+        """
+        if not self.in_columns:
+            inst = self.instruction.name
+            raise Error(f"tcgen05.ld is for D of tcgen05.mma; {inst} has its {self.name} in registers")
+        if self.name not in "CD":
+            raise Error(f"tcgen05.ld reads D for an epilogue; got {self.name}")
+        from ..families.tensor_memory_moves import Load
+
+        return Operand(self.instruction, self.name, WARP, self.fields, Load(shape, count, pack))
 
     @arguments_checked
     def draw(
@@ -225,6 +387,8 @@ class Operand(Frozen):
     def steps(self, axis: str) -> tuple[tuple[int, int], ...]:
         """What each value of a coordinate adds to the lane and to the slot of an element.
 
+        The coordinates are the layout's, which may name more than `axes` do: of scales s, that of their stream.
+
         >>> import mmacalc
         >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
         >>> a.steps("i")[:3], a.steps("k")[3:6]
@@ -235,7 +399,7 @@ class Operand(Frozen):
     @cached_property
     def _steps(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
         found = {}
-        for axis, tables in self.layout.axis_tables().items():
+        for axis, tables in self.flat.axis_tables().items():
             warps = tables.get(self.outer, (0,) * len(tables["lane"]))
             rows = zip(tables["lane"], warps, tables["item"])
             found[axis] = tuple([(lane + self.wave * warp, item) for lane, warp, item in rows])
@@ -256,7 +420,7 @@ class Operand(Frozen):
 
     @cached_property
     def _copies(self) -> tuple[tuple[int, int], ...]:
-        offsets = self.layout.copy_offsets(self.placement.fields)[:: self.placement.merge]
+        offsets = self.flat.copy_offsets(self.placement.fields)[:: self.placement.merge]
         return tuple([(place[-2] + (self.wave * place[0] if len(place) == 3 else 0), place[-1]) for place in offsets])
 
     def sign(self, lsb: int) -> str:
@@ -288,13 +452,15 @@ class Operand(Frozen):
 
     @property
     def lanes(self) -> int:
-        """The number of lanes of the wave (for a warpgroup, of its four warps; for fused EUs, of both)."""
-        return self.wave * self.layout.spans.get(self.outer, 1)
+        """The number of lanes of the wave (for a warpgroup, of its four warps; for fused EUs, of both; in Tensor
+        Memory, of both CTAs of a pair)."""
+        return self.wave * self.flat.spans.get(self.outer, 1)
 
     @property
     def outer(self) -> str:
-        """The place that counts waves, "" where there is one: "warp" for a warpgroup, "eu" for two fused EUs."""
-        return next((place for place in self.layout.places if place not in ("lane", "item")), "")
+        """The place that counts waves, "" where there is one: "warp" for a warpgroup, "eu" for two fused EUs, "cta" for
+        a pair of CTAs."""
+        return next((place for place in self.flat.places if place not in ("lane", "item")), "")
 
     def slot(self, lane: int, item: int) -> Location:
         """The Location of one item of one lane.
@@ -334,7 +500,7 @@ class Operand(Frozen):
         return max(first, 0), min(first + location.width - 1, 31)
 
     def elements(self, lane: int, item: int) -> Iterator[tuple[int, int, int]]:
-        """The (row, column, block) of every element at one item of one lane.
+        """The (row, column, block) of every element at one item of one lane, in the coordinates of the layout.
 
         >>> import mmacalc
         >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
@@ -344,8 +510,8 @@ class Operand(Frozen):
         merge, lanes = self.placement.merge, self.placement.lanes
         sources = [lane] if lanes is None else [source for source in range(self.wave) if lanes(source) == lane]
         for source in sources:
-            for block, row, col in self.layout.contents(self._place(source, item * merge), self.placement.fields):
-                yield row, col, block
+            for *block, row, col in self.flat.contents(self._place(source, item * merge), self.placement.fields):
+                yield row, col, block[0] if block else 0
 
     def _place(self, lane: int, item: int) -> tuple[int, ...]:
         return (lane // self.wave, lane % self.wave, item) if self.outer else (lane, item)

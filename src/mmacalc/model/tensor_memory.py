@@ -1,39 +1,46 @@
-"""tcgen05.mma, whose matrices are in Tensor Memory: instructions whose shape is a parameter.
+"""tcgen05.mma, whose matrices are in Tensor Memory and whose shape is a parameter, and tcgen05.ld, st and cp.
 
-The shape and the types are in the instruction descriptor, a value at run time, so `operand` takes them; what it gives
-is a `TensorMemoryOperand` (see `mmacalc.model.tensor_memory_operand`).
+The shape and the types of a tcgen05.mma are in the instruction descriptor, a value at run time, so `operand` takes
+them.
 """
 
 from __future__ import annotations
 
-from ..checks import arguments_checked
+from ..checks import arguments_checked, require_int
 from ..errors import Error, did_you_mean
 from ..families import tensor_memory as family
+from ..families.base import packed
 from ..families.tensor_memory_shapes import (
     DEPTHS,
     check_scale_type,
     check_shape,
     check_types,
     default_types,
+    remark,
     types_of,
 )
 from ..formats import named, ptx_name
+from ..layout import Layout
 from ..records import Cache
 from .instruction import Instruction
-from .tensor_memory_operand import TensorMemoryOperand
+from .location import Location
+from .operand import WARP, Operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ..families.base import Placement
     from ..formats import Format
 
-__all__ = ["TensorMemoryInstruction"]
+__all__ = ["TensorMemoryInstruction", "TensorMemoryMove"]
 
 SHAPE = ("m", "n", "k", "a", "b", "d", "scale")
 PARAMETERS = (*SHAPE, "half", "selector", "scale_id_a", "scale_id_b")
+MOVED_AXES = {"lane": "L", "column": "C", "row": "R"}  # as pictures of ld, st and cp call their coordinates
 _shaped = Cache(1 << 10)  # instructions with a shape, made before
+_operands = Cache(1 << 11)
 WHERE_B = "is in shared memory, where a 64-bit matrix descriptor says; `mmacalc descriptor` draws it"
 
 
@@ -60,6 +67,20 @@ class TensorMemoryInstruction(Instruction):
     given: Mapping[str, Any] = {}
 
     in_tensor_memory = True
+
+    @property
+    def given_shape(self) -> str:
+        """The shape as messages say it."""
+        return f", m={self.m}, n={self.n}"
+
+    @property
+    def remark(self) -> str:
+        """Where CUTLASS is stricter than the PTX ISA about this shape; "" if it is not."""
+        return remark(self.form, self.m, self.n)
+
+    def placement(self, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
+        """Where an operand is in Tensor Memory."""
+        return family.place(self, operand, fields)
 
     @property
     def types(self) -> dict[str, str]:
@@ -124,7 +145,7 @@ class TensorMemoryInstruction(Instruction):
         return tuple([name for name in self.operands if name != "B"])
 
     @property
-    def modelled_as(self) -> str:  # type: ignore[override]  # it depends on the form here
+    def modelled_as(self) -> str:
         """What its arithmetic is assumed to be like: MMA-Sim has dense cta_group::1 with the usual K only."""
         form = self.form
         alike = "as with cta_group::1 and without .ws" if form.ws or form.cta_group == 2 else ""
@@ -154,32 +175,117 @@ class TensorMemoryInstruction(Instruction):
         rest = {name: value for name, value in modifiers.items() if words[name] not in SHAPE}
         return self.shaped(**parameters), rest
 
-    def operand(self, name: str, wave: int | None = None, **parameters: Any) -> Any:
-        """One operand in Tensor Memory, a `TensorMemoryOperand`.
+    def operand(self, name: str, wave: int | None = None, **modifiers: int | str) -> Operand:
+        """One operand in Tensor Memory.
 
         Args:
             name: A (in Tensor Memory), C or D, K (metadata), SA or SB. wave: a warp has 32 lanes.
-            parameters: m, n and, where there are several, k; a, b, d: the types of A, B and D; half: bit 4 of the
+            modifiers: m, n and, where there are several, k; a, b, d: the types of A, B and D; half: bit 4 of the
                 lane in the address, where 64 rows lie in every other 16 lanes; selector: the sparsity selector;
                 scale_id_a, scale_id_b: the byte at which the scales of this K begin.
 
         Raises:
             Error: m or n is missing, or there is no such operand, shape, type or parameter.
+
+        >>> import mmacalc
+        >>> mma = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16")
+        >>> mma.operand("A", m=128, n=64).pattern
+        'i (c e) -> lane (i), column (c), item (e)'
         """
         upper = name.upper()
         if upper not in self.operands:
             raise Error(f"{self.name} has no operand '{name}'; it has {', '.join(self.operands)}")
         if upper == "B":
             raise Error(f"B of {self.name} {WHERE_B}")
-        if unknown := [given for given in parameters if given not in PARAMETERS]:
+        if unknown := [given for given in modifiers if given not in PARAMETERS]:
             hint = did_you_mean(unknown[0], PARAMETERS)
             raise Error(f"tcgen05.mma has no parameter '{unknown[0]}'.{hint} Known: {', '.join(PARAMETERS)}")
-        known = {**self.given, **parameters}
+        known = {**self.given, **modifiers}
         if missing := [size for size in ("m", "n") if known.get(size) is None]:
             raise Error(
                 f"the shape of {self.name} is in the instruction descriptor: name {' and '.join(missing)}, "
                 f"such as m={self.m}, n={self.n} (on the command line --m {self.m} --n {self.n})"
             )
-        shape = {word: value for word, value in parameters.items() if word in SHAPE}
-        fields = {word: value for word, value in parameters.items() if word not in SHAPE and value is not None}
-        return TensorMemoryOperand(self.shaped(**shape), upper, fields)
+        shape: dict[str, Any] = {word: value for word, value in modifiers.items() if word in SHAPE}
+        given = {word: value for word, value in modifiers.items() if word not in SHAPE and value is not None}
+        fields = {word: require_int(word, value) for word, value in given.items()}
+        return _operand(self.shaped(**shape), upper, family.LANES, fields)
+
+
+def _operand(instruction: Instruction, name: str, lanes: int, fields: Mapping[str, int]) -> Operand:
+    key = (instruction, name, *sorted(fields.items()))
+    operand: Operand = _operands.get(key, lambda: Operand(instruction, name, lanes, fields))
+    return operand
+
+
+class TensorMemoryMove(Instruction):
+    """A tcgen05.ld, st, cp or another instruction of Tensor Memory that multiplies nothing.
+
+    `layout` is that of `mmacalc.families.tensor_memory_moves`: from the lane and column (of cp: row and column) to the
+    thread and register, or lane and column; None where nothing is moved between such places.
+    """
+
+    layout: Layout | None = None
+    pack: bool = False
+    sass: str = ""
+
+    in_tensor_memory = True
+
+    @property
+    def placed_layout(self) -> Layout:
+        """The layout.
+
+        Raises:
+            Error: the instruction moves nothing between places.
+        """
+        if self.layout is None:
+            raise Error(f"{self.name} moves no elements; tcgen05.ld, st and cp do")
+        return self.layout
+
+    @property
+    def drawn_operands(self) -> tuple[str, ...]:
+        """T: what is moved, by the lane and column (of cp the row and column) from which it comes."""
+        return ("T",)
+
+    @property
+    def to_registers(self) -> bool:
+        """Whether it moves between Tensor Memory and registers, as ld and st do."""
+        return "item" in self.placed_layout.places
+
+    def placement(self, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
+        """Where the cells come to be; coordinates are named as pictures do."""
+        layout = self.placed_layout
+        axes = [MOVED_AXES[axis] for axis in layout.axes]
+        return packed(Layout(layout.pattern, axes, layout.trimmed_sizes), 16 if self.pack else 32)
+
+    def format(self, operand: str, fields: Mapping[str, int | str] = {}) -> Format:
+        """32 bits of a cell, or 16 of each."""
+        return named("b16" if self.pack else "i32")
+
+    def operand(self, name: str, wave: int | None = None, **modifiers: int | str) -> Operand:
+        """The cells that are moved.
+
+        Raises:
+            Error: it moves nothing between such places, or there is no such operand or modifier.
+        """
+        if name.upper() != "T":
+            raise Error(f"{self.name} has no operand '{name}'; T is what it moves")
+        if modifiers:
+            raise Error(f"{self.name} has no modifiers; got {', '.join(modifiers)}")
+        return Operand(self, "T", WARP if self.to_registers else family.LANES, {})
+
+    def locate(self, lane: int = 0, column: int = 0) -> tuple[Location, ...]:
+        """Which thread and register of the warp a cell's value is in, from the address of a tcgen05.ld or st.
+
+        Raises:
+            Error: the instruction is not an ld or st, or does not reach that cell.
+
+        >>> import mmacalc
+        >>> load = mmacalc.instruction("sm_100a", "tcgen05.ld.sync.aligned.16x256b.x2.b32")
+        >>> load.locate(lane=9, column=5)
+        (Location(lane=6, item=3, register=3, lsb=0, width=32),)
+        """
+        if self.layout is None or not self.to_registers:
+            raise Error(f"{self.name} moves nothing between Tensor Memory and registers; tcgen05.ld and st do")
+        places = self.layout.locate({"lane": lane, "column": column})
+        return tuple([self.operand("T").slot(thread, item) for thread, item in places])

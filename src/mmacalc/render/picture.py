@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..answers.picture import Colour, ColourOf
+from . import tensor_memory
 from .corner_scene import corner, crossing
 from .matrix_plan import plan
 from .matrix_scene import Layers, draw_matrix
@@ -96,10 +97,8 @@ def operand_heading(matrix: Matrix) -> str:
     """The title of an operand's picture: the operand, the instruction, the architecture, the modifiers."""
     operand = matrix.operand
     instruction = operand.instruction
-    if own := getattr(operand, "title", ""):
-        return f"{operand_title(operand.name)} of {own}"
     title = f"{operand_title(operand.name)} of {instruction.name}, {instruction.architecture.title}"
-    return title + _modifiers(matrix)
+    return title + (tensor_memory.title_words(operand) or _modifiers(matrix))
 
 
 def _modifiers(matrix: Matrix) -> str:
@@ -111,8 +110,9 @@ def _modifiers(matrix: Matrix) -> str:
 
 
 def _short_heading(matrix: Matrix) -> tuple[str, str]:
-    if own := getattr(matrix.operand, "shape_text", ""):
-        return f"{matrix.operand.name} {own}", matrix.operand.pattern
+    if matrix.operand.in_columns:
+        rows, columns = matrix.operand.shape[1:]
+        return f"{matrix.operand.name} {rows}x{columns} in Tensor Memory", matrix.operand.pattern
     shape = "x".join(str(axis.extent) for axis in (matrix.rows, matrix.columns))
     return f"{matrix.operand.name} {shape} {matrix.operand.format.name}", matrix.operand.pattern
 
@@ -129,8 +129,8 @@ def answers(shown: list[Matrix], look: Look) -> list[str]:
     for matrix in shown:
         for mark in sorted(look.marks.get(matrix.operand.name, ())):
             lanes = matrix.found_in(*mark)
-            spoken = getattr(matrix.operand, "lanes_text", None)
-            where = spoken(lanes) if spoken else f"lane {ranges(lanes)}"
+            apart = matrix.operand.instruction.in_tensor_memory
+            where = tensor_memory.lanes_text(matrix.operand, lanes) if apart else f"lane {ranges(lanes)}"
             place = place_text(matrix.operand, matrix.location(*mark))
             found.append(f"{element_text(matrix, *mark)} is in {where} {place}")
     return found

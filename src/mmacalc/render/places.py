@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..answers.picture import Matrix
-    from ..answers.tensor_memory_picture import Placed
     from ..model import Location, Operand
 
 from .spelling import family_text, register_name
@@ -28,7 +27,7 @@ def operand_title(name: str) -> str:
     return TITLES.get(name, name)
 
 
-def register_text(operand: Operand | Placed, register: int, width: int) -> str:
+def register_text(operand: Operand, register: int, width: int) -> str:
     """The name of a register, or of the pair that a 64-bit element takes; in Tensor Memory of a column.
 
     >>> import mmacalc
@@ -37,16 +36,15 @@ def register_text(operand: Operand | Placed, register: int, width: int) -> str:
     >>> register_text(amd, 2, 64), register_text(ptx, 2, 64), register_text(ptx, 2, 16)
     ('v[2:3]', '%rd1', '%r2')
     """
-    if words := getattr(operand, "words", None):
-        return f"{words.prefix}{register}"
+    if operand.in_columns:
+        return f"column {register}"
     return register_name(operand.instruction.architecture.family, register, width)
 
 
-def slot_word(operand: Operand | Placed) -> str:
+def slot_word(operand: Operand) -> str:
     """What the place of an item is called: "register", "VGPR", or in Tensor Memory "column"."""
-    words = getattr(operand, "words", None)
-    word: str = words.slot if words else family_text(operand.instruction.architecture.family).REGISTER
-    return word
+    word: str = family_text(operand.instruction.architecture.family).REGISTER
+    return "column" if operand.in_columns else word
 
 
 def bits_text(lsb: int, width: int) -> str:
@@ -61,7 +59,7 @@ def bits_text(lsb: int, width: int) -> str:
     return f"{min(last, 31)}:{lsb}{'+' if last > 31 else ''}"
 
 
-def place_text(operand: Operand | Placed, location: Location) -> str:
+def place_text(operand: Operand, location: Location) -> str:
     """The registers and bits of a location, in full.
 
     >>> import mmacalc

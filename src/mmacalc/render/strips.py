@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..model.architecture import DOUBTFUL
+from . import tensor_memory
 from .places import bits_text, register_text, slot_word
 
 if TYPE_CHECKING:
@@ -142,7 +143,8 @@ def notes(matrix: Matrix) -> tuple[str, ...]:
     if matrix.read:
         found.append(f"BLGP {operand.fields['blgp']}: the tiles name the lanes that are read, the strips those without")
     found += _signs(matrix)
-    found += getattr(operand, "words", ((), (), ()))[2]
+    if operand.instruction.in_tensor_memory:
+        found += tensor_memory.notes(operand)
     if operand.provenance in DOUBTFUL:
         found.append(f"this layout is {operand.provenance}")
     return tuple(found)

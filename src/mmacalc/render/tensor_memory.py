@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..answers import tensor_memory as answers
 from ..errors import counted
 from ..families.tensor_memory_shapes import steps
-from ..model.tensor_memory_operand import spoken
+from ..model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
 from ..rates import dense_rate
 from . import tables
 from .spelling import heading
@@ -19,16 +19,76 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from ..model import Element, Instruction
-    from ..model.loaded_matrix import LoadedLocation
-    from ..model.tensor_memory_operand import TensorMemoryLocation, TensorMemoryOperand
+    from ..model import Element, Instruction, Operand
+    from ..model.location import LoadedLocation, TensorMemoryLocation
 
 __all__ = ["json_object", "text"]
 
 
-def place_text(operand: TensorMemoryOperand, place: TensorMemoryLocation) -> str:
+def _is_pair(operand: Operand) -> bool:
+    inst = operand.instruction
+    return isinstance(inst, TensorMemoryInstruction) and inst.form.cta_group == 2
+
+
+def title_words(operand: Operand) -> str:
+    """What the title of a picture says after the architecture: the shape, and the types or the load; "" elsewhere."""
+    inst = operand.instruction
+    if not isinstance(inst, TensorMemoryInstruction):
+        return ""
+    if operand.load:
+        return f", M {inst.m}, N {inst.n}, after tcgen05.ld.{operand.load.name}"
+    return f", M {inst.m}, N {inst.n}, K {inst.k}, {_types(inst)}"
+
+
+def _types(inst: TensorMemoryInstruction) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in inst.types.items())
+
+
+def lanes_text(operand: Operand, lanes: tuple[int, ...]) -> str:
+    """Lanes as a sentence names them: with their CTA or warp, where there are several.
+
+    >>> import mmacalc
+    >>> d = mmacalc.instruction("B200", "tcgen05.mma.cta_group::2.kind::f16").operand("D", m=256, n=64)
+    >>> lanes_text(d, (3,)), lanes_text(d, (131,)), lanes_text(d.loaded("32x32b", 32), (131,))
+    ('CTA 0, lane 3,', 'CTA 1, lane 3,', 'CTA 1, warp 0, lane 3,')
+    """
+    if not operand.outer:
+        return f"lane{'s' * (len(lanes) > 1)} {', '.join(map(str, lanes))},"
+    found = []
+    for lane in lanes:
+        outer, own = divmod(lane, operand.wave)
+        warp = f"warp {outer % 4}, " if operand.load else ""
+        cta = f"CTA {outer // 4 if warp else outer}, " if operand.outer == "cta" else ""
+        found.append(f"{cta}{warp}lane {own}")
+    return f"{'; '.join(found)},"
+
+
+def notes(operand: Operand) -> list[str]:
+    """What a reader of a picture must know besides."""
+    inst, layout = operand.instruction, operand.layout
+    if isinstance(inst, TensorMemoryMove):
+        if inst.to_registers:
+            return ["L and C: the lane and column from the address; tiles name lanes of the warp"]
+        return [
+            "R and C: the row and 32-bit column of the box in shared memory; lanes and columns count from the address"
+        ]
+    if operand.load:
+        each, loads = operand.registers // layout.spans["load"], layout.spans["load"]
+        found = [f"lane 32 w + t is lane t of warp w; {counted(loads, 'load')} of {counted(each, 'register')}"]
+        return [*found, "lanes 128 to 255 are 0 to 127 of CTA 1"] if operand.outer == "cta" else found
+    found = ["lanes 128 to 255 are lanes 0 to 127 of CTA 1"] if operand.outer == "cta" else []
+    if operand.name in ("SA", "SB"):
+        found.append(f"s counts the bytes of the stream of scales, one for every {inst.block_size} of k")
+        if layout.extents[0] > operand.shape[1]:
+            found.append(f"{operand.axes[1]} = {operand.shape[1]} and above are padding")
+    if "half" in layout.selectors:
+        found.append(f"half = {operand.placement.fields.get('half', 0)}: bit 4 of the lane in the address")
+    return [*found, operand.doubt] if operand.doubt else found
+
+
+def place_text(operand: Operand, place: TensorMemoryLocation) -> str:
     """A place in words; the CTA is named where there is a pair."""
-    pair = f" of CTA {place.cta}" if operand.instruction.form.cta_group == 2 else ""
+    pair = f" of CTA {place.cta}" if _is_pair(operand) else ""
     return f"Tensor Memory{pair} lane {place.lane}, column {place.column}{_bits(place.lsb, place.width)}"
 
 
@@ -42,18 +102,19 @@ def loaded_text(place: LoadedLocation) -> str:
     return f"warp {place.warp}, lane {place.lane}, load {place.load}, %r{place.register}{bits}"
 
 
-def _name(operand: TensorMemoryOperand, row: int, col: int) -> str:
+def _name(operand: Operand, row: int, col: int) -> str:
     return f"{operand.name}[{row}][{col}]"
 
 
-def _heading(operand: TensorMemoryOperand) -> str:
-    types = ", ".join(f"{name} {kind}" for name, kind in operand.types.items())
-    lines = [f"Shape: M {operand.m}, N {operand.n}, K {operand.k}; {types}"]
+def _heading(operand: Operand) -> str:
+    inst = operand.instruction
+    assert isinstance(inst, TensorMemoryInstruction)
+    lines = [f"Shape: M {inst.m}, N {inst.n}, K {inst.k}; {_types(inst)}"]
     if operand.doubt:
         lines.append(f"Provenance: the layout of {operand.name} is unconfirmed: {operand.doubt}")
-    if operand.remark:
-        lines.append(f"Note: {operand.remark}")
-    return heading(operand.instruction) + "".join([f"{line}\n" for line in lines])
+    if inst.remark:
+        lines.append(f"Note: {inst.remark}")
+    return heading(inst) + "".join([f"{line}\n" for line in lines])
 
 
 def text(answer: object, style: str = "grid") -> str:
@@ -80,13 +141,13 @@ def _element_text(answer: answers.ElementCells, style: str) -> str:
 
 def _contents_text(answer: answers.CellContents, style: str) -> str:
     operand = answer.operand
-    pair = f" of CTA {answer.cta}" if operand.instruction.form.cta_group == 2 else ""
+    pair = f" of CTA {answer.cta}" if _is_pair(operand) else ""
     where = f"Tensor Memory{pair} lane {answer.lane}, column {answer.column}"
     lines = [f"{where}{bits} = {name}\n" for bits, name in _named(operand, answer.elements)]
     return _heading(operand) + ("".join(lines) or f"{where} holds nothing of {operand.name}\n")
 
 
-def _named(operand: TensorMemoryOperand, elements: tuple[Element, ...]) -> Iterator[tuple[str, str]]:
+def _named(operand: Operand, elements: tuple[Element, ...]) -> Iterator[tuple[str, str]]:
     """The bits and the name of each place of a cell; elements that share one are a run of k."""
     groups: dict[tuple[int, int], list[Element]] = {}
     for element in elements:
@@ -99,8 +160,8 @@ def _named(operand: TensorMemoryOperand, elements: tuple[Element, ...]) -> Itera
 # --- tables ---
 
 
-def _short(operand: TensorMemoryOperand, place: TensorMemoryLocation) -> str:
-    pair = f"CTA {place.cta} " if operand.instruction.form.cta_group == 2 else ""
+def _short(operand: Operand, place: TensorMemoryLocation) -> str:
+    pair = f"CTA {place.cta} " if _is_pair(operand) else ""
     bits = "" if place.width == 32 else f" [{place.lsb + place.width - 1}:{place.lsb}]"
     return f"{pair}lane {place.lane} column {place.column}{bits}"
 
@@ -108,8 +169,8 @@ def _short(operand: TensorMemoryOperand, place: TensorMemoryLocation) -> str:
 def _element_table(answer: answers.ElementTable, style: str) -> str:
     operand = answer.operand
     extents = {"i": "M", "j": "N", "k": "K"}
-    corner = operand.name + "".join(f"[{extents[axis]}]" for axis in operand.axes)
-    header = [corner, *map(str, range(operand.shape[1]))]
+    corner = operand.name + "".join(f"[{extents[axis]}]" for axis in operand.axes[1:])
+    header = [corner, *map(str, range(operand.shape[2]))]
     rows = [
         (str(row), *["\n".join([_short(operand, place) for place in places]) for places in line])
         for row, line in enumerate(answer.places)
@@ -119,7 +180,7 @@ def _element_table(answer: answers.ElementTable, style: str) -> str:
 
 def _cell_table(answer: answers.CellTable, style: str) -> str:
     operand = answer.operand
-    header = ["lane", *[f"column {column}" for column in range(operand.columns)]]
+    header = ["lane", *[f"column {column}" for column in range(operand.registers)]]
     rows = [
         (str(lane), *["\n".join([name for _, name in _named(operand, held)]) for held in line])
         for lane, line in enumerate(answer.cells)
@@ -144,8 +205,8 @@ def _pattern_text(answer: answers.Pattern, style: str) -> str:
             lines.append(f"        {reading.pattern}")
     if answer.loaded:
         lines += [
-            f"After the load: {spoken(answer.loaded.layout)}",
-            f"    sizes: {_sizes(answer.loaded.layout.trimmed_sizes)}",
+            f"After the load: {answer.loaded.pattern}",
+            f"    sizes: {_sizes(answer.loaded.sizes)}",
         ]
     return _heading(operand) + "".join([f"{line}\n" for line in lines])
 
@@ -214,16 +275,18 @@ def _moved_text(answer: answers.MovedCell, style: str) -> str:
 # --- JSON ---
 
 
-def _operand_object(operand: TensorMemoryOperand) -> dict[str, Any]:
+def _operand_object(operand: Operand) -> dict[str, Any]:
+    inst = operand.instruction
+    assert isinstance(inst, TensorMemoryInstruction)
     return {
-        "architecture": operand.instruction.arch, "instruction": operand.instruction.name, "matrix": operand.name,
-        "m": operand.m, "n": operand.n, "k": operand.k, "types": dict(operand.types), "space": "tensor memory",
+        "architecture": inst.arch, "instruction": inst.name, "matrix": operand.name,
+        "m": inst.m, "n": inst.n, "k": inst.k, "types": inst.types, "space": "tensor memory",
         "provenance": operand.provenance, "doubt": operand.doubt or None,
     }  # fmt: skip
 
 
 def _element_object(answer: answers.ElementCells) -> dict[str, Any]:
-    first, second = answer.operand.axes
+    _, first, second = answer.operand.axes
     loaded = None if answer.loaded is None else [place._asdict() for place in answer.loaded]
     return {
         **_operand_object(answer.operand),
@@ -233,8 +296,8 @@ def _element_object(answer: answers.ElementCells) -> dict[str, Any]:
     }
 
 
-def _elements(operand: TensorMemoryOperand, elements: tuple[Element, ...]) -> list[dict[str, int]]:
-    first, second = operand.axes
+def _elements(operand: Operand, elements: tuple[Element, ...]) -> list[dict[str, int]]:
+    _, first, second = operand.axes
     return [{first: e.row, second: e.col, "lsb": e.lsb, "width": e.width} for e in elements]
 
 
@@ -245,7 +308,7 @@ def _contents_object(answer: answers.CellContents) -> dict[str, Any]:
 
 def _element_table_object(answer: answers.ElementTable) -> dict[str, Any]:
     places = [[[place._asdict() for place in cell] for cell in row] for row in answer.places]
-    return {**_operand_object(answer.operand), "axes": list(answer.operand.axes), "locations": places}
+    return {**_operand_object(answer.operand), "axes": list(answer.operand.axes[1:]), "locations": places}
 
 
 def _cell_table_object(answer: answers.CellTable) -> dict[str, Any]:
@@ -255,7 +318,7 @@ def _cell_table_object(answer: answers.CellTable) -> dict[str, Any]:
 
 def _pattern_object(answer: answers.Pattern) -> dict[str, Any]:
     operand, loaded = answer.operand, answer.loaded
-    after = None if loaded is None else {"pattern": spoken(loaded.layout), "sizes": loaded.layout.trimmed_sizes}
+    after = None if loaded is None else {"pattern": loaded.pattern, "sizes": loaded.sizes}
     reads = []
     for reading in answers.readings(operand) if operand.name in "CD" else ():
         reads.append({field: getattr(reading, field) for field in reading._fields})

@@ -8,8 +8,7 @@ from ...errors import Error
 from ...families.tensor_memory import Form
 from ...families.tensor_memory_moves import copy_layout, load_layout
 from ...families.tensor_memory_shapes import DEPTHS, TYPES, allowed_shapes
-from ...model.tensor_memory import WHERE_B, TensorMemoryInstruction
-from ...model.tensor_memory_move import TensorMemoryMove
+from ...model.tensor_memory import WHERE_B, TensorMemoryInstruction, TensorMemoryMove
 from .ptx import FORMAT
 from .tcgen05 import SCALES, TARGETS, Name, parse, refusal
 from .tcgen05_sass import becomes
