@@ -1,5 +1,6 @@
 """The page as a person uses it: by pointer, keyboard, link and screen reader, in light and dark, wide and narrow."""
 
+import base64
 import random
 import re
 from pathlib import Path
@@ -428,4 +429,21 @@ def test_no_text_of_the_page_is_cut(at, size):
 
 
 def test_the_data_can_hold_any_name():
-    assert "</scr" not in page().partition('application/json">')[2].partition("</script>")[0]
+    data = re.search(r'<script id="data"[^>]*>([^<]*)</script>', page()).group(1)
+    assert len(base64.b64decode(data, validate=True)) > 50_000
+
+
+SIDEWAYS = """() => [...document.querySelectorAll("*")]
+  .filter((element) => element.scrollWidth > element.clientWidth + 1 && element.clientWidth > 0
+    && (element === document.documentElement || ["auto", "scroll"].includes(getComputedStyle(element).overflowX)))
+  .map((element) => `${element.tagName} ${element.className}`)"""
+
+
+@pytest.mark.parametrize("view", ["explore", "compare", "chain", "waits", "memory"])
+def test_on_a_phone_nothing_scrolls_sideways(browser, page_file, view):
+    chosen = random.Random(view)
+    with Opened(browser, page_file, D, size=(360, 740), is_mobile=True, has_touch=True) as opened:
+        for arch in architectures():
+            state = {"arch": arch, "name": chosen.choice(mmacalc.instructions(arch)).name, "view": view, "at": None}
+            opened.page.evaluate("(state) => mmacalc.app.update(state)", state)
+            assert not opened.page.evaluate(SIDEWAYS), state

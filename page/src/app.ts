@@ -6,6 +6,7 @@ import { ChainView } from "./chainView.ts";
 import { choice, fillWith, h, select } from "./dom.ts";
 import { Explore } from "./explore.ts";
 import { help } from "./help.ts";
+import type { Host } from "./host.ts";
 import { STYLES, type Style } from "./palette.ts";
 import { WaitsView } from "./waitsView.ts";
 import { MemoryView } from "./memoryView.ts";
@@ -22,7 +23,7 @@ interface Pane {
   render(): void;
 }
 
-export class App {
+export class App implements Host {
   state: State;
   style: Style = STYLES.light;
   private readonly explore: Explore;

@@ -1,6 +1,6 @@
 /** The result of one instruction as an operand of the next, both drawn, with what stays in its lane and what moves. */
 
-import type { App } from "./app.ts";
+import type { Host } from "./host.ts";
 import type { Instruction } from "./catalog.ts";
 import { chain, formula, operandOf, refusal, SPOKEN, USES, type Chain, type Use } from "./chain.ts";
 import { COLOURS, Picker, type Verdict } from "./compare.ts";
@@ -25,7 +25,7 @@ export class ChainView {
   private made: Chain | null = null;
   private shown: [number, number] = [0, 0];
 
-  constructor(private readonly app: App) {
+  constructor(private readonly app: Host) {
     this.pickers = [
       new Picker(app, "first", (arch, name) => app.update({ arch, name, operand: "D", at: null })),
       new Picker(app, "second", (arch, name) => this.update({ other: name, arch })),

@@ -1,6 +1,6 @@
 /** Two operands side by side: which elements lie in the same place, in another register, in another lane. */
 
-import type { App } from "./app.ts";
+import type { Host } from "./host.ts";
 import type { Instruction } from "./catalog.ts";
 import { fillWith, h, select } from "./dom.ts";
 import { MatrixView } from "./matrixView.ts";
@@ -47,7 +47,7 @@ export class Picker {
   readonly element = h("div", { class: "pick" });
   private readonly search: Search;
 
-  constructor(private readonly app: App, label: string, private readonly changed: (arch: string, name: string, operand: string) => void) {
+  constructor(private readonly app: Host, label: string, private readonly changed: (arch: string, name: string, operand: string) => void) {
     this.search = new Search(app.catalog, `${label} instruction`, (name) => this.changed(this.arch, name, this.operand));
     this.label = label;
   }
@@ -75,7 +75,7 @@ export class Compare {
   private readonly sides: { picker: Picker; pattern: HTMLElement; view: MatrixView }[];
   private matrices: (Matrix | null)[] = [null, null];
 
-  constructor(private readonly app: App) {
+  constructor(private readonly app: Host) {
     this.sides = [0, 1].map((at) => ({
       picker: new Picker(app, at ? "second" : "first", (arch, name, operand) => this.pick(at, arch, name, operand)),
       pattern: h("p", { class: "mono pattern" }),

@@ -1,7 +1,7 @@
 /** One instruction: its operands, the matrix and the registers of one of them, modifiers, facts, and its word. */
 
 import { answerOf, lanesText, parsePlace, spoken, type Answer } from "./answer.ts";
-import type { App } from "./app.ts";
+import type { Host } from "./host.ts";
 import { choice, fillWith, h, select } from "./dom.ts";
 import { foot } from "./foot.ts";
 import { KernelView } from "./kernelView.ts";
@@ -50,7 +50,7 @@ export class Explore {
   private colourKey = "";
   private colourOf: ColourOf | null = null;
 
-  constructor(private readonly app: App) {
+  constructor(private readonly app: Host) {
     const events = {
       hover: (element: Entry | null) => this.hover(this.matrix, element),
       pick: (element: Entry, mark = false) => (mark ? this.toggleMark(element) : this.pick(this.matrix!, element)),

@@ -1,6 +1,7 @@
 /** The instruction as it is written and encoded, with the parts that belong to the chosen operand. */
 
-import type { Fields, Instruction } from "./catalog.ts";
+import type { Instruction } from "./catalog.ts";
+import type { Fields } from "./data.ts";
 import { h } from "./dom.ts";
 import type { Matrix } from "./picture.ts";
 import type { TextPart } from "./word.ts";

@@ -3,7 +3,8 @@
  * stores that follow from the layouts, as src/mmacalc/codegen/source.py writes them.
  */
 
-import type { Fields, Instruction } from "./catalog.ts";
+import type { Instruction } from "./catalog.ts";
+import type { Fields } from "./data.ts";
 import { bare, compare } from "./layout.ts";
 import type { Placement } from "./placement.ts";
 

@@ -1,6 +1,6 @@
 /** The kernel around the instruction that is shown, in a dialog, to read and to copy. */
 
-import type { App } from "./app.ts";
+import type { Host } from "./host.ts";
 import { fillWith, h, select } from "./dom.ts";
 import { kernel, type Order } from "./kernel.ts";
 
@@ -15,7 +15,7 @@ export class KernelView {
     h("form", { method: "dialog" }, h("button", { type: "submit" }, "Close")));
   private readonly orders: { A: Order; B: Order } = { A: "row", B: "col" };
 
-  constructor(private readonly app: App) {
+  constructor(private readonly app: Host) {
     this.element = h("div", { class: "kernel" }, this.open, this.dialog);
   }
 

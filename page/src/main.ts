@@ -1,5 +1,6 @@
 import { App } from "./app.ts";
-import { Catalog, type Data } from "./catalog.ts";
+import { Catalog } from "./catalog.ts";
+import type { Data } from "./data.ts";
 import { chain, refusal } from "./chain.ts";
 import { checksum, inverts } from "./checksum.ts";
 import { kernel } from "./kernel.ts";

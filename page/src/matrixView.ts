@@ -33,7 +33,7 @@ export interface MatrixLook {
   pitches?: Size;
 }
 
-const LEAST: Size = [240, 200];
+const LEAST: Size = [160, 200];
 
 export class MatrixView {
   readonly element: HTMLElement;
@@ -72,13 +72,16 @@ export class MatrixView {
     this.repaint();
   }
 
-  /** The space decides the cells, and the cells decide which strips have room: a second try is exact. */
+  /** The space decides the cells, and the cells decide which strips have room: a second try is exact, but for gaps. */
   private layOut(matrix: Matrix, look: MatrixLook): Plan {
     const room: Size = look.space ?? [this.element.clientWidth, this.element.clientHeight];
     const options = { labels: look.labels, shown: look.shown, pitches: look.pitches, digit: look.digit };
     let made = plan(matrix, [room[0] - 130, room[1] - 70], options);
-    for (let again = 0; again < 2 && !look.labels; again++) {
-      const space: Size = [room[0] - made.marginLeft, room[1] - made.marginTop - 2];
+    let gaps = 0; // the marks for what is left out of a folded axis take room too
+    for (let again = 0; again < 8 && !look.labels; again++) {
+      if (again >= 2 && made.width <= room[0]) break;
+      if (again >= 2) gaps += made.width - room[0];
+      const space: Size = [room[0] - made.marginLeft - gaps, room[1] - made.marginTop - 2];
       made = plan(matrix, [Math.max(LEAST[0], space[0]), Math.max(LEAST[1], space[1])], options);
     }
     return made;

@@ -3,7 +3,8 @@
  * as src/mmacalc/memory_access, and compared with it.
  */
 
-import type { BankRule, Catalog } from "./catalog.ts";
+import type { Catalog } from "./catalog.ts";
+import type { BankRule } from "./data.ts";
 import type { Matrix } from "./picture.ts";
 import { compare } from "./layout.ts";
 

@@ -1,6 +1,6 @@
 /** How an operand is loaded: the accesses, and for one of them which lanes meet in which bank, phase by phase. */
 
-import type { App } from "./app.ts";
+import type { Host } from "./host.ts";
 import { Picker } from "./compare.ts";
 import { fillWith, h, select } from "./dom.ts";
 import {
@@ -27,7 +27,7 @@ export class MemoryView {
   private readonly banks = h("div", { class: "banks", tabindex: 0, role: "group", "aria-label": "banks of LDS: phases down, banks across, a lane in each cell" }, this.canvas);
   private cells: { x: number; y: number; width: number; text: string }[] = [];
 
-  constructor(private readonly app: App) {
+  constructor(private readonly app: Host) {
     this.picker = new Picker(app, "memory", (arch, name, operand) => app.update({ arch, name, operand, at: null, more: {} }));
     this.banks.addEventListener("pointermove", (event) => this.point(event));
     this.element = h("main", { class: "compare" }, this.picker.element,
@@ -127,12 +127,12 @@ export class MemoryView {
   private draw(matrix: Matrix, banks: number, cost: Cost, access: number): void {
     const { style } = this.app;
     const phases = cost.phases[access];
-    const width = Math.max(this.banks.clientWidth, LEFT + banks * 18);
+    const width = this.banks.clientWidth;
     const cell = Math.min(44, (width - LEFT - 4) / banks);
     const heights = phases.map((phase) => Math.max(...[...phase.banks.values()].map((dwords) => dwords.size)) * ROW + 6);
     const context = fitted(this.canvas, width, HEAD + heights.reduce((sum, height) => sum + height, 0));
     write(context, "bank", LEFT - 8, 13, 10, style.quiet, "end", "bold");
-    const every = cell >= 20 ? 1 : 4;
+    const every = cell >= 20 ? 1 : cell >= 8 ? 4 : 16;
     for (let bank = 0; bank < banks; bank += every) write(context, String(bank), LEFT + bank * cell + cell / 2, 13, 10, style.quiet, "middle");
     this.cells = [];
     let top = HEAD;
@@ -156,7 +156,7 @@ export class MemoryView {
         context.fillStyle = fill(style, matrix.byLane[lanes[0] % matrix.lanes]);
         context.fillRect(x, y, cell - 1, ROW - 1);
         const text = lanes.length > 1 ? `${lanes[0]}+` : String(lanes[0]);
-        if (text.length * 6.6 <= cell - 1) write(context, text, x + cell / 2, y + 12.5, 10, style.ink, "middle");
+        if (4 * 6.6 <= cell - 1 || (lanes.length === 1 && 2 * 6.6 <= cell - 1)) write(context, text, x + cell / 2, y + 12.5, 10, style.ink, "middle");
         const all = lanes.length > 1 ? `lanes ${lanes.join(", ")}` : `lane ${lanes[0]}`;
         this.cells.push({ x, y, width: cell, text: `bank ${bank}: ${all}, bytes ${4 * dword} to ${4 * dword + 3}${dwords.size > 1 ? `; ${dwords.size} dwords in one bank take ${dwords.size} cycles` : ""}` });
       }

@@ -1,6 +1,7 @@
 /** What a picture of an operand shows: src/mmacalc/answers/picture.py. */
 
-import type { Fields, Instruction, OperandTable, Registers } from "./catalog.ts";
+import type { Instruction, OperandTable } from "./catalog.ts";
+import type { Fields, Registers } from "./data.ts";
 import { bare } from "./layout.ts";
 import type { Colour } from "./palette.ts";
 import type { Element, Location, Placement, Step } from "./placement.ts";

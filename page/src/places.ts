@@ -1,6 +1,6 @@
 /** Places and elements in words: src/mmacalc/render/places.py. */
 
-import type { Registers } from "./catalog.ts";
+import type { Registers } from "./data.ts";
 import type { Location } from "./placement.ts";
 import type { Matrix } from "./picture.ts";
 

@@ -1,6 +1,7 @@
 /** Search for an instruction: a combobox whose words must all fit name, shape, formats or properties. */
 
-import type { Architecture, Catalog, Instruction } from "./catalog.ts";
+import type { Catalog, Instruction } from "./catalog.ts";
+import type { Architecture } from "./data.ts";
 import { fillWith, h } from "./dom.ts";
 
 const MOST = 200;

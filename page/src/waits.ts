@@ -1,6 +1,7 @@
 /** Wait states between two instructions, from the tables that Python computed (src/mmacalc/answers/page_waits.py). */
 
-import type { Catalog, Instruction, Waits } from "./catalog.ts";
+import type { Catalog, Instruction } from "./catalog.ts";
+import type { Waits } from "./data.ts";
 
 export interface WaitRow {
   words: string;

@@ -1,6 +1,6 @@
 /** The wait states that two instructions need between them, by how the second depends on the first. */
 
-import type { App } from "./app.ts";
+import type { Host } from "./host.ts";
 import type { Instruction } from "./catalog.ts";
 import { Picker } from "./compare.ts";
 import { fillWith, h } from "./dom.ts";
@@ -12,7 +12,7 @@ export class WaitsView {
   private readonly summary = h("div", { class: "summary" });
   private readonly tables = h("div", { class: "tables" });
 
-  constructor(private readonly app: App) {
+  constructor(private readonly app: Host) {
     this.pickers = [
       new Picker(app, "first", (arch, name) => app.update({ arch, name, at: null })),
       new Picker(app, "second", (arch, name) => this.choose(arch, name)),
@@ -58,9 +58,10 @@ export class WaitsView {
 
   private table(title: string, rows: WaitRow[], unit: string): HTMLElement {
     const head = ["dependency", "states", "instructions", "LLVM", "ISA guide", "source"];
+    const cell = (column: number, content: HTMLElement | string, name = "") => h("td", { class: name, "data-column": head[column] }, content);
     const cells = ({ words, answer: [states, llvm, guide, places, instruction] }: WaitRow) => [
-      h("th", { scope: "row" }, words), h("td", {}, h("b", {}, String(states))), h("td", { class: "mono" }, shortened(nops(states, unit, instruction))),
-      h("td", {}, String(llvm)), h("td", {}, guide === null ? "\u2013" : String(guide)), h("td", { class: "places" }, places || "no rule"),
+      h("th", { scope: "row" }, words), cell(1, h("b", {}, String(states))), cell(2, shortened(nops(states, unit, instruction)), "mono"),
+      cell(3, String(llvm)), cell(4, guide === null ? "\u2013" : String(guide)), cell(5, places || "no rule", "places"),
     ];
     return h("div", { class: "scrolled", tabindex: 0, role: "group", "aria-label": title },
       h("table", { class: "waits" }, h("caption", {}, title), h("thead", {}, h("tr", {}, ...head.map((name) => h("th", { scope: "col" }, name)))),

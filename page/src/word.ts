@@ -1,6 +1,6 @@
 /** The instruction word: the text and the bytes of an AMD instruction under its modifiers. */
 
-import type { Fields, SlotRow, TextModifier } from "./catalog.ts";
+import type { Fields, SlotRow, TextModifier } from "./data.ts";
 
 export interface BitField {
   name: string;

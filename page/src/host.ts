@@ -1,0 +1,19 @@
+/** What a view may ask of the page that holds it, so that no view imports the page. */
+
+import type { Catalog, Instruction } from "./catalog.ts";
+import type { Style } from "./palette.ts";
+import type { Matrix } from "./picture.ts";
+import type { State } from "./state.ts";
+
+export interface Host {
+  readonly catalog: Catalog;
+  readonly state: State;
+  readonly style: Style;
+  readonly instruction: Instruction;
+  readonly wave: number;
+  readonly statement: string;
+  matrices(): Matrix[];
+  matrixOf(instruction: Instruction, operand: string, wave: number, fields: Record<string, number>): Matrix | null;
+  update(change: Partial<State>, how?: "all" | "marks"): void;
+  copy(text: string, what: string): void;
+}
