@@ -104,7 +104,12 @@ class Outside(Exception):  # noqa: N818
 
 
 class GlobalMemory:
-    """The global address space of a launch: arguments, arrays, the code object's data."""
+    """The global address space of a launch: arguments, arrays, the code object's data.
+
+    region: of the last addresses that were looked up the number of their region, -1 if they are in several.
+    """
+
+    region: int
 
     def __init__(self) -> None:
         self.regions: list[Region] = []
@@ -113,6 +118,7 @@ class GlobalMemory:
         self.data: Array = np.zeros(0, np.uint8)
         self._starts: list[int] = []
         self._last = 0
+        self.region = -1
         self._owners: dict[int, int] = {}  # by the identity of an array that owns memory, its address
 
     def add(self, name: str, content: Array, writeable: bool, array: Array | None = None, start: int = 0) -> int:
@@ -180,7 +186,9 @@ class GlobalMemory:
         if not (region.start <= low and high <= region.end):
             self._last = max(0, bisect_right(self._starts, low) - 1)
             region = self.regions[self._last]
+        self.region = self._last
         if not (region.start <= low and high <= region.end) or (store and not region.writeable):
+            self.region = -1
             shifts = self._checked(addresses, size, store)
             return addresses.astype(np.int64) - shifts
         return addresses.astype(np.int64) - (region.start - region.place)

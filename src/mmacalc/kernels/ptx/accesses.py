@@ -7,6 +7,7 @@ import numpy as np
 from ...errors import Error
 from ...ptx.module import Address, Register, Statement, Symbol, count_of, is_braced
 from ..device.memory import Outside
+from .global_order import SCOPES
 from .machine import gathered, scattered
 from .operation import DTYPES
 
@@ -123,8 +124,9 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
     size = count * dtype.itemsize
     if space in ("shared", "generic"):
         compiler.sizes.add(min(size, 16))
+    if space in ("global", "generic"):
+        compiler.global_sizes.add(size)
     registers = [_index_of(compiler, name) for name in names]
-    acquires = "acquire" in statement.modifiers
 
     def put(machine: Machine, threads: Threads, data: Array, missing: Array | None) -> None:
         values = np.ascontiguousarray(data).view(dtype)
@@ -143,8 +145,6 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
                 machine, part, *_read(machine, step, part, place, where, size)))  # fmt: skip
             return
         put(machine, threads, *_read(machine, step, threads, at, space, size))
-        if acquires:
-            machine.launch.acquired(machine, threads, at)
 
     step.run = run
 
@@ -181,7 +181,7 @@ def _read(
     offsets = global_places(machine, step, threads, at, size, False)
     if space != "const":
         machine.launch.traffic.anywhere(step, threads, at, size, "read")
-    machine.launch.loaded(machine, step, threads, offsets, size)
+    machine.launch.order.loaded(machine, step, threads, offsets, size)
     return gathered(machine.launch.memory.data, offsets, size), None
 
 
@@ -233,15 +233,14 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
     size = count * dtype.itemsize
     if space in ("shared", "generic"):
         compiler.sizes.add(min(size, 16))
+    if space in ("global", "generic"):
+        compiler.global_sizes.add(size)
     registers = [_index_of(compiler, name) for name in names]
-    releases = "release" in statement.modifiers
 
     def run(machine: Machine, threads: Threads) -> None:
         at = address(machine, threads)
         values = [np.broadcast_to(source(machine, threads), (len(threads),)) for source in sources]
         data = np.stack(values, 1).view(np.uint8).reshape(len(threads), size)
-        if releases:
-            machine.launch.released(machine, threads, at)
         if space == "generic":
             everyone = threads.number
 
@@ -270,8 +269,9 @@ def _write(machine: Machine, step: Step, threads: Threads, at: Array, space: str
     else:
         offsets = global_places(machine, step, threads, at, size, True)
         machine.launch.traffic.anywhere(step, threads, at, size, "write")
-        machine.launch.stored(machine, step, threads, offsets, data)
+        machine.launch.order.stored(machine, step, threads, offsets, data)
         scattered(machine.launch.memory.data, offsets, data)
+        machine.check_lanes(step, threads, offsets, data, machine.launch.memory.data, machine.launch.order.place)
 
 
 def _store_undefined(
@@ -325,6 +325,7 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
     dtype = DTYPES[type_]
     if space in ("shared", "generic"):
         compiler.sizes.add(min(16, count * dtype.itemsize))
+    compiler.global_sizes.add(count * dtype.itemsize)
     function = _atomic_function(kinds[0], type_)
 
     def one(machine: Machine, threads: Threads, at: Array, where: str, values: list[list[Array]]) -> list[Array]:
@@ -339,12 +340,15 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
         else:
             places = global_places(machine, step, threads, at, size, True)
             machine.launch.traffic.anywhere(step, threads, at, size, "atomic")
-            machine.launch.atomic_global(machine, step, threads, places, size)
             memory = machine.launch.memory.data
-        return [
+        old = [
             _serial(memory.view(dtype), places // dtype.itemsize + lane, [part[lane] for part in values], function)
             for lane in range(count)
         ]
+        if where == "global":
+            wrote = old[0] == values[0][0] if kinds[0] == "cas" else None
+            machine.launch.order.swapped(machine, step, threads, places, size, wrote)
+        return old
 
     def run(machine: Machine, threads: Threads) -> None:
         at = address(machine, threads)
@@ -409,7 +413,12 @@ def _fence(compiler: Compiler, statement: Statement, step: Step) -> None:
     if words[:1] == ("proxy",):
         step.run = lambda machine, threads: machine.launch.proxy_fence(machine, step, threads, words)
         return
-    step.run = lambda machine, threads: machine.launch.memory_fence(machine, threads, words)
+    if words[:1] == ("mbarrier_init",):
+        return
+    # membar.cta, .gl and .sys are fence.sc of .cta, .gpu and .sys (9.7.13.5).
+    scope = next((SCOPES[word] for word in words if word in SCOPES), SCOPES["gpu"])
+    acquires, releases = words[:1] != ("release",), words[:1] != ("acquire",)
+    step.run = lambda machine, threads: machine.knowledge.fence(threads, scope, acquires, releases)
 
 
 BUILDERS: dict[str, Builder] = {

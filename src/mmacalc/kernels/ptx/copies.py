@@ -138,6 +138,7 @@ def _start(compiler: Compiler, statement: Statement, step: Step) -> None:
         else:
             amount = compiler.source(rest[0], "u32")
     compiler.sizes.add(size)
+    compiler.global_sizes.add(size)
 
     def run(machine: Machine, threads: Threads) -> None:
         places = machine.shared_places(step, threads, destination(machine, threads), size)
@@ -156,7 +157,7 @@ def _start(compiler: Compiler, statement: Statement, step: Step) -> None:
                 here = taken == length
                 some = threads.where(here)
                 offsets = global_places(machine, step, some, at[here], int(length), False)
-                machine.launch.loaded(machine, step, some, offsets, int(length))
+                machine.launch.order.loaded(machine, step, some, offsets, int(length))
                 data[here, :length] = machine.launch.memory.data[offsets[:, None] + np.arange(length)]
         machine.check_destination(step, threads, places, size)
         machine.copies.issue(machine, step, threads, places, data)

@@ -15,6 +15,7 @@ from .asynchronous import Asynchronous
 from .clusters import ClusterBarriers
 from .copies import Copies
 from .findings import PtxFinding
+from .global_order import GlobalOrder, Knowledge
 from .machine import PATIENCE, Machine, Threads
 from .program import compile_kernel
 from .report import PtxReport
@@ -46,6 +47,8 @@ LARGEST_SHARED = 232448
 """Bytes of shared memory of a CTA that the largest GPUs give (227 KiB, sm_90 and sm_100)."""
 RESIDENT_BYTES = 1 << 29
 """Memory that the resident CTAs' registers, shared memory and clocks may take."""
+WORKSPACE = 256
+"""Bytes that a cooperative launch gives the grid: cooperative groups keep the barrier of the grid there."""
 SHOWN = 32
 """Findings of one kind at one statement that are told apart by the other statement."""
 
@@ -98,10 +101,12 @@ class Launch:
     shared_bytes: int
     shared_size: int
     memory: GlobalMemory
+    order: GlobalOrder
     random: np.random.Generator | None
     parameters: bytes
     parameter_address: int
     executed: int
+    workspace: int
 
     def __init__(  # noqa: PLR0913
         self, kernel: PtxKernel, grid: Any, block: Any, arguments: Sequence[Any], shared: int = 0, cluster: Any = None,
@@ -130,7 +135,9 @@ class Launch:
         self._place_variables()
         self.parameters = self._pack(arguments)
         self.parameter_address = self.memory.add("the parameters", np.frombuffer(self.parameters, np.uint8), False)
+        self.workspace = self.memory.add("the workspace of the grid", np.zeros(WORKSPACE, np.uint8), True)
         self.memory.finish()
+        self.order = GlobalOrder(self)
 
     def _check_sizes(self) -> None:
         if self.block_size > 1024:
@@ -239,6 +246,7 @@ class Launch:
     def _machine(self, first: int, count: int) -> Machine:
         machine = Machine(self, first, count)
         machine.copies, machine.asynchronous = Copies(machine.count), Asynchronous(machine)
+        machine.knowledge = Knowledge(machine, self.order)
         machine.products, machine.cluster_barriers = Products(machine), ClusterBarriers(machine)
         if self.program.tensor_memory:
             machine.tensor_memory = TensorMemory(machine)
@@ -456,22 +464,7 @@ class Launch:
         self.find("uninitialised", step, f"reads shared memory at byte {byte}, which nothing has written",
                   threads.number[bad])  # fmt: skip
 
-    # --- what the memory model watches in global memory ---
-
-    def loaded(self, machine: Machine, step: Step, threads: Threads, offsets: Array, size: int) -> None:
-        """Global memory is read."""
-
-    def stored(self, machine: Machine, step: Step, threads: Threads, offsets: Array, data: Array) -> None:
-        """Global memory is written."""
-
-    def atomic_global(self, machine: Machine, step: Step, threads: Threads, offsets: Array, size: int) -> None:
-        """An atomic operation on global memory."""
-
-    def acquired(self, machine: Machine, threads: Threads, address: Array) -> None:
-        """A load with .acquire."""
-
-    def released(self, machine: Machine, threads: Threads, address: Array) -> None:
-        """A store with .release."""
+    # --- what the memory model watches ---
 
     def atomic_shared(self, machine: Machine, step: Step, threads: Threads, places: Array, size: int) -> None:
         """An atomic operation on shared memory: it collides with plain accesses, not with other atomic ones."""
@@ -490,9 +483,6 @@ class Launch:
                 )
         shadow.write(flat, team, member, step.index)
         shadow.atomic[flat] = True
-
-    def memory_fence(self, machine: Machine, threads: Threads, words: tuple[str, ...]) -> None:
-        """fence, membar."""
 
     def proxy_fence(self, machine: Machine, step: Step, threads: Threads, words: tuple[str, ...]) -> None:
         """fence.proxy."""
@@ -573,6 +563,8 @@ class _Special(dict):  # type: ignore[type-arg]
             "%smid": self.cta,
             "%nsmid": int(np.prod(launch.grid)),
             "%gridid": 1,
+            "%envreg1": launch.workspace >> 32,  # cooperative groups take the workspace's address from these two
+            "%envreg2": launch.workspace & 0xFFFFFFFF,
             "%cluster_ctarank": self.cta % launch.cluster_size,
             "%cluster_nctarank": launch.cluster_size,
             "%is_explicit_cluster": int(launch.cluster_size > 1),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .asynchronous import Asynchronous
     from .clusters import ClusterBarriers
     from .copies import Copies
+    from .global_order import Knowledge
     from .launch import Launch
     from .program import Program, Step
     from .tensor_memory import TensorMemory
@@ -96,6 +97,7 @@ class Machine:
     """The resident CTAs of a launch: registers, shared memory, clocks, and the loop."""
 
     copies: Copies
+    knowledge: Knowledge
     asynchronous: Asynchronous
     products: Products
     tensor_memory: TensorMemory
@@ -399,6 +401,7 @@ class Machine:
 
     def _meet(self, cta: int, barrier: int, entries: list[Any], wanted: int) -> None:
         self.events += 1
+        self._check_warps(entries)
         waiting = np.concatenate([entry[1] for entry in entries if entry[5]] or [np.zeros(0, np.int64)])
         arriving = np.concatenate([entry[1] for entry in entries if not entry[5]] or [np.zeros(0, np.int64)])
         team = np.array([self.team_of[cta * self.block_size]])
@@ -416,6 +419,23 @@ class Machine:
                 step.meeting(self, Threads(self, number), waiting)
             if waits:
                 self.enter(following, number)
+
+    def _check_warps(self, entries: list[Any]) -> None:
+        """Whether the threads of each warp came to the same statement, where it is .aligned (PTX ISA 9.7.13.1)."""
+        steps = {entry[4].index: entry[4] for entry in entries}
+        for index, step in steps.items():
+            if step.statement.root != "bar" and "aligned" not in step.statement.modifiers:
+                continue
+            number = np.sort(np.concatenate([entry[1] for entry in entries if entry[4].index == index]))
+            warps = np.unique(number // WARP)
+            lanes = (warps[:, None] * WARP + np.arange(WARP)).reshape(-1)
+            lanes = lanes[(lanes < self.count) & (self.cta_of[lanes % self.count] == self.cta_of[number[0]])]
+            missing = lanes[self.alive[lanes] & ~np.isin(lanes, number)]
+            if len(missing):
+                mine = number[np.isin(number // WARP, missing // WARP)]
+                self.launch.find(
+                    "barrier", step, "not all threads of the warp execute it; that is undefined", mine
+                )
 
     def _deadlock(self) -> None:
         """Every thread waits: say for what."""
@@ -621,7 +641,36 @@ class Machine:
         size = data.shape[1]
         self.check_write(step, threads, places, size)
         scattered(self.shared, places, data)
+        self.check_lanes(step, threads, places, data, self.shared, self.byte_of)
         scattered(self.written.view(np.uint8), places, np.ones_like(data))
+
+    def byte_of(self, place: int) -> str:
+        """A place of shared memory in words."""
+        return f"byte {place % self.shared_size} of shared memory"
+
+    def check_lanes(
+        self, step: Step, threads: Threads, places: Array, data: Array, memory: Array, named: Callable[[int], str]
+    ) -> None:
+        """Threads of one instruction wrote bytes: of two warps they must not write different ones to one place.
+
+        Which of a warp's lanes writes is open (CUDA C++ Programming Guide, SIMT architecture), and compilers rely on
+        one of them doing so.
+        """
+        lost = (gathered(memory, places, data.shape[1]) != data).any(axis=1)
+        if not lost.any():
+            return
+        mine = np.flatnonzero(np.isin(places, places[lost]))
+        mine = mine[np.argsort(places[mine], kind="stable")]
+        warps, starts = threads.number[mine] // WARP, np.flatnonzero(np.diff(places[mine], prepend=-1))
+        apart = starts[np.minimum.reduceat(warps, starts) != np.maximum.reduceat(warps, starts)]
+        if len(apart):
+            place = int(places[mine[apart[0]]])
+            self.launch.find(
+                "race",
+                step,
+                f"threads of several warps, which nothing orders, write different values to {named(place)}",
+                threads.number[np.flatnonzero(places == place)],
+            )
 
     def _race(
         self, step: Step, threads: Threads | Repeated, which: int, granule: int, other: int, does: str, did: str

@@ -38,10 +38,12 @@ class Order:
 
     threads: int
     agents: int
+    version: int
 
     def __init__(self, teams: int, threads: int, agents: int = 64) -> None:
         self.threads, self.agents = threads, threads + agents
         self.clock: Array = np.ones((teams, self.agents), np.int32)
+        self.version = 0  # changes whenever a clock does
         self.common: Array = np.zeros((teams, self.agents), np.int32)
         self.known: Array | None = None
         self.meetings: Array = np.zeros(teams, np.int64)  # how often all threads of a team have met
@@ -64,6 +66,7 @@ class Order:
         """What threads wrote by the generic proxy so far is ordered before what the async proxy does later."""
         self.fenced[team, threads] = self.clock[team, threads]
         self.fence_time[team, threads] = time
+        self.version += 1
         self.clock[team, threads] += 1
 
     def ordered(self, team: Array, observer: Array, agent: Array, clock: Array) -> Array:
@@ -91,6 +94,7 @@ class Order:
             rows[:, : self.threads] = np.maximum(rows[:, : self.threads], own)
             self.common[teams] = np.maximum(self.common[teams], rows)
             self.known[teams] = self.common[teams][:, None]
+        self.version += 1
         self.clock[teams, : self.threads] += 1
 
     def join(self, team: Array, members: Array, arriving: Array | None = None) -> None:
@@ -101,6 +105,7 @@ class Order:
         if arriving is not None:
             joined = np.maximum(joined, self._released(team, arriving))
         rows[team[:, None], members] = np.maximum(rows[team[:, None], members], joined[:, None])
+        self.version += 1
         self.clock[team[:, None], members] += 1
         if arriving is not None:
             self.clock[team[:, None], arriving] += 1
@@ -116,6 +121,7 @@ class Order:
     def release(self, team: int, threads: Array) -> Array:
         """What some threads of a team make known; their clocks advance."""
         made: Array = self._released(np.array([team]), threads[None])[0]
+        self.version += 1
         self.clock[team, threads] += 1
         return made
 
@@ -127,6 +133,7 @@ class Order:
     def tick(self, team: Array, threads: Array) -> Array:
         """The clocks of threads before they advance by one."""
         before: Array = self.clock[team, threads].copy()
+        self.version += 1
         self.clock[team, threads] = before + 1
         return before
 

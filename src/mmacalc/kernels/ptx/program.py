@@ -13,6 +13,7 @@ import numpy as np
 from ...errors import Error, first_of
 from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
 from . import arithmetic
+from .global_order import access_of
 from .operation import DTYPES
 
 TYPE_CHECKING = False
@@ -106,8 +107,8 @@ class Program:
 
     registers: the type of each; watched: those of wgmma; names: what each is called; steps; parameters: the
     kernel's, with their offsets in the parameter bytes; shared_static: bytes of its own shared variables with what
-    is reserved; dynamic: where the dynamic part begins; local_size: bytes of local memory of a thread; granule:
-    bytes that shared memory is watched by.
+    is reserved; dynamic: where the dynamic part begins; local_size: bytes of local memory of a thread; granule,
+    global_granule: bytes that shared and global memory are watched by.
     """
 
     function: Function
@@ -116,6 +117,7 @@ class Program:
     target: str
     dynamic: int
     granule: int
+    global_granule: int
     local_size: int
     shared_static: int
     parameter_bytes: int
@@ -132,6 +134,7 @@ class Program:
         self.tensor_memory = False
         self._polls: dict[tuple[int, int], bool] = {}
         self.shared_static, self.dynamic, self.local_size, self.granule = RESERVED, RESERVED, 0, 4
+        self.global_granule = 16
         for variable in function.parameters:
             start = -(-self.parameter_bytes // variable.align) * variable.align
             self.parameters[variable.name] = (start, variable)
@@ -147,6 +150,16 @@ class Program:
                 for one in body
             )
         return known
+
+    @property
+    def communicates(self) -> bool:
+        """Whether something in it releases, and something acquires: without these nothing orders CTAs."""
+        accesses = [access_of(step.statement.root, step.statement.modifiers) for step in self.steps
+                    if step.statement.root in ("ld", "st", "atom", "red")]  # fmt: skip
+        fences = [step for step in self.steps if step.statement.root in ("fence", "membar")
+                  and step.statement.modifiers[:1] not in (("proxy",), ("mbarrier_init",))]  # fmt: skip
+        releases = bool(fences) or any(one.releases for one in accesses)
+        return releases and (bool(fences) or any(one.acquires for one in accesses))
 
     def attribute(self, name: str) -> tuple[int, ...] | None:
         """The numbers of a directive, None where the kernel lacks it."""
@@ -198,6 +211,7 @@ class Compiler:
         self.frame = _Frame.__new__(_Frame)
         self.problems: list[tuple[Statement, str]] = []
         self.sizes: set[int] = set()
+        self.global_sizes: set[int] = set()
         self._pending: list[tuple[Step, Statement, _Frame, str]] = []
         self._labels: dict[str, int] = {}
         self._calls = 0
@@ -247,6 +261,7 @@ class Compiler:
         self.builders["exit"](self, end.statement, end)
         steps.append(end)
         self.program.granule = gcd(4, *self.sizes) if self.sizes else 4
+        self.program.global_granule = gcd(*self.global_sizes) or 16
         return self.program
 
     def _flatten(self, function: Function, bound: Mapping[str, int], prefix: str, depth: int) -> None:

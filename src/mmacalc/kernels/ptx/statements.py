@@ -59,6 +59,7 @@ SPECIAL = frozenset(
         "%total_smem_size",
         "%aggr_smem_size",
         "%current_graph_exec",
+        *[f"%envreg{number}" for number in range(32)],
         "WARP_SZ",
         "%reserved_smem_offset_begin",
     ]
@@ -177,16 +178,11 @@ def _barrier(compiler: Compiler, statement: Statement, step: Step) -> None:
         return
     barrier = compiler.source(operands[0], "u32")
     count = compiler.source(operands[1], "u32") if len(operands) > 1 else None
-    aligned = statement.root == "bar" or "aligned" in statement.modifiers
-    step.control = _barrier_control(barrier, count, what == "sync", aligned, None)
+    step.control = _barrier_control(barrier, count, what == "sync", None)
 
 
-def _barrier_control(barrier: Any, count: Any, waits: bool, aligned: bool, before: Any) -> Any:
+def _barrier_control(barrier: Any, count: Any, waits: bool, before: Any) -> Any:
     def control(machine: Machine, step: Step, threads: Threads, rest: Array | None, at: int) -> None:
-        if aligned and threads.warps() is None and not _all_alive(machine, threads):
-            machine.launch.find(
-                "barrier", step, "not all threads of the warp execute it; that is undefined", threads.number
-            )
         if rest is not None:
             machine.enter(at + 1, rest)
         if before is not None:
@@ -201,13 +197,6 @@ def _barrier_control(barrier: Any, count: Any, waits: bool, aligned: bool, befor
                 machine.arrive(step, threads.where(here & (wanted == each)), at + 1, number, int(each), waits)
 
     return control
-
-
-def _all_alive(machine: Machine, threads: Threads) -> bool:
-    """Whether every living thread of the warps takes part."""
-    warps = np.unique(threads.number // 32)
-    alive = machine.alive.reshape(-1)[(warps[:, None] * 32 + np.arange(32)).reshape(-1) % machine.count]
-    return int(alive.sum()) == len(threads)
 
 
 def _barrier_reduction(compiler: Compiler, statement: Statement, step: Step, words: list[str]) -> None:
@@ -229,7 +218,7 @@ def _barrier_reduction(compiler: Compiler, statement: Statement, step: Step, wor
         sink(machine, threads, np.broadcast_to(found, (len(threads),)))
 
     step.meeting = meeting
-    step.control = _barrier_control(number, count, True, statement.root == "bar", before)
+    step.control = _barrier_control(number, count, True, before)
 
 
 def _warp_sync(compiler: Compiler, statement: Statement, step: Step) -> None:
