@@ -7,7 +7,7 @@ import numpy as np
 from ...errors import Error
 from ...ptx.module import Address, Register, Statement, Symbol, count_of, is_braced
 from ..device.memory import Outside
-from .global_order import SCOPES
+from .knowledge import SCOPES
 from .machine import gathered, scattered
 from .operation import DTYPES
 
@@ -301,7 +301,7 @@ _ATOMIC: dict[str, Callable[[Array, Array], Array]] = {
 }  # fmt: skip
 
 
-def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # noqa: PLR0915
+def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # noqa: C901, PLR0915
     """atom and red: one thread after the other, in the order of their numbers."""
     words = list(statement.modifiers)
     count, type_ = vector_of(statement)

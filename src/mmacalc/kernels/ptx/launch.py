@@ -15,7 +15,8 @@ from .asynchronous import Asynchronous
 from .clusters import ClusterBarriers
 from .copies import Copies
 from .findings import PtxFinding
-from .global_order import GlobalOrder, Knowledge
+from .global_order import GlobalOrder
+from .knowledge import Knowledge
 from .machine import PATIENCE, Machine, Threads
 from .program import compile_kernel
 from .report import PtxReport

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .asynchronous import Asynchronous
     from .clusters import ClusterBarriers
     from .copies import Copies
-    from .global_order import Knowledge
+    from .knowledge import Knowledge
     from .launch import Launch
     from .program import Program, Step
     from .tensor_memory import TensorMemory
@@ -433,9 +433,7 @@ class Machine:
             missing = lanes[self.alive[lanes] & ~np.isin(lanes, number)]
             if len(missing):
                 mine = number[np.isin(number // WARP, missing // WARP)]
-                self.launch.find(
-                    "barrier", step, "not all threads of the warp execute it; that is undefined", mine
-                )
+                self.launch.find("barrier", step, "not all threads of the warp execute it; that is undefined", mine)
 
     def _deadlock(self) -> None:
         """Every thread waits: say for what."""

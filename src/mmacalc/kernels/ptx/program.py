@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import Error, first_of
 from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
 from . import arithmetic
-from .global_order import access_of
+from .knowledge import access_of
 from .operation import DTYPES
 
 TYPE_CHECKING = False

@@ -1,0 +1,121 @@
+"""CTAs that exchange data through global memory: right kernels have no finding, wrong ones name both lines.
+
+The kernels are tests/data/ptx/sharing.cu: those of CUDA's samples, CUTLASS and cooperative groups, and each without one
+ordering.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import recorded
+from mmacalc.kernels.ptx.kernel import PtxKernel
+from mmacalc.kernels.ptx.knowledge import Snapshot, access_of
+from mmacalc.kernels.ptx.launch import Launch
+from mmacalc.ptx.reader import read
+
+MODULE = read(recorded.text("ptx/sharing_sm_80.ptx.gz"))
+GRID, BLOCK = 6, 64
+X = (np.arange(GRID * BLOCK) % 97).astype(np.int32)
+
+
+def zeros(count: int = 1, dtype: Any = np.int32) -> Any:
+    return np.zeros(count, dtype)
+
+
+def rolled() -> Any:
+    found = X.copy()
+    for _ in range(3):
+        found = found + np.roll(found, -1)
+    return found
+
+
+WHOLE = GRID * BLOCK
+ROWS = X.reshape(GRID, BLOCK).sum(axis=0)
+LAST_BLOCK = lambda: [X, zeros(GRID), zeros(), zeros()], 3, X.sum()
+SEMAPHORE = lambda: [X, zeros(BLOCK), zeros()], 1, ROWS
+BARRIER = lambda: [X.copy(), zeros(WHOLE), zeros(), 3], 1, rolled()
+# name: arguments, the one with the result, the result
+RIGHT: dict[str, tuple[Any, int, Any]] = {
+    "right_last_block": LAST_BLOCK,
+    "right_all_fence": (lambda: [X.astype("f4"), zeros(WHOLE, "f4"), zeros(), zeros(BLOCK, "f4")], 3, ROWS),
+    "right_semaphore": SEMAPHORE,
+    "right_stream_k": (lambda: [X, zeros(WHOLE), zeros(), zeros(BLOCK)], 3, ROWS),
+    "right_grid_barrier": BARRIER,
+    "right_grid_sync": (lambda: [X.copy(), zeros(WHOLE), 3], 1, rolled()),
+    "right_relaxed": (lambda: [X, WHOLE, zeros(), zeros(16), zeros()], 3, np.bincount(X & 15, minlength=16)),
+    "right_swap": (lambda: [X[:WHOLE].astype("f8"), zeros(1, "f8")], 1, X.sum()),
+    "right_lock": (lambda: [zeros(), zeros()], 0, (3**GRID - 1) // 2),
+    "right_one_value": (lambda: [zeros(BLOCK), zeros(BLOCK)], 1, np.full(BLOCK, 7)),
+    "right_block_order": (lambda: [zeros(WHOLE), zeros(WHOLE)], 1, np.tile(np.arange(BLOCK) ^ 33, GRID)),
+}
+# name: arguments, CTAs, what the two statements of a finding are
+WRONG: dict[str, tuple[Any, int, tuple[str, str]]] = {
+    "wrong_last_block_no_release": (LAST_BLOCK[0], GRID, ("ld.global", "st.global")),
+    "wrong_last_block_no_acquire": (LAST_BLOCK[0], GRID, ("ld.global", "st.global")),
+    "wrong_last_block_scope": (LAST_BLOCK[0], GRID, ("ld.global", "st.global")),
+    "wrong_semaphore_relaxed": (SEMAPHORE[0], GRID, ("ld.global", "st.global")),
+    "wrong_grid_barrier": (BARRIER[0], GRID, ("ld.global", "st.global")),
+    "wrong_lock": (RIGHT["right_lock"][0], GRID, ("ld.global", "st.global")),
+    "wrong_plain": (lambda: [zeros(WHOLE), zeros(WHOLE)], GRID, ("ld.global", "st.global")),
+    "wrong_in_place": (lambda: [zeros(WHOLE + 1)], GRID, ("st.global", "ld.global")),
+    "wrong_order_in_block": (lambda: [zeros(BLOCK), zeros(BLOCK)], 1, ("ld.global", "st.global")),
+    "wrong_one_place": (lambda: [zeros(BLOCK)], GRID, ("st.global", "")),
+}
+
+
+def launched(name: str, arguments: list[Any], grid: int, schedule: int | None) -> Launch:
+    launch = Launch(PtxKernel(MODULE, name), grid, BLOCK, arguments, schedule=schedule)
+    launch.run()
+    return launch
+
+
+def test_every_kernel_of_the_source_is_tried() -> None:
+    assert {function.name for function in MODULE.entries} == {*RIGHT, *WRONG}
+
+
+@pytest.mark.parametrize("schedule", [None, 3])
+@pytest.mark.parametrize("name", RIGHT)
+def test_an_exchange_that_is_ordered_is_right_and_has_no_finding(name: str, schedule: int | None) -> None:
+    make, result, wanted = RIGHT[name]
+    arguments = make()
+    launch = launched(name, arguments, GRID, schedule)
+    assert not launch.findings, str(next(iter(launch.findings.values())).sentence)
+    np.testing.assert_array_equal(arguments[result], np.broadcast_to(wanted, arguments[result].shape))
+
+
+@pytest.mark.parametrize("schedule", [None, 3])
+@pytest.mark.parametrize("name", WRONG)
+def test_an_exchange_without_an_order_names_both_statements(name: str, schedule: int | None) -> None:
+    make, grid, (text, other) = WRONG[name]
+    found = list(launched(name, make(), grid, schedule).findings.values())
+    assert {finding.kind for finding in found} == {"race"}
+    assert any(finding.text.startswith(text) and finding.other_text.startswith(other) for finding in found)
+    assert all("argument" in finding.message for finding in found)
+
+
+def test_ctas_that_do_not_run_together_race_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Launch, "_resident", lambda self: 1)
+    assert launched("wrong_plain", WRONG["wrong_plain"][0](), GRID, None).findings
+    assert not launched("right_last_block", LAST_BLOCK[0](), GRID, None).findings
+
+
+def test_scopes_reach_as_the_isa_says() -> None:
+    assert access_of("ld", ("global", "volatile", "u32")).scope == access_of("atom", ("add", "u32")).scope == 3
+    assert access_of("st", ("release", "cluster", "global", "u32")).scope == 2
+    assert access_of("ld", ("global", "nc", "u32")).scope == 0
+    assert not access_of("red", ("acq_rel", "gpu", "global", "add", "u32")).acquires
+
+
+def test_snapshots_join_and_include_what_they_join() -> None:
+    one, two = Snapshot({1: np.array([3, 0])}), Snapshot({1: np.array([2, 5]), 4: np.array([1, 1])})
+    both = one.joined(two)
+    assert both.includes(one)
+    assert both.includes(two)
+    assert not one.includes(two)
+    assert both.rows[1].tolist() == [3, 5]
+    asked = np.array([1, 1, 4, 2]), np.array([0, 1, 1, 0]), np.array([3, 6, 1, 0])
+    assert both.knows(*asked).tolist() == [True, False, True, False]
