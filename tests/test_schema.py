@@ -44,7 +44,7 @@ SAMPLES = {
     "intrinsic": [f"intrinsic -a gfx942 {F16}", "intrinsic -a gfx950 v_mfma_f32_16x16x128_f8f6f4"],
     "compare": [f"compare gfx942 {F16} sm_90a wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"],
     "waits": ["waits -a gfx950 'v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], v[0:7]' 'v_mov_b32 v0, 0'",
-              "waits -a gfx1100 'v_exp_f32 v0, v1' 'v_add_f32 v2, v0, v0'"],
+              "waits -a gfx1100 'v_exp_f32 v0, v1' 'v_add_f32 v2, v0, v0'", "waits -a gfx942 {listing}"],
     "lint": ["lint -a gfx942 {listing}", "lint -a gfx1100 'v_exp_f32 v0, v1 \n v_add_f32 v2, v0, v0'"],
     "estimate": ["estimate -a MI300X --gemm 256x256x256 --type f16", "estimate -a sm_70 --gemm 64x64x64 --type f16"],
     "numerics": [f"numerics -a gfx942 -i {F16}", "numerics -a gfx942 -i v_mfma_i32_16x16x32_i8"],

@@ -18,6 +18,7 @@ from mmacalc import lint as report_of
 from mmacalc.asm.reader import read_line, read_listing, vector_registers
 from mmacalc.cli import answer
 from mmacalc.hazards.dependencies import DEPENDENCIES
+from mmacalc.hazards.lint import required_waits
 from mmacalc.hazards.recognizer import HazardRecognizer, recognizer_for
 from mmacalc.hazards.register_use import entry_of, register_use
 from mmacalc.hazards.tables import RULES, TABLES
@@ -389,9 +390,9 @@ def branching_listings(draw):
     return target, "".join(f"L{at}: {line}\n" for at, line in enumerate(lines))
 
 
-def missing_by_hand(target, text):
-    """(line, what mends it) -> missing wait states, by walking every path from every instruction, with `register_use`
-    and the rules."""
+def tightest_by_hand(target, text):
+    """(line, what mends it) -> needed less elapsed wait states, the most, where any are needed: by walking every path
+    from every instruction, with `register_use` and the rules."""
     lines = [line.split(": ")[1] for line in text.splitlines()]
     rules = recognizer_for(mmacalc.architecture(target))
     uses = [register_use(read_line(line), entry_of(target)) for line in lines]
@@ -407,25 +408,33 @@ def missing_by_hand(target, text):
         work, seen = [(at, 0, frozenset(), 0) for at in following(first)], set()
         while work:
             at, elapsed, passed, half_ended = step = work.pop()
-            if at >= len(lines) or step in seen or elapsed >= rules.longest:
+            if at >= len(lines) or step in seen or elapsed > rules.longest:
                 continue
             seen.add(step)
-            missing, mends = rules.states(use, uses[at], passed, expiry) - elapsed, expiry.instruction
-            worst[at + 1, mends] = max(worst.get((at + 1, mends), 0), missing)
+            needed, place = rules.states(use, uses[at], passed, expiry), (at + 1, expiry.instruction)
+            if needed:
+                worst[place] = max(worst.get(place, -100), needed - elapsed)
             half_ended += bool(uses[at].kinds & ending[1])
             if uses[at].kinds & ending[0] or half_ended == 2:
                 continue
             later = elapsed + rules.states_provided(uses[at]), passed | uses[at].kinds, half_ended
             work += [(place, *later) for place in following(at)]
-    return {line: missing for line, missing in worst.items() if missing > 0}
+    return worst
 
 
 @settings(max_examples=150, deadline=None)
 @given(branching_listings())
-def test_lint_finds_what_walking_every_path_finds_and_its_nops_are_enough(given_listing):
+def test_lint_and_waits_find_what_walking_every_path_finds_and_the_nops_are_enough(given_listing):
     target, text = given_listing
     found = report_of(text, target).of_kind("wait states")
-    assert {(one.line, one.wait.expiry.instruction): one.missing for one in found} == missing_by_hand(target, text)
+    tightest = tightest_by_hand(target, text)
+    missing = {place: states for place, states in tightest.items() if states > 0}
+    assert {(one.line, one.wait.expiry.instruction): one.missing for one in found} == missing
+    waits = required_waits(text, target).waits
+    spare = {(one.line, one.wait.expiry.instruction): one.wait.states - one.elapsed for one in waits}
+    near = {place: states for place, states in tightest.items() if states >= 0}  # those that wait long enough, just
+    assert {place: states for place, states in spare.items() if states >= 0} == near
+    assert all(one.missing == max(0, one.wait.states - one.elapsed) for one in waits)
     lines = text.splitlines()
     for one in found:
         label, line = lines[one.line - 1].split(":", 1)
@@ -519,6 +528,23 @@ def test_waits_prints_both_sources_and_the_nops():
     data = json.loads(answer(["waits", "-a", "gfx950", FIRST["DGEMM", 16], "v_mov_b32 v7, 0", "--json"]).out)
     assert (data["states"], data["llvm"], data["guide"], data["unit"]) == (19, 11, 19, "s_nop")
     assert answer(["waits", "-a", "gfx950", "nonsense", "v_mov_b32 v7, 0"]).status == 2
+
+
+def test_waits_of_a_listing_and_of_an_object_are_printed_by_kernel(tmp_path):
+    listing = tmp_path / "kernel.s"
+    mfma, store = FIRST["XDL", 2], SECOND["store"]
+    body = f"one:\n{mfma}\n s_nop 4\n{store}\n s_endpgm\ntwo:\n{mfma}\n{store}\n s_endpgm\n"
+    listing.write_text(f'.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n{body}')
+    found = answer(["waits", str(listing)])
+    assert (found.status, found.err) == (0, "")
+    assert re.findall(r"^(one|two):|needs (\d+) wait states, has (\d+)(  5 states missing)?", found.out, re.M) == [
+        ("one", "", "", ""), ("", "5", "5", ""), ("two", "", "", ""), ("", "5", "0", "  5 states missing"),
+    ]  # fmt: skip
+    assert found.out.endswith("2 waits, of which 1 too short\n")
+    lines = json.loads(answer(["waits", str(listing), "--json"]).out)["waits"]
+    assert [(one["part"], one["missing"], one["wait"]["states"]) for one in lines] == [("one", 0, 5), ("two", 5, 5)]
+    assert "name no architecture" in answer(["waits", mfma, store]).err
+    assert "which architecture" in answer(["waits", mfma]).err
 
 
 def test_after_a_wmma_of_gfx1250_transcendental_instructions_wait_as_long_as_other_valu_instructions():

@@ -17,16 +17,17 @@ it is the newest that has all of the instructions, with the cycles of the others
 
 from __future__ import annotations
 
-from ..errors import Error, printable
+from ..errors import printable
 from ..render.json import document
 from . import Reply, show
-from .files import text_arguments
+from .files import each_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
+    from .files import GivenText
     from .parser import Parser
 
 
@@ -38,29 +39,16 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> Iterator[Reply]:
     """The explanation; of several files one after another, also where one is refused."""
-    texts = text_arguments(options.text, options.architecture)
-    for text, name, _ in texts:
-        try:
-            if isinstance(text, Error):
-                raise text
-            yield _reply(text, name, options, len(texts) > 1)
-        except Error as error:
-            if len(texts) == 1:
-                raise
-            yield Reply(2, "", f"mmacalc: {printable(name)}: {error}\n")
+    return each_text(options, _reply)
 
 
-def _reply(text: str, name: str, options: Namespace, several: bool) -> Reply:
+def _reply(given: GivenText, options: Namespace) -> Reply:
     from ..answers.explain import explain
     from ..render import explain as render
 
-    if "\0" in text:
-        raise Error(
-            f"'{name}' is neither text nor an object of an AMD GPU; give its disassembly, such as cuobjdump -sass"
-        )
     arch = options.architecture and options.architecture.partition(":")[0]
-    answer = explain(text, arch)
+    answer = explain(given.text, arch)
     if options.json:
-        return Reply(0, document("explain", render.json_object(answer, name if several else None)), "")
-    reply = show(False, "explain", answer, render, name)
-    return reply._replace(out=f"{printable(name)}:\n{reply.out}\n") if several else reply
+        return Reply(0, document("explain", render.json_object(answer, given.name if given.several else None)), "")
+    reply = show(False, "explain", answer, render, given.name)
+    return reply._replace(out=f"{printable(given.name)}:\n{reply.out}\n") if given.several else reply

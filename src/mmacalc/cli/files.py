@@ -11,18 +11,25 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from io import BytesIO
 
-from ..errors import Error
+from ..errors import Error, printable
 from ..files import file_name, reason
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import BinaryIO
 
+    from . import Reply
+
 __all__ = [
+    "GivenText",
     "as_text",
     "exists",
+    "each_text",
     "lines",
+    "names_file",
     "read_bytes",
     "read_text",
     "standard_input_taken",
@@ -59,6 +66,7 @@ ENDINGS = (
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 OBJECTS = (b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 """How ELF objects and clang's offload bundles begin."""
+_OF_NVIDIA = "; of a cubin give its disassembly, such as cuobjdump -sass"
 _taken: ContextVar[str] = ContextVar("taken", default="")
 """Who reads standard input while one of its lines is answered: the name of a command whose lines are command lines."""
 
@@ -106,7 +114,7 @@ def text_argument(words: Sequence[str]) -> tuple[str, str]:
     path = words[0]
     if path == "-":
         return read_text(path), "<stdin>"
-    return (read_text(path), path) if _names_file(path) else (path, "the text")
+    return (read_text(path), path) if names_file(path) else (path, "the text")
 
 
 def text_arguments(words: Sequence[str], target: str | None = None) -> list[tuple[str | Error, str, bool]]:
@@ -120,12 +128,50 @@ def text_arguments(words: Sequence[str], target: str | None = None) -> list[tupl
     Raises:
         Error: see `text_argument`; or some of several words name files and others do not.
     """
-    if len(words) < 2 or not any(map(_names_file, words)):
+    if len(words) < 2 or not any(map(names_file, words)):
         return [_text_of(words, target)]
     for word in words:
-        if not _names_file(word):
+        if not names_file(word):
             raise Error(f"'{word}' is not a file, but other arguments are: give files, or one text")
     return [_text_or_error(word, target) for word in words]
+
+
+class GivenText(TupleRecord):
+    """A text that arguments give. name: what messages call it; listed: whether it is of an object; several: whether it
+    is one of several."""
+
+    text: str
+    name: str
+    listed: bool
+    several: bool
+
+
+def each_text(options: Namespace, reply: Callable[[GivenText, Namespace], Reply]) -> Iterator[Reply]:
+    """The answers about the texts that arguments give, one after another, also where one of several is refused.
+
+    Args:
+        options: with `text` and `architecture`, which may have features (gfx942:xnack+). reply: answers about
+            one of them.
+
+    Raises:
+        Error: a single text is refused, or see `text_arguments`.
+    """
+    from . import Reply
+
+    texts = text_arguments(options.text, options.architecture)
+    for text, name, listed in texts:
+        try:
+            if isinstance(text, Error):
+                raise text
+            if "\0" in text:  # a binary file must not be reported as clean
+                raise Error(f"'{name}' is neither a text file nor an object of an AMD GPU{_OF_NVIDIA}")
+            if not text.strip():
+                raise Error(f"'{name}' is empty; give a listing")
+            yield reply(GivenText(text, name, listed, len(texts) > 1), options)
+        except Error as error:
+            if len(texts) == 1:
+                raise
+            yield Reply(2, "", f"mmacalc: {printable(name)}: {error}\n")
 
 
 def _text_or_error(word: str, target: str | None) -> tuple[str | Error, str, bool]:
@@ -137,7 +183,7 @@ def _text_or_error(word: str, target: str | None) -> tuple[str | Error, str, boo
 
 def _text_of(words: Sequence[str], target: str | None) -> tuple[str, str, bool]:
     """As `text_argument`, also of an object."""
-    if len(words) > 1 or not _names_file(words[0]):
+    if len(words) > 1 or not names_file(words[0]):
         return *text_argument(words), False
     name = "<stdin>" if words[0] == "-" else words[0]
     content = read_bytes(words[0])
@@ -151,7 +197,7 @@ def _text_of(words: Sequence[str], target: str | None) -> tuple[str, str, bool]:
     return render.text(answer), name, True
 
 
-def _names_file(word: str) -> bool:
+def names_file(word: str) -> bool:
     """Whether a word is "-" or the path of a file, or looks like one."""
     looks = not any(map(str.isspace, word)) and ("/" in word or word.lower().endswith(ENDINGS))
     return word == "-" or looks or exists(word)

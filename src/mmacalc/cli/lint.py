@@ -22,16 +22,16 @@ gfx1250), and a mnemonic that no target has. Operands of other instructions are 
 
 from __future__ import annotations
 
-from ..errors import Error, printable
 from ..render.json import document
 from . import Reply, show
-from .files import text_arguments
+from .files import each_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
+    from .files import GivenText
     from .parser import Parser
 
 
@@ -43,30 +43,17 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: Namespace) -> Iterator[Reply]:
     """The findings, and 1 if there are any; of several files one after another, also where one is refused."""
-    texts = text_arguments(options.text, options.architecture)
-    for text, name, listed in texts:
-        try:
-            if isinstance(text, Error):
-                raise text
-            yield _reply(text, name, options, listed)
-        except Error as error:
-            if len(texts) == 1:
-                raise
-            yield Reply(2, "", f"mmacalc: {printable(name)}: {error}\n")
+    return each_text(options, _reply)
 
 
-def _reply(text: str, name: str, options: Namespace, listed: bool) -> Reply:
+def _reply(given: GivenText, options: Namespace) -> Reply:
     from ..asm.reader import addresses
     from ..hazards.lint import lint as check
     from ..render import lint
 
-    if "\0" in text:  # a binary file must not be reported as clean
-        raise Error(f"'{name}' is neither a text file nor an ELF object")
-    if not text.strip():
-        raise Error(f"'{name}' is empty; give a listing")
     arch = options.architecture and options.architecture.partition(":")[0]
-    report = check(text, arch)
+    report = check(given.text, arch)
     status = 1 if report.findings else 0
     if options.json:
-        return Reply(status, document("lint", lint.json_object(report, name)), "")
-    return show(False, "lint", report, lint, name, addresses(text) if listed else {}, status=status)
+        return Reply(status, document("lint", lint.json_object(report, given.name)), "")
+    return show(False, "lint", report, lint, given.name, addresses(given.text) if given.listed else {}, status=status)

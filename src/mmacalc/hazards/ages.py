@@ -24,7 +24,7 @@ class Ages:
         self.lengths: list[int] = []
         self.at_end: list[dict[int, tuple[int, int]]] = []  # of each block: hazard -> (age, statement)
         blocks = pending.blocks
-        levels: list[dict[int, int]] = [{} for _ in range(pending.recognizer.longest + 1)]
+        levels: list[dict[int, int]] = [{} for _ in range(pending.longest + 1)]
         self._becoming: list[int] = []  # of each block, the hazards that become others in it
         self._ending: list[int] = []  # and those that end in it
         for block in blocks:
@@ -62,7 +62,7 @@ class Ages:
     ) -> tuple[dict[int, tuple[int, int]], int, int, int]:
         """The hazards that arise in a block and are pending at its end; its length in states, as far as that matters;
         the hazards that become others in it, and those that end in it."""
-        pending, longest = self._pending, self._pending.recognizer.longest
+        pending, longest = self._pending, self._pending.longest
         ends: dict[int, tuple[int, int]] = {}
         length = becoming = ending = 0  # from after the statement to the end of the block
         for at in range(block.end - 1, block.start - 1, -1):

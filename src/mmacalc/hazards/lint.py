@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from .register_use import RegisterUse
     from .violations import Violation
 
-__all__ = ["Finding", "LintReport", "lint"]
+__all__ = ["Finding", "LintReport", "RequiredWait", "WaitsReport", "lint", "required_waits"]
 
+_SYMBOL = re.compile(r"(?!(?:[.$]|L\d|\d))")  # a label that is no jump target within a function
 _EXPERT = re.compile(r"\S+\s+hwreg\(\s*(?:HW_REG_WAVE_SCHED_MODE|26)\b")
 
 
@@ -145,6 +146,75 @@ def lint(text: str, arch: str | None = None) -> LintReport:
         *counts,
         tuple(_unchecked(listing, assembles, unfollowed, unjudged, recognizer.unit)),
     )
+
+
+class RequiredWait(TupleRecord):
+    """An instruction that must not come too soon after another, and how soon it comes.
+
+    line, text: the instruction. first_line, first_text: the one that it must wait for. elapsed: the wait states between
+    the two on the shortest path; missing: how many more are needed, 0 where there are enough. wait: the rule. part: the
+    last label of a symbol before the line, such as the kernel's name; "" if there is none.
+    """
+
+    line: int
+    text: str
+    first_line: int
+    first_text: str
+    elapsed: int
+    missing: int
+    wait: WaitStates
+    part: str = ""
+
+
+class WaitsReport(TupleRecord):
+    """The waits between the instructions of a listing, the architecture's canonical name, and why they are not known
+    ("" if they are)."""
+
+    waits: tuple[RequiredWait, ...]
+    architecture: str
+    unjudged: str = ""
+
+
+@arguments_checked
+def required_waits(text: str, arch: str | None = None) -> WaitsReport:
+    """Which instructions of a listing need wait states after an earlier one, how many, and how many there are.
+
+    Of several that an instruction must wait for the tightest is given; pairs that are far enough apart by more than the
+    longest rule are left out.
+
+    Args:
+        text, arch: as for `lint`.
+
+    Raises:
+        Error: as `lint`.
+
+    >>> [wait] = required_waits('''
+    ... v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], v[0:3]
+    ... s_nop 4
+    ... global_store_dwordx4 v[8:9], v[0:3], off''', "gfx942").waits
+    >>> wait.line, wait.wait.states, wait.elapsed, wait.missing
+    (4, 5, 5, 0)
+    """
+    listing = read_listing(text)
+    arch = agreed(arch, listing.targets, "the listing")
+    entry = entry_of(arch)
+    uses, counts = _uses(listing, entry)
+    statements = listing.statements
+    if not counts[0]:
+        raise Error("the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ...")
+    recognizer = recognizer_for(entry.architecture, arch)
+    if unjudged := _unnamed(statements) or _expert(statements):
+        return WaitsReport((), entry.architecture.name, unjudged)
+    pending = PendingHazards(uses, basic_blocks(listing), recognizer, beyond=1)
+    symbols = sorted((at, name) for name, places in listing.labels.items() if _SYMBOL.match(name) for at in places)
+    found = []
+    for at, one in pending.waits(pending.ages({})):
+        first, second = statements[one.first], statements[at]
+        wait = recognizer.answer(uses[one.first], uses[at], one.between, one.expiry)
+        part = next((name for place, name in reversed(symbols) if place <= at), "")
+        lines = second.number, second.text, first.number, first.text
+        found.append(RequiredWait(*lines, one.elapsed, max(0, one.missing), wait, part))
+    return WaitsReport(tuple(found), entry.architecture.name)
 
 
 def _missing_states(

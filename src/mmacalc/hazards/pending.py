@@ -55,6 +55,7 @@ class PendingHazards:
         uses: what each statement does; statements that do the same may share one object.
         blocks: the basic blocks.
         recognizer: the rules.
+        beyond: how many states longer than it needs a hazard is kept.
     """
 
     blocks: Sequence[Block]
@@ -62,8 +63,11 @@ class PendingHazards:
     steps: list[_Step]
     alive: list[int]
 
-    def __init__(self, uses: Sequence[RegisterUse], blocks: Sequence[Block], recognizer: HazardRecognizer) -> None:
-        self.blocks, self.recognizer = blocks, recognizer
+    def __init__(
+        self, uses: Sequence[RegisterUse], blocks: Sequence[Block], recognizer: HazardRecognizer, beyond: int = 0
+    ) -> None:
+        self.blocks, self.recognizer, self._beyond = blocks, recognizer, beyond
+        self.longest = recognizer.longest + beyond
         self._firsts: list[RegisterUse] = []  # of every hazard, an instruction that leaves just that behind
         self._between: list[frozenset[str]] = []  # the kinds that have passed since, of those that rules ask for
         self.limits: list[int] = []  # the states after which it is over
@@ -81,7 +85,7 @@ class PendingHazards:
         self.steps = [steps.get(id(use)) or steps.setdefault(id(use), self._step(use)) for use in uses]
         self.alive = [
             sum(1 << hazard for hazard, limit in enumerate(self.limits) if limit > age)
-            for age in range(recognizer.longest + 1)
+            for age in range(self.longest + 1)
         ]
         ranges: dict[RegisterRange, int] = {}
         for step in steps.values():
@@ -149,7 +153,7 @@ class PendingHazards:
                 touching[number] |= bit
         self._firsts.append(first)
         self._between.append(passed)
-        self.limits.append(states)
+        self.limits.append(states + self._beyond)
 
     def _met(self, use: RegisterUse, known: dict[RegisterRange, int]) -> Iterator[int]:
         """The hazards whose registers an instruction touches, as a few sets."""
@@ -188,6 +192,11 @@ class PendingHazards:
         for number, block in enumerate(self.blocks):
             yield from _Walk(self, ages, number).violations(block, {})
 
+    def waits(self, ages: Ages) -> Iterator[tuple[int, Violation]]:
+        """As `violations`, but also of statements that wait long enough: their `missing` is 0 or less."""
+        for number, block in enumerate(self.blocks):
+            yield from _Walk(self, ages, number, least=-self.longest).violations(block, {})
+
     def repairs(self, ages: Ages, done: Mapping[int, Repair]) -> dict[int, Repair]:
         """What to put in before statements.
 
@@ -215,10 +224,10 @@ def _of_kinds(hazards: Mapping[frozenset[str], int], kinds: frozenset[str]) -> i
 
 
 class _Walk:
-    """One walk through a block."""
+    """One walk through a block. least: of the missing states of what it reports."""
 
-    def __init__(self, pending: PendingHazards, ages: Ages, number: int) -> None:
-        self._pending, self._ages, self._number = pending, ages, number
+    def __init__(self, pending: PendingHazards, ages: Ages, number: int, least: int = 1) -> None:
+        self._pending, self._ages, self._number, self._least = pending, ages, number, least
         self._live = ages.arrived[number]
         self._arose: dict[int, tuple[int, int]] = {}  # hazard -> the states of the block when it arose, the statement
 
@@ -270,10 +279,12 @@ class _Walk:
             if elapsed >= pending.limits[hazard]:
                 self._live ^= 1 << hazard  # it is over
                 continue
-            missing = pending._needed(hazard, step) - elapsed
-            if missing > 0:
+            needed = pending._needed(hazard, step)
+            missing = needed - elapsed
+            if needed and missing >= self._least:
                 instruction = pending._expiries[hazard].instruction
-                worst[instruction] = max(worst.get(instruction, (0, 0, 0)), (missing, -elapsed, -hazard))
+                found = missing, -elapsed, -hazard
+                worst[instruction] = max(worst.get(instruction, found), found)
         return [
             Violation(
                 -1 if repair else self._first(-hazard),
