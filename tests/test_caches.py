@@ -20,7 +20,7 @@ def test_a_thousand_diagnoses_keep_no_more_than_the_caches_hold():
     d = (a @ b).astype(np.float32)
     misses = fast.kernel.cache_info().misses
     for _ in range(1000):
-        assert mmacalc.diagnose(inst, d, a, b).rounding
+        assert mmacalc.diagnose(inst, a, b, d=d).rounding
     kept = fast.kernel.cache_info()
     assert kept.misses - misses > 5 * 256  # they would all have been kept
     assert kept.currsize <= kept.maxsize == 256

@@ -24,7 +24,7 @@ def test_at_least_95_percent_of_the_mistakes_are_named_first_and_the_rest_is_not
         made = Kernel(arch, name, seed)
         with np.errstate(all="ignore"):
             d = kernel(made)
-        found = mmacalc.diagnose(made.inst, d, **made.inputs)
+        found = mmacalc.diagnose(made.inst, d=d, **made.inputs)
         first = found.explanations[0].name if found.explanations else "nothing"
         if not re.search(said, first):
             missed.append(f"{what}: {first}")
@@ -66,7 +66,7 @@ def sum_in_order(k, order):
 def test_right_results_and_noise_have_no_mistake(arch, name, group, right):
     for seed, (what, kernel) in enumerate(group.items(), 30):
         made = Kernel(arch, name, seed)
-        found = mmacalc.diagnose(made.inst, kernel(made), **made.inputs)
+        found = mmacalc.diagnose(made.inst, d=kernel(made), **made.inputs)
         assert not found.explanations, (what, found.explanations)
         assert found.right == right, what
 
@@ -152,7 +152,7 @@ GEMMS = [
 @pytest.mark.parametrize(("what", "kernel", "said", "tiles"), GEMMS, ids=[row[0] for row in GEMMS])
 def test_a_whole_gemm_is_diagnosed_and_its_tiles_are_told_apart(what, kernel, said, tiles):
     gemm = Gemm(7)
-    found = mmacalc.diagnose(gemm.inst, kernel(gemm), **gemm.inputs)
+    found = mmacalc.diagnose(gemm.inst, d=kernel(gemm), **gemm.inputs)
     assert re.search(said, found.explanations[0].name), found.explanations[0].name
     assert tiles is None or found.explanations[0].tiles == tiles
 
@@ -170,7 +170,7 @@ def test_an_accumulator_that_is_not_reset_is_named_in_every_order_of_the_tiles()
     }
     for order, tiles in orders.items():
         d = tiles.swapaxes(1, 2).reshape(64, 80) + gemm.c
-        first = mmacalc.diagnose(gemm.inst, d, **gemm.inputs).explanations[0]
+        first = mmacalc.diagnose(gemm.inst, d=d, **gemm.inputs).explanations[0]
         assert first.name.endswith(f"not reset between tiles (one tile after the other, {order})"), first.name
 
 
@@ -178,7 +178,7 @@ def test_different_mistakes_in_different_tiles_are_each_named():
     gemm = Gemm(8)
     d = gemm.changed([(0, j) for j in range(5)], lambda t: t.T)
     d[32:48, 32:48] = 0
-    found = mmacalc.diagnose(gemm.inst, d, **gemm.inputs)
+    found = mmacalc.diagnose(gemm.inst, d=d, **gemm.inputs)
     by_tiles = {one.tiles: one.name for one in reversed(found.explanations)}
     assert "transposed" in by_tiles[tuple((0, j) for j in range(5))]
     assert "zero in tile (2, 2)" in by_tiles[((2, 2),)]
@@ -186,26 +186,26 @@ def test_different_mistakes_in_different_tiles_are_each_named():
 
 def test_a_right_gemm_is_right_in_any_order_and_the_order_of_k_is_named():
     gemm = Gemm(9)
-    assert mmacalc.diagnose(gemm.inst, gemm.run(), **gemm.inputs).different == 0
-    found = mmacalc.diagnose(gemm.inst, gemm.run(order=(2, 1, 0)), **gemm.inputs)
+    assert mmacalc.diagnose(gemm.inst, d=gemm.run(), **gemm.inputs).different == 0
+    found = mmacalc.diagnose(gemm.inst, d=gemm.run(order=(2, 1, 0)), **gemm.inputs)
     assert found.right
     assert found.arithmetic[0].name == "the steps along K are added in descending order"
     other = (gemm.a.astype(float) @ gemm.b.astype(float) + gemm.c).astype(np.float32)
-    assert mmacalc.diagnose(gemm.inst, other, **gemm.inputs).right
+    assert mmacalc.diagnose(gemm.inst, d=other, **gemm.inputs).right
 
 
 def test_split_k_and_alpha_and_beta_and_sizes_that_are_no_multiples():
     inst, rng = mmacalc.instruction(*CDNA3), np.random.default_rng(3)
     a, b, c = (rng.standard_normal(s).astype(np.float16) for s in ((40, 64), (64, 24), (40, 24)))
     halves = [mmacalc.diagnosis.compare.product(inst, a[:, k], b[k], x) for k, x in ((np.s_[:32], c), (np.s_[32:], 0))]
-    found = mmacalc.diagnose(inst, halves[0] + halves[1], a, b, c)
+    found = mmacalc.diagnose(inst, a, b, c, d=halves[0] + halves[1])
     assert found.right
     assert "in 2 sums of consecutive steps (split-K)" in [
         one.name.removeprefix("the steps along K are added ") for one in found.arithmetic
     ]
     d = np.float32(0.5) * mmacalc.diagnosis.compare.product(inst, a, b) - np.float32(2) * c.astype(np.float32)
-    assert mmacalc.diagnose(inst, d, a, b, c, alpha=0.5, beta=-2).different == 0
-    assert "D is 0.5 A B + -2 C" in mmacalc.diagnose(inst, d, a, b, c).explanations[0].name
+    assert mmacalc.diagnose(inst, a, b, c, d=d, alpha=0.5, beta=-2).different == 0
+    assert "D is 0.5 A B + -2 C" in mmacalc.diagnose(inst, a, b, c, d=d).explanations[0].name
 
 
 def test_a_rocwmma_launch_is_compared_and_its_mistake_is_found():
@@ -230,15 +230,15 @@ def test_a_rocwmma_launch_is_compared_and_its_mistake_is_found():
     inst = mmacalc.instruction(*CDNA3)
     d = np.zeros((32, 32), np.float32)
     report = mmacalc.launch(kernel, (2, 2), 64, a, b, d, rocwmma.row_major, arch="gfx942")
-    assert mmacalc.diagnose(inst, d, a, b).different == 0
-    assert report.diagnose(d, a, b).different == 0
+    assert mmacalc.diagnose(inst, a, b, d=d).different == 0
+    assert report.diagnose(a, b, d=d).different == 0
     d[:16, 16:] = d[:16, 16:].T
-    assert report.diagnose(d, a, b).explanations[0].tiles == ((0, 1),)
+    assert report.diagnose(a, b, d=d).explanations[0].tiles == ((0, 1),)
     d[:16, 16:] = d[:16, 16:].T
     nothing = mmacalc.launch(lambda wave: None, 1, 64, arch="gfx942")
     with pytest.raises(mmacalc.Error, match=r"one matrix instruction.*it issued none"):
-        nothing.diagnose(d, a, b)
-    assert "transposed" in mmacalc.diagnose(inst, d, a, b.T).explanations[0].name
+        nothing.diagnose(a, b, d=d)
+    assert "transposed" in mmacalc.diagnose(inst, a, b.T, d=d).explanations[0].name
 
 
 def test_run_compare_takes_a_whole_gemm(tmp_path):
@@ -256,6 +256,6 @@ def test_run_compare_takes_a_whole_gemm(tmp_path):
 def test_what_does_not_fit_is_refused_with_what_would():
     inst = mmacalc.instruction(*CDNA3)
     with pytest.raises(mmacalc.Error, match=r"the D to compare has shape \(3, 3\)"):
-        mmacalc.diagnose(inst, np.zeros((3, 3)), np.zeros((16, 16)), np.zeros((16, 16)))
+        mmacalc.diagnose(inst, np.zeros((16, 16)), np.zeros((16, 16)), d=np.zeros((3, 3)))
     with pytest.raises(mmacalc.Error, match=r"needs \(..., 32, 48\)"):
-        mmacalc.diagnose(inst, np.zeros((32, 48)), np.zeros((32, 64)), np.zeros((64, 48)), np.zeros((3, 3)))
+        mmacalc.diagnose(inst, np.zeros((32, 64)), np.zeros((64, 48)), np.zeros((3, 3)), d=np.zeros((32, 48)))

@@ -107,7 +107,7 @@ def answers():
     yield mmacalc.numerics(MFMA)
     yield mmacalc.wait_states("s_nop 0", "s_nop 0", "gfx942")
     yield mmacalc.intrinsic(MFMA)
-    yield mmacalc.diagnose(MFMA, np.ones((16, 16)), np.ones((16, 16)), np.ones((16, 16)))
+    yield mmacalc.diagnose(MFMA, np.ones((16, 16)), np.ones((16, 16)), d=np.ones((16, 16)))
     yield from mmacalc.load(str(Path(__file__).parent / "data" / "llvm" / "scale_gfx942.hsaco")).values()
 
 

@@ -41,7 +41,7 @@ def test_differences_with_nan_have_no_largest():
     one, zero = np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
     wrong = np.array(inst.multiply(one, one, zero))
     wrong[3, 4] = np.nan
-    shown = text(mmacalc.diagnose(inst, wrong, one, one, zero), inst)
+    shown = text(mmacalc.diagnose(inst, one, one, zero, d=wrong), inst)
     assert "Comparison: 1 of 256 elements differ, NaN among them." in shown
     assert "at most NaN" not in shown
 

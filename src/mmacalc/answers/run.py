@@ -85,7 +85,7 @@ def run(
         d = product(instruction, bits=bits, **inputs, **rest)  # also of a whole GEMM
     else:
         d = (instruction.multiply_bits if bits else instruction.multiply)(**{**inputs, **rest})
-    comparison = None if given is None else diagnose(instruction, given, bits=bits, **inputs, **rest)
+    comparison = None if given is None else diagnose(instruction, d=given, bits=bits, **inputs, **rest)
     conversions: tuple[Conversion, ...] = ()
     if not bits:
         options = (flags.get("wave"), modifiers, flags.get("clamp", False), flags.get("satfinite", False))

@@ -5,8 +5,8 @@ columns, lanes, registers, tiles), and which mistake gives exactly what the kern
 guessed: it is named only if every element of D agrees with it, to the bit or at least up to rounding.
 
 The search: the cheapest mistakes are tried first (`Explanation.cost`, in bits), each in float64 and on a few elements,
-then on all, then by the emulator. Known ones (`mistakes`) cost little; what the numbers themselves say costs more:
-factors, biases, roundings (`afterwards`), and the A, B or D that must have been there (`recovery`).
+then on all, then by the emulator. Known ones (`library`) cost little; what the numbers themselves say costs more:
+factors, biases, roundings, and the A, B or D that must have been there (`solve`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ..checks import arguments_checked
 from ..emulator.arrays import as_array, checked, rounded
 from ..errors import Error
 from ..records import TupleRecord
-from .candidates import near
-from .partial import parts
+from .edits import near
 from .problem import Problem, problem_of
 from .search import Explanation, arithmetic_of, mistakes_of
+from .units import parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,14 +76,15 @@ class Diagnosis(TupleRecord):
 
 @arguments_checked
 def diagnose(
-    instruction: Instruction, given: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, *,
+    instruction: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, *, d: ArrayLike,
     bits: bool = False, **rest: Any,
 ) -> Diagnosis:  # fmt: skip
     """Compare a kernel's D with what the instruction gives, and find the mistake that explains the difference.
 
     Args:
         instruction: what the kernel issues.
-        given: the kernel's D, (..., M, N) values, or encodings if `bits`; (..., N, M) is taken as transposed.
+        d: the kernel's D, by name, so that it is not taken for A: (..., M, N) values, or encodings if `bits`;
+            (..., N, M) is taken as transposed.
         a, b, c: the inputs, as for `Instruction.multiply` (`multiply_bits` if `bits`). Larger matrices, A (..., M, K)
             and B (..., K, N), are a whole GEMM, such as of `mmacalc.launch` or of a rocWMMA kernel: it is cut into
             tiles for the instruction, whose products are added in the order of k.
@@ -97,14 +98,14 @@ def diagnose(
     >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
     >>> rng = numpy.random.default_rng(1)
     >>> a, b, c = (rng.standard_normal((16, 16)) for _ in range(3))
-    >>> found = mmacalc.diagnose(inst, inst.multiply(a, b, c).T, a, b, c)
+    >>> found = mmacalc.diagnose(inst, a, b, c, d=inst.multiply(a, b, c).T)
     >>> found.different, found.explanations[0].name
     (240, 'the tile is transposed: D[j][i] was stored as D[i][j]')
-    >>> mmacalc.diagnose(inst, inst.multiply(a[:, ::-1], b, c), a, b, c).explanations[0].name
+    >>> mmacalc.diagnose(inst, a, b, c, d=inst.multiply(a[:, ::-1], b, c)).explanations[0].name
     'k is not in the same order in A and B: A has it in reverse order'
     """
     problem = problem_of(instruction, a, b, c, bits, rest)
-    codes, turned = _given(problem, given, bits)
+    codes, turned = _given(problem, d, bits)
     return _compared(problem, codes, turned)
 
 

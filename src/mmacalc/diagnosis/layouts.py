@@ -8,8 +8,7 @@ import numpy as np
 
 from ..catalog import architectures, entry
 from ..layout import Layout
-from .candidates import Candidate, moved
-from .moves import Move
+from .edits import Edit, Permutation
 from .problem import elements
 
 TYPE_CHECKING = False
@@ -27,18 +26,18 @@ if TYPE_CHECKING:
 __all__ = ["no_layout", "other_layout", "wrong_layout"]
 
 
-def no_layout(problem: Problem) -> Iterator[Candidate]:
+def no_layout(problem: Problem) -> Iterator[Edit]:
     """An operand filled or read in the order of its registers or lanes, and by the other wave size's layout."""
     yield from _laid_out_as(problem, _other_waves)
     yield from _by_keys(problem, _in_order)
 
 
-def wrong_layout(problem: Problem) -> Iterator[Candidate]:
+def wrong_layout(problem: Problem) -> Iterator[Edit]:
     """An operand filled or read by a layout whose digits are in another order."""
     yield from _by_keys(problem, _reordered)
 
 
-def _by_keys(problem: Problem, wrongs: Callable[[Operand], Iterator[tuple[str, Array]]]) -> Iterator[Candidate]:
+def _by_keys(problem: Problem, wrongs: Callable[[Operand], Iterator[tuple[str, Array]]]) -> Iterator[Edit]:
     for name in "DAB":
         if (operand := _operand(problem, name)) is None:
             continue
@@ -49,17 +48,15 @@ def _by_keys(problem: Problem, wrongs: Callable[[Operand], Iterator[tuple[str, A
             permuted = np.array_equal(np.sort(keys, axis=None), np.sort(right, axis=None))
             if permuted and not np.array_equal(keys, right):
                 advice = _example(operand, right, keys)
-                yield _candidate(problem, name, text, advice, _source(name, right, keys))
+                yield _edit(problem, name, text, advice, _source(name, right, keys))
 
 
-def other_layout(problem: Problem) -> Iterator[Candidate]:
+def other_layout(problem: Problem) -> Iterator[Edit]:
     """An operand filled or read as for another instruction of the vendor."""
     yield from _laid_out_as(problem, _other_instructions)
 
 
-def _laid_out_as(
-    problem: Problem, others: Callable[[Problem, str], Iterator[tuple[str, Operand]]]
-) -> Iterator[Candidate]:
+def _laid_out_as(problem: Problem, others: Callable[[Problem, str], Iterator[tuple[str, Operand]]]) -> Iterator[Edit]:
     inst, seen = problem.inst, set()
     for name in "DAB":
         if (operand := _operand(problem, name)) is None:
@@ -73,7 +70,7 @@ def _laid_out_as(
             wrong = _places(other, _keys(other.layout))
             if wrong.shape == right.shape and not np.array_equal(wrong, right):
                 advice = f"the layout: `mmacalc -a {inst.arch} -i {inst.name} -{name} --pattern`"
-                yield _candidate(problem, name, text, advice, _source(name, right, wrong))
+                yield _edit(problem, name, text, advice, _source(name, right, wrong))
 
 
 def _operand(problem: Problem, name: str) -> Operand | None:
@@ -83,10 +80,9 @@ def _operand(problem: Problem, name: str) -> Operand | None:
     return execution.operand(name, natural=True)
 
 
-def _candidate(problem: Problem, name: str, text: str, advice: str, source: Array) -> Candidate:
-    verb = "read" if name == "D" else "filled"
-    move = Move(text, advice, problem.everywhere(name, source.reshape(problem.execution.shapes[name])))
-    return Candidate(f"{name} is {verb} {text}", advice, moved(problem, name, move.source))
+def _edit(problem: Problem, name: str, how: str, advice: str, source: Array) -> Edit:
+    everywhere = problem.everywhere(name, source.reshape(problem.execution.shapes[name]))
+    return Edit(name, Permutation(how, {name: everywhere}), "layout", {"how": how, "advice": advice})
 
 
 def _other_waves(problem: Problem, name: str) -> Iterator[tuple[str, Operand]]:

@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from ..arithmetic.codecs import decode, encode
+from ..arithmetic.codecs import decode, encode, round_to_format
 from ..checks import shown
 from ..emulator.arrays import as_array, as_values, checked, rounded
 from ..emulator.computing import compute
@@ -22,6 +22,7 @@ from ..emulator.execution import Execution, execution_of
 from ..emulator.matrices import extras, prepared
 from ..emulator.sparse import selected
 from ..errors import Error
+from ..records import Cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from ..emulator.places import Places
+    from ..formats import Format
     from ..model import Instruction
 
     Array = NDArray[Any]
@@ -129,6 +132,7 @@ class Problem:
         self._moved = {name: whole(self.everywhere(name, source)) for name in "AB"
                        if (source := execution.rearranged[name]) is not None}  # fmt: skip
         self._kept: dict[Any, Array] = {}
+        self._tables = Cache(8)
         self.slack = self._slack()
         self.expected = self.run()
         self.right = self.decoded_d(self.expected)
@@ -168,28 +172,41 @@ class Problem:
         return np.where(source < 0, array.dtype.type(0), moved)
 
     def run(
-        self, execution: Execution | None = None, chains: Sequence[Sequence[int]] | None = None, **codes: Array
-    ) -> Array:
+        self, execution: Execution | None = None, chains: Sequence[Sequence[int]] | None = None,
+        kept: Format | None = None, **codes: Array,
+    ) -> Array:  # fmt: skip
         """D's codes, with some inputs replaced.
 
         Args:
-            execution: the instruction that is issued instead.
+            execution: the instruction that is issued instead; if its C and D are of another format, so are all sums.
             chains: the steps along K in the order in which they are added; several chains are summed at the end.
+            kept: a format to which the sum is rounded after each step.
         """
         issued = execution or self.execution
         parts = {name: self._tiled(name, codes.get(name, array)) for name, array in self.codes.items()}
         wide = self.alpha != 1 or self.beta != 1
-        c = parts.pop("C")
+        c, own, narrow = parts.pop("C"), self.execution.formats["D"], issued.formats["D"]
+        if narrow.bits != own.bits:
+            c = self._recoded(c, self.execution.formats["C"], narrow)
         total: Array | None = None
         for chain in chains or [range(self.tiles[2])]:
             d = np.zeros_like(c) if wide or total is not None else c
             for step in chain:
                 d = compute(issued, {"C": d, **{name: part[step] for name, part in parts.items()}}, rearrange=True)
+                d = d if kept is None else self._recoded(d, narrow, narrow, kept)
             total = d if total is None else self._sum(total, d)
         assert total is not None
+        if narrow.bits != own.bits:
+            total = self._recoded(total, narrow, own)
         if wide:
             total = self._scaled(total, c)
         return self._joined(total)
+
+    def _recoded(self, codes: Array, read: Format, written: Format, by: Format | None = None) -> Array:
+        """Codes of one format as those of another, rounded to nearest, first to the format `by`."""
+        with np.errstate(all="ignore"):
+            values = round_to_format(decode(codes, read).astype(np.float64), by or written)
+            return encode(values, written, self.inst.architecture.vendor)
 
     def _sum(self, x: Array, y: Array) -> Array:
         form = self.execution.formats["D"]
@@ -239,6 +256,19 @@ class Problem:
         }
         parts["C"] = parts["C"][:, :, :columns]
         return Problem(self.execution, parts, {}, (self.alpha, self.beta))
+
+    def registers(self, name: str) -> tuple[Places, Array]:
+        """Where an operand's elements lie, and the flat index of the element at each lane and bit, -1 for none."""
+
+        def made() -> tuple[Places, Array]:
+            place = self.execution.places(name, natural=name in "AB")
+            lookup = np.full((place.lanes, place.registers * 32), -1)
+            index = np.broadcast_to(elements(place.lane.shape[:-1])[..., None], place.lane.shape)
+            lookup[place.lane, place.register * 32 + place.lsb] = index
+            return place, lookup
+
+        found: tuple[Places, Array] = self._tables.get(name, made)
+        return found
 
     def everywhere(self, name: str, source: Array) -> Array | Source:
         """A source for one instruction's matrix as one for the whole matrix: the same in every tile."""

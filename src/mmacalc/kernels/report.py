@@ -92,12 +92,12 @@ class Report:
         return MATRIX_UNITS * self.flops / self.cycles if self.cycles else None
 
     @arguments_checked
-    def diagnose(self, given: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, **rest: Any) -> Diagnosis:
+    def diagnose(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, *, d: ArrayLike, **rest: Any) -> Diagnosis:
         """Compare D with the product by the instruction that the kernel issued, and find the kernel's mistake.
 
         Args:
-            given: the whole D (..., M, N), as the kernel left it. a, b, c: A (..., M, K), B (..., K, N) and C (..., M,
-                N), or a number, of any size: D is cut into the instruction's tiles, which are told apart.
+            a, b, c: A (..., M, K), B (..., K, N) and C (..., M, N), or a number, of any size.
+            d: the whole D (..., M, N), as the kernel left it; it is cut into the instruction's tiles, told apart.
             rest: as for `mmacalc.diagnose`, such as alpha and beta.
 
         Returns:
@@ -120,7 +120,7 @@ class Report:
         >>> a, b = np.random.default_rng(1).standard_normal((2, 16, 16)).astype(np.float16)
         >>> d = np.zeros((16, 16), np.float32)
         >>> report = mmacalc.launch(gemm, 1, 64, a, b, d, arch="gfx942")
-        >>> report.diagnose(d, a, b).explanations[0].name
+        >>> report.diagnose(a, b, d=d).explanations[0].name
         'the tile is transposed: D[j][i] was stored as D[i][j]'
         """
         from ..diagnosis.compare import diagnose
@@ -132,7 +132,7 @@ class Report:
                 "mmacalc.diagnose takes the instruction that is meant"
             )
         ((inst, fields),) = self.issued
-        return diagnose(inst, given, a, b, c, **{**dict(fields), **rest})
+        return diagnose(inst, a, b, c, d=d, **{**dict(fields), **rest})
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data."""
