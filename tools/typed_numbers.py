@@ -26,7 +26,6 @@ OWN = {
     "mmacalc.chains.conversions": "our rows of conversions",
     "mmacalc.codegen.check": "the opcodes that our rules give",
     "mmacalc.codegen.gemm_staging": "the name of an architecture",
-    "mmacalc.diagnosis.moves": "bits that were just written",
     "mmacalc.kernels.amd.memory": "mnemonics of the decoder",
     "mmacalc.kernels.amd.narrow_formats": "mnemonics of the decoder",
     "mmacalc.memory_access.banks": "our rows of bank rules",
