@@ -34,7 +34,7 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.launch: {"kernel": lambda wave: None, "grid": 1, "block": 64, "arch": "gfx942", "wave_size": 64,
                      "progress": False},
     mmacalc.compare: {"first": MFMA, "second": MFMA},
-    mmacalc.diagnose: {"instruction": MFMA, "given": SQUARE, "a": SQUARE, "b": SQUARE, "c": 0, "bits": False,
+    mmacalc.diagnose: {"instruction": MFMA, "a": SQUARE, "b": SQUARE, "c": 0, "d": SQUARE, "bits": False,
                        "alpha": 1, "beta": 1, "wave": 64},
     mmacalc.intrinsic: {"instruction": MFMA, "wave": 64},
     mmacalc.numerics: {"instruction": MFMA, "wave": 64, "cbsz": 0},

@@ -255,6 +255,8 @@ def test_run_compare_takes_a_whole_gemm(tmp_path):
 
 def test_what_does_not_fit_is_refused_with_what_would():
     inst = mmacalc.instruction(*CDNA3)
+    with pytest.raises(mmacalc.Error, match=r"needs the kernel's D, by name"):
+        mmacalc.diagnose(inst, np.zeros((16, 16)), np.zeros((16, 16)), np.zeros((16, 16)))
     with pytest.raises(mmacalc.Error, match=r"the D to compare has shape \(3, 3\)"):
         mmacalc.diagnose(inst, np.zeros((16, 16)), np.zeros((16, 16)), d=np.zeros((3, 3)))
     with pytest.raises(mmacalc.Error, match=r"needs \(..., 32, 48\)"):

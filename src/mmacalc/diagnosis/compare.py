@@ -76,7 +76,7 @@ class Diagnosis(TupleRecord):
 
 @arguments_checked
 def diagnose(
-    instruction: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, *, d: ArrayLike,
+    instruction: Instruction, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, *, d: ArrayLike | None = None,
     bits: bool = False, **rest: Any,
 ) -> Diagnosis:  # fmt: skip
     """Compare a kernel's D with what the instruction gives, and find the mistake that explains the difference.
@@ -92,7 +92,7 @@ def diagnose(
             kernel computes alpha A B + beta C after the product.
 
     Raises:
-        Error: an operand that does not fit; see `multiply`.
+        Error: no D, or an operand that does not fit; see `multiply`.
 
     >>> import mmacalc, numpy
     >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
@@ -104,6 +104,8 @@ def diagnose(
     >>> mmacalc.diagnose(inst, a, b, c, d=inst.multiply(a[:, ::-1], b, c)).explanations[0].name
     'k is not in the same order in A and B: A has it in reverse order'
     """
+    if d is None:
+        raise Error("diagnose() needs the kernel's D, by name: diagnose(instruction, a, b, c, d=D)")
     problem = problem_of(instruction, a, b, c, bits, rest)
     codes, turned = _given(problem, d, bits)
     return _compared(problem, codes, turned)

@@ -92,7 +92,9 @@ class Report:
         return MATRIX_UNITS * self.flops / self.cycles if self.cycles else None
 
     @arguments_checked
-    def diagnose(self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, *, d: ArrayLike, **rest: Any) -> Diagnosis:
+    def diagnose(
+        self, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0, *, d: ArrayLike | None = None, **rest: Any
+    ) -> Diagnosis:
         """Compare D with the product by the instruction that the kernel issued, and find the kernel's mistake.
 
         Args:
