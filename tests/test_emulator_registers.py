@@ -203,3 +203,51 @@ def test_instructions_that_only_move_a_matrix_are_refused():
         if "move" in inst.features:
             with pytest.raises(mmacalc.Error, match="computes nothing"):
                 inst.multiply(0, 0)
+
+
+EVERY_FAMILY = ("gfx908", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250", "sm_70", "sm_80", "sm_90a", "sm_120a")
+
+
+@pytest.mark.parametrize("arch", EVERY_FAMILY)
+def test_an_executor_on_many_waves_is_execute_on_each(arch):
+    rng, tried = np.random.default_rng(4), set()
+    for inst in mmacalc.instructions(arch):
+        if not {"A", "B"} <= set(inst.operands) or inst.in_tensor_memory:
+            continue
+        kinds = inst.features, inst.format("A").name, inst.format("D").name, inst.m
+        if kinds in tried:
+            continue
+        tried.add(kinds)
+        fields = settings(inst, None)[-1]
+        run = inst.executor(**fields)
+        names = {"A": "a", "B": "b", "C": "c", "K": "index", "SA": "scale_a", "SB": "scale_b"}
+        shapes = {"C": run.shapes["D"], **run.shapes}
+        files = {
+            word: rng.integers(0, 1 << 32, (3, *shapes[name]), np.uint32)
+            for name, word in names.items()
+            if name in shapes and (name in inst.operands or name == "C")
+        }
+        if "b" not in files:  # wgmma's is in shared memory
+            files["b"] = rng.integers(0, 256, (3, inst.k, inst.n), np.uint8).astype(
+                f"u{inst.format('B').bits // 8 or 1}"
+            )
+            files["b"] &= files["b"].dtype.type((1 << inst.format("B").bits) - 1)
+        d = rng.integers(0, 1 << 32, (3, *shapes["D"]), np.uint32)
+        strided = {word: np.repeat(file, 2, 0)[::2] for word, file in files.items()}
+        found = run(**strided, d=d)
+        for at in range(3):
+            one = inst.execute(**{word: file[at] for word, file in files.items()}, d=d[at], **fields)
+            assert np.array_equal(found[at], one), (inst.name, fields)
+    assert len(tried) >= 3
+
+
+def test_an_executor_is_prepared_for_its_modifiers_and_refuses_what_does_not_fit():
+    inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+    with pytest.raises(mmacalc.Error, match="has no CBSZ"):
+        inst.executor(cbsz=9)
+    run = inst.executor()
+    assert run.shapes == {"A": (2, 64), "B": (2, 64), "C": (4, 64), "D": (4, 64)}
+    with pytest.raises(mmacalc.Error, match=r"needs \(..., 2, 64\)"):
+        run(np.zeros((64, 2), np.uint32), np.zeros((2, 64), np.uint32))
+    with pytest.raises(mmacalc.Error, match="registers are uint32"):
+        run(np.zeros((2, 64)), np.zeros((2, 64), np.uint32))

@@ -106,6 +106,7 @@ FUNCTIONS.update(
     multiply="mmacalc.emulator.matrices:multiply",
     multiply_bits="mmacalc.emulator.matrices:multiply_bits",
     execute="mmacalc.emulator.registers:execute",
+    executor="mmacalc.emulator.registers:executor",
     draw_operand="mmacalc.drawing:draw_operand",
     draw_instruction="mmacalc.drawing:draw_instruction",
 )

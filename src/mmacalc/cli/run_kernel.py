@@ -62,13 +62,12 @@ def add_arguments(parser: Parser) -> None:
 def run(options: Namespace) -> Reply:
     """The report of the launch, and 1 if something was found wrong."""
     from ..answers.kernel_run import KernelList, KernelRun
-    from ..kernels.amd.report import KernelReport
     from ..kernels.launching import launch
     from ..kernels.loading import load
     from ..kernels.ptx.kernel import PtxKernel
     from ..render import kernel_list, kernel_run
 
-    kernels = load(options.file, options.architecture)
+    kernels: Mapping[str, Any] = load(options.file, options.architecture)
     if any(isinstance(kernel, PtxKernel) for kernel in kernels.values()):
         return _run_ptx(options, kernels)
     if options.covered or options.schedule is not None or options.cluster:
@@ -83,7 +82,6 @@ def run(options: Namespace) -> Reply:
         trace=steps.append if options.trace else None, trace_wave=options.trace_wave, limit=options.limit,
     )  # fmt: skip
     _write(outputs, inputs)
-    assert isinstance(report, KernelReport)  # the kernel is a compiled one
     found = KernelRun(report, tuple(steps), tuple(outputs))
     return show(options.json, "run-kernel", found, kernel_run, status=1 if report.findings else 0)
 

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Places", "located"]
+__all__ = ["Places", "located", "placed"]
 
 
 class Places(TupleRecord):
     """Where the elements of a matrix lie: arrays of the matrix's shape, with the copies of each element last.
 
-    bits: the width of an element; registers, lanes: the size of the operand's register file.
+    bits: the width of an element; registers, lanes: the size of the operand's register file. units: where each element
+    lies in the file as an array of elements of its width, None where elements do not lie at multiples of it.
     """
 
     register: Array
@@ -31,11 +32,20 @@ class Places(TupleRecord):
     bits: int
     registers: int
     lanes: int
+    units: Array | None
 
     @property
     def copies(self) -> int:
         """How many copies of each element there are."""
         return int(self.lane.shape[-1])
+
+
+def placed(register: Array, lane: Array, lsb: Array, bits: int, registers: int, lanes: int) -> Places:
+    """The places of elements in a register file of that size."""
+    units = None
+    if bits in (8, 16, 32) and not (lsb % bits).any():
+        units = (register * lanes + lane) * (32 // bits) + lsb // bits
+    return Places(register, lane, lsb, bits, registers, lanes, units)
 
 
 _kept = Cache(256)  # of 0.1 megabytes on average; all architectures together have 584
@@ -77,4 +87,4 @@ def _located(operand: Operand) -> Places:
     if placement.bits != bits and placement.slot_bits != bits:
         # A group of bytes whose Location covers them whole: e2m1 is in bits 5 to 2, 6-bit types in bits 5 to 0.
         first = first + (2 if bits == 4 else 0)
-    return Places(first // 32, lane, first % 32, bits, operand.registers, operand.lanes)
+    return placed(first // 32, lane, first % 32, bits, operand.registers, operand.lanes)

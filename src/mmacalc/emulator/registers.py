@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["execute", "files", "gather", "scatter"]
+__all__ = ["Executor", "execute", "executor", "files", "gather", "scatter"]
+
+
+WORDS: dict[int, np.dtype[Any]] = {8: np.dtype("<u1"), 16: np.dtype("<u2"), 32: np.dtype("<u4")}
 
 
 @arguments_checked
@@ -72,27 +75,132 @@ def execute(
     ((4, 64), '0x41800000')
     """
     inst, modifiers = fitted(inst, a, b, modifiers)
-    execution = execution_of(inst, wave, modifiers, clamp, satfinite)
-    given = {"A": a, "B": b, "C": c, "K": index, "SA": scale_a, "SB": scale_b}
-    if execution.sparsity and index is None:
-        raise Error(f"{inst.name} is sparse: execute() needs index=, the registers of K")
-    if missing := [name.lower() for name in "ABC" if given[name] is None]:
-        raise Error(f"execute() on {inst.name} got None as {' and '.join(missing)}; it takes the registers")
-    codes = {name: _read(execution, name, value) for name, value in given.items() if value is not None}
-    for name in ("SA", "SB") if execution.block_size else ():
-        codes.setdefault(name, _ones(execution, name))
-    result = _from_copies(execution, given, codes)
-    place = execution.places("D")
-    old = _file(execution, "D", d) if d is not None else _old(execution, c, place)
-    lead = result.shape[: result.ndim - len(execution.shapes["D"])]
-    try:
-        batch = np.broadcast_shapes(old.shape[:-2], lead)
-    except ValueError:
-        raise Error(f"d of {inst.name} has the batches {old.shape[:-2]}; those of the product are {lead}") from None
-    registers = np.empty((*batch, *old.shape[-2:]), np.uint32)
-    registers[...] = old
-    scatter(registers, result, place)
-    return np.swapaxes(registers, -1, -2) if inst.in_tensor_memory else registers
+    prepared = Executor(execution_of(inst, wave, modifiers, clamp, satfinite))
+    return prepared(a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, d=d)
+
+
+@arguments_checked
+def executor(
+    inst: Instruction,
+    *,
+    clamp: bool = False,
+    satfinite: bool = False,
+    wave: int | None = None,
+    **modifiers: int | str,
+) -> Executor:
+    """An instruction under modifiers, prepared to be executed on register files many times.
+
+    Args:
+        clamp, satfinite, wave, modifiers: as for `execute`; of tcgen05 its shape and types, too (m, n, a, b ...).
+
+    Raises:
+        Error: a modifier that the instruction lacks, or a value that it does not take.
+
+    >>> import mmacalc, numpy
+    >>> run = executor(mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> run
+    <Executor of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: A (4, 32), B (2, 32), C (4, 32) -> D (4, 32)>
+    >>> ones = numpy.full((1000, 4, 32), 0x3C003C00, numpy.uint32)
+    >>> run(ones, ones[:, :2]).view(numpy.float32)[999, 0, 0]
+    np.float32(16.0)
+    """
+    return Executor(execution_of(inst, wave, modifiers, clamp, satfinite))
+
+
+class Executor:
+    """An instruction under modifiers, ready to be executed on register files; made by `Instruction.executor`.
+
+    Called with the registers of A, B and C, and of K (`index`), SA and SB (`scale_a`, `scale_b`) and D before (`d`) by
+    name, each an array (..., registers, lanes) of uint32 as `Instruction.execute` takes them, it returns what that
+    does, bit for bit: D's registers. Leading axes are batches: one call on many waves or warps is far faster than many
+    calls. It can be used by several threads at a time.
+
+    Attributes:
+        inst: the instruction. shapes: by operand the shape of its register file (registers, lanes).
+    """
+
+    execution: Execution
+    inst: Instruction
+
+    def __init__(self, execution: Execution) -> None:
+        self.execution, self.inst = execution, execution.inst
+        self._copied = tuple(
+            [name for name in "AB" if execution.in_registers(name) and execution.places(name).copies > 1]
+        )
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, int]]:
+        """By operand in registers the shape of its register file; of Tensor Memory (lanes, columns)."""
+        found = {}
+        for name in dict.fromkeys((*self.inst.operands, "D")):
+            if self.execution.in_registers(name):
+                place = self.execution.places(name)
+                shape = place.registers, place.lanes
+                found[name] = shape[::-1] if self.inst.in_tensor_memory else shape
+        return found
+
+    def __repr__(self) -> str:
+        *given, (_, result) = sorted(self.shapes.items(), key=lambda item: item[0] == "D")
+        return f"<Executor of {self.inst.name}: {', '.join(f'{name} {size}' for name, size in given)} -> D {result}>"
+
+    def __call__(
+        self,
+        a: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike = 0,
+        *,
+        index: ArrayLike | None = None,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        d: ArrayLike | None = None,
+    ) -> NDArray[np.uint32]:
+        """D's registers.
+
+        Raises:
+            Error: a register file of the wrong shape or type; one that is missing.
+        """
+        execution, inst = self.execution, self.inst
+        given = {"A": a, "B": b, "C": c, "K": index, "SA": scale_a, "SB": scale_b}
+        if execution.sparsity and index is None:
+            raise Error(f"{inst.name} is sparse: execute() needs index=, the registers of K")
+        if missing := [name.lower() for name in "ABC" if given[name] is None]:
+            raise Error(f"execute() on {inst.name} got None as {' and '.join(missing)}; it takes the registers")
+        codes = {name: _read(execution, name, value) for name, value in given.items() if value is not None}
+        for name in ("SA", "SB") if execution.block_size else ():
+            codes.setdefault(name, _ones(execution, name))
+        result = compute(execution, codes, rearrange=False)
+        if self._copied:
+            result = self._from_copies(given, codes, result)
+        place = execution.places("D")
+        old = _file(execution, "D", d) if d is not None else _old(execution, c, place)
+        lead = result.shape[: result.ndim - len(execution.shapes["D"])]
+        try:
+            batch = lead if old.shape[:-2] == lead else np.broadcast_shapes(old.shape[:-2], lead)
+        except ValueError:
+            raise Error(f"d of {inst.name} has the batches {old.shape[:-2]}; those of the product are {lead}") from None
+        registers = np.empty((*batch, *old.shape[-2:]), np.uint32)
+        registers[...] = old
+        scatter(registers, result, place)
+        return np.swapaxes(registers, -1, -2) if inst.in_tensor_memory else registers
+
+    def _from_copies(self, given: Mapping[str, ArrayLike | None], codes: dict[str, Array], result: Array) -> Array:
+        """D's codes, each element from the copies of A and B that are in the same group of lanes as the element;
+        `result` is what the first copies give.
+
+        Sources: AMD's emulator rocjitsu (exec_gfx11_wmma_dot2, "checked against gfx1100 hardware"); a probe on gfx1151,
+        whose program exchanges A and B, so that what it calls columns are the instruction's rows (docs/isa-errata.md).
+        """
+        execution, copied = self.execution, self._copied
+        for copy in range(1, max(execution.places(name).copies for name in copied)):
+            other = {}
+            for name in copied:
+                registers = given[name]
+                assert registers is not None  # A and B are never left out
+                other[name] = _read(execution, name, registers, copy)
+            if not all(np.array_equal(other[name], codes[name]) for name in copied):
+                own = execution.places("D").lane[..., 0] // (execution.wave // execution.places(copied[0]).copies)
+                result = np.where(own == copy, compute(execution, {**codes, **other}, rearrange=False), result)
+        return result
 
 
 def files(
@@ -130,26 +238,6 @@ def files(
     after = np.array(before.get("D", _old(execution, before.get("C", 0), place)))
     scatter(after, case.expected, place)
     return before, after
-
-
-def _from_copies(execution: Execution, given: Mapping[str, ArrayLike | None], codes: dict[str, Array]) -> Array:
-    """D's codes, each element from the copies of A and B that are in the same group of lanes as the element.
-
-    Sources: AMD's emulator rocjitsu (exec_gfx11_wmma_dot2, "checked against gfx1100 hardware"); a probe on gfx1151,
-    whose program exchanges A and B, so that what it calls columns are the instruction's rows (docs/isa-errata.md).
-    """
-    result = compute(execution, codes, rearrange=False)
-    copied = [name for name in "AB" if execution.in_registers(name) and execution.places(name).copies > 1]
-    for copy in range(1, max((execution.places(name).copies for name in copied), default=1)):
-        other = {}
-        for name in copied:
-            registers = given[name]
-            assert registers is not None  # A and B are never left out
-            other[name] = _read(execution, name, registers, copy)
-        if not all(np.array_equal(other[name], codes[name]) for name in copied):
-            own = execution.places("D").lane[..., 0] // (execution.wave // execution.places(copied[0]).copies)
-            result = np.where(own == copy, compute(execution, {**codes, **other}, rearrange=False), result)
-    return result
 
 
 def _ones(execution: Execution, name: str) -> Array:
@@ -221,6 +309,9 @@ def _file(execution: Execution, name: str, value: ArrayLike) -> Array:
 
 def gather(file: Array, place: Places, copy: int = 0) -> Array:
     """The elements at given places (one copy of each) of register files (..., registers, lanes)."""
+    if place.units is not None:
+        elements = np.ascontiguousarray(file).view(WORDS[place.bits]).reshape(*file.shape[:-2], -1)
+        return elements.take(place.units[..., copy], axis=-1)
     register, lane, lsb = (array[..., copy] for array in (place.register, place.lane, place.lsb))
     words = file.reshape(*file.shape[:-2], -1)
     low: Array = words[..., register * place.lanes + lane]
@@ -242,6 +333,10 @@ def gather(file: Array, place: Places, copy: int = 0) -> Array:
 
 def scatter(file: Array, codes: Array, place: Places) -> None:
     """Write elements to all their places in register files (..., registers, lanes), in place; other bits stay."""
+    if place.units is not None and file.flags.c_contiguous:
+        elements = file.view(WORDS[place.bits]).reshape(*file.shape[:-2], -1)
+        elements[..., place.units] = codes[..., None].astype(WORDS[place.bits], copy=False)
+        return
     words = file.reshape(*file.shape[:-2], -1)
     codes = np.broadcast_to(codes[..., None], (*codes.shape, place.lsb.shape[-1]))
     lead = codes.ndim - place.lsb.ndim

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import overload
 
 import numpy as np
 
@@ -23,13 +24,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from .amd.report import KernelReport
     from .device.launch import Dim3, Size
+    from .ptx.report import PtxReport
 
 __all__ = ["DEFAULT_ARCHITECTURE", "launch"]
 
 DEFAULT_ARCHITECTURE = "gfx942"
 WAVES_AT_ONCE = 64
 """Waves that run concurrently, in whole workgroups: enough for one NumPy call to serve many."""
+
+
+@overload
+def launch(
+    kernel: PtxKernel, grid: Size, block: Size, *args: Any, progress: bool | None = None, **options: Any
+) -> PtxReport: ...
+
+
+@overload
+def launch(
+    kernel: Kernel, grid: Size, block: Size, *args: Any, progress: bool | None = None, **options: Any
+) -> KernelReport: ...
+
+
+@overload
+def launch(
+    kernel: Callable[..., object], grid: Size, block: Size, *args: Any, arch: str = DEFAULT_ARCHITECTURE,
+    wave_size: int | None = None, progress: bool | None = None, **kwargs: Any,
+) -> Report: ...  # fmt: skip
 
 
 @arguments_checked
@@ -42,7 +64,7 @@ def launch(
     wave_size: int | None = None,
     progress: bool | None = None,
     **kwargs: Any,
-) -> Any:
+) -> Report | PtxReport:
     """Run a kernel on emulated waves, as `kernel<<<grid, block>>>(args...)` does on a GPU.
 
     The kernel is a plain function, `kernel(wave, *args)`, called once for each wave: `wave` has blockIdx, blockDim,
@@ -134,7 +156,7 @@ def launch(
 
 def _launch_compiled(
     kernel: Kernel, grid: Dim3, block: Dim3, args: tuple[Any, ...], options: dict[str, Any], progress: bool | None
-) -> Report:
+) -> KernelReport:
     from .amd.launch import launch_compiled
 
     threads = block.x * block.y * block.z
@@ -154,7 +176,7 @@ def _launch_compiled(
 
 def _launch_ptx(
     kernel: PtxKernel, grid: Dim3, block: Dim3, args: tuple[Any, ...], options: dict[str, Any], progress: bool | None
-) -> Any:
+) -> PtxReport:
     from .ptx.launch import Launch as PtxLaunch
     from .ptx.launch import checked_options
 

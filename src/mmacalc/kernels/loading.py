@@ -15,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from os import PathLike
-    from typing import Any
 
 __all__ = ["load"]
 
@@ -30,7 +29,7 @@ class Kernels(code_objects.Kernels):
 
 
 @arguments_checked
-def load(path: str | PathLike[str], arch: str | None = None) -> Mapping[str, Any]:
+def load(path: str | PathLike[str], arch: str | None = None) -> Mapping[str, code_objects.Kernel | PtxKernel]:
     """The kernels of a compiled file by name, with all that it takes to run them.
 
     The `__device__` variables of AMD's code objects keep their values from launch to launch, as in a module on a GPU;

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..arithmetic.numerics import Numerics
     from ..drawing import Drawing
+    from ..emulator.registers import Executor
 
 __all__ = ["Actions"]
 
@@ -194,3 +195,29 @@ class Actions:
             wave=wave, **modifiers,
         )  # fmt: skip
         return result
+
+    @arguments_checked
+    def executor(
+        self, *, clamp: bool = False, satfinite: bool = False, wave: int | None = None, **modifiers: int | str
+    ) -> Executor:
+        """The instruction under modifiers, prepared to be executed on register files many times.
+
+        Args:
+            clamp, satfinite, wave, modifiers: as for `execute`; of tcgen05 its shape and types, too (m, n, a, b ...).
+
+        Returns:
+            What `execute` does, as a function of the register files: `run(a, b, c=0, index=, scale_a=, scale_b=, d=)`,
+            see `mmacalc.emulator.Executor`. Leading axes are batches; one call on many waves or warps is far faster
+            than many calls.
+
+        Raises:
+            Error: a modifier that the instruction lacks, or a value that it does not take.
+
+        >>> import mmacalc, numpy
+        >>> run = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16").executor()
+        >>> ones = numpy.full((1000, 2, 64), 0x3C003C00, numpy.uint32)
+        >>> run(ones, ones).shape
+        (1000, 4, 64)
+        """
+        found: Executor = higher_layer("executor")(self, clamp=clamp, satfinite=satfinite, wave=wave, **modifiers)
+        return found

@@ -1,11 +1,11 @@
-"""Matrix instructions of compiled kernels, carried out by `Instruction.execute`."""
+"""Matrix instructions of compiled kernels, carried out by `Instruction.executor`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ...asm.decoded import ConstantOperand
-from ...emulator.registers import execute
+from ...emulator.registers import executor
 from .modifiers import modifiers_of
 
 TYPE_CHECKING = False
@@ -70,13 +70,14 @@ def matrix_step(instruction: DecodedInstruction, inst: Instruction, target: Mach
         for name, operand in operands.items()
     }
     key = (inst, tuple(sorted(fields.items())))
+    options: dict[str, Any] = {"clamp": clamp, "wave": target.wave, **fields}
+    prepared = executor(inst, **options)
 
     def run(group: Group) -> None:
         files = {name: read(group) for name, read in reads.items()}
         files["d"] = reads["c"](group) if c is destination else _registers(destination, destination[2])(group)
         first, second, third = (files.pop(name) for name in "abc")
-        options: dict[str, Any] = {"clamp": clamp, "wave": target.wave, **files, **fields}
-        d = execute(inst, first, second, third, **options)
+        d = prepared(first, second, third, **files)
         file = group.a if destination.file == "a" else group.v
         for number in range(destination[2]):
             file[destination[1] + number, group.rows] = d[..., number, :]
