@@ -261,6 +261,9 @@ def _once_read(deliver: Any) -> Any:
 class Store:
     """A copy out of shared memory: `take` reads it, `put` writes global memory."""
 
+    take: Any
+    put: Any
+
     def __init__(self, take: Any, put: Any) -> None:
         self.take, self.put = take, put
 

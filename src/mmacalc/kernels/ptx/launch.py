@@ -20,6 +20,7 @@ from .knowledge import Knowledge
 from .machine import PATIENCE, Machine, Threads
 from .program import compile_kernel
 from .report import PtxReport
+from .schedule import NEVER, Schedule
 from .statements import AXES
 from .tensor_map import TensorMapArgument
 from .tensor_maps import BYTES, map_at
@@ -103,7 +104,8 @@ class Launch:
     shared_size: int
     memory: GlobalMemory
     order: GlobalOrder
-    random: np.random.Generator | None
+    schedule: Schedule | None
+    traffic: AccessCounter
     parameters: bytes
     parameter_address: int
     executed: int
@@ -132,7 +134,8 @@ class Launch:
         self.memory = GlobalMemory()
         self.addresses: dict[str, int] = {}
         self.memory.add_kept()
-        self.random = np.random.default_rng(schedule) if schedule is not None else None
+        unit = 128 if self.program.watched else 32  # wgmma wants warpgroups
+        self.schedule = Schedule(schedule, self.block_size, unit) if schedule is not None else None
         self._place_variables()
         self.parameters = self._pack(arguments)
         self.parameter_address = self.memory.add("the parameters", np.frombuffer(self.parameters, np.uint8), False)
@@ -269,43 +272,22 @@ class Launch:
 
     def choose(self, groups: Mapping[int, Any]) -> int:
         """The step whose threads go on: the lowest, or any by the seed of the schedule."""
-        if self.random is None:
-            return min(groups)
-        # Any warp may be next; its lanes at the lowest step come first, so that they meet again where their paths do.
-        steps = sorted(groups)
-        chosen = groups[steps[int(self.random.integers(len(steps)))]][0][0]
-        unit = chosen // self._unit
-        return next(at for at in steps if any((part // self._unit == unit).any() for part in groups[at]))
+        return min(groups) if self.schedule is None else self.schedule.choose(groups)
 
-    @property
-    def _unit(self) -> int:
-        """The threads that a schedule keeps together: a warp, or a warpgroup where wgmma wants one."""
-        return 128 if self.program.watched else 32
-
-    def part(self, machine: Machine, at: int, number: Array) -> tuple[Array, int]:
-        """Which of the threads at a step go on, and for how many steps at most. By the seed of a schedule it is some of
-        the warps (warpgroups, where wgmma wants them together), and operations in flight may complete before."""
-        if self.random is None:
-            return number, PATIENCE
-        if self.random.random() < 0.2:
+    def part(self, machine: Machine, at: int, number: Array) -> tuple[Array, int, int]:
+        """Which of the threads at a step go on, for how many steps at most, and at which step they stop, where others
+        wait to go on with them. By the seed of a schedule it is some of the warps, and operations in flight may
+        complete before."""
+        if self.schedule is None:
+            return number, PATIENCE, min((step for step in machine.groups if step > at), default=NEVER)
+        if self.schedule.completes():
             self._complete_early(machine)
-        unit = number // self._unit
-        before = [part // self._unit for step, parts in machine.groups.items() if step < at for part in parts]
-        if before and (early := np.isin(unit, np.concatenate(before))).any():
-            machine.enter(at, number[early])
-            number, unit = number[~early], unit[~early]
-        units = np.unique(unit)
-        if len(units) > 1 and self.random.random() < 0.5:
-            chosen = np.isin(unit, units[self.random.random(len(units)) < self.random.choice([0.1, 0.5, 0.9])])
-            if chosen.any() and not chosen.all():
-                machine.enter(at, number[~chosen])
-                number = number[chosen]
-        return number, int(self.random.choice([4, 32, 256, PATIENCE]))
+        return self.schedule.part(machine, at, number)
 
     def _complete_early(self, machine: Machine) -> None:
         """Operations in flight complete as early as PTX permits."""
-        assert self.random is not None
-        kind = int(self.random.integers(3))
+        assert self.schedule is not None
+        kind = int(self.schedule.random.integers(3))
         everyone = Threads(machine, np.arange(machine.count))
         if kind == 0:
             machine.asynchronous.complete_one()

@@ -286,8 +286,7 @@ class Machine:
         at = self.launch.choose(self.groups)
         parts = self.groups.pop(at)
         number = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
-        number, patience = self.launch.part(self, at, number)
-        stop = min((step for step in self.groups if step > at), default=1 << 60)
+        number, patience, stop = self.launch.part(self, at, number)
         steps, spent = self.program.steps, 0
         threads = Threads(self, number)
         while at != stop:

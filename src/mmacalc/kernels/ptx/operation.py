@@ -46,6 +46,9 @@ class Operation(TupleRecord):
 class Modifiers:
     """The modifiers of an opcode, taken one after the other; what is left over is refused by name."""
 
+    root: str
+    words: list[str]
+
     def __init__(self, root: str, words: tuple[str, ...]) -> None:
         self.root, self.words = root, list(words)
 
