@@ -28,6 +28,7 @@ ANSWER = "A[3][17] = v0{35}.[15:8]"
 WITH_PROGRAMS = [
     "test_architecture_files", "test_asm_cli", "test_asm_goldens", "test_asm_llvm", "test_asm_properties",
     "test_builtins", "test_cycles_llvm", "test_docs", "test_dpas", "test_draw", "test_fuzz_cli", "test_generate",
+    "test_generate_gemm",
     "test_notebook",
     "test_page", "test_page_build", "test_page_tables", "test_waits_llvm",
 ]  # fmt: skip

@@ -17,7 +17,6 @@ from generated_kernels import assembled, compiled
 from llvm_mc import tool
 from mmacalc import Error
 from mmacalc.asm.decoder import decode
-from mmacalc.codegen import gemm
 from mmacalc.kernels.amd.matrix import fields_of
 
 KERNELS = Path(__file__).parent / "data/kernels"
@@ -136,24 +135,6 @@ def test_every_generated_kernel_gives_what_multiply_bits_gives(target, wave, tmp
     run_generated(target, wave, 1, tmp_path)
 
 
-def generated_gemm(target, name, sizes, folder):
-    """A generated GEMM, its launch and its product: (report, D, what D should be)."""
-    inst = mmacalc.instruction(target, name)
-    plan = gemm.plan(inst)
-    attributes = "".join(f"#define __{word}__ __attribute__(({word}))\n" for word in ("global", "device", "shared"))
-    source = attributes + mmacalc.generate(inst, gemm=sizes).partition("#endif")[2]
-    (kernel,) = mmacalc.load(compiled(source, target, folder / "gemm.hsaco")).values()
-    m, n, k = sizes
-    rng = np.random.default_rng(0)
-    whole = inst.format("A").kind != "float"
-    a, b = (rng.integers(-4, 5, (rows, k)) for rows in (m, n))
-    held = {16: np.float16, 8: np.int8, 64: np.float64}[inst.format("A").bits]
-    d = np.zeros((m, n), np.int32 if whole else np.float64 if held == np.float64 else np.float32)
-    grid = -(-m // plan.block_m), -(-n // plan.block_n)
-    report = mmacalc.launch(kernel, grid, plan.threads, a.astype(held), b.astype(held), d, m, n, k, k, k, n)
-    return report, d, a @ b.T
-
-
 def negated_c(inst, wave, target, minus, magnitude):
     """D = C of one element of C = -2, as the decoded instruction with these signs gives it; A and B are 0."""
     counts = {name: inst.operand(name, wave).registers for name in "DABC"}
@@ -173,23 +154,6 @@ def test_signs_of_c_in_an_instruction_word_reach_the_arithmetic(target, wave):
         found = [negated_c(inst, wave, target, minus, magnitude) for minus in (0, 1) for magnitude in (0, 1)]
         assert found == [-2, 2, 2, -2], inst.name
     assert {inst.format("A").bits for inst in floats} >= ({16} if target == "gfx1100" else {8, 16})
-
-
-@pytest.mark.parametrize(
-    ("target", "name", "sizes"),
-    [
-        ("gfx942", "v_mfma_f32_32x32x8_f16", (133, 125, 71)),
-        ("gfx1200", "v_wmma_i32_16x16x16_iu8", (65, 60, 70)),
-        ("gfx1100", "v_wmma_i32_16x16x16_iu8", (64, 61, 64)),
-        ("gfx90a", "v_mfma_f64_16x16x4f64", (40, 50, 20)),
-    ],
-)
-def test_generated_gemms_run_without_a_finding_or_a_bank_conflict(target, name, sizes, tmp_path):
-    report, d, wanted = generated_gemm(target, name, sizes, tmp_path)
-    assert np.array_equal(d, wanted)
-    assert report.findings == ()
-    assert report.lds
-    assert sum(site.conflicts for site in report.lds if site.access == "read") == 0
 
 
 def test_the_kernels_of_the_lab_notes_run(tmp_path):

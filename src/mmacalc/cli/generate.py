@@ -4,7 +4,8 @@
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --check              compile it, look at what came out
     mmacalc generate -a a100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32      CUDA, with inline PTX
     mmacalc generate -a h100 -i wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 --lds    A and B in shared memory
-    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512    tiles in LDS, two buffers, bounds
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512    a tiled GEMM for any sizes
+    mmacalc generate -a MI355X -i v_mfma_f32_32x32x64_f8f6f4 --blgp fp4 --gemm 4096x4096x4096    A fp8, B fp4
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --formula D          the index expressions alone
 
 One wave computes one tile: D = A B + C. --check needs clang-22, lld-22 and pyelftools for HIP, nvcc for CUDA; its
@@ -37,6 +38,8 @@ def add_arguments(parser: Parser) -> None:
     add("--ld-kind", "--ld", dest="ld", default="arguments", metavar="KIND", help=text)
     add("--lds", action="store_true", help="A and B go through LDS (shared memory), without bank conflicts")
     add("--gemm", metavar="MxNxK", help="a whole tiled GEMM kernel; it takes any sizes, the launch line has these")
+    add("--tile", metavar="MxNxK", help="of a workgroup of --gemm (default: by the target and the instruction)")
+    add("--stages", type=int, metavar="N", help="how many tiles of A and B LDS holds (with --gemm)")
     add("--formula", metavar="MATRIX", help="only the index expressions of A, B, C or D")
     add("--check", action="store_true", help="compile, and look for the wanted instruction and missing wait states")
     add("-o", "--output", metavar="FILE", help="write the source there")
@@ -51,7 +54,7 @@ def _formula_alone(options: Namespace) -> None:
     """
     from ..errors import Error
 
-    for name in ("gemm", "lds", "check", "output"):
+    for name in ("gemm", "lds", "tile", "stages", "check", "output"):
         if getattr(options, name):
             raise Error(f"--formula prints index expressions, without a kernel: leave out --{name}, or --formula")
 
@@ -70,7 +73,7 @@ def run(options: Namespace) -> Reply:
         return show(options.json, "formula", found, index_expressions)
     source = generate(
         inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
-        lds=options.lds, **fields,
+        lds=options.lds, tile=options.tile, stages=options.stages, **fields,
     )  # fmt: skip
     if options.output:
         from ..files import write

@@ -18,11 +18,11 @@ from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..model import Operand
 
-__all__ = ["Digit", "Fragment", "Item", "Run", "chosen_lanes", "fragment", "runs", "total"]
+__all__ = ["Digit", "Fragment", "Item", "Run", "chosen_lanes", "fragment", "linear_sum", "runs", "total"]
 
 
 class Digit(TupleRecord):
@@ -187,3 +187,23 @@ def total(terms: Iterable[tuple[int, str]], constant: int = 0) -> str:
     if constant or not parts:
         parts.append(str(constant))
     return " + ".join(parts)
+
+
+def linear_sum(values: Sequence[int], name: str) -> str:
+    """An expression of a number that gives each value at its place, where every bit of the number adds its own.
+
+    >>> linear_sum([0, 1, 2, 3, 0, 1, 2, 3, 8, 9, 10, 11, 8, 9, 10, 11], "lane")
+    'lane % 4 + 8 * (lane / 8 % 2)'
+    """
+    bits = [values[1 << bit] - values[0] for bit in range((len(values) - 1).bit_length())]
+    for place, value in enumerate(values):
+        assert value == values[0] + sum(weight for bit, weight in enumerate(bits) if place >> bit & 1)
+    terms, bit = [], 0
+    while bit < len(bits):
+        end = bit + 1
+        while end < len(bits) and bits[end] == 2 * bits[end - 1]:
+            end += 1
+        digit = f"{name} / {1 << bit} % {1 << end - bit}" if bit else f"{name} % {1 << end}"
+        terms.append((bits[bit], f"({digit})" if bit or bits[bit] != 1 else digit))
+        bit = end
+    return total(terms, values[0])

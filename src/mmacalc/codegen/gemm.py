@@ -1,337 +1,465 @@
-"""A tiled GEMM kernel in HIP: LDS staging without bank conflicts, double buffering, bounds for any size.
+"""The sizes of a tiled GEMM kernel of AMD: tiles, how A and B go through LDS, and swizzles without bank conflicts.
 
-Each workgroup computes a tile of D with four waves, two by two; each wave keeps its part in accumulators. A and B are
-staged in LDS with k contiguous, so a lane reads the k of `kpack` instructions at once: k is relabelled for A and B
-alike, which changes nothing but the order of the sum. The bytes of LDS are swizzled as `mmacalc.memory(...).search()`
-finds, so that neither reads nor writes conflict. A matrix that lies the other way round in memory is turned over when
-it is written to LDS, element by element.
+Each workgroup computes a tile of D with four waves, two by two; each wave keeps its part in accumulators. LDS is filled
+in the order of the threads, 16 bytes each, so that no write conflicts; which bytes of which row those are says the
+swizzle, and so that no read conflicts either it is searched over the addresses of both. A matrix comes to LDS in one of
+three ways (see `Side`): its rows have k contiguous and stay as they are; its rows are k and stay, since loads that
+transpose read them from LDS (ds_read_b64_tr, ds_load_tr); or pieces are transposed in registers on the way.
+
+Where a lane holds less than 16 bytes of an instruction, it reads the k of `kpack` instructions at once: k is relabelled
+for A and B alike, which changes nothing but the order of the sum.
 """
 
 from __future__ import annotations
 
-from math import gcd
+from functools import lru_cache
 
-from ..compiler.builtins import intrinsic
 from ..errors import Error
-from ..memory_access.answer import memory
-from ..memory_access.swizzles import MODES
+from ..memory_access.banks import bank_access
+from ..memory_access.swizzles import Swizzle
+from ..memory_access.transpose_loads import loads_for
+from ..numerals import whole
 from ..records import TupleRecord
-from .fragments import fragment, total
-from .hip import HEADER, SYNCHRONIZE
-from .source import indented, memory_type
+from .fragments import fragment, linear_sum, runs, total
+from .source import memory_type
+from .staging import Side
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from ..compiler.builtins import Intrinsic
-    from ..memory_access.swizzles import Swizzle
-    from ..model import Instruction
+    from ..memory_access.transpose_loads import LoadStep
+    from ..model import Instruction, Operand
     from .fragments import Fragment
 
-__all__ = ["Plan", "kernel", "plan"]
+__all__ = ["VECTOR", "Piece", "Plan", "Turn", "lost_cycles", "pieces", "plan", "transposing", "writes"]
 
-WAVES = 2  # along M and along N
-VECTOR = 16  # bytes of a lane's global and LDS accesses
-DEPTH_BYTES = 64  # of a row in LDS, at least
+VECTOR = 16  # bytes of a lane's access
+TILE = 128  # rows and columns of D that a workgroup computes, unless a tile is asked for
+WAVES = (2, 2)  # along M and along N
+WORKGROUPS = 4  # that should fit into LDS at once, one wave each on every SIMD
+DEPTH_BYTES = 64  # of a row in LDS, at least; twice as many on gfx950, whose products take half the time
+MOST_WAVES = 8
+REGISTERS = {"gfx9": 512}  # of a wave, those for accumulation included
+FEWEST_REGISTERS = 256
+
+
+class Piece(TupleRecord):
+    """An access of a lane to LDS: the terms of its byte in the tile's row for one step, and the words that it fills.
+
+    row, byte: sums as C text of the lane's digits; table: (row, byte) of each lane; width: bytes; word: the first of
+    the operand's words; load: the builtin that transposes, "" for a plain access.
+    """
+
+    row: str
+    byte: str
+    table: tuple[tuple[int, int], ...]
+    width: int
+    word: int
+    load: str = ""
+
+
+class Turn(TupleRecord):
+    """How registers transpose a matrix whose rows are k on its way to LDS.
+
+    rows: the k that a thread takes at once, so that a word of LDS is written whole; width: bytes of each row that it
+    takes; lanes: neighbouring threads that take neighbouring parts of a row; count: pieces of a thread.
+    """
+
+    rows: int
+    width: int
+    lanes: int
+    count: int  # type: ignore[assignment]  # not tuple's method
 
 
 class Plan(TupleRecord):
     """The sizes of a GEMM kernel.
 
-    kpack: the instructions whose k a lane reads at once; steps: how often it does so for each stage; tiles: of the
-    instruction along M and along N in one wave; swizzle: of the bytes of LDS; order_a, order_b: "row" or "col", how A
-    and B lie in memory.
+    fields: modifiers, such as formats; swapped: whether the instruction computes D transposed, B's columns as its rows,
+    so that a lane's elements of D are neighbours in memory; waves_m, waves_n: of a workgroup; tiles_m, tiles_n: of the
+    instruction in one wave; kpack:
+    the instructions whose k a lane reads at once; steps: how often it does so for each stage; buffers: in LDS.
     """
 
     instruction: Instruction
     wave: int
+    fields: Mapping[str, int]
+    swapped: bool
+    waves_m: int
+    waves_n: int
+    tiles_m: int
+    tiles_n: int
     kpack: int
     steps: int
-    tiles: int
-    swizzle: Swizzle
-    order_a: str = "row"
-    order_b: str = "col"
-
-    def turned(self, side: str) -> bool:
-        """Whether the rows of A (the columns of B), not k, are contiguous in memory."""
-        return self.order_a == "col" if side == "a" else self.order_b == "row"
+    buffers: int
+    a: Side
+    b: Side
+    a_turn: Turn | None = None
+    b_turn: Turn | None = None
 
     @property
     def block_m(self) -> int:
         """The rows of D that a workgroup computes."""
-        return WAVES * self.tiles * self.instruction.m
+        return self.a.extent
 
     @property
     def block_n(self) -> int:
         """The columns of D that a workgroup computes."""
-        return WAVES * self.tiles * self.instruction.n
+        return self.b.extent
 
     @property
     def block_k(self) -> int:
         """The k of one stage."""
-        return self.instruction.k * self.kpack * self.steps
-
-    @property
-    def element_bytes(self) -> int:
-        """The bytes of an element of A and B."""
-        return self.instruction.format("A").bits // 8
+        return self.a.depth
 
     @property
     def threads(self) -> int:
         """The work-items of a workgroup."""
-        return WAVES * WAVES * self.wave
+        return self.waves_m * self.waves_n * self.wave
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel for aligned matrices; `_any` behind it is that of the other."""
+        formats = "".join(f"_{self.operand(side).format.name}" for side in "AB") if self.instruction.choices else ""
+        return f"gemm_{self.instruction.name[2:]}{formats}"
+
+    def blocks(self, m: int, n: int) -> int:
+        """The workgroups of a launch."""
+        return -(-m // self.block_m) * -(-n // self.block_n)
+
+    def operand(self, side: str) -> Operand:
+        """The operand of the instruction that takes A or B."""
+        return _operand(self.instruction, self.wave, self.fields, self.swapped, side)
+
+    def tile(self, side: str) -> int:
+        """The rows of A (columns of B) of one instruction."""
+        return self.instruction.m if (side == "A") != self.swapped else self.instruction.n
+
+    def aligned(self, m: int, n: int, k: int, lda: int, ldb: int, ldd: int) -> bool:
+        """Whether the kernel for aligned matrices takes these sizes."""
+        a, b = VECTOR * 8 // self.a.bits, VECTOR * 8 // self.b.bits
+        depth = [each for each, side in ((a, self.a), (b, self.b)) if side.along_k]
+        d = self.stored
+        return not (lda % a or ldb % b or n % d or ldd % d or any(k % each for each in depth))
+
+    @property
+    def stored(self) -> int:
+        """The elements of D that one store writes."""
+        d = fragment(self.instruction.operand("D", self.wave))
+        size = d.operand.format.bits // 8
+        count = runs(d, "col" if self.swapped else "row")[0].count
+        return max(1, min(count, VECTOR // size))
 
 
-def plan(inst: Instruction, wave: int | None = None, order_a: str = "row", order_b: str = "col") -> Plan:
+def _operand(inst: Instruction, wave: int, fields: Mapping[str, int], swapped: bool, side: str) -> Operand:
+    name = side if not swapped else "BA"[side == "B"]
+    return inst.operand(name, wave, **fields)
+
+
+def plan(
+    inst: Instruction,
+    wave: int | None = None,
+    order_a: str = "row",
+    order_b: str = "col",
+    tile: Sequence[int] | str | None = None,
+    stages: int | None = None,
+    **modifiers: int | str,
+) -> Plan:
     """The sizes of a GEMM kernel around an instruction.
 
+    Args:
+        tile: "MxNxK" or (M, N, K) of a workgroup; stages: tiles of A and B that LDS holds, 1 or 2; by the target and
+            the instruction if left out.
+
     Raises:
-        Error: the instruction is sparse, scaled, has several blocks, elements below 8 bits, or no builtin.
+        Error: the instruction is sparse, scaled, has several blocks, elements that no access reaches, or no builtin;
+            or a tile that does not fit it.
 
     >>> import mmacalc
     >>> found = plan(mmacalc.instruction("mi300x", "v_mfma_f32_32x32x8_f16"))
-    >>> found.block_m, found.block_k, found.kpack, found.swizzle
+    >>> found.block_m, found.block_k, found.kpack, found.a.swizzle
     (128, 32, 2, Swizzle(bits=2, base=4, shift=3))
     """
     size = inst.architecture.wave(wave)
-    if inst.choices:
-        fields = " and ".join(field.upper() for field in inst.choices)
-        raise Error(f"a GEMM is generated for elements of one format; those of {inst.name} are chosen by {fields}")
+    fields = inst.resolved(modifiers)
+    _check(inst, size, fields)
+    formats = inst.format("A", fields), inst.format("B", fields)
+    swapped = inst.m == inst.n and (formats[0] == formats[1] or bool(inst.choices))
+    if swapped and inst.choices:
+        fields = _exchanged(inst, fields)
+    kpack = _kpack(inst, size, fields)
+    bits = max(form.bits for form in formats)
+    least = inst.k * kpack
+    row_bytes = DEPTH_BYTES * (2 if inst.architecture.targets[0] == "gfx950" else 1)
+    wanted = _tile(tile) if tile is not None else (TILE, TILE, least * max(1, row_bytes * 8 // (least * bits)))
+    waves = _waves(inst, size, wanted)
+    unit = waves[0] * inst.m, waves[1] * inst.n, least
+    if any(value % each or value < each for value, each in zip(wanted, unit)):
+        raise Error(
+            f"a tile of {inst.name} is a multiple of {'x'.join(map(str, unit))} ({waves[0]} by {waves[1]} waves); got "
+            f"{'x'.join(map(str, wanted))}"
+        )
+    m, n, depth = wanted
+    orders = (order_a == "row", order_b == "col")
+    (a, a_turn), (b, b_turn) = (
+        _side(
+            _operand(inst, size, fields, swapped, name), name, extent, depth, along_k, kpack, waves[0] * waves[1] * size
+        )
+        for name, extent, along_k in zip("AB", (m, n), orders)
+    )
+    used = a.tile.bytes + b.tile.bytes
+    buffers = _buffers(inst, used, stages)
+    tiles = m // unit[0], n // unit[1]
+    return Plan(inst, size, fields, swapped, *waves, *tiles, kpack, depth // least, buffers, a, b, a_turn, b_turn)
+
+
+def _waves(inst: Instruction, wave: int, tile: tuple[int, int, int]) -> tuple[int, int]:
+    """The waves of a workgroup: two by two, or twice as many where their sums would take most registers.
+
+    On RDNA3, where both halves of a wave hold all of A and B, twice as many from the start.
+    """
+    m, n, _ = tile
+    target = inst.architecture.targets[0]
+    waves_m, waves_n = (4, 2) if target.startswith("gfx11") and m % (4 * inst.m) == 0 else WAVES
+    have = next((count for name, count in REGISTERS.items() if target.startswith(name)), FEWEST_REGISTERS)
+    while waves_m * waves_n < MOST_WAVES:
+        tiles = max(1, m // (waves_m * inst.m)) * max(1, n // (waves_n * inst.n))
+        if tiles * inst.operand("D", wave).registers <= have // 2:
+            break
+        waves_m, waves_n = (2 * waves_m, waves_n) if m // waves_m >= n // waves_n else (waves_m, 2 * waves_n)
+    return waves_m, waves_n
+
+
+def _check(inst: Instruction, wave: int, fields: Mapping[str, int]) -> None:
     if not inst.architecture.builtins or inst.sparse or inst.scaled or inst.blocks > 1:
         raise Error(f"a GEMM is generated around a dense AMD instruction of one block without scales; not {inst.name}")
-    if inst.format("A").bits < 8 or inst.format("B").bits != inst.format("A").bits:
+    for name in "AB":
+        form = inst.format(name, fields)
+        if form.bits not in (4, 8, 16, 32, 64) or (form.bits == 4 and not form.is_float):
+            raise Error(
+                f"a GEMM is generated for elements of 4-bit floats or whole bytes; {name} of {inst.name} has "
+                f"{form.bits} bits ({form.name})"
+            )
+    if inst.format("C") != inst.format("D"):
         raise Error(
-            f"a GEMM is generated for elements of whole bytes; A of {inst.name} has {inst.format('A').bits} bits"
+            f"{inst.name} adds to C of {inst.format('C').name} and returns {inst.format('D').name}, so it cannot "
+            "accumulate: use its sibling whose C and D are of one format"
         )
-    if intrinsic(inst, size) is None:
-        raise Error(f"{inst.name} on {inst.architecture.title} has no builtin to call")
-    width = inst.format("A").bits // 8
-    lane_bytes = _lane_elements(fragment(inst.operand("A", size))) * width
-    kpack = max(1, VECTOR // lane_bytes)
-    steps = max(1, DEPTH_BYTES // (inst.k * kpack * width))
-    tiles = (64 if size == 64 else 32) // inst.m
-    depth = inst.k * kpack * steps
-    return Plan(inst, size, kpack, steps, max(1, tiles), _swizzle(inst, size, depth, kpack), order_a, order_b)
 
 
-def _swizzle(inst: Instruction, wave: int, depth: int, kpack: int) -> Swizzle:
-    """The swizzle of A's tile, where it serves B's too; none if no swizzle frees both."""
-    a, b = inst.operand("A", wave), inst.operand("B", wave)
-    found = memory(a, "row", ld=depth, kpack=kpack).search().swizzle
-    if found is None or memory(b, "col", ld=depth, swizzle=found, kpack=kpack).lds.conflicts:
-        return MODES["none"]
-    return found
+def _exchanged(inst: Instruction, fields: Mapping[str, int]) -> dict[str, int]:
+    """The modifiers when A and B change places."""
+    pairs = {"cbsz": "blgp", "matrix_a_fmt": "matrix_b_fmt"}
+    pairs |= {second: first for first, second in pairs.items()}
+    return {pairs.get(name, name): value for name, value in fields.items()}
 
 
-def _lane_elements(found: Fragment) -> int:
-    """The k that a lane holds of one instruction."""
-    return len(found.items)
+def _kpack(inst: Instruction, wave: int, fields: Mapping[str, int]) -> int:
+    """How many instructions' k a lane reads at once: enough for 16 bytes where memory has less of one instruction."""
+    found = fragment(inst.operand("A", wave, **fields))
+    if _run_bytes(found, "row") >= VECTOR:
+        return 1
+    return max(1, VECTOR * 8 // (len(found.items) * inst.format("A", fields).bits))
 
 
-def kernel(found: Plan, sizes: tuple[int, int, int]) -> str:
-    """The source of the kernel: D = A B; it takes any sizes.
+def _run_bytes(found: Fragment, order: str) -> int:
+    return runs(found, order)[0].count * found.operand.format.bits // 8
 
-    Args:
-        sizes: M, N and K of the launch line that is shown.
-    """
-    inst = found.instruction
-    builtin = intrinsic(inst, found.wave)
-    assert builtin is not None  # `plan` refuses the others
-    a, b, d = (fragment(inst.operand(name, found.wave)) for name in "ABD")
-    return "\n".join(
-        [*_head(found, builtin), *_helpers(found), *_body(found, builtin, a, b, d), *_launch(found, sizes), ""]
+
+def _tile(text: str | Sequence[int]) -> tuple[int, int, int]:
+    try:
+        sizes = [whole(part, "a size") for part in text.lower().split("x")] if isinstance(text, str) else list(text)
+        m, n, k = sizes
+    except (TypeError, ValueError):
+        raise Error(f"tile is MxNxK, such as 128x128x32; got {text!r}") from None
+    return m, n, k
+
+
+def _buffers(inst: Instruction, used: int, stages: int | None) -> int:
+    """How many tiles of A and B LDS holds: two where as many workgroups still fit as the registers allow."""
+    most = inst.architecture.lds_bytes
+    if stages is not None and (stages not in (1, 2) or stages * used > most):
+        raise Error(f"stages is 1 or 2, and {used} bytes of LDS each have to fit into {most}; got {stages}")
+    if used > most:
+        raise Error(f"the tiles take {used} bytes of LDS, of which a workgroup has {most}: ask for a smaller tile")
+    return stages or (2 if 2 * used * WORKGROUPS <= most else 1)
+
+
+def _side(
+    operand: Operand, name: str, extent: int, depth: int, along_k: bool, kpack: int, threads: int
+) -> tuple[Side, Turn | None]:
+    """How one matrix goes through LDS."""
+    bits = operand.format.bits
+    if bits < 8 and not along_k:
+        raise Error(
+            f"{name} of {operand.instruction.name} has elements of {bits} bits that are not neighbours along k: use "
+            f"order_{name.lower()}='{'row' if name == 'A' else 'col'}'"
+        )
+    loads = () if along_k else transposing(operand, kpack)
+    element = memory_type(operand.format.name, "hip")
+    side = Side(name, extent, depth, element, bits, along_k, not along_k and not loads)
+    if side.tile.bytes % (threads * VECTOR):
+        raise Error(
+            f"{extent} x {depth} elements of {name} are {side.tile.bytes} bytes, no multiple of 16 for each of "
+            f"{threads} work-items: ask for a larger tile"
+        )
+    found, turn = _best(operand, side, kpack, threads)
+    return side._replace(swizzle=found), turn
+
+
+def transposing(operand: Operand, kpack: int) -> tuple[LoadStep, ...]:
+    """The loads that read an operand from LDS where the rows of the tile are k; () if there are none."""
+    if kpack > 1:
+        return ()
+    try:
+        steps = loads_for(operand)
+    except Error:
+        return ()
+    return steps if steps[0].load.memory == "LDS" else ()
+
+
+def pieces(operand: Operand, side: Side, kpack: int) -> tuple[Piece, ...]:
+    """The accesses by which a lane reads an operand for one step."""
+    found = fragment(operand)
+    letter, bits = side.name.lower(), side.bits
+    outer, inner = ("row", "column") if operand.name == "A" else ("column", "row")
+    if not side.rows_of_k:
+        return tuple(_transposing_pieces(operand, transposing(operand, kpack), bits))
+    row = found.first(outer, letter)
+    lanes = [_digits(found, lane) for lane in range(operand.wave)]
+    rows = [_weighted(found, outer, values) for values in lanes]
+    if kpack > 1 or _run_bytes(found, "row" if operand.name == "A" else "col") < VECTOR:
+        # Relabelled: a group of lanes has consecutive k, as many as a lane holds.
+        groups, weight = [], len(found.items) * kpack * bits // 8
+        size = weight
+        for digit in sorted(
+            (each for each in found.digits if getattr(each, inner)), key=lambda one: getattr(one, inner)
+        ):
+            groups.append((weight, digit))
+            weight *= digit.size
+        starts = [sum(each * values[digit.name] for each, digit in groups) for values in lanes]
+        byte = [(each, f"{letter}_{digit.name}") for each, digit in groups]
+        parts = [(at, at // 4) for at in range(0, size, min(VECTOR, size))]
+    else:
+        starts = [_weighted(found, inner, values) * bits // 8 for values in lanes]
+        byte = [(getattr(digit, inner) * bits // 8, f"{letter}_{digit.name}") for digit in found.digits]
+        each = runs(found, "row" if operand.name == "A" else "col")
+        size = each[0].count * bits // 8
+        parts = [
+            (getattr(run.first, inner) * bits // 8 + at, (run.first.slot * bits // 8 + at) // 4)
+            for run in each
+            for at in range(0, size, VECTOR)
+        ]
+    width = min(VECTOR, size)
+    return tuple(
+        Piece(row, total(byte, at), tuple((row, start + at) for row, start in zip(rows, starts)), width, word)
+        for at, word in parts
     )
 
 
-def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
-    inst = found.instruction
-    yield f"// D = A B with {inst.name} on {inst.architecture.title}, wave{found.wave}."
-    a, b = ("column by column" if order == "col" else "row by row" for order in (found.order_a, found.order_b))
-    yield f"// A (M x K) lies {a}, B (K x N) {b}, D (M x N) row by row; ld in elements."
-    yield HEADER
-    yield f"typedef {memory_type(inst.format('A').name, 'hip')} element;"
-    yield "typedef unsigned int vector __attribute__((ext_vector_type(4)));  // 16 bytes of a lane's access"
-    arguments = dict(zip(builtin.arg_names, builtin.arg_types))
-    for name, kind in (("a_value", arguments["a"]), ("b_value", arguments["b"]), ("result", builtin.return_type)):
-        scalar, _, count = kind.partition(" x")
-        yield f"typedef {scalar} {name}" + (f" __attribute__((ext_vector_type({count})));" if count else ";")
-    yield ""
-    sizes = f"BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n}, BLOCK_K = {found.block_k}"
-    yield f"enum {{ {sizes} }};  // of a workgroup"
-    yield f"enum {{ WAVE = {found.wave}, WAVES = {WAVES}, TILES = {found.tiles}, THREADS = {found.threads} }};"
-    yield f"enum {{ VECTOR = {VECTOR} / sizeof(element) }};"
-    yield "enum { A_LOADS = BLOCK_M * BLOCK_K / VECTOR / THREADS, B_LOADS = BLOCK_N * BLOCK_K / VECTOR / THREADS };"
-    yield ""
+def _digits(found: Fragment, lane: int) -> dict[str, int]:
+    return {digit.name: lane // digit.divisor % digit.size for digit in found.digits}
 
 
-def _helpers(found: Plan) -> Iterator[str]:
-    yield "typedef union { vector whole; element each[VECTOR]; } elements;"
-    yield ""
-    parameters = "const element *matrix, int row, int rows, int column, int columns, int ld"
-    yield "// VECTOR elements of a row of memory, zero beyond the matrix. A vector load needs aligned rows."
-    yield f"static __device__ elements fetch({parameters}) {{"
-    yield "    elements found = {};"
-    yield "    const element *from = matrix + (long)row * ld + column;"
-    yield "    if (row < rows && column + VECTOR <= columns && ld % VECTOR == 0) {"
-    yield "        found.whole = *(const vector *)from;"
-    yield "    } else if (row < rows) {"
-    yield "#pragma unroll  // so that the elements stay in registers"
-    yield "        for (int n = 0; n < VECTOR; ++n)"
-    yield "            if (column + n < columns) found.each[n] = from[n];"
-    yield "    }"
-    yield "    return found;"
-    yield "}"
-    yield ""
-    bits, base, shift = found.swizzle
-    yield "// Where an element of a tile lies in LDS: the swizzle keeps reads and writes free of bank conflicts."
-    yield "static __device__ int place(int row, int k) {"
-    yield "    const int byte = (row * BLOCK_K + k) * (int)sizeof(element);"
-    yield f"    return (byte ^ ((byte >> {shift}) & {((1 << bits) - 1) << base:#x})) / (int)sizeof(element);"
-    yield "}"
-    yield ""
-    yield SYNCHRONIZE
+def _weighted(found: Fragment, axis: str, values: Mapping[str, int]) -> int:
+    return sum(getattr(digit, axis) * values[digit.name] for digit in found.digits)
 
 
-def _body(found: Plan, builtin: Intrinsic, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
-    inst = found.instruction
-    yield 'extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(THREADS, THREADS)))'
-    output = memory_type(inst.format("D").name, "hip")
-    yield f"void gemm_{inst.name[2:]}(const element *A, const element *B, {output} *D,"
-    yield "    int M, int N, int K, int lda, int ldb, int ldd) {"
-    yield from indented(_prologue(a, b, d))
-    yield from indented(_loop(found, builtin, a, b))
-    yield from indented(_epilogue(found, d, output))
-    yield "}"
-    yield ""
+BUILTINS = {
+    "ds_read_b64_tr_b16": "ds_read_tr16_b64_v4i16", "ds_read_b64_tr_b8": "ds_read_tr8_b64_v2i32",
+    "ds_load_tr16_b128": "ds_load_tr16_b128_v8i16",
+}  # fmt: skip
 
 
-def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
-    m, n, k = sizes
-    grid = f"dim3({-(-m // found.block_m)}, {-(-n // found.block_n)})"
-    name = f"gemm_{found.instruction.name[2:]}"
-    yield ""
-    lda, ldb = m if found.turned("a") else k, n if found.turned("b") else k
-    yield f"// hipLaunchKernelGGL({name}, {grid}, dim3({found.threads}), 0, stream,"
-    yield f"//                    A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n});  // A, B, D, M, N, K, lda, ldb, ldd"
+def _transposing_pieces(operand: Operand, steps: Sequence[LoadStep], bits: int) -> Iterator[Piece]:
+    """Each lane's address for the loads that transpose: a row k, and the first of the elements it fetches there."""
+    for step in steps:
+        load = step.load
+        each = load.lanes // load.elements  # lanes that fetch one k
+        rows: list[int] = []
+        bytes_: list[int] = []
+        for first, row, ks in sorted(step.groups):
+            for lane in range(load.lanes):
+                assert first + lane == len(rows)
+                rows.append(ks[lane // each])
+                bytes_.append((row + lane % each * load.elements) * bits // 8)
+        yield Piece(
+            linear_sum(rows, "lane"), linear_sum(bytes_, "lane"), tuple(zip(rows, bytes_)),
+            load.elements * bits // 8, step.first_register, BUILTINS[load.name],
+        )  # fmt: skip
 
 
-def _prologue(a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
-    yield "__shared__ __attribute__((aligned(16))) element a_tile[2][BLOCK_M * BLOCK_K], b_tile[2][BLOCK_N * BLOCK_K];"
-    yield "const int thread = __builtin_amdgcn_workitem_id_x();"
-    yield "const int lane = thread % WAVE, wave = thread / WAVE;"
-    yield "const int first_m = __builtin_amdgcn_workgroup_id_x() * BLOCK_M;"
-    yield "const int first_n = __builtin_amdgcn_workgroup_id_y() * BLOCK_N;"
-    yield "const int wave_m = wave / WAVES * (BLOCK_M / WAVES), wave_n = wave % WAVES * (BLOCK_N / WAVES);"
-    for name, found in (("A", a), ("B", b), ("D", d)):
-        yield f"// {name}: {found.operand.pattern}"
-        yield from found.variables(name.lower())
-    yield ""
-    yield "result sum[TILES][TILES] = {};"
-    yield "elements a_next[A_LOADS], b_next[B_LOADS];"
-    yield ""
+def turn_of(side: Side, threads: int, lanes: int) -> Turn:
+    """How registers transpose a stage, with a number of neighbouring threads along a row of memory."""
+    size = side.bits // 8
+    rows = max(1, 4 // size)
+    for width in (16, 8, 4):
+        units = side.depth // rows * (side.extent * size // width)
+        if units % threads == 0 and width >= size:
+            return Turn(rows, width, lanes, units // threads)
+    raise Error(f"a stage of {side.depth} k is too small to be transposed by {threads} work-items: ask for more k")
 
 
-def _place_of_vector(found: Plan, side: str) -> str:
-    """Which row and k a thread's vector begins at: along k, or along the rows where memory has those contiguous."""
-    if not found.turned(side):
-        return "const int at = (n * THREADS + thread) * VECTOR, row = at / BLOCK_K, k = at % BLOCK_K;"
-    extent = found.block_m if side == "a" else found.block_n
-    lanes = gcd(4, extent * found.element_bytes // VECTOR)  # take a line of up to 64 bytes of each k
-    row = f"(at / ({lanes} * BLOCK_K) * {lanes} + at % {lanes}) * VECTOR" if lanes > 1 else "at / BLOCK_K * VECTOR"
-    k = f"at / {lanes} % BLOCK_K" if lanes > 1 else "at % BLOCK_K"
-    return f"const int at = n * THREADS + thread, k = {k}, row = {row};"
+def turned_place(side: Side, turn: Turn, at: int) -> tuple[int, int]:
+    """The first row (of A; column of B) and the first k of a thread's piece."""
+    pairs = side.depth // turn.rows
+    across = at // (turn.lanes * pairs) * turn.lanes + at % turn.lanes
+    return across * turn.width * 8 // side.bits, at // turn.lanes % pairs * turn.rows
 
 
-def _fetches(found: Plan, side: str) -> Iterator[str]:
-    """A loop over the vectors that this thread fetches for the next stage."""
-    extent, matrix, first = ("M", "A", "first_m") if side == "a" else ("N", "B", "first_n")
-    place = (f"{first} + row", extent), ("next + k", "K")
-    (row, rows), (column, columns) = reversed(place) if found.turned(side) else place
-    yield f"for (int n = 0; n < {side.upper()}_LOADS; ++n) {{"
-    yield f"    {_place_of_vector(found, side)}"
-    yield f"    {side}_next[n] = fetch({matrix}, {row}, {rows}, {column}, {columns}, ld{side});"
-    yield "}"
+@lru_cache(maxsize=256)
+def _best(operand: Operand, side: Side, kpack: int, threads: int) -> tuple[Swizzle, Turn | None]:
+    """The smallest swizzle without bank conflicts, and the order of a transposing side's threads; with the fewest where
+    none has none."""
+    reads = pieces(operand, side, kpack)
+    turns = [turn_of(side, threads, lanes) for lanes in (4, 2, 8, 1)] if side.turned else [None]
+    best: tuple[int, Swizzle, Turn | None] | None = None
+    for swizzle in _swizzles(side.tile.bytes):
+        lost = lost_cycles(operand, side, [(piece.table, piece.width) for piece in reads], swizzle, "read")
+        if best is not None and lost >= best[0]:
+            continue
+        for turn in turns:
+            written = [] if turn is None else writes(operand, side, turn)
+            more = lost + lost_cycles(operand, side, written, swizzle, "write")
+            if best is None or more < best[0]:
+                best = more, swizzle, turn
+        if best is not None and not best[0]:
+            break
+    assert best is not None
+    return best[1], best[2]
 
 
-def _stores(found: Plan, side: str) -> Iterator[str]:
-    """A loop over the vectors that this thread writes to LDS, turned over if memory has them the other way round."""
-    yield f"for (int n = 0; n < {side.upper()}_LOADS; ++n) {{"
-    yield f"    {_place_of_vector(found, side)}"
-    if found.turned(side):
-        yield f"    for (int e = 0; e < VECTOR; ++e) {side}_tile[buffer][place(row + e, k)] = {side}_next[n].each[e];"
-    else:
-        yield f"    *(vector *)&{side}_tile[buffer][place(row, k)] = {side}_next[n].whole;"
-    yield "}"
+def _swizzles(size: int) -> Iterator[Swizzle]:
+    yield Swizzle(0, 4, 3)
+    for bits in range(1, 5):
+        for base in range(4, 7):
+            for shift in range(bits, 8):
+                if 1 << bits + base + shift <= size:
+                    yield Swizzle(bits, base, shift)
 
 
-def _loop(found: Plan, builtin: Intrinsic, a: Fragment, b: Fragment) -> Iterator[str]:
-    yield "for (int next = 0, buffer = 1; next < K + BLOCK_K; next += BLOCK_K) {"
-    yield "    // The next stage comes from global memory while this one is multiplied."
-    yield "    if (next < K) {"
-    for side in "ab":
-        yield from (f"        {line}" for line in _fetches(found, side))
-    yield "    }"
-    yield "    if (next > 0) {"
-    yield f"        for (int step = 0; step < {found.steps}; ++step) {{"
-    yield from (f"            {line}" for line in _multiply(found, builtin, a, b))
-    yield "        }"
-    yield "    }"
-    yield "    buffer ^= 1;"
-    yield "    if (next < K) {"
-    for side in "ab":
-        yield from (f"        {line}" for line in _stores(found, side))
-    yield "    }"
-    yield "    synchronize();"
-    yield "}"
-    yield ""
+def writes(operand: Operand, side: Side, turn: Turn) -> list[tuple[tuple[tuple[int, int], ...], int]]:
+    """The (row, byte) of each lane in each write of the first wave, and their width."""
+    size = side.bits // 8
+    places = [turned_place(side, turn, lane) for lane in range(operand.wave)]
+    return [
+        (tuple((row + more, k * size) for row, k in places), max(4, size))
+        for more in range(turn.width * 8 // side.bits)
+    ]
 
 
-def _multiply(found: Plan, builtin: Intrinsic, a: Fragment, b: Fragment) -> Iterator[str]:
-    inst = found.instruction
-    elements = _lane_elements(a) * found.kpack
-    vectors = max(1, elements * found.element_bytes // VECTOR)
-    for side, part, extent in (("a", a, inst.m), ("b", b, inst.n)):
-        kinds = f"{side}_value part[{found.kpack}]; vector whole[{vectors}];"
-        yield f"union {{ {kinds} }} {side}[TILES];"
-        row, group = _row_and_group(part, side)
-        k = f"step * {inst.k * found.kpack}" + (f" + ({group}) * {elements}" if group != "0" else "")
-        yield "for (int tile = 0; tile < TILES; ++tile) {"
-        yield f"    const int row = wave_{'m' if side == 'a' else 'n'} + tile * {extent} + {row}, k = {k};"
-        yield f"    for (int n = 0; n < {vectors}; ++n)"
-        yield f"        {side}[tile].whole[n] = *(const vector *)&{side}_tile[buffer][place(row, k + n * VECTOR)];"
-        yield "}"
-    arguments = {"a": "a[i].part[part]", "b": "b[j].part[part]", "c": "sum[i][j]", "a_signed": "1", "b_signed": "1"}
-    call = ", ".join(arguments.get(name, "0") for name in builtin.arg_names)
-    yield f"for (int part = 0; part < {found.kpack}; ++part)  // k is relabelled: the parts of a lane's elements"
-    yield "    for (int i = 0; i < TILES; ++i)"
-    yield "        for (int j = 0; j < TILES; ++j)"
-    yield f"            sum[i][j] = {builtin.builtin}({call});"
+def lost_cycles(
+    operand: Operand, side: Side, given: Sequence[tuple[Sequence[tuple[int, int]], int]], swizzle: Swizzle, access: str
+) -> int:
+    """The cycles that accesses lose to bank conflicts under a swizzle.
 
-
-def _row_and_group(found: Fragment, side: str) -> tuple[str, str]:
-    """The row (of B: column) of a lane, and the number of its group of lanes along k."""
-    outer, inner = ("row", "column") if side == "a" else ("column", "row")
-    groups = [digit for digit in found.digits if getattr(digit, inner)]
-    weights, weight = [], 1
-    for digit in sorted(groups, key=lambda digit: getattr(digit, inner)):
-        weights.append((weight, f"{side}_{digit.name}"))
-        weight *= digit.size
-    return found.first(outer, side), total(weights)
-
-
-def _epilogue(found: Plan, d: Fragment, output: str) -> Iterator[str]:
-    inst = found.instruction
-    row, column = d.first("row", "d"), d.first("column", "d")
-    slots = d.operand.registers * 32 // d.operand.format.bits
-    yield f"const unsigned char rows[] = {{{', '.join(str(item.row) for item in d.items)}}};  // of a lane's elements"
-    yield f"const unsigned char slots[] = {{{', '.join(str(item.slot) for item in d.items)}}};"
-    yield "for (int i = 0; i < TILES; ++i)"
-    yield "    for (int j = 0; j < TILES; ++j) {"
-    yield f"        union {{ result whole; {output} each[{slots}]; }} found = {{sum[i][j]}};"
-    yield f"        const int column = first_n + wave_n + j * {inst.n} + {column};"
-    yield f"        for (int n = 0; n < {len(d.items)}; ++n) {{"
-    yield f"            const int row = first_m + wave_m + i * {inst.m} + {row} + rows[n];"
-    yield "            if (row < M && column < N) D[(long)row * ldd + column] = found.each[slots[n]];"
-    yield "        }"
-    yield "    }"
+    Args:
+        given: of each access the (row, byte) of every lane, and its bytes. access: "read" or "write".
+    """
+    row_bytes, architecture = side.tile.row_bytes, operand.instruction.architecture
+    return sum(
+        bank_access(
+            architecture, [swizzle.address(row * row_bytes + byte) for row, byte in table], width, access
+        ).conflicts
+        for table, width in given
+    )

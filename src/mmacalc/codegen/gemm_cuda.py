@@ -14,7 +14,6 @@ from ..memory_access.swizzles import MODES
 from .fragments import fragment, total
 from .gemm_staging import (
     CudaPlan,
-    Side,
     accumulator,
     declarations,
     element_of,
@@ -28,7 +27,7 @@ from .gemm_staging import (
 from .ldmatrix import matrices
 from .ptx import SYNCHRONIZE, braced, operand_texts, operands
 from .source import indented
-from .staging import matrix_swizzle
+from .staging import Side, matrix_swizzle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def plan(inst: Instruction, order_a: str, order_b: str) -> CudaPlan:
 
 def _side(inst: Instruction, name: str, extent: int, depth: int, width: int, along_k: bool) -> Side:
     turned = not along_k and width != 2
-    side = Side(name, extent, depth, element_of(inst, name), width, along_k, turned, MODES["none"])
+    side = Side(name, extent, depth, element_of(inst, name), 8 * width, along_k, turned)
     if matrices(fragment(inst.operand(name)), _order(side)):
         return side._replace(swizzle=matrix_swizzle(side.tile.row_bytes))
     natural = "row" if name == "A" else "col"

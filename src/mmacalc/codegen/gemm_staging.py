@@ -7,54 +7,22 @@ from math import gcd
 from ..records import TupleRecord
 from .ptx import HEADER, SHARED_ADDRESS
 from .source import kernel_name, memory_type
-from .staging import Staged
+from .staging import Side
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..memory_access.swizzles import Swizzle
     from ..model import Instruction
 
 __all__ = [
-    "THREADS", "CudaPlan", "Side", "accumulator", "declarations", "element_of", "head", "launch_line", "registers_of",
+    "THREADS", "CudaPlan", "accumulator", "declarations", "element_of", "head", "launch_line", "registers_of",
     "signature_of", "stages", "staging",
 ]  # fmt: skip
 
 VECTOR = 16  # bytes of a thread's access
 THREADS = 128  # of a block: four warps
 FIRST_ASYNC = 80  # sm_80 and later have cp.async
-
-
-class Side(TupleRecord):
-    """A or B in a GEMM: its extent in a block, the tile in shared memory, and the C type of an element.
-
-    along_k: whether memory, and so the tile, has k contiguous; else the tile has it only if it is `turned` over.
-    panel: as of `mmacalc.codegen.staging.Staged`.
-    """
-
-    name: str
-    extent: int
-    depth: int
-    element: str
-    bytes: int
-    along_k: bool
-    turned: bool
-    swizzle: Swizzle
-    panel: int = 0
-
-    @property
-    def rows_of_k(self) -> bool:
-        """Whether the tile's rows have k contiguous."""
-        return self.along_k or self.turned
-
-    @property
-    def tile(self) -> Staged:
-        """The tile in shared memory."""
-        rows, columns = (self.extent, self.depth) if self.rows_of_k else (self.depth, self.extent)
-        return Staged(
-            self.name, self.element, 8 * self.bytes, rows, columns * self.bytes, swizzle=self.swizzle, panel=self.panel
-        )
 
 
 class CudaPlan(TupleRecord):

@@ -15,7 +15,6 @@ from ..memory_access.swizzles import MODES
 from .fragments import fragment
 from .gemm_staging import (
     CudaPlan,
-    Side,
     accumulator,
     declarations,
     element_of,
@@ -28,6 +27,7 @@ from .gemm_staging import (
 )
 from .ptx import DESCRIPTOR, SYNCHRONIZE, braced, operands
 from .source import indented
+from .staging import Side
 from .wgmma import ROWS, panel_offsets, widest
 
 TYPE_CHECKING = False
@@ -72,9 +72,9 @@ def _side(inst: Instruction, name: str, extent: int, depth: int, along_k: bool) 
                 f"B of {inst.name} has {extent * size} bytes in a row of memory, which is turned over 16 bytes at a "
                 "time: use order_b='col', or a wgmma with more columns"
             )
-        return Side(name, extent, depth, element, size, along_k, not along_k, MODES["64B"])
+        return Side(name, extent, depth, element, 8 * size, along_k, not along_k, MODES["64B"])
     mode = widest(extent * size)
-    return Side(name, extent, depth, element, size, False, False, MODES[mode.name], mode.row_bytes)
+    return Side(name, extent, depth, element, 8 * size, False, False, MODES[mode.name], mode.row_bytes)
 
 
 def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:

@@ -9,7 +9,7 @@ from ..checks import arguments_checked, shown
 from ..errors import Error, did_you_mean, first_of
 from ..numerals import whole
 from ..records import TupleRecord
-from . import cuda, gemm_cuda, gemm_wgmma, hip
+from . import cuda, gemm_cuda, gemm_hip, gemm_wgmma, hip
 from . import gemm as tiled
 from .fragments import chosen_lanes, fragment, group_size
 from .marks import plain
@@ -18,7 +18,7 @@ from .source import Request
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from ..model import Instruction, Operand
 
@@ -70,6 +70,8 @@ def generate(
     wave: int | None = None,
     gemm: str | Sequence[int] | None = None,
     lds: bool = False,
+    tile: str | Sequence[int] | None = None,
+    stages: int | None = None,
     **modifiers: int | str,
 ) -> str:
     """The source of a kernel in which one wave (warp) computes D = A B + C with one instruction, or of a whole GEMM.
@@ -83,8 +85,11 @@ def generate(
         order_a, order_b: "row" or "col": how A and B lie in memory.
         ld: "arguments": leading dimensions, in elements and multiples of the widest access, are arguments of the
             kernel; "constants": those of one tile.
-        gemm: "MxNxK" or (M, N, K): a tiled kernel with LDS staging, double buffering and bounds instead, for dense
-            instructions (of NVIDIA: mma.sync and wgmma); it takes any sizes, those given are in the launch line.
+        gemm: "MxNxK" or (M, N, K): a tiled GEMM through LDS (shared memory) instead, for dense instructions (of NVIDIA:
+            mma.sync and wgmma); it takes any sizes, those given are in the launch line. Of AMD there are two kernels
+            in the source, for aligned matrices and for all others.
+        tile: "MxNxK" or (M, N, K) of a workgroup's tile; stages: of A and B that LDS holds; of a GEMM, by the target
+            and the instruction if left out.
         lds: A and B go through LDS (NVIDIA: shared memory, from where ldmatrix loads them; wgmma always reads B there),
             in a layout without bank conflicts.
         wave, modifiers: as for `Instruction.operand`; formats of f8f6f4, for example.
@@ -118,16 +123,33 @@ def generate(
     fields = instruction.resolved(modifiers)
     instruction.check_modifiers(size, fields)
     if gemm is not None:
-        if modifiers or lds:
-            raise Error("a GEMM is generated without modifiers; it goes through LDS or shared memory by itself")
-        if language == "cuda":
-            if "wgmma" in instruction.features:
-                return plain(gemm_wgmma.source(gemm_wgmma.plan(instruction, order_a, order_b), _sizes(gemm)))
-            return plain(gemm_cuda.source(gemm_cuda.plan(instruction, order_a, order_b), _sizes(gemm)))
-        return tiled.kernel(tiled.plan(instruction, size, order_a, order_b), _sizes(gemm))
+        if lds or (modifiers and language == "cuda"):
+            raise Error("a GEMM goes through LDS or shared memory by itself, and NVIDIA's has no modifiers")
+        return plain(_whole(instruction, size, (order_a, order_b), _sizes(gemm), tile, stages, modifiers))
+    if tile is not None or stages is not None:
+        raise Error("tile and stages are of a whole GEMM: give gemm, too")
     constants = ld == "constants"
     request = Request(instruction, size, fields, order_a, order_b, constants, language, lds)
     return plain(LANGUAGES[language](request))
+
+
+def _whole(
+    inst: Instruction,
+    wave: int,
+    orders: tuple[str, str],
+    sizes: tuple[int, int, int],
+    tile: str | Sequence[int] | None,
+    stages: int | None,
+    modifiers: Mapping[str, Any],
+) -> str:
+    """The source of a GEMM, with marks."""
+    if inst.architecture.family.language == "hip":
+        return gemm_hip.source(tiled.plan(inst, wave, *orders, tile, stages, **modifiers), sizes)
+    if tile is not None or stages is not None:
+        raise Error("tile and stages are of AMD's kernels: those of NVIDIA have one tile for each instruction")
+    if "wgmma" in inst.features:
+        return gemm_wgmma.source(gemm_wgmma.plan(inst, *orders), sizes)
+    return gemm_cuda.source(gemm_cuda.plan(inst, *orders), sizes)
 
 
 def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..model import Operand
     from .fragments import Fragment
 
-__all__ = ["BANKED_BYTES", "WORDS", "Staged", "matrix_swizzle", "staged"]
+__all__ = ["BANKED_BYTES", "WORDS", "Side", "Staged", "matrix_swizzle", "staged"]
 
 WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "u32x2", 16: "u32x4"}
 BANKED_BYTES = 128  # of shared memory that one cycle serves: 32 banks of 4 bytes
@@ -110,6 +110,43 @@ class Staged(TupleRecord):
         yield f"for (int at = {thread}; at < {self.rows} * {count}; at += {threads})"
         yield f"    *({WORDS[width]} *)({self.place(row, byte)}) ="
         yield f"        *(const {WORDS[width]} *)((const unsigned char *)({name} + {start}) + {byte});"
+
+
+class Side(TupleRecord):
+    """A or B in a GEMM: its extent in a workgroup's tile and the k of a stage, and how it goes to LDS.
+
+    element, bits: the C type of an element in memory, and its width. along_k: whether memory has k contiguous, and so
+    has the tile; else the tile has it only if it is `turned` over on the way, and otherwise its rows are k, as in
+    memory, and what reads them transposes. swizzle, panel: as of `Staged`.
+    """
+
+    name: str
+    extent: int
+    depth: int
+    element: str
+    bits: int
+    along_k: bool
+    turned: bool
+    swizzle: Swizzle = MODES["none"]
+    panel: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of an element."""
+        return self.bits // 8
+
+    @property
+    def rows_of_k(self) -> bool:
+        """Whether the tile's rows have k contiguous."""
+        return self.along_k or self.turned
+
+    @property
+    def tile(self) -> Staged:
+        """The tile in LDS."""
+        rows, columns = (self.extent, self.depth) if self.rows_of_k else (self.depth, self.extent)
+        return Staged(
+            self.name, self.element, self.bits, rows, columns * self.bits // 8, swizzle=self.swizzle, panel=self.panel
+        )
 
 
 def staged(operand: Operand, found: Fragment, order: str, element: str) -> Staged:

@@ -1,0 +1,73 @@
+"""Generated GEMMs of AMD: compiled, launched on the emulator with random small integers, and compared with NumPy."""
+
+import numpy as np
+
+import mmacalc
+from generated_kernels import compiled
+from mmacalc.arithmetic.codecs import decode, encode
+from mmacalc.codegen import gemm
+
+EMPTY = 0x5A
+
+
+class Gemm:
+    """The kernels of a source, compiled."""
+
+    def __init__(self, target, name, orders, folder, wave=None, **options):
+        self.inst, self.orders, self.target = mmacalc.instruction(target, name), orders, target
+        self.plan = gemm.plan(self.inst, wave, *orders, **options)
+        self.source = mmacalc.generate(
+            self.inst, gemm="512x512x512", order_a=orders[0], order_b=orders[1], wave=wave, **options
+        )
+        self.path = compiled(self.source, target, folder / "gemm.hsaco", self.plan.wave)
+        self.kernels = mmacalc.load(self.path)
+
+    def launch(self, sizes, padding=(0, 0, 0), seed=0):
+        """A product of random small integers: (report, how many elements of D are wrong, whether it was aligned).
+
+        Args:
+            padding: elements behind each row of A, B and D in memory, which D's must keep.
+        """
+        m, n, k = sizes
+        rng = np.random.default_rng(seed)
+        a, b = (rng.integers(-2, 3, shape).astype(float) for shape in ((m, k), (k, n)))
+        forms = [self.plan.operand(side).format for side in "AB"]
+        given, leads = [], []
+        for matrix, order, form, more in zip((a, b), self.orders, forms, padding):
+            rows = encode(matrix if order == "row" else matrix.T, form, "amd")
+            leads.append(rows.shape[1] + more)
+            given.append(laid_out(rows, form.bits, leads[-1]))
+        form = self.inst.format("D")
+        d = np.full((m, n + padding[2]), int.from_bytes(bytes([EMPTY] * (form.bits // 8)), "little"), unsigned(form))
+        leads.append(d.shape[1])
+        aligned = self.plan.aligned(m, n, k, *leads)
+        kernel = self.kernels[self.plan.name + "_any" * (not aligned)]
+        report = mmacalc.launch(kernel, self.plan.blocks(m, n), self.plan.threads, *given, d, m, n, k, *leads)
+        # RDNA3 rounds sums of products that others give exactly; see its arithmetic model.
+        wrong = ~(abs(decode(d[:, :n], form) - a @ b) < 0.5)
+        kept = d[:, n:].view(np.uint8) == EMPTY
+        return report, int(wrong.sum() + (~kept).sum()), aligned
+
+
+def unsigned(form):
+    return f"u{form.bits // 8}"
+
+
+def laid_out(rows, bits, lead):
+    """Encodings in memory, `lead` elements from row to row, what is behind a row as if it were a NaN or -1."""
+    if bits == 4:
+        assert rows.shape[1] % 2 == lead % 2 == 0
+        rows = rows.astype(np.uint8)
+        rows, lead = rows[:, ::2] | rows[:, 1::2] << 4, lead // 2
+        bits = 8
+    found = np.full((len(rows), lead), (1 << bits) - 1, f"u{bits // 8}")
+    found[:, : rows.shape[1]] = rows
+    return found
+
+
+def conflicts(report):
+    return sum(site.conflicts for site in report.lds)
+
+
+def spills(path):
+    return [kernel.metadata[".private_segment_fixed_size"] for kernel in mmacalc.load(path).values()]
