@@ -118,15 +118,18 @@ def _copy_bytes(
 
 
 def _targets(machine: Machine, step: Step, one: Threads, to: int, bar: int, mask: int) -> list[tuple[int, int]]:
-    """(place of the data, place of the mbarrier) in each CTA of the mask, or in the one that is addressed."""
+    """(place of the data, place of the mbarrier) in each CTA of the mask, or in the one that is addressed. With
+    .cta_group::2 the mbarrier is that of the first or second CTA of each pair, as the operand says (9.7.9.25.5.2)."""
     if not mask:
         place = int(machine.shared_places(step, one, np.array([to]), 16)[0])
         return [(place, int(machine.shared_places(step, one, np.array([bar]), 8)[0]))]
     found = []
     for rank in range(machine.launch.cluster_size):
         if mask >> rank & 1:
-            window = rank + 1 << 24
+            window = rank << 24
             place = int(machine.shared_places(step, one, np.array([window | to & 0xFFFFFF]), 16)[0])
+            if "cta_group::2" in step.statement.modifiers:
+                window = (rank & ~1) << 24 | bar & 1 << 24
             found.append((place, int(machine.shared_places(step, one, np.array([window | bar & 0xFFFFFF]), 8)[0])))
     return found
 

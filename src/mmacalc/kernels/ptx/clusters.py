@@ -103,7 +103,7 @@ def _map_address(compiler: Compiler, statement: Statement, step: Step) -> None:
 
     def run(machine: Machine, threads: Threads) -> None:
         address = source(machine, threads).astype(np.int64) - (0 if shared else SHARED_BASE)
-        found = (ranks(machine, threads).astype(np.int64) + 1) << 24 | address & 0xFFFFFF
+        found = ranks(machine, threads).astype(np.int64) << 24 | address & 0xFFFFFF
         value = found + (0 if shared else SHARED_BASE)
         sink(machine, threads, value.astype(np.uint64 if type_[1:] == "64" else np.uint32))
 
@@ -117,8 +117,7 @@ def _rank_of(compiler: Compiler, statement: Statement, step: Step) -> None:
 
     def run(machine: Machine, threads: Threads) -> None:
         window = source(machine, threads).astype(np.int64) >> 24 & 0xFF
-        own = threads.cta % machine.launch.cluster_size
-        sink(machine, threads, np.where(window > 0, window - 1, own).astype(np.uint32))
+        sink(machine, threads, window.astype(np.uint32))
 
     step.run = run
 

@@ -327,7 +327,7 @@ class Launch:
             return
         machine_thread = int(threads[0]) if len(threads) else 0
         cta = self.cta_of(self.machine, machine_thread)
-        same = threads[threads // self.block_size == machine_thread // self.block_size] % self.block_size
+        same = np.unique(threads[threads // self.block_size == machine_thread // self.block_size]) % self.block_size
         self.findings[key] = PtxFinding(
             kind, step.line, step.text, message, other.line if other is not None else None,
             other.text if other is not None else "", step.statement.location,

@@ -135,6 +135,7 @@ class Machine:
         self.inner_of = inner
         size = launch.cluster_size
         self.team_of, self.member_of = self.cta_of // size, number % (size * self.block_size)
+        self.window: Array = self.cta_of % size << 24  # where each thread's own shared memory is in that of its cluster
         self.registers: list[Array | None] = [None] * len(program.registers)
         self.undefined: dict[int, Array] = {}
         self.origin: dict[int, Step] = {}
@@ -469,21 +470,21 @@ class Machine:
     def shared_places(self, step: Step, threads: Threads, address: Array, size: int) -> Array:
         """Where the bytes at shared-memory addresses begin, in the shared memory of all CTAs.
 
-        An address within the first 16 MiB is of the thread's own CTA; above, its bits 24 and up are the rank in the
-        cluster plus one, as `mapa` gives it.
+        Bits 24 and up of an address are the rank of the CTA in its cluster, in those of variables and of `mapa`: so a
+        kernel finds the peer of a pair of CTAs by one bit, as CUTLASS does (cute/arch/copy_sm100_tma.hpp).
 
         Raises:
             Error: an access is outside the CTA's shared memory.
         """
         rank, offset = address >> 24, address & 0xFFFFFF
         cta = threads.cta
-        if rank.any():
-            size_of = self.launch.cluster_size
-            if (rank > size_of).any() or (rank < 0).any():
+        size_of = self.launch.cluster_size
+        if size_of > 1 or rank.any():
+            if (rank >= size_of).any() or (rank < 0).any():
                 self.outside(
-                    step, threads, address, (rank > size_of) | (rank < 0), f"shared memory of a cluster of {size_of}"
+                    step, threads, address, (rank >= size_of) | (rank < 0), f"shared memory of a cluster of {size_of}"
                 )
-            cta = np.where(rank > 0, cta // size_of * size_of + rank - 1, cta)
+            cta = cta // size_of * size_of + rank
         wrong = offset + size > self.shared_size
         if wrong.any():
             self.outside(step, threads, offset, wrong, f"shared memory, which has {self.shared_size} bytes")

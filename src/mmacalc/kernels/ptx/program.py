@@ -400,9 +400,18 @@ class Compiler:
         """The address of a variable within its space (PTX ISA 9.7.9.8: mov)."""
         dtype = DTYPES[type_]
         place = self._place(symbol.name, 8 * dtype.itemsize)
-        return lambda machine, threads: (
-            np.array(place(machine) + symbol.offset).astype(f"u{dtype.itemsize}").view(dtype)
-        )
+        unsigned, shared = np.dtype(f"u{dtype.itemsize}"), self._is_shared(symbol.name)
+
+        def get(machine: Machine, threads: Threads) -> Array:
+            found = np.array(place(machine) + symbol.offset)
+            if shared and machine.launch.cluster_size > 1:
+                found = found + machine.window[threads.use]
+            return found.astype(unsigned).view(dtype)
+
+        return get
+
+    def _is_shared(self, name: str) -> bool:
+        return name not in self.frame.bound and name in self.program.shared
 
     def _place(self, name: str, bits: int = 64) -> Callable[[Machine], int]:
         if name in self.frame.bound:
@@ -442,6 +451,8 @@ class Compiler:
         if isinstance(operand.base, Symbol):
             place = self._place(operand.base.name)
             more = offset + operand.base.offset
+            if self._is_shared(operand.base.name):
+                return lambda machine, threads: place(machine) + more + machine.window[threads.use]
             return lambda machine, threads: np.full(len(threads), place(machine) + more, np.int64)
         return lambda machine, threads: np.full(len(threads), offset, np.int64)
 

@@ -51,7 +51,7 @@ def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
         for number, thread in enumerate(threads.number.tolist()):
             one = threads.where(threads.number == thread)
             targets = [int(at[number])] if not masks[number] else [
-                (rank + 1) << 24 | int(at[number]) & 0xFFFFFF for rank in range(16) if int(masks[number]) >> rank & 1
+                rank << 24 | int(at[number]) & 0xFFFFFF for rank in range(16) if int(masks[number]) >> rank & 1
             ]  # fmt: skip
             places = [int(machine.shared_places(step, one, np.array([target]), 8)[0]) for target in targets]
             queue = machine.tensor_memory.queues.pop(thread, [])
@@ -72,10 +72,10 @@ def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
                 agent, clock = (first.agent, first.phase + 1) if first is not None else (None, 0)
                 for product in queue:
                     product(agent, clock)
-                for earlier, phase in known.items():
-                    clocks[earlier] = max(clocks[earlier], phase)
                 if agent is not None:
                     known[agent] = clock
+                for earlier, phase in known.items():
+                    clocks[earlier] = max(clocks[earlier], phase)
                 for place in places:
                     machine.asynchronous.arrive(step, thread, place, 1, release=clocks)
 
