@@ -118,7 +118,8 @@ MARK = "~"  # behind each name that a twin would take from the original
 def twin_of(name):
     """The text of an architecture's file as one of outside, "twin9", that takes no name of the original."""
     text = (ROOT / "src/mmacalc/catalog" / f"{name}.py").read_text()
-    twin = text.replace(f'"name": "{name}"', '"name": "twin9"').replace(f'"on": ("{name}",)', '"on": ("twin9",)')
+    named = '"name": "twin9", "provenance": "two sources agree"'
+    twin = text.replace(f'"name": "{name}"', named).replace(f'"on": ("{name}",)', '"on": ("twin9",)')
     others = [each for each in mmacalc.architectures() if f'"name": "{each}"' in twin]
     for number, other in enumerate(others):  # of the same file
         twin = twin.replace(f'"name": "{other}"', f'"name": "other{number}"')

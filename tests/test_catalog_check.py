@@ -221,43 +221,38 @@ def test_a_refused_file_leaves_nothing_behind_and_is_refused_again_for_the_same_
 
 # --- outside files of every vendor ------------------------------------------------------------------------------------
 
-SM_130 = {
-    "ARCHITECTURES": ({"name": "sm_130", "title": "sm_130", "vendor": "nvidia", "layout": "tensor-core",
-                       "waves": (32,), "unit": "SM", "ptx": "9.5", "aliases": ("feynman",)},),
-    "INSTRUCTIONS": (("mma.sync.aligned.m16n8k16.row.col.{d=f16,f32}.f16.f16.{d}", "7.0", "80+"),
-                     ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "8.4", "130"),
-                     ("ldmatrix.sync.aligned.m8n8.{x1,x2,x4}{,.trans}.shared.b16", "6.5", "80+")),
-}  # fmt: skip
-XE4 = {
-    "ARCHITECTURES": ({"name": "xe4", "title": "Xe4", "vendor": "intel", "layout": "dpas", "waves": (16,),
-                       "unit": "Xe-core", "register_alignment": 64},),
-    "INSTRUCTIONS": (("dpas.8x{1..8..1}.f.f.{b=bf,hf}.{b}", "xe4"), ("dpas.8x8.f.f.bf8.bf8", "xe4")),
-}  # fmt: skip
-RDNA5 = {
-    "ARCHITECTURES": ({"name": "rdna5", "title": "RDNA5", "vendor": "amd", "layout": "wmma-rdna4", "waves": (32,),
-                       "unit": "WGP", "encoding": "VOP3P", "register_alignment": 4, "accumulators": "none",
-                       "assembly": "rdna4", "hazards": "gfx12", "builtins": "gfx12", "aliases": ("gfx1310",)},),
-    "INSTRUCTIONS": (("v_wmma_f32_16x16x16_f16", 0x40, 16, None, "neg"),),
-}  # fmt: skip
+
+def contributed(name):
+    """CONTRIBUTING's file that describes an architecture."""
+    blocks = (ROOT / "CONTRIBUTING.md").read_text().split("```python\n")[1:]
+    (text,) = [block.partition("```")[0] for block in blocks if f'"name": "{name}"' in block]
+    values = {}
+    exec(text, values)
+    return {spelled: values[spelled] for spelled in NAMES if spelled in values}
+
+
+SM_130, XE4, RDNA5 = map(contributed, ("sm_130", "xe4", "rdna5"))
 SCALED_LINE = ("v_wmma_scale_f32_16x16x128_f8f6f4", 0x33, 32, None, {"prefix_opcode": 0x35})
 
 
 @pytest.mark.parametrize(
     ("values", "name"),
     [
-        (SM_130, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), (XE4, "dpas.8x8.f.f.bf.bf"),
-        (RDNA5, "v_wmma_f32_16x16x16_f16"),
+        (SM_130, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        (SM_130, "tcgen05.mma.cta_group::2.kind::mxf4.block_scale.block32"), (XE4, "dpas.8x8.f.f.bf.bf"),
+        (XE4, "dpas.8x8.f.f.fp4.fp4"), (RDNA5, "v_wmma_f32_16x16x16_f16"),
     ],
-    ids=["nvidia", "intel", "amd"],
+    ids=["nvidia", "tcgen05", "intel", "intel's new type", "amd"],
 )  # fmt: skip
 def test_an_outside_file_of_any_vendor_is_answered_for_by_every_command(values, name, tmp_path):
     arch = values["ARCHITECTURES"][0]["name"]
     base = ["-a", arch, "-i", name]
+    shaped = [*base, "--m", "256", "--n", "64"] if name.startswith("tcgen05") else base
     lines = [
-        ["-a", arch, "-L"], [*base, "-d"], [*base, "-d", "--json"], [*base, "-A", "-M"], [*base, "-D", "-R"],
+        ["-a", arch, "-L"], [*base, "-d"], [*base, "-d", "--json"], [*shaped, "-A", "-M"], [*shaped, "-D", "-g"],
         ["find", "-a", arch], ["find", "--m", "16"], ["numerics", "-a", arch], ["numerics", *base],
         ["memory", *base, "-A"],
-        ["draw", *base, "-A"], ["generate", *base], ["run", *base, "--random", "1"], ["intrinsic", "-a", arch, name],
+        ["draw", *shaped, "-A"], ["generate", *base], ["run", *base, "--random", "1"], ["intrinsic", "-a", arch, name],
         ["chain", "-a", arch, name, name], ["estimate", "-a", arch, "--gemm", "64x64x64", "--type", "f16"],
         ["explain", "-a", arch, name], ["transpose-loads", "-a", arch], ["architectures"],
         ["assemble", "-a", arch, "x"],
@@ -277,24 +272,52 @@ def test_an_outside_file_of_any_vendor_is_answered_for_by_every_command(values, 
     for words, (status, _, error) in answers.items():
         assert status in (0, 1, 2), (words, error)
         assert "internal error" not in error, (words, error)
-    for words in (("-a", arch, "-L"), (*base, "-d"), (*base, "-A", "-M")):
-        assert answers[words][0] == 0
+    for words in (("-a", arch, "-L"), (*base, "-d"), (*shaped, "-A", "-M"), (*shaped, "-D", "-g"),
+                  ("draw", *shaped, "-A")):  # fmt: skip
+        assert answers[words][0] == 0, answers[words]
+    assert "assumed" in answers[(*shaped, "-D", "-g")][1] + answers[(*base, "-d")][1]
 
 
-def test_what_is_asserted_of_a_chip_that_ptxas_does_not_know_is_called_assumed(tmp_path):
-    outside = Catalog([str(written(tmp_path / "sm_130.py", SM_130))])
-    inst = outside.entry("feynman").instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
-    assert (inst.provenance, inst.operand("A").provenance) == ("assumed", "assumed")
+def test_what_is_asserted_of_a_chip_that_nobody_has_seen_is_called_assumed(tmp_path):
+    outside = Catalog(
+        [str(written(tmp_path / f"{number}.py", values)) for number, values in enumerate((SM_130, XE4, RDNA5))]
+    )
+    for arch in ("feynman", "xe4", "rdna5"):
+        known = outside.entry(arch)
+        for inst in [*known.instructions(), *map(known.instruction, known.tensor_memory_names)]:
+            stated = "one source" if inst.name == "v_wmma_f32_16x16x32_f16" else "assumed"
+            assert inst.stated_provenance == stated
+            for name in inst.register_operands:
+                assert inst.operand(name).provenance == stated, (inst, name)
+    mma = outside.entry("sm_130").instruction("tcgen05.mma.cta_group::2.kind::mxf4.block_scale.block32")
+    assert (mma.depths_with(256), mma.sass, mma.operand("D", m=256, n=64).provenance) == ((64, 128, 256), "", "assumed")
     from mmacalc.catalog.grammar.sass import becomes
 
-    assert becomes(inst, "sm_130") == ("", "")
+    assert becomes(outside.entry("sm_130").instructions()[0], "sm_130") == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"kinds": ("f16", "f61")}, "kinds of tcgen05 names 'f61', which does not exist. Did you mean f16"),
+        ({"kinds": "f16"}, "should be a tuple of names"), ({"kinds": ()}, "has no kinds"),
+        ({"features": ("shfit",)}, "Did you mean shift"), ({"depths": {"i8": (64,)}}, "depths of tcgen05 names 'i8'"),
+        ({"depths": {"f16": (17,)}}, "multiples of 16"), ({"block16": ".2X"}, "a suffix of SASS opcodes"),
+        ({"width": 3}, "tcgen05 names 'width'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_description_of_tensor_memory_is_refused(tmp_path, change, says):
+    values = copy.deepcopy(SM_130)
+    values["ARCHITECTURES"][0]["tcgen05"].pop("depths")
+    values["ARCHITECTURES"][0]["tcgen05"] |= change
+    assert says in refusal(tmp_path / "sm_130.py", values)
 
 
 @pytest.mark.parametrize(
     ("values", "lines", "says"),
     [
         (RDNA5, (SCALED_LINE,), "format_fields of the architecture does not name the field"),
-        (XE4, (("dpas.8x8.f.f.fp4.fp4", "xe4"),), "has the type 'fp4', which is not one of f, hf"),
+        (XE4, (("dpas.8x8.f.f.fp2.fp2", "xe4"),), "has the type 'fp2', which is not one of f, hf"),
         (XE4, (("dpas.8x8.f.f.bf.bf", "xe5"),), "this file has xe4"),
         (XE4, (("dpas.8x8.f.f", "xe4"),), "should be dpas or dpasw, depth x repeat count"),
         (XE4, (("dpas.8x{1..8}.f.f.bf.bf", "xe4"),), "should be a range first..last..step"),

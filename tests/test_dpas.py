@@ -416,6 +416,7 @@ def test_a_generation_is_a_file(tmp_path):
     """With a family of names a line; nothing else knows it."""
     file = tmp_path / "xe9.py"
     record = {"name": "xe9", "title": "Xe9", "vendor": "intel", "layout": "dpas", "waves": (16,), "assembly": "xe-hpc"}
+    record["provenance"] = "two sources agree"  # what a file outside the package does not say so of is assumed
     lines = (("dpas.8x{1..8..1}.f.f.{b=bf,hf}.{b}", "xe9"),)
     file.write_text(
         f"ARCHITECTURES = ({record!r},)\nINSTRUCTIONS = {lines!r}\nUNLISTED = (('dpas.8x8.d.ud.u8.u8', 'xe9'),)\n"

@@ -11,13 +11,13 @@ import pytest
 
 import mmacalc
 from mmacalc.catalog import entry
-from mmacalc.catalog.grammar.tcgen05 import KINDS, TARGETS, parse, refusal
-from mmacalc.catalog.grammar.tcgen05_sass import becomes
+from mmacalc.catalog.grammar.tcgen05 import becomes, parse
 from mmacalc.cli import answer
 from mmacalc.families import tensor_memory as family
 from mmacalc.families.tensor_memory import Form
 from mmacalc.families.tensor_memory_moves import COPIES, LOADS, copy_layout, load_layout, registers
-from mmacalc.families.tensor_memory_shapes import allowed_shapes, depths
+from mmacalc.families.tensor_memory_shapes import allowed_shapes
+from tensor_memory_forms import TARGETS, depths
 
 DATA = Path(__file__).parent / "data" / "tensor_memory"
 F16 = "tcgen05.mma.cta_group::1.kind::f16"
@@ -194,10 +194,10 @@ def test_every_legal_shape_is_that_of_the_tables_of_the_ptx_isa():
     [
         ({}, "name m and n, such as m=128, n=256"),
         ({"m": 96, "n": 8}, "M is 64 or 128"),
-        ({"m": 256, "n": 16}, "M = 256 is a shape of kind::f16 with cta_group::2"),
-        ({"m": 32, "n": 64}, "M = 32 is a shape of kind::f16 .ws"),
+        ({"m": 256, "n": 16}, "kind::f16 with cta_group::2 supports M = 256"),
+        ({"m": 32, "n": 64}, "kind::f16 .ws with cta_group::1 supports M = 32"),
         ({"m": 128, "n": 20}, "N is 8 to 256 in steps of 8"),
-        ({"m": 128, "n": 64, "k": 32}, "K is 16"),
+        ({"m": 128, "n": 64, "k": 32}, "is 16; got 32$"),
         ({"m": 128, "n": 64, "a": "e4m3"}, "A of kind::f16 is f16 or bf16; got 'e4m3'"),
         ({"m": 128, "n": 64, "a": "bf16", "d": "f16"}, "D of kind::f16 is f32 when A and B are bf16"),
         ({"m": 128, "n": 64, "half": 1}, "half of D .* is 0; got 1"),
@@ -213,10 +213,11 @@ def test_a_k_of_other_targets_is_refused_with_the_targets_and_shapes_that_have_i
     """PTX ISA 9.1, table 39: K = 96 on sm_103a for M = 256 of a pair of CTAs; 9.4, table 48: sm_107's 64, 96, 128."""
     mxf4, mxf8 = (f"tcgen05.mma.cta_group::2.kind::{kind}.block_scale" for kind in ("mxf4", "mxf8f6f4"))
     for name, k, usual, where in (
-        (mxf4, 96, 64, "sm_103a and sm_107a, with cta_group::2 and M = 256"), (mxf4, 128, 64, "sm_107a and sm_107f"),
-        (mxf8, 64, 32, "sm_107a and sm_107f"), (mxf8, 96, 32, None),
+        (mxf4, 96, 64, "sm_103a or sm_107a, with cta_group::2 and M = 256"), (mxf4, 128, 64, "sm_107a or sm_107f"),
+        (mxf8, 64, 32, "sm_107a or sm_107f"),
+        (mxf8, 96, 32, None),
     ):  # fmt: skip
-        with pytest.raises(mmacalc.Error, match=f"K is {usual}{f'; K = {k} is of {where}' if where else ''}$"):
+        with pytest.raises(mmacalc.Error, match=f"is {usual}; got {k}{f', which requires {where}' if where else ''}$"):
             mma(name).operand("D", m=256, n=64, k=k)
 
 
@@ -237,7 +238,7 @@ def test_every_verdict_is_that_of_ptxas_13_5():
         name, operands = row["instruction"], (row["operands"] or "").replace("A=", "").split()
         if "kind::i8" in name and any(word.startswith("scale") for word in operands):
             continue  # which ptxas takes unchecked, out of range as well; the PTX ISA does not have it
-        accepted = "".join("10"[bool(refusal(name, target, operands))] for target in TARGETS)
+        accepted = "".join("10"[bool(entry(target).refusal(name, operands))] for target in TARGETS)
         assert accepted == row[column], (name, operands)
         compared += 1
     assert compared > 1990
@@ -246,7 +247,9 @@ def test_every_verdict_is_that_of_ptxas_13_5():
 def test_every_sass_opcode_is_that_of_ptxas_13_5():
     for row in rows("sass_tcgen05.tsv.gz"):
         opcodes = [opcode for opcode in (row["sass_opcodes"] or "").split("; ") if not opcode.startswith("SYNCS")]
-        assert becomes(parse(row["instruction"]), row["target"]) == "; ".join(opcodes), row
+        assert becomes(parse(row["instruction"]), mmacalc.architecture(row["target"]).tcgen05) == "; ".join(opcodes), (
+            row
+        )
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -257,14 +260,14 @@ def test_every_listed_name_is_an_instruction_of_its_target(target):
     kinds = {
         inst.kind for name in entry(target).tensor_memory_names if (inst := mmacalc.instruction(target, name)).kind
     }
-    assert kinds == {kind for kind, targets in KINDS.items() if target in targets}
+    assert kinds == {*mmacalc.architecture(target).tcgen05["kinds"]}
 
 
 @pytest.mark.parametrize(
     ("target", "name", "reason"),
     [
         ("sm_100", F16, "it has no Tensor Memory; sm_100a, sm_100f"),
-        ("sm_100f", "tcgen05.mma.cta_group::1.kind::i8", "kind::i8 is of sm_100a and sm_110a"),
+        ("sm_100f", "tcgen05.mma.cta_group::1.kind::i8", "sm_100f has no kind::i8; sm_100a, sm_110a have it"),
         ("sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale", "takes .block32 or .scale_vec::2X"),
         ("sm_100a", "tcgen05.mma.ws.cta_group::2.kind::f16", ".ws takes .cta_group::1"),
         ("sm_100a", "tcgen05.ld.sync.aligned.16x256b.x64.b32", ".16x256b takes .x1 to .x32"),

@@ -12,11 +12,11 @@ from tests.oracles.boundary_dots import tensor_memory_subjects
 
 import mmacalc
 from mmacalc.catalog import entry
-from mmacalc.catalog.grammar.tcgen05 import TARGETS
 from mmacalc.diagnosis.inputs import encoded, random
 from mmacalc.emulator.execution import execution_of
 from mmacalc.emulator.matrices import extras, prepared
 from mmacalc.families.tensor_memory_shapes import allowed_shapes
+from tensor_memory_forms import TARGETS
 
 MMA = "tcgen05.mma.cta_group::1.kind::"
 NAMES = {"K": "index", "SA": "scale_a", "SB": "scale_b"}

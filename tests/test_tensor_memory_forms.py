@@ -12,7 +12,6 @@ import pytest
 
 import mmacalc
 from mmacalc.catalog import entry
-from mmacalc.catalog.grammar.tcgen05 import refusal
 from mmacalc.families.tensor_memory import Form
 from mmacalc.families.tensor_memory_moves import COPIES, copy_layout, registers
 from mmacalc.families.tensor_memory_shapes import (
@@ -20,15 +19,14 @@ from mmacalc.families.tensor_memory_shapes import (
     allowed_shapes,
     check_scale_type,
     check_shape,
-    depths,
     describe,
     remark,
     transposes,
 )
 from mmacalc.formats import named
+from tensor_memory_forms import TARGETS, depths
 
 DATA = Path(__file__).parent / "data" / "tensor_memory"
-TARGETS = ("sm_100a", "sm_100f", "sm_103a", "sm_103f", "sm_107a", "sm_107f", "sm_110a", "sm_110f")
 BYTES = ("f8f6f4", "mxf8f6f4")  # kinds whose elements of 8, 6 and 4 bits have a byte each
 
 
@@ -254,9 +252,9 @@ def test_each_target_has_the_k_of_the_ptx_isa_s_table():
                             continue
                         known.add(int(row["K"]))
                     if form.kind != "ti16":
-                        assert set(depths(form, target, m)) == known, (form, target, m)
+                        assert depths(form, target, m) is None or {*depths(form, target, m)} == known, (form, target, m)
                     elif target in ("sm_107a", "sm_107f"):
-                        assert set(depths(form, target, m)) == {32 if form.sparse else 16}
+                        assert depths(form, target, m) == (32 if form.sparse else 16,)
 
 
 def test_what_cutlass_asserts_of_a_shape_is_remarked():
@@ -285,7 +283,7 @@ def test_a_refused_m_names_a_form_that_has_it_if_there_is_one():
                 continue
             having = {text for text, other in others.items() if m in allowed_shapes(other)[0]}
             with pytest.raises(mmacalc.Error) as refused:
-                check_shape(form, "sm_100a", m, 64, None)
+                check_shape(form, {}, "sm_100a", m, 64, None)
             named_form = str(refused.value).partition(f"; M = {m} is a shape of ")[2]
             assert named_form in having if having else not named_form, (form, m)
 
@@ -346,7 +344,7 @@ def test_a_copy_puts_each_row_where_its_shape_and_warps_say(shape):
 
 
 def taken(name, target="sm_107a", *operands):
-    return refusal(f"tcgen05.{name}", target, operands) == ""
+    return entry(target).refusal(f"tcgen05.{name}", operands) == ""
 
 
 def test_counts_of_loads_are_those_whose_registers_a_thread_can_have():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from .catalog import entry
 from .checks import arguments_checked
 from .errors import Error
-from .families.tensor_memory_shapes import allowed_shapes, depths, types_of
+from .families.tensor_memory_shapes import allowed_shapes, types_of
 from .formats import formats_named, named, scaling
 from .model.tensor_memory import TensorMemoryInstruction
 from .rates import MATRIX_UNITS, Device, device, duration, occupied, rated_product
@@ -73,7 +73,7 @@ def _shaped(
         columns = tuple([size for size in columns if size & (size - 1) == 0 or size in enough[:1]])
     inputs, outputs = types_of(inst.kind)
     types = [(a, d) for a in inputs for d in outputs if named(a).name in wanted and (a, d) != ("bf16", "f16")]
-    shapes = [(m, n, k) for m in rows for n in columns for k in depths(inst.form, inst.arch, m)]
+    shapes = [(m, n, k) for m in rows for n in columns for k in inst.depths_with(m)]
     yield from (inst.shaped(m=m, n=n, k=k, a=a, b=a, d=d) for a, d in types for m, n, k in shapes)
 
 

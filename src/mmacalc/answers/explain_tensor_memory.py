@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 
+from ..catalog import entry
+from ..catalog.grammar.ptx import Entry as PtxEntry
 from ..catalog.grammar.purposes import purpose
-from ..catalog.grammar.tcgen05 import refusal
 from ..errors import counted
 from ..model.tensor_memory import TensorMemoryMove
 from ..numerals import whole
@@ -82,7 +83,9 @@ def refused(name: str, arch: str, words: Sequence[str]) -> str:
             given.append(f"scale{words[-1]}")
         elif ".ws" in name and len(words) > 5 + (".sp" in name):
             given.append("zeromask")
-    return refusal(name, arch, given)
+    known = entry(arch)
+    assert isinstance(known, PtxEntry)
+    return known.refusal(name, given)
 
 
 def _move(inst: TensorMemoryMove, number: int, shown: str, words: list[str], language: str) -> ExplainedLine:

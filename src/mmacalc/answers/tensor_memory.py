@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..families.tensor_memory import LANES
 from ..families.tensor_memory_moves import LOADS, epilogue
-from ..families.tensor_memory_shapes import TYPES, allowed_shapes, depths, transposes
+from ..families.tensor_memory_shapes import TYPES, allowed_shapes, transposes
 from ..records import Record
 
 TYPE_CHECKING = False
@@ -149,7 +149,7 @@ def detail(instruction: TensorMemoryInstruction) -> Detail:
     """The shapes and types of an instruction."""
     form = instruction.form
     m, n = allowed_shapes(form)
-    k = dict.fromkeys(depth for rows in m for depth in depths(form, instruction.arch, rows))
+    k = dict.fromkeys(depth for rows in m for depth in instruction.depths_with(rows))
     inputs, outputs = TYPES.get(form.kind, ((), ()))
     transposed = transposes(form.kind, form.cta_group) if inputs else ""
     return Detail(instruction, m, n, tuple(k), inputs, outputs, transposed)

@@ -146,7 +146,7 @@ class Catalog:
             check_file(found)
             taken = dict(self._names)
             for record in found.records:
-                entry = _entry_type(record)(record, found)
+                entry = _entry_type(record)({"provenance": "assumed", **record}, found)
                 check(entry, found, taken)
                 arch = entry.architecture
                 taken |= dict.fromkeys(map(normalised, (arch.name, *arch.aliases)), arch.name)

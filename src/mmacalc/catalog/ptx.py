@@ -30,6 +30,20 @@ RATES_OF_B300 = {"f16": 4096, "bf16": 4096, "tf32": 2048, "fp8": 8192, "fp4.k96"
 SOURCE_OF_B300 = "derived from the dense peaks of DGX B300, 2025: those of B200, of FP4 half as much again"
 RATES_OF_H20 = {"fma_per_clock": dict.fromkeys(("f16", "bf16", "tf32", "fp8", "int8"))}  # reduced, to what is not published
 
+# What Tensor Memory's instructions of each target have: see `mmacalc.catalog.grammar.tcgen05`. ptxas 13.5.37; K of PTX ISA
+# 9.1, table 39, and 9.4, table 48.
+KINDS = ("f16", "tf32", "f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4")
+OWN = ("shift", "scale_vec", "sparse mxf4")  # of the targets with an a
+OF_RUBIN = ("scale-input-d", "red", "collector::b", "decompress::lut::b", "multicast::cluster::32b", "sync_restrict::shared::read::mma::a")
+TCGEN05_100F = {"kinds": KINDS, "features": ("scale-input-d",), "block16": ".4X"}
+TCGEN05_100A = {"kinds": (*KINDS, "i8"), "features": ("scale-input-d", *OWN), "block16": ".4X"}
+TCGEN05_103F = {"kinds": KINDS, "features": ("scale-input-d", "red"), "block16": ".BLOCK16"}
+TCGEN05_103A = {"kinds": KINDS, "features": ("scale-input-d", "red", *OWN), "block16": ".BLOCK16", "depths": {"mxf4": (96,), "mxf4nvf4": (96,)}}
+TCGEN05_107F = {"kinds": (*KINDS, "ti16"), "features": OF_RUBIN, "block16": ".BLOCK16", "depths": {"mxf4": (128,), "mxf4nvf4": (128,), "f8f6f4": (64,), "mxf8f6f4": (64,)}}
+TCGEN05_107A = {"kinds": (*KINDS, "ti16"), "features": (*OF_RUBIN, *OWN, "spcompress"), "block16": ".BLOCK16", "depths": {"mxf4": (96, 128), "mxf4nvf4": (96, 128), "f8f6f4": (64,), "mxf8f6f4": (64,)}}
+TCGEN05_110F = {"kinds": KINDS, "features": ("red",), "block16": ".4X"}
+TCGEN05_110A = {"kinds": (*KINDS, "i8"), "features": ("red", *OWN), "block16": ".4X"}
+
 # name, marketing generation, PTX version that introduced the target, what people call its chips; dense FMA per clock
 # and SM where NVIDIA publishes them, with the source (of sm_90a for wgmma, of sm_100a and sm_103a for tcgen05, since mma.sync does not reach them).
 # Products: name, SMs, and the boost clock in GHz that NVIDIA's peaks assume (None where it publishes none; of B200
@@ -66,24 +80,24 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
      "fma_source": "derived from the peaks in NVIDIA H100 Tensor Core GPU Architecture, 2022",
      "products": (("H100", 132, 1.83, {"aliases": ("h100 sxm", "h100 sxm5", "h800")}), ("H100 PCIe", 114, 1.62), ("H200", 132, 1.83), ("GH200", 132, 1.83), ("H20", 78, None, RATES_OF_H20))},
     {"name": "sm_100", "title": "sm_100 (Blackwell)", "ptx": "8.6", "assumed": ("lds_phases",), "arithmetic": "b200", "aliases": ()},
-    {"name": "sm_100a", "title": "sm_100a (Blackwell)", "ptx": "8.6", "assumed": ("lds_phases",), "arithmetic": "b200", "aliases": ("blackwell", "gb100"),
+    {"name": "sm_100a", "title": "sm_100a (Blackwell)", "tcgen05": TCGEN05_100A, "ptx": "8.6", "assumed": ("lds_phases",), "arithmetic": "b200", "aliases": ("blackwell", "gb100"),
      "fma_per_clock": RATES_OF_B200, "fma_through": "tcgen05", "fma_source": SOURCE_OF_B200,
      "products": (("B200", 148, 1.856), ("GB200", None, None), ("B100", None, None))},
-    {"name": "sm_100f", "title": "sm_100f (Blackwell family)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "b200", "aliases": (),
+    {"name": "sm_100f", "title": "sm_100f (Blackwell family)", "tcgen05": TCGEN05_100F, "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "b200", "aliases": (),
      "fma_per_clock": RATES_OF_B200, "fma_through": "tcgen05", "fma_source": SOURCE_OF_B200},
     {"name": "sm_103", "title": "sm_103 (Blackwell Ultra)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ()},
-    {"name": "sm_103a", "title": "sm_103a (Blackwell Ultra)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("blackwell ultra",),
+    {"name": "sm_103a", "title": "sm_103a (Blackwell Ultra)", "tcgen05": TCGEN05_103A, "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("blackwell ultra",),
      "fma_per_clock": RATES_OF_B300, "fma_through": "tcgen05", "fma_source": SOURCE_OF_B300,
      "products": (("B300", 148, 1.856), ("GB300", None, None))},
-    {"name": "sm_103f", "title": "sm_103f (Blackwell Ultra family)", "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": (),
+    {"name": "sm_103f", "title": "sm_103f (Blackwell Ultra family)", "tcgen05": TCGEN05_103F, "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": (),
      "fma_per_clock": RATES_OF_B300, "fma_through": "tcgen05", "fma_source": SOURCE_OF_B300},
     {"name": "sm_107", "title": "sm_107 (Rubin)", "ptx": "9.4", "assumed": ("lds_phases",), "arithmetic": "rubin", "aliases": ()},
-    {"name": "sm_107a", "title": "sm_107a (Rubin)", "ptx": "9.4", "assumed": ("lds_phases",), "arithmetic": "rubin", "aliases": ("rubin",)},
-    {"name": "sm_107f", "title": "sm_107f (Rubin family)", "ptx": "9.4", "assumed": ("lds_phases",), "arithmetic": "rubin", "aliases": ()},
+    {"name": "sm_107a", "title": "sm_107a (Rubin)", "tcgen05": TCGEN05_107A, "ptx": "9.4", "assumed": ("lds_phases",), "arithmetic": "rubin", "aliases": ("rubin",)},
+    {"name": "sm_107f", "title": "sm_107f (Rubin family)", "tcgen05": TCGEN05_107F, "ptx": "9.4", "assumed": ("lds_phases",), "arithmetic": "rubin", "aliases": ()},
     {"name": "sm_110", "title": "sm_110 (Blackwell, Thor)", "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101",)},
-    {"name": "sm_110a", "title": "sm_110a (Blackwell, Thor)", "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101a",),
+    {"name": "sm_110a", "title": "sm_110a (Blackwell, Thor)", "tcgen05": TCGEN05_110A, "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101a",),
      "products": (("Jetson AGX Thor", 20, None, {"aliases": ("thor", "jetson thor", "agx thor")}),)},
-    {"name": "sm_110f", "title": "sm_110f (Blackwell family, Thor)", "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101f",)},
+    {"name": "sm_110f", "title": "sm_110f (Blackwell family, Thor)", "tcgen05": TCGEN05_110F, "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101f",)},
     {"name": "sm_120", "title": "sm_120 (Blackwell)", "ptx": "8.7", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": ()},
     {"name": "sm_120a", "title": "sm_120a (Blackwell, GeForce and RTX PRO)", "series": ("rtx 50#0", "rtx pro ****",), "ptx": "8.7", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": ("gb202",),
      "fma_per_clock": {"f16": 512, "bf16": 512, "tf32": 256, "fp8": 1024, "int8": 1024, "fp4": 2048},
@@ -272,7 +286,7 @@ VECTOR_INSTRUCTIONS = (
 )
 
 # The names of Tensor Memory's instructions, for lists; which target has which, and what other qualifiers they take,
-# follows from the rules of `mmacalc.catalog.grammar.tcgen05`. Of the two spellings of a scale vector's size one is listed.
+# follows from the records' `tcgen05` and the rules of `mmacalc.catalog.grammar.tcgen05`. Of the two spellings of a scale vector's size one is listed.
 COUNTS = "{x1,x2,x4,x8,x16,x32,x64,x128}"
 SHAPES = "{32x32b,16x64b,16x128b,16x256b,16x32bx2}"
 TENSOR_MEMORY = (

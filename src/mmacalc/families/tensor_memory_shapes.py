@@ -14,6 +14,8 @@ from ..errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .tensor_memory import Form
 
 __all__ = [
@@ -33,13 +35,6 @@ DEPTHS = {
     "f16": (16, 32), "ti16": (16, 32), "tf32": (8, 16), "f8f6f4": (32, 64), "i8": (32, 64), "mxf8f6f4": (32, 64),
     "mxf4": (64, 128), "mxf4nvf4": (64, 128),
 }  # fmt: skip
-# Further K of dense instructions, with their targets: those of sm_103a are for M = 256 of a pair of CTAs.
-DEEPER: dict[str, tuple[tuple[int, tuple[str, str]], ...]] = {
-    "mxf4": ((96, ("sm_103a", "sm_107a")), (128, ("sm_107a", "sm_107f"))),
-    "mxf4nvf4": ((96, ("sm_103a", "sm_107a")), (128, ("sm_107a", "sm_107f"))),
-    "f8f6f4": ((64, ("sm_107a", "sm_107f")),),
-    "mxf8f6f4": ((64, ("sm_107a", "sm_107f")),),
-}
 # The types of A and B of a kind, and of D.
 TYPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "f16": (("f16", "bf16"), ("f32", "f16")),
@@ -70,20 +65,20 @@ def allowed_shapes(form: Form) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return ((64, 128), _EVERY_8) if form.cta_group == 1 else ((128, 256), _EVERY_16)
 
 
-def depths(form: Form, target: str, m: int) -> tuple[int, ...]:
-    """The K that one MMA may have on a target, the usual first."""
-    usual = DEPTHS[form.kind][form.sparse]
-    if form.sparse or form.ws:
-        return (usual,)
-    more = [
-        k
-        for k, targets in DEEPER.get(form.kind, ())
-        if target in targets and (k != 96 or (form.cta_group, m) == (2, 256))
-    ]
-    return (usual, *more)
+def depths(form: Form, having: Mapping[int, tuple[str, ...]], target: str, m: int) -> tuple[int, ...]:
+    """The K that one MMA may have on a target, the usual first.
+
+    Args:
+        having: the targets that have each K. That of 96 is for M = 256 of a pair of CTAs (PTX ISA 9.1, table 39).
+    """
+    return tuple([
+        k for k, targets in having.items() if target in targets and (k != 96 or (form.cta_group, m) == (2, 256))
+    ])  # fmt: skip
 
 
-def check_shape(form: Form, target: str, m: int, n: int, k: int | None) -> int:
+def check_shape(
+    form: Form, having: Mapping[int, tuple[str, ...]], target: str, m: int, n: int, k: int | None
+) -> int:  # fmt: skip
     """The K of this shape.
 
     Raises:
@@ -92,17 +87,14 @@ def check_shape(form: Form, target: str, m: int, n: int, k: int | None) -> int:
     rows, columns = allowed_shapes(form)
     name = describe(form)
     if m not in rows:
-        raise Error(f"M = {m} is not a shape of {name}: M is {_or(rows)}{_other_group(form, m)}")
+        raise Error(f"M = {m} is not supported by {name}: M is {_or(rows)}{_other_group(form, m)}")
     if n not in columns:
-        raise Error(f"N = {n} is not a shape of {name}: N is {steps(columns)}")
-    found = depths(form, target, m)
+        raise Error(f"N = {n} is not supported by {name}: N is {steps(columns)}")
+    found = depths(form, having, target, m)
     if k is not None and k not in found:
-        why = ""
-        for other, targets in DEEPER.get(form.kind, ()):
-            if k == other and not form.sparse:
-                where = ", with cta_group::2 and M = 256" if k == 96 else ""
-                why = f"; K = {k} is of {' and '.join(targets)}{where}"
-        raise Error(f"K = {k} is not that of {name} on {target} with M = {m}: K is {_or(found)}{why}")
+        where = ", with cta_group::2 and M = 256" if k == 96 else ""
+        why = f", which requires {' or '.join(having[k])}{where}" if k in having else ""
+        raise Error(f"K of {name} on {target} with M = {m} is {_or(found)}; got {k}{why}")
     return found[0] if k is None else k
 
 
@@ -121,7 +113,7 @@ def _other_group(form: Form, m: int) -> str:
     """The group of CTAs that would have this M."""
     for other in (form._replace(cta_group=3 - form.cta_group, ws=False), form._replace(ws=True, cta_group=1)):
         if (not other.ws or form.kind not in _MX) and m in allowed_shapes(other)[0]:
-            return f"; M = {m} is a shape of {describe(other)}"
+            return f"; {describe(other)} supports M = {m}"
     return ""
 
 

@@ -65,6 +65,8 @@ class Architecture(Record):
         unit: what a compute unit is called: "CU", "WGP" (two CUs) or "SM".
         products: what is sold with it, the one that stands for the architecture first.
         vector_flops: operations per clock and unit of the vector unit, by format.
+        provenance: how sure a line is that does not say so; "" is two sources in the package's files, of NVIDIA only as
+            far as ptxas was asked about the target. A file outside the package asserts what it does not say otherwise.
         assumed, unconfirmed: parts of every instruction that follow by analogy, or that no second source confirms.
         builtins: the name of clang's dialect of builtins in `mmacalc.compiler.dialects`; "" if there are none.
         lds_bytes: how many bytes of LDS a workgroup can have.
@@ -82,6 +84,7 @@ class Architecture(Record):
         notes: remarks about instructions that have a feature or format.
         ptx: the PTX ISA version that introduced the target.
         wmma_fragments: whose wmma fragments it has where they are not those of Ampere and later: "volta", "turing".
+        tcgen05: what a target with Tensor Memory has: see `mmacalc.catalog.grammar.tcgen05`.
         fma_per_clock: dense multiply-adds per clock and SM by type ("f16", or "f16.f32" only with f32 accumulators,
             "fp8", "fp4", "int8" ..., "fp4.k96" only with that K); fma_source: where they are published;
             fma_through: the only instructions that reach them, if not all do.
@@ -105,6 +108,7 @@ class Architecture(Record):
     unit: str = "unit"
     products: tuple[Product, ...] = ()
     vector_flops: Mapping[str, int] = {}
+    provenance: str = ""
     assumed: tuple[str, ...] = ()
     unconfirmed: tuple[str, ...] = ()
     notes: Mapping[str, str] = {}
@@ -122,6 +126,7 @@ class Architecture(Record):
     layouts_on_hardware: Mapping[str, tuple[str, ...]] = {}
     ptx: str = ""
     wmma_fragments: str = ""
+    tcgen05: Mapping[str, Any] = {}
     fma_per_clock: Mapping[str, int] = {}
     fma_source: str = ""
     fma_through: str = ""
@@ -132,6 +137,8 @@ class Architecture(Record):
             raise Error(f"{where}: the vendor of layout '{self.layout}' is {self.family.vendor}; got '{self.vendor}'")
         if self.accumulators not in ("required", "allowed", "none", None):
             raise Error(f"{where}: accumulators is required, allowed or none; got '{self.accumulators}'")
+        if self.provenance not in ("", *PROVENANCES):
+            raise Error(f"{where}: provenance is one of {', '.join(PROVENANCES)}; got '{self.provenance}'")
         if not self.waves or not all(isinstance(wave, int) and wave > 0 for wave in self.waves):
             raise Error(f"{where}: waves is a tuple of wave sizes, the default first; got {self.waves!r}")
 

@@ -16,6 +16,7 @@ from ..families.tensor_memory_shapes import (
     check_shape,
     check_types,
     default_types,
+    depths,
     remark,
     types_of,
 )
@@ -54,7 +55,8 @@ def _types(kind: str, given: Mapping[str, Any]) -> dict[str, str]:
 class TensorMemoryInstruction(Instruction):
     """A tcgen05.mma. Until a shape and types are given, m, n and formats are the largest shape and the usual types.
 
-    `given` has the parameters of the instruction descriptor that were named: see `shaped`.
+    `given` has the parameters of the instruction descriptor that were named: see `shaped`; `depths` the targets that
+    have each K, the usual first.
 
     >>> import mmacalc
     >>> mma = mmacalc.instruction("sm_100a", "tcgen05.mma.cta_group::1.kind::f16")
@@ -64,6 +66,7 @@ class TensorMemoryInstruction(Instruction):
 
     form: family.Form = family.Form("", False, False, 0)
     sass: str = ""
+    depths: Mapping[int, tuple[str, ...]] = {}
     given: Mapping[str, Any] = {}
 
     in_tensor_memory = True
@@ -72,6 +75,17 @@ class TensorMemoryInstruction(Instruction):
     def given_shape(self) -> str:
         """The shape as messages say it."""
         return f", m={self.m}, n={self.n}"
+
+    def depths_with(self, m: int) -> tuple[int, ...]:
+        """The K that the instruction may have with an M on its target, the usual first.
+
+        >>> import mmacalc
+        >>> name = "tcgen05.mma.cta_group::2.kind::mxf4.block_scale.block32"
+        >>> mma = mmacalc.instruction("sm_103a", name)
+        >>> mma.depths_with(128), mma.depths_with(256)
+        ((64,), (64, 96))
+        """
+        return depths(self.form, self.depths, self.arch, m)
 
     @property
     def remark(self) -> str:
@@ -126,7 +140,7 @@ class TensorMemoryInstruction(Instruction):
 
     def _with(self, given: Mapping[str, Any]) -> TensorMemoryInstruction:
         m, n = given.get("m", self.m), given.get("n", self.n)
-        k = check_shape(self.form, self.arch, m, n, given.get("k"))
+        k = check_shape(self.form, self.depths, self.arch, m, n, given.get("k"))
         types = _types(self.form.kind, given)
         check_types(self.form.kind, *types.values())
         formats = {**types, "C": types["D"]}

@@ -114,7 +114,7 @@ def _heading(operand: Operand) -> str:
         lines.append(f"Provenance: the layout of {operand.name} is unconfirmed: {operand.doubt}")
     if inst.remark:
         lines.append(f"Note: {inst.remark}")
-    return heading(inst) + "".join([f"{line}\n" for line in lines])
+    return heading(inst, None if operand.doubt else operand) + "".join([f"{line}\n" for line in lines])
 
 
 def text(answer: object, style: str = "grid") -> str:

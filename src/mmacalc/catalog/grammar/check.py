@@ -104,7 +104,7 @@ def check(entry: Entry, file: CatalogFile, taken: Mapping[str, str]) -> None:
     where = f"architecture '{arch.name}'"
     _check_names(where, arch, taken)
     _check_references(where, arch, taken)
-    for problem in (*_record_problems(arch), *_phase_problems(arch), *_product_problems(arch)):
+    for problem in (*_record_problems(arch), *_tcgen05_problems(arch.tcgen05), *_phase_problems(arch), *_product_problems(arch)):
         raise Error(f"{where}: {problem}")
     _check_loads(where, entry)
     _check_tables(where, entry, file)
@@ -181,6 +181,33 @@ def _record_problems(arch: Architecture) -> Iterator[str]:
     if arch.ptx and not is_version(arch.ptx):
         yield f"ptx is a version such as 9.4; got '{arch.ptx}'"
     yield from _rate_problems(arch.fma_per_clock)
+
+
+def _tcgen05_problems(has: Mapping[str, Any]) -> Iterator[str]:
+    if not has:
+        return
+    from .tcgen05 import FEATURES, KEYS, KINDS
+
+    vocabulary = (
+        ("tcgen05", has, KEYS), ("kinds of tcgen05", has.get("kinds", ()), KINDS),
+        ("features of tcgen05", has.get("features", ()), FEATURES),
+        ("depths of tcgen05", has.get("depths", {}), has.get("kinds", ())),
+    )  # fmt: skip
+    for what, given, known in vocabulary:
+        if isinstance(given, str) or not hasattr(given, "__iter__"):
+            yield f"{what} should be a tuple of names; got {shown(given)}"
+            return
+        for word in given:
+            if word not in known:
+                hint = did_you_mean(str(word), known)
+                yield f"{what} names {shown(word)}, which does not exist.{hint} Known: {', '.join(known)}"
+    if not has.get("kinds"):
+        yield "tcgen05 has no kinds"
+    depths = has.get("depths", {})
+    if not fits(depths, "Mapping[str, tuple[int, ...]]") or any(k < 1 or k % 16 for ks in depths.values() for k in ks):
+        yield f"depths of tcgen05 are the further K of a kind, multiples of 16; got {shown(depths)}"
+    if has.get("block16", "") not in ("", ".4X", ".BLOCK16"):
+        yield f"block16 of tcgen05 is a suffix of SASS opcodes, .4X or .BLOCK16; got {shown(has['block16'])}"
 
 
 def _rate_problems(rates: Mapping[str, int | None]) -> Iterator[str]:
@@ -277,6 +304,22 @@ def _check_instructions(where: str, entry: Entry) -> None:
         except (ArithmeticError, LookupError, StopIteration, TypeError, ValueError):
             family = entry.architecture.family.name
             raise Error(f"{here}: its shape or formats do not fit the layout family '{family}'") from None
+    _check_tensor_memory(where, entry)
+
+
+def _check_tensor_memory(where: str, entry: Entry) -> None:
+    """Refuse names of tcgen05 that the target cannot have, and operands without a place."""
+    if not entry.architecture.tcgen05:
+        return
+    if not entry.tensor_memory_names:
+        raise Error(f"{where} has tcgen05, but no name of TENSOR_MEMORY is one that it takes")
+    for name in entry.tensor_memory_names:
+        inst = entry.instruction(name)
+        if not inst.formats:
+            continue  # what moves matrices, or has types that are not published
+        for operand in inst.drawn_operands:
+            if operand != "K":  # whose place no source says for some shapes
+                inst.operand(operand, m=inst.m, n=inst.n)
 
 
 def _instruction_problems(inst: Instruction) -> Iterator[str]:

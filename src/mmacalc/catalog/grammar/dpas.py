@@ -34,8 +34,11 @@ OPERANDS = "DCBA"  # in the order of a line of assembly: dst, src0, src1, src2
 SPELT = {"ub": "u8", "b": "s8"}
 
 
-def describe(name: str) -> dict[str, Any]:
+def describe(name: str, words: Mapping[str, str] = TYPES) -> dict[str, Any]:
     """What a name means but for the execution size: the repeat count m, k, and the formats.
+
+    Args:
+        words: the formats that the words for types mean.
 
     Raises:
         Error: the name is not built so, or has a word for a type that is not known.
@@ -51,18 +54,24 @@ def describe(name: str) -> dict[str, Any]:
             f"'{name}' should be dpas or dpasw, depth x repeat count, and the types of dst, src0, src1 and src2, "
             f"such as dpas.8x4.f.f.bf.bf"
         )
-    if unknown := [word for word in types if word not in TYPES]:
-        hint = did_you_mean(unknown[0], TYPES)
-        raise Error(f"'{name}' has the type '{unknown[0]}', which is not one of {', '.join(TYPES)}.{hint}")
-    formats = {operand: TYPES[word] for operand, word in zip(OPERANDS, types)}
+    if unknown := [word for word in types if word not in words]:
+        hint = did_you_mean(unknown[0], words)
+        raise Error(
+            f"'{name}' has the type '{unknown[0]}', which is not one of {', '.join(words)}.{hint} "
+            "(format_names of the architecture names further ones)"
+        )
+    formats = {operand: words[word] for operand, word in zip(OPERANDS, types)}
     # OPS_PER_CHAN of IGC's DPAS.md: the elements of the wider source in 32 bits, and 8 where both have 4 bits or less.
     per_channel = min(8, NEIGHBOURS[max(named(formats[operand]).bits for operand in "AB")])
     features = ("fused",) if mnemonic == "dpasw" else ()
     return {"m": whole(repeats, "a repeat count"), "k": whole(depth, "a depth") * per_channel, "formats": formats, "features": features}
 
 
-def spelled(text: str) -> tuple[str, int | None]:
+def spelled(text: str, known: Mapping[str, str] = TYPES) -> tuple[str, int | None]:
     """The name that a text means, in any of its three spellings, and the execution size if the text has one.
+
+    Args:
+        known: the formats that the words for types mean.
 
     >>> spelled("dpasw.8x4 (8|M0) r40:d r30:d r20:ub r10.0:b"), spelled("dpas.bf.bf.8.8")
     (('dpasw.8x4.d.d.u8.s8', 8), ('dpas.8x8.f.f.bf.bf', None))
@@ -80,7 +89,7 @@ def spelled(text: str) -> tuple[str, int | None]:
             parts.append(word.rpartition(":")[2])
     if len(parts) == 5 and parts[3].isdecimal() and parts[4].isdecimal():
         mnemonic, b, a, depth, repeats = parts
-        accumulator = "d" if b in TYPES and not named(TYPES[b]).is_float else "f"
+        accumulator = "d" if b in known and not named(known[b]).is_float else "f"
         parts = [mnemonic, f"{depth}x{repeats}", accumulator, accumulator, b, a]
     return ".".join([SPELT.get(part, part) for part in parts]), size
 
@@ -94,6 +103,7 @@ class Entry(PlainEntry):
         self._file = file
         self.meaning = f"DPAS of {record['waves']}"
         super().__init__(record, file)
+        self._types = {**TYPES, **self.architecture.format_names}
 
     def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
         """Nothing is read ahead."""
@@ -129,7 +139,7 @@ class Entry(PlainEntry):
             if unknown := [word for word in line[1].split() if word not in known] or not line[1].split():
                 raise Error(f"the family {line[0]} is of {unknown}; this file has {', '.join(sorted(known))}")
             for name in expand(line[0]):
-                describe(name)
+                describe(name, self._types)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -143,7 +153,7 @@ class Entry(PlainEntry):
 
     def canonical(self, name: str) -> str | None:
         """The name that a text means; None if this generation has no such instruction."""
-        full, size = spelled(name)
+        full, size = spelled(name, self._types)
         return full if full in self._every and size in (None, self.architecture.waves[0]) else None
 
     def instruction(self, name: str) -> Instruction:
@@ -152,7 +162,7 @@ class Entry(PlainEntry):
         Raises:
             Error: the generation has none; says what is wrong with the text.
         """
-        full, size = spelled(name)
+        full, size = spelled(name, self._types)
         if full not in self._every:
             raise Error("; ".join(self._wrong(name.strip(), full)))
         channels = self.architecture.waves[0]
@@ -162,8 +172,8 @@ class Entry(PlainEntry):
             more = self._every[full]
             doubts = more.get("unconfirmed", {})
             made = Instruction(
-                self.architecture, full, n=channels, blocks=1, **describe(full), doubts=doubts,
-                stated_provenance=more.get("provenance", "two sources agree"),
+                self.architecture, full, n=channels, blocks=1, **describe(full, self._types), doubts=doubts,
+                stated_provenance=more.get("provenance", self.architecture.provenance or "two sources agree"),
             )  # fmt: skip
             return self._instructions.setdefault(full, made)
         return self._instructions[full]
@@ -181,8 +191,8 @@ class Entry(PlainEntry):
             yield f"after {parts[0]} come the systolic depth, which is 8, and a repeat count of 1 to 8: {parts[0]}.8x4"
         elif len(parts) != 6:
             yield f"the types of dst, src0, src1 and src2 follow, as in {'.'.join([*parts[:2], 'f', 'f', 'bf', 'bf'])}"
-        elif unknown := [part for part in parts[2:] if part not in TYPES]:
-            yield f"'{unknown[0]}' is not one of the types {', '.join(TYPES)}"
+        elif unknown := [part for part in parts[2:] if part not in self._types]:
+            yield f"'{unknown[0]}' is not one of the types {', '.join(self._types)}"
         else:
             yield from self._wrong_types(parts, same)
 
@@ -193,7 +203,7 @@ class Entry(PlainEntry):
             yield f"with src1 {parts[4]} and src2 {parts[5]} it has dst and src0 of {', '.join(results)}"
         else:
             pairs = dict.fromkeys(".".join(name[4:]) for name in same)
-            floats = [pair for pair in pairs if named(TYPES[pair.partition(".")[0]]).is_float]
+            floats = [pair for pair in pairs if named(self._types[pair.partition(".")[0]]).is_float]
             yield f"src1 and src2 are {', '.join(floats)}, or integers of 8, 4 and 2 bits (u8, s8, u4, s4, u2, s2)"
 
     def instructions(self, wanted: Callable[[str], bool] | None = None) -> tuple[Instruction, ...]:

@@ -216,6 +216,6 @@ class Line:
             features=(*architecture.family.implied_features(described), *self.features),
             narrow_cycles=self.narrow_cycles, wait_cycles=self.wait_cycles, block_size=described.block_size,
             prefix_opcode=more.get("prefix_opcode"), since_llvm=more.get("since_llvm", 0), aliases=aliases,
-            stated_provenance=more.get("provenance", "two sources agree"),
+            stated_provenance=more.get("provenance", architecture.provenance or "two sources agree"),
             doubts=doubts if isinstance(doubts, dict) else dict.fromkeys(doubts, ""),
         )  # fmt: skip

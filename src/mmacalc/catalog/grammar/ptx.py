@@ -20,7 +20,7 @@ from .entry import Entry as PlainEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from .literals import CatalogFile
@@ -230,6 +230,7 @@ class Entry(PlainEntry):
     def __init__(self, record: Mapping[str, Any], file: CatalogFile) -> None:
         self._file = file
         self._targets = tuple([other["name"] for other in file.architectures])
+        self._tcgen05 = {other["name"]: other.get("tcgen05", {}) for other in file.records}
         super().__init__({"targets": (record["name"],), **record}, file)
         self._names: tuple[str, ...] | None = None
         self._tensor_memory_names: tuple[str, ...] | None = None
@@ -277,11 +278,20 @@ class Entry(PlainEntry):
     def tensor_memory_names(self) -> tuple[str, ...]:
         """The instructions of Tensor Memory (tcgen05), which are found by name: their shape is a parameter."""
         if self._tensor_memory_names is None:
-            from .tcgen05 import refusal
-
             names = [name for template in self._file.tensor_memory for name in expand(template)]
-            self._tensor_memory_names = tuple([name for name in names if not refusal(name, self.architecture.name)])
+            known = bool(names) and bool(self.architecture.tcgen05)
+            self._tensor_memory_names = tuple([name for name in names if known and not self.refusal(name)])
         return self._tensor_memory_names
+
+    def refusal(self, name: str, operands: Iterable[str] = ()) -> str:
+        """Why this target refuses a form of tcgen05; "" if it takes it. See `mmacalc.catalog.grammar.tcgen05`.
+
+        Args:
+            name: with its qualifiers. operands: what of the operands matters.
+        """
+        from .tcgen05 import refusal
+
+        return refusal(name, self.architecture.name, self.architecture.tcgen05, operands)
 
     @property
     def doubts(self) -> set[str]:
@@ -303,9 +313,10 @@ class Entry(PlainEntry):
         if name in self._instructions:
             return self._instructions[name]
         if self._file.tensor_memory and name.lower().startswith("tcgen05."):
-            from .tensor_memory import record
+            from .tcgen05 import record
 
-            return self._instructions.setdefault(name, record(self.architecture, name))
+            made = record(self.architecture, name, self._tcgen05, self._usual_provenance)
+            return self._instructions.setdefault(name, made)
         try:
             family, full = self._find(name, key(name))
         except Error:
@@ -341,7 +352,8 @@ class Entry(PlainEntry):
     @property
     def _usual_provenance(self) -> str:
         """Of a line that does not say how sure it is. Targets that ptxas was not asked about are like their elders."""
-        return "two sources agree" if number_of(self.architecture.name) <= NEWEST else "assumed"
+        known = "two sources agree" if number_of(self.architecture.name) <= NEWEST else "assumed"
+        return self.architecture.provenance or known
 
     def _find(self, name: str, wanted: str) -> tuple[tuple[Any, ...], str]:
         """The family and the full name of a key.

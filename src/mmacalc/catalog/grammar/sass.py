@@ -152,7 +152,7 @@ def _filled(text: str, inst: Instruction) -> str:
 # --- from SASS back to PTX ---
 
 TENSOR_MEMORY = ("UTC", "LDTM", "STTM")
-"""How the opcodes of tcgen05 begin, whose names are in `tcgen05_sass`."""
+"""How the opcodes of tcgen05 begin, whose names are in `tcgen05`."""
 
 
 def opcodes(text: str) -> tuple[str, ...]:
