@@ -215,8 +215,9 @@ class Batch:
             Error: no wave can go on.
         """
         released = self.waves.released()
+        if released:
+            self.barriers.met(released)
         for workgroup in released:
-            self.barriers.met(workgroup)
             self.lds.barrier(workgroup, self._unwaited.pop(workgroup, ()))
         if not released:
             row = int(np.flatnonzero(self.waves.waiting)[0])

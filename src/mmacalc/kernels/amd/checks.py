@@ -6,11 +6,12 @@ are asked by the instruction itself, such as `Uninitialised` by a store. What th
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from ...asm.decoder import text
-from ...errors import Error, counted
-from ...hazards.decoded_wait_states import missing_states
+from ...errors import counted
 from ...hazards.recognizer import recognizer_for
 from ...hazards.register_use import entry_of
 from ...records import TupleRecord
@@ -91,14 +92,14 @@ class Moves:
         table = np.full((group.count, group.lanes), -1, np.int64)
         table[group.active] = event.lanes.addresses
         low = np.where(table < 0, 1 << 40, table).min(axis=1, keepdims=True) // 256 * 256
-        table = np.where(table < 0, -1, table - low)
-        patterns, times = (
-            (table, np.ones(1, np.int64)) if len(table) == 1 else np.unique(table, axis=0, return_counts=True)
-        )
+        patterns = np.where(table < 0, -1, table - low).astype(np.int32)
+        raw, each = patterns.tobytes(), patterns.strides[0]
+        times = Counter([raw[at : at + each] for at in range(0, len(raw), each)])
         place = f"{event.instruction.address:#x}: {self.tally.describe(event.instruction)}"
-        for pattern, count in zip(patterns, times.tolist()):
-            if pattern.max() >= 0:
-                self.banks.count(pattern[:, None], access.size, event.kind, place, count)
+        for pattern, count in times.items():
+            addresses = np.frombuffer(pattern, np.int32)
+            if addresses.max() >= 0:
+                self.banks.count(addresses[:, None], access.size, event.kind, place, count)
 
 
 class Products:
@@ -242,19 +243,24 @@ class Barriers:
         self.waves, self.program, self.reporter = waves, program, reporter
         self._apart: dict[int, tuple[int, int]] = {}
 
-    def met(self, workgroup: int) -> None:
-        """The waves of a workgroup have met."""
-        waves, live = self.waves, self.waves.live(workgroup)
-        places = np.unique(waves.place[live])
-        if len(places) > 1:
-            first, second = (self.program.instructions[int(place)] for place in places[:2])
-            self._apart.setdefault(workgroup, (second.address, first.address))
-            rows = np.flatnonzero(live & (waves.place == places[1]))
-            message = "other waves of the workgroup are at another barrier"
-            self.reporter.note("barrier", rows, second, message, None, first)
-        if (waves.ended & (waves.workgroup_of == workgroup)).any():
-            text = "waves had ended when the others of their workgroup met at a barrier"
-            self.reporter.tally.warnings[text] += 1
+    def met(self, workgroups: list[int]) -> None:
+        """The waves of some workgroups have met, those of each."""
+        waves, shape = self.waves, (len(self.waves.groups), -1)
+        live, places = (~waves.ended).reshape(shape)[workgroups], waves.place.reshape(shape)[workgroups]
+        first = np.where(live, places, places.max()).min(axis=1)
+        last = np.where(live, places, 0).max(axis=1)
+        for at in np.flatnonzero(first != last).tolist():
+            self._met_apart(workgroups[at], np.unique(places[at][live[at]])[:2])
+        text = "waves had ended when the others of their workgroup met at a barrier"
+        if early := int((~live).any(axis=1).sum()):
+            self.reporter.tally.warnings[text] += early
+
+    def _met_apart(self, workgroup: int, places: Array) -> None:
+        first, second = (self.program.instructions[int(place)] for place in places)
+        self._apart.setdefault(workgroup, (second.address, first.address))
+        rows = np.flatnonzero(self.waves.live(workgroup) & (self.waves.place == places[1]))
+        message = "other waves of the workgroup are at another barrier"
+        self.reporter.note("barrier", rows, second, message, None, first)
 
     def finish(self) -> None:
         """All waves have ended: it is wrong if those that met at different barriers passed another number of them."""
@@ -371,10 +377,7 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
     elif expert:
         why = "the kernel runs in the mode of expert scheduling, for which no rules are published"
     else:
-        try:
-            found = list(missing_states(listed, kernel.target))
-        except Error as error:
-            found, why = [], f"{error}"
+        found, why = program.missing_states(kernel.target, listed)
         for place in found:
             second, first = listed[place.second], listed[place.first]
             if {first.address, second.address} <= executed.keys():

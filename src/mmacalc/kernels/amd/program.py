@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...asm.decoded import RegisterOperand
 from ...asm.decoder import decode
 from ...errors import Error
+from ...hazards.decoded_wait_states import missing_states
 from ...records import Cache
 from .arithmetic import arithmetic, dot, dual, lower_lanes, mixed, packed_arithmetic
 from .control import ENDS_BLOCK, NOTHING, control_step
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from ...asm.code_objects import Kernel
     from ...asm.decoded import DecodedInstruction
+    from ...hazards.decoded_wait_states import MissingStates
     from ...model import Instruction
     from .memory import Access
     from .modifiers import Compute, Store
@@ -327,6 +329,7 @@ class Program:
         self.steps: dict[int, Step] = {}
         self._blocks: dict[int, tuple[Step, ...]] = {}
         self._others: dict[tuple[int, Any, int], Step] = {}
+        self._missing: dict[int, tuple[list[MissingStates], str]] = {}
         self.indexes = any(one.name in INDEX_MODE or is_relative(one.name) for one in self.instructions.values())
 
     def step(self, address: int) -> Step:
@@ -367,6 +370,16 @@ class Program:
                 steps.append(self.step(following))
             self._blocks[address] = tuple(steps)
         return self._blocks[address]
+
+    def missing_states(self, target: str, listed: list[DecodedInstruction]) -> tuple[list[MissingStates], str]:
+        """Where the instructions of a kernel lack wait states, or why that cannot be told; remembered for it."""
+        first = listed[0].address
+        if first not in self._missing:
+            try:
+                self._missing[first] = list(missing_states(listed, target)), ""
+            except Error as error:
+                self._missing[first] = [], f"{error}"
+        return self._missing[first]
 
     def registers(self) -> tuple[int, int]:
         """How many vector registers and accumulators the instructions name."""

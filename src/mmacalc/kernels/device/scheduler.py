@@ -77,15 +77,13 @@ class Waves:
         Those that have ended do not count, as on the hardware: "If some waves in the threadgroup have already
         terminated, this waits on only the surviving waves" (S_BARRIER in AMD's ISA guides).
         """
-        found = []
-        for workgroup in np.unique(self.workgroup_of[self.waiting]).tolist():
-            live = self.live(workgroup)
-            least = int(self.signalled[live].min())
-            free = live & self.waiting & (self.waited <= least)
-            if free.any():
-                self.waiting[free] = False
-                found.append(workgroup)
-        return found
+        shape = len(self.groups), -1
+        live, waiting = (~self.ended).reshape(shape), self.waiting.reshape(shape)
+        signalled, waited = self.signalled.reshape(shape), self.waited.reshape(shape)
+        least = np.where(live, signalled, signalled.max()).min(axis=1, keepdims=True)
+        free = live & waiting & (waited <= least)
+        self.waiting[free.ravel()] = False
+        return [int(workgroup) for workgroup in np.flatnonzero(free.any(axis=1))]
 
     def live(self, workgroup: int) -> Array:
         """Which waves are of a workgroup and have not ended."""

@@ -116,11 +116,12 @@ class BankCounter:
 
     def _cost(self, lanes: Array, width: int, access: str) -> tuple[int, int]:
         start = int(lanes[lanes >= 0].min()) // PERIOD * PERIOD
-        wave = tuple([None if address < 0 else int(address - start) for address in lanes.tolist()])
-        key = (width, access, wave)
+        offsets = np.where(lanes < 0, -1, lanes - start)
+        key = (width, access, offsets.astype(np.int64).tobytes())
         if key not in self._known:
             if len(self._known) >= KNOWN:
                 self._known.clear()
+            wave = tuple([None if offset < 0 else offset for offset in offsets.tolist()])
             cost = bank_access(self.architecture, wave, width, access)
             self._known[key] = cost.cycles, cost.ideal
             self._provenance[access, width] = cost.rule.provenance
