@@ -99,6 +99,7 @@ class Asynchronous:
         self.flights: dict[int, _Flight] = {}
         self.committed: dict[int, int] = {}
         self.agents: dict[int, int] = {}  # team -> how many mbarriers have had an agent
+        self.waited: dict[tuple[int, int], int] = {}  # (thread, place of an mbarrier) -> the last phase that it passed
         self.maps: dict[int, TensorMap] = {}
         self.next = 1 << 30
 
@@ -177,8 +178,21 @@ class Asynchronous:
         if barrier.settle():
             self.machine.events += 1
 
+    def overtaken(self, threads: Threads) -> str:
+        """Of threads that wait for a parity: whether the phase that comes next for them was over two phases ago."""
+        for (thread, place), last in self.waited.items():
+            barrier = self.barriers.get(place)
+            if barrier is not None and last + 1 < barrier.phase - 1 and (threads.number == thread).any():
+                return (
+                    f"; thread {thread % self.machine.block_size} last waited for phase {last} of the mbarrier at byte "
+                    f"{place % self.machine.shared_size}; phases {last + 1} and {last + 2} are over, and by its parity "
+                    "only the current phase and the one before can be waited for"
+                )
+        return ""
+
     def passed(self, barrier: Barrier, thread: int, phase: int, acquire: bool) -> None:
         """A thread has waited for a phase."""
+        self.waited[thread, barrier.place] = phase
         machine = self.machine
         clocks = barrier.done.get(phase)
         if not acquire:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["BUILDERS", "ClusterBarriers", "cluster_barrier"]
+__all__ = ["BUILDERS", "ClusterBarriers", "RemoteAccesses", "cluster_barrier"]
 
 
 class ClusterBarriers:
@@ -76,6 +76,70 @@ class ClusterBarriers:
                 )
         self.waited[threads.number[through]] += 1
         return None if through.all() else ~through
+
+
+class RemoteAccesses:
+    """Accesses to the shared memory of other CTAs of a cluster: these must have started, and not have ended.
+
+    A CTA has started for a thread that knows of any step of it, through a barrier of the cluster (CUDA C++ Programming
+    Guide, "Distributed shared memory"); it may end when one of its threads knows of all accesses to it.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        # CTA -> by thread of the cluster the clock of its last access, 0 for none, and its statement
+        self.last: dict[int, tuple[Array, Array]] = {}
+
+    def note(self, step: Step, threads: Threads, cta: Array) -> None:
+        """Threads access the shared memory of CTAs, some of them other than their own."""
+        machine = self.machine
+        apart = cta != threads.cta
+        for one in np.unique(cta[apart]).tolist():
+            some = threads.where(apart & (cta == one))
+            team, member = some.team, some.member
+            first = machine.member_of[one * machine.block_size]
+            others = np.arange(first, first + machine.block_size)
+            if not machine.alive[one * machine.block_size + np.arange(machine.block_size)].any():
+                self._ended(step, some.number, one)
+                continue
+            knows = (machine.order.common[team][:, others] > 0).any(axis=1)
+            if machine.order.known is not None:
+                knows |= (machine.order.known[team, member][:, others] > 0).any(axis=1)
+            if not knows.all():
+                where = machine.launch.cta_of(machine, one * machine.block_size)
+                machine.launch.find(
+                    "race", step, f"touches shared memory of CTA {where} of its cluster, which may not have started: "
+                    "a barrier of the cluster must come before", some.number[~knows],
+                )  # fmt: skip
+            clocks, steps = self.last.setdefault(
+                one, (np.zeros(machine.order.threads, np.int32), np.zeros(machine.order.threads, np.int32))
+            )
+            clocks[member], steps[member] = machine.order.clock[team, member], step.index
+
+    def ended(self, threads: Threads) -> None:
+        """Threads have ended: what others did to the memory of a CTA must precede the end of its last thread."""
+        machine = self.machine
+        for cta in [one for one in self.last if (threads.cta == one).any()]:
+            mine = cta * machine.block_size + np.arange(machine.block_size)
+            if machine.alive[mine].any():
+                continue
+            clocks, steps = self.last.pop(cta)
+            team, who = int(machine.team_of[mine[0]]), np.flatnonzero(clocks)
+            known = machine.order.common[team, who]
+            if machine.order.known is not None:
+                known = np.maximum(known, machine.order.known[team, machine.member_of[mine]][:, who].max(axis=0))
+            late = who[known < clocks[who]]
+            if len(late):
+                base = cta // machine.launch.cluster_size * machine.launch.cluster_size * machine.block_size
+                self._ended(machine.program.steps[int(steps[late[0]])], base + late, cta)
+
+    def _ended(self, step: Step, number: Array, cta: int) -> None:
+        machine = self.machine
+        where = machine.launch.cta_of(machine, cta * machine.block_size)
+        machine.launch.find(
+            "race", step, f"touches shared memory of CTA {where} of its cluster, which does not wait for that before "
+            "it ends: a barrier of the cluster must come after", number,
+        )  # fmt: skip
 
 
 def _padded(clocks: Array, like: Array) -> Array:

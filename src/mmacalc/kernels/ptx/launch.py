@@ -12,7 +12,7 @@ from ...errors import Error, counted
 from ..device.launch import dim3, value_bytes
 from ..device.memory import GlobalMemory, check_type
 from .asynchronous import Asynchronous
-from .clusters import ClusterBarriers
+from .clusters import ClusterBarriers, RemoteAccesses
 from .copies import Copies
 from .findings import PtxFinding
 from .global_order import GlobalOrder
@@ -128,6 +128,7 @@ class Launch:
         self.shared_bytes = self.program.dynamic + shared
         self.shared_size = -(-self.shared_bytes // 1024) * 1024
         self.findings: dict[tuple[Any, ...], PtxFinding] = {}
+        self.remarks: dict[tuple[int, str], int] = {}  # by line and message: how often
         self.executed = 0
         self.traffic = AccessCounter(_architecture(self.program.target))
         self.limit = limit
@@ -243,15 +244,27 @@ class Launch:
                     raise KeyboardInterrupt(f"interrupted after {machine.places()}") from None
                 if self.program.tensor_memory:
                     machine.tensor_memory.finish()
+                    self._early_reads()
                 self.executed += machine.executed
         self.memory.commit()
         return PtxReport(self)
+
+    def _early_reads(self) -> None:
+        """Registers of tcgen05.ld that are read before tcgen05.wait::ld: a rule of PTX (9.7.16.8) that compilers break
+        without a known effect (Triton 3.9, CUTLASS's tutorials)."""
+        for load, readers in self.program.early_reads().items():
+            count = sum(step.executed > 0 for step in readers)
+            if count and load.executed:
+                first = min(step.line for step in readers)
+                self.remark(load, f"{counted(count, 'statement')} from line {first} on use its registers before "
+                            "tcgen05.wait::ld, which PTX does not permit; no effect of that is known")  # fmt: skip
 
     def _machine(self, first: int, count: int) -> Machine:
         machine = Machine(self, first, count)
         machine.copies, machine.asynchronous = Copies(machine.count), Asynchronous(machine)
         machine.knowledge = Knowledge(machine, self.order)
         machine.products, machine.cluster_barriers = Products(machine), ClusterBarriers(machine)
+        machine.remote = RemoteAccesses(machine)
         if self.program.tensor_memory:
             machine.tensor_memory = TensorMemory(machine)
         if self.limit is not None:
@@ -335,6 +348,11 @@ class Launch:
         )  # fmt: skip
 
     machine: Machine
+
+    def remark(self, step: Step, message: str) -> None:
+        """Note what is remarkable at a statement, and not wrong."""
+        key = (step.line, message)
+        self.remarks[key] = self.remarks.get(key, 0) + 1
 
     def touched_in_flight(
         self, machine: Machine, step: Step, threads: Threads | Repeated, flying: Array, does: str
@@ -505,7 +523,8 @@ class Launch:
             for barrier in machine.asynchronous.barriers.values()
             if barrier.pending or barrier.tx
         ]
-        return "".join(waiting[:4])
+        overtaken = machine.asynchronous.overtaken(threads)
+        return "".join([*dict.fromkeys(waiting)][:4]) + overtaken
 
     # --- warps that come together ---
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .asynchronous import Asynchronous
-    from .clusters import ClusterBarriers
+    from .clusters import ClusterBarriers, RemoteAccesses
     from .copies import Copies
     from .knowledge import Knowledge
     from .launch import Launch
@@ -37,6 +37,8 @@ WARP = 32
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64}
 PATIENCE = 4096
 """Steps that a group executes before others that could go on have their turn."""
+DIRECT = frozenset(["ld", "st", "atom", "red", "mbarrier"])
+"""Roots whose accesses to the memory of other CTAs a thread makes itself; copies end by an mbarrier of that CTA."""
 SPINS = 16
 """How often threads repeat a loop that polls memory before all others have their turn."""
 ROUNDS = 5000
@@ -102,6 +104,7 @@ class Machine:
     products: Products
     tensor_memory: TensorMemory
     cluster_barriers: ClusterBarriers
+    remote: RemoteAccesses
     ctas: int
     first: int
     launch: Launch
@@ -368,6 +371,8 @@ class Machine:
         self.rounds = 0
         self.order.meetings[~self.alive.reshape(len(self.order.meetings), -1).any(axis=1)] = ENDED
         self.launch.ended(self, threads)
+        if self.remote.last:
+            self.remote.ended(threads)
         self.events += 1
         self.release()
 
@@ -484,7 +489,9 @@ class Machine:
                 self.outside(
                     step, threads, address, (rank >= size_of) | (rank < 0), f"shared memory of a cluster of {size_of}"
                 )
-            cta = cta // size_of * size_of + rank
+            own, cta = cta, cta // size_of * size_of + rank
+            if step.statement.root in DIRECT and (cta != own).any():
+                self.remote.note(step, threads, cta)
         wrong = offset + size > self.shared_size
         if wrong.any():
             self.outside(step, threads, offset, wrong, f"shared memory, which has {self.shared_size} bytes")
@@ -661,7 +668,9 @@ class Machine:
         mine = mine[np.argsort(places[mine], kind="stable")]
         warps, starts = threads.number[mine] // WARP, np.flatnonzero(np.diff(places[mine], prepend=-1))
         apart = starts[np.minimum.reduceat(warps, starts) != np.maximum.reduceat(warps, starts)]
-        if len(apart):
+        if not len(apart):
+            self.launch.remark(step, "lanes of a warp write different values to one place, and one of them remains")
+        else:
             place = int(places[mine[apart[0]]])
             self.launch.find(
                 "race",

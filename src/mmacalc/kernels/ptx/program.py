@@ -151,6 +151,22 @@ class Program:
             )
         return known
 
+    def early_reads(self) -> dict[Step, list[Step]]:
+        """By tcgen05.ld the statements that read its registers and stand before the next tcgen05.wait::ld."""
+        loading: dict[int, Step] = {}
+        found: dict[Step, list[Step]] = {}
+        for step in self.steps:
+            what = step.statement.modifiers[:1] if step.statement.root == "tcgen05" else ()
+            if what == ("wait::ld",):
+                loading.clear()
+            for load in {loading[index] for index in step.reads & loading.keys()}:
+                found.setdefault(load, []).append(step)
+            for index in step.writes:
+                loading.pop(index, None)
+                if what == ("ld",):
+                    loading[index] = step
+        return found
+
     @property
     def communicates(self) -> bool:
         """Whether something in it releases, and something acquires: without these nothing orders CTAs."""

@@ -53,6 +53,7 @@ class PtxReport(CompiledReport):
         self.global_accesses = launch.traffic.global_accesses
         self.opcodes = {}
         self.approximations = {}
+        self._remarks: dict[tuple[int, str], int] = dict(launch.remarks)
         for step in program.steps:
             if step.executed and step.line:
                 name = step.statement.opcode
@@ -66,6 +67,9 @@ class PtxReport(CompiledReport):
         return tuple([
             f"{times} x {name}: approximate on hardware, within the error that PTX documents; rounded correctly here"
             for name, times in self.approximations.items()
+        ] + [
+            f"line {line}: {message}{f' ({times} times)' if times > 1 else ''}"
+            for (line, message), times in sorted(self._remarks.items())
         ])  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:

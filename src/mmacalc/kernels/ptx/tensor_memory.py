@@ -56,6 +56,7 @@ class TensorMemory:
         self.commits: dict[int, dict[int, int]] = {}
         self.stores: dict[int, list[Any]] = {}  # warp -> stores that are not waited for
         self.allocations = 0
+        self.made: dict[int, tuple[Step, Array]] = {}  # allocation -> its statement and threads
 
     def allocate(self, step: Step, threads: Threads, places: Array, columns: int) -> Array | None:
         """Columns for each warp's CTA; the warps for which there are none try again."""
@@ -74,6 +75,7 @@ class TensorMemory:
                 waiting |= mine
                 continue
             self.allocations += 1
+            self.made[self.allocations] = step, threads.number[mine]
             self.owner[cta, free[0] : free[0] + columns] = self.allocations
             self.written[cta, :, free[0] : free[0] + columns] = False
             first = threads.where(mine & (threads.lane == 0))
@@ -147,6 +149,10 @@ class TensorMemory:
         self.queues = {}
         for warp in list(self.stores):
             self.settle(warp)
+        for allocation in np.unique(self.owner[self.owner > 0]).tolist():
+            step, number = self.made[allocation]
+            self.machine.launch.find("tensor memory", step, "allocates columns that are never freed: tcgen05.dealloc "
+                                     "must come before the CTA ends", number)  # fmt: skip
 
     def settle(self, warp: int) -> None:
         """tcgen05.wait::st of a warp."""
