@@ -12,10 +12,8 @@ import mmacalc
 import recorded
 from asm_texts import TARGETS, random_code, random_text
 from llvm_mc import assembled, disassembled, tool
-from mmacalc.asm.decoder import listing
-from mmacalc.asm.disassembler import other_words
+from mmacalc.asm.decoder import listing, other_words
 from mmacalc.asm.forms import forms, spellings
-from mmacalc.asm.lengths import words_of
 from mmacalc.asm.tables import FAMILY_OF
 from mmacalc.asm.targets import target
 
@@ -269,7 +267,7 @@ def test_other_instructions_have_the_length_that_llvm_sees(where):
     for each, (text, length) in zip(words, disassembled(codes, *where)):
         if text is not None:
             seen += 1
-            assert 4 * other_words(known, [*each, 0xBF800000, 0xBF800000], 0, 5) == length, (each, text)
+            assert 4 * other_words(known, [*each, 0xBF800000, 0xBF800000]) == length, (each, text)
     assert seen > 300
 
 
@@ -291,7 +289,7 @@ def test_whatever_the_first_bits_are_an_instruction_has_the_length_that_llvm_see
         together = next((at for at, line in ours if not line.startswith(".long")), len(ours))
         shown = next((at for at, _ in ours[1:]), 4) if not ours[0][1].startswith(".long") else together
         seen["known" if together == 0 else "unknown"] = seen.get("known" if together == 0 else "unknown", 0) + 1
-        assert 4 * other_words(known, each, 0, 4) == length, (code.hex(), text)
+        assert 4 * other_words(known, each) == length, (code.hex(), text)
         assert 4 * shown >= length, (code.hex(), text, ours)
     assert seen["known"] > 1000
     assert seen["unknown"] > 5
@@ -301,19 +299,19 @@ def test_whatever_the_first_bits_are_an_instruction_has_the_length_that_llvm_see
 def test_every_format_with_every_literal_and_control_word_has_the_length_that_llvm_gives_it(where):
     """Literals in each source, DPP16, DPP8 with and without FI, SDWA, fmamk and fmaak, both halves of VOPD."""
     texts = (recorded.DATA / "llvm/every_length.txt").read_text().splitlines()
-    formats = target(*where, llvm=22).generation.formats
+    known = target(*where, llvm=22)
     found = [(text, one[1]) for text, one in zip(texts, assembled(texts, *where)) if not isinstance(one, str)]
     assert len(found) >= 34
     for text, code in found:
         words = [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code), 4)]
-        assert 4 * words_of(formats, [*words, *3 * (0xBF800000,)], 0, len(words) + 3)[1] == len(code), text
+        assert 4 * other_words(known, [*words, *3 * (0xBF800000,)]) == len(code), text
 
 
 def test_what_no_format_has_and_a_last_word_count_as_one_word():
-    formats = target("gfx1100").generation.formats
-    assert words_of(formats, [0xFC000000, 0], 0, 2) == (1, 1)
-    assert words_of(formats, [0xBE8000FF], 0, 1) == (1, 1)  # s_mov_b32 s0, and no literal
-    assert words_of(formats, [0xBE8000FF, 0], 0, 2) == (1, 2)
+    for known in (target("gfx1100"), target("gfx1150")):
+        assert other_words(known, [0xFC000000, 0]) == 1
+        assert other_words(known, [0xBE8000FF]) == 1  # s_mov_b32 s0, and no literal
+        assert other_words(known, [0xBE8000FF, 0]) == 2
 
 
 def test_vop3_of_cdna_takes_a_literal_in_each_source_as_llvm_decodes_it():
@@ -324,4 +322,4 @@ def test_vop3_of_cdna_takes_a_literal_in_each_source_as_llvm_decodes_it():
         for code, length in ((255, 3), (254 + 256, 2), (255 + 256, 2)):
             each = [words[0], words[1] & ~(511 << low) | code << low]
             ((_, size),) = disassembled([b"".join(word.to_bytes(4, "little") for word in each)], "gfx950")
-            assert (size, words_of(target("gfx950").generation.formats, [*each, 0], 0, 3)[1]) == (4 * length, length)
+            assert (size, other_words(target("gfx950"), [*each, 0])) == (4 * length, length)

@@ -18,8 +18,7 @@ from llvm_mc import LISTED, assembled, disassembled, halves, object_for, tool
 from mmacalc.asm.code_objects import load
 from mmacalc.asm.decoded import ConstantOperand, RegisterOperand
 from mmacalc.asm.decoded_text import operand_text
-from mmacalc.asm.decoder import decode, text
-from mmacalc.asm.disassembler import other_words
+from mmacalc.asm.decoder import decode, other_words, text
 from mmacalc.asm.forms import forms
 from mmacalc.asm.operand_codes import constant_patterns, register_text
 from mmacalc.asm.operations import operation, operations
@@ -182,7 +181,7 @@ def compare(target, rows, rng):
     wrong, known = {}, target_of(target)
     for (ours, code), (theirs, size) in zip(pairs, disassembled([code[: one.size] for one, code in pairs], target)):
         words = [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code) & ~3, 4)]
-        length = 4 * other_words(known, words, 0, len(words))  # what skips other instructions
+        length = 4 * other_words(known, words)  # what skips other instructions
         printed, shown = mended(theirs or "nothing", text(ours))
         if (shown, ours.size, length) != (printed, size, size):
             wrong[theirs] = text(ours), code.hex(), length

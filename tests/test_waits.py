@@ -17,9 +17,8 @@ import mmacalc
 from mmacalc import lint as report_of
 from mmacalc.asm.reader import read_line, read_listing, vector_registers
 from mmacalc.cli import answer
-from mmacalc.hazards.dependencies import DEPENDENCIES
 from mmacalc.hazards.lint import required_waits
-from mmacalc.hazards.recognizer import HazardRecognizer, recognizer_for
+from mmacalc.hazards.recognizer import DEPENDENCIES, HazardRecognizer, recognizer_for
 from mmacalc.hazards.register_use import entry_of, register_use
 from mmacalc.hazards.tables import RULES, TABLES
 

@@ -78,7 +78,6 @@ FILES = {
     ),
     "asm/code_objects.py": ("code_objects",),
     "asm/[gs]*s.py": ("asm_goldens", "asm_llvm", "asm_properties"),
-    "asm/lengths.py": ("decoder", "asm_llvm"),
     "asm/constants.py": ("asm_properties", "decoder", "asm_goldens"),
     "asm/elf_machines.py": ("code_objects", "asm_cli", "catalog"),
     "asm/en*s.py": ("asm_goldens", "asm_llvm"),

@@ -19,7 +19,6 @@ OWN = {
     "mmacalc.asm.encodings": "bit numbers of our encodings",
     "mmacalc.asm.fields": "bit numbers of our encodings",
     "mmacalc.asm.formats": "our tables of formats",
-    "mmacalc.asm.lengths": "our tables of formats",
     "mmacalc.asm.decoder": "the styles of our slots",
     "mmacalc.asm.tables": "our tables of instructions",
     "mmacalc.asm.objects": "words of code objects that we keep",

@@ -5,8 +5,10 @@ Source: LLVM 22.1.8, AMDGPUInstPrinter.
 
 from __future__ import annotations
 
+from ..model.modifiers import SCALE_ROWS
 from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
 from .immediates import STYLES, dpp_control, swizzle
+from .modifiers import MATRIX_FMT, SCALE_FMT
 from .operand_codes import constant_patterns, register_text
 from .tables import Row
 
@@ -27,8 +29,6 @@ _FLOAT_TEXTS = ("0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.1
 
 def instruction_text(instruction: DecodedInstruction) -> str:
     """The assembly of a decoded instruction."""
-    if isinstance(instruction.form, str):
-        return instruction.form
     row = instruction.form
     assert isinstance(row, Row)
     body = _half_text(instruction, row)
@@ -40,9 +40,8 @@ def instruction_text(instruction: DecodedInstruction) -> str:
 
 
 def _half_text(instruction: DecodedInstruction, row: Row) -> str:
-    modifiers = signs = instruction.modifiers
-    if row.mixed:
-        signs = {"neg": modifiers.get("neg_lo", 0), "abs": modifiers.get("neg_hi", 0)}
+    modifiers = instruction.modifiers
+    signs = {sign: int(modifiers[name]) for sign, name in row.signs.items() if name in modifiers}
     sources, destinations = iter(instruction.sources), iter(instruction.destinations)
     texts, number = [], 0
     for slot in row.slots:
@@ -54,22 +53,21 @@ def _half_text(instruction: DecodedInstruction, row: Row) -> str:
             continue
         operand = next(sources)
         constant = slot.style or slot.constant
-        shown = operand_text(operand, constant, instruction.size - row.size == 8)
+        own = slot.texts.get(operand) if slot.texts else None
+        shown = own or operand_text(operand, constant, instruction.size - row.size == 8)
         if slot.field is None and not slot.style:
             texts.append(shown)
             continue
-        texts.append(_signed(shown, operand, number, signs))
+        texts.append(_signed(shown, operand, number, signs) if signs else shown)
         number += not slot.style
     operands = f" {', '.join(texts)}" if any(texts) else ""
     return f"{row.mnemonic}{operands}{modifiers_text(instruction, row)}"
 
 
-def _signed(
-    shown: str, operand: RegisterOperand | ConstantOperand, number: int, modifiers: Mapping[str, int | str]
-) -> str:
+def _signed(shown: str, operand: RegisterOperand | ConstantOperand, number: int, signs: Mapping[str, int]) -> str:
     """A source with its absolute value, sign and sign extension."""
-    negated, absolute = int(modifiers.get("neg", 0)) >> number & 1, int(modifiers.get("abs", 0)) >> number & 1
-    if int(modifiers.get("sext", 0)) >> number & 1:
+    negated, absolute = signs.get("neg", 0) >> number & 1, signs.get("abs", 0) >> number & 1
+    if signs.get("sext", 0) >> number & 1:
         shown = f"sext({shown})"
     if absolute:
         shown = f"|{shown}|"
@@ -147,19 +145,19 @@ def hexadecimal(value: int) -> str:
 def modifiers_text(instruction: DecodedInstruction, row: Row) -> str:
     """What follows the operands."""
     modifiers, parts = instruction.modifiers, []
-    in_place = {slot.field.name.lower() for slot in row.slots if slot.style and slot.field is not None}
-    for name in ("idxen", "offen", "offset", "lds", *_ORDER) if row.name == "buffer_store_lds_dword" else _ORDER:
-        if name in modifiers and name not in in_place and not (row.mixed and name.startswith("neg_")):
-            value = int(modifiers[name])
-            shown = printed_modifier(name, value, row, modifiers)
-            if shown and f" {shown}" not in parts:
-                parts.append(f" {shown}")
+    elsewhere = {slot.field.name.lower() for slot in row.slots if slot.style and slot.field is not None}
+    elsewhere.update(row.signs.values())
+    order = _LDS_STORE if row.name == "buffer_store_lds_dword" else _RANK
+    for name in sorted([name for name in modifiers if name in order and name not in elsewhere], key=order.__getitem__):
+        shown = printed_modifier(name, int(modifiers[name]), row, modifiers)
+        if shown and f" {shown}" not in parts:
+            parts.append(f" {shown}")
     return "".join(parts)
 
 
 def printed_modifier(name: str, value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
     """A modifier of a value as the text has it, "" where nothing is printed."""
-    if name not in _ORDER:
+    if name not in _RANK:
         return ""
     return _PRINTED[name](value, row, modifiers) if name in _PRINTED else f"{name}:{value}" if value else ""
 
@@ -176,12 +174,16 @@ def _flag(name: str) -> Printer:
     return lambda value, row, modifiers: name if value else ""
 
 
+def _choice(name: str, names: tuple[str, ...]) -> Printer:
+    return lambda value, row, modifiers: f"{name}:{names[value]}" if value else ""
+
+
 def _mask(name: str) -> Printer:
     def shown(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
         sources = sum(1 for slot in row.slots if not slot.destination and slot.field is not None and not slot.style)
         width = row.widths.get(name, sources)
         # Without op_sel_hi both halves are read, but by fma_mix, whose sources are then f32.
-        default = (1 << sources) - 1 if name == "op_sel_hi" and not row.mixed else 0
+        default = (1 << sources) - 1 if name == "op_sel_hi" and row.signs.get("neg") != "neg_lo" else 0
         places = [*range(width)]
         if name == "op_sel" and width > sources:
             places[-1] = 3  # the destination's
@@ -256,10 +258,19 @@ _PRINTED: dict[str, Printer] = {
     "offset": _offset,
     "th": _th,
     "bitop3": lambda value, row, modifiers: f"bitop3:{value if value <= 10 else hexadecimal(value)}" if value else "",
+    "neg": _mask("neg"),
+    **{f"matrix_{x}_{name}": _choice(f"matrix_{x}_{name}", names) for x in "ab" for name, names in (
+        ("fmt", MATRIX_FMT), ("scale", SCALE_ROWS), ("scale_fmt", SCALE_FMT),
+    )},
+    **{f"matrix_{x}_reuse": _flag(f"matrix_{x}_reuse") for x in "ab"},
 }  # fmt: skip
 _ORDER = (
-    "bitop3", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "omod", "dpp_ctrl", "dpp8", "row_mask", "bank_mask",
+    "bitop3", "op_sel", "op_sel_hi", "index_key", "matrix_a_fmt", "matrix_b_fmt", "matrix_a_scale", "matrix_b_scale",
+    "matrix_a_scale_fmt", "matrix_b_scale_fmt", "matrix_a_reuse", "matrix_b_reuse", "cbsz", "abid", "blgp", "neg",
+    "neg_lo", "neg_hi", "clamp", "omod", "dpp_ctrl", "dpp8", "row_mask", "bank_mask",
     "bound_ctrl", "fi", "dst_sel", "dst_unused", "src0_sel", "src1_sel", "idxen", "offen", "offset",
     "offset0", "offset1", "gds", "r128", "scale_offset", "th", "scope", "nv", "glc", "sc0", "slc", "nt", "dlc", "scc",
     "sc1", "lds", "tfe",
 )  # fmt: skip
+_RANK = {name: at for at, name in enumerate(_ORDER)}
+_LDS_STORE = {name: at for at, name in enumerate(dict.fromkeys(("idxen", "offen", "offset", "lds", *_ORDER)))}

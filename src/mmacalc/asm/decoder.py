@@ -1,6 +1,6 @@
 """Every instruction of a code, decoded: see `mmacalc.asm.decoded` for what comes out.
 
-Matrix instructions are decoded with the forms of `mmacalc.asm.forms`, all others with the rows of
+Rows of matrix instructions are made of the catalog (`mmacalc.asm.forms`), all others are those of
 `mmacalc.asm.tables`.
 """
 
@@ -9,21 +9,24 @@ from __future__ import annotations
 from ..errors import Error, counted
 from ..records import TupleRecord
 from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
-from .decoded_matrix import MatrixDecoder, matrix_decoders
 from .decoded_text import instruction_text
-from .lengths import words_of
+from .formats import alike
+from .forms import matrix_rows
 from .operand_codes import Literal
-from .tables import FAMILY_OF, Row, Slot, Table, covered, table
+from .tables import COVERED, FAMILY_OF, Row, Slot, Table, covered, table
+from .targets import LLVM_VERSIONS
 from .targets import target as target_of
 from .vopd import vopd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from .forms import MatrixRows
     from .operand_codes import Operand
+    from .targets import Target
 
-__all__ = ["Line", "decode", "labelled", "listing", "text"]
+__all__ = ["Line", "decode", "labelled", "listing", "matrix_listing", "other_words", "text"]
 
 _PADDING = bytes(16)
 
@@ -123,6 +126,75 @@ def labelled(
     return lines
 
 
+def matrix_listing(code: bytes, where: Target, others: tuple[Target, ...]) -> list[tuple[int, str]]:
+    """As `listing`, of matrix instructions, scale loads and moves of AccVGPRs alone; all other words as .long.
+
+    Args:
+        others: the same target by other LLVM versions, whose encodings are taken too.
+    """
+    matrices = tuple([matrix_rows(one) for one in (where, *others)])
+    padded, at, end = bytes(code) + _PADDING, 0, len(code)
+    found: list[tuple[int, str]] = []
+    while at < end:
+        bits = int.from_bytes(padded[at : at + 16], "little")
+        instruction, seen = _matrix(bits, padded, at, at, matrices, end)
+        if instruction is not None:
+            found.append((at // 4, instruction_text(instruction)))
+            at += instruction.size
+            continue
+        if not seen:  # bits that no row has are data to LLVM, which goes on at the next word
+            known = any(each.rows(bits & 0xFFFFFFFF) for each in matrices)
+            seen = 4 if known else 4 * other_words(where, [_word(code, one) for one in range(at, min(at + 20, end), 4)])
+        found += [(one // 4, f".long 0x{_word(code, one):08x}") for one in range(at, at + seen, 4)]
+        at += seen
+    return found
+
+
+def other_words(where: Target, words: list[int]) -> int:
+    """The length in words of an instruction that is not decoded here: that of its row, where the target has one."""
+    if where.name in COVERED:
+        code = b"".join(word.to_bytes(4, "little") for word in words) + _PADDING
+        if (found := _one(code, 0, 0, table(covered(where.name), where.wave), ())) is not None:
+            return min(found.size // 4, len(words))
+    return _length(where.generation.family, words)
+
+
+_LITERAL, _WIDE_LITERAL = 255, 254
+_SOURCES = ("SRC0", "SRC1", "SRC2", "SSRC0", "SSRC1")
+
+
+def _length(family: str, words: Sequence[int]) -> int:
+    """The length in words by the format and the literal that the instruction seems to have: which of the fields it has
+    is not known, so the code of a literal counts in all of them. What no format has is one word."""
+    bits = words[0] | (words[1] << 32 if len(words) > 1 else 0)
+    found = alike(family, bits)
+    if len(words) == 1 or not found:
+        return 1
+    rows = [table(*_FIRST[each]) for each in (family, *_LATER.get(family, ()))]
+    encoding = found[0].name.partition(":")[0]
+    literals = {_LITERAL: 0 if encoding == "vopd3" else 1}  # which has none
+    if rows[0].scalars.wide_literals and encoding != "vopd":
+        literals[_WIDE_LITERAL] = 2
+    more = 0
+    for form in found:
+        # With a word of DPP or SDWA, SRC0 is a VGPR.
+        names = [name for name in _SOURCES if name in form.fields and not (name == "SRC0" and "CODE" in form.fields)]
+        codes = [form.fields[name].gather(bits) for name in names]
+        more = max(more, *[literals.get(code, 0) for code in codes], 0)
+        opcode = form.fields["OP"].gather(bits) if "OP" in form.fields else -1
+        for row in next(filter(None, (each.rows(form.name, opcode) for each in rows)), ()):
+            more = max(
+                more,
+                *[2 if slot.style == "literal64" else 1 for slot in row.slots if slot.style.startswith("literal")],
+                0,
+            )
+    return min(found[0].size // 4 + more, len(words))
+
+
+_LATER = {"rdna3": ("rdna4",)}  # RDNA3.5 has scalar instructions of RDNA4
+_FIRST = {family: (name, wave) for name, (family, _, wave) in reversed(FAMILY_OF.items())}
+
+
 def _walk(
     code: bytes, target: str, address: int, wave: int | None, skip: bool = False
 ) -> Iterator[tuple[int, DecodedInstruction | None, int | None]]:
@@ -134,14 +206,14 @@ def _walk(
             f"the code has {counted(len(code), 'byte')}; instructions are whole 32-bit words, so a multiple of 4"
         )
     size = wave or FAMILY_OF[name][2]
-    rows, matrices = table(name, size), matrix_decoders(name, size)
-    formats = target_of(name, wave).generation.formats
+    rows = table(name, size)
+    matrices = tuple([matrix_rows(target_of(name, size, version)) for version in LLVM_VERSIONS])
     padded, at, end = bytes(code) + _PADDING, 0, len(code)
     while at < end:
         instruction = _one(padded, at, address + at, rows, matrices)
         if instruction is None:
             unknown = [_word(code, one) for one in range(at, min(at + 16, end), 4)]
-            words = words_of(formats, unknown, 0, len(unknown))[1] if skip else 1
+            words = _length(rows.family, unknown) if skip else 1
             yield at, None, words
             at += 4 * words
         elif at + instruction.size > end:
@@ -161,11 +233,14 @@ def _word(code: bytes, at: int) -> int:
     return int.from_bytes(code[at : at + 4], "little")
 
 
-def _one(code: bytes, at: int, address: int, rows: Table, matrices: MatrixDecoder) -> DecodedInstruction | None:
+def _one(
+    code: bytes, at: int, address: int, rows: Table, matrices: tuple[MatrixRows, ...]
+) -> DecodedInstruction | None:
     """The instruction that begins at a byte; None if there is none."""
     bits = int.from_bytes(code[at : at + 16], "little")
     first = bits & 0xFFFFFFFF
-    if (matrix := matrices.read(bits, address)) is not None:
+    matrix, _ = _matrix(bits, code, at, address, matrices, len(code))
+    if matrix is not None:
         return matrix
     for name, shift, mask in rows.formats_of(first):
         for row in rows.rows(name, first >> shift & mask):
@@ -174,13 +249,28 @@ def _one(code: bytes, at: int, address: int, rows: Table, matrices: MatrixDecode
     return vopd(bits, rows, lambda row, bits: _decoded(row, bits, code, at, address))
 
 
+def _matrix(
+    bits: int, code: bytes, at: int, address: int, matrices: tuple[MatrixRows, ...], end: int
+) -> tuple[DecodedInstruction | None, int]:
+    """The matrix instruction that the bits begin with, None if there is none; and the bytes of the first row that they
+    fit, though an operand of it may have no meaning."""
+    seen = 0
+    for each in matrices:
+        for row in each.rows(bits & 0xFFFFFFFF):
+            if bits & row.mask == row.value and at + row.size <= end:
+                found = _decoded(row, bits, code, at, address)
+                if found is not None:
+                    return found, row.size
+                seen = seen or row.size
+    return None, seen
+
+
 def _decoded(row: Row, bits: int, code: bytes, at: int, address: int) -> DecodedInstruction | None:
     """The instruction that a row makes of the bits; None if an operand's code means nothing."""
     size = row.size
     destinations: list[RegisterOperand] = []
     sources: list[Operand] = []
     modifiers: dict[str, int | str] = dict(row.implied)
-    bank = 1 if row.acc and bits & row.acc else 0
     for slot in row.slots:
         operand: Operand | Literal | None
         if slot.style:
@@ -192,7 +282,10 @@ def _decoded(row: Row, bits: int, code: bytes, at: int, address: int) -> Decoded
             operand = slot.fixed
         else:
             value = bits >> slot.shift & slot.mask if slot.mask else slot.field.gather(bits)
-            operand = slot.entries[bank][value]
+            which = 1 if bits & slot.bank else 0
+            if slot.choice is not None:
+                which += 2 * slot.choice.gather(bits)
+            operand = slot.entries[which][value]
             if isinstance(operand, Literal):
                 operand, size = _literal(operand, slot, row, code, at)
             elif slot.half is not None and isinstance(operand, RegisterOperand) and operand.file == "v":

@@ -1,33 +1,17 @@
-"""The disassembler: bytes in, the text that LLVM prints out, and everything else as `.long`.
-
-Each form is compiled into a `FormDecoder`: a mask and a value that its words must match, one table of texts per
-operand, and the printed modifiers remembered by their bits. Decoding an instruction is then a few look-ups.
-"""
+"""The disassembler: bytes in, the text that LLVM prints out, and everything else as `.long`."""
 
 from __future__ import annotations
 
-import contextlib
-from functools import lru_cache
-
 from ..checks import arguments_checked
 from ..errors import Error, counted
-from ..records import Cache
 from .assembler import statement
-from .forms import InstructionForm, forms
-from .lengths import words_of
+from .decoder import listing, matrix_listing
 from .reader import MATRIX, Reader
 from .tables import COVERED
 from .targets import own_assembler, target
 from .tokens import TokenStream
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from .operands import OperandSlot
-    from .targets import Target
-
-__all__ = ["FormDecoder", "decoded_lines", "decoders", "disassemble", "instructions", "other_words", "respelled"]
+__all__ = ["decoded_lines", "disassemble", "instructions", "respelled"]
 
 
 @arguments_checked
@@ -69,8 +53,6 @@ def decoded_lines(
         matrix = llvm is not None or own_assembler(arch) is not None or target(arch, wave).name not in COVERED
     if matrix:
         return instructions(code, arch, wave, llvm)
-    from .decoder import listing
-
     _check(code)
     where = target(arch, wave)
     return listing(bytes(code), where.name, where.wave)
@@ -92,45 +74,8 @@ def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | No
             f"the code has {counted(len(code), 'byte')}; instructions are whole 32-bit words, so a multiple of 4"
         )
     where = target(arch, wave, llvm)
-    tables = [decoders(one) for one in (where, *(() if llvm else _older(arch, where)))]
-    words = memoryview(bytes(code)).cast("I") if _LITTLE else _swapped(code)
-    decoded, at, end = [], 0, len(words)
-    while at < end:
-        key, length, text = words[at] >> 16, 0, None
-        for by_key in tables:
-            for decoder in by_key.get(key, ()):
-                size, text = decoder.read(words, at, end)
-                if size:
-                    length = length or size
-                    break
-            if text is not None:
-                length = size
-                break
-        if text is not None:
-            decoded.append((at, text))
-        else:
-            # Bits that no form has are data to LLVM, which goes on at the next word.
-            known = any(key in by_key for by_key in tables)
-            length = length or (1 if known else other_words(where, words, at, end))
-            decoded += [(at + i, f".long 0x{words[at + i]:08x}") for i in range(length)]
-        at += length
-    return decoded
-
-
-def other_words(where: Target, words: Sequence[int], at: int, end: int) -> int:
-    """The length in words of an instruction that is not decoded here.
-
-    Where it seems to have a literal, the decoder of whole code says whether it uses that operand, for the targets that
-    it covers.
-    """
-    least, length = words_of(where.generation.formats, words, at, end)
-    if length > least:
-        from .decoder import decode
-
-        code = b"".join(word.to_bytes(4, "little") for word in words[at : min(at + 5, end)])
-        with contextlib.suppress(Error):
-            return next(decode(code, where.name, wave=where.wave)).size // 4
-    return length
+    older = () if llvm else where.entry.architecture.assembly_of  # the LLVM versions that encode it otherwise
+    return matrix_listing(code, where, tuple([target(arch, where.wave, version) for version in older]))
 
 
 def respelled(text: str, arch: str, wave: int | None = None, llvm: int | None = None) -> list[str]:
@@ -160,137 +105,3 @@ def respelled(text: str, arch: str, wave: int | None = None, llvm: int | None = 
             line = disassemble(code, arch, wave, llvm, matrix=True)
         lines.append(line)
     return lines
-
-
-_LITTLE = memoryview(b"\1\0\0\0").cast("I")[0] == 1
-
-
-def _swapped(code: bytes) -> Sequence[int]:
-    return [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code), 4)]
-
-
-def _older(arch: str, where: Target) -> list[Target]:
-    """The same target by the LLVM versions that encode it otherwise."""
-    return [target(arch, where.wave, version) for version in where.entry.architecture.assembly_of]
-
-
-@lru_cache(maxsize=64)
-def decoders(where: Target) -> dict[int, tuple[FormDecoder, ...]]:
-    """The decoders by the upper half of an instruction's first word, longer forms first."""
-    by_key: dict[int, list[FormDecoder]] = {}
-    for form in forms(where).values():
-        decoder = FormDecoder(form)
-        for key in _keys(decoder.mask >> 16 & 0xFFFF, decoder.value >> 16 & 0xFFFF):
-            by_key.setdefault(key, []).append(decoder)
-    return {key: tuple(sorted(decoders, key=lambda one: -one.words)) for key, decoders in by_key.items()}
-
-
-def _keys(mask: int, value: int) -> Iterator[int]:
-    """The numbers of 16 bits that have a value where a mask has ones."""
-    free = rest = ~mask & 0xFFFF
-    while rest:
-        yield value | rest
-        rest = rest - 1 & free
-    yield value
-
-
-class FormDecoder:
-    """One form, compiled for decoding. `words` is its length; `mask` and `value` what its bits must match."""
-
-    __slots__ = (
-        "_choices", "_free", "_loose", "_modifiers", "_name", "_plans", "_specials", "_suffixes", "_usual", "form",
-        "mask", "value", "words",
-    )  # fmt: skip
-    form: InstructionForm
-    mask: int
-    value: int
-    words: int
-
-    def __init__(self, form: InstructionForm) -> None:
-        self.form = form
-        self.words = form.encoding.size // 4
-        self.mask, self.value = form.template
-        self._loose, self._usual = form.encoding.ignored()
-        self._specials = {word for slot in form.slots if slot.name == "C" for word in slot.specials} - {"null"}
-        fields = form.encoding.fields
-        self._modifiers = [(modifier, fields[modifier.field]) for modifier in form.modifiers]
-        self._free = sum(field.mask for _, field in self._modifiers)
-        self._name = form.name
-        self._suffixes: dict[int, str | None] = {}
-        self._choices = {slot.registers[0] for slot in form.slots if not isinstance(slot.registers, int)}
-        self._plans: dict[tuple[int, ...], tuple[tuple[int, int, int, int, tuple[str | None, ...]], ...]] = {}
-
-    def read(self, words: Sequence[int], at: int, end: int) -> tuple[int, str | None]:
-        """The instruction that begins at a word: its length in words, 0 if it is none of this form, and its text,
-        None if an operand or modifier of it has no text."""
-        if at + self.words > end:
-            return 0, None
-        word = words[at]
-        if self.words > 1:
-            word |= words[at + 1] << 32
-        if self.words == 4:
-            word |= words[at + 2] << 64 | words[at + 3] << 96
-        if word & self.mask != self.value:
-            return 0, None
-        bits = word & self._free
-        try:
-            suffix = self._suffixes[bits]
-        except KeyError:
-            suffix = self._suffixes[bits] = self._suffix(word)
-        if suffix is None:
-            return self.words, None
-        operands = []
-        for shift, mask, bank, width, texts in self._plan(word):
-            text = texts[(word >> shift & mask) | (word >> bank & 1) << width]
-            if text is None:
-                return self.words, None
-            operands.append(text)
-        # LLVM's assembler takes some words as C that its disassembler has no text for. They are printed for the
-        # encodings that the assembler emits, not for those with bits that it never sets.
-        if word & self._loose != self._usual and not self._specials.isdisjoint(operands):
-            return self.words, None
-        return self.words, f"{self._name} {', '.join(operands)}{suffix}"
-
-    def _suffix(self, word: int) -> str | None:
-        suffix = ""
-        for modifier, field in self._modifiers:
-            text = modifier.text(field.gather(word))
-            if text is None:
-                return None
-            suffix += text
-        return suffix
-
-    def _plan(self, word: int) -> tuple[tuple[int, int, int, int, tuple[str | None, ...]], ...]:
-        """How to read each operand: (shift, mask, the bank's bit, the field's width, texts)."""
-        fields = self.form.encoding.fields
-        values = {name: fields[name].gather(word) for name in self._choices}
-        key = tuple(values.values())
-        if key not in self._plans:
-            self._plans[key] = tuple(self._slot_plan(slot, slot.count(values)) for slot in self.form.slots)
-        return self._plans[key]
-
-    def _slot_plan(self, slot: OperandSlot, count: int) -> tuple[int, int, int, int, tuple[str | None, ...]]:
-        fields = self.form.encoding.fields
-        low = fields[slot.field].pieces[0][1]
-        # Without a bank, a bit beyond the instruction is looked at, which is always 0.
-        bank = fields[slot.bank[0]].pieces[0][1] + slot.bank[1] if slot.bank else 128
-        return low, (1 << slot.field_bits) - 1, bank, slot.field_bits, _texts(slot, count)
-
-
-_shared = Cache(1 << 12)
-
-
-def _texts(slot: OperandSlot, count: int) -> tuple[str | None, ...]:
-    """`OperandSlot.texts`, one table for all slots that take the same."""
-    key = (
-        count,
-        slot.files,
-        slot.bank is None,
-        slot.alignment,
-        slot.constant,
-        slot.past_v255,
-        slot.destination,
-        tuple(slot.specials.items()),
-    )
-    texts: tuple[str | None, ...] = _shared.get(key, lambda: slot.texts(count))
-    return texts

@@ -20,7 +20,7 @@ from .constants import rounded
 from .decoded import ConstantOperand, RegisterOperand
 from .decoded_text import printed_modifier
 from .encoder_rules import bank_conflict, missing_registers, refusal
-from .operand_codes import Literal, constant_patterns, register_text
+from .operand_codes import OTHER_NAMES, Literal, constant_patterns, register_text
 from .style_values import style_value, swizzle_value
 from .tables import Table, table
 from .tokens import integer
@@ -170,11 +170,9 @@ _WHOLE = ("waitcnt", "depctr", "delay", "version")  # operands that are the rest
 # --- one row ---
 
 _OLD = {
-    name: f"src_{name}" for name in (
-        "shared_base", "shared_limit", "private_base", "private_limit", "pops_exiting_wave_id", "vccz", "execz", "scc",
-        "lds_direct", "flat_scratch_base_lo", "flat_scratch_base_hi",
-    )
-}  # fmt: skip
+    **{short: name for name, short in OTHER_NAMES.items()},
+    **{f"flat_scratch_base_{half}": f"src_flat_scratch_base_{half}" for half in ("lo", "hi")},
+}
 
 
 def _encoded(row: Row, statement: _Statement, where: Labels, free: bool = True) -> tuple[int, bytes]:
@@ -488,11 +486,12 @@ def _modifiers(row: Row, words: list[str], signs: dict[str, int], where: Labels)
     _take_implied(row, left)
     bits, scope = 0, next((at for at, name in enumerate(_SCOPES) if name in left), 0)
     in_place = {slot.field.name.lower() for slot in row.slots if slot.style and slot.field is not None}
+    of_operands = {name: sign for sign, name in row.signs.items()}
     for name, shift, mask, field, _, sign, known in row.modifiers:
         if name in in_place:
             continue
-        if name in signs or (row.mixed and name in ("neg_lo", "neg_hi")):
-            value = signs.pop({"neg_lo": "neg", "neg_hi": "abs"}.get(name, name), 0)
+        if name in of_operands:
+            value = signs.pop(of_operands[name], 0)
         else:
             value = _chosen(row, name, mask, sign, left, scope)
         if value & ~mask or (known is not None and value not in known):

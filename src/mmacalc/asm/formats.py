@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from .fields import Encoding, Field
 
-__all__ = ["FAMILIES", "OPERANDS", "encodings"]
+__all__ = ["FAMILIES", "OPERANDS", "alike", "encodings"]
 
 OPERANDS = frozenset((
     "VDST", "SDST", "SRC0", "SRC1", "SRC2", "VSRC1", "VSRC2", "SSRC0", "SSRC1", "ADDR", "DATA0", "DATA1", "DATA",
@@ -258,6 +258,34 @@ FAMILIES = {
 }
 
 
+# Formats without rows, for their lengths: graphics, exports, and images. Bit 0 of RDNA3's images says that a word of
+# addresses follows. CDNA's VINTRP, 110101, has one word, like what no format has.
+_CDNA_OTHERS = """
+exp 2 ENCODING=31:26=0b110001
+mtbuf 2 ENCODING=31:26=0b111010
+mimg 2 ENCODING=31:26=0b111100
+"""
+_RDNA_OTHERS = """
+vinterp 2 ENCODING=31:24=0b11001101
+ldsdir 1 ENCODING=31:24=0b11001110
+vopd3 3 ENCODING=31:24=0b11001111
+exp 2 ENCODING=31:26=0b111110
+"""
+_RDNA3_OTHERS = f"""{_RDNA_OTHERS}
+mtbuf 2 ENCODING=31:26=0b111010
+mimg:more 3 ENCODING=31:26=0b111100 CODE=0=1
+mimg 2 ENCODING=31:26=0b111100
+"""
+_RDNA4_OTHERS = f"""{_RDNA_OTHERS}
+vimage 3 ENCODING=31:26=0b110100
+vsample 3 ENCODING=31:26=0b111001
+"""
+_OTHERS = {
+    **dict.fromkeys(("cdna1", "cdna2", "cdna3"), _CDNA_OTHERS), "rdna3": _RDNA3_OTHERS,
+    **dict.fromkeys(("rdna4", "cdna5"), _RDNA4_OTHERS),
+}  # fmt: skip
+
+
 class FormatLine(Encoding):
     """A format of a line: an `Encoding` with the modifiers that it implies."""
 
@@ -269,6 +297,27 @@ class FormatLine(Encoding):
 def encodings(family: str) -> dict[str, FormatLine]:
     """The formats of a family by name, in the order in which they are tried."""
     return {line.split(None, 1)[0]: _format(line) for line in FAMILIES[family].splitlines() if line}
+
+
+@lru_cache(maxsize=4096)
+def _beginning(family: str, key: int) -> tuple[FormatLine, ...]:
+    """The formats, those without rows too, whose ENCODING the upper nine bits of a first word are."""
+    every = [*encodings(family).values(), *(_format(line) for line in _OTHERS[family].splitlines() if line)]
+    opened = [(form, form.fields["ENCODING"]) for form in every]
+    return tuple(form for form, field in opened if field.gather(key << 23) == field.value)
+
+
+def alike(family: str, bits: int) -> tuple[FormatLine, ...]:
+    """The formats of a family, those without rows too, that 64 bits begin: the first that fits, and those that differ
+    from it in other fields alone, such as the halves of a pair."""
+    found: list[FormatLine] = []
+    for form in _beginning(family, bits >> 23 & 511):
+        code = form.fields.get("CODE")  # says that a word of DPP or SDWA follows
+        first = found[0] if found else form
+        same = first.size == form.size and first.fields["ENCODING"].bits == form.fields["ENCODING"].bits
+        if same and (code is None or code.gather(bits) == code.value):
+            found.append(form)
+    return tuple(found)
 
 
 def _format(line: str) -> FormatLine:

@@ -15,6 +15,7 @@ from ..formats import CHOICES
 from ..records import Record
 from .generations import TITLES, generation
 from .operands import OperandSlot
+from .tables import Row, Slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .modifiers import Modifier
     from .targets import Target
 
-__all__ = ["InstructionForm", "form_of", "forms", "names", "spellings"]
+__all__ = ["FormRow", "InstructionForm", "MatrixRows", "form_of", "forms", "matrix_rows", "names", "spellings"]
 
 
 class InstructionForm(Record):
@@ -147,7 +148,7 @@ def _form(inst: Instruction, target: Target) -> InstructionForm | None:
 @lru_cache(maxsize=128)
 def _helpers(target: Target) -> dict[str, InstructionForm]:
     """The forms of AccVGPR moves and scale loads."""
-    helpers = target.generation.helpers(target.entry.instructions(), target.wave, target.alignment)
+    helpers = target.generation.helpers(target.entry, target.wave, target.scalars)
     return {
         one.name: InstructionForm(one.name, one.encoding, dict(one.fixed), one.slots, one.modifiers, one.scalar_limit)
         for one in helpers
@@ -177,26 +178,8 @@ def names(target: Target) -> tuple[str, ...]:
 
 @lru_cache(maxsize=128)
 def forms(target: Target) -> dict[str, InstructionForm]:
-    """Every form of a target by its mnemonic.
-
-    Raises:
-        Error: one encoding could be two instructions.
-    """
-    every = {name: one for name in names(target) if (one := form_of(name, target)) is not None}
-    _check_overlaps(every.values(), target)
-    return every
-
-
-def _check_overlaps(forms: Iterable[InstructionForm], target: Target) -> None:
-    """Refuse two forms of one length that the same words could be."""
-    known: list[tuple[int, int, InstructionForm]] = []
-    for one in forms:
-        mask, value = one.template
-        for other_mask, other_value, other in known:
-            same_size = one.encoding.size == other.encoding.size
-            if same_size and not (value ^ other_value) & mask & other_mask:
-                raise Error(f"{one.name} and {other.name} of {target.name} have one encoding, {value:#x}")
-        known.append((mask, value, one))
+    """Every form of a target by its mnemonic."""
+    return {name: one for name in names(target) if (one := form_of(name, target)) is not None}
 
 
 @lru_cache(maxsize=128)
@@ -220,10 +203,7 @@ def _slots(inst: Instruction, target: Target) -> Iterable[OperandSlot]:
     shared = ("ACC_CD", 0) if len(result) == 2 else None
 
     def slot(name: str, field: str, **more: Any) -> OperandSlot:
-        title, count = TITLES.get(name, name), _registers(inst, name, target)
-        return OperandSlot(
-            name, title, field, count, alignment=target.alignment, past_v255=generation.past_v255, **more
-        )
+        return OperandSlot(name, TITLES.get(name, name), field, _registers(inst, name, target), target.scalars, **more)
 
     yield slot("D", "VDST", files=result, bank=shared, destination=True)
     for bit, (name, field) in enumerate((("A", "SRC0"), ("B", "SRC1"))):
@@ -232,9 +212,15 @@ def _slots(inst: Instruction, target: Target) -> Iterable[OperandSlot]:
         yield slot("K", "SRC2")
     else:
         kind = generation.constant_kind(inst, target.wave) if generation.c_constants else None
-        yield slot("C", "SRC2", files=result, bank=shared, constant=kind, specials=generation.c_words)
+        words, pattern = generation.words(target.scalars), _PATTERNS.get(inst.formats["C"], "f32")
+        yield slot("C", "SRC2", files=result, bank=shared, constant=kind, pattern=pattern, words=words)
     for name, field in (("SA", "SCALE_SRC0"), ("SB", "SCALE_SRC1")) if inst.scaled else ():
-        yield generation.scale_slot(name, field, inst.operand(name, target.wave).registers, target.alignment, False)
+        yield generation.scale_slot(name, field, inst.operand(name, target.wave).registers, target.scalars, False)
+
+
+# The hardware reads a constant in C's format (LLVM's types follow the number of registers), one of 16 bits in both
+# halves.
+_PATTERNS = {"f16": "c16", "bf16": "cb16", "f64": "f64"}
 
 
 def _registers(inst: Instruction, name: str, target: Target) -> int | tuple[str, tuple[int, ...]]:
@@ -249,3 +235,121 @@ def _registers(inst: Instruction, name: str, target: Target) -> int | tuple[str,
 
 
 _FORMAT_FIELDS = {"cbsz": "CBSZ", "blgp": "BLGP", "matrix_a_fmt": "A_FMT", "matrix_b_fmt": "B_FMT"}
+
+
+# --- rows ---
+
+
+class FormRow(Row):
+    """A form as a row of the instruction tables, which decodes and prints it.
+
+    exact: LLVM's assembler takes some words as C for which its disassembler has no text. They are printed for the
+    encodings that the assembler emits, not for those with bits that it never sets and the decoder does not look at: a
+    form with such bits has two rows, for what the assembler writes there (True) and for all else (False).
+    """
+
+    __slots__ = ("form",)
+    form: InstructionForm
+
+    def __init__(self, form: InstructionForm, target: Target, exact: bool | None) -> None:
+        self.form, self.name, self.mnemonic, self.format = form, form.name, form.name, form.encoding
+        self.family, self.lane_mask, self.size = target.generation.family, target.wave // 32, form.encoding.size
+        self.encoding = "vop1" if self.size == 4 else "vop3p"
+        self.mask, self.value = form.template
+        self.slots = tuple(_row_slot(slot, form.encoding, exact) for slot in form.slots)
+        if exact:
+            loose, usual = form.encoding.ignored()
+            self.mask, self.value = self.mask | loose, self.value | usual
+        # The accumulator of a sparse product is its destination.
+        self.reads = ("VDST",) if form.slot("K") is not None else ()
+        self.writes = self.keeps = ()
+        self.branch, self.signs, self.implied = False, {}, {}
+        self.op_sel = self.written_too = 0
+        self.widths = {each.name: each.width for each in form.modifiers if each.kind == "bits"}
+        self.modifiers = tuple(_row_modifier(each, form.encoding.fields[each.field]) for each in form.modifiers)
+        operands = (f"{'>' * slot.destination}{slot.field}={slot.files[0]}{slot.count({})}" for slot in form.slots)
+        self.signature = ("", " ".join(operands), " ".join(f"<{name}" for name in self.reads), "", "", "")
+
+
+def _row_slot(slot: OperandSlot, encoding: Encoding, exact: bool | None) -> Slot:
+    made, field = Slot(), encoding.fields[slot.field]
+    made.field, made.destination = field, slot.destination
+    made.shift, made.mask = field.pieces[0][1], (1 << field.width) - 1
+    made.style, made.half, made.fixed, made.choice = "", None, None, None
+    made.constant, made.texts = slot.constant or "", slot.texts()
+    made.bank = encoding.fields[slot.bank[0]].spread(1 << slot.bank[1]) if slot.bank else 0
+    words = slot.words & {slot.scalars.null} if exact is False and slot.name == "C" else slot.words
+    if isinstance(slot.registers, int):
+        made.entries = slot.entries(slot.registers, words)
+    else:
+        made.choice = encoding.fields[slot.registers[0]]
+        made.entries = tuple(entry for count in slot.registers[1] for entry in slot.entries(count, words))
+    return made
+
+
+def _row_modifier(
+    modifier: Modifier, field: Field
+) -> tuple[str, int, int, Field | None, bool, int, frozenset[int] | None]:
+    simple, most = len(field.pieces) == 1, 1 << field.width
+    legal = frozenset(value for value in range(most) if modifier.takes(value))
+    return (
+        modifier.name, field.pieces[0][1] if simple else 0, most - 1, None if simple else field,
+        modifier.name == "op_sel_hi", 0, legal if len(legal) < most else None,
+    )  # fmt: skip
+
+
+class MatrixRows:
+    """The rows of a target's matrix instructions, scale loads and moves of AccVGPRs, made when their bits are met.
+
+    Raises:
+        Error: one encoding could be two instructions.
+    """
+
+    def __init__(self, where: Target) -> None:
+        self._target = where
+        self._names: dict[int, list[str]] = {}
+        single: dict[int, str] = {}
+        for name, (opcode, prefix) in _opcodes(where).items():
+            self._names.setdefault(where.generation.first | (opcode if prefix is None else prefix), []).append(name)
+            if prefix is None:
+                single[opcode] = name
+        self._others: list[FormRow] = []
+        for form in _helpers(where).values():
+            if form.encoding.size == 4:
+                self._others += self._rows(form)
+                continue
+            opcode = form.fixed.get("OP", form.fixed.get("SCALE_OP", 0))
+            self._names.setdefault(where.generation.first | opcode, []).append(form.name)
+            if opcode in single:
+                raise Error(
+                    f"{form.name} and {single[opcode]} of {where.name} have one encoding, {form.template[1]:#x}"
+                )
+        self._made: dict[int, tuple[FormRow, ...]] = {}
+
+    def _rows(self, form: InstructionForm) -> list[FormRow]:
+        c = form.slot("C")
+        two = c is not None and c.words and form.encoding.ignored()[0]
+        return [FormRow(form, self._target, exact) for exact in ((True, False) if two else (None,))]
+
+    def rows(self, word: int) -> tuple[FormRow, ...]:
+        """The rows that a first word may begin, longer ones first."""
+        key = word >> 16 & 0xFFFF
+        found = self._made.get(key)
+        if found is None:
+            forms = [form for name in self._names.get(key, ()) if (form := form_of(name, self._target)) is not None]
+            made = [row for form in forms for row in self._rows(form)]
+            others = [row for row in self._others if not (word ^ row.value) & row.mask & 0xFFFF0000]
+            found = self._made[key] = (*sorted(made, key=lambda row: -row.size), *others)
+        return found
+
+
+def _opcodes(where: Target) -> dict[str, tuple[int, int | None]]:
+    """The opcodes of the matrix instructions that a target's LLVM version assembles."""
+    own = where.entry.opcodes
+    lender, prefix = where.entry.architecture.also_assembled.get(where.llvm, ("", ""))
+    lent = entry(lender).opcodes if lender else {}
+    return {**{name: codes for name, codes in lent.items() if name.startswith(prefix)}, **own}
+
+
+matrix_rows = lru_cache(maxsize=128)(MatrixRows)
+"""`MatrixRows`, one for each target, wave size and LLVM version."""

@@ -10,24 +10,26 @@ is accepted here too.
 from __future__ import annotations
 
 from ..errors import Error, did_you_mean
-from ..formats import CHOICES, SHORT_NAMES, named
+from ..formats import named
 from ..model.modifiers import SCALE_ROWS
 from ..records import Record
-from . import encodings, lengths, scalars
-from .modifiers import Modifier, bits, choice, flag, number
+from . import encodings
+from .encoder_rules import missing_registers
+from .modifiers import MATRIX_FMT, SCALE_FMT, Modifier, bits, choice, flag, number
+from .operand_codes import register_text, scalar_registers
 from .operands import OperandSlot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ..catalog import Entry
     from ..model import Instruction
     from .fields import Encoding
+    from .operand_codes import Scalars
 
 __all__ = ["GENERATIONS", "TITLES", "Generation", "Helper", "chosen_formats", "generation"]
 
-MATRIX_FMT = tuple(f"MATRIX_FMT_{SHORT_NAMES[name].upper()}" for name in CHOICES["f8f6f4"])
-SCALE_FMT = tuple(f"MATRIX_SCALE_FMT_{name}" for name in ("E8", "E5M3", "E4M3"))
 TITLES = {"K": "The sparse index", "SA": "The scale of A", "SB": "The scale of B"}
 
 
@@ -52,21 +54,45 @@ class Generation(Record):
 
     Attributes:
         name: as catalog records name it.
-        c_words: the words that C takes; scalars, scalar_pairs: those of 32-bit and of 64-bit scalar operands.
+        family: whose formats its other instructions have (`mmacalc.asm.formats`).
+        first: the upper half of the first word of an instruction of opcode 0.
+        registers: how many SGPRs there are, and the codes of m0 and null.
+        lacks: values of the hardware that no matrix instruction takes, beside those that the family lacks.
         c_constants: whether C may be an inline constant.
         past_v255: whether a tuple may reach past v255 (it begins at one of the first 256).
         input_files: the register files of A and B.
-        formats: the formats of other instructions, for their lengths.
     """
 
     name: str
-    c_words: Mapping[str, int]
-    formats: tuple[lengths.Format, ...]
-    scalars: Mapping[str, int] = {}
-    scalar_pairs: Mapping[str, int] = {}
+    family: str
+    first: int
+    registers: tuple[int, int, int]
+    lacks: tuple[str, ...] = ()
     c_constants: bool = True
     past_v255: bool = False
     input_files: tuple[str, ...] = ("v",)
+
+    def scalars(self, alignment: int) -> Scalars:
+        """The registers of a target whose tuples begin at multiples of `alignment`."""
+        return scalar_registers(*self.registers, alignment, self.past_v255)
+
+    def words(self, scalars: Scalars, count: int = 0) -> frozenset[int]:
+        """The codes of what a source takes beside vector registers and constants.
+
+        Args:
+            count: 0 of C, which takes values of the hardware; 1 and 2 of scales and AccVGPRs, which take scalar
+                registers too.
+        """
+        lacking = {*missing_registers(self.family), *self.lacks, "src_lds_direct"}
+        found = set()
+        for code in range(256):
+            register = scalars.register(code, count if code < 128 and count else 1)
+            start = code - (108 if register is not None and register.file == "ttmp" else 0)
+            begins = register is not None and (register.file not in ("s", "ttmp") or register.index == start)
+            wanted = count or code >= 128 or code == scalars.null
+            if register is not None and wanted and begins and register_text(register) not in lacking:
+                found.add(code)
+        return frozenset(found)
 
     def encoding(self, inst: Instruction) -> Encoding:
         """The instruction's format."""
@@ -97,12 +123,12 @@ class Generation(Record):
         kind = inst.formats["C"]
         return kind if named(kind).is_float else "f32"
 
-    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool) -> OperandSlot:
+    def scale_slot(self, name: str, field: str, count: int, scalars: Scalars, helper: bool) -> OperandSlot:
         """The operand of the scales of A or B, of a scaled instruction or (helper) of a scale load."""
         raise NotImplementedError
 
-    def helpers(self, instructions: Iterable[Instruction], wave: int, alignment: int) -> Iterable[Helper]:
-        """Auxiliary instructions: AccVGPR moves, scale loads."""
+    def helpers(self, entry: Entry, wave: int, scalars: Scalars) -> Iterable[Helper]:
+        """Auxiliary instructions of an architecture: AccVGPR moves, scale loads."""
         return ()
 
 
@@ -151,25 +177,26 @@ class _Cdna(Generation):
         """32-bit constants, or 64-bit ones."""
         return "f64" if inst.formats["C"] == "f64" else "f32"
 
-    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool) -> OperandSlot:
+    def scale_slot(self, name: str, field: str, count: int, scalars: Scalars, helper: bool) -> OperandSlot:
         """LLVM takes only VGPRs; the ISA guide has inline constants too."""
-        return OperandSlot(name, TITLES[name], field, count)
+        return OperandSlot(name, TITLES[name], field, count, scalars)
 
-    def helpers(self, instructions: Iterable[Instruction], wave: int, alignment: int) -> Iterable[Helper]:
-        d = OperandSlot("D", "The destination", "VDST", 1, destination=True)
-        a = OperandSlot("A", "The source", "SRC0", 1, ("a",))
+    def helpers(self, entry: Entry, wave: int, scalars: Scalars) -> Iterable[Helper]:
+        words = self.words(scalars, 1) if self.moves else frozenset({LDS_DIRECT})
+        d = OperandSlot("D", "The destination", "VDST", 1, scalars, destination=True)
+        a = OperandSlot("A", "The source", "SRC0", 1, scalars, ("a",))
         yield Helper("v_accvgpr_read_b32", encodings.VOP3P_ACCVGPR, {"OP": 0x58}, (d, a))
-        d = OperandSlot("D", "The destination", "VDST", 1, ("a",), destination=True)
-        a = OperandSlot("A", "The source", "SRC0", 1, constant="f32", specials=self.scalars)
+        d = OperandSlot("D", "The destination", "VDST", 1, scalars, ("a",), destination=True)
+        a = OperandSlot("A", "The source", "SRC0", 1, scalars, constant="f32", words=words)
         yield Helper("v_accvgpr_write_b32", encodings.VOP3P_ACCVGPR, {"OP": 0x59}, (d, a))
         if self.moves:
-            a = OperandSlot("A", "The source", "SRC0", 1, ("a",))
+            a = OperandSlot("A", "The source", "SRC0", 1, scalars, ("a",))
             yield Helper("v_accvgpr_mov_b32", encodings.VOP1_ACCVGPR, {"OP": 0x52}, (d, a))
-        for opcode in {inst.prefix_opcode for inst in instructions if inst.prefix_opcode is not None}:
+        for opcode in entry.prefixes:
             op_sel = bits("op_sel", "OPSEL", 3, width=2)
             op_sel_hi = bits("op_sel_hi", "OPSEL_HI", 3, width=2, default=3, hidden=3)
             slots = [
-                OperandSlot(name, TITLES[name], field, 1, constant="f32", specials=self.scalars)
+                OperandSlot(name, TITLES[name], field, 1, scalars, constant="f32", words=words)
                 for name, field in (("SA", "SRC0"), ("SB", "SRC1"))
             ]
             encoding, fixed = encodings.VOP3P_LD_SCALE, {"OP": opcode}
@@ -281,49 +308,40 @@ class _Cdna5(_Wmma):
             *(flag(f"matrix_{x}_reuse", f"SCALE_{x.upper()}_REUSE") for x in "ab"),
         ]
 
-    def scale_slot(self, name: str, field: str, count: int, alignment: int, helper: bool) -> OperandSlot:
-        words, kind = self.scalar_pairs, "f64"
-        if count == 1:
-            words, kind = {**self.scalars, **({} if helper else scalars.LDS_DIRECT)}, "f32"
-        return OperandSlot(
-            name,
-            TITLES[name],
-            field,
-            count,
-            alignment=alignment,
-            constant=kind,
-            specials=words,
-            past_v255=self.past_v255,
-        )
+    def scale_slot(self, name: str, field: str, count: int, scalars: Scalars, helper: bool) -> OperandSlot:
+        """LLVM takes src_lds_direct as a scale of the 16-byte forms, though the target has no such loads."""
+        words = self.words(scalars, count) | ({LDS_DIRECT} if count == 1 and not helper else set())
+        kind = "f32" if count == 1 else "f64"
+        return OperandSlot(name, TITLES[name], field, count, scalars, constant=kind, words=words)
 
-    def helpers(self, instructions: Iterable[Instruction], wave: int, alignment: int) -> Iterable[Helper]:
-        prefixes = {inst.prefix_opcode: inst for inst in instructions if inst.prefix_opcode is not None}
-        for opcode, inst in prefixes.items():
+    def helpers(self, entry: Entry, wave: int, scalars: Scalars) -> Iterable[Helper]:
+        for opcode, first in entry.prefixes.items():
+            inst = entry.instruction(first)
             name = "v_wmma_ld_scale16_paired_b64" if inst.block_size == 16 else "v_wmma_ld_scale_paired_b32"
             count = inst.operand("SA", wave).registers
             fields = (("SA", "SCALE_SRC0"), ("SB", "SCALE_SRC1"))
-            slots = tuple(self.scale_slot(slot, field, count, alignment, True) for slot, field in fields)
+            slots = tuple(self.scale_slot(slot, field, count, scalars, True) for slot, field in fields)
             yield Helper(name, self.scale_load, {"SCALE_OP": opcode}, slots, tuple(self.scale_modifiers()))
 
 
+LDS_DIRECT = 254
+_CDNA, _RDNA = 0xD380, 0xCC00
+_OLD, _NEW = (102, 124, 125), (106, 125, 124)  # the codes of m0 and null changed places with RDNA3
+# What LLVM 22 takes and LLVM 24 does not: a word of CDNA1 to CDNA4, and private apertures on gfx1250 and gfx1251.
+_POPS, _PRIVATE = ("src_pops_exiting_wave_id",), ("src_private_base", "src_private_limit")
 GENERATIONS: dict[str, Generation] = {
     each.name: each
     for each in (
-        _Cdna("cdna1", scalars.CDNA_WORDS, lengths.CDNA, scalars.LDS_DIRECT, c_constants=False,
-              table=encodings.VOP3P_MAI_CDNA1, moves=False),
-        _Cdna("cdna", scalars.CDNA_WORDS, lengths.CDNA, scalars.CDNA_SCALARS),
-        _Cdna("cdna1-llvm22", scalars.CDNA_WORDS_LLVM22, lengths.CDNA, scalars.LDS_DIRECT, c_constants=False,
-              table=encodings.VOP3P_MAI_CDNA1, moves=False),
-        _Cdna("cdna-llvm22", scalars.CDNA_WORDS_LLVM22, lengths.CDNA, scalars.CDNA_SCALARS_LLVM22),
-        _Rdna3("rdna3", scalars.RDNA_WORDS, lengths.RDNA3),
-        _Rdna4("rdna4", scalars.RDNA_WORDS, lengths.RDNA4),
-        _Cdna5("cdna5", scalars.CDNA5_WORDS, lengths.CDNA5, scalars.CDNA5_SCALARS, scalars.CDNA5_SCALAR_PAIRS,
-               past_v255=True),
-        _Cdna5("cdna5-llvm22", scalars.CDNA5_WORDS_LLVM22, lengths.CDNA5, scalars.CDNA5_SCALARS_LLVM22,
-               scalars.CDNA5_SCALAR_PAIRS_LLVM22,
-               past_v255=True, dense_neg=7, scaled_f8f6f4=encodings.VOP3PX2_F8F6F4_LLVM22,
-               scaled_f4=encodings.VOP3PX2_F4_LLVM22, scale_load=encodings.VOP3P_CDNA5_LD_SCALE_LLVM22,
-               scale_formats_checked=False),
+        _Cdna("cdna1", "cdna1", _CDNA, _OLD, _POPS, c_constants=False, table=encodings.VOP3P_MAI_CDNA1, moves=False),
+        _Cdna("cdna", "cdna3", _CDNA, _OLD, _POPS),
+        _Cdna("cdna1-llvm22", "cdna1", _CDNA, _OLD, c_constants=False, table=encodings.VOP3P_MAI_CDNA1, moves=False),
+        _Cdna("cdna-llvm22", "cdna3", _CDNA, _OLD),
+        _Rdna3("rdna3", "rdna3", _RDNA, _NEW),
+        _Rdna4("rdna4", "rdna4", _RDNA, _NEW),
+        _Cdna5("cdna5", "cdna5", _RDNA, _NEW, _PRIVATE, past_v255=True),
+        _Cdna5("cdna5-llvm22", "cdna5", _RDNA, _NEW, past_v255=True, dense_neg=7,
+               scaled_f8f6f4=encodings.VOP3PX2_F8F6F4_LLVM22, scaled_f4=encodings.VOP3PX2_F4_LLVM22,
+               scale_load=encodings.VOP3P_CDNA5_LD_SCALE_LLVM22, scale_formats_checked=False),
     )
 }  # fmt: skip
 

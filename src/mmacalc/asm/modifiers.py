@@ -7,10 +7,14 @@ number (matrix_a_fmt:MATRIX_FMT_FP4). Each instruction takes its modifiers in on
 from __future__ import annotations
 
 from ..errors import Error
+from ..formats import CHOICES, SHORT_NAMES
 from ..numerals import literal
 from ..records import Record
 
-__all__ = ["Modifier", "bits", "choice", "flag", "number"]
+__all__ = ["MATRIX_FMT", "SCALE_FMT", "Modifier", "bits", "choice", "flag", "number"]
+
+MATRIX_FMT = tuple(f"MATRIX_FMT_{SHORT_NAMES[name].upper()}" for name in CHOICES["f8f6f4"])
+SCALE_FMT = tuple(f"MATRIX_SCALE_FMT_{name}" for name in ("E8", "E5M3", "E4M3"))
 
 
 class Modifier(Record):

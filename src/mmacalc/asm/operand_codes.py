@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
     Operand: TypeAlias = RegisterOperand | ConstantOperand
 
-__all__ = ["Literal", "Scalars", "codes", "constant_patterns", "register_text"]
+__all__ = [
+    "OTHER_NAMES", "Literal", "Scalars", "codes", "constant_patterns", "register_text", "scalar_registers",
+    "tuple_fits", "word_sources",
+]  # fmt: skip
 
 
 class Literal(TupleRecord):
@@ -90,6 +93,10 @@ class Scalars:
         return RegisterOperand(file, index, count, 0, 32 * count)
 
 
+scalar_registers = lru_cache(maxsize=64)(Scalars)
+"""`Scalars`, one for all targets that have the same."""
+
+
 @lru_cache(maxsize=1024)
 def constant_patterns(kind: str) -> tuple[int, dict[int, int]]:
     """The width of the constants of an operand's type, and the pattern of every inline constant by its code.
@@ -101,17 +108,22 @@ def constant_patterns(kind: str) -> tuple[int, dict[int, int]]:
     width, form = _TYPES[kind]
     mask = (1 << width) - 1
     patterns = {code: value & mask for code, value in INTEGERS.items()}
-    halves = 0x10001 if kind == "both16" else 1
+    if kind in ("c16", "cb16"):
+        patterns = {code: 0x10001 * (value & 0xFFFF) for code, value in INTEGERS.items()}
+    halves = 0x10001 if kind in ("both16", "c16", "cb16") else 1
     return width, {**patterns, **{code: halves * pattern for code, pattern in float_patterns(form).items()}}
 
 
 # The type of an operand -> the width of its constants, the format of its floating point inline constants. Packed 32-bit
 # types have one 32-bit constant for the lower half; LLVM 22.1.8, getInlineImmVal. v2b16 is a pair of f16 that LLVM
 # encodes as a literal unless it is a small integer (OPERAND_REG_IMM_NOINLINE_V2FP16); of both16 the constant is in both
-# halves (v_pk_fmac_f16 from RDNA3 on: LLVM issue 94116, seen on Navi 31).
+# halves (v_pk_fmac_f16 from RDNA3 on: LLVM issue 94116, seen on Navi 31). c16 and cb16 are those of a C of matrix
+# instructions: whole numbers too are in both halves (AMD's captures on gfx1100 and gfx1201, ROCm/rocm-systems,
+# packed_operand_cases.h).
 _TYPES = {
     "i16": (16, "f16"), "f16": (16, "f16"), "bf16": (16, "bf16"),
     "i32": (32, "f32"), "f32": (32, "f32"), "i64": (64, "f64"), "f64": (64, "f64"),
+    "c16": (32, "f16"), "cb16": (32, "bf16"),
     "v2b16": (32, "f32"), "both16": (32, "f16"), "v2i16": (32, "f32"), "v2f16": (32, "f16"), "v2bf16": (32, "bf16"),
     "v2i32": (32, "f32"), "v2f32": (32, "f32"),
 }  # fmt: skip
@@ -153,9 +165,26 @@ def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Opera
 
 
 def _vector(file: str, first: int, count: int, scalars: Scalars) -> RegisterOperand | None:
-    aligned = count == 1 or first % scalars.vector_alignment == 0
-    there = first + count <= 256 or scalars.wide_literals
-    return RegisterOperand(file, first, count, 0, 32 * count) if aligned and there else None
+    return RegisterOperand(file, first, count, 0, 32 * count) if tuple_fits(first, count, scalars) else None
+
+
+def tuple_fits(first: int, count: int, scalars: Scalars) -> bool:
+    """Whether a tuple of vector registers may begin at one of the first 256."""
+    return (count == 1 or first % scalars.vector_alignment == 0) and (first + count <= 256 or scalars.wide_literals)
+
+
+@lru_cache(maxsize=1024)
+def word_sources(
+    file: str, count: int, constant: str, words: frozenset[int], scalars: Scalars
+) -> tuple[Operand | Literal | None, ...]:
+    """The operand of every code of a source of nine bits that takes vector registers of one file, inline constants, and
+    of the scalar sources some: their codes. A tuple of more registers may be a scalar source of 32 or 64 bits."""
+    found: list[Operand | Literal | None] = [None] * 256
+    for code in words:
+        found[code] = scalars.register(code, min(count, 2)) or scalars.register(code, 1)
+    for code, pattern in (constant_patterns(constant)[1] if constant else {}).items():
+        found[code] = ConstantOperand(pattern, False, max(constant_patterns(constant)[0], 32))
+    return (*found, *codes(file, count, "", scalars)[:256])
 
 
 def _sources(
@@ -176,6 +205,15 @@ def _sources(
 def _unless_lds(operand: Operand | Literal | None) -> Operand | Literal | None:
     """Scalar instructions have no lds_direct; its code may be that of a 64-bit literal."""
     return operand if isinstance(operand, Literal) else None
+
+
+# Values of the hardware that LLVM's assembler takes without "src_" too.
+OTHER_NAMES = {
+    f"src_{name}": name for name in (
+        "shared_base", "shared_limit", "private_base", "private_limit", "pops_exiting_wave_id", "vccz", "execz", "scc",
+        "lds_direct",
+    )
+}  # fmt: skip
 
 
 def register_text(register: RegisterOperand) -> str:

@@ -1,19 +1,27 @@
 """Operand slots: what one operand of an instruction takes, as text and as the value of its field.
 
 A source field has nine bits. 256 to 511 are registers 0 to 255; below that are the scalar registers, the inline
-constants and a few values of the hardware (`constants`, `scalars`). The destination's field has eight, for registers.
+constants and a few values of the hardware (`constants`, `operand_codes`). The destination's field has eight,
+for registers.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..errors import Error
 from ..records import Record, TupleRecord
 from .constants import CONSTANTS, constant_code, constant_texts
+from .decoded import ConstantOperand, RegisterOperand
+from .operand_codes import OTHER_NAMES, codes, constant_patterns, register_text, tuple_fits, word_sources
 from .registers import RegisterRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from .operand_codes import Scalars
+    from .tables import Entry
 
 __all__ = ["Constant", "OperandSlot", "Symbol"]
 
@@ -38,16 +46,17 @@ class Symbol(TupleRecord):
 
 
 class OperandSlot(Record):
-    """One operand of an instruction.
+    """One operand of a matrix instruction.
 
     Attributes:
         name, title: "A", and how a message calls it; field: the encoding's field.
+        scalars: the registers of the target, which say where tuples may begin and end.
         registers: how many 32-bit registers; or, where a field chooses the format, (field, counts by its value).
         files: the register files that it takes: "v", "a".
         bank: (field, bit) that is set for AccVGPRs, where both files are possible.
-        alignment: 2 where tuples start at even registers; past_v255: whether a tuple may reach past v255.
-        constant: the format that inline constants are read in; None if there are none.
-        specials: other words that it takes, with their codes.
+        constant: the format in which LLVM reads inline constants; None if there are none. pattern: the type of the
+            constants that the hardware reads (see `mmacalc.asm.operand_codes`).
+        words: the codes of the scalar registers and values of the hardware that it takes.
         destination: whether the field is the destination's, which has eight bits and counts registers from 0.
     """
 
@@ -55,18 +64,23 @@ class OperandSlot(Record):
     title: str
     field: str
     registers: int | tuple[str, tuple[int, ...]]
+    scalars: Scalars
     files: tuple[str, ...] = ("v",)
     bank: tuple[str, int] | None = None
-    alignment: int = 1
     constant: str | None = None
-    specials: Mapping[str, int] = {}
-    past_v255: bool = False
+    pattern: str = "f32"
+    words: frozenset[int] = frozenset()
     destination: bool = False
 
     @property
-    def field_bits(self) -> int:
-        """The width of the field."""
-        return 8 if self.destination else 9
+    def alignment(self) -> int:
+        """2 where tuples start at even registers."""
+        return self.scalars.vector_alignment
+
+    @property
+    def specials(self) -> Mapping[str, int]:
+        """The words that it takes beside vector registers and constants, in every spelling, with their codes."""
+        return _spellings(self.words, min(self.registers, 2) if isinstance(self.registers, int) else 2, self.scalars)
 
     def count(self, fields: Mapping[str, int]) -> int:
         """How many registers it takes under the fields that choose formats."""
@@ -75,29 +89,34 @@ class OperandSlot(Record):
         field, counts = self.registers
         return counts[fields.get(field, 0)]
 
-    def texts(self, count: int) -> tuple[str | None, ...]:
-        """The text of every value of the field, those with the bank bit set after those without; None where LLVM has
-        none."""
-        below: list[str | None] = [] if self.destination else [None] * 256
-        if not self.destination:
-            for text, code in self.specials.items():
-                below[code] = below[code] or text
-            for code, text in constant_texts(self.constant).items() if self.constant else ():
-                below[code] = text
-        texts: list[str | None] = []
-        for file in self.files if self.bank else self.files[:1]:
-            registers = [RegisterRange(file, first, count) for first in range(256)]
-            texts += below + [str(each) if self._fits(each.first, count) else None for each in registers]
-        return tuple(texts)
+    def entries(self, count: int, words: frozenset[int]) -> tuple[Entry, ...]:
+        """What the codes of the field mean, for VGPRs and for AccVGPRs where the bank says which.
+
+        Args:
+            words: which scalar registers and values of the hardware are taken.
+        """
+        constant = self.pattern if self.constant else ""
+        files = self.files if self.bank else (self.files[0],) * 2
+        if self.destination:
+            return tuple(codes(file, count, "", self.scalars) for file in files)
+        return tuple(word_sources(file, count, constant, words, self.scalars) for file in files)
+
+    def texts(self) -> dict[object, str]:
+        """What is printed for constants: LLVM's texts, which follow the format in which it reads them."""
+        patterns = constant_patterns(self.pattern)
+        return {
+            ConstantOperand(patterns[1][code], False, max(patterns[0], 32)): text
+            for code, text in (constant_texts(self.constant).items() if self.constant else ())
+        }
 
     def text(self, fields: Mapping[str, int]) -> str | None:
         """The operand that the fields of an instruction encode; None where LLVM has no text."""
         bank = fields[self.bank[0]] >> self.bank[1] & 1 if self.bank else 0
-        return self.texts(self.count(fields))[fields[self.field] | bank << self.field_bits]
+        operand = self.entries(self.count(fields), self.words)[bank][fields[self.field]]
+        return register_text(operand) if isinstance(operand, RegisterOperand) else self.texts().get(operand)
 
     def _fits(self, first: int, count: int) -> bool:
-        whole = self.past_v255 or first + count <= 256
-        return whole and (count == 1 or first % self.alignment == 0)
+        return tuple_fits(first, count, self.scalars)
 
     def encode(self, operand: RegisterRange | Constant | Symbol, count: int, whose: str) -> tuple[int, bool]:
         """The value of the field, and whether the bank bit is set.
@@ -130,3 +149,13 @@ class OperandSlot(Record):
         if self.constant and not isinstance(operand, RegisterRange):
             what += f", or an inline constant ({CONSTANTS})"
         return f"{what}: {RegisterRange(file, first, count)}"
+
+
+@lru_cache(maxsize=256)
+def _spellings(words: frozenset[int], count: int, scalars: Scalars) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for code in sorted(words):
+        register = scalars.register(code, count) or scalars.register(code, 1)
+        assert register is not None
+        found[register_text(register)] = code
+    return found | {OTHER_NAMES[name]: code for name, code in found.items() if name in OTHER_NAMES}

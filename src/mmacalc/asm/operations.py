@@ -115,9 +115,10 @@ def operations(target: str) -> Iterator[Operation]:
     return iter(_named(covered(target)).values())
 
 
-def form_of_row(row: object) -> Form | None:
-    """The form of the row that an instruction was decoded with; None of a matrix instruction's."""
-    return _form(row.format.name, row.signature) if isinstance(row, Row) else None
+def form_of_row(row: object) -> Form:
+    """The form of the row that an instruction was decoded with."""
+    assert isinstance(row, Row)
+    return _form(row.format.name, row.signature)
 
 
 class _Named:

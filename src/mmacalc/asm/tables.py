@@ -26,13 +26,13 @@ from ..records import TupleRecord
 from .decoded import ConstantOperand, RegisterOperand
 from .formats import OPERANDS, encodings
 from .immediates import STYLES, dpp_controls
-from .operand_codes import Literal, Scalars, codes
+from .operand_codes import Literal, Scalars, codes, scalar_registers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Mapping
 
-    from .fields import Field
+    from .fields import Encoding, Field
     from .formats import FormatLine
 
     Entry = tuple[RegisterOperand | ConstantOperand | Literal | None, ...]
@@ -53,8 +53,8 @@ __all__ = [
 ]
 
 # target -> (formats of its family, scalar registers, default wave). Codes 124 and 125 changed places with RDNA3.
-_CDNA1, _CDNA = Scalars(102, 124, 125, 1), Scalars(102, 124, 125, 2)
-_RDNA, _CDNA5 = Scalars(106, 125, 124, 1), Scalars(106, 125, 124, 2, wide_literals=True)
+_CDNA1, _CDNA = scalar_registers(102, 124, 125, 1), scalar_registers(102, 124, 125, 2)
+_RDNA, _CDNA5 = scalar_registers(106, 125, 124, 1), scalar_registers(106, 125, 124, 2, True)
 FAMILY_OF = {
     "gfx908": ("cdna1", _CDNA1, 64), "gfx90a": ("cdna2", _CDNA, 64), "gfx942": ("cdna3", _CDNA, 64),
     "gfx950": ("cdna3", _CDNA, 64), "gfx1100": ("rdna3", _RDNA, 32), "gfx1200": ("rdna4", _RDNA, 32),
@@ -77,6 +77,9 @@ _SHORT_LENGTHS, _LENGTH_BITS = {"rdna4", "cdna5"}, 31
 _SIGNED_WIDTHS = {13, 21, 24}  # of offsets: those of flat (12 bits), buffer (12) and ds (16) are unsigned
 
 
+_SIGNS = {"neg": "neg", "abs": "abs", "sext": "sext"}
+
+
 def covered(target: str) -> str:
     """The target of the tables that has the instructions of a compiler target.
 
@@ -94,10 +97,18 @@ class Slot:
     """One printed operand of a row.
 
     field: its field, None where the operand is fixed. style: how a number is printed, "" for registers and constants.
-    entries: the operand of each code, by the value of ACC where the field `bank` says so.
+    entries: the operand of each code, two tables: for the bit `bank` of the instruction, which says VGPR or AccVGPR;
+    two for every value of the field `choice` where one says how many registers there are.
+    texts: how constants are printed, where not as `constant` says.
     """
 
-    __slots__ = ("constant", "destination", "entries", "field", "fixed", "half", "mask", "shift", "style")
+    __slots__ = (
+        "bank", "choice", "constant", "destination", "entries", "field", "fixed", "half", "mask", "shift", "style",
+        "texts",
+    )  # fmt: skip
+    bank: int
+    choice: Field | None
+    texts: Mapping[object, str]
     destination: bool
     field: Field | None
     shift: int
@@ -105,7 +116,7 @@ class Slot:
     style: str
     constant: str
     half: int | None
-    entries: tuple[Entry, Entry]
+    entries: tuple[Entry, ...]
     fixed: RegisterOperand | None
 
 
@@ -113,8 +124,8 @@ class Row:
     """One instruction in one of its forms."""
 
     __slots__ = (
-        "acc", "branch", "encoding", "family", "format", "implied", "keeps", "lane_mask", "mask", "mixed", "mnemonic",
-        "modifiers", "name", "op_sel", "reads", "signature", "size", "slots", "value", "widths", "writes",
+        "acc", "branch", "encoding", "family", "format", "implied", "keeps", "lane_mask", "mask", "mnemonic",
+        "modifiers", "name", "op_sel", "reads", "signature", "signs", "size", "slots", "value", "widths", "writes",
         "written_too",
     )  # fmt: skip
     name: str
@@ -122,12 +133,12 @@ class Row:
     encoding: str
     family: str
     lane_mask: int
-    acc: int
+    acc: int  # the bit that says of all operands that they are AccVGPRs
     branch: bool
-    mixed: bool  # of f32 and f16: NEG_LO are signs and NEG_HI absolute values, and OP_SEL_HI chooses f16
+    signs: dict[str, str]  # what is written at operands (neg, abs, sext) -> the modifier that has it
     op_sel: int
     signature: tuple[str, ...]
-    format: FormatLine
+    format: Encoding
     size: int
     mask: int
     value: int
@@ -145,8 +156,9 @@ class Row:
         self.name, self.mnemonic, self.format, self.signature = name, name + suffix, form, signature
         self.family, self.lane_mask = table.family, table.wave // 32
         self.branch = "SIMM16" in operands and ("branch" in name or name.startswith("s_call"))
-        self.mixed = "_mix" in name
-        self.encoding, self.size = form.name.partition(":")[0], form.size
+        # Of f32 and f16 mixed NEG_LO are signs and NEG_HI absolute values, and OP_SEL_HI chooses f16.
+        self.signs = {"neg": "neg_lo", "abs": "neg_hi"} if "_mix" in name else _SIGNS
+        self.encoding, self.size, self.implied = form.name.partition(":")[0], form.size, dict(form.implied)
         self.slots = tuple(_slot(text, form, table) for text in operands.split())
         self.reads = tuple(text[1:] for text in extra.split() if text[0] == "<")
         self.writes = tuple(text[1:] for text in extra.split() if text[0] == ">")
@@ -194,7 +206,7 @@ class Row:
 
     def _modifiers(self, values: dict[str, int], legal: dict[str, int | None]) -> None:
         found = []
-        self.implied = {
+        implied = {
             name.lower(): value
             for name, value in values.items()
             if value
@@ -202,7 +214,7 @@ class Row:
             and not name.startswith("BIT")
             and name not in legal
         }
-        self.implied.update(self.format.implied)
+        self.implied = {**implied, **self.implied}
         for name, field in self.format.fields.items():
             if field.value and name in ("OFFEN", "IDXEN", "LDS"):
                 self.implied[name.lower()] = field.value
@@ -237,7 +249,8 @@ def _slot(text: str, form: FormatLine, table: Table) -> Slot:
     slot.destination = text.startswith(">")
     name, _, kind = text.lstrip(">").partition("=")
     slot.field, slot.style, slot.constant, slot.half, slot.fixed = form.fields.get(name), "", "", None, None
-    slot.shift = slot.mask = 0
+    slot.shift = slot.mask = slot.bank = 0
+    slot.choice, slot.texts = None, {}
     slot.entries = ((), ())
     if name == "LITERAL":
         slot.style = f"literal{kind}"
@@ -254,7 +267,8 @@ def _slot(text: str, form: FormatLine, table: Table) -> Slot:
         narrow, _, wide = size.partition("/")
         count = int(wide if wide and table.wave == 64 else narrow)
         letters = {"b": "va", "B": "yA"}.get(letter, 2 * letter)
-        slot.entries = tuple(table.codes(one, count, slot.constant) for one in letters)  # type: ignore[assignment]
+        slot.entries = tuple(table.codes(one, count, slot.constant) for one in letters)
+        slot.bank = form.fields["ACC"].mask if letter in "bB" and "ACC" in form.fields else 0
     if slot.field and len(slot.field.pieces) == 1:
         slot.shift, slot.mask = slot.field.pieces[0][1], (1 << slot.field.width) - 1
     return slot

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..catalog import Entry
     from .generations import Generation
+    from .operand_codes import Scalars
 
 __all__ = ["LLVM_VERSIONS", "Target", "agreed", "own_assembler", "runs_on", "target"]
 
@@ -38,9 +39,9 @@ class Target(TupleRecord):
     llvm: int
 
     @property
-    def alignment(self) -> int:
-        """2 where register tuples start at even registers."""
-        return 1 if self.entry.architecture.register_alignment == 4 else 2
+    def scalars(self) -> Scalars:
+        """Its registers; register tuples start at even ones where they are aligned to 64 bits."""
+        return self.generation.scalars(1 if self.entry.architecture.register_alignment == 4 else 2)
 
 
 @lru_cache(maxsize=256)

@@ -1,12 +1,11 @@
 """Wait states between instructions: the sources' tables, two instructions, whole listings.
 
 tables              the rules of LLVM and of the ISA guides, as rows
-dependencies        the words of the rows that say which registers must meet
 register_use        what one instruction does to registers
-recognizer          the wait states between two instructions (public as `mmacalc.wait_states`)
-control_flow        basic blocks of a listing
-pending, ages       the hazards that are pending along its paths
-violations          what is wrong at one instruction, and what repairs it
+recognizer          the wait states between two instructions (public as `mmacalc.wait_states`), and the words of the
+                    rows that say which registers must meet
+pending             basic blocks, the hazards that are pending along their paths, what is wrong and what repairs it
 forwarding          a hazard of gfx11 in wave64 that takes four instructions
-lint                every violation in a listing (public as `mmacalc.lint`)
+touched, memory_*   the waits for memory
+lint                every violation in a listing (public as `mmacalc.lint`) or in decoded code, and wrong lines
 """

@@ -8,7 +8,7 @@ instructions. Wave64 shows in the listing: only there a scalar instruction write
 from __future__ import annotations
 
 from ..records import TupleRecord
-from .control_flow import blocks_before
+from .pending import blocks_before
 from .recognizer import SourceAnswer, WaitStates, specific_kind
 from .tables import LLVM
 
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..asm.registers import RegisterRange
-    from .control_flow import Block
+    from .pending import Block, Repair
     from .register_use import RegisterUse
     from .tables import ForwardingRule
-    from .violations import Repair
 
     Writes = tuple[tuple[int, int] | None, ...]
 

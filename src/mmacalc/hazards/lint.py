@@ -9,8 +9,14 @@ unit is v_nop only VALU instructions count); macros are not expanded and give no
 written; registers of names that the listing does not set are unknown and make no finding, and s_waitcnt_depctr with
 such a name is taken to wait for everything; nor does v_wmma_f64_16x16x4_f64 make one, whose wait states no source
 gives. Where the listing sets gfx12's mode of expert scheduling, or chooses registers above v255 that it does not name,
-wait states are not judged, and `unchecked` says so. Waits for memory are those of `memory_waits`, wrong lines those of
-`invalid_lines`. Not looked at are the bytes of LDS that waves share, and hazards without a matrix or dot instruction,
+wait states are not judged, and `unchecked` says so. Waits for memory are those of `memory_waits`.
+
+Operands of a line are checked by the assembler itself (`mmacalc.asm.assembler`), so of matrix instructions, moves of
+AccVGPRs and loads of scales only. A line is accepted if LLVM 22 or LLVM 24 takes it, in the wave size that fits most
+lines. Lines whose registers depend on symbols without a value, macro arguments or placeholders of inline assembly are
+not checked.
+
+Not looked at are the bytes of LDS that waves share, and hazards without a matrix or dot instruction,
 except before gfx10 those before DPP, v_readlane and its like, v_div_fmas, reads of SGPRs that VALU instructions wrote,
 and v_permlane16_swap and v_permlane32_swap, and on gfx11 and gfx12 those of transcendental results (gfx1100 to
 gfx1103), of registers written around a write of EXEC (gfx11 in wave64, which is known by scalar instructions that write
@@ -21,34 +27,38 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 
-from ..asm.reader import read_listing
-from ..asm.targets import agreed, target
+from ..asm.assembler import problems
+from ..asm.forms import form_of
+from ..asm.reader import AMD_MNEMONICS, read_listing
+from ..asm.tables import instruction_names
+from ..asm.targets import LLVM_VERSIONS, agreed, target
 from ..checks import arguments_checked
-from ..errors import Error
+from ..errors import Error, did_you_mean
 from ..records import TupleRecord
-from .control_flow import basic_blocks
 from .forwarding import Forwarding
-from .invalid_lines import invalid_lines
 from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
-from .pending import PendingHazards
+from .pending import PendingHazards, Repair, basic_blocks, decoded_blocks
 from .recognizer import nop_instructions, recognizer_for
-from .register_use import UNREAD, entry_of, register_use
-from .violations import Repair
+from .register_use import UNREAD, decoded_use, entry_of, is_matrix, register_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ..asm.decoded import DecodedInstruction
     from ..asm.reader import Listing, Statement
+    from ..asm.targets import Target
     from ..catalog import Entry
-    from .ages import Ages
-    from .control_flow import Block
+    from .pending import Ages, Block, Violation
     from .recognizer import HazardRecognizer, WaitStates
     from .register_use import RegisterUse
-    from .violations import Violation
 
-__all__ = ["Finding", "LintReport", "RequiredWait", "WaitsReport", "lint", "required_waits"]
+__all__ = [
+    "OTHER_NAMES", "Finding", "LintReport", "MissingStates", "RequiredWait", "WaitsReport", "lint", "missing_states",
+    "required_waits",
+]  # fmt: skip
 
 _SYMBOL = re.compile(r"(?!(?:[.$]|L\d|\d))")  # a label that is no jump target within a function
 _EXPERT = re.compile(r"\S+\s+hwreg\(\s*(?:HW_REG_WAVE_SCHED_MODE|26)\b")
@@ -352,3 +362,122 @@ def _finding(
         wait,
         (instruction,) * (instruction in repair.instructions) if instruction else nops,
     )
+
+
+# --- lines that no assembler accepts ---
+
+_OPEN = re.compile(r"\[(?=[^][]*\])[^][]*?(?<![\w.])[A-Za-z_.$@]|\\\w|[%$]\d", re.ASCII)
+_SUFFIXES = re.compile(r"(_e64_dpp|_e32|_e64|_dpp|_sdwa)$")
+# Of the names in LLVM 22.1.8's assembler those that the tables lack and that a target from gfx908 to gfx1251 knows:
+# older spellings, and what the decoder leaves out.
+OTHER_NAMES = """
+    buffer_atomic_csub buffer_atomic_fcmpswap buffer_atomic_fmax buffer_atomic_fmin ds_add_gs_reg_rtn
+    ds_direct_load ds_gws_barrier ds_gws_init ds_gws_sema_br ds_gws_sema_p ds_gws_sema_release_all ds_gws_sema_v
+    ds_ordered_count ds_param_load ds_sub_gs_reg_rtn flat_atomic_fcmpswap flat_atomic_fmax flat_atomic_fmin
+    global_atomic_csub global_atomic_fcmpswap global_atomic_fmax global_atomic_fmin global_load_dword_addtid
+    global_store_dword_addtid lds_direct_load lds_param_load s_andn1_saveexec_b32 s_andn1_wrexec_b32
+    s_andn2_saveexec_b32 s_andn2_wrexec_b32 s_inst_prefetch s_max_f16 s_max_f32 s_min_f16 s_min_f32
+    s_orn1_saveexec_b32 s_orn2_saveexec_b32 tensor_save tensor_stop v_fma_legacy_f32 v_fmac_legacy_f32
+    v_mul_lo_i32
+    """
+_UNTABLED = ("image_", "tbuffer_", "exp", "export", "v_interp_", "v_dual_", "v_illegal")
+"""Beginnings of names of which the tables do not have all: graphics, halves of pairs."""
+
+
+def invalid_lines(listing: Listing, arch: str) -> Iterator[tuple[int, str]]:
+    """The faults of the statements that no assembler accepts: (number of the statement, message).
+
+    Args:
+        listing: from `mmacalc.asm.reader`. arch: any name of an AMD architecture or target.
+    """
+    waves = target(arch).entry.architecture.waves
+    by_wave = [dict(_wrong(listing, [target(arch, wave, llvm) for llvm in _versions(arch)])) for wave in waves]
+    fewest = min(by_wave, key=lambda wrong: sum(first in wrong for first in listing.alike))
+    for at, first in enumerate(listing.alike):
+        for message in fewest.get(first, ()):
+            yield at, message
+
+
+@lru_cache(maxsize=256)
+def _versions(arch: str) -> tuple[int, ...]:
+    """The LLVM versions that know a target."""
+    found = []
+    for version in LLVM_VERSIONS:
+        try:
+            target(arch, None, version)
+        except Error:
+            continue
+        found.append(version)
+    return tuple(found)
+
+
+def _wrong(listing: Listing, targets: list[Target]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The messages for targets of one wave size, by the first of the statements that read alike."""
+    for at, (statement, first) in enumerate(zip(listing.statements, listing.alike)):
+        if first == at and (found := _faults(statement, listing.resolved[at], listing, targets)):
+            yield at, found
+
+
+def _faults(statement: Statement, text: str, listing: Listing, targets: list[Target]) -> tuple[str, ...]:
+    forms = any(form_of(statement.mnemonic, where) is not None for where in targets)
+    if not forms and not is_matrix(statement.mnemonic):
+        return _unknown(statement.mnemonic, listing)
+    if _OPEN.search(text):
+        return ()
+    found = [problems(text, where, listing.symbols) for where in targets]
+    return () if () in found else found[0]
+
+
+def _unknown(mnemonic: str, listing: Listing) -> tuple[str, ...]:
+    """The message for a name that no target has; none where one has it, or it is a macro."""
+    name = _SUFFIXES.sub("", mnemonic)
+    if not name.startswith(AMD_MNEMONICS) or name.startswith(_UNTABLED) or mnemonic in listing.macros:
+        return ()
+    known = instruction_names()
+    if name in known or name in OTHER_NAMES.split():
+        return ()
+    return (f"unknown instruction '{mnemonic}'.{did_you_mean(name, known)}",)
+
+
+# --- decoded code ---
+
+
+class MissingStates(TupleRecord):
+    """first, second: numbers of the two instructions; missing: how many wait states more are needed; wait: the rule."""
+
+    first: int
+    second: int
+    missing: int
+    wait: WaitStates
+
+
+def missing_states(instructions: Sequence[DecodedInstruction], arch: str) -> Iterator[MissingStates]:
+    """The places where an instruction comes too early after another, in the order of the code.
+
+    Args:
+        instructions: from `mmacalc.asm.decoder.decode`. arch: the target.
+
+    Raises:
+        Error: the rules have no number for a matrix instruction.
+    """
+    entry = entry_of(arch)
+    recognizer, blocks = recognizer_for(entry.architecture, arch), decoded_blocks(instructions)
+    uses = [_use(one, entry) for one in instructions]
+    pending = PendingHazards(uses, blocks, recognizer)
+    found = []
+    for at, one in pending.violations(pending.ages({})):
+        wait = recognizer.answer(uses[one.first], uses[at], one.between, one.expiry)
+        found.append(MissingStates(one.first, at, one.missing, wait))
+    if recognizer.forwarding:
+        forwarding = Forwarding(uses, blocks, recognizer.forwarding)
+        for at, later in forwarding.violations({}):
+            wait = forwarding.answer(at, later)
+            found.append(MissingStates(later.later, at, wait.states - later.elapsed, wait))
+    return iter(sorted(found, key=lambda one: one.second))
+
+
+def _use(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
+    try:
+        return decoded_use(instruction, entry)
+    except Error:  # one that LLVM encodes and the architecture lacks
+        return UNREAD._replace(name=instruction.name)

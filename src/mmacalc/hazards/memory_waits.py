@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 
 from ..records import TupleRecord
-from .control_flow import blocks_before
 from .memory_counters import MOST, counters_of, sequence_of, wait_text, waits_of_statement
+from .pending import blocks_before
 from .touched import EXEC, register_names, tables_of, touched
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..asm.reader import Listing, Statement
-    from .control_flow import Block
+    from .pending import Block
     from .touched import Touched
 
     Place = tuple[int, str]  # a statement that is an access, and one of its counters
@@ -75,7 +75,7 @@ def missing_waits(listing: Listing, blocks: Sequence[Block], target: str) -> Ite
     """Every statement that comes too early, with each access that it must wait for, in the order of the listing.
 
     Args:
-        listing, blocks: from `mmacalc.asm.reader` and `control_flow`. target: the compiler target, such as "gfx942".
+        listing, blocks: from `mmacalc.asm.reader` and `pending`. target: the compiler target, such as "gfx942".
 
     Raises:
         TooManyPaths: following them all takes too long.

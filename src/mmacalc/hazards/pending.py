@@ -1,36 +1,256 @@
 """Hazards that are pending along the paths of a listing: which instructions must wait for which, and how long ago those
 ran.
 
-A pending hazard is what an instruction leaves behind: its kinds, some of its registers in one role, and perhaps that
-an instruction of other kinds must follow, or that instructions of some kinds end it. Instructions that leave the same
-behind leave one hazard, so their number is bounded by the registers, not by the listing. A hazard that passes an
+A pending hazard is what an instruction opens: its kinds, some of its registers in one role, and perhaps that
+an instruction of other kinds must follow, or that instructions of some kinds end it. Instructions that open the same
+hazard share it, so their number is bounded by the registers, not by the listing. A hazard that passes an
 instruction which it waits for becomes the hazard of the next number. Along each path the least number of wait states
 since the hazard arose counts. How many that is at the start of every block is found level by level, as the shortest
 paths of a graph are: all hazards that are `n` states old are carried on before any that are `n + 1` old, so that each
 arrives once at every block. Sets of hazards are the bits of integers, so that one operation carries them all.
+
+What is assumed of control flow: a branch whose target is not in the listing, and s_setpc, lead nowhere; s_swappc and
+s_call come back at once.
 """
 
 from __future__ import annotations
 
-from .ages import Ages
-from .control_flow import blocks_before
-from .violations import Repair, Violation, repair_of
+from ..asm.tokens import integer
+from ..errors import Error
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from ..asm.decoded import DecodedInstruction
+    from ..asm.reader import Listing
     from ..asm.registers import RegisterRange
-    from .control_flow import Block
     from .recognizer import HazardRecognizer
     from .register_use import RegisterUse
     from .tables import Expiry
 
     Key = tuple[int, str, RegisterRange | None, frozenset[str], Expiry]
 
-__all__ = ["PendingHazards"]
+__all__ = ["Block", "PendingHazards", "Repair", "Violation", "basic_blocks", "blocks_before", "decoded_blocks"]
 
+BRANCHES = ("s_branch", "s_cbranch")
+ENDS = ("s_branch", "s_endpgm", "s_setpc", "s_set_pc", "s_rfe")
+
+
+class Block(TupleRecord):
+    """Statements `start` to `end` - 1, which run one after another, and the numbers of the blocks that can follow."""
+
+    start: int
+    end: int
+    following: tuple[int, ...]
+
+
+def basic_blocks(listing: Listing) -> list[Block]:
+    """The basic blocks, in the order of the listing."""
+    addresses = {place: address for address, place in listing.addresses.items()}
+    leaving: dict[int, tuple[int, ...]] = {}  # statement -> its successors, where they are not just the next one
+    for at, statement in enumerate(listing.statements):
+        name = statement.mnemonic
+        if name.startswith("s_") and name.startswith((*BRANCHES, *ENDS)):
+            following: tuple[int, ...] = () if name.startswith(ENDS) else (at + 1,)
+            if name.startswith(BRANCHES) and statement.operands:
+                following += _target(listing, at, statement.operands[-1], addresses.get(at))
+            leaving[at] = following
+    return _blocks(len(listing.statements), leaving)
+
+
+def decoded_blocks(instructions: Sequence[DecodedInstruction]) -> list[Block]:
+    """The basic blocks of decoded code, in its order."""
+    places = {one.address: at for at, one in enumerate(instructions)}
+    leaving: dict[int, tuple[int, ...]] = {}
+    for at, one in enumerate(instructions):
+        if one.name.startswith((*BRANCHES, *ENDS)):
+            following: tuple[int, ...] = () if one.name.startswith(ENDS) else (at + 1,)
+            there = places.get(int(one.modifiers["target"])) if "target" in one.modifiers else None
+            leaving[at] = following if there is None else (*following, there)
+    return _blocks(len(instructions), leaving)
+
+
+def _blocks(count: int, leaving: Mapping[int, tuple[int, ...]]) -> list[Block]:
+    """The blocks of `count` statements; leaving: of those after which a block ends, which ones follow."""
+    starts = {0, *(at + 1 for at in leaving), *(place for places in leaving.values() for place in places)}
+    ordered = sorted(start for start in starts if start < count)
+    numbers = {start: number for number, start in enumerate(ordered)}
+    blocks = []
+    for start, end in zip(ordered, [*ordered[1:], count]):
+        next_ones = leaving.get(end - 1, (end,))
+        blocks.append(Block(start, end, tuple(dict.fromkeys(numbers[at] for at in next_ones if at < count))))
+    return blocks
+
+
+def _target(listing: Listing, at: int, name: str, address: int | None) -> tuple[int, ...]:
+    """Where a branch leads: a label, `1f` and `1b`, or an offset in words where the listing has addresses."""
+    if name in listing.labels:
+        return listing.labels[name][:1]
+    if name[-1] in "bf" and name[:-1] in listing.labels:
+        places = listing.labels[name[:-1]]
+        return tuple(p for p in places if p > at)[:1] if name[-1] == "f" else tuple(p for p in places if p <= at)[-1:]
+    if address is None:
+        return ()
+    try:
+        offset = (integer(name) & 0xFFFF ^ 0x8000) - 0x8000  # a signed 16-bit number of words after the branch itself
+    except Error:
+        return ()
+    place = listing.addresses.get(address + 4 + 4 * offset)
+    return () if place is None else (place,)
+
+
+def blocks_before(blocks: Sequence[Block]) -> list[list[int]]:
+    """For each block the numbers of the blocks that it can follow."""
+    found: list[list[int]] = [[] for _ in blocks]
+    for number, block in enumerate(blocks):
+        for following in block.following:
+            found[following].append(number)
+    return found
+
+
+# --- violations ---
+
+
+class Violation(TupleRecord):
+    """An instruction that must wait longer: for which statement (-1 if it is before the block), the wait states
+    since that one, how many are missing, the kinds that have passed between, of those that rules ask for, and what ends
+    the hazard."""
+
+    first: int
+    elapsed: int
+    missing: int
+    between: frozenset[str]
+    expiry: Expiry
+
+
+class Repair(TupleRecord):
+    """What is put in before a statement: wait states, and instructions that end hazards (`Expiry.instruction`)."""
+
+    states: int = 0
+    instructions: frozenset[str] = frozenset()
+
+    def __add__(self, other: Repair) -> Repair:  # type: ignore[override]  # not tuple's
+        return Repair(self.states + other.states, self.instructions | other.instructions)
+
+
+def repair_of(violation: Violation) -> Repair:
+    """What repairs a violation."""
+    instruction = violation.expiry.instruction
+    return Repair(0, frozenset({instruction})) if instruction else Repair(violation.missing)
+
+
+# --- ages ---
+
+
+class Ages:
+    """How long ago pending hazards arose, at the start of each block: `at_start[block]` is a list of (age, hazards),
+    `arrived[block]` all of those hazards."""
+
+    arrived: list[int]
+
+    def __init__(self, pending: PendingHazards, repairs: Mapping[int, Repair]) -> None:
+        self._pending = pending
+        self.lengths: list[int] = []
+        self.at_end: list[dict[int, tuple[int, int]]] = []  # of each block: hazard -> (age, statement)
+        blocks = pending.blocks
+        levels: list[dict[int, int]] = [{} for _ in range(pending.longest + 1)]
+        self._becoming: list[int] = []  # of each block, the hazards that become others in it
+        self._ending: list[int] = []  # and those that end in it
+        for block in blocks:
+            ends, length, becoming, ending = self._from_end(block, repairs)
+            self.at_end.append(ends)
+            self.lengths.append(length)
+            self._becoming.append(becoming)
+            self._ending.append(ending)
+            by_age: dict[int, int] = {}
+            for hazard, (age, _) in ends.items():
+                by_age[age] = by_age.get(age, 0) | 1 << hazard
+            for age, hazards in by_age.items():
+                for following in block.following:
+                    levels[age][following] = levels[age].get(following, 0) | hazards
+        self.at_start: list[list[tuple[int, int]]] = [[] for _ in blocks]
+        self.arrived = arrived = [0] * len(blocks)
+        for age, level in enumerate(levels):
+            while level:
+                number, hazards = level.popitem()
+                new = hazards & ~arrived[number]
+                if not new:
+                    continue
+                arrived[number] |= new
+                self.at_start[number].append((age, new))
+                older = age + self.lengths[number]
+                if older < len(levels):
+                    becoming = new & self._becoming[number]
+                    left = new & ~self._ending[number]
+                    left = (left ^ becoming | becoming << 1) & pending.alive[older]
+                    for following in blocks[number].following if left else ():
+                        levels[older][following] = levels[older].get(following, 0) | left
+
+    def _from_end(
+        self, block: Block, repairs: Mapping[int, Repair]
+    ) -> tuple[dict[int, tuple[int, int]], int, int, int]:
+        """The hazards that arise in a block and are pending at its end; its length in states, as far as that matters;
+        the hazards that become others in it, and those that end in it."""
+        pending, longest = self._pending, self._pending.longest
+        ends: dict[int, tuple[int, int]] = {}
+        length = becoming = ending = 0  # from after the statement to the end of the block
+        for at in range(block.end - 1, block.start - 1, -1):
+            step = pending.steps[at]
+            for hazard in step.leaves:
+                became = hazard + (becoming >> hazard & 1)
+                if not ending >> hazard & 1 and became not in ends and length < pending.limits[hazard]:
+                    ends[became] = length, at
+            length += step.states
+            if watched := step.watched:  # what becomes another here ends if that one ends later
+                becoming = becoming & ~watched | watched & ~(ending >> 1)
+                ending = ending & ~watched | watched & ending >> 1
+            ending, becoming = ending | step.ended, becoming & ~step.ended
+            if repair := repairs.get(at):
+                length += repair.states
+                ended = pending.ended(repair)
+                ending, becoming = ending | ended, becoming & ~ended
+            if length >= longest:
+                break
+        return ends, length, becoming, ending
+
+    def age(self, block: int, hazard: int) -> int:
+        """The age of a hazard that is pending at the start of a block."""
+        for age, hazards in self.at_start[block]:
+            if hazards >> hazard & 1:
+                return age
+        raise AssertionError(f"hazard {hazard} is not pending at the start of block {block}")
+
+    def source(self, block: int, hazard: int) -> int:
+        """A statement that left a hazard pending at the start of a block, exactly its age ago."""
+        work, seen = [(block, hazard)], {(block, hazard)}
+        while work:
+            block, hazard = work.pop()
+            age = self.age(block, hazard)
+            for before in self._pending.before[block]:
+                at_end = self.at_end[before].get(hazard)
+                if at_end and at_end[0] == age:
+                    return at_end[1]
+                earlier = self._earlier(before, hazard, age - self.lengths[before])
+                new = {(before, each) for each in earlier} - seen
+                seen |= new
+                work.extend(new)
+        raise AssertionError("every pending hazard has arisen somewhere")
+
+    def _earlier(self, block: int, hazard: int, age: int) -> Iterator[int]:
+        """The hazards of an age at the start of a block that have become a hazard at its end."""
+        changed = self._becoming[block] | self._ending[block]
+        candidates = [] if changed >> hazard & 1 else [hazard]
+        if hazard and self._becoming[block] >> hazard - 1 & 1:
+            candidates.append(hazard - 1)
+        for each in candidates:
+            if self.arrived[block] >> each & 1 and self.age(block, each) == age:
+                yield each
+
+
+# --- pending hazards ---
 
 _NOTHING = Repair()
 

@@ -347,7 +347,7 @@ def _decoded_half(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
         return RegisterUse(kinds, 0, name, (), tuple(("scale", span) for _, span in operands), False, True, 1)
     form = form_of_row(instruction.form)
     kinds = _kinds(name, entry.architecture.name)
-    kinds |= _more_kinds(name, form is not None and form.lanes_kept, kinds)
+    kinds |= _more_kinds(name, form.lanes_kept, kinds)
     roles = ("", "A", "B", "C") if "DOT" in kinds else ()
     writes = tuple(span for access, span in operands if "w" in access)
     reads: list[tuple[str, RegisterRange]] = []
@@ -383,10 +383,6 @@ def _decoded_matrix(instruction: DecodedInstruction, entry: Entry) -> RegisterUs
 def _accessed(instruction: DecodedInstruction) -> Iterator[tuple[str, object]]:
     """The printed operands with how each is accessed."""
     form = form_of_row(instruction.form)
-    if form is None:  # a move of an AccVGPR, or a load of scales
-        yield from (("w", one) for one in instruction.destinations)
-        yield from (("r", one) for one in instruction.sources)
-        return
     sources, destinations = iter(instruction.sources), iter(instruction.destinations)
     kept = form.lanes_kept or instruction.modifiers.get("dst_unused") == _PRESERVE
     for number, use in enumerate(form.operands):

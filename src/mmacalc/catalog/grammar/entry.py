@@ -89,6 +89,16 @@ class Entry:
         return tuple(self._lines)
 
     @property
+    def opcodes(self) -> dict[str, tuple[int, int | None]]:
+        """The opcode of every mnemonic, and that of its prefix if it has one."""
+        return {name: (line.opcode, line.more.get("prefix_opcode")) for name, line in self._lines.items()}
+
+    @property
+    def prefixes(self) -> dict[int, str]:
+        """The opcodes of prefixes, each with an instruction that has it."""
+        return {prefix: name for name, (_, prefix) in self.opcodes.items() if prefix is not None}
+
+    @property
     def tensor_memory_names(self) -> tuple[str, ...]:
         """The instructions whose shape is a parameter (tcgen05 of NVIDIA), which `instructions` leaves out."""
         return ()

@@ -100,9 +100,7 @@ def with_high_bits(instruction: DecodedInstruction, bits: int) -> DecodedInstruc
 
 def _places(instruction: DecodedInstruction) -> tuple[list[int | None], list[int | None]]:
     """The place of each source and destination; None of those that take no bits."""
-    if not isinstance(instruction.form, Row):  # matrix instructions; the scales of A and B take none
-        accumulated = [3] if "swmmac" in instruction.name else [None, None]
-        return [0, 1, 2, *accumulated], [3]
+    assert isinstance(instruction.form, Row)
     # The register that FMAMK adds is its third source, though it is in the field of the second one.
     places = {**_PLACES, "VSRC1": 2} if "fmamk" in instruction.name else _PLACES
     found: dict[bool, list[int | None]] = {True: [], False: []}
