@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .modifiers import Modifier
     from .targets import Target
 
-__all__ = ["FormRow", "InstructionForm", "MatrixRows", "form_of", "forms", "matrix_rows", "names", "spellings"]
+__all__ = ["InstructionForm", "MatrixRows", "form_of", "forms", "matrix_rows", "names", "spellings"]
 
 
 class InstructionForm(Record):
@@ -240,35 +240,35 @@ _FORMAT_FIELDS = {"cbsz": "CBSZ", "blgp": "BLGP", "matrix_a_fmt": "A_FMT", "matr
 # --- rows ---
 
 
-class FormRow(Row):
+def _row(form: InstructionForm, target: Target, exact: bool | None) -> Row:
     """A form as a row of the instruction tables, which decodes and prints it.
 
-    exact: LLVM's assembler takes some words as C for which its disassembler has no text. They are printed for the
-    encodings that the assembler emits, not for those with bits that it never sets and the decoder does not look at: a
-    form with such bits has two rows, for what the assembler writes there (True) and for all else (False).
+    Args:
+        exact: LLVM's assembler takes some words as C for which its disassembler has no text. They are printed for the
+            encodings that the assembler emits, not for those with bits that it never sets and the decoder does not look
+            at: a form with such bits has two rows, for what the assembler writes there (True) and for all else (False).
     """
-
-    __slots__ = ("form",)
-    form: InstructionForm
-
-    def __init__(self, form: InstructionForm, target: Target, exact: bool | None) -> None:
-        self.form, self.name, self.mnemonic, self.format = form, form.name, form.name, form.encoding
-        self.family, self.lane_mask, self.size = target.generation.family, target.wave // 32, form.encoding.size
-        self.encoding = "vop1" if self.size == 4 else "vop3p"
-        self.mask, self.value = form.template
-        self.slots = tuple(_row_slot(slot, form.encoding, exact) for slot in form.slots)
-        if exact:
-            loose, usual = form.encoding.ignored()
-            self.mask, self.value = self.mask | loose, self.value | usual
-        # The accumulator of a sparse product is its destination.
-        self.reads = ("VDST",) if form.slot("K") is not None else ()
-        self.writes = self.keeps = ()
-        self.branch, self.signs, self.implied = False, {}, {}
-        self.op_sel = self.written_too = 0
-        self.widths = {each.name: each.width for each in form.modifiers if each.kind == "bits"}
-        self.modifiers = tuple(_row_modifier(each, form.encoding.fields[each.field]) for each in form.modifiers)
-        operands = (f"{'>' * slot.destination}{slot.field}={slot.files[0]}{slot.count({})}" for slot in form.slots)
-        self.signature = ("", " ".join(operands), " ".join(f"<{name}" for name in self.reads), "", "", "")
+    row = Row.__new__(Row)
+    row.name = row.mnemonic = form.name
+    row.format, row.size = form.encoding, form.encoding.size
+    row.family, row.lane_mask = target.generation.family, target.wave // 32
+    row.encoding = "vop1" if row.size == 4 else "vop3p"
+    row.mask, row.value = form.template
+    row.slots = tuple(_row_slot(slot, form.encoding, exact) for slot in form.slots)
+    if exact:
+        loose, usual = form.encoding.ignored()
+        row.mask, row.value = row.mask | loose, row.value | usual
+    # The accumulator of a sparse product is its destination.
+    row.reads = ("VDST",) if form.slot("K") is not None else ()
+    row.writes = row.keeps = ()
+    row.branch, row.signs, row.implied = False, {}, {}
+    row.op_sel = row.written_too = 0
+    row.widths = {each.name: each.width for each in form.modifiers if each.kind == "bits"}
+    row.modifiers = tuple(_row_modifier(each, form.encoding.fields[each.field]) for each in form.modifiers)
+    operands = (f"{'>' * slot.destination}{slot.field}={slot.files[0]}{slot.count({})}" for slot in form.slots)
+    row.signature = ("", " ".join(operands), " ".join(f"<{name}" for name in row.reads), "", "", "")
+    row.acc = 0
+    return row
 
 
 def _row_slot(slot: OperandSlot, encoding: Encoding, exact: bool | None) -> Slot:
@@ -313,7 +313,7 @@ class MatrixRows:
             self._names.setdefault(where.generation.first | (opcode if prefix is None else prefix), []).append(name)
             if prefix is None:
                 single[opcode] = name
-        self._others: list[FormRow] = []
+        self._others: list[Row] = []
         for form in _helpers(where).values():
             if form.encoding.size == 4:
                 self._others += self._rows(form)
@@ -324,14 +324,14 @@ class MatrixRows:
                 raise Error(
                     f"{form.name} and {single[opcode]} of {where.name} have one encoding, {form.template[1]:#x}"
                 )
-        self._made: dict[int, tuple[FormRow, ...]] = {}
+        self._made: dict[int, tuple[Row, ...]] = {}
 
-    def _rows(self, form: InstructionForm) -> list[FormRow]:
+    def _rows(self, form: InstructionForm) -> list[Row]:
         c = form.slot("C")
         two = c is not None and c.words and form.encoding.ignored()[0]
-        return [FormRow(form, self._target, exact) for exact in ((True, False) if two else (None,))]
+        return [_row(form, self._target, exact) for exact in ((True, False) if two else (None,))]
 
-    def rows(self, word: int) -> tuple[FormRow, ...]:
+    def rows(self, word: int) -> tuple[Row, ...]:
         """The rows that a first word may begin, longer ones first."""
         key = word >> 16 & 0xFFFF
         found = self._made.get(key)
@@ -351,5 +351,7 @@ def _opcodes(where: Target) -> dict[str, tuple[int, int | None]]:
     return {**{name: codes for name, codes in lent.items() if name.startswith(prefix)}, **own}
 
 
-matrix_rows = lru_cache(maxsize=128)(MatrixRows)
-"""`MatrixRows`, one for each target, wave size and LLVM version."""
+@lru_cache(maxsize=256)
+def matrix_rows(where: Target) -> MatrixRows:
+    """`MatrixRows`, one for each target, wave size and LLVM version."""
+    return MatrixRows(where)

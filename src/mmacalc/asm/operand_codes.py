@@ -93,8 +93,10 @@ class Scalars:
         return RegisterOperand(file, index, count, 0, 32 * count)
 
 
-scalar_registers = lru_cache(maxsize=64)(Scalars)
-"""`Scalars`, one for all targets that have the same."""
+@lru_cache(maxsize=64)
+def scalar_registers(sgprs: int, m0: int, null: int, vector_alignment: int, wide_literals: bool = False) -> Scalars:
+    """`Scalars`, one for all targets that have the same."""
+    return Scalars(sgprs, m0, null, vector_alignment, wide_literals)
 
 
 @lru_cache(maxsize=1024)

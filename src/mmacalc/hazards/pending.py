@@ -287,7 +287,7 @@ class PendingHazards:
         self, uses: Sequence[RegisterUse], blocks: Sequence[Block], recognizer: HazardRecognizer, beyond: int = 0
     ) -> None:
         self.blocks, self.recognizer, self._beyond = blocks, recognizer, beyond
-        self.longest = recognizer.longest + beyond
+        self.longest: int = recognizer.longest + beyond
         self._firsts: list[RegisterUse] = []  # of every hazard, an instruction that leaves just that behind
         self._between: list[frozenset[str]] = []  # the kinds that have passed since, of those that rules ask for
         self.limits: list[int] = []  # the states after which it is over
