@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...asm.decoded import RegisterOperand
 from ...asm.decoder import decode
 from ...errors import Error
-from ...hazards.decoded_wait_states import missing_states
+from ...hazards.lint import missing_states
 from ...records import Cache
 from .arithmetic import arithmetic, dot, dual, lower_lanes, mixed, packed_arithmetic
 from .control import ENDS_BLOCK, NOTHING, control_step
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ...asm.code_objects import Kernel
     from ...asm.decoded import DecodedInstruction
-    from ...hazards.decoded_wait_states import MissingStates
+    from ...hazards.lint import MissingStates
     from ...model import Instruction
     from .memory import Access
     from .modifiers import Compute, Store
