@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import mmacalc
 from mmacalc.kernels.ptx.kernel import PtxKernel
 from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.ptx.reader import read
@@ -107,3 +108,30 @@ def test_a_parameter_has_an_address_in_its_space_and_a_generic_one() -> None:
     a = np.zeros(2, np.int32)
     launch(text, 1, 1, a, np.arange(16, dtype=np.int32).tobytes())
     assert a.tolist() == [1, 2]
+
+
+WRITERS = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 z) {
+  .reg .b64 %rd<3>; .reg .b32 %r<6>;
+  .shared .align 4 .b8 word[4];
+  ld.param.u64 %rd1, [z];
+  mov.u32 %r1, %tid.x;
+  shr.u32 %r2, %r1, SHIFT;
+  mov.u32 %r3, word;
+  st.shared.u32 [%r3], %r2;
+  bar.sync 0;
+  ld.shared.u32 %r4, [%r3];
+  st.global.u32 [%rd1], %r4;
+  ret;
+}
+"""
+
+
+@pytest.mark.parametrize("schedule", [None, 0, 1, 2])
+@pytest.mark.parametrize(("shift", "racy"), [(7, False), (6, True)])
+def test_warps_may_write_the_same_value_to_the_same_bytes_and_not_different_ones(shift, racy, schedule):
+    kernel = mmacalc.load(WRITERS.replace("SHIFT", str(shift)))["k"]
+    report = mmacalc.launch(kernel, 1, 128, np.zeros(1, np.uint32), schedule=schedule)
+    assert ("race" in {found.kind for found in report.findings if "shared" in found.message}) == racy

@@ -378,12 +378,30 @@ class Machine:
 
     def arrive(self, step: Step, threads: Threads, following: int, barrier: int, count: int, waits: bool) -> None:
         """Threads come to a barrier of their CTA."""
+        if waits and self._all_meet(step, threads, following, count):
+            return
         for cta in np.unique(threads.cta).tolist():
             number = threads.number[threads.cta == cta]
             self.waiting.append((following, number, barrier, count, step, waits))
             if not waits:
                 self.enter(following, number)
         self.release()
+
+    def _all_meet(self, step: Step, threads: Threads, following: int, count: int) -> bool:
+        """Whether all living threads of their CTAs come to a barrier where nobody waits, as they mostly do: then they
+        go on, all CTAs at once."""
+        if self.waiting or step.meeting is not None or self.launch.cluster_size > 1:
+            return False
+        came = np.bincount(threads.cta, minlength=self.ctas)
+        here = np.flatnonzero(came)
+        if (came[here] != self.alive.reshape(self.ctas, -1)[here].sum(axis=1)).any():
+            return False
+        if count and (came[here] != count).any():
+            return False
+        self.order.meet(here)
+        self.events += 1
+        self.enter(following, threads.number)
+        return True
 
     def release(self) -> None:
         """Release the threads at each complete barrier."""
@@ -543,11 +561,13 @@ class Machine:
             place, other = found
             self._race(step, threads, place // width, int(flat[place]), other, "reads", "wrote")
 
-    def check_write(self, step: Step, threads: Threads, places: Array, size: int, generic: bool = True) -> None:
-        """Check and note writes of bytes."""
+    def check_write(
+        self, step: Step, threads: Threads, places: Array, size: int, same: Callable[[], Array] | None = None
+    ) -> None:
+        """Check and note writes of bytes. same: which granules keep what they are."""
 
         def written(flat: Array, team: Array, member: Array) -> tuple[int, int, bool] | None:
-            return self.shadow.write(flat, team, member, step.index, generic, time=self.time)
+            return self.shadow.write(flat, team, member, step.index, time=self.time, same=same)
 
         self._before_write(step, threads, places, size, written)
 
@@ -642,9 +662,18 @@ class Machine:
             )
 
     def write_shared(self, step: Step, threads: Threads, places: Array, data: Array) -> None:
-        """Write and check bytes of shared memory: data is (thread, size)."""
+        """Write and check bytes of shared memory: data is (thread, size).
+
+        Threads may write the same value to the same bytes, as compilers let them where each has a copy of it.
+        """
         size = data.shape[1]
-        self.check_write(step, threads, places, size)
+
+        def same() -> Array:
+            kept = (gathered(self.shared, places, size) == data).reshape(len(places), -1, min(size, self.granule))
+            alike: Array = kept.all(axis=2).reshape(-1)
+            return alike
+
+        self.check_write(step, threads, places, size, same)
         scattered(self.shared, places, data)
         self.check_lanes(step, threads, places, data, self.shared, self.byte_of)
         scattered(self.written.view(np.uint8), places, np.ones_like(data))

@@ -17,6 +17,7 @@ import numpy as np
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -258,14 +259,14 @@ class Shadow:
                 kept.append(entry if late.all() else entry.where(late))
         self.log = kept
 
-    def write(
+    def write(  # noqa: PLR0913
         self, at: Array, team: Array, thread: Array, step: int, generic: bool = True, clock: Array | None = None,
-        time: int = 0,
+        time: int = 0, same: Callable[[], Array] | None = None,
     ) -> tuple[int, int, bool] | None:  # fmt: skip
         """Note writes of places. Returns (which of them, the other step, whether that wrote) for the first that is not
-        ordered after what was done there before, else None."""
+        ordered after what was done there before, else None. same: which of the places keep what another wrote."""
         # What an agent that is no thread writes has been compared when its operation was issued.
-        found = None if clock is not None or self.quiet() else self.conflict(at, team, thread)
+        found = None if clock is not None or self.quiet() else self.conflict(at, team, thread, same)
         if clock is None:
             self.wrote[team] = self.order.meetings[team]
         else:
@@ -276,7 +277,9 @@ class Shadow:
         self.reader[at], self.shared[at], self.atomic[at] = -1, False, False
         return found
 
-    def conflict(self, at: Array, team: Array, thread: Array) -> tuple[int, int, bool] | None:
+    def conflict(
+        self, at: Array, team: Array, thread: Array, same: Callable[[], Array] | None = None
+    ) -> tuple[int, int, bool] | None:
         """As `write`, without noting it."""
         for who, clocks, steps, wrote in (
             (self.writer, self.write_clock, self.write_step, True),
@@ -286,6 +289,8 @@ class Shadow:
             apart = (other >= 0) & (other != thread)
             if apart.any():
                 wrong = apart & ~self.order.ordered(team, thread, np.maximum(other, 0), clocks[at])
+                if wrote and same is not None and wrong.any():
+                    wrong &= ~same()
                 if wrong.any():
                     place = int(np.flatnonzero(wrong)[0])
                     return place, int(steps[at[place]]), wrote
