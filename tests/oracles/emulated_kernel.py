@@ -39,8 +39,9 @@ def ptx_of(source, target, folder):
 class EmulatedKernel:
     """A generated CUDA kernel, compiled to PTX."""
 
-    def __init__(self, inst, source, folder, wave=None):
-        (self.kernel,) = mmacalc.load(ptx_of(source, inst.targets[0], folder)).values()
+    def __init__(self, inst, source, folder, wave=None, name=None):
+        kernels = mmacalc.load(ptx_of(source, inst.targets[0], folder))
+        self.kernel = kernels[name or next(iter(kernels))]
         parameters = re.search(
             r'extern "C"[^(]*?__global__.*?\w+\(\s*((?:const |unsigned |\w)[^)]*)\) \{', source, re.S
         )[1]

@@ -106,7 +106,8 @@ def gemm_product(inst, source, plan, orders, folder, sizes, alone=False, padding
     m, n, k = sizes
     rng = np.random.default_rng(1)
     a, b = small(rng, (m, k), inst.format("A")), small(rng, (k, n), inst.format("B"))
-    arguments = {"M": m, "N": n, "K": k, "ldd": n + 2}
+    beyond = 2  # columns behind each row of D
+    arguments = {"M": m, "N": n, "K": k, "ldd": n + beyond}
     for name, matrix, order, more in zip("AB", (a, b), orders, padding):
         form = inst.format(name)
         arguments[f"ld{name.lower()}"] = ld = matrix.shape[order == "row"] + more
@@ -114,12 +115,13 @@ def gemm_product(inst, source, plan, orders, folder, sizes, alone=False, padding
         codes = encode(matrix, form, "nvidia" if inst.architecture.family.language == "cuda" else "amd")
         arguments[name] = np.append(packed(codes, order, bits, ld, shift), np.zeros(64, np.uint8))
     form = inst.format("D")
-    wanted = np.full((m, n + 2), np.uint64(0xA5A5A5A5A5A5A5A5)).astype(f"u{form.bits // 8}")
+    wanted = np.full((m, n + beyond), np.uint64(0xA5A5A5A5A5A5A5A5)).astype(f"u{form.bits // 8}")
     arguments["D"] = wanted.copy()
     wanted[:, :n] = encode(a @ b, form)
-    kernel = runner(inst)(inst, source, folder, plan.wave)
-    blocks = -(-m // plan.block_m), -(-n // plan.block_n)
-    performed = kernel.run(arguments, plan.threads, blocks, alone)
+    leads = (arguments[name] for name in ("lda", "ldb", "ldd"))
+    name = plan.name + "_any" * (not plan.aligned(m, n, k, *leads))
+    kernel = EmulatedKernel(inst, source, folder, plan.wave, name)
+    performed = kernel.run(arguments, plan.threads, (plan.blocks(m, n), 1), alone)
     return different(arguments["D"], wanted, n, form), performed
 
 

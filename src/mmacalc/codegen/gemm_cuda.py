@@ -1,9 +1,11 @@
-"""A tiled GEMM kernel in CUDA around mma.sync: ldmatrix, cp.async, two buffers, bounds for any size.
+"""A tiled GEMM kernel in CUDA around mma.sync: cp.async into several stages, ldmatrix, bounds for any size.
 
 Each block computes a tile of D with four warps, two by two; each warp keeps its part in accumulators. A and B are
 staged in shared memory in the order of memory, under a swizzle that keeps ldmatrix free of bank conflicts; where memory
 has the rows of 16-bit elements instead of k contiguous, ldmatrix.trans turns them over. Other elements are turned over
-while they are staged. While one stage is multiplied, cp.async (from sm_80 on) fetches the next.
+while they are staged. While one stage is multiplied, cp.async (from sm_80 on) fetches those behind it; there is one
+barrier for each stage. Two kernels are written: one for matrices whose rows begin at multiples of 16 bytes, one for all
+others, which copies element by element.
 """
 
 from __future__ import annotations
@@ -11,17 +13,19 @@ from __future__ import annotations
 from ..errors import Error
 from ..memory_access.answer import memory
 from ..memory_access.swizzles import MODES
-from .fragments import fragment, total
+from .fragments import fragment, runs, total
 from .gemm_staging import (
     CudaPlan,
     accumulator,
-    declarations,
+    arguments,
+    block_order,
     element_of,
     head,
+    kernels,
     launch_line,
+    loop_head,
+    place_of_block,
     registers_of,
-    signature_of,
-    stages,
     staging,
 )
 from .ldmatrix import matrices
@@ -40,11 +44,12 @@ if TYPE_CHECKING:
 __all__ = ["plan", "source"]
 
 WARPS = 2  # along M and along N
-WARP_M, WARP_N = 64, 32  # the part of D that a warp computes
+WARP_M, WARP_N = 64, 64  # the part of D that a warp computes; half the columns where it takes too many registers
+MOST_SUMS = 128  # registers
 DEPTH_BYTES = 64  # of k in one stage, at least
 
 
-def plan(inst: Instruction, order_a: str, order_b: str) -> CudaPlan:
+def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = None) -> CudaPlan:
     """The sizes of a GEMM kernel around an mma.sync.
 
     Raises:
@@ -64,10 +69,11 @@ def plan(inst: Instruction, order_a: str, order_b: str) -> CudaPlan:
         raise Error(f"a GEMM is generated for elements of whole bytes; A of {inst.name} has {min(bits)} bits")
     width = min(bits) // 8
     steps = max(1, DEPTH_BYTES // (inst.k * width))
-    tiles_m, tiles_n = WARP_M // inst.m, WARP_N // inst.n
+    sums = WARP_M // inst.m * (WARP_N // inst.n) * inst.operand("D").registers
+    tiles_m, tiles_n = WARP_M // inst.m, WARP_N // (2 if sums > MOST_SUMS else 1) // inst.n
     extents = {"A": (WARPS * tiles_m * inst.m, order_a == "row"), "B": (WARPS * tiles_n * inst.n, order_b == "col")}
     a, b = (_side(inst, name, extent, steps * inst.k, width, along) for name, (extent, along) in extents.items())
-    return CudaPlan(inst, tiles_m, tiles_n, steps, a, b)
+    return CudaPlan(inst, tiles_m, tiles_n, steps, a, b, 1).with_stages(stages)
 
 
 def _side(inst: Instruction, name: str, extent: int, depth: int, width: int, along_k: bool) -> Side:
@@ -92,8 +98,8 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
         sizes: M, N and K of the launch line that is shown.
     """
     a, b, d = (fragment(found.instruction.operand(name)) for name in "ABD")
-    lines = [*head(found), *_constants(found), *staging(found), *_products(found)]
-    return "\n".join([*lines, *_kernel(found, a, b, d), *launch_line(found, sizes), ""])
+    lines = [*head(found), *_constants(found), *block_order(), *staging(found), *_products(found)]
+    return "\n".join([*lines, *_tile(found, a, b, d), *kernels(found), *launch_line(found, sizes), ""])
 
 
 def _constants(found: CudaPlan) -> Iterator[str]:
@@ -101,6 +107,7 @@ def _constants(found: CudaPlan) -> Iterator[str]:
     yield f"enum {{ {sizes}, THREADS = {found.threads} }};  // of a block"
     tiles = f"TILES_M = {found.tiles_m}, TILES_N = {found.tiles_n}"
     yield f"enum {{ WARPS = {WARPS}, {tiles} }};  // of a block in each direction; of a warp"
+    yield f"enum {{ STAGES = {found.stages}, A_BYTES = {found.a.tile.bytes}, B_BYTES = {found.b.tile.bytes} }};"
     yield ""
 
 
@@ -145,18 +152,20 @@ def _matrices(inst: Instruction, side: Side) -> Matrices | None:
     return matrices(fragment(inst.operand(side.name)), _order(side))
 
 
-def _kernel(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
-    yield from signature_of(found)
+def _tile(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
+    yield "// A block's tile of D."
+    yield "template <bool aligned>"
+    yield f"static __device__ void tile({arguments(found)}) {{"
     yield from indented(_prologue(found, a, b, d))
     yield from indented(_loop(found, a, b))
     yield from indented(_epilogue(found, d))
     yield "}"
+    yield ""
 
 
 def _prologue(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
-    yield from declarations(found, alignment=128)
+    yield from place_of_block(128)
     yield "const int lane = thread % 32, warp = thread / 32;"
-    yield "const int first_m = block_m * BLOCK_M, first_n = block_n * BLOCK_N;"
     yield "const int warp_m = warp / WARPS * (BLOCK_M / WARPS), warp_n = warp % WARPS * (BLOCK_N / WARPS);"
     by_matrix = [side.name for side in (found.a, found.b) if _matrices(found.instruction, side)]
     for name, part in (("A", a), ("B", b), ("D", d)):
@@ -165,19 +174,49 @@ def _prologue(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterato
             yield from part.variables(name.lower())
     yield f"{accumulator(found.instruction)} sum[TILES_M][TILES_N] = {{}};"
     yield ""
+    yield "// Where the warp's parts of a stage lie in shared memory."
+    for side, part in ((found.a, a), (found.b, b)):
+        yield from _offsets(found, side, part)
+    yield ""
+
+
+def _offsets(found: CudaPlan, side: Side, part: Fragment) -> Iterator[str]:
+    """The places of a lane's first matrix in a stage, for all steps; where rows are k, for all tiles."""
+    inst, letter = found.instruction, side.name.lower()
+    given = _matrices(inst, side)
+    if given is None:
+        return
+    count = registers_of(inst, side.name)[2]
+    each = 4 // count  # tiles that one ldmatrix fills
+    warp, extent, tiles = ("warp_m", inst.m, "TILES_M") if side.name == "A" else ("warp_n", inst.n, "TILES_N")
+    more = f" + {extent} * (lane / {8 * count})" if each > 1 else ""
+    if side.rows_of_k:
+        yield f"int {letter}_at[{found.steps}];"
+        yield f"for (int step = 0; step < {found.steps}; ++step)"
+        byte = total([(inst.k * side.bytes, "step"), (1, given.byte())])
+        yield f"    {letter}_at[step] = {letter}_place({warp}{more} + {given.row()}, {byte});"
+        return
+    yield f"int {letter}_at[{tiles}];"
+    yield f"for (int tile = 0; tile < {tiles}; tile += {each})"
+    byte = f"({warp} + {extent} * tile{more}) * {side.bytes}" + (f" + {given.byte()}" if given.byte() != "0" else "")
+    yield f"    {letter}_at[tile] = {letter}_place({given.row()}, {byte});"
 
 
 def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
-    yield from stages()
-    yield f"    {SYNCHRONIZE}"
-    yield "    const unsigned char *a_tile = a_tiles[buffer], *b_tile = b_tiles[buffer];"
+    yield from loop_head()
+    yield f"    {SYNCHRONIZE}  // and all warps have multiplied the one before, whose place is free"
+    yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
+    yield "    const unsigned char *a_tile = a_tiles[stage], *b_tile = b_tiles[stage];"
+    yield "#pragma unroll"
     yield f"    for (int step = 0; step < {found.steps}; ++step) {{"
     for side, part, tiles in ((found.a, a, "TILES_M"), (found.b, b, "TILES_N")):
         yield from (f"        {line}" for line in _fill(found, side, part, tiles))
+    yield "#pragma unroll"
     yield "        for (int i = 0; i < TILES_M; ++i)"
-    yield "            for (int j = 0; j < TILES_N; ++j) multiply(sum[i][j].word, a[i], b[j]);"
+    yield "#pragma unroll"
+    yield "            for (int j = 0; j < TILES_N; ++j) multiply(sum[i][j].word, a_part[i], b_part[j]);"
     yield "    }"
-    yield f"    {SYNCHRONIZE}  // before the buffer is filled again"
+    yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
     yield "}"
     yield ""
 
@@ -186,32 +225,28 @@ def _fill(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[s
     """The registers of one operand for one step: by ldmatrix, four registers at once, or element by element."""
     inst, letter = found.instruction, side.name.lower()
     kind, _, count = registers_of(inst, side.name)
-    yield f"{kind} {letter}[{tiles}][{count}];"
+    yield f"{kind} {letter}_part[{tiles}][{count}];"
     warp, extent = ("warp_m", inst.m) if side.name == "A" else ("warp_n", inst.n)
-    depth = inst.k * side.bytes
     given = _matrices(inst, side)
+    yield "#pragma unroll"
     if given is None:
         row, byte = _element_place(side, part)
         yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
         for item in part.items:
             more, along = (item.row, item.column) if side.name == "A" else (item.column, item.row)
             line = total([(1, warp), (extent, "tile"), (1, row)], more)
-            column = total([(depth, "step"), (1, byte)], along * side.bytes)
-            yield f"    {letter}[tile][{item.slot}] = *(const {side.element} *)({side.tile.place(line, column)});"
+            column = total([(inst.k * side.bytes, "step"), (1, byte)], along * side.bytes)
+            yield f"    {letter}_part[tile][{item.slot}] ="
+            yield f"        *(const {side.element} *)({side.tile.place(line, column)});"
         yield "}"
         return
-    each = 4 // count  # tiles that one ldmatrix fills
-    tile = f"(tile + lane / {8 * count})" if each > 1 else "tile"
-    across = f"{warp} + {extent} * {tile}"
+    row_bytes = side.tile.row_bytes
     if side.rows_of_k:
-        row, byte = f"{across} + {given.row()}", total([(depth, "step"), (1, given.byte())])
+        at = f"{letter}_at[step] + tile * {extent * row_bytes}"
     else:
-        row = total([(inst.k, "step"), (1, given.row())])
-        byte = f"({across}) * {side.bytes}" + (f" + {given.byte()}" if given.byte() != "0" else "")
-    yield f"for (int tile = 0; tile < {tiles}; tile += {each}) {{"
-    yield f"    const int row = {row}, byte = {byte};"
-    yield f"    load_matrices{'_turned' * given.transposed}({letter}[tile], {side.tile.place('row', 'byte')});"
-    yield "}"
+        at = f"{letter}_at[tile] + step * {inst.k * row_bytes}"
+    yield f"for (int tile = 0; tile < {tiles}; tile += {4 // count})"
+    yield f"    load_matrices{'_turned' * given.transposed}({letter}_part[tile], {letter}_tile + {at});"
 
 
 def _element_place(side: Side, part: Fragment) -> tuple[str, str]:
@@ -223,17 +258,35 @@ def _element_place(side: Side, part: Fragment) -> tuple[str, str]:
 
 
 def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
+    """The stores: pairs of neighbours where D is aligned."""
     inst = found.instruction
     row, column = d.first("row", "d"), d.first("column", "d")
-    yield f"const unsigned char rows[] = {{{', '.join(str(item.row) for item in d.items)}}};  // of a lane's elements"
-    yield f"const unsigned char columns[] = {{{', '.join(str(item.column) for item in d.items)}}};"
+    output, stored = element_of(inst, "D"), found.stored
+    firsts = [run.first for run in runs(d, "row")] if stored > 1 else list(d.items)
+    yield f"const unsigned char rows[] = {{{', '.join(str(item.row) for item in firsts)}}};  // of a lane's elements"
+    yield f"const unsigned char columns[] = {{{', '.join(str(item.column) for item in firsts)}}};"
+    if stored > 1:
+        yield f"struct __attribute__((aligned({stored * d.operand.format.bits // 8}))) neighbours {{"
+        yield f"    {output} element[{stored}];"
+        yield "};"
     yield "#pragma unroll  // so that the sums stay in registers"
     yield "for (int i = 0; i < TILES_M; ++i)"
     yield "#pragma unroll"
     yield "    for (int j = 0; j < TILES_N; ++j)"
     yield "#pragma unroll"
-    yield f"        for (int n = 0; n < {len(d.items)}; ++n) {{"
+    yield f"        for (int n = 0; n < {len(firsts)}; ++n) {{"
     yield f"            const int row = first_m + warp_m + i * {inst.m} + {row} + rows[n];"
     yield f"            const int column = first_n + warp_n + j * {inst.n} + {column} + columns[n];"
-    yield "            if (row < M && column < N) D[(long long)row * ldd + column] = sum[i][j].each[n];"
+    yield f"            {output} *to = D + (long long)row * ldd + column;"
+    if stored > 1:
+        yield f"            const {output} *from = &sum[i][j].each[n * {stored}];"
+        yield "            if (aligned) {"
+        yield "                if (row < M && column < N) *(neighbours *)to = *(const neighbours *)from;"
+        yield "            } else {"
+        yield "#pragma unroll"
+        yield f"                for (int e = 0; e < {stored}; ++e)"
+        yield "                    if (row < M && column + e < N) to[e] = from[e];"
+        yield "            }"
+    else:
+        yield "            if (row < M && column < N) *to = sum[i][j].each[n];"
     yield "        }"

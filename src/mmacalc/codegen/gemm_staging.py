@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from math import gcd
 
+from ..errors import Error
+from ..numerals import whole
 from ..records import TupleRecord
+from .fragments import fragment, runs
 from .ptx import HEADER, SHARED_ADDRESS
 from .source import kernel_name, memory_type
 from .staging import Side
@@ -16,18 +19,21 @@ if TYPE_CHECKING:
     from ..model import Instruction
 
 __all__ = [
-    "THREADS", "CudaPlan", "accumulator", "declarations", "element_of", "head", "launch_line", "registers_of",
-    "signature_of", "stages", "staging",
+    "FIRST_ASYNC", "THREADS", "VECTOR", "CudaPlan", "accumulator", "arguments", "block_order", "element_of", "head",
+    "kernels", "launch_line", "loop_head", "place_of_block", "registers_of", "staging", "target_number",
 ]  # fmt: skip
 
 VECTOR = 16  # bytes of a thread's access
 THREADS = 128  # of a block: four warps
 FIRST_ASYNC = 80  # sm_80 and later have cp.async
+STAGES = 3  # in shared memory, if they fit
+STATIC_BYTES = 48 << 10  # of shared memory that a kernel has without asking
+GROUP = 8  # rows of tiles of which blocks take all columns before they go on
 
 
 class CudaPlan(TupleRecord):
     """The sizes of a GEMM kernel: tiles of the instruction along M and along N in a warp (of wgmma: in the warpgroup),
-    k-steps of a stage, and the two sides."""
+    k-steps of a stage, the two sides, and the stages in shared memory."""
 
     instruction: Instruction
     tiles_m: int
@@ -35,6 +41,41 @@ class CudaPlan(TupleRecord):
     steps: int
     a: Side
     b: Side
+    stages: int
+
+    def with_stages(self, asked: int | None) -> CudaPlan:
+        """The plan with a number of stages: as asked for, or three if they fit.
+
+        Raises:
+            Error: fewer than two (before sm_80, where nothing is copied in the background, other than two), or more
+                than shared memory has.
+        """
+        most = STATIC_BYTES // (self.a.tile.bytes + self.b.tile.bytes)
+        asynchronous = target_number(self.instruction) >= FIRST_ASYNC
+        highest = most if asynchronous else 2
+        if asked is not None and not 2 <= asked <= highest:
+            raise Error(f"stages of {self.instruction.name} are 2 to {highest} (in {STATIC_BYTES} bytes); got {asked}")
+        return self._replace(stages=asked or min(STAGES, highest))
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel for aligned matrices; `_any` behind it is that of the other."""
+        return f"gemm_{kernel_name(self.instruction)}"
+
+    @property
+    def stored(self) -> int:
+        """The neighbours in D that one store writes."""
+        return runs(fragment(self.instruction.operand("D")), "row")[0].count
+
+    def blocks(self, m: int, n: int) -> int:
+        """The blocks of a launch."""
+        return -(-m // self.block_m) * -(-n // self.block_n)
+
+    def aligned(self, m: int, n: int, k: int, lda: int, ldb: int, ldd: int) -> bool:
+        """Whether the kernel for aligned matrices takes these sizes."""
+        count = VECTOR // self.a.bytes
+        depth = self.a.along_k or self.b.along_k
+        return not (lda % count or ldb % count or (depth and k % count) or n % self.stored or ldd % self.stored)
 
     @property
     def wave(self) -> int:
@@ -73,8 +114,12 @@ def head(found: CudaPlan) -> Iterator[str]:
     words = {True: "row by row", False: "column by column"}
     yield f"// D = A B with {inst.name} on {inst.architecture.title}."
     yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
-    yield "// ld are in elements. Matrices begin at multiples of 16 bytes. Any sizes and ld are right; where ld is no"
-    yield "// multiple of 16 bytes, elements are copied one by one."
+    count = VECTOR // found.a.bytes
+    depth = "K, " if found.a.along_k or found.b.along_k else ""
+    pairs = f"; N, ldd of {found.stored}" if found.stored > 1 else ""
+    yield f"// ld are in elements. {found.name}"
+    yield f"// is for aligned matrices: {depth}lda, ldb multiples of {count}{pairs};"
+    yield f"// {found.name}_any for all others."
     yield HEADER + SHARED_ADDRESS.rstrip()
     yield ""
 
@@ -88,8 +133,8 @@ static __device__ void copy(unsigned char *to, const void *from, int bytes) {
 
 static __device__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits for all copies but those committed last.
-static __device__ void wait_for_copies() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
+// Waits for all copies but those of the last ALL_BUT stages.
+static __device__ void wait_for_copies() { asm volatile("cp.async.wait_group ALL_BUT;" ::: "memory"); }
 """
 COPY = """\
 // Copies 16 bytes to shared memory, of which the last 16 - bytes are zeros.
@@ -113,77 +158,155 @@ static __device__ void wait_for_copies() {}
 """
 
 
-def staging(found: CudaPlan) -> Iterator[str]:
-    """The functions that copy a stage of A and of B to shared memory."""
+def staging(found: CudaPlan, placed: bool = True) -> Iterator[str]:
+    """What copies a stage of A and of B to shared memory.
+
+    Args:
+        placed: whether addresses in shared memory are asked for by row and byte.
+    """
     copied = not (found.a.turned and found.b.turned)
-    asynchronous = copied and int(found.instruction.arch[3:].rstrip("af")) >= FIRST_ASYNC
-    yield COPY_ASYNC if asynchronous else COPY * copied + AT_ONCE
+    asynchronous = copied and target_number(found.instruction) >= FIRST_ASYNC
+    if asynchronous:
+        yield COPY_ASYNC.replace("ALL_BUT", str(found.stages - 2))
+    else:
+        yield COPY * copied + AT_ONCE
     for side in (found.a, found.b):
-        yield from side.tile.function()
+        if placed or side.turned:
+            yield from side.tile.function()
         yield from _turning(side) if side.turned else _copying(side)
 
 
-def _parameters(side: Side) -> str:
-    letter = side.name.lower()
-    extents = ("M", "m") if side.name == "A" else ("N", "n")
-    return (
-        f"static __device__ void stage_{letter}(unsigned char *{letter}_tile, const {side.element} *{side.name}, "
-        f"int first_{extents[1]},\n    int first_k, int {extents[0]}, int K, int ld{letter}, int thread) {{"
-    )
-
-
 def _copying(side: Side) -> Iterator[str]:
-    """Rows of memory become rows of the tile."""
-    tile, letter, count = side.tile, side.name.lower(), VECTOR // side.bytes
-    m, extent = ("m", "M") if side.name == "A" else ("n", "N")
-    row, column = (m, "k") if side.along_k else ("k", m)
-    bounds = {m: extent, "k": "K"}
-    vectors = tile.row_bytes // VECTOR
-    yield f"// A stage of {side.name}: {tile.rows} rows of {tile.row_bytes} bytes, zeros beyond the matrix."
-    yield _parameters(side)
-    yield f"    for (int at = thread; at < {tile.rows} * {vectors}; at += THREADS) {{"
-    yield f"        const int row = at / {vectors}, part = at % {vectors};"
-    yield f"        const int {row} = first_{row} + row, {column} = first_{column} + part * {count};"
-    yield f"        const int left = {row} < {bounds[row]} ? {bounds[column]} - {column} : 0;"
-    yield f"        const int inside = left < 0 ? 0 : left < {count} ? left : {count};"
-    yield f"        const {side.element} *from = {side.name} + (inside ? (long long){row} * ld{letter} + {column} : 0);"
-    yield f"        unsigned char *to = {tile.place('row', f'part * {VECTOR}')};"
-    yield f"        if (ld{letter} % {count} == 0) {{"
-    size = f"inside * {side.bytes}" if side.bytes > 1 else "inside"
-    yield f"            copy(to, from, {size});"
-    yield "        } else {"
-    yield f"            for (int e = 0; e < {count}; ++e) (({side.element} *)to)[e] = e < inside ? from[e] : 0;"
+    """Rows of memory become rows of the tile, in the order of the threads."""
+    tile, letter = side.tile, side.name.lower()
+    copies = -(-tile.bytes // VECTOR // THREADS)
+    kind, name = f"{letter}_copies", side.name
+    yield f"// How a thread copies a stage of {name}, 16 bytes at a time: shared memory is filled in threads' order,"
+    yield "// and the swizzle says which bytes of which row those are. Zeros beyond the matrix."
+    yield "template <bool aligned>"
+    yield f"struct {kind} {{"
+    yield f"    enum {{ COPIES = {copies}, ROW = {tile.row_bytes} }};"
+    yield f"    const {side.element} *from[COPIES];"
+    yield "    long long next;  // elements from stage to stage"
+    what = "the first k" if side.along_k else "the k; the elements that the matrix has"
+    more = "" if side.along_k else ", inside[COPIES]"
+    yield f"    int at, place[COPIES]{more};  // in shared memory; {what}"
+    yield ""
+    yield from _beginning(side)
+    yield from _one_stage(side)
+    yield "};"
+    yield ""
+
+
+def _beginning(side: Side) -> Iterator[str]:
+    """The constructor: where the thread's bytes lie in memory."""
+    tile, kind, count = side.tile, f"{side.name.lower()}_copies", VECTOR // side.bytes
+    partly = tile.bytes % (VECTOR * THREADS)  # not every thread copies in the last round
+    yield f"    __device__ {kind}(const {side.element} *matrix, int first, int extent, int ld, int thread) {{"
+    yield f"        at = thread * {VECTOR};"
+    yield f"        next = {'BLOCK_K' if side.along_k else '(long long)BLOCK_K * ld'};"
+    yield "#pragma unroll"
+    yield "        for (int n = 0; n < COPIES; ++n) {"
+    if partly:
+        yield f"            if (at + n * {THREADS * VECTOR} >= {tile.bytes}) break;"
+    yield from (f"            {line}" for line in _origin(side))
+    if side.along_k:
+        yield "            // A row beyond the matrix is any row: what it gives is not stored."
+        yield "            const int m = first + row < extent ? first + row : extent - 1;"
+        yield "            from[n] = matrix + (long long)m * ld + column;"
+        yield "            place[n] = column;"
+    else:
+        yield "            const int m = first + column;"
+        yield "            from[n] = matrix + (long long)row * ld + m;"
+        yield "            place[n] = row;"
+        yield f"            inside[n] = extent - m < {count} ? extent - m : {count};"
     yield "        }"
     yield "    }"
-    yield "}"
     yield ""
+
+
+def _one_stage(side: Side) -> Iterator[str]:
+    """The copies of one stage."""
+    tile, count = side.tile, VECTOR // side.bytes
+    partly = tile.bytes % (VECTOR * THREADS)
+    yield "    // `left`: k of this stage and all behind it."
+    yield "    __device__ void copy_stage(unsigned char *tile, int left) {"
+    yield "#pragma unroll"
+    yield "        for (int n = 0; n < COPIES; ++n) {"
+    if partly:
+        yield f"            if (at + n * {THREADS * VECTOR} >= {tile.bytes}) break;"
+    yield f"            unsigned char *to = tile + at + n * {THREADS * VECTOR};"
+    size = f" * {side.bytes}" if side.bytes > 1 else ""
+    if side.along_k:
+        yield "            const int more = left - place[n];"
+        yield "            if (aligned) {"
+        yield f"                copy(to, from[n], more > 0 ? {VECTOR} : 0);"
+    else:
+        yield "            const int more = place[n] < left ? inside[n] : 0;"
+        yield "            if (aligned) {"
+        yield f"                copy(to, from[n], more > 0 ? more{size} : 0);"
+    yield "            } else {"
+    yield "#pragma unroll"
+    yield f"                for (int e = 0; e < {count}; ++e) (({side.element} *)to)[e] = e < more ? from[n][e] : 0;"
+    yield "            }"
+    yield "            from[n] += next;"
+    yield "        }"
+    yield "    }"
+
+
+def _origin(side: Side) -> Iterator[str]:
+    """The row and the column of the elements that belong at a place in shared memory."""
+    tile, (bits, base, shift) = side.tile, side.tile.swizzle
+    yield f"const int to = at + n * {THREADS * VECTOR};"
+    if bits:
+        mask = ((1 << bits) - 1) << base
+        yield f"const int byte = to ^ ((to >> {shift}) & {mask:#x});  // the swizzle is its own inverse"
+    else:
+        yield "const int byte = to;"
+    if tile.panel:
+        rows = tile.rows * tile.panel
+        yield f"const int row = byte % {rows} / {tile.panel};  // of a panel of {tile.panel} bytes"
+        yield f"const int column = (byte / {rows} * {tile.panel} + byte % {tile.panel}) / {side.bytes};"
+    else:
+        yield f"const int row = byte / ROW, column = byte % ROW / {side.bytes};"
 
 
 def _turning(side: Side) -> Iterator[str]:
     """Rows of memory become columns of the tile: no instruction turns elements of this width over on the way."""
     tile, letter, count = side.tile, side.name.lower(), VECTOR // side.bytes
-    m, extent = ("m", "M") if side.name == "A" else ("n", "N")
     vectors = side.extent // count
     lanes = gcd(4, vectors)  # for a line of up to 64 bytes
-    yield f"// A stage of {side.name}, turned over; zeros beyond the matrix. {lanes} lanes take a line of each k."
-    yield _parameters(side)
-    yield f"    for (int at = thread; at < {vectors} * BLOCK_K; at += THREADS) {{"
-    yield f"        const int row = at / {lanes} % BLOCK_K, part = at / ({lanes} * BLOCK_K) * {lanes} + at % {lanes};"
-    yield f"        const int k = first_k + row, {m} = first_{m} + part * {count};"
-    yield f"        const {side.element} *from = {side.name} + (long long)k * ld{letter} + {m};"
-    yield f"        union {{ u32x4 whole; {side.element} each[{count}]; }} found = {{}};"
-    yield f"        if (k < K && {m} + {count} <= {extent} && ld{letter} % {count} == 0) {{"
-    yield "            found.whole = *(const u32x4 *)from;"
-    yield "        } else if (k < K) {"
+    kind, name = f"{letter}_copies", side.name
+    yield f"// How a thread copies a stage of {name}, turned over; zeros beyond. {lanes} lanes take a line of each k."
+    yield "template <bool aligned>"
+    yield f"struct {kind} {{"
+    yield f"    const {side.element} *matrix;"
+    yield "    int first, extent, ld, thread;"
+    yield ""
+    parameters = f"const {side.element} *matrix, int first, int extent, int ld, int thread"
+    yield f"    __device__ {kind}({parameters})"
+    yield "        : matrix(matrix), first(first), extent(extent), ld(ld), thread(thread) {}"
+    yield ""
+    yield f"    __device__ void copy_stage(unsigned char *{letter}_tile, int left) {{"
+    yield f"        for (int at = thread; at < {vectors} * BLOCK_K; at += THREADS) {{"
+    yield f"            const int k = at / {lanes} % BLOCK_K, part = at / ({lanes} * BLOCK_K) * {lanes} + at % {lanes};"
+    yield f"            const int m = first + part * {count};"
+    yield f"            const {side.element} *from = matrix + (long long)k * ld + m;"
+    yield f"            union {{ u32x4 whole; {side.element} each[{count}]; }} found = {{}};"
+    yield f"            if (aligned && k < left && m + {count} <= extent) {{"
+    yield "                found.whole = *(const u32x4 *)from;"
+    yield "            } else if (k < left) {"
     yield "#pragma unroll  // so that the elements stay in registers"
-    yield f"            for (int e = 0; e < {count}; ++e)"
-    yield f"                if ({m} + e < {extent}) found.each[e] = from[e];"
-    yield "        }"
-    size = f"row * {side.bytes}" if side.bytes > 1 else "row"
+    yield f"                for (int e = 0; e < {count}; ++e)"
+    yield "                    if (m + e < extent) found.each[e] = from[e];"
+    yield "            }"
+    size = f"k * {side.bytes}" if side.bytes > 1 else "k"
     place = tile.place(f"part * {count} + e", size)
-    yield f"        for (int e = 0; e < {count}; ++e) *({side.element} *)({place}) = found.each[e];"
+    yield f"            for (int e = 0; e < {count}; ++e) *({side.element} *)({place}) = found.each[e];"
+    yield "        }"
+    yield "        matrix += (long long)BLOCK_K * ld;"
     yield "    }"
-    yield "}"
+    yield "};"
     yield ""
 
 
@@ -208,44 +331,74 @@ def accumulator(inst: Instruction) -> str:
     return f"union {{ {kind} word[{count}]; {element_of(inst, 'D')} each[{each}]; }}"
 
 
-def signature_of(found: CudaPlan) -> Iterator[str]:
-    """The head of the kernel."""
-    arguments = f"const {found.a.element} *A, const {found.b.element} *B, {element_of(found.instruction, 'D')} *D"
-    yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
-    yield f"gemm_{kernel_name(found.instruction)}({arguments},"
-    yield "    int M, int N, int K, int lda, int ldb, int ldd) {"
+def arguments(found: CudaPlan) -> str:
+    """The parameters of the kernels."""
+    return (
+        f"const {found.a.element} *A, const {found.b.element} *B, {element_of(found.instruction, 'D')} *D,\n"
+        "    int M, int N, int K, int lda, int ldb, int ldd"
+    )
 
 
-def declarations(found: CudaPlan, alignment: int) -> Iterator[str]:
-    """The two buffers of each tile, and where this thread is."""
-    for side in (found.a, found.b):
-        array = f"{side.name.lower()}_tiles[2][{side.tile.bytes}]"
-        yield f"__shared__ __attribute__((aligned({alignment}))) unsigned char {array};"
-    yield "int thread, block_m, block_n;"
-    for variable, register in (("thread", "tid.x"), ("block_m", "ctaid.x"), ("block_n", "ctaid.y")):
-        yield f'asm("mov.u32 %0, %%{register};" : "=r"({variable}));'
+def target_number(inst: Instruction) -> int:
+    """The number of the instruction's target: 90 for sm_90a."""
+    return whole(inst.arch[3:].rstrip("af"), "the number of a target")
 
 
-def stages() -> Iterator[str]:
-    """The loop over the stages, until the buffer that is to be multiplied has arrived."""
-    yield "stage_a(a_tiles[0], A, first_m, 0, M, K, lda, thread);"
-    yield "stage_b(b_tiles[0], B, first_n, 0, N, K, ldb, thread);"
-    yield "commit_copies();"
-    yield "for (int k = 0, buffer = 0; k < K; k += BLOCK_K, buffer ^= 1) {"
-    yield "    // The next stage comes from global memory while this one is multiplied."
-    yield "    if (k + BLOCK_K < K) {"
-    yield "        stage_a(a_tiles[buffer ^ 1], A, first_m, k + BLOCK_K, M, K, lda, thread);"
-    yield "        stage_b(b_tiles[buffer ^ 1], B, first_n, k + BLOCK_K, N, K, ldb, thread);"
-    yield "    }"
-    yield "    commit_copies();  // nothing in the last round, so that there is always a group to leave out"
-    yield "    wait_for_copies();"
+def block_order() -> Iterator[str]:
+    """The function that gives each block its tile."""
+    yield "// Which tile of D a block computes. Blocks that run together share few rows and columns, for the caches:"
+    yield f"// they take {GROUP} rows of tiles at a time, column by column."
+    yield "static __device__ void place_block(int block, int tiles_m, int tiles_n, int *tile_m, int *tile_n) {"
+    yield f"    enum {{ GROUP = {GROUP} }};"
+    yield "    const int group = block / (GROUP * tiles_n), rest = block % (GROUP * tiles_n);"
+    yield "    const int height = tiles_m - group * GROUP < GROUP ? tiles_m - group * GROUP : GROUP;"
+    yield "    *tile_m = group * GROUP + rest % height;"
+    yield "    *tile_n = rest / height;"
+    yield "}"
+    yield ""
+
+
+def place_of_block(alignment: int) -> Iterator[str]:
+    """The stages in shared memory, where this thread is, and what it copies for each stage."""
+    arrays = ", ".join(f"{letter}_tiles[STAGES][{letter.upper()}_BYTES]" for letter in "ab")
+    yield f"__shared__ __attribute__((aligned({alignment}))) unsigned char {arrays};"
+    yield "int thread, block, tile_m, tile_n;"
+    yield 'asm("mov.u32 %0, %%tid.x;" : "=r"(thread));'
+    yield 'asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));'
+    yield "place_block(block, (M + BLOCK_M - 1) / BLOCK_M, (N + BLOCK_N - 1) / BLOCK_N, &tile_m, &tile_n);"
+    yield "const int first_m = tile_m * BLOCK_M, first_n = tile_n * BLOCK_N;"
+    yield "a_copies<aligned> a(A, first_m, M, lda, thread);"
+    yield "b_copies<aligned> b(B, first_n, N, ldb, thread);"
+
+
+def loop_head() -> Iterator[str]:
+    """The copies of the first stages, and the beginning of the loop over the stages."""
+    yield "int left = K;  // k that are not yet copied"
+    yield "const auto copy_stage = [&](int stage) {"
+    for letter in "ab":
+        yield f"    {letter}.copy_stage({letter}_tiles[stage], left);"
+    yield "    left -= BLOCK_K;"
+    yield "    commit_copies();  // of nothing behind the last stage, so that there are always as many groups"
+    yield "};"
+    yield "for (int stage = 0; stage < STAGES - 1; ++stage) copy_stage(stage);"
+    yield "for (int k = 0, stage = 0; k < K; k += BLOCK_K) {"
+    yield "    wait_for_copies();  // of this stage"
+
+
+def kernels(found: CudaPlan) -> Iterator[str]:
+    """The two kernels."""
+    for name, aligned in ((found.name, "true"), (f"{found.name}_any", "false")):
+        yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
+        yield f"{name}({arguments(found)}) {{"
+        yield f"    tile<{aligned}>(A, B, D, M, N, K, lda, ldb, ldd);"
+        yield "}"
+        yield ""
 
 
 def launch_line(found: CudaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     """The line that launches the kernel from the host, as a comment."""
     m, n, k = sizes
-    grid = f"dim3({-(-m // found.block_m)}, {-(-n // found.block_n)})"
     lda, ldb = k if found.a.along_k else m, k if found.b.along_k else n
-    yield ""
-    yield f"// gemm_{kernel_name(found.instruction)}<<<{grid}, {found.threads}>>>("
+    name = found.name + "_any" * (not found.aligned(m, n, k, lda, ldb, n))
+    yield f"// {name}<<<{found.blocks(m, n)}, {found.threads}>>>("
     yield f"//     A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n});  // A, B, D, M, N, K, lda, ldb, ldd"

@@ -14,15 +14,18 @@ from ..families.shared_memory import SWIZZLES
 from ..memory_access.swizzles import MODES
 from .fragments import fragment
 from .gemm_staging import (
+    VECTOR,
     CudaPlan,
     accumulator,
-    declarations,
+    arguments,
+    block_order,
     element_of,
     head,
+    kernels,
     launch_line,
+    loop_head,
+    place_of_block,
     registers_of,
-    signature_of,
-    stages,
     staging,
 )
 from .ptx import DESCRIPTOR, SYNCHRONIZE, braced, operands
@@ -40,10 +43,9 @@ __all__ = ["plan", "source"]
 
 DEPTH_BYTES = 64  # of k in one stage: two buffers of the widest tiles fit into 48 KiB of static shared memory
 WIDEST_PAIR = 128  # columns up to which a warpgroup keeps two tiles of 64 rows in registers
-VECTOR = 16  # bytes of a thread's access
 
 
-def plan(inst: Instruction, order_a: str, order_b: str) -> CudaPlan:
+def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = None) -> CudaPlan:
     """The sizes of a GEMM kernel around a wgmma.
 
     Raises:
@@ -61,7 +63,8 @@ def plan(inst: Instruction, order_a: str, order_b: str) -> CudaPlan:
     tiles = 2 if inst.n <= WIDEST_PAIR else 1
     a = _side(inst, "A", tiles * inst.m, depth, order_a == "row")
     b = _side(inst, "B", inst.n, depth, order_b == "col")
-    return CudaPlan(inst, tiles, 1, depth // inst.k, a, b)
+    found = CudaPlan(inst, tiles, 1, depth // inst.k, a, b, 1)
+    return found.with_stages(stages)
 
 
 def _side(inst: Instruction, name: str, extent: int, depth: int, along_k: bool) -> Side:
@@ -83,21 +86,29 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
     Args:
         sizes: M, N and K of the launch line that is shown.
     """
-    lines = [*head(found), DESCRIPTOR, *_constants(found), *staging(found), *signature_of(found)]
-    lines += indented((*_prologue(found), *_loop(found), *_epilogue(found)))
-    return "\n".join([*lines, "}", *launch_line(found, sizes), ""])
+    lines = [*head(found), DESCRIPTOR, *_constants(found), *block_order(), *staging(found, placed=False), *_tile(found)]
+    return "\n".join([*lines, *kernels(found), *launch_line(found, sizes), ""])
+
+
+def _tile(found: CudaPlan) -> Iterator[str]:
+    yield "// A block's tile of D."
+    yield "template <bool aligned>"
+    yield f"static __device__ void tile({arguments(found)}) {{"
+    yield from indented((*_prologue(found), *_loop(found), *_epilogue(found)))
+    yield "}"
+    yield ""
 
 
 def _constants(found: CudaPlan) -> Iterator[str]:
     yield f"enum {{ BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n}, BLOCK_K = {found.block_k} }};  // of a block"
     yield f"enum {{ THREADS = {found.threads}, TILES = {found.tiles_m} }};  // of a warpgroup; of 64 rows each"
+    yield f"enum {{ STAGES = {found.stages}, A_BYTES = {found.a.tile.bytes}, B_BYTES = {found.b.tile.bytes} }};"
     yield ""
 
 
 def _prologue(found: CudaPlan) -> Iterator[str]:
-    yield from declarations(found, alignment=1024)
+    yield from place_of_block(1024)
     yield "const int lane = thread;  // of the warpgroup: 0 to 127"
-    yield "const int first_m = block_m * BLOCK_M, first_n = block_n * BLOCK_N;"
     part = fragment(found.instruction.operand("D"))
     yield f"// D: {part.operand.pattern}"
     yield from part.variables("d")
@@ -106,14 +117,15 @@ def _prologue(found: CudaPlan) -> Iterator[str]:
 
 
 def _loop(found: CudaPlan) -> Iterator[str]:
-    yield from stages()
+    yield from loop_head()
     yield "    // The asynchronous proxy, through which wgmma reads, sees what this thread copied."
     yield '    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
-    yield f"    {SYNCHRONIZE}"
+    yield f"    {SYNCHRONIZE}  // and the stage before is multiplied, so its place is free"
+    yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
     for side in (found.a, found.b):
-        yield f"    const unsigned long long {side.name.lower()} = {_descriptor(side)};  // {_words(side)}"
+        yield f"    const unsigned long long {side.name.lower()}_start = {_descriptor(side)};  // {_words(side)}"
     yield from (f"    {line}" for line in _products(found))
-    yield f"    {SYNCHRONIZE}  // before the buffer is filled again"
+    yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
     yield "}"
     yield ""
 
@@ -135,7 +147,7 @@ def _strides(side: Side) -> tuple[int, int]:
 
 def _descriptor(side: Side) -> str:
     leading, stride = _strides(side)
-    tile = f"{side.name.lower()}_tiles[buffer]"
+    tile = f"{side.name.lower()}_tiles[stage]"
     return f"descriptor({tile}, {leading}, {stride}, {SWIZZLES[_mode_name(side)].code})"
 
 
@@ -151,7 +163,7 @@ def _products(found: CudaPlan) -> Iterator[str]:
     """All wgmma of a stage between one fence and one wait."""
     inst = found.instruction
     _, constraint, count = registers_of(inst, "D")
-    starts = [f'"l"({name} + {number})' if number else f'"l"({name})' for name, number in _starts(found)]
+    starts = [f'"l"({name}_start + {number})' if number else f'"l"({name}_start)' for name, number in _starts(found)]
     unique = list(dict.fromkeys(starts))
     places = iter([found.tiles_m * count + unique.index(start) for start in starts])
     yield 'asm volatile("{ .reg .pred accumulate;\\n"'
@@ -196,13 +208,23 @@ def _one(found: CudaPlan, tile: int, a: int, b: int, words: str) -> Iterator[str
 def _epilogue(found: CudaPlan) -> Iterator[str]:
     inst = found.instruction
     d = fragment(inst.operand("D"))
-    row, column = d.first("row", "d"), d.first("column", "d")
+    row, column, output = d.first("row", "d"), d.first("column", "d"), element_of(inst, "D")
     # The items of a lane: c steps of eight columns, two rows eight apart, two neighbours (see D's pattern).
+    yield f"struct __attribute__((aligned({2 * d.operand.format.bits // 8}))) neighbours {{"
+    yield f"    {output} element[2];"
+    yield "};"
     yield "#pragma unroll  // so that the sums stay in registers"
     yield "for (int tile = 0; tile < TILES; ++tile)"
     yield "#pragma unroll"
-    yield f"    for (int n = 0; n < {len(d.items)}; ++n) {{"
+    yield f"    for (int n = 0; n < {len(d.items)}; n += 2) {{"
     yield f"        const int row = first_m + tile * {inst.m} + {row} + n / 2 % 2 * 8;"
-    yield f"        const int column = first_n + {column} + n / 4 * 8 + n % 2;"
-    yield "        if (row < M && column < N) D[(long long)row * ldd + column] = sum[tile].each[n];"
+    yield f"        const int column = first_n + {column} + n / 4 * 8;"
+    yield f"        {output} *to = D + (long long)row * ldd + column;"
+    yield f"        const {output} *from = &sum[tile].each[n];"
+    yield "        if (aligned) {"
+    yield "            if (row < M && column < N) *(neighbours *)to = *(const neighbours *)from;"
+    yield "        } else {"
+    yield "            for (int e = 0; e < 2; ++e)"
+    yield "                if (row < M && column + e < N) to[e] = from[e];"
+    yield "        }"
     yield "    }"

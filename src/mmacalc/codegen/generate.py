@@ -145,11 +145,11 @@ def _whole(
     """The source of a GEMM, with marks."""
     if inst.architecture.family.language == "hip":
         return gemm_hip.source(tiled.plan(inst, wave, *orders, tile, stages, **modifiers), sizes)
-    if tile is not None or stages is not None:
-        raise Error("tile and stages are of AMD's kernels: those of NVIDIA have one tile for each instruction")
+    if tile is not None:
+        raise Error("tile is of AMD's kernels: those of NVIDIA have one tile for each instruction")
     if "wgmma" in inst.features:
-        return gemm_wgmma.source(gemm_wgmma.plan(inst, *orders), sizes)
-    return gemm_cuda.source(gemm_cuda.plan(inst, *orders), sizes)
+        return gemm_wgmma.source(gemm_wgmma.plan(inst, *orders, stages), sizes)
+    return gemm_cuda.source(gemm_cuda.plan(inst, *orders, stages), sizes)
 
 
 def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:
