@@ -7,7 +7,7 @@ import pytest
 
 import mmacalc
 from mmacalc.arithmetic.codecs import encode
-from mmacalc.catalog.grammar.sass import becomes
+from mmacalc.catalog.grammar.sass import sass_of
 from mmacalc.emulator import core
 
 RNG = np.random.default_rng(11)
@@ -110,7 +110,7 @@ def test_what_becomes_two_hmma_is_computed_in_two_halves_and_nothing_else_is():
     for arch in mmacalc.architectures():
         for inst in mmacalc.instructions(arch) if mmacalc.architecture(arch).vendor == "nvidia" else ():
             if {inst.formats.get("A"), inst.formats.get("B")} <= {"e4m3", "e5m2"}:
-                twice = "HMMA" in becomes(inst, arch)[0]
+                twice = "HMMA" in sass_of(inst, arch)[0]
                 assert (inst.numerics.model == "fp8_two_halves") == twice, (arch, inst.name)
                 found[twice] += 1
     assert found[True] > 200

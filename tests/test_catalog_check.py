@@ -291,9 +291,9 @@ def test_what_is_asserted_of_a_chip_that_nobody_has_seen_is_called_assumed(tmp_p
                 assert inst.operand(name).provenance == stated, (inst, name)
     mma = outside.entry("sm_130").instruction("tcgen05.mma.cta_group::2.kind::mxf4.block_scale.block32")
     assert (mma.depths_with(256), mma.sass, mma.operand("D", m=256, n=64).provenance) == ((64, 128, 256), "", "assumed")
-    from mmacalc.catalog.grammar.sass import becomes
+    from mmacalc.catalog.grammar.sass import sass_of
 
-    assert becomes(outside.entry("sm_130").instructions()[0], "sm_130") == ("", "")
+    assert sass_of(outside.entry("sm_130").instructions()[0], "sm_130") == ("", "")
 
 
 @pytest.mark.parametrize(

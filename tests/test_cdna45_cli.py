@@ -168,7 +168,7 @@ def test_the_formats_of_both_operands_go_with_every_operand():
     [
         ([*PLAIN, "-A", "-g", "--cbsz", "5"], "CBSZ of v_mfma_f32_16x16x128_f8f6f4 is 0 (fp8)"),
         ([*PLAIN, "-A", "-g", "--cbsz", "fp7"], "'fp7' is not a format of f8f6f4"),
-        ([*PLAIN, "-A", "-g", "--blgp", "fp4"], "--blgp does not concern A"),
+        ([*PLAIN, "-A", "-g", "--blgp", "fp4"], "--blgp has no effect on A"),
         ([*PLAIN, "--scale-a", "-g"], "has no SA matrix"),
         ([*SCALED, "--scale-a", "-g", "--opsel", "4"], "OPSEL of v_mfma_scale_f32_16x16x128_f8f6f4 is 0 to 3; got 4"),
         ([*SCALED, "--scale-a", "-B", "-g"], "were given together"),

@@ -233,7 +233,7 @@ def test_what_is_no_code_object_is_refused(tmp_path):
         mmacalc.load(other)
     with pytest.raises(mmacalc.Error, match=r"is for gfx942, not for gfx1100"):
         mmacalc.load(OBJECT, "gfx1100")
-    with pytest.raises(mmacalc.Error, match=r"there is no kernel 'scael'\. Did you mean scale\?"):
+    with pytest.raises(mmacalc.Error, match=r"unknown kernel 'scael'\. Did you mean scale\?"):
         mmacalc.load(OBJECT)["scael"]
 
 

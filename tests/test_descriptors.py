@@ -154,10 +154,10 @@ def test_what_no_bits_can_say_is_refused(call, reason):
 
 
 def test_what_the_ptx_isa_does_not_allow_is_noted():
-    assert mmacalc.instruction_descriptor("i8", 128, 64, negate_a=1).notes == ("kind::i8 negates nothing",)
+    assert mmacalc.instruction_descriptor("i8", 128, 64, negate_a=1).notes == ("kind::i8 has no negation",)
     assert "no tcgen05.mma" in mmacalc.instruction_descriptor("f16", 16, 64).notes[0]
     assert "K-major" in mmacalc.instruction_descriptor("mxf4", 128, 64, transpose_b=1).notes[0]
-    assert mmacalc.instruction_descriptor("mxf4", 256, 64, k=96).notes == ("this K is of sm_103a and sm_107",)
+    assert mmacalc.instruction_descriptor("mxf4", 256, 64, k=96).notes == ("this K requires sm_103a or sm_107",)
     assert mmacalc.instruction_descriptor("f16", 128, 256).notes == ()
 
 
@@ -202,15 +202,15 @@ def test_the_bit_of_k_means_the_deeper_k_of_the_ptx_isa(kind):
     _, depths = legal_shapes()
     for sparse in (0, 1):
         deeper = None if sparse else {"mxf4": 96, "mxf4nvf4": 96, "f8f6f4": 64, "mxf8f6f4": 64}.get(kind)
-        where = {96: "sm_103a and sm_107", 64: "sm_107"}.get(deeper)
+        where = {96: "sm_103a or sm_107", 64: "sm_107"}.get(deeper)
         for code in (0, 1):
             found = descriptors.decode_instruction(packed(kind, sparse=sparse, k=code), kind)
             (meaning,) = [field.meaning for field in found.fields if field.name == "k"]
             depth = deeper if code else depths[kind, sparse]
             assert meaning == (f"K {depth}" if depth else "reserved")
-            noted = [note for note in found.notes if "this K is of" in note or "bit of K" in note]
+            noted = [note for note in found.notes if "this K requires" in note or "bit of K" in note]
             reserved = f"the bit of K is reserved in {'sparse ' * sparse}kind::{kind}"
-            expected = f"this K is of {where}" if deeper else reserved
+            expected = f"this K requires {where}" if deeper else reserved
             assert noted == [expected] * code
             if depth:
                 assert mmacalc.instruction_descriptor(kind, 128, 64, k=depth, sparse=sparse).word == packed(
@@ -261,11 +261,11 @@ def test_the_notes_on_signs_orders_and_saturation_are_those_of_the_ptx_isa(kind)
     tf32 transposes with one swizzle only; a transposed B of 8 bits has N in steps of 16."""
     small = kind in ("i8", "f8f6f4", "mxf8f6f4")
     said = {
-        "negates nothing": (("negate_a", "negate_b"), kind == "i8"),
-        "transposes nothing": (("transpose_a", "transpose_b"), kind in ("mxf4", "mxf4nvf4")),
+        "has no negation": (("negate_a", "negate_b"), kind == "i8"),
+        "has no transposes": (("transpose_a", "transpose_b"), kind in ("mxf4", "mxf4nvf4")),
         "32-byte atoms only": (("transpose_a", "transpose_b"), kind == "tf32"),
         "steps of 16": (("transpose_b",), small),
-        "only kind::i8 saturates": (("saturate",), kind != "i8"),
+        "saturation requires kind::i8": (("saturate",), kind != "i8"),
     }
     names = {field.name for field in descriptors.decode_instruction(0, kind).fields}
     for n in (1, 2):

@@ -122,7 +122,7 @@ def test_loads_and_copies_are_drawn_alone():
         (["-i", F16, "--m", "128", "--n", "8", "-D", "--color-by", "register"], "It can be by: lane, column, i, j"),
         (["-i", F16, "--m", "128", "--n", "8", "--load", "32x32b.x8"], "--load goes with one matrix"),
         (["-i", "tcgen05.shift.cta_group::1.down"], "moves no elements; tcgen05.ld, st and cp do"),
-        (["-i", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "--m", "16"], "has a shape of its own"),
+        (["-i", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "--m", "16"], "fixes its shape"),
         (
             ["-i", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "-D", "--load", "32x32b.x1"],
             "is for D of tcgen05",

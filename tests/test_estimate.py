@@ -274,7 +274,7 @@ def test_there_is_at_least_one_unit_and_a_clock_is_more_than_0_and_less_than_100
         assert device("MI300X", units, clock)[2:] == (units, clock)
         assert device("RX 7600", units).units == (units + 1) // 2  # two compute units in a workgroup processor
     for wrong in ({"units": 0}, {"units": -1}, {"clock_ghz": 0}, {"clock_ghz": 1000}, {"clock_ghz": -0.5}):
-        with pytest.raises(mmacalc.Error, match=r"there is at least one|less than 1000"):
+        with pytest.raises(mmacalc.Error, match=r"units is at least 1|below 1000"):
             device("MI300X", **wrong)
     # Four matrix units in each: AMD's and NVIDIA's product pages ("matrix cores", "tensor cores").
     for name, count in (("MI300X", 1216), ("MI250X", 880), ("RX 7900 XTX", 192), ("H100", 528), ("RTX 4090", 512)):
@@ -356,7 +356,7 @@ def test_the_command_line_answers_with_a_table_and_with_json():
     ("arguments", "message"),
     [
         (("gfx942", "4096x4096", "f16"), "--gemm takes M, N and K"),
-        (("gfx942", "0x16x16", "f16"), "a size below 1"),
+        (("gfx942", "0x16x16", "f16"), "M, N and K of a GEMM are at least 1"),
         (("gfx942", "16x16x16", "f17"), "unknown number format 'f17'"),
         (
             ("gfx908", "16x16x16", "f64"),

@@ -10,9 +10,9 @@ import pytest
 import mmacalc
 import mmacalc.intrinsics
 from asm_texts import all_forms, random_text
-from mmacalc.catalog.grammar.purposes import meant_by
-from mmacalc.catalog.grammar.sass import becomes, sources
+from mmacalc.catalog.grammar.purposes import ptx_of_sass
 from mmacalc.catalog.grammar.sass import opcodes as opcodes_of
+from mmacalc.catalog.grammar.sass import sass_of, sources
 from mmacalc.cli import answer
 from mmacalc.errors import counted
 from recorded import table
@@ -73,7 +73,7 @@ def test_an_opcode_of_several_layouts_and_one_that_does_not_exist_are_refused():
 def test_find_takes_the_beginning_of_an_opcode():
     found = {inst.name for inst in mmacalc.find(arch="sm_80", name="hmma.16816")}
     assert "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" in found
-    assert all("HMMA.16816" in becomes(mmacalc.instruction("sm_80", name), "sm_80")[0] for name in found)
+    assert all("HMMA.16816" in sass_of(mmacalc.instruction("sm_80", name), "sm_80")[0] for name in found)
     assert {inst.kind for inst in mmacalc.find(name="UTCHMMA", arch="sm_100a")} == {"f16", "tf32"}
     assert {inst.n for inst in mmacalc.find(arch="H100", name="HGMMA", n=64)} == {64}
     assert sources(mmacalc.catalog.entry("sm_80"), "QMMA") == ()
@@ -468,7 +468,7 @@ def test_instructions_around_products_are_named_for_what_they_are():
             assert line.purpose
             assert not line.problem
     for operation, opcodes in meant.items():
-        assert {meant_by(opcode) for opcode in opcodes if opcode.startswith("UTC")} == {f"tcgen05.{operation}"}
+        assert {ptx_of_sass(opcode) for opcode in opcodes if opcode.startswith("UTC")} == {f"tcgen05.{operation}"}
     for text, says in (
         ("wgmma.fence.sync.aligned;", "orders accesses"),
         ("wgmma.commit_group.sync.aligned;", "one group"),

@@ -15,7 +15,7 @@ from formula_reader import evaluate
 from mmacalc.catalog import entry
 from mmacalc.catalog.grammar.braces import expand
 from mmacalc.catalog.grammar.ptx import key
-from mmacalc.catalog.grammar.sass import becomes
+from mmacalc.catalog.grammar.sass import sass_of
 from mmacalc.cli import answer
 from mmacalc.families import shared_memory
 
@@ -204,7 +204,7 @@ def test_every_sass_opcode_is_the_one_that_ptxas_writes():
     for row in table("sass_measured.tsv.gz"):
         name = row.pop("mnemonic")
         for target in (target for target, text in row.items() if text):
-            assert becomes(mmacalc.instruction(target, name), target)[0] == row[target], (target, name)
+            assert sass_of(mmacalc.instruction(target, name), target)[0] == row[target], (target, name)
             compared += 1
     assert compared > 6000
 
@@ -213,7 +213,7 @@ def test_every_sass_opcode_is_the_one_that_ptxas_writes():
 def test_an_opcode_means_the_first_instruction_of_its_shape_that_becomes_it(target):
     becoming = {}
     for inst in mmacalc.instructions(target):
-        text, status = becomes(inst, target)
+        text, status = sass_of(inst, target)
         if status.startswith("native") and not text[0].isdigit() and " + " not in text:
             becoming.setdefault(text, []).append(inst)
     for opcode, made in list(becoming.items())[:: 1 + len(becoming) // 200]:
@@ -226,10 +226,10 @@ def test_an_opcode_means_the_first_instruction_of_its_shape_that_becomes_it(targ
 def test_metadata_is_put_in_order_where_ptxas_writes_more_instructions_without_ordered_metadata():
     for row in table("ordered_metadata.tsv.gz"):
         name, longer = row["instruction"], int(row["without"]) > int(row["with"])
-        status = becomes(mmacalc.instruction(row["target"], name), row["target"])[1]
+        status = sass_of(mmacalc.instruction(row["target"], name), row["target"])[1]
         assert status == "emulated" or (status.startswith("native, after") == longer), row
         ordered = name.replace("mma.sp.", "mma.sp::ordered_metadata.")
-        assert "in order" not in becomes(mmacalc.instruction(row["target"], ordered), row["target"])[1]
+        assert "in order" not in sass_of(mmacalc.instruction(row["target"], ordered), row["target"])[1]
 
 
 def test_what_is_said_of_a_matrix_that_is_moved_agrees_with_its_axes():

@@ -367,7 +367,7 @@ def chain_questions(most):
     """Pairs of instructions of every architecture, one for each two layouts, in all uses."""
     seen, found = set(), []
     for arch in architectures():
-        if "chain" in mmacalc.architecture(arch).family.refused:
+        if "chain" in mmacalc.architecture(arch).family.unsupported_topics:
             inst = mmacalc.instructions(arch)[0]
             found.append([arch, inst.name, inst.name, "A", inst.architecture.waves[0]])
             continue

@@ -209,7 +209,7 @@ def test_the_command_line_runs_lists_and_refuses(tmp_path, monkeypatch):
     assert covered.status == 1
     assert "ex3.approx.ftz.f32 is not covered" in covered.out
     for argv, why in (
-        (["right.ptx", "softmax", *line[1:]], "there is no kernel 'softmax'"),
+        (["right.ptx", "softmax", *line[1:]], "unknown kernel 'softmax'"),
         (["right.ptx", *line[:-1]], "takes 3 arguments"),
         (["right.ptx", *line, "--limit", "5"], "at its limit"),
         (["right.ptx", *line, "--trace"], "--trace is of AMD kernels"),

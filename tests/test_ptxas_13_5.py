@@ -12,7 +12,7 @@ import mmacalc
 from mmacalc.catalog import entry, ptx
 from mmacalc.catalog.grammar.literals import contents
 from mmacalc.catalog.grammar.ptx import TYPES, Entry, key
-from mmacalc.catalog.grammar.sass import becomes
+from mmacalc.catalog.grammar.sass import sass_of
 
 DATA = Path(__file__).parent / "data" / "nvidia"
 # The recording's columns of sm_103a, 107a and 110a are 0 for some wmma forms that ptxas 13.5.37 takes there as on
@@ -93,7 +93,7 @@ def test_every_sass_opcode_is_the_one_that_ptxas_13_5_writes():
     with gzip.open(DATA / "sass_13_5_mma.tsv.gz", "rt") as stream:
         rows = [row for row in csv.DictReader(stream, delimiter="\t") if ".s8.s4" not in row["instruction"]]
     for row in rows:  # nvdisasm 13.5 does not know the opcode of ldmatrix .s8.s4
-        opcodes = becomes(mmacalc.instruction(row["target"], row["instruction"]), row["target"])[0].split(" + ")
+        opcodes = sass_of(mmacalc.instruction(row["target"], row["instruction"]), row["target"])[0].split(" + ")
         counted = [re.sub(r"^(\d+)x(.*)", r"\2x\1", opcode) for opcode in opcodes]
         expected = re.sub(r"^\(no MMA opcode; .*", "no tensor-core opcode", row["sass"])
         assert " + ".join(counted) == expected, row

@@ -17,6 +17,9 @@ SOURCE = Path(__file__).parents[1] / "src"
 ODD_WORDS = (
     r"nobody", r"whatever", r"in either case", r"what is given", r"mend(s|ed)?", r"so many", r"passed over",
     r"(?<!there )(?<!here )(is|are) no (?!longer|more|less|such|other|need)[a-z]+",
+    r"(is|are) of (the|a) targets?", r"(is|are) of sm_\w+", r"there is at least", r"does not (go with|concern)",
+    r"there is no [a-z]+ '", r"there are those", r"(negates|transposes) nothing",
+    r"is not a shape of", r"a fault of mmacalc, not",
 )  # fmt: skip
 
 

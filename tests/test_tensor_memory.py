@@ -11,7 +11,7 @@ import pytest
 
 import mmacalc
 from mmacalc.catalog import entry
-from mmacalc.catalog.grammar.tcgen05 import becomes, parse
+from mmacalc.catalog.grammar.tcgen05 import parse, sass_of
 from mmacalc.cli import answer
 from mmacalc.families import tensor_memory as family
 from mmacalc.families.tensor_memory import Form
@@ -247,7 +247,7 @@ def test_every_verdict_is_that_of_ptxas_13_5():
 def test_every_sass_opcode_is_that_of_ptxas_13_5():
     for row in rows("sass_tcgen05.tsv.gz"):
         opcodes = [opcode for opcode in (row["sass_opcodes"] or "").split("; ") if not opcode.startswith("SYNCS")]
-        assert becomes(parse(row["instruction"]), mmacalc.architecture(row["target"]).tcgen05) == "; ".join(opcodes), (
+        assert sass_of(parse(row["instruction"]), mmacalc.architecture(row["target"]).tcgen05) == "; ".join(opcodes), (
             row
         )
 

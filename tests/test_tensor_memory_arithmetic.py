@@ -123,10 +123,10 @@ def test_what_is_not_named_follows_from_the_matrices():
     ("a", "b", "reason"),
     [
         ((96, 16), (16, 8), "M is 64 or 128; this is one instruction, mmacalc.gemm multiplies"),
-        ((128, 32), (32, 8), "K is 16"),
+        ((128, 32), (32, 8), "is 16; got"),
         ((128, 16), (16, 12), "N is 8 to 256 in steps of 8"),
-        ((256, 16), (16, 16), "M = 256 is a shape of kind::f16 with cta_group::2"),
-        ((128, 16), (15, 8), "K = 15"),
+        ((256, 16), (16, 16), "kind::f16 with cta_group::2 supports M = 256"),
+        ((128, 16), (15, 8), "is 16; got 15"),
         ((128,), (16, 8), "shape"),
     ],
 )
@@ -225,5 +225,5 @@ def test_fields_of_addresses_choose_the_cells():
     assert (kept[:16] == 7).all()
     with pytest.raises(mmacalc.Error, match=r"\(128, 16\); in Tensor Memory it is \(..., 128, 8\): 128 lanes of 8"):
         inst.execute(a, b, np.zeros((128, 16), np.uint32))
-    with pytest.raises(mmacalc.Error, match="there is no modifier 'hlaf'"):
+    with pytest.raises(mmacalc.Error, match="unknown modifier 'hlaf'"):
         inst.execute(a, b, hlaf=1)

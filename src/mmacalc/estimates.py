@@ -13,7 +13,7 @@ from .errors import Error
 from .families.tensor_memory_shapes import allowed_shapes, types_of
 from .formats import formats_named, named, scaling
 from .model.tensor_memory import TensorMemoryInstruction
-from .rates import MATRIX_UNITS, Device, device, duration, occupied, rated_product
+from .rates import MATRIX_UNITS, Device, device, duration, matrix_units_used, rated_product
 from .records import TupleRecord
 
 TYPE_CHECKING = False
@@ -93,7 +93,8 @@ def peak(architecture: str, *formats: str) -> int | None:
 def _peak(fitting: Iterator[tuple[Instruction, dict[str, int]]], product: Product | None) -> int | None:
     costs = [(inst, duration(inst, fields, product)) for inst, fields in fitting]
     return max(
-        (MATRIX_UNITS * inst.flops // cycles // occupied(inst) for inst, cycles in costs if cycles), default=None
+        (MATRIX_UNITS * inst.flops // cycles // matrix_units_used(inst) for inst, cycles in costs if cycles),
+        default=None,
     )
 
 
@@ -179,7 +180,7 @@ def estimate(
     ('MI300X', '105.3 us')
     """
     if min(m, n, k) < 1:
-        raise Error(f"a GEMM of {m}x{n}x{k} has a size below 1; M, N and K are at least 1")
+        raise Error(f"M, N and K of a GEMM are at least 1; got {m}x{n}x{k}")
     record, where = entry(architecture).architecture, device(architecture, units, clock_ghz)
     record.family.require("estimate", record.title)
     wanted, results, scales = formats_named(type), formats_named(out) if out else None, scaling(type)
@@ -219,7 +220,7 @@ def _longest(found: Candidate, matrix_units: int) -> int | None:
     """The cycles of the matrix units that have the most chains to carry out."""
     if found.duration is None:
         return None
-    at_once = max(1, matrix_units // occupied(found.instruction))
+    at_once = max(1, matrix_units // matrix_units_used(found.instruction))
     return -(-found.chains // at_once) * (found.count // found.chains) * found.duration
 
 
@@ -236,7 +237,7 @@ def _candidate(
     steps = -(-k // inst.k)
     chains = -(-tiles // inst.blocks)
     count = chains * steps
-    cycles = None if each is None else each * occupied(inst) * count
+    cycles = None if each is None else each * matrix_units_used(inst) * count
     flops, useful = inst.flops * count, 2 * m * n * k
     share = None if cycles is None or not best else useful * MATRIX_UNITS / (cycles * best)
     registers = {

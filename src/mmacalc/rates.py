@@ -2,7 +2,7 @@
 
 A compute unit (of RDNA: a workgroup processor, of NVIDIA: an SM) has four matrix units. AMD publishes the cycles of
 every instruction. NVIDIA publishes multiply-adds per clock and SM, by format: an instruction that is native there is
-taken to reach them, and its cycles follow (of wgmma and tcgen05: see `_keeps_up`).
+taken to reach them, and its cycles follow (of wgmma and tcgen05: see `_memory_keeps_up`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "dense_rate",
     "device",
     "duration",
-    "occupied",
+    "matrix_units_used",
     "rated_product",
     "units",
 ]
@@ -76,9 +76,9 @@ def device(name: str, units: int | None = None, clock_ghz: float | None = None) 
     (228, 16, 14)
     """
     if units is not None and units < 1:
-        raise Error(f"{units} compute units; there is at least one")
+        raise Error(f"units is at least 1; got {units}")
     if clock_ghz is not None and not 0 < clock_ghz < 1000:
-        raise Error(f"a clock of {clock_ghz} GHz; it is more than 0 and less than 1000")
+        raise Error(f"clock_ghz is above 0 and below 1000; got {clock_ghz}")
     product = catalog.product(name)
     count = units or (product.units if product else None)
     pairs = entry(name).architecture.unit == "WGP"
@@ -127,13 +127,13 @@ def dense_rate(inst: Instruction, product: Product | None = None) -> int | None:
     key = _rated(inst).get(inst.formats.get("A", ""))
     if inst.sparse or (through and through not in inst.features) or key is None:
         return None
-    native = inst.in_tensor_memory or sass.becomes(inst, architecture.name)[1].startswith("native")
+    native = inst.in_tensor_memory or sass.sass_of(inst, architecture.name)[1].startswith("native")
     rates = {**architecture.fma_per_clock, **(product.fma_per_clock if product else {})}
     rate = rates.get(f"{key}.k{inst.k}", rates.get(f"{key}.{inst.formats['D']}", rates.get(key)))
-    return rate if native and rate and _keeps_up(inst, rate) else None
+    return rate if native and rate and _memory_keeps_up(inst, rate) else None
 
 
-def _keeps_up(inst: Instruction, rate: int) -> bool:
+def _memory_keeps_up(inst: Instruction, rate: int) -> bool:
     """Whether an instruction can have the published rate (NVIDIA publishes no other): one whose A and B shared memory
     delivers in that time, which wgmma does from N = 64 on; of tcgen05.mma, with 128 rows in each SM and without .ws."""
     if "wgmma" not in inst.features and not inst.in_tensor_memory:
@@ -156,7 +156,7 @@ def _rated(inst: Instruction) -> Mapping[str, str]:
     return {**RATES, **{name: name for name in ("f16", "bf16", "tf32", "f64")}}
 
 
-def occupied(inst: Instruction) -> int:
+def matrix_units_used(inst: Instruction) -> int:
     """How many matrix units one instruction occupies: those of one or two SMs (tcgen05), of all four warps of a
     warpgroup, or one."""
     if inst.in_tensor_memory:
@@ -170,7 +170,7 @@ def _ctas(inst: Instruction) -> int:
 
 def duration(inst: Instruction, fields: Mapping[str, int], product: Product | None) -> int | None:
     """The cycles for which one instruction occupies its matrix units; None if not known."""
-    if not inst.architecture.family.rated:
+    if not inst.architecture.family.has_published_rates:
         return inst.cycles_for(**fields)
     rate = dense_rate(inst, product)
-    return None if rate is None else inst.flops // 2 * MATRIX_UNITS // rate // occupied(inst)
+    return None if rate is None else inst.flops // 2 * MATRIX_UNITS // rate // matrix_units_used(inst)

@@ -37,7 +37,7 @@ def subjects() -> dict[tuple[object, ...], mmacalc.Instruction]:
     found: dict[tuple[object, ...], mmacalc.Instruction] = {}
     for arch in mmacalc.architectures():
         table = entry(arch).architecture.arithmetic
-        if "arithmetic" in entry(arch).architecture.family.refused:
+        if "arithmetic" in entry(arch).architecture.family.unsupported_topics:
             continue  # nobody has published it
         for inst in entry(arch).instructions():
             if not {"A", "B"} <= set(inst.operands) or inst.numerics.model in ("integer", "block_scaled_fp4"):

@@ -109,14 +109,14 @@ def _cycles(found: Entry) -> Known:
         return Known(
             "cycles", f"from the rates that {VENDORS[one.vendor]} publishes ({one.fma_source})", ("one source",)
         )
-    if one.family.rated:
+    if one.family.has_published_rates:
         return Known("cycles", "")
     first = found.instruction(found.names[0])
     return Known("cycles", "of every instruction", (first.provenance_of("cycles"),) if first.cycles else ())
 
 
 def _arithmetic(one: Architecture) -> Known:
-    rows = () if "arithmetic" in one.family.refused else TABLES.get(one.arithmetic, ())
+    rows = () if "arithmetic" in one.family.unsupported_topics else TABLES.get(one.arithmetic, ())
     if not rows:
         return Known("arithmetic", "")
     sure = _sorted(row.provenance for row in rows)

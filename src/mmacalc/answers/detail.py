@@ -79,15 +79,15 @@ class Detail(Record):
         from ..arithmetic.numerics import numerics
 
         inst = self.instruction
-        unknown = "move" in inst.features or "arithmetic" in inst.architecture.family.refused
+        unknown = "move" in inst.features or "arithmetic" in inst.architecture.family.unsupported_topics
         return None if unknown else numerics(inst, **self.fields)
 
     @property
     def sass(self) -> dict[str, tuple[str, str]]:
         """For each target of a PTX instruction the SASS opcodes and their status; those that are not known left out."""
-        from ..catalog.grammar.sass import becomes
+        from ..catalog.grammar.sass import sass_of
 
-        found = {target: becomes(self.instruction, target) for target in self.instruction.targets}
+        found = {target: sass_of(self.instruction, target) for target in self.instruction.targets}
         return {target: known for target, known in found.items() if known[0]}
 
 

@@ -135,7 +135,7 @@ def _names(name: str, calls: list[Call]) -> Iterable[str]:
 
 def _assembles(name: str) -> bool:
     """Whether it is an architecture whose assembly is AMD's."""
-    return "assembly" not in entry(name).architecture.family.refused and own_assembler(name) is None
+    return "assembly" not in entry(name).architecture.family.unsupported_topics and own_assembler(name) is None
 
 
 def _line(one: Statement, where: str) -> ExplainedLine:

@@ -6,7 +6,7 @@ import re
 
 from ..catalog import entry
 from ..catalog.grammar.hints import near_opcode
-from ..catalog.grammar.purposes import meant_by, purpose
+from ..catalog.grammar.purposes import ptx_of_sass, purpose
 from ..catalog.grammar.sass import TENSOR_MEMORY, emulated_part, is_opcode, sources
 from ..errors import Error
 from ..rates import rated_product
@@ -86,7 +86,7 @@ def _sass(text: str) -> Iterator[_Found]:
     """The opcodes of SASS, one a line: of each its line, its name, and what follows."""
     for number, line in enumerate(text.split("\n"), 1):
         match = _SASS.fullmatch(line.strip(" \t")) if line else None
-        if match and (is_opcode(match[1]) or meant_by(match[1])):
+        if match and (is_opcode(match[1]) or ptx_of_sass(match[1])):
             yield number, match[1], (match[2] or "").strip(" \t")
 
 

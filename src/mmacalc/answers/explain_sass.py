@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 
-from ..catalog.grammar.sass import TENSOR_MEMORY, emulated_part, own_sources
+from ..catalog.grammar.sass import TENSOR_MEMORY, emulated_part, ptx_sources
 from ..errors import Error
 from ..numerals import whole
 from . import explain_tensor_memory
@@ -53,7 +53,7 @@ def line(known: Entry, product: Product | None, number: int, opcode: str, rest: 
     words = split(rest)
     in_tensor_memory = opcode.upper().startswith(TENSOR_MEMORY)
     plain = re.sub(r"(?i)\.ASHIFT\b", "", opcode) if in_tensor_memory else opcode
-    own = _ordered(own_sources(known, plain), words)
+    own = _ordered(ptx_sources(known, plain), words)
     if in_tensor_memory and own and own[0].formats:
         return explain_tensor_memory.sass_product(own, number, shown, words)
     if not own and (part := emulated_part(known, opcode)):

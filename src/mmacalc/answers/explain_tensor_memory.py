@@ -47,7 +47,7 @@ OPERANDS = {
     "ld": "D address offset", "ld.red": "D reduction address offset", "st": "address A", "cp": "address descriptor",
     "shift": "address", "alloc": "destination columns", "dealloc": "address columns", "commit": "mbarrier mask",
 }  # fmt: skip
-SPOKEN = {
+ROLES = {
     "D": "D", "A": "A", "address": "address in Tensor Memory", "offset": "columns between the halves",
     "reduction": "result of the reduction", "descriptor": "descriptor of the matrix in shared memory",
     "destination": "where the address is written", "columns": "number of columns", "mbarrier": "mbarrier",
@@ -103,7 +103,7 @@ def _move(inst: TensorMemoryMove, number: int, shown: str, words: list[str], lan
         if names and len(names) != wanted:
             problem = f"{role} takes {counted(wanted, 'register')}; got {len(names)}"
             names = ()
-        operands.append(_operand(inst, SPOKEN[role], text, names, bool(half)))
+        operands.append(_operand(inst, ROLES[role], text, names, bool(half)))
     if language == "PTX":
         problem = refused(shown.partition(" ")[0], inst.arch, words) or problem
     what = _moving(inst, operation) or purpose(inst.name)

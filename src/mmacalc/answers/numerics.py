@@ -107,7 +107,7 @@ def overview(arch: str | None = None) -> tuple[Arithmetic, ...]:
     alike: dict[str, tuple[tuple[Arithmetic, ...], list[str]]] = {}
     for name in names:
         found = entry(name)
-        if arch is None and "arithmetic" in found.architecture.family.refused:
+        if arch is None and "arithmetic" in found.architecture.family.unsupported_topics:
             continue
         found.architecture.family.require("arithmetic", found.architecture.title)
         rows = _of((*found.instructions(), *_in_tensor_memory(found)))

@@ -73,7 +73,7 @@ def load_named(arch: str, name: str) -> TransposeLoad:
         if name.lower() in (load.name, *load.aliases):
             return load
     names = [load.name for load in loads]
-    raise Error(f"there is no load '{name}'.{did_you_mean(name, names)} They are {', '.join(names)}")
+    raise Error(f"unknown load '{name}'.{did_you_mean(name, names)} Known: {', '.join(names)}")
 
 
 def _loads(arch: str) -> tuple[TransposeLoad, ...]:

@@ -161,7 +161,7 @@ class Kernels(dict[str, Kernel]):
     """Kernels by name; a name that is not there gets a hint."""
 
     def __missing__(self, name: str) -> Kernel:
-        raise Error(f"there is no kernel '{name}'.{did_you_mean(name, self)} Kernels: {', '.join(self) or 'none'}")
+        raise Error(f"unknown kernel '{name}'.{did_you_mean(name, self)} Kernels: {', '.join(self) or 'none'}")
 
 
 @arguments_checked

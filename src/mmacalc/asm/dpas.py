@@ -201,7 +201,7 @@ def _check_types(types: Sequence[str], generation: Generation, title: str) -> No
     for (name, operand), word in zip(OPERANDS, types):
         known = [*ACCUMULATORS] if operand in "DC" else [*generation.sources, *integers]
         if word not in known:
-            raise Error(f"{name} ({operand}) on {title} is of the types {', '.join(known)}; got '{word}'")
+            raise Error(f"{name} ({operand}) on {title} has the types {', '.join(known)}; got '{word}'")
     if len({named(TYPES[word]).is_float for word in types}) > 1:
         raise Error(f"all four operands are floats or all are integers; got {', '.join(types)}")
 

@@ -498,7 +498,7 @@ def _modifiers(row: Row, words: list[str], signs: dict[str, int], where: Labels)
             raise _UnfitError(f"{name} takes no such value")
         placed, all_bits = (field.spread(value), field.mask) if field is not None else (value << shift, mask << shift)
         if (placed ^ row.value) & row.mask & all_bits:  # bit 0 of TH says whether an atomic returns
-            raise _UnfitError(f"{name} does not go with its operands")
+            raise _UnfitError(f"{name} cannot be combined with its operands")
         bits |= placed
     if wrong := [name for name, value in signs.items() if value]:
         raise _UnfitError(f"an operand has no {wrong[0]}")

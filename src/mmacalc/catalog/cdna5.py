@@ -115,7 +115,7 @@ INSTRUCTIONS: tuple[tuple[object, ...], ...] = (
     ("v_wmma_scale16_f32_32x16x128_f4", 0x88, (8, 32), None, "neg_c", {"scale_format": "scale", "prefix_opcode": 0x3a}),
 )
 
-# Loads that transpose: (name, opcode of DS or VGLOBAL, element bits, registers, how sure it is which element a lane
+# Loads that transpose: (name, opcode of DS or VGLOBAL, element bits, registers, provenance of the element each lane
 # receives, and which its address fetches, {more}). Opcodes: LLVM 24.0.0git. Those of 16 bits were measured on an MI455X.
 TRANSPOSE_LOADS: tuple[tuple[object, ...], ...] = (
     ("ds_load_tr4_b64", 0xfa, 4, 2, "unconfirmed", "unconfirmed", {

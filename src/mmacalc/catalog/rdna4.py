@@ -88,7 +88,7 @@ INSTRUCTIONS = (
     ("v_swmmac_f32_16x16x32_bf8_bf8", 0x5a, 8, None),
 )
 
-# Loads that transpose: (name, opcode of VGLOBAL, element bits, registers, how sure it is which element a lane receives,
+# Loads that transpose: (name, opcode of VGLOBAL, element bits, registers, provenance of the element each lane receives,
 # and which its address fetches, {more}), in wave32. Opcodes: LLVM 24.0.0git. That of 16 bits was measured on gfx1201.
 TRANSPOSE_LOADS: tuple[tuple[object, ...], ...] = (
     ("global_load_tr_b64", 0x58, 8, 2, "unconfirmed", "unconfirmed", {

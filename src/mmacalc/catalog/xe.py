@@ -14,7 +14,7 @@ DPAS.md and DPASW.md, commit 98fff716, and what iga64 1.1.0 assembles for XeHP, 
 Intel XMX combinations in sycl_ext_oneapi_matrix (intel/llvm).
 """
 
-# Products: units and clocks are left out, since nothing is computed from them here.
+# Products: units and clocks are omitted: no rates are computed for Xe.
 ARCHITECTURES: tuple[dict[str, object], ...] = (
     {
         "name": "xe-hp",

@@ -6,7 +6,7 @@
 command line is the classic one of AMD's Matrix Instruction Calculator. `run` reads the options, calls the function
 that answers, and has `show` render the answer; nothing below this package sees the options.
 
-Status 0 is an answer, 1 a finding (such as `lint` has), 2 a refusal, 3 a fault of mmacalc,
+Status 0 is an answer, 1 a finding (such as `lint` has), 2 a refusal, 3 a bug in mmacalc,
 130 Ctrl-C.
 """
 
@@ -138,7 +138,7 @@ def _refusal(problem: Exception) -> Reply:
     if isinstance(problem, Error):
         return Reply(2, "", f"mmacalc: {problem}\n")
     if isinstance(problem, (MemoryError, RecursionError)):
-        what = "needs more memory than there is" if isinstance(problem, MemoryError) else "is nested too deeply"
+        what = "needs more memory than there is" if isinstance(problem, MemoryError) else "is nested too deep"
         return Reply(2, "", f"mmacalc: the input {what}\n")
     place, trace, package = "", problem.__traceback__, __file__.removesuffix("cli/__init__.py")
     while trace:
@@ -147,7 +147,7 @@ def _refusal(problem: Exception) -> Reply:
             place = f" at {file.removeprefix(package)}:{trace.tb_lineno}"
         trace = trace.tb_next
     text = printable(f"{type(problem).__name__}: {problem}")
-    report = "this is a fault of mmacalc, not yours; please report it with the command line"
+    report = "this is a bug in mmacalc; please report it with the command line"
     return Reply(3, "", f"mmacalc: internal error{place}: {text}: {report}\n")
 
 

@@ -80,7 +80,9 @@ def run(options: Options) -> Reply:
         return tensor_memory.run(instruction, options)
     if given := [name for name in (*TENSOR_MEMORY, *TENSOR_MEMORY_NAMES) if getattr(options, name)]:
         option = spellings(given[0], None)[0]
-        raise Error(f"{option} is for tcgen05, whose shape and types are parameters; {instruction.name} has its own")
+        raise Error(
+            f"{option} is for tcgen05, whose shape and types are parameters; the name of {instruction.name} fixes both"
+        )
     if options.detail_instruction:
         return _detail(instruction, options)
     action = _only(options, ACTIONS, "action", "-g, -m, -R, -M, -d or --pattern")
@@ -134,7 +136,7 @@ def _operand(instruction: Instruction, matrix: str, options: Options) -> Operand
             continue  # the formats of all operands, as a script gives them with each operand in turn
         if matrix not in concerned and not (matrix == "D" and shown):
             others = " and ".join(concerned) + ("" if concerned == ("K",) else ", and -D with -o")
-            raise Error(f"--{name} does not concern {matrix} of {instruction.name}; it concerns {others}")
+            raise Error(f"--{name} has no effect on {matrix} of {instruction.name}; it affects {others}")
     return operand
 
 

@@ -84,7 +84,7 @@ def run(options: Namespace) -> Reply:
     known = (*descriptors.INPUT_CODES, *descriptors.SHARED_FIELDS, "atom")
     if options.what not in known:
         hint = did_you_mean(options.what, known)
-        raise Error(f"there is no descriptor of '{options.what}'; there are those of {', '.join(known)}.{hint}")
+        raise Error(f"unknown descriptor '{options.what}'.{hint} Known: {', '.join(known)}")
     encode = _shared_memory if options.what in descriptors.SHARED_FIELDS else _instruction
     return show(options.json, "descriptor", encode(options), descriptor)
 

@@ -83,7 +83,7 @@ def _drawing(options: Namespace) -> Drawing:
     instruction = entry(options.architecture).instruction(options.instruction)
     shape = parameters(options)
     if shape and not instruction.in_tensor_memory:
-        raise Error(f"{instruction.name} has a shape of its own; --m, --n and types are for tcgen05")
+        raise Error(f"--m, --n and types are for tcgen05; the name of {instruction.name} fixes its shape")
     given = {**modifiers(options), **shape}
     look = {"style": options.style, "color_by": options.color_by, "mark": options.mark, "fold": options.fold}
     chosen = [MATRIX_NAMES[name] for name in MATRICES if getattr(options, name)]

@@ -81,7 +81,7 @@ def run(options: Namespace) -> Reply:
     from ..render import gemm as render
 
     if options.bits and options.accuracy:
-        raise Error("--accuracy is for values; leave --bits out")
+        raise Error("--accuracy cannot be used with --bits")
     operands = _operands(options)
     if options.compare is not None:
         return _compared(options, operands)

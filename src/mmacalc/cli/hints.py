@@ -22,7 +22,7 @@ INSTRUCTIONS = ("v_", "mma.", "wgmma", "wmma", "ldmatrix", "stmatrix", "tcgen05"
 
 def unknown_command(word: str) -> str:
     """The message for a first word that is neither a command nor an option."""
-    return f"there is no command '{word}'.{_meant(word)} They are: {', '.join(SUBCOMMANDS)}; `mmacalc -h` has more"
+    return f"unknown command '{word}'.{_meant(word)} Known: {', '.join(SUBCOMMANDS)}; `mmacalc -h` has more"
 
 
 def _meant(word: str) -> str:

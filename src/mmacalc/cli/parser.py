@@ -218,7 +218,7 @@ def modifiers(options: argparse.Namespace, taken: Sequence[str] = ()) -> dict[st
         if found.setdefault(name, value) != value:
             raise Error(f"{name} was given twice: {found[name]} and {value}")
         if taken and name not in taken:
-            raise Error(f"the modifier {name} is not taken here; {', '.join(taken)} are")
+            raise Error(f"{name} is not a modifier that this takes; known: {', '.join(taken)}")
     return found
 
 

@@ -12,7 +12,7 @@ the larger counts. A source marked unconfirmed is shown but does not count.
 
 Of a listing or an object each instruction that needs wait states after an earlier one is printed with the states that
 it needs and has, on the shortest path; those that lack some are marked. `mmacalc lint` finds the same mistakes, and
-missing waits for memory. The status is 0 in either case.
+missing waits for memory. The status is 0 both ways.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import tempfile
 from ..asm.disassembler import disassemble
 from ..asm.objects import read
 from ..catalog import entry
-from ..catalog.grammar.sass import becomes
+from ..catalog.grammar.sass import sass_of
 from ..errors import Error
 from ..hazards.lint import lint
 from ..records import TupleRecord
@@ -63,7 +63,7 @@ class Checked(TupleRecord):
     @property
     def becomes(self) -> str:
         """The SASS opcodes that the instruction is known to become; "" for none, or if that is not known."""
-        return becomes(self.instruction, self.target)[0] if self.target.startswith("sm_") else ""
+        return sass_of(self.instruction, self.target)[0] if self.target.startswith("sm_") else ""
 
     @property
     def has_sass(self) -> bool:

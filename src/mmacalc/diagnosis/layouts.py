@@ -94,7 +94,7 @@ def _other_waves(problem: Problem, name: str) -> Iterator[tuple[str, Operand]]:
 
 def _other_instructions(problem: Problem, name: str) -> Iterator[tuple[str, Operand]]:
     inst = problem.inst
-    if inst.architecture.family.alike:
+    if inst.architecture.family.equal_operands:
         return
     for architecture in architectures():
         if entry(architecture).architecture.vendor != inst.architecture.vendor:

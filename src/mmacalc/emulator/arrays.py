@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["SPOKEN", "Conversion", "as_array", "as_values", "checked", "conversion", "rounded"]
+__all__ = ["TYPE_WORDS", "Conversion", "as_array", "as_values", "checked", "conversion", "rounded"]
 
-SPOKEN = {
+TYPE_WORDS = {
     "A": "A (M, K)", "B": "B (K, N)", "C": "C (M, N)", "D": "d (M, N)", "K": "index (M, K)",
     "SA": "scale_a", "SB": "scale_b",
 }  # fmt: skip
@@ -43,7 +43,7 @@ def as_array(execution: Execution, name: str, value: ArrayLike) -> Array:
     Raises:
         Error: it is not an array of numbers, or its library cannot copy it to the host.
     """
-    whose = f"{SPOKEN[name].split()[0]} of {execution.inst.name}"
+    whose = f"{TYPE_WORDS[name].split()[0]} of {execution.inst.name}"
     if value is None:
         raise Error(f"{whose} is None; it takes an array{' or a number, and is 0 if left out' if name == 'C' else ''}")
     try:
@@ -126,7 +126,7 @@ def rounded(execution: Execution, name: str, value: ArrayLike) -> Array:
         raise Error(f"{name} of {execution.inst.name}: {error}") from None
 
 
-def _instead(wanted: Format, name: str) -> str:
+def _suggested_type(wanted: Format, name: str) -> str:
     """What else to give where encodings are wanted, as the end of a sentence."""
     if name in ("SA", "SB"):
         return f"; the scale 1.0 is {encode(np.ones(1), wanted)[0]}, and 2.0 is {encode(np.full(1, 2.0), wanted)[0]}"
@@ -136,7 +136,7 @@ def _instead(wanted: Format, name: str) -> str:
 def checked(execution: Execution, name: str, value: ArrayLike) -> Array:
     """Codes of an operand: unsigned integers that fit its width, or an ml_dtypes array of its format."""
     codes = as_array(execution, name, value)
-    wanted, spoken = execution.formats[name], SPOKEN[name].split()[0]
+    wanted, spoken = execution.formats[name], TYPE_WORDS[name].split()[0]
     target = code_type(wanted)
     if codes.dtype == target and 8 * target.itemsize == wanted.bits:
         return codes
@@ -145,7 +145,7 @@ def checked(execution: Execution, name: str, value: ArrayLike) -> Array:
     if codes.dtype.kind not in "ui":
         raise Error(
             f"{spoken} of {execution.inst.name} has type {codes.dtype}; it takes {wanted.name} encodings, unsigned "
-            f"integers of {wanted.bits} bits{_instead(wanted, name)}"
+            f"integers of {wanted.bits} bits{_suggested_type(wanted, name)}"
         )
     whole = codes.dtype.kind == "u" and codes.dtype.itemsize * 8 <= wanted.bits
     if not whole and codes.size:

@@ -11,7 +11,7 @@ from ..arithmetic.models import MODELS, Numbers
 from ..arithmetic.tables import OWN_NAN
 from ..errors import Error
 from . import core, fast
-from .arrays import SPOKEN
+from .arrays import TYPE_WORDS
 from .sparse import selected
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["by_steps", "compute", "integers", "numbers"]
+__all__ = ["by_model", "compute", "integers", "numbers"]
 
 TILE = 1 << 17
 """Products alive at a time: a megabyte of float64, which stays in the second-level cache."""
@@ -45,14 +45,14 @@ def compute(execution: Execution, codes: Mapping[str, Array], rearrange: bool) -
     try:
         batch: tuple[int, ...] = np.broadcast_shapes(*leads) if len(leads) > 1 else leads.pop()
     except ValueError:
-        shapes = ", ".join(f"{SPOKEN[name].split()[0]} {codes[name].shape}" for name in codes)
+        shapes = ", ".join(f"{TYPE_WORDS[name].split()[0]} {codes[name].shape}" for name in codes)
         raise Error(f"the batches of {execution.inst.name} do not broadcast: {shapes}") from None
     flat = {}
     for name, shape in matrices.items():
         array = codes[name]
         if rearrange and (source := execution.rearranged.get(name)) is not None:
             array = array.reshape(*array.shape[: -len(shape)], -1)[..., source]
-        array = _resigned(execution, name, array)
+        array = _with_signs_changed(execution, name, array)
         if array.shape != batch + shape:
             array = np.broadcast_to(array, batch + shape)
         flat[name] = array.reshape(-1, *shape[-2:])
@@ -89,7 +89,7 @@ def _by_model(execution: Execution, flat: Mapping[str, Array], entries: int) -> 
     return result
 
 
-def _resigned(execution: Execution, name: str, codes: Array) -> Array:
+def _with_signs_changed(execution: Execution, name: str, codes: Array) -> Array:
     """Codes after the instruction's absolute value (C only) and negation."""
     if name == "C" and execution.absolute:
         codes = codes & codes.dtype.type((1 << (execution.formats["C"].bits - 1)) - 1)
@@ -181,7 +181,7 @@ def integers(execution: Execution, codes: Mapping[str, Array]) -> Array:
     return wrapped
 
 
-def by_steps(execution: Execution, codes: Mapping[str, Array]) -> Array:
+def by_model(execution: Execution, codes: Mapping[str, Array]) -> Array:
     """D's codes (entries, M, N) of a chain of instructions on matrices of any size, by the model.
 
     Integers that wrap need no chain: wrapping at the end is the same.

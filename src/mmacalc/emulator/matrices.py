@@ -8,7 +8,7 @@ from ..arithmetic.codecs import decode, encode
 from ..arithmetic.models import MODELS, Numbers
 from ..checks import arguments_checked
 from ..errors import Error
-from .arrays import SPOKEN, checked, rounded
+from .arrays import TYPE_WORDS, checked, rounded
 from .computing import compute, integers, numbers
 from .execution import Execution, execution_of
 from .sparse import compress
@@ -226,7 +226,7 @@ def prepared(execution: Execution, codes: dict[str, Array]) -> dict[str, Array]:
 def _check_shape(execution: Execution, operand: str, array: Array, shape: tuple[int, ...], remark: str = "") -> None:
     if array.shape[-len(shape) :] != shape:
         lead = "blocks, " if execution.inst.blocks > 1 else ""
-        axes = SPOKEN[operand].replace("(", f"({lead}")
+        axes = TYPE_WORDS[operand].replace("(", f"({lead}")
         if operand in ("A", "K") and not remark and shape[-1] < execution.inst.k:
             axes = axes.replace("K)", f"K/{execution.inst.k // shape[-1]})")
         raise Error(

@@ -15,7 +15,7 @@ from ..estimates import estimate
 from ..formats import formats_named
 from . import fast
 from .arrays import checked
-from .computing import by_steps
+from .computing import by_model
 from .execution import Execution, execution_of
 
 TYPE_CHECKING = False
@@ -208,7 +208,7 @@ class Plan:
         kernel = fast.kernel(self.execution)
         if kernel is not None:
             return fast.products(self.execution, kernel, codes, self.threads)
-        return by_steps(self.execution, codes)
+        return by_model(self.execution, codes)
 
     # --- the epilogue: in f32, of f64 results in f64, of integers in int32 ---
 

@@ -177,7 +177,7 @@ class Executor:
         try:
             batch = lead if old.shape[:-2] == lead else np.broadcast_shapes(old.shape[:-2], lead)
         except ValueError:
-            raise Error(f"d of {inst.name} has the batches {old.shape[:-2]}; those of the product are {lead}") from None
+            raise Error(f"d of {inst.name} has batch shape {old.shape[:-2]}; the product has {lead}") from None
         registers = np.empty((*batch, *old.shape[-2:]), np.uint32)
         registers[...] = old
         scatter(registers, result, place)

@@ -112,16 +112,16 @@ class Family(Record):
             and opcodes, as in `mmacalc.catalog`.
         spelling: how its users write names and registers: the beginning of a name of modules of `mmacalc.render`.
         assembler: the module of `mmacalc.asm` that encodes its instructions instead of AMD's assembler.
-        refused: the questions that have no answer for its instructions, each with the sentence that says so,
+        unsupported_topics: the questions that have no answer for its instructions, each with the sentence that says so,
             in which {title} stands for the architecture.
         functions: the module of `mmacalc.compiler` that knows the functions which become its instructions, where these
             are not clang's builtins.
         language: the language of the kernels that `mmacalc.generate` writes; "" for none.
         vector_instructions: the list in `mmacalc.chains.vector_instructions` that its targets share; "" for none.
         matrix_moves: whether it has instructions that load and store matrices of 8 x 8 (ldmatrix, stmatrix).
-        alike: whether operands of one shape and width lie alike in all its generations.
+        equal_operands: whether operands of one shape and width lie alike in all its generations.
         sass: whether its instructions become SASS opcodes, by which they are found too.
-        rated: whether the vendor publishes multiply-adds per clock instead of the cycles of an instruction.
+        has_published_rates: whether the vendor publishes multiply-adds per clock instead of cycles.
         satfinite: whether integer instructions can saturate by a qualifier of the name (.satfinite), not by a bit.
         nan_codes: the bits of a NaN result by D's format, where they are published.
         float32: the format in which matrices of float32 are multiplied.
@@ -138,14 +138,14 @@ class Family(Record):
     grammar: str = ""
     spelling: str = ""
     assembler: str = ""
-    refused: Mapping[str, str] = {}
+    unsupported_topics: Mapping[str, str] = {}
     functions: str = ""
     language: str = ""
     vector_instructions: str = ""
     matrix_moves: bool = False
-    alike: bool = False
+    equal_operands: bool = False
     sass: bool = False
-    rated: bool = False
+    has_published_rates: bool = False
     satfinite: bool = False
     nan_codes: Mapping[str, str] = {}
     float32: str = "f32"
@@ -165,8 +165,8 @@ class Family(Record):
         Raises:
             Error: the family refuses the topic.
         """
-        if topic in self.refused:
-            raise Error(self.refused[topic].format(title=title))
+        if topic in self.unsupported_topics:
+            raise Error(self.unsupported_topics[topic].format(title=title))
 
     def analogy(self, instruction: Instruction) -> str:
         """What the arithmetic of an instruction is inferred from, where it was not measured itself; else empty."""

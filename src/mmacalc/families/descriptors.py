@@ -262,21 +262,21 @@ def _notes(
         rows = sorted({size for shapes in map(allowed_shapes, forms) for size in shapes[0]})
         notes.append(f"no tcgen05.mma of kind::{kind} has M {m}, N {n}; M is {', '.join(map(str, rows))}")
     if kind == "i8" and (codes["negate_a"] or codes["negate_b"]):
-        notes.append("kind::i8 negates nothing")
+        notes.append("kind::i8 has no negation")
     if kind in ("mxf4", "mxf4nvf4") and (codes["transpose_a"] or codes["transpose_b"]):
-        notes.append(f"kind::{kind} transposes nothing: its operands are K-major")
+        notes.append(f"kind::{kind} has no transposes: A and B are K-major")
     if kind == "tf32" and (codes["transpose_a"] or codes["transpose_b"]):
         notes.append("kind::tf32 transposes with the 128B swizzle of 32-byte atoms only")
     if kind in ("i8", "f8f6f4", "mxf8f6f4") and codes["transpose_b"] and n % 16:
         notes.append("N of a transposed B of 8 bits is in steps of 16 (of 32 with cta_group::2)")
     if codes.get("saturate") and kind != "i8":
-        notes.append("only kind::i8 saturates")
+        notes.append("saturation requires kind::i8")
     if "d_type" in codes and codes["d_type"] not in [OUTPUT_CODES[output] for output in types_of(kind)[1]]:
         notes.append(f"kind::{kind} does not have this type of D")
     if codes["k"]:
-        where = "sm_103a and sm_107" if kind in ("mxf4", "mxf4nvf4") else "sm_107"
+        where = "sm_103a or sm_107" if kind in ("mxf4", "mxf4nvf4") else "sm_107"
         reserved = f"the bit of K is reserved in {'sparse ' if codes['sparse'] else ''}kind::{kind}"
-        notes.append(f"this K is of {where}" if _depths(kind, codes["sparse"])[1] else reserved)
+        notes.append(f"this K requires {where}" if _depths(kind, codes["sparse"])[1] else reserved)
     return (*notes, *_reserved(described, word))
 
 

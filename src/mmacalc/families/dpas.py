@@ -103,7 +103,7 @@ NO_CYCLES = "Intel publishes neither the cycles of DPAS nor when a dependent ins
 DPAS = _Dpas(
     "dpas", ("fused",), vendor="intel", grammar="dpas", spelling="dpas", assembler="dpas",
     functions="opencl",
-    refused={
+    unsupported_topics={
         "arithmetic": "how {title} rounds is undocumented, so it is not computed here",
         "waits": f"{NO_CYCLES}: {{title}} tracks dependences by tokens ($0 to $31), which IGC sets",
         "launch": "launch runs waves of AMD architectures; {title} is not one",

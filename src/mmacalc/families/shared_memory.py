@@ -46,7 +46,7 @@ FIELDS = (
 
 def _mode(swizzle: str) -> Swizzle:
     if swizzle not in SWIZZLES:
-        raise Error(f"there is no swizzle '{swizzle}'; it is one of {', '.join(SWIZZLES)}")
+        raise Error(f"unknown swizzle '{swizzle}'. Known: {', '.join(SWIZZLES)}")
     return SWIZZLES[swizzle]
 
 

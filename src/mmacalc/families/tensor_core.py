@@ -192,10 +192,10 @@ def _moved(instruction: Instruction, operand: str) -> Placement:
 FEATURES = ("sparse", "ordered", "scale", "satfinite", "wgmma", "wmma", "move", "trans", "tensor-memory", "tcgen05")
 TENSOR_CORE = _TensorCore(
     "tensor-core", FEATURES, vendor="nvidia", grammar="ptx", spelling="ptx", mnemonics="ptx", language="cuda",
-    vector_instructions="ptx", functions="nvvm", matrix_moves=True, alike=True, sass=True, rated=True, satfinite=True,
-    float32="tf32",
+    vector_instructions="ptx", functions="nvvm", matrix_moves=True, equal_operands=True, sass=True,
+    has_published_rates=True, satfinite=True, float32="tf32",
     nan_codes={"f32": "0x7FFFFFFF", "f16": "0x7FFF"},
-    refused={
+    unsupported_topics={
         "assembly": "{title} has no public machine code; assembly is for AMD's architectures",
         "waits": (
             "wait states are counted only on AMD's architectures; {title} interlocks in hardware. "

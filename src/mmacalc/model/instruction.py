@@ -333,7 +333,7 @@ class Instruction(Record, Actions):
             name: one of `operands`, case-insensitive.
             wave: the wave size; the architecture's default if left out.
             modifiers: cbsz, abid, blgp, opsel, op_sel_hi, neg, neg_hi and the fields of `choices`: those that the
-                instruction has. One that does not concern this operand is ignored. A field that chooses a format
+                instruction has. One that has no effect on this operand is ignored. A field that chooses a format
                 takes its number or the format's name (fp8, bf8, fp6, bf6, fp4).
 
         Raises:

@@ -53,7 +53,7 @@ def sign_notes(operand: Operand) -> tuple[str, ...]:
     if truth == printed:
         return ()
     if instruction.integer:
-        return ("the minus before A is AMD's tool's: NEG on integers makes A signed, and negates nothing",)
+        return ("the minus before A is AMD's tool's: NEG on integers makes A signed, without negation",)
     if truth == "-":
         return ("NEG and NEG_HI negate all of A, for which AMD's tool prints no minus",)
     which, bits = ("first", "15:0") if truth == "low" else ("second", "31:16")

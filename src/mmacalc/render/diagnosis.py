@@ -62,7 +62,7 @@ def text(diagnosis: Diagnosis, inst: Instruction) -> str:
     lines = [
         f"Comparison: {diagnosis.different} of {diagnosis.elements} elements differ{largest}."
         if diagnosis.different
-        else f"Comparison: the {diagnosis.elements} elements are right, but not their places."
+        else f"Comparison: the {diagnosis.elements} elements are right but misplaced."
     ]
     lines += [fill(sentence, WIDTH) for sentence in (*_verdict(diagnosis), *diagnosis.where)]
     return "\n".join(lines) + "\n" + _elements(diagnosis, inst)
@@ -81,7 +81,7 @@ def _verdict(diagnosis: Diagnosis) -> list[str]:
             *(f"  This input cannot tell it from: {other.name}." for other in diagnosis.arithmetic[1:4]),
         ]
     if not explanations:
-        sentences = ["No single known mistake explains all of it."]
+        sentences = ["No single known mistake explains every difference."]
         if nearest:
             sentences.append(f"Nearest ({nearest.share:.0%} of the wrong elements): {nearest.name}.")
         return sentences

@@ -58,7 +58,7 @@ def _notes(estimate: Estimate) -> Iterator[str]:
     unsure = [c.instruction.name for c in estimate.candidates if c.instruction.provenance_of("cycles") == "unconfirmed"]
     if unsure:
         yield f"The cycles of {', '.join(unsure)} are unconfirmed."
-    if not record.family.rated:
+    if not record.family.has_published_rates:
         return
     if any(c.cycles for c in estimate.candidates):
         yield f"Cycles follow from the multiply-adds per clock and SM that NVIDIA publishes ({record.fma_source})."

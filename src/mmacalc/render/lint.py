@@ -53,7 +53,7 @@ def _finding(one: Finding, name: str, again: bool, addresses: Mapping[int, int])
 
 
 def _too_early(one: Finding, wait: WaitStates, first: str) -> str:
-    fix = f"put {waits.nops_text(one.nops)} before it" if one.nops else "what other findings ask for is enough"
+    fix = f"put {waits.nops_text(one.nops)} before it" if one.nops else "no further s_nop: the other findings cover it"
     early = waits.states_text(one.missing, wait.unit)
     return (
         f"  {early} too early after {first}: {printable(one.first_text)}\n"

@@ -69,7 +69,7 @@ def page_tables() -> dict[str, Any]:
     refused = [
         {
             topic: _sentence(text.format(title=record.title))
-            for topic, text in record.family.refused.items()
+            for topic, text in record.family.unsupported_topics.items()
             if topic in VIEWS
         }
         for record in records

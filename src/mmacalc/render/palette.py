@@ -75,5 +75,5 @@ def style(name: str) -> Style:
         Error: there is no such style.
     """
     if name not in STYLES:
-        raise Error(f"there is no style '{name}'.{did_you_mean(name, STYLES)} Styles: {', '.join(STYLES)}")
+        raise Error(f"unknown style '{name}'.{did_you_mean(name, STYLES)} Styles: {', '.join(STYLES)}")
     return STYLES[name]

@@ -64,7 +64,7 @@ def read_literals(path: str) -> CatalogFile:
     except Error:
         raise
     except (OSError, SyntaxError, ValueError, MemoryError, RecursionError) as problem:
-        raise Error(f"it cannot be read: {getattr(problem, 'strerror', None) or problem or 'nested too deeply'}") from None
+        raise Error(f"it cannot be read: {getattr(problem, 'strerror', None) or problem or 'its brackets are nested too deep'}") from None
     values: dict[str, Any] = {}
     for number, statement in enumerate(tree.body):
         if number == 0 and isinstance(statement, ast.Expr):

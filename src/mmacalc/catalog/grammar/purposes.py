@@ -6,7 +6,7 @@ instructions: ptxas 13.0.88 and nvdisasm 13.1.80.
 
 from __future__ import annotations
 
-__all__ = ["MANAGEMENT", "meant_by", "purpose"]
+__all__ = ["MANAGEMENT", "ptx_of_sass", "purpose"]
 
 PTX = {
     "wgmma.fence": (
@@ -45,10 +45,10 @@ SASS = {
 }  # fmt: skip
 
 
-def meant_by(opcode: str) -> str:
+def ptx_of_sass(opcode: str) -> str:
     """The PTX instruction, of those here, that becomes a SASS opcode; "" if none does.
 
-    >>> meant_by("WARPGROUP.DEPBAR.LE"), meant_by("HMMA.16816.F32")
+    >>> ptx_of_sass("WARPGROUP.DEPBAR.LE"), ptx_of_sass("HMMA.16816.F32")
     ('wgmma.wait_group', '')
     """
     words = {*opcode.upper().split(".")}
@@ -61,6 +61,6 @@ def purpose(name: str) -> str:
     >>> purpose("wgmma.commit_group.sync.aligned").partition(" of ")[0]
     'makes one group'
     """
-    meant = meant_by(name)
+    meant = ptx_of_sass(name)
     found = next((text for ptx, text in PTX.items() if f"{meant or name.lower()}.".startswith(f"{ptx}.")), "")
     return f"as {meant}: {found}" if meant else found

@@ -100,14 +100,14 @@ REORDERED = ("f16", "i8", "u8")
 STATUS = {"~": "emulated", "=": "native, several", "-": "emulated"}
 
 
-def becomes(instruction: Instruction, target: str) -> tuple[str, str]:
+def sass_of(instruction: Instruction, target: str) -> tuple[str, str]:
     """The SASS opcodes of an instruction on a target, and whether it is "native", "native, several" or "emulated".
 
     Two empty texts where it is not known: wmma loads and stores become what their layout needs, and ptxas was not
     asked about targets after `NEWEST`.
 
     >>> import mmacalc
-    >>> becomes(mmacalc.instruction("sm_90a", "mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32"), "sm_90a")
+    >>> sass_of(mmacalc.instruction("sm_90a", "mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32"), "sm_90a")
     ('2xIMMA.8816.S8.S8', 'emulated')
     """
     kind = KINDS.get(instruction.formats.get("A", ""), "")
@@ -197,7 +197,7 @@ def sources(entry: Entry, name: str, part: bool = False) -> tuple[Instruction, .
     return tuple([inst for _, inst in _ranked(entry, name, part)])
 
 
-def own_sources(entry: Entry, name: str) -> list[Instruction]:
+def ptx_sources(entry: Entry, name: str) -> list[Instruction]:
     """Those of `sources` that become one such opcode each; all of them where none does."""
     ranked = _ranked(entry, name)
     return [inst for (_, several, _), inst in ranked if not several] or [inst for _, inst in ranked]
@@ -229,7 +229,7 @@ def _find(entry: Entry, first: str) -> list[tuple[Instruction, list[list[str]], 
     wanted, found = first_words().get(first, set()), []
     for name in entry.names if wanted else ():
         if name.partition(".")[0] in wanted:
-            text, status = becomes(inst := entry.instruction(name), entry.architecture.name)
+            text, status = sass_of(inst := entry.instruction(name), entry.architecture.name)
             if status.startswith("native"):
                 found.append((inst, [opcode.upper().split(".") for opcode in opcodes(text)], status))
     if first.startswith(TENSOR_MEMORY):
@@ -249,7 +249,7 @@ def emulated_part(entry: Entry, name: str) -> str:
     wanted, target = name.strip().upper().rstrip("."), entry.architecture.name
     found = []
     for known in entry.names if wanted.partition(".")[0] in first_words() else ():
-        text, status = becomes(inst := entry.instruction(known), target)
+        text, status = sass_of(inst := entry.instruction(known), target)
         if status == "emulated" and wanted in opcodes(text):
             found.append((inst.flops, known, text))
     if not found:
@@ -268,11 +268,11 @@ def source(entry: PtxEntry, name: str) -> Instruction:
     """
     if name.strip().upper().startswith(TENSOR_MEMORY):
         raise Error(_tensor_memory(entry, name))
-    own = own_sources(entry, name)
+    own = ptx_sources(entry, name)
     shaped = [inst for inst in own if (inst.m, inst.n, inst.k) == (own[0].m, own[0].n, own[0].k)]
     if not own:
         title, near = entry.architecture.title, sources(entry, name.strip().upper().partition(".")[0], part=True)
-        known = sorted({opcode for inst in near for opcode in opcodes(becomes(inst, entry.architecture.name)[0])})
+        known = sorted({opcode for inst in near for opcode in opcodes(sass_of(inst, entry.architecture.name)[0])})
         if part := emulated_part(entry, name):
             raise Error(f"{name} is {part}; ask for the PTX instruction")
         longer = [opcode for opcode in known if f"{opcode}.".startswith(f"{name.strip().upper()}.")]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ...model import Architecture, Instruction
 
-__all__ = ["FEATURES", "KEYS", "KINDS", "Name", "becomes", "parse", "record", "refusal"]
+__all__ = ["FEATURES", "KEYS", "KINDS", "Name", "sass_of", "parse", "record", "refusal"]
 
 KINDS = ("f16", "tf32", "f8f6f4", "i8", "ti16", "mxf8f6f4", "mxf4", "mxf4nvf4")
 # What not every target has, as `features` of its record name it, and as messages do.
@@ -340,7 +340,7 @@ CONVERSIONS = (("b4x16_p64", ".U4x16P64"), ("b6x16_p32", ".U6x16P32"))
 OTHERS = {"shift": "UTCSHIFT.DOWN", "dealloc": "UTCATOMSWS.AND", "wait::st": "FENCE.VIEW.ASYNC.T"}
 
 
-def becomes(name: Name, has: Mapping[str, Any]) -> str:
+def sass_of(name: Name, has: Mapping[str, Any]) -> str:
     """The opcodes of an instruction, with a semicolon between two; "" where it has none of its own, or where those of
     the target are not known.
 
@@ -348,7 +348,7 @@ def becomes(name: Name, has: Mapping[str, Any]) -> str:
         has: `Architecture.tcgen05` of the target.
 
     >>> name = parse("tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16")
-    >>> becomes(name, {"block16": ".BLOCK16"}), becomes(name, {})
+    >>> sass_of(name, {"block16": ".BLOCK16"}), sass_of(name, {})
     ('UTCOMMA.2CTA.BLOCK16', '')
     """
     if "block16" not in has:
@@ -446,7 +446,7 @@ def _mma(
         architecture, name.text, rows[-1], columns[-1], depth, 1, formats, features=tuple(features), ptx=PTX,
         targets=targets, given_operands=tuple(operands), elsewhere={**elsewhere, "B": WHERE_B}, kind=name.kind,
         scale_vec=scales, block_size=depth // scales if scales else 0, form=form,
-        depths=depths, stated_provenance=provenance, sass=becomes(name, architecture.tcgen05),
+        depths=depths, stated_provenance=provenance, sass=sass_of(name, architecture.tcgen05),
     )  # fmt: skip
 
 
@@ -458,6 +458,6 @@ def _move(architecture: Architecture, name: Name, targets: tuple[str, ...], prov
         layout = copy_layout(_copy_shape(name))
     return TensorMemoryMove(
         architecture, name.text, 1, 1, 1, 1, {}, features=("tensor-memory", "move"), ptx=PTX, targets=targets,
-        moves=f"tcgen05.{name.operation}", layout=layout, pack=pack, sass=becomes(name, architecture.tcgen05),
+        moves=f"tcgen05.{name.operation}", layout=layout, pack=pack, sass=sass_of(name, architecture.tcgen05),
         stated_provenance=provenance,
     )  # fmt: skip
