@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Builder = Callable[[Compiler, Statement, Step], Any]
 
-__all__ = ["BUILDERS", "SHARED_BASE", "LOCAL_BASE", "global_places", "space_of_access", "vector_of"]
+__all__ = [
+    "BUILDERS",
+    "SHARED_BASE",
+    "LOCAL_BASE",
+    "by_space",
+    "global_places",
+    "read_memory",
+    "space_of_access",
+    "vector_of",
+]
 
 SHARED_BASE, LOCAL_BASE = 0x7F_0000_0000_0000, 0x7E_0000_0000_0000
 """Where shared and local memory are in the generic address space."""
@@ -141,10 +150,10 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         at = address(machine, threads)
         if space == "generic":
-            _split(machine, threads, at, lambda part, place, where: put(
-                machine, part, *_read(machine, step, part, place, where, size)))  # fmt: skip
+            by_space(machine, threads, at, lambda part, place, where: put(
+                machine, part, *read_memory(machine, step, part, place, where, size)))  # fmt: skip
             return
-        put(machine, threads, *_read(machine, step, threads, at, space, size))
+        put(machine, threads, *read_memory(machine, step, threads, at, space, size))
 
     step.run = run
 
@@ -153,7 +162,7 @@ def _index_of(compiler: Compiler, operand: Any) -> int | None:
     return compiler.frame.register(operand.name) if isinstance(operand, Register) else None
 
 
-def _split(machine: Machine, threads: Threads, address: Array, one: Any) -> None:
+def by_space(machine: Machine, threads: Threads, address: Array, one: Any) -> None:
     """An access by generic addresses, as one for each state space."""
     spaces = space_of_generic(address)
     for number, space in enumerate(("global", "shared", "local")):
@@ -165,7 +174,7 @@ def _split(machine: Machine, threads: Threads, address: Array, one: Any) -> None
             one(threads.where(mask), address[mask] - (0, SHARED_BASE, LOCAL_BASE)[number], space)
 
 
-def _read(
+def read_memory(
     machine: Machine, step: Step, threads: Threads, at: Array, space: str, size: int
 ) -> tuple[Array, Array | None]:
     """Bytes (thread, size), and which of them nothing has written, if any."""
@@ -246,18 +255,18 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
 
             def part(some: Threads, place: Array, where: str) -> None:
                 mask = np.isin(everyone, some.number) if len(some) != len(everyone) else slice(None)
-                _write(machine, step, some, place, where, data[mask])
+                write_memory(machine, step, some, place, where, data[mask])
 
-            _split(machine, threads, at, part)
+            by_space(machine, threads, at, part)
         else:
-            _write(machine, step, threads, at, space, data)
+            write_memory(machine, step, threads, at, space, data)
         if machine.undefined:
             _store_undefined(machine, step, threads, at, space, registers, dtype.itemsize)
 
     step.run = run
 
 
-def _write(machine: Machine, step: Step, threads: Threads, at: Array, space: str, data: Array) -> None:
+def write_memory(machine: Machine, step: Step, threads: Threads, at: Array, space: str, data: Array) -> None:
     size = data.shape[1]
     if space == "shared":
         places = machine.shared_places(step, threads, at, size)
@@ -363,7 +372,7 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
                 old[lane][mask] = found[lane]
 
         if space == "generic":
-            _split(machine, threads, at, part)
+            by_space(machine, threads, at, part)
         else:
             part(threads, at, space)
         for sink, value in zip(sinks, old):

@@ -1,4 +1,4 @@
-"""Matrix instructions of a warp: mma and mma.sp, ldmatrix, stmatrix, movmatrix (PTX ISA 9.7.14.5).
+"""Matrix instructions of a warp: mma and mma.sp, wmma, ldmatrix, stmatrix, movmatrix (PTX ISA 9.7.14).
 
 Layouts and arithmetic are the catalog's: an instruction is looked up by its opcode, its operands are gathered from the
 registers of the warp, and the results are to the bit those of `Instruction.execute`.
@@ -13,8 +13,8 @@ from ...emulator.computing import compute
 from ...emulator.execution import execution_of
 from ...emulator.registers import gather, scatter
 from ...errors import Error
-from ...ptx.module import Number, is_braced
-from .accesses import SHARED_BASE, space_of_access
+from ...ptx.module import Number, Register, bits_of, is_braced
+from .accesses import SHARED_BASE, by_space, read_memory, space_of_access, write_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,28 +170,36 @@ def _table(inst: Instruction, name: str) -> tuple[Array, Array, Array]:
     return tuple([np.asarray(table[field]).reshape(-1).astype(np.intp) for field in ("register", "lane", "lsb")])  # type: ignore[return-value]
 
 
+def _stored_bits(inst: Instruction, name: str, opcode: str) -> int:
+    """The bits of an element in shared memory, where those of a row follow each other."""
+    bits = int(inst.format(name).bits)
+    if bits not in (4, 6, 8, 16) or inst.format(name).name == "i8":
+        raise Error(f"{opcode} is not covered")
+    return bits
+
+
 def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     inst = catalogued(compiler, _move_name(statement))
-    if inst.format("D").bits != 16 or inst.m != 8:
-        raise Error(f"{statement.opcode} is not covered: only .m8n8 of .b16")
+    bits = _stored_bits(inst, "D", statement.opcode)
     names = statement.operands[0] if is_braced(statement.operands[0]) else (statement.operands[0],)
+    _count(inst, {"D": names}, {})
     register, lane, lsb = _table(inst, "D")
+    lines = int(np.asarray(inst.operand("P").table()).size)
     address = _matrix_address(compiler, statement, step, statement.operands[1])
     sinks = [compiler.sink(name, "b32") for name in names]
-    count = len(names)
     compiler.sizes.add(ROW)
+    each = len(register) // lines
 
     def run(machine: Machine, threads: Threads) -> None:
         warps = _whole_warps(machine, step, threads)
-        rows = _rows(machine, threads, warps, count)
+        rows = _rows(threads, warps, lines)
         places = machine.shared_places(step, rows, address(machine, rows), ROW)
         machine.launch.traffic.shared(step, rows, places, ROW, "ldmatrix")
         data = machine.read_shared(step, rows, places, ROW)
         written = machine.written[places[:, None] + np.arange(ROW)]
-        halves = np.ascontiguousarray(data).view(np.uint16).reshape(len(warps), -1).astype(np.uint32)
-        file = np.zeros((len(warps), count, 32), np.uint32)
+        file = np.zeros((len(warps), len(names), 32), np.uint32)
         cells: Any = (slice(None), register, lane)
-        np.bitwise_or.at(file, cells, halves << lsb.astype(np.uint32))
+        np.bitwise_or.at(file, cells, _fields(data, bits, each).reshape(len(warps), -1) << lsb.astype(np.uint32))
         _put_file(machine, threads, sinks, file, False)
         if not written.all() and not machine.flight[machine.granules(places, ROW)].any():
             machine.launch.undefined_bytes(machine, step, rows, places, ROW)
@@ -199,11 +207,22 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     step.run = run
 
 
-def _rows(machine: Machine, threads: Threads, warps: Array, count: int) -> Threads:
-    """The threads whose addresses count: the first 8 for each matrix."""
-    if count == 4:
+def _fields(data: Array, bits: int, count: int) -> Array:
+    """The first `count` elements of some bits in rows of bytes: (row, element)."""
+    if bits == 16:
+        return np.ascontiguousarray(data).view(np.uint16).astype(np.uint32)
+    first = bits * np.arange(count)
+    wide = np.concatenate([data, np.zeros((len(data), 1), np.uint8)], 1).astype(np.uint32)
+    pairs = wide[:, first // 8] | wide[:, first // 8 + 1] << np.uint32(8)
+    found: Array = pairs >> (first % 8).astype(np.uint32) & np.uint32((1 << bits) - 1)
+    return found
+
+
+def _rows(threads: Threads, warps: Array, lines: int) -> Threads:
+    """The threads whose addresses count: the first, one for each row."""
+    if lines == 32:
         return threads
-    mask = np.broadcast_to(np.arange(32) < 8 * count, warps.shape).reshape(-1)
+    mask = np.broadcast_to(np.arange(32) < lines, warps.shape).reshape(-1)
     return threads.where(mask)
 
 
@@ -218,10 +237,11 @@ def _matrix_address(compiler: Compiler, statement: Statement, step: Step, operan
 def _store_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     inst = catalogued(compiler, _move_name(statement))
     name = inst.register_operands[0]
-    if inst.format(name).bits != 16 or inst.m != 8:
-        raise Error(f"{statement.opcode} is not covered: only .m8n8 of .b16")
+    bits = _stored_bits(inst, name, statement.opcode)
     names = statement.operands[1] if is_braced(statement.operands[1]) else (statement.operands[1],)
+    _count(inst, {name: names}, {})
     register, lane, lsb = _table(inst, name)
+    lines = int(np.asarray(inst.operand("P").table()).size)
     address = _matrix_address(compiler, statement, step, statement.operands[0])
     getters = [compiler.source(one, "b32") for one in names]
     step.critical = frozenset(compiler.accessed[0])
@@ -230,11 +250,11 @@ def _store_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         warps = _whole_warps(machine, step, threads)
         file = _file(machine, threads, getters, False)
-        halves = (file[:, register, lane] >> lsb.astype(np.uint32)).astype(np.uint16)
-        rows = _rows(machine, threads, warps, len(names))
+        stored = (file[:, register, lane] >> lsb.astype(np.uint32)).astype(f"u{bits // 8}")
+        rows = _rows(threads, warps, lines)
         places = machine.shared_places(step, rows, address(machine, rows), ROW)
         machine.launch.traffic.shared(step, rows, places, ROW, "stmatrix")
-        machine.write_shared(step, rows, places, halves.reshape(-1, ROW // 2).view(np.uint8))
+        machine.write_shared(step, rows, places, stored.reshape(len(rows), -1).view(np.uint8))
 
     step.run = run
 
@@ -256,4 +276,133 @@ def _move_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     step.run = run
 
 
-BUILDERS = {"mma": _multiply, "ldmatrix": _load_matrix, "stmatrix": _store_matrix, "movmatrix": _move_matrix}
+# --- wmma (9.7.14.4): fragments whose layout is open to the target; the catalog has those that ptxas makes ---
+
+
+def _fragments(compiler: Compiler, statement: Statement, step: Step) -> None:
+    what = statement.modifiers[0]
+    if what == "load":
+        _load_fragment(compiler, statement, step)
+    elif what == "store":
+        _store_fragment(compiler, statement, step)
+    else:
+        _multiply(compiler, statement, step)
+
+
+class _Fragment:
+    """A fragment and its matrix in memory: by lane and item the register, its bit, and the element's place.
+
+    step: elements between rows (.row) or columns (.col), which is a register's value or a constant.
+    """
+
+    def __init__(self, compiler: Compiler, statement: Statement, stride: Any) -> None:
+        words = [word for word in statement.modifiers if word.partition("::")[0] not in ("global", "shared")]
+        inst = catalogued(compiler, ".".join(("wmma", *words[:-1], "shared", words[-1])))
+        self.name = words[1].upper()
+        self.inst, self.bits = inst, bits_of(words[-1])
+        self.wide, self.rows = self.bits == 64, "row" in words
+        table = np.asarray(inst.operand(self.name).table())
+        row, column = (index.reshape(-1) for index in np.indices(table.shape)[:2])
+        flat = table.reshape(-1)
+        order = np.lexsort((flat["lsb"], flat["register"], flat["lane"]))
+        shape = (32, -1)
+        self.register, self.lsb = (flat[field][order].reshape(shape)[0].tolist() for field in ("register", "lsb"))
+        across, along = (row, column) if self.rows else (column, row)
+        self.across, self.along = across[order].reshape(shape), along[order].reshape(shape)
+        self.stride = compiler.source(stride, "u32") if stride is not None else None
+        self.least = table.shape[1 if self.rows else 0]
+        size = max(1, self.bits // 8)
+        compiler.sizes.add(size)
+        compiler.global_sizes.add(size)
+        self.size = size
+
+    def places(self, machine: Machine, threads: Threads, base: Array, item: int) -> tuple[Array, Array]:
+        """Of each thread's item the address, and its first bit there."""
+        stride = self.stride(machine, threads).astype(np.int64) if self.stride is not None else self.least
+        number = self.across[threads.lane, item] * stride + self.along[threads.lane, item]
+        first = number * self.bits
+        return base + first // 8, (first % 8).astype(np.uint8)
+
+
+def _load_fragment(compiler: Compiler, statement: Statement, step: Step) -> None:
+    names, operand, *rest = statement.operands
+    fragment = _Fragment(compiler, statement, rest[0] if rest else None)
+    targets = names if is_braced(names) else (names,)
+    space, address = space_of_access(compiler, statement, operand), compiler.address(operand)
+    step.critical = frozenset(compiler.accessed[0])
+    _count(fragment.inst, {fragment.name: targets}, {fragment.name: fragment.wide})
+    kind = "b64" if fragment.wide else "b32"
+    sinks = [compiler.sink(name, kind) for name in targets]
+    registers = [compiler.frame.register(name.name) for name in targets if isinstance(name, Register)]
+    word = np.dtype(f"u{fragment.size}")
+    full = np.dtype("u8" if fragment.wide else "u4")
+
+    def run(machine: Machine, threads: Threads) -> None:
+        _whole_warps(machine, step, threads)
+        base = address(machine, threads)
+        file = np.zeros((len(registers), len(threads)), full)
+        missing: dict[int, Array] = {}
+        for item, register in enumerate(fragment.register):
+            at, bit = fragment.places(machine, threads, base, item)
+            place = register // 2 if fragment.wide else register
+
+            def put(
+                some: Threads, where: Array, kind: str, bit: Array = bit, place: int = place, item: int = item
+            ) -> None:
+                data, lacking = read_memory(machine, step, some, where, kind, fragment.size)
+                mine = np.isin(threads.number, some.number)
+                value = np.ascontiguousarray(data).view(word)[:, 0].astype(full)
+                if fragment.bits < 8:
+                    value = value >> bit[mine] & full.type((1 << fragment.bits) - 1)
+                file[place, mine] |= value << full.type(0 if fragment.wide else fragment.lsb[item])
+                if lacking is not None:
+                    missing[place] = mine.copy() if place not in missing else missing[place] | mine
+
+            if space == "generic":
+                by_space(machine, threads, at, put)
+            else:
+                put(threads, at, space)
+        for place, sink in enumerate(sinks):
+            sink(machine, threads, file[place])
+        for place, mine in missing.items():
+            machine.launch.mark_undefined(machine, step, registers[place], threads.where(mine))
+
+    step.run = run
+
+
+def _store_fragment(compiler: Compiler, statement: Statement, step: Step) -> None:
+    operand, names, *rest = statement.operands
+    fragment = _Fragment(compiler, statement, rest[0] if rest else None)
+    given = names if is_braced(names) else (names,)
+    space, address = space_of_access(compiler, statement, operand), compiler.address(operand)
+    _count(fragment.inst, {fragment.name: given}, {fragment.name: fragment.wide})
+    getters = [compiler.source(name, "b64" if fragment.wide else "b32") for name in given]
+    step.critical = frozenset(compiler.accessed[0])
+
+    def run(machine: Machine, threads: Threads) -> None:
+        _whole_warps(machine, step, threads)
+        base = address(machine, threads)
+        values = [np.broadcast_to(getter(machine, threads), (len(threads),)) for getter in getters]
+        for item, register in enumerate(fragment.register):
+            at, _ = fragment.places(machine, threads, base, item)
+            value = values[register // 2] if fragment.wide else values[register] >> np.uint32(fragment.lsb[item])
+            data = value.astype(f"u{fragment.size}")[:, None].view(np.uint8)
+
+            def put(some: Threads, where: Array, kind: str, data: Array = data) -> None:
+                write_memory(machine, step, some, where, kind, data[np.isin(threads.number, some.number)])
+
+            if space == "generic":
+                by_space(machine, threads, at, put)
+            else:
+                put(threads, at, space)
+
+    step.run = run
+
+
+BUILDERS = {
+    "mma": _multiply,
+    "wmma": _fragments,
+    "ldmatrix": _load_matrix,
+    "stmatrix": _store_matrix,
+    "movmatrix": _move_matrix,
+}
