@@ -18,6 +18,7 @@ from ...records import TupleRecord
 from ..device.findings import KernelFinding, Stop
 from ..device.memory import octets_of
 from ..device.races import UNWAITED
+from ..device.traffic import KNOWN, PERIOD
 from .counters import Landing
 from .state import register_name
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ..device.races import Race
     from ..device.scheduler import Waves
     from ..device.shared import PrivateMemory, SharedMemory
-    from ..device.traffic import BankCounter
+    from ..device.traffic import BankCounter, Cost
     from .counters import Counters, Translations
     from .memory import Access, ActiveLanes
     from .program import Program, Step
@@ -70,6 +71,8 @@ class Moves:
 
     def __init__(self, tally: Tally, banks: BankCounter | None) -> None:
         self.tally, self.banks = tally, banks
+        self._places: dict[int, str] = {}
+        self._patterns: dict[tuple[int, bytes], list[tuple[list[Cost], int]]] = {}
 
     def moved(self, access: Access, elements: int, local: bool = False) -> None:
         """Count bytes moved."""
@@ -89,17 +92,36 @@ class Moves:
             return
         if self.banks is None or access.size > 16:
             return
-        table = np.full((group.count, group.lanes), -1, np.int64)
-        table[group.active] = event.lanes.addresses
-        low = np.where(table < 0, 1 << 40, table).min(axis=1, keepdims=True) // 256 * 256
-        patterns = np.where(table < 0, -1, table - low).astype(np.int32)
-        raw, each = patterns.tobytes(), patterns.strides[0]
-        times = Counter([raw[at : at + each] for at in range(0, len(raw), each)])
-        place = f"{event.instruction.address:#x}: {self.tally.describe(event.instruction)}"
-        for pattern, count in times.items():
-            addresses = np.frombuffer(pattern, np.int32)
-            if addresses.max() >= 0:
-                self.banks.count(addresses[:, None], access.size, event.kind, place, count)
+        if group.mask is None:
+            table = event.lanes.addresses.reshape(group.count, group.lanes)
+            low = table.min(axis=1, keepdims=True)
+            table = table - low // PERIOD * PERIOD
+        else:
+            table = np.full((group.count, group.lanes), -1, np.int64)
+            table[group.mask] = event.lanes.addresses
+            low = np.where(table < 0, 1 << 40, table).min(axis=1, keepdims=True)
+            table = np.where(table < 0, -1, table - low // PERIOD * PERIOD)
+        self._count(event, table, self.banks)
+
+    def _count(self, event: LocalAccess, table: Array, banks: BankCounter) -> None:
+        """Count the accesses of some waves: what each costs is known where a loop comes back with the same table."""
+        instruction = event.instruction
+        at, raw = instruction.address, table.tobytes()
+        if at not in self._places:
+            self._places[at] = f"{at:#x}: {self.tally.describe(instruction)}"
+        found = self._patterns.get((at, raw))
+        if found is None:
+            each = table.strides[0]
+            times = Counter([raw[first : first + each] for first in range(0, len(raw), each)])
+            found = [
+                (banks.costs(np.frombuffer(pattern, np.int64)[:, None], event.access.size, event.kind), count)
+                for pattern, count in times.items()
+            ]
+            if len(self._patterns) >= KNOWN:
+                self._patterns.clear()
+            self._patterns[at, raw] = found
+        for costs, count in found:
+            banks.enter(costs, event.kind, self._places[at], count)
 
 
 class Products:

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+    Cost = tuple[int, int, int]
+    """Of an access the width of a lane's part in bytes, the cycles, and the cycles without conflicts."""
+
     from ...arrays import Array
     from ...model import Architecture
 
-__all__ = ["BankCounter", "BankSite", "Traffic", "TrafficCounter", "call_site"]
+__all__ = ["KNOWN", "PERIOD", "BankCounter", "BankSite", "Traffic", "TrafficCounter", "call_site"]
 
 PACKAGE = dirname(dirname(dirname(__file__)))
 PERIOD = 256  # bytes after which banks repeat on every architecture
@@ -103,15 +106,23 @@ class BankCounter:
             place: the statement; the line of the kernel that is running if left out.
             times: how many waves access it so.
         """
+        self.enter(self.costs(addresses, element_bytes, access), access, place or call_site(sys._getframe(1)), times)
+
+    def costs(self, addresses: Array, element_bytes: int, access: str) -> list[Cost]:
+        """Of each access that one statement makes the width of a lane's part, its cycles, and those without conflicts.
+
+        Args: see `count`.
+        """
         if not self.architecture.lds_phases or not addresses.size:
-            return
+            return []
         width = _width(addresses, element_bytes)
-        step = width // element_bytes
-        for first in range(0, addresses.shape[1], step):
-            if addresses[:, first].max() < 0:
-                continue
-            cycles, ideal = self._cost(addresses[:, first], width, access)
-            counted = self._sites.setdefault((place or call_site(sys._getframe(1)), access, width), [0, 0, 0])
+        columns = [addresses[:, first] for first in range(0, addresses.shape[1], width // element_bytes)]
+        return [(width, *self._cost(lanes, width, access)) for lanes in columns if lanes.max() >= 0]
+
+    def enter(self, costs: list[Cost], access: str, place: str, times: int = 1) -> None:
+        """Enter what `costs` gives for a statement that so many waves carry out."""
+        for width, cycles, ideal in costs:
+            counted = self._sites.setdefault((place, access, width), [0, 0, 0])
             counted[:] = [counted[0] + times, counted[1] + times * cycles, counted[2] + times * ideal]
 
     def _cost(self, lanes: Array, width: int, access: str) -> tuple[int, int]:
