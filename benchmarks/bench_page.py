@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from browser import Opened, chromium
-from mmacalc.render.page import page
+from mmacalc.questions.page import page
 
 START = "#cdna3/v_mfma_f32_32x32x8_f16/D"
 HOVER = """() => {

@@ -60,7 +60,7 @@ def write_references(app: object) -> None:
 def write_interactive_page(app: object, exception: object) -> None:
     """Put the page of `mmacalc page` beside the others."""
     if exception is None:
-        page = importlib.import_module("mmacalc.render.page").page("")
+        page = importlib.import_module("mmacalc.questions.page").page("")
         (Path(app.outdir) / "layouts.html").write_text(page, encoding="utf-8")
 
 

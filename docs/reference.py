@@ -8,7 +8,8 @@ from collections import Counter
 import mmacalc
 from mmacalc import Instruction
 from mmacalc.catalog import entry
-from mmacalc.cli import SUBCOMMANDS, answer
+from mmacalc.cli import answer
+from mmacalc.cli import commands as all_commands
 from mmacalc.cli.help import guide
 from mmacalc.model.architecture import PROVENANCES
 
@@ -27,7 +28,7 @@ def pages() -> dict[str, str]:
 def commands() -> str:
     """What `-h` prints, of the classic command line and of every command."""
     text = "# Every command and option\n\nWhat `mmacalc -h`, `mmacalc COMMAND -h` and `mmacalc help TOPIC` print.\n"
-    for name in ("", *SUBCOMMANDS):
+    for name in ("", *all_commands()):
         words = [name, "-h"] if name else ["-h"]
         text += f"\n## mmacalc {name}\n\n```text\n{answer(words).out}```\n"
     for topic in guide().topics:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 def page_file(tmp_path_factory):
     """The page, as `mmacalc page` writes it; made once for all test processes."""
     from browser import made_once
-    from mmacalc.render.page import page
+    from mmacalc.questions.page import page
 
     base = tmp_path_factory.getbasetemp()
     return made_once(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base, "layouts.html", page)

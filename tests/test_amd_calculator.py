@@ -14,12 +14,9 @@ import pytest
 import mmacalc
 import recorded
 from formula_reader import evaluate
-from mmacalc.answers import layouts
-from mmacalc.answers.lookup import matrix_entry
 from mmacalc.cli import answer, command_parser
-from mmacalc.render import matrix_layout as matrix_table
-from mmacalc.render import register_layout as register_table
-from mmacalc.render.matrix_entry import held_texts
+from mmacalc.questions.classic import layouts
+from mmacalc.questions.classic.places import held_texts, matrix_entry
 
 SCRIPT = Path(__file__).parents[1] / "matrix_calculator.py"
 ANSWERS = recorded.json_lines("amd/outputs_v1.3.2.jsonl.gz")
@@ -90,7 +87,7 @@ AMDS_OPTIONS |= {name: (name.replace("_", "-"), name) for name in AMDS_NAMES}
 
 def test_every_abbreviation_that_amds_tool_takes_is_taken_and_means_the_same():
     """A prefix of its options is one of them if no other option of it begins so; what we have besides takes no part."""
-    parser, taken = command_parser("classic"), 0
+    parser, taken = command_parser(""), 0
     begins = {word[:length] for words in AMDS_OPTIONS.values() for word in words for length in range(1, len(word) + 1)}
     for prefix in sorted(begins):
         meant = {name for name, words in AMDS_OPTIONS.items() if any(word.startswith(prefix) for word in words)}
@@ -138,9 +135,9 @@ def test_the_registers_and_the_matrix_show_the_same_signs():
                 values = {name: rng.choice(inst.modifier_limits()[name]) for name in fields}
                 for name in set("ABC") & set(inst.operands):
                     operand = inst.operand(name, **values)
-                    columns = matrix_table.register_columns(layouts.matrix_layout(operand))
+                    columns = layouts.register_columns(layouts.matrix_layout(operand))
                     elements = "".join(text for _, cells in columns for text in cells)
-                    places = "".join(map("".join, register_table.block_cells(layouts.register_layout(operand), 0)))
+                    places = "".join(map("".join, layouts.block_cells(layouts.register_layout(operand), 0)))
                     for mark in ("-", "|"):
                         assert (mark in elements) == (mark in places), (arch, inst.name, name, values)
 
@@ -153,7 +150,7 @@ def test_the_matrix_table_shows_what_each_register_of_each_lane_holds(arch):
         chosen = {field: rng.choice(values) for field, values in inst.modifier_limits().items() if field != "abid"}
         for name in inst.register_operands:
             operand = inst.operand(name, **chosen)
-            columns = [cells for _, cells in matrix_table.register_columns(layouts.matrix_layout(operand))]
+            columns = [cells for _, cells in layouts.register_columns(layouts.matrix_layout(operand))]
             for lane in rng.sample(range(operand.lanes), 4):
                 shown = [line for cells in columns for line in cells[lane].split("\n") if line]
                 held = [held_texts(operand, matrix_entry(operand, r, lane).elements) for r in range(operand.registers)]

@@ -13,8 +13,9 @@ import pytest
 import tabulate as tabulate_module
 from tabulate import tabulate
 
-from mmacalc.answers.guide import EXAMPLES, NEEDS, TOPICS
-from mmacalc.cli import SUBCOMMANDS, answer
+from mmacalc.cli import answer, commands
+from mmacalc.cli.help import EXAMPLES, TOPICS
+from mmacalc.command import NEEDS
 
 ROOT = Path(__file__).parents[1]
 QUERY = ["-a", "cdna3", "-i", "v_mfma_f32_16x16x16_f16", "-A", "-g", "-I", "3", "-K", "9"]
@@ -236,7 +237,7 @@ def test_every_example_of_the_short_page_runs(tmp_path, monkeypatch):
 
 
 def test_every_command_stands_under_one_need_and_first_in_the_help():
-    assert sorted(name for names in NEEDS.values() for name in names) == sorted(SUBCOMMANDS)
+    assert {found.need for found in commands().values()} == set(NEEDS)
     shown = answer(["-h"]).out
     assert shown.index("  find:") < shown.index("--get-register")
 
@@ -244,7 +245,7 @@ def test_every_command_stands_under_one_need_and_first_in_the_help():
 @pytest.mark.parametrize("width", [60, 90, 200])
 def test_help_is_as_wide_as_the_terminal(width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
-    for argv in [[], ["-h"], ["help"], *[["help", name] for name in (*TOPICS, *SUBCOMMANDS)]]:
+    for argv in [[], ["-h"], ["help"], *[["help", name] for name in (*TOPICS, *commands())]]:
         status, out, _ = answer(argv)
         assert status == 0
         paragraphs = [line for line in out.splitlines() if line[:2].strip()]

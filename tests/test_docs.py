@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import mmacalc
-from mmacalc.cli import SUBCOMMANDS, answer, command_parser
-from mmacalc.cli.options import with_shape
+from mmacalc.cli import answer, command_parser, commands
+from mmacalc.questions.classic import with_shape
 
 ROOT = Path(__file__).parents[1]
 
@@ -60,7 +60,7 @@ def test_every_public_name_is_in_the_reference():
 
 def test_the_pages_that_come_from_the_program_have_every_command_and_architecture():
     made = loaded(ROOT / "docs/reference.py").pages()
-    assert all(f"\n## mmacalc {name}\n" in made["commands.md"] for name in SUBCOMMANDS)
+    assert all(f"\n## mmacalc {name}\n" in made["commands.md"] for name in commands())
     linked = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
     for name in mmacalc.architectures():
         assert f"# The instructions of {mmacalc.architecture(name).title}\n" in made[f"instructions-{name}.md"]
@@ -70,15 +70,15 @@ def test_the_pages_that_come_from_the_program_have_every_command_and_architectur
 def parsed(command):
     """The options that a command line of mmacalc sets; an mmacalc.Error if it has another option, or lacks one."""
     first, *rest = words = pages.plain_words(command)
-    if first in SUBCOMMANDS:
+    if first in commands():
         return command_parser(first).parse_args(rest)
-    return first == "help" or command_parser("classic").parse_args(with_shape(words))
+    return first == "help" or command_parser("").parse_args(with_shape(words))
 
 
 def complete(command):
     """Whether a text is a whole command line, without the marks of something left out or of a pipe."""
     words = command.split()
-    return words[-1] != "-h" and (words[1].startswith("-") or (words[1] in SUBCOMMANDS and len(words) > 2))
+    return words[-1] != "-h" and (words[1].startswith("-") or (words[1] in commands() and len(words) > 2))
 
 
 def test_every_command_line_in_the_text_of_a_page_has_options_that_exist():
@@ -93,7 +93,7 @@ def test_every_command_line_in_the_text_of_a_page_has_options_that_exist():
 
 def test_every_example_in_a_help_text_has_options_that_exist():
     found = 0
-    for name in ("", *SUBCOMMANDS):
+    for name in ("", *commands()):
         for line in answer([name, "-h"] if name else ["-h"]).out.splitlines():
             command = re.split(r"  +", line.strip())[0]
             if line.startswith("    mmacalc ") and complete(command) and not re.search(r"[<>|]", command):

@@ -13,12 +13,11 @@ import pytest
 import mmacalc
 from compiled_kernels import LEVELS, TARGETS, compiled
 from llvm_mc import halves, object_for, tool
-from mmacalc.answers.disassembly import disassembly
 from mmacalc.asm.decoder import text
 from mmacalc.asm.encoder import encode
 from mmacalc.asm.objects import read
 from mmacalc.asm.tables import FAMILY_OF, table
-from mmacalc.render import disassembly as render
+from mmacalc.questions import disassemble
 from test_decoder import decodable
 
 # What LLVM 22.1.8's assembler refuses of its own disassembler's texts, and ours turns into the bytes that they came of.
@@ -89,7 +88,7 @@ def test_five_instances_of_every_row_have_llvms_bytes(target):
 def there_and_back(content, name, llvm):
     """The code of an object's executable sections is what its disassembly assembles to, target and all."""
     file = read(content, name)
-    shown = render.text(disassembly(file, name, None, every=None))
+    shown = disassemble.text(disassemble.disassembly(file, name, None, every=None))
     assert mmacalc.assemble(shown, llvm=llvm) == b"".join(section.code for section in file.sections)
     return shown
 

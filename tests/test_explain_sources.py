@@ -46,7 +46,7 @@ def test_expressions_of_cpp_as_arguments_are_explained_as_simple_names_are(arch)
         assert [getattr(found, name) for name in fields] == [getattr(plain, name) for name in fields], text
         assert len(found.operands) == len(plain.operands)
         for ours, theirs in zip(found.operands, plain.operands):
-            assert ours == mmacalc.answers.explain.ExplainedOperand(
+            assert ours == mmacalc.questions.explain.ExplainedOperand(
                 theirs.role, ours.text, theirs.registers, theirs.operand, theirs.first, theirs.remarks
             ), text
 

@@ -26,11 +26,13 @@ import llvm_mc
 import mmacalc
 from mmacalc.asm.forms import forms
 from mmacalc.asm.targets import target
-from mmacalc.cli import SUBCOMMANDS, answer, command_parser, options
+from mmacalc.cli import answer, command_parser, commands
+from mmacalc.command import options
 
 TIMES = int(os.environ.get("FUZZ", "1"))
 FINDING = {"lint", "run", "gemm", "batch"}  # the commands that have status 1
-BATCHABLE = sorted(set(SUBCOMMANDS) - {"batch"})
+COMMANDS = tuple(commands())
+BATCHABLE = sorted(set(COMMANDS) - {"batch"})
 CLASSIC = [*sorted(options._MEANINGS), "-h", "-v", "--", "-x", "--no-such", "-gA", "--lane=3", "-I-1"]
 VALUES = [
     "0", "1", "2", "3", "4", "7", "15", "16", "31", "32", "63", "64", "-1", "1.5", "", " ", "0x1f", "\uff19", "\u00b2",
@@ -158,7 +160,7 @@ def command_lines(draw, command):
     """A command line of one command: what it requires, some of its options, at times noise."""
     arch, name = draw(st.sampled_from(INSTRUCTIONS))
     argv = [] if command == "classic" else [command]
-    actions = command_parser(command)._actions[1:]
+    actions = command_parser("" if command == "classic" else command)._actions[1:]
     usual = [at for at, action in enumerate(actions) if action.required or action.dest in USUAL]
     further = st.lists(st.integers(0, len(actions) - 1), max_size=4)
     chosen = {*usual, *draw(further)} if draw(st.integers(0, 9)) < 9 else {*draw(further)}
@@ -195,7 +197,7 @@ def test_every_command_answers_or_refuses(folder, monkeypatch, command):
 
 
 @tried(100)
-@given(st.lists(st.sampled_from([*CLASSIC, *VALUES, *SUBCOMMANDS]).filter(lambda word: word != "batch"), max_size=4))
+@given(st.lists(st.sampled_from([*CLASSIC, *VALUES, *COMMANDS]).filter(lambda word: word != "batch"), max_size=4))
 def test_words_without_sense_are_answered_or_refused(folder, monkeypatch, argv):
     monkeypatch.setattr("sys.stdin", Stdin(b""))
     check(argv)

@@ -19,7 +19,7 @@ from mmacalc.codegen import gemm_cuda, gemm_wgmma, ldmatrix, staging
 from mmacalc.codegen.check import Checked, check, sass_products
 from mmacalc.codegen.fragments import fragment
 from mmacalc.codegen.generate import formulas
-from mmacalc.render import kernel_check
+from mmacalc.questions.generate import check_text
 from oracles.host_products import gemm_product, tile_product
 
 TARGETS = [("gfx908", 64), ("gfx90a", 64), ("gfx942", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1100", 64),
@@ -277,8 +277,8 @@ def test_sass_is_compared_with_what_the_instruction_becomes():
     ):
         checked = Checked(inst, "nvcc", "sm_80", 74, (inst.name,), (), True, sass_products(SASS.format(shape=shape)))
         assert checked.wanted == wanted
-        assert kernel_check.text(checked) == f"sm_80: 74 instructions, one {inst.name}; {says}\n"
-    assert "pip install nvidia-cuda-nvdisasm" in kernel_check.text(checked._replace(sass=None))
+        assert check_text(checked) == f"sm_80: 74 instructions, one {inst.name}; {says}\n"
+    assert "pip install nvidia-cuda-nvdisasm" in check_text(checked._replace(sass=None))
 
 
 @pytest.mark.parametrize("step", [12, pytest.param(1, marks=pytest.mark.whole)])

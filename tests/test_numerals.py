@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mmacalc.cli import SUBCOMMANDS, answer
+from mmacalc.cli import answer, commands
 
 ROOT = Path(__file__).parents[1]
 STUBS = Path(sys.prefix) / "stubs"  # where ./test has mypy's NumPy, so that its cache is read again here
@@ -92,7 +92,7 @@ def command_lines():
     """Whole command lines: those above, and the examples of every -h that reads no file."""
     for line in READ.strip().splitlines():
         yield [word.replace("\\n", "\n") for word in shlex.split(line)]
-    for name in sorted(set(SUBCOMMANDS) - {"page", "numerics", "completion", "find", "explain"}):
+    for name in sorted(set(commands()) - {"page", "numerics", "completion", "find", "explain"}):
         for line in answer([name, "-h"]).out.splitlines():
             command = re.split(r"  +", line.strip())[0]
             if line.startswith("    mmacalc ") and not re.search(

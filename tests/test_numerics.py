@@ -11,11 +11,11 @@ import pytest
 
 import mmacalc
 from exact_models import rounded
-from mmacalc.answers.numerics import numerics, overview
 from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.arithmetic.tables import TABLES
 from mmacalc.catalog import entry
 from mmacalc.cli import answer
+from mmacalc.questions.numerics import numerics, overview
 
 DOCS = Path(__file__).parents[1] / "docs" / "numerics.md"
 

@@ -10,10 +10,10 @@ import pytest
 
 import mmacalc
 from llvm_mc import tool
-from mmacalc.answers.explain_tensor_memory import moved_registers
 from mmacalc.catalog import architectures, entry
 from mmacalc.cli import answer
 from mmacalc.compiler.builtins import all_by_name, intrinsics
+from mmacalc.questions.explain.tensor_memory import moved_registers
 
 NAMES = {*gzip.decompress((Path(__file__).parent / "data/llvm/nvvm_names.txt.gz").read_bytes()).decode().split()}
 MANAGEMENT = ("alloc", "dealloc", "commit", "fence", "relinq", "wait")  # of tcgen05 and wgmma: no matrix instructions

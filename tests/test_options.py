@@ -6,24 +6,25 @@ from pathlib import Path
 import pytest
 
 import mmacalc
-from mmacalc.cli import SUBCOMMANDS, answer, command_parser
-from mmacalc.cli.options import MATRICES, MODIFIERS, OLDER_SPELLINGS, spellings
+from mmacalc.cli import answer, command_parser, commands
+from mmacalc.cli import command as command_of
+from mmacalc.command.options import MATRICES, MODIFIERS, spellings
 from mmacalc.model.modifiers import SYNONYMS
 
-CLASSIC = "classic"
-COMMANDS = (CLASSIC, *SUBCOMMANDS)
+CLASSIC = ""
+COMMANDS = (CLASSIC, *commands())
 AMDS_OWN = ("-m", "-l", "-o", "-M")  # which mean other things after a command
 WITHOUT_JSON = {"batch", "completion", "draw", "page"}  # always JSON, a script, a picture, a page
 
 
-def actions(command):
+def actions(name):
     """The options of a command by their spellings."""
-    return dict(command_parser(command)._option_string_actions)
+    return {spelling: each for each in command_of(name).options for spelling in (*each.spellings, *each.hidden)}
 
 
-def meaning(action):
+def meaning(option):
     """What follows an option: nothing, or what its placeholder says."""
-    return None if action.nargs == 0 else action.metavar or tuple(action.choices or ())
+    return option.placeholder or option.choices or None
 
 
 def test_a_spelling_is_followed_by_the_same_in_every_command():
@@ -31,7 +32,7 @@ def test_a_spelling_is_followed_by_the_same_in_every_command():
     for command in COMMANDS:
         for spelling, action in actions(command).items():
             own = command == CLASSIC and spelling in AMDS_OWN
-            if not own and (command, spelling) not in OLDER_SPELLINGS:
+            if not own and spelling not in action.older:
                 meanings.setdefault(spelling, {}).setdefault(meaning(action), []).append(command)
     assert {spelling: found for spelling, found in meanings.items() if len(found) > 1} == {}
 
@@ -76,7 +77,7 @@ def test_every_name_of_assembly_is_an_option_that_help_leaves_out():
     for command in (CLASSIC, "draw", "run"):
         for name, meant in SYNONYMS.items():
             for spelling in spellings(name, None):
-                assert actions(command)[spelling].dest == meant
+                assert actions(command)[spelling].name == meant
                 assert f"{spelling} " not in command_parser(command).format_help()
 
 
@@ -88,7 +89,7 @@ def test_an_operand_is_chosen_by_the_same_flags():
 
 
 def test_every_answer_is_there_as_json():
-    assert {command for command in SUBCOMMANDS if "--json" not in actions(command)} == WITHOUT_JSON
+    assert {command for command in commands() if "--json" not in actions(command)} == WITHOUT_JSON
 
 
 def test_an_instruction_and_its_architecture_have_one_spelling():
@@ -98,21 +99,26 @@ def test_an_instruction_and_its_architecture_have_one_spelling():
         assert "-i" not in known or "-a" in known, command
 
 
-def test_older_spellings_are_still_taken_and_mean_what_is_written_now():
-    for (command, older), now in OLDER_SPELLINGS.items():
-        known = actions(command)
-        assert older in known
-        assert (command, older) == ("gemm", "--random") or known[older] is known[now]
+def test_a_parser_takes_just_the_options_of_its_command():
+    for name in COMMANDS:
+        assert set(command_parser(name)._option_string_actions) == {*actions(name), "-h", "--help"}, name
+
+
+def test_an_older_spelling_stands_beside_another():
+    older = {(name, spelling) for name in COMMANDS for each in command_of(name).options for spelling in each.older}
+    assert ("find", "--a") in older
+    assert ("run-kernel", "--block") in older
+    for name in COMMANDS:
+        assert all(set(each.older) < set(each.spellings) for each in command_of(name).options if each.older), name
 
 
 def test_the_guide_lists_every_option_that_commands_share():
     guide = Path(__file__).parents[1].joinpath("CONTRIBUTING.md").read_text(encoding="utf-8")
     table = re.findall(r"`(--?[\w-]+)", guide.partition("## Options")[2].partition("## Style")[0])
-    commands = [name for name in SUBCOMMANDS if name != "page"]
     shared = {}
-    for command in commands:
-        for spelling in actions(command):
-            shared.setdefault(spelling, set()).add(command)
+    for name in set(commands()) - {"page"}:
+        for spelling in actions(name):
+            shared.setdefault(spelling, set()).add(name)
     longest = {spelling for spelling, having in shared.items() if len(having) > 2 and spelling[:2] != "--"}
     assert longest - {"-h"} <= set(table)
 

@@ -8,8 +8,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from mmacalc.answers.guide import TOPICS
-from mmacalc.cli import SUBCOMMANDS, answer
+from mmacalc.cli import answer, commands
+from mmacalc.cli.help import TOPICS
 
 ROOT = Path(__file__).parents[1]
 
@@ -65,7 +65,7 @@ def test_nox_leaves_out_tests_that_there_are():
 
 
 def test_help_names_no_document_that_an_installed_package_lacks():
-    shown = "".join(answer([*words, "-h"]).out for words in ([], *([name] for name in SUBCOMMANDS)))
+    shown = "".join(answer([*words, "-h"]).out for words in ([], *([name] for name in commands())))
     shown += "".join(answer(["help", topic]).out for topic in TOPICS)
     assert not re.search(r"(?<![\w/.])(?:docs|src|tests|tools)/\w+", shown)
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")}

@@ -13,7 +13,7 @@ from browser import Opened
 from mmacalc.answers.picture import matrix
 from mmacalc.catalog import architectures
 from mmacalc.cli import answer
-from mmacalc.render.page import page
+from mmacalc.questions.page import page
 from mmacalc.render.places import element_text, place_text, ranges
 
 ROOT = Path(__file__).parents[1]

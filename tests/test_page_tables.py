@@ -14,7 +14,7 @@ from mmacalc.answers.page_words import encodable
 from mmacalc.answers.picture import matrix
 from mmacalc.catalog import architectures, entry
 from mmacalc.families.tensor_memory_shapes import allowed_shapes, types_of
-from mmacalc.render.page import page_tables
+from mmacalc.questions.page import page_tables
 from tensor_memory_forms import TARGETS
 
 PRIMES = (0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F)

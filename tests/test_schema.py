@@ -4,6 +4,8 @@ import ast
 import json
 import random
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +13,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import mmacalc
-from mmacalc.cli import answer
-from mmacalc.cli.options import MATRICES, MATRIX_NAMES
+from mmacalc.cli import answer, command, commands
+from mmacalc.command.options import MATRICES, MATRIX_NAMES
 from ptx_cases import recorded
 
 SOURCE = Path(mmacalc.__file__).parent
+ROOT = Path(__file__).parents[1]
 SCHEMA = json.loads((SOURCE / "schema.json").read_text(encoding="utf-8"))
 F16 = "v_mfma_f32_16x16x16_f16"
 F8F6F4 = "v_mfma_scale_f32_16x16x128_f8f6f4"
@@ -141,14 +144,27 @@ def test_the_schema_is_one():
     Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_every_kind_of_answer_has_a_schema_and_a_sample():
+def test_the_schema_is_what_the_records_say():
+    """`python tools/schema.py` writes it anew."""
+    done = subprocess.run([sys.executable, "tools/schema.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_kind_of_answer_has_a_sample():
+    declared = {query for name in ("", *commands()) for query in command(name).answers}
+    assert declared == set(SCHEMA["properties"]["query"]["enum"]) == set(SAMPLES)
+
+
+def test_a_command_shows_just_the_answers_that_it_declares():
+    declared = {query for name in ("", *commands()) for query in command(name).answers}
+    paths = [*(SOURCE / "questions").rglob("*.py"), *(SOURCE / "cli").glob("*.py")]
     shown = {
         node.args[1].value
-        for path in (SOURCE / "cli").glob("*.py")
+        for path in paths
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "show"
     }
-    assert shown == set(SCHEMA["properties"]["query"]["enum"]) == set(SAMPLES)
+    assert shown == declared
 
 
 @pytest.mark.parametrize(("query", "line"), [(query, line) for query, lines in SAMPLES.items() for line in lines])

@@ -28,9 +28,9 @@ OWN = {
     "mmacalc.kernels.amd.memory": "mnemonics of the decoder",
     "mmacalc.kernels.amd.narrow_formats": "mnemonics of the decoder",
     "mmacalc.memory_access.banks": "our rows of bank rules",
-    "mmacalc.render.chain": "names of registers that we numbered",
-    "mmacalc.render.estimate": "a number that was just rounded",
-    "mmacalc.render.matrix_layout": "lanes that were just numbered",
+    "mmacalc.questions.chain": "names of registers that we numbered",
+    "mmacalc.questions.estimate": "a number that was just rounded",
+    "mmacalc.questions.classic.layouts": "lanes that were just numbered",
     "mmacalc.render.palette": "our colours",
     "mmacalc.render.terminal": "our colours",
 }

@@ -16,11 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .answers.compare import compare as compare
-    from .answers.explain import Explanation as Explanation
-    from .answers.explain import explain as explain
-    from .answers.intrinsic import intrinsic as intrinsic
-    from .answers.numerics import numerics as numerics
     from .asm.assembler import assemble as assemble
     from .asm.code_objects import Kernel as Kernel
     from .asm.disassembler import disassemble as disassemble
@@ -58,7 +53,12 @@ if TYPE_CHECKING:
     from .model import Operand as Operand
     from .model import Product as Product
     from .model.location import TensorMemoryLocation as TensorMemoryLocation
-    from .search import find as find
+    from .questions.compare import compare as compare
+    from .questions.explain import Explanation as Explanation
+    from .questions.explain import explain as explain
+    from .questions.find import find as find
+    from .questions.intrinsic import intrinsic as intrinsic
+    from .questions.numerics import numerics as numerics
 
 __version__ = "1.0.0"
 __all__ = [
@@ -73,25 +73,25 @@ __all__ = [
 # Where each public name is defined, and the packages that are public under their own names.
 _HOMES = {
     "Architecture": "model", "Chain": "chains", "Diagnosis": "diagnosis.compare", "Element": "model", "Error": "errors",
-    "Explanation": "answers.explain", "Finding": "hazards.lint", "Instruction": "model",
+    "Explanation": "questions.explain", "Finding": "hazards.lint", "Instruction": "model",
     "Kernel": "asm.code_objects", "Layout": "layout",
     "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
     "TensorMemoryLocation": "model.location", "WaitStates": "hazards.recognizer",
     "address_of": "kernels.device.memory", "architecture": "catalog", "architectures": "catalog",
-    "assemble": "asm.assembler", "chain": "chains", "compare": "answers.compare",
+    "assemble": "asm.assembler", "chain": "chains", "compare": "questions.compare",
     "diagnose": "diagnosis.compare", "disassemble": "asm.disassembler", "estimate": "estimates",
-    "explain": "answers.explain", "feeds": "chains", "find": "search", "gemm": "emulator.gemm",
+    "explain": "questions.explain", "feeds": "chains", "find": "questions.find", "gemm": "emulator.gemm",
     "gemm_bits": "emulator.gemm", "generate": "codegen.generate", "instruction": "catalog",
-    "instruction_descriptor": "families.descriptors", "instructions": "catalog", "intrinsic": "answers.intrinsic",
+    "instruction_descriptor": "families.descriptors", "instructions": "catalog", "intrinsic": "questions.intrinsic",
     "launch": "kernels", "lint": "hazards.lint", "load": "kernels.loading",
-    "memory": "memory_access.answer", "numerics": "answers.numerics",
+    "memory": "memory_access.answer", "numerics": "questions.numerics",
     "shared_memory_descriptor": "families.descriptors", "tensor_map": "kernels.ptx.tensor_map",
     "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (
     "answers", "arithmetic", "asm", "catalog", "chains", "cli", "codegen", "diagnosis", "drawing", "emulator", "errors",
     "estimates", "families", "formats", "hazards", "intrinsics", "kernels", "layout", "memory_access", "model",
-    "rates", "render", "rocwmma", "search",
+    "questions", "rates", "render", "rocwmma",
 )  # fmt: skip
 
 # The methods of `mmacalc.model` whose code is in a higher layer, and what the catalog's records name there.

@@ -14,7 +14,7 @@ from .families.tensor_memory_shapes import allowed_shapes, types_of
 from .formats import formats_named, named, scaling
 from .model.tensor_memory import TensorMemoryInstruction
 from .rates import MATRIX_UNITS, Device, device, duration, matrix_units_used, rated_product
-from .records import TupleRecord
+from .records import TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,6 +98,24 @@ def _peak(fitting: Iterator[tuple[Instruction, dict[str, int]]], product: Produc
     )
 
 
+@json_keys(
+    "instruction=instruction.name",
+    "shape",
+    "modifiers",
+    "formats",
+    "integer",
+    "chains",
+    "count",
+    "cycles_each=duration",
+    "cycles",
+    "cycles_provenance",
+    "operations=flops",
+    "useful",
+    "peak_share=share",
+    "seconds",
+    "registers",
+    "bytes",
+)
 class Candidate(TupleRecord):
     """One instruction that could carry out a GEMM.
 
@@ -127,7 +145,42 @@ class Candidate(TupleRecord):
     registers: Mapping[str, int]
     bytes: int
 
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """M, N and K of the instruction."""
+        return self.instruction.m, self.instruction.n, self.instruction.k
 
+    @property
+    def formats(self) -> dict[str, str]:
+        """The formats of A, B, C and D under the modifiers."""
+        return {name: self.instruction.format(name, self.modifiers).name for name in "ABCD"}
+
+    @property
+    def integer(self) -> bool:
+        """Whether A is of integers."""
+        return not self.instruction.format("A", self.modifiers).is_float
+
+    @property
+    def cycles_provenance(self) -> str:
+        """How sure the cycles are."""
+        return self.instruction.provenance_of("cycles")
+
+
+@json_keys(
+    "architecture=architecture.name: the canonical name",
+    "product=device.product.name",
+    "m",
+    "n",
+    "k",
+    "type",
+    "operations=flops: 2 M N K",
+    "peak_operations_per_unit_and_cycle=peak: of the fastest instruction on the format",
+    "unit=architecture.unit",
+    "units=device.units",
+    "clock_ghz=device.clock_ghz",
+    "least_bytes=bytes: A, B and D moved once",
+    "candidates",
+)
 class Estimate(TupleRecord):
     """What a GEMM takes on an architecture: device, the product that it is for; flops is 2 M N K; peak, operations per
     clock and unit on this format (None if not known); bytes, what must move at least (A, B and C once in, D once out);

@@ -29,9 +29,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from functools import cached_property
-    from typing import Any, NoReturn
+    from typing import Any, NoReturn, TypeVar
 
     from typing_extensions import dataclass_transform
+
+    Class = TypeVar("Class", bound=type)
 
 else:
     try:
@@ -62,7 +64,7 @@ else:
             return value
 
 
-__all__ = ["Cache", "Frozen", "Record", "TupleRecord", "cached_property", "frozen"]
+__all__ = ["FORMS", "Cache", "Frozen", "Record", "TupleRecord", "cached_property", "frozen", "json_keys"]
 
 
 CONTAINERS = frozenset((dict, list, tuple, set, MappingProxyType))
@@ -139,6 +141,27 @@ class Cache:
 
     def __len__(self) -> int:
         return len(self.__held)
+
+
+FORMS: dict[type, tuple[str, ...]] = {}
+"""By record, the keys that it has in JSON, where they are not simply its fields: see `mmacalc.json_form`."""
+
+
+def json_keys(*keys: str) -> Callable[[Class], Class]:
+    """Decorates a record whose keys in JSON are not simply its fields: "key=path: description" for each.
+
+    >>> @json_keys("architecture=arch: the canonical name")
+    ... class Named(Record):
+    ...     arch: str
+    >>> FORMS.pop(Named)
+    ('architecture=arch: the canonical name',)
+    """
+
+    def enter(kind: Class) -> Class:
+        FORMS[kind] = keys
+        return kind
+
+    return enter
 
 
 class _Plain:

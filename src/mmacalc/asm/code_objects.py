@@ -12,7 +12,7 @@ from types import MappingProxyType
 from ..checks import arguments_checked, shown
 from ..errors import Error, did_you_mean
 from ..files import file_name, reason
-from ..records import Record, TupleRecord
+from ..records import Record, TupleRecord, json_keys
 from .elf_machines import GENERIC
 from .message_pack import unpacked
 from .objects import elf_content
@@ -40,6 +40,12 @@ class LoadedSection(TupleRecord):
     writable: bool
 
 
+@json_keys(
+    "name",
+    "offset",
+    "size",
+    "kind=value_kind",
+)
 class KernelArgument(TupleRecord):
     """An argument in the kernarg segment: offset and size in bytes.
 

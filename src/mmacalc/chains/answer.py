@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..checks import arguments_checked
 from ..errors import Error
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["Chain", "Condition", "Feeds", "Filled", "Followers"]
 
 
+@json_keys(
+    "y",
+    "register",
+    "sources",
+)
 class Filled(TupleRecord):
     """What one register of the operand is made of, before anything moves between lanes.
 
@@ -54,6 +59,22 @@ class Followers(TupleRecord):
     kept_bytes: int | None
 
 
+@json_keys(
+    "x=x.name",
+    "y=y.name",
+    "use",
+    "kind",
+    "f",
+    "k",
+    "blocks",
+    "x_count",
+    "y_count",
+    "relabel",
+    "relabel_f",
+    "relabel_pattern",
+    "conditions",
+    "provenance",
+)
 class Chain(TupleRecord):
     """How D of X becomes an operand of Y. Made by `mmacalc.chain`.
 
@@ -176,6 +197,11 @@ class Chain(TupleRecord):
         raise Error(f"this chain has no way called {name!r}; {known}")
 
 
+@json_keys(
+    "architecture=x.arch",
+    "x=x.name",
+    "chains",
+)
 class Feeds(TupleRecord):
     """What D of x feeds without moves between lanes: the chains that `mmacalc.feeds` finds."""
 

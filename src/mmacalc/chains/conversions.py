@@ -12,6 +12,7 @@ than one kind (its bf16 keeps NaN: the same 11 instructions on gfx90a, gfx942 an
 from __future__ import annotations
 
 from ..records import TupleRecord
+from .ways import CountedInstruction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,6 +88,11 @@ class Conversion(TupleRecord):
     instructions: tuple[tuple[str, int], ...]
     registers: int
     rounding: str
+
+    @property
+    def counted(self) -> tuple[CountedInstruction, ...]:
+        """`instructions` with names for both."""
+        return tuple([CountedInstruction(*each) for each in self.instructions])
 
 
 def conversion(tiles: Tiles, reach: Reach) -> Conversion:

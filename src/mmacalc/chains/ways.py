@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 from .shuffles import FAMILIES, VALU, cover
 
 TYPE_CHECKING = False
@@ -64,6 +64,19 @@ class Memory(TupleRecord):
     """One step: all elements through LDS or shared memory."""
 
 
+class CountedInstruction(TupleRecord):
+    """A mnemonic, and how many of it there are."""
+
+    name: str
+    count: int  # type: ignore[assignment]  # not tuple's method
+
+
+@json_keys(
+    "name",
+    "instructions=counted",
+    "total",
+    "bytes: of memory",
+)
 class Way(TupleRecord):
     """A way to move the elements.
 
@@ -76,6 +89,11 @@ class Way(TupleRecord):
     instructions: tuple[tuple[str, int], ...]
     steps: tuple[Exchange | Transpose | Memory, ...]
     bytes: int
+
+    @property
+    def counted(self) -> tuple[CountedInstruction, ...]:
+        """`instructions` with names for both."""
+        return tuple([CountedInstruction(*each) for each in self.instructions])
 
     @property
     def total(self) -> int:

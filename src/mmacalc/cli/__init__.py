@@ -1,10 +1,9 @@
-"""The command line: options in, an answer object, rendered, out.
+"""The command line: options in, an answer object, written, out.
 
 `replies` does everything but print: it turns one command line into a status and two texts, so that
-`mmacalc batch`, the tests and `main` share one path. A subcommand is a module of this package with two functions,
-`add_arguments(parser)` and `run(options) -> str | Reply | Iterator[Reply]`, and a row in SUBCOMMANDS; every other
-command line is the classic one of AMD's Matrix Instruction Calculator. `run` reads the options, calls the function
-that answers, and has `show` render the answer; nothing below this package sees the options.
+`mmacalc batch`, the tests and `main` share one path. A command is a `Command` (`mmacalc.command`) of a module of
+`mmacalc.questions`, or of one here; every other command line is the classic one of AMD's Matrix Instruction
+Calculator. This package has options, streams and errors; what is asked and answered is in the questions.
 
 Status 0 is an answer, 1 a finding (such as `lint` has), 2 a refusal, 3 a bug in mmacalc,
 130 Ctrl-C.
@@ -15,89 +14,24 @@ from __future__ import annotations
 import sys
 
 from ..checks import missing_package
+from ..command import Command, Reply
 from ..errors import Error, printable
-from ..records import Cache, TupleRecord
+from ..records import Cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, Protocol, TextIO, TypeAlias
+    from collections.abc import Iterator, Sequence
+    from typing import TextIO
 
+    from ..command import Result
     from .parser import Parser
 
-    Result: TypeAlias = "str | Reply | Iterator[Reply]"
-
-    class Renderer(Protocol):
-        """A module of `mmacalc.render`."""
-
-        @property
-        def text(self) -> Callable[..., str]: ...
-
-        @property
-        def json_object(self) -> Callable[..., dict[str, Any]]: ...
-
-
-__all__ = ["Reply", "SUBCOMMANDS", "answer", "main", "replies", "show"]
+__all__ = ["Reply", "answer", "command", "command_parser", "commands", "main", "replies"]
 
 INTERRUPTED = 130  # what a shell reports of a program that SIGINT ends
 
-SUBCOMMANDS = {
-    "architectures": "list the architectures, with the names and products that -a takes",
-    "assemble": "encode matrix instructions; --fields draws the encoding with every field",
-    "batch": "answer one command line per input line, a line of JSON each",
-    "chain": "whether the result of one instruction can feed the next, and how",
-    "compare": "compare two instructions of any architectures side by side",
-    "completion": "print the completion script of a shell (bash, zsh, fish)",
-    "descriptor": "encode and decode the descriptors of tcgen05 and wgmma; draw the atom of a swizzle",
-    "disassemble": "decode machine code: hexadecimal, raw bytes, or an ELF code object",
-    "draw": "draw which lane holds which element: in the terminal, as SVG, PNG or HTML",
-    "estimate": "estimate what a GEMM costs, for every instruction that could do it",
-    "explain": "explain a line or a listing of assembly, PTX or SASS: what its matrix instructions do",
-    "find": "find instructions by shape, format, architecture, intrinsic or opcode",
-    "gemm": "compute a whole matrix product on the emulator, one instruction chained along K",
-    "generate": "write a kernel around one instruction: HIP with its builtin, CUDA with inline PTX",
-    "help": "explain a topic (layouts, modifiers, formats ...) or a command",
-    "intrinsic": "show the clang builtin and the LLVM intrinsic of an instruction",
-    "lint": "find hazards in listings: registers used too early, missing waits, lines that no assembler accepts",
-    "memory": "show how an operand is loaded: access width, cache lines, LDS bank conflicts, padding and swizzles",
-    "numerics": "explain how an instruction rounds, with an input that shows it",
-    "page": "write the interactive page of all layouts: one file, no network",
-    "run": "run one instruction on the emulator, to the bit, and compare with a kernel's result",
-    "run-kernel": "run a compiled AMD or PTX kernel on the emulator, and say what is wrong with it",
-    "transpose-loads": "show the loads that transpose: what each lane receives, and the operands they fill",
-    "waits": "show how many wait states one instruction needs after another, and by which rule",
-}
-
-
-OLDER_NAMES = {"lds-transpose": "transpose-loads"}
-CLASSIC_USAGE = "mmacalc COMMAND ...\n       mmacalc -a NAME -i NAME [MATRIX] ACTION [options]"
-
-
-class Reply(TupleRecord):
-    """Result of a command line: exit status, standard output, standard error."""
-
-    status: int
-    out: str
-    err: str
-
-
-def show(
-    as_json: bool, query: str, found: object, render: Renderer, *how: object, status: int = 0, notes: Iterable[str] = ()
-) -> Reply:
-    """The one place where an answer becomes output: JSON if that is asked for, else text.
-
-    Args:
-        as_json: whether --json was given. query: the answer's name in JSON.
-        found: the answer object; render: the module of `mmacalc.render` that writes it; how: what its `text` takes
-            besides the answer.
-        status: the exit status. notes: sentences about the text, for standard error.
-    """
-    if as_json:
-        from ..render.json import document
-
-        return Reply(status, document(query, render.json_object(found)), "")
-    return Reply(status, render.text(found, *how), "".join([f"mmacalc: {note}\n" for note in notes]))
+OWN = ("batch", "completion", "help")
+"""The commands of this package, which are about the command line itself."""
 
 
 class HelpRequested(Exception):  # noqa: N818 (not an error)
@@ -152,48 +86,61 @@ def _refusal(problem: Exception) -> Reply:
 
 
 def _result(argv: Sequence[str]) -> Result:
-    first = OLDER_NAMES.get(argv[0], argv[0]) if argv else ""
-    if first in SUBCOMMANDS:
-        parser, run = _command(first)
-        return run(parser.parsed(argv[1:]))
+    first = argv[0] if argv else ""
     if not argv:
         from .help import first_page
 
         return first_page()
-    if first and first[0] != "-":
+    if first[:1] == "-":
+        from ..questions import classic
+
+        words = classic.with_shape(argv)
+        return classic.run(classic.scan(words) or command_parser("").parsed(words))
+    found = command(first) if first else None
+    if found is None:
+        if not first:
+            return command_parser("").parsed(argv)  # which refuses it
         from .hints import unknown_command
 
         raise Error(unknown_command(first))
-    from . import classic, options
-
-    words = options.with_shape(argv)
-    return classic.run(options.scan(words) or command_parser("classic").parsed(words))
+    return found.run(command_parser(found.name).parsed(argv[1:]))
 
 
-_commands = Cache(64)
+def command(name: str) -> Command | None:
+    """The command of a name, also of one that it had before; "" is the classic command line."""
+    if name in OWN:
+        from importlib import import_module
+
+        own: Command = import_module(f".{name}", __name__).COMMAND
+        return own
+    from .. import questions
+
+    return questions.command(name)
 
 
-def _command(name: str) -> tuple[Parser, Callable[[Namespace], Result]]:
-    """A command's argument parser and its function; made once, for building a parser takes a millisecond."""
-    command: tuple[Parser, Callable[[Namespace], Result]] = _commands.get(name, lambda: _made(name))
-    return command
+def commands() -> dict[str, Command]:
+    """Every command by its name, in alphabetical order; without the classic command line."""
+    from .. import questions
+
+    names = sorted((*OWN, *questions.names()))
+    return {name: found for name in names if (found := command(name))}
 
 
-def _made(name: str) -> tuple[Parser, Callable[[Namespace], Result]]:
-    from importlib import import_module
-
-    from .parser import Parser
-
-    module = import_module(f".{name.replace('-', '_')}", __name__)
-    classic = name == "classic"
-    parser = Parser("mmacalc" if classic else f"mmacalc {name}", module.__doc__, CLASSIC_USAGE if classic else None)
-    module.add_arguments(parser)
-    return parser, module.run
+_parsers = Cache(64)
 
 
 def command_parser(name: str) -> Parser:
-    """The argument parser of a subcommand, or of the classic command line ("classic")."""
-    return _command(name)[0]
+    """The argument parser of a command, or of the classic command line (""); made once, which takes a millisecond."""
+    made: Parser = _parsers.get(name, lambda: _parser(name))
+    return made
+
+
+def _parser(name: str) -> Parser:
+    from .parser import Parser
+
+    found = command(name)
+    assert found is not None, name
+    return Parser(found)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -203,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     empty. A reader that closes the pipe early is not an error.
     """
     words = sys.argv[1:] if argv is None else argv
-    if words and words[0] in SUBCOMMANDS and not sys.warnoptions:  # warnings are for those who call us from Python
+    if words and words[0][:1] != "-" and not sys.warnoptions:  # warnings are for those who call us from Python
         import warnings
 
         warnings.simplefilter("ignore")
@@ -211,20 +158,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for piece in replies(words):
             status = max(status, piece.status)
-            _complain(piece.err)
+            _write_error(piece.err)
             if piece.out and sys.stdout is None:  # closed by the shell (`>&-`)
-                _complain("mmacalc: the answer could not be written: standard output is closed\n")
+                _write_error("mmacalc: the answer could not be written: standard output is closed\n")
                 return 2
             _write(sys.stdout, piece.out)
     except BrokenPipeError:
-        _drop_output()
+        _silence()
     except OSError as problem:
-        _drop_output()
-        _complain(f"mmacalc: the answer could not be written: {problem.strerror}\n")
+        _silence()
+        _write_error(f"mmacalc: the answer could not be written: {problem.strerror}\n")
         return 2
     except KeyboardInterrupt as interrupted:
         if str(interrupted):  # the places of a kernel's waves
-            _complain(f"mmacalc: {interrupted}\n")
+            _write_error(f"mmacalc: {interrupted}\n")
         return INTERRUPTED
     return status
 
@@ -241,15 +188,15 @@ def _write(stream: TextIO | None, text: str) -> None:
     stream.flush()
 
 
-def _complain(text: str) -> None:
+def _write_error(text: str) -> None:
     """Write to standard error; if that fails, the exit status is all that is left."""
     try:
         _write(sys.stderr, text)
     except OSError:
-        _drop_output(sys.stderr)
+        _silence(sys.stderr)
 
 
-def _drop_output(stream: TextIO | None = None) -> None:
+def _silence(stream: TextIO | None = None) -> None:
     """Redirect a stream (by default standard output) to devnull, so that the flush at exit cannot fail."""
     import os
 

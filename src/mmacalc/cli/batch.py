@@ -14,26 +14,24 @@ from __future__ import annotations
 import json
 import shlex
 
+from ..command import Command, Reply, argument
+from ..command.files import lines, standard_input_taken
 from ..errors import Error
-from . import Reply, answer
-from .files import lines, standard_input_taken
+from ..records import TupleRecord
+from . import answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Iterator
+    from typing import Any
 
-    from .parser import Parser
+    from ..command import Options
+
 
 PROGRAMS = (["mmacalc"], ["matrix_calculator.py"], ["./matrix_calculator.py"])
 
 
-def add_arguments(parser: Parser) -> None:
-    """Declare this command's arguments."""
-    parser.add_argument("files", nargs="*", metavar="FILE", help="files of command lines; standard input if none")
-
-
-def run(options: Namespace) -> Iterator[Reply]:
+def run(options: Options) -> Iterator[Reply]:
     """Answer every line."""
     for line in lines(options.files):
         if isinstance(line, Error):
@@ -57,15 +55,27 @@ def _answered(line: str) -> Reply:
     return _written(argv, answer(argv))
 
 
+class Line(TupleRecord):
+    """A line of a batch; answer: the object, where the command answered with JSON."""
+
+    argv: list[str]
+    status: int
+    answer: dict[str, Any] | None
+    stdout: str
+    stderr: str
+
+
 def _written(argv: list[str], reply: Reply) -> Reply:
     """One line of JSON."""
     # Help and version are texts regardless of --json.
     structured = "--json" in argv and reply.out.startswith("{")
-    found = {
-        "argv": argv,
-        "status": reply.status,
-        "answer": json.loads(reply.out) if structured else None,
-        "stdout": "" if structured else reply.out,
-        "stderr": reply.err,
-    }
-    return Reply(reply.status, json.dumps(found) + "\n", "")
+    found = json.loads(reply.out) if structured else None
+    line = Line(argv, reply.status, found, "" if structured else reply.out, reply.err)
+    return Reply(reply.status, json.dumps(line._asdict()) + "\n", "")
+
+
+COMMAND = Command(
+    "batch", "answer one command line per input line, a line of JSON each", "work with it", __doc__,
+    (argument("files", "files of command lines; standard input if none", nargs="*", placeholder="FILE"),),
+    run,
+)  # fmt: skip

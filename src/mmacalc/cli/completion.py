@@ -14,30 +14,23 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-from ..answers.guide import TOPICS
 from ..catalog import architectures, entry
+from ..command import Command, argument
 from ..errors import Error
 from ..formats import FORMATS
-from . import OLDER_NAMES, SUBCOMMANDS, command_parser
-from .help import COMPUTED
+from . import command, commands
+from .help import COMPUTED, TOPICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Action, Namespace
+    from ..command import Option, Options
 
-    from .parser import Parser
 
 # The script of each shell, in the folder beside this module; a wheel installs them where the shells look for them.
 SCRIPTS = {"bash": "mmacalc.bash", "zsh": "_mmacalc", "fish": "mmacalc.fish"}
 
 
-def add_arguments(parser: Parser) -> None:
-    """Declare this command's arguments."""
-    parser.add_argument("shell", choices=(*SCRIPTS, "words"), help="the shell; `words` is what the scripts call")
-    parser.add_argument("words", nargs="*", help="the words typed so far, the last one unfinished")
-
-
-def run(options: Namespace) -> str:
+def run(options: Options) -> str:
     """The script, or the completions of a command line."""
     if options.shell != "words":
         return Path(__file__).with_name("completions").joinpath(SCRIPTS[options.shell]).read_text(encoding="utf-8")
@@ -75,27 +68,27 @@ def _joined(words: list[str]) -> list[str]:
 
 def _next(before: list[str]) -> list[str]:
     """What may follow words: values of the option before, or commands and options."""
-    command = OLDER_NAMES.get(before[0], before[0]) if before else ""
-    command = command if command in SUBCOMMANDS else "classic"
-    known = command_parser(command)._option_string_actions
-    if before and (action := known.get(before[-1])) is not None and action.nargs != 0:
-        return _values(action, before)
-    if before and command == "help":
-        return [*TOPICS, *COMPUTED, *SUBCOMMANDS]
-    if before and command == "architectures":
+    known = (command(before[0]) if before else None) or command("")
+    assert known is not None
+    options = {way: each for each in known.options for way in (*each.spellings, *each.hidden)}
+    if before and (found := options.get(before[-1])) is not None and (found.placeholder or found.choices):
+        return _values(found, before)
+    if before and known.name == "help":
+        return [*TOPICS, *COMPUTED, *commands()]
+    if before and known.name == "architectures":
         return _architectures()
-    return ([] if before else list(SUBCOMMANDS)) + list(known)
+    return [*([] if before else commands()), "-h", "--help", *options]
 
 
-def _values(action: Action, before: list[str]) -> list[str]:
+def _values(option: Option, before: list[str]) -> list[str]:
     """The values of an option: none where files or numbers follow."""
-    if action.dest == "architecture":
+    if option.name == "architecture":
         return _architectures()
-    if action.dest == "instruction":
+    if option.name == "instruction":
         return _instructions(before)
-    if action.metavar == "FORMAT":
+    if option.placeholder == "FORMAT":
         return list(FORMATS)
-    return [str(choice) for choice in action.choices or ()]
+    return list(option.choices)
 
 
 def _architectures() -> list[str]:
@@ -109,3 +102,13 @@ def _instructions(before: list[str]) -> list[str]:
         return [*known.names, *known.tensor_memory_names] if known else []
     except Error:
         return []
+
+
+COMMAND = Command(
+    "completion", "print the completion script of a shell (bash, zsh, fish)", "work with it", __doc__,
+    (
+        argument("shell", "the shell; `words` is what the scripts call", choices=(*SCRIPTS, "words")),
+        argument("words", "the words typed so far, the last one unfinished", nargs="*"),
+    ),
+    run,
+)  # fmt: skip

@@ -10,24 +10,224 @@
 
 from __future__ import annotations
 
-from ..answers.guide import EXAMPLES, NEEDS, TOPICS, Guide, topic
-from . import OLDER_NAMES, SUBCOMMANDS, Reply, command_parser, show
+from ..command import NEEDS, Command, Reply, argument, show
+from ..command.common import JSON
+from ..command.options import FIELDS, FORMAT_FIELDS, WIDTH, spellings, terminal_width
+from ..errors import Error, did_you_mean
+from ..records import TupleRecord, json_keys
+from . import command, command_parser
+from . import commands as all_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from .parser import Parser
+    from ..command import Options
+
+
+class Example(TupleRecord):
+    """A question, and the command line that answers it; `need` is "" where it is that of the example before."""
+
+    need: str
+    question: str
+    command: str
+
+
+class Guide(TupleRecord):
+    """The short page: examples, the commands by need (each with what it does), the names of the topics."""
+
+    examples: tuple[Example, ...]
+    commands: Mapping[str, Mapping[str, str]]
+    topics: tuple[str, ...]
+
+
+@json_keys("topic=name", "text")
+class Topic(TupleRecord):
+    """One topic: its name, and a text of paragraphs; indented lines are examples and tables."""
+
+    name: str
+    text: str
+
+
+ONE = "-a MI300X -i v_mfma_f32_32x32x8_f16"
+NAME = "v_mfma_f32_32x32x8_f16"
+
+EXAMPLES = (
+    Example("find", "instructions by shape", "mmacalc find MI300X 32x32x8 bf16"),
+    Example("look", "all about one", f"mmacalc {ONE} -d"),
+    Example("", "what a line does", 'mmacalc explain "HMMA.16816.F32 R4, R8, R12, R4"'),
+    Example("place", "where A[3][7] is", f"mmacalc {ONE} -A -g -I 3 -K 7"),
+    Example("", "a picture of D", f"mmacalc draw {ONE} -D"),
+    Example("chain", "what its D can feed", f"mmacalc chain -a MI300X {NAME} --list"),
+    Example("load", "loads, bank conflicts", f"mmacalc memory {ONE} -A --ld 64"),
+    Example("encode", "machine code", "mmacalc assemble -a MI300X kernel.s"),
+    Example("wait", "missing wait states", "mmacalc lint -a MI300X kernel.s"),
+    Example("compute", "D = A B + C, to the bit", f"mmacalc run {ONE} --random 1"),
+    Example("debug", "why my D is wrong", f"mmacalc run {ONE} --random 1 --compare d.npy"),
+    Example("generate", "a kernel around it", f"mmacalc generate {ONE} -o kernel.hip"),
+)
+
+
+LAYOUTS = """\
+A layout is one line that says which lane and which item of the lane hold an element:
+
+    A: i (g e) -> lane (g i), item (e)    sizes: i=16, g=4, e=4
+
+On the left are the coordinates: i, j and k are row, column and the index that is added up, b is the block. A coordinate
+in parentheses is cut into digits, the most significant first, as in einops: (g e) with g=4 and e=4 means k = 4 g + e.
+On the right the same digits make the lane and the item. In the example A[3][9] has g=2 and e=1, so it is in lane
+2 * 16 + 3 = 35, item 1.
+
+An item is an element's place within its lane, counted from the operand's first register: of 16 bits, item 1 is the high
+half of register 0. *r is replicated: every value of r has a copy. A digit of the right alone is a selector, which a
+modifier sets.
+
+    mmacalc -a gfx942 -i v_mfma_f32_16x16x16_f16 -A --pattern           the layout of A
+    mmacalc -a gfx942 -i v_mfma_f32_16x16x16_f16 -A -g -I 3 -K 9        one element: its lane, register and bits
+    mmacalc -a gfx942 -i v_mfma_f32_16x16x16_f16 -A -m -r 0 -l 35       one register of one lane: its elements
+    mmacalc -a gfx942 -i v_mfma_f32_16x16x16_f16 -A -R                  all elements; -M: all registers
+    mmacalc draw -a gfx942 -i v_mfma_f32_16x16x16_f16 -A                a picture
+"""
+INSTRUCTIONS = """\
+Names of instructions are those of the vendors, in any case: AMD's mnemonics (v_mfma_f32_16x16x16_f16, also as older
+compilers wrote them), PTX's names with their qualifiers in any order that ptxas takes, and SASS opcodes, which stand
+for the PTX instruction that becomes them (HMMA.16816.F32, HGMMA.64x128x16.F32).
+
+    mmacalc -a gfx942 -L                                   all of one architecture
+    mmacalc find --shape 16x16x16 --a f16                  those of a shape and format, of every architecture
+    mmacalc find --intrinsic mfma_f32_16x16x16f16          by a part of a builtin's or intrinsic's name
+
+Where a name is not known, the closest are named.
+"""
+FILES = """\
+Matrices (run, gemm) are .npy, a member of an .npz as FILE.npz:NAME, or CSV, known by what they hold, not by their
+names. They hold values; with --bits encodings, as unsigned integers, which is how bf16 and FP8 are saved where NumPy
+has no such type. CSV is a row to a line; several blocks stand below one another.
+
+Listings (lint) are text: a compiler's output, llvm-objdump -d, or written by hand. disassemble takes hexadecimal, raw
+bytes, ELF code objects and clang's offload bundles.
+
+The name - is standard input wherever a file is read. -o FILE writes the result to a file. Input that is refused
+changes no file.
+"""
+OUTPUT = """\
+--json answers with one object in one line (https://mmacalc.github.io/mmacalc/json.html). schema_version rises
+when a key changes its meaning or goes away, not when one is added. --csv, --markdown and --asciidoc write tables.
+`mmacalc batch` answers a command line per input line, for programs that ask often.
+
+The exit status is
+
+    0    the question is answered
+    1    something was found: by lint, run and gemm --compare, run-kernel, generate --check
+    2    the input is refused; the message says what would be right, and nothing is on standard output
+    3    a fault of mmacalc; please report it with `mmacalc --version --json`
+    130  Ctrl-C
+"""
+PROVENANCE = """\
+Every answer says how sure it is where that is not "two sources agree":
+
+    hardware-verified    compared with results of that generation's silicon
+    two sources agree    two independent public sources, such as the ISA document and LLVM
+    one source           one public source
+    unconfirmed          a source that no second one confirms, or that others contradict
+    assumed              by analogy with other instructions or generations: nothing is published
+
+    mmacalc architectures                     what is known of each architecture
+    mmacalc architectures MI300X              the same of one, and how sure
+    mmacalc numerics -a gfx942                how sure the arithmetic of each instruction is
+"""
+AMD = """\
+Every command line of AMD's Matrix Instruction Calculator 1.3.2 works here, and prints the same to the byte,
+except formulas that are corrected, calculations (-o) on RDNA3, the texts of help and version, and errors. Why:
+https://mmacalc.github.io/mmacalc/isa-errata.html
+
+New beside its options: --json, --pattern, the operands --scale-a and --scale-b, wave sizes by -w, NVIDIA's
+instructions under their PTX names, and the commands that `mmacalc -h` lists.
+"""
+TOPICS = {
+    "layouts": LAYOUTS, "instructions": INSTRUCTIONS, "files": FILES, "output": OUTPUT, "provenance": PROVENANCE,
+    "amd": AMD,
+}  # fmt: skip
+
+
+def topic(name: str, others: Mapping[str, str], commands: Iterable[str] = ()) -> Topic:
+    """The text of a topic.
+
+    Args:
+        name: of TOPICS, or of `others`: further texts by name; case-insensitive. The s at the end may be left out.
+        commands: what else may be meant.
+
+    Raises:
+        Error: there is no such topic.
+
+    >>> topic("layout", {}).name
+    'layouts'
+    """
+    texts, lower = {**TOPICS, **others}, name.strip().lower()
+    for known in (lower, f"{lower}s", lower.removesuffix("s")):
+        if known in texts:
+            return Topic(known, texts[known])
+    hint = did_you_mean(lower, (*texts, *commands))
+    raise Error(f"there is no help on '{name}'.{hint} Topics: {', '.join(texts)}; and every command")
+
+
+TITLE = "mmacalc: which lane, register and bit of a GPU holds which element of a matrix, and what it computes"
+NAMES = "For MI300X put any GPU, as its driver, compiler or shop calls it; `mmacalc architectures` lists them."
+MORE = "`mmacalc -h` lists all commands and options, `mmacalc COMMAND -h` those of one."
+
+
+def topic_text(answer: Topic, width: int = WIDTH) -> str:
+    """The topic, in lines of `width` characters."""
+    return wrapped(answer.text, width) + "\n"
+
+
+def text(answer: Guide, width: int = WIDTH) -> str:
+    """The page, in lines of `width` characters; an example that is longer stays whole."""
+    examples = answer.examples
+    column = max(len(example.need) for example in examples) + 2
+    longest = max(len(example.question) for example in examples) + 2
+    one_line = column + longest + max(len(example.command) for example in examples) <= width
+    lines = [wrapped(TITLE, width), ""]
+    for need, question, line in examples:
+        begin = f"{need:{column}}{question:{longest}}"
+        lines += [begin + line] if one_line else [begin.rstrip(), " " * (column + 2) + line]
+    end = [NAMES, f"`mmacalc help TOPIC` explains {', '.join(answer.topics)}, and every command.", MORE]
+    return "\n".join([*lines, "", wrapped(" ".join(end), width)]) + "\n"
+
+
+def commands(by_need: Mapping[str, Mapping[str, str]], width: int) -> str:
+    """The commands by need, a paragraph each, in lines of `width` characters at most."""
+    from textwrap import fill
+
+    longest = max(len(name) for each in by_need.values() for name in each) + 2
+    lines, further = [], " " * (longest + 4)
+    for need, each in by_need.items():
+        lines.append(f"  {need}:")
+        for name, what in each.items():
+            lines.append(fill(what, width, initial_indent=f"    {name:{longest}}", subsequent_indent=further))
+    return "\n".join(lines)
+
+
+def wrapped(text: str, width: int) -> str:
+    """A text whose paragraphs are filled anew; indented lines stay as they are.
+
+    >>> print(wrapped("One sentence that\\ngoes on.\\n\\n    an example", 80))
+    One sentence that goes on.
+    <BLANKLINE>
+        an example
+    """
+    from textwrap import fill
+
+    parts = text.strip("\n").split("\n\n")
+    found = []
+    for part in parts:
+        kept = any(line.startswith("  ") for line in part.split("\n"))
+        found.append(part if kept else fill(" ".join(part.split("\n")), width, break_on_hyphens=False))
+    return "\n\n".join(found)
+
 
 COMPUTED = ("modifiers", "formats")
 """Topics whose texts are written from tables."""
-
-
-def add_arguments(parser: Parser) -> None:
-    """Declare this command's arguments."""
-    parser.add_argument("topic", nargs="?", help=f"one of {', '.join((*TOPICS, *COMPUTED))}, or a command")
-    parser.add_common("json")
 
 
 def guide() -> Guide:
@@ -37,35 +237,27 @@ def guide() -> Guide:
 
 def by_need() -> Mapping[str, Mapping[str, str]]:
     """Every command with what it does, by need."""
-    return {need: {name: SUBCOMMANDS[name] for name in names} for need, names in NEEDS.items()}
+    found = all_commands().values()
+    return {need: {each.name: each.summary for each in found if each.need == need} for need in NEEDS}
 
 
-def run(options: Namespace) -> Reply:
+def run(options: Options) -> Reply:
     """A topic, a command's help, or the short page."""
     if options.topic is None:
         return first_page(options.json)
-    name = OLDER_NAMES.get(options.topic, options.topic)
-    if name in SUBCOMMANDS:
-        return Reply(0, command_parser(name).format_help(), "")
-    from ..render import guide as render
-    from .parser import terminal_width
-
-    found = topic(name, {"modifiers": _modifiers(), "formats": _formats()}, SUBCOMMANDS)
-    return show(options.json, "help", found, render, terminal_width())
+    if options.topic and (known := command(options.topic)) is not None:
+        return Reply(0, command_parser(known.name).format_help(), "")
+    found = topic(options.topic, {"modifiers": _modifiers(), "formats": _formats()}, all_commands())
+    return show(options.json, "help", found, lambda found: topic_text(found, terminal_width()))
 
 
 def first_page(as_json: bool = False) -> Reply:
     """The short page, of `mmacalc` without arguments."""
-    from ..render import guide as render
-    from .parser import terminal_width
-
-    return show(as_json, "help", guide(), render, terminal_width())
+    return show(as_json, "help", guide(), lambda page: text(page, terminal_width()))
 
 
 def _modifiers() -> str:
     """Every modifier with its meaning, from the tables of options."""
-    from .options import FIELDS, FORMAT_FIELDS, spellings
-
     rows = {**FORMAT_FIELDS, **FIELDS}
     width = max(len(name) for name in rows) + 4
     lines = [f"    {spellings(name, None)[0]:{width}}{text}" for name, (_, text) in rows.items()]
@@ -100,3 +292,15 @@ alike. {", ".join(BLOCK_SCALED)} ask for instructions with such block scales.
 
 {table}
 """
+
+
+def written(answer: Guide | Topic) -> str:
+    """What help answers, as text."""
+    return topic_text(answer) if isinstance(answer, Topic) else text(answer)
+
+
+COMMAND = Command(
+    "help", "explain a topic (layouts, modifiers, formats ...) or a command", "work with it", __doc__,
+    (argument("topic", f"one of {', '.join((*TOPICS, *COMPUTED))}, or a command", nargs="?"), JSON),
+    run, {"help": written},
+)  # fmt: skip

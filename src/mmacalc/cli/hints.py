@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from ..answers.guide import TOPICS
-from ..catalog import architectures, entry
+from ..catalog import entry
 from ..catalog.grammar.sass import is_opcode
+from ..command.options import FLAGS
 from ..errors import Error, did_you_mean
-from . import SUBCOMMANDS
-from .help import COMPUTED
-from .options import FLAGS
+from . import commands
+from .help import COMPUTED, TOPICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
-__all__ = ["no_architecture", "option_for", "unknown_command"]
+__all__ = ["option_for", "unknown_command"]
 
 INSTRUCTIONS = ("v_", "mma.", "wgmma", "wmma", "ldmatrix", "stmatrix", "tcgen05", "dpas")
 """How the names of instructions begin."""
@@ -22,11 +21,11 @@ INSTRUCTIONS = ("v_", "mma.", "wgmma", "wmma", "ldmatrix", "stmatrix", "tcgen05"
 
 def unknown_command(word: str) -> str:
     """The message for a first word that is neither a command nor an option."""
-    return f"unknown command '{word}'.{_meant(word)} Known: {', '.join(SUBCOMMANDS)}; `mmacalc -h` has more"
+    return f"unknown command '{word}'.{_meant(word)} Known: {', '.join(commands())}; `mmacalc -h` has more"
 
 
 def _meant(word: str) -> str:
-    if hint := did_you_mean(word, SUBCOMMANDS):
+    if hint := did_you_mean(word, commands()):
         return hint
     if word.replace("-", "_") in FLAGS:
         return f" Did you mean --{word}?"
@@ -50,14 +49,6 @@ def option_for(word: str, known: Container[str]) -> str:
     else:
         candidates = ("-i",) if is_instruction(word) else ()
     return next((f" Did you mean {option} {word}?" for option in candidates if option in known), "")
-
-
-def no_architecture(instruction: str | None) -> str:
-    """The message for a query without -a: which architectures have the instruction, if there is one."""
-    having = [name for name in architectures() if instruction and entry(name).canonical(instruction)]
-    if not having:
-        return "no architecture was given; choose one with -a, such as `-a cdna3` or `-a MI300X`"
-    return f"no architecture was given; {instruction} is on {', '.join(having)}: choose one with -a"
 
 
 def is_architecture(word: str) -> bool:

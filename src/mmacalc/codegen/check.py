@@ -16,7 +16,7 @@ from ..catalog import entry
 from ..catalog.grammar.sass import sass_of
 from ..errors import Error
 from ..hazards.lint import lint
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,23 @@ CLANGS = ("clang-22", "clang-23", "clang-24", "amdclang", "clang", "/opt/rocm/ll
 PTX_PRODUCTS = ("mma.", "wgmma.mma_async", "wmma.mma")
 
 
+class MissingWait(TupleRecord):
+    """A line of the compiled kernel, and how many wait states are missing before it."""
+
+    line: int
+    missing: int
+
+
+@json_keys(
+    "instruction=instruction.name",
+    "target",
+    "compiler",
+    "instructions",
+    "matrix_instructions",
+    "sass",
+    "wanted: whether there are no other matrix instructions, and no wait state is missing",
+    "findings=missing_waits",
+)
 class Checked(TupleRecord):
     """What a compiled kernel contains.
 
@@ -48,6 +65,11 @@ class Checked(TupleRecord):
     findings: tuple[Finding, ...]
     single: bool
     sass: tuple[str, ...] | None = None
+
+    @property
+    def missing_waits(self) -> tuple[MissingWait, ...]:
+        """The findings in short."""
+        return tuple([MissingWait(finding.line, finding.missing) for finding in self.findings])
 
     @property
     def wanted(self) -> bool:

@@ -8,7 +8,7 @@ from operator import index
 from ..checks import arguments_checked, shown
 from ..errors import Error, did_you_mean, first_of
 from ..numerals import whole
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 from . import cuda, gemm_cuda, gemm_hip, gemm_wgmma, hip
 from . import gemm as tiled
 from .fragments import chosen_lanes, fragment, group_size
@@ -29,6 +29,11 @@ __all__ = ["Formulas", "GeneratedKernel", "formulas", "generate"]
 LANGUAGES = {"hip": hip.kernel, "cuda": cuda.kernel}
 
 
+@json_keys(
+    "architecture=instruction.arch",
+    "instruction=instruction.name",
+    "source",
+)
 class GeneratedKernel(TupleRecord):
     """A generated kernel: the instruction, the source, and the file it was written to, None if there is none."""
 

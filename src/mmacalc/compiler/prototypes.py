@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 
 __all__ = ["Intrinsic"]
 
 
+@json_keys(
+    "builtin",
+    "return_type",
+    "arg_types",
+    "llvm_intrinsic",
+    "declaration",
+    "immediates: positions of the arguments that must be constants",
+    "arg_names",
+    "prototype",
+)
 class Intrinsic(TupleRecord):
     """One clang builtin and the LLVM intrinsic behind it, or a function of OpenCL, without an LLVM intrinsic.
 

@@ -18,7 +18,7 @@ from ..arithmetic.ulps import ulps
 from ..checks import arguments_checked
 from ..emulator.arrays import as_array, checked, rounded
 from ..errors import Error
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 from .edits import near
 from .problem import Problem, problem_of
 from .search import Explanation, arithmetic_of, mistakes_of
@@ -47,6 +47,17 @@ class Difference(TupleRecord):
     ulps: int | None
 
 
+@json_keys(
+    "elements",
+    "different",
+    "max_ulps",
+    "within_rounding=rounding",
+    "differences",
+    "where",
+    "explanations",
+    "arithmetic",
+    "nearest",
+)
 class Diagnosis(TupleRecord):
     """What came of comparing.
 

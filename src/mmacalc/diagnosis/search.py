@@ -19,7 +19,7 @@ from math import inf, log2
 
 import numpy as np
 
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 from .edits import Edit, Permutation, Suspect, coarse, near
 from .library import (
     LAST,
@@ -97,6 +97,16 @@ LOST = 8
 """How many parts of k may be missing together with another mistake: halves, the first and last steps."""
 
 
+@json_keys(
+    "name",
+    "advice",
+    "exact",
+    "share",
+    "tiles: of a GEMM, the (row, column) of the tiles that it concerns",
+    "reproduced: false where the wrong values are only located: they are not the result of a known mistake",
+    "cost: bits: how unlikely the mistake is; the cheapest explanation is first",
+    "rule: what is changed and how, such as D: i j -> j i; a pair has two rules",
+)
 class Explanation(TupleRecord):
     """A mistake that gives what was given.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from ..checks import arguments_checked, require_int, shown
 from ..errors import Error, did_you_mean
 from ..formats import ptx_name
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 from . import shared_memory
 from .tensor_memory import Form
 from .tensor_memory_shapes import DEPTHS, allowed_shapes, default_types, types_of
@@ -91,6 +91,14 @@ class DescriptorField(TupleRecord):
     meaning: str
 
 
+@json_keys(
+    "title",
+    "value=word",
+    "hex=hexadecimal",
+    "size: in bits",
+    "fields",
+    "notes",
+)
 class Descriptor(TupleRecord):
     """A descriptor: what it is of, its value, its width in bits, its fields from the lowest bit up, and notes on
     what the PTX ISA does not allow or reserves."""
@@ -100,6 +108,11 @@ class Descriptor(TupleRecord):
     size: int
     fields: tuple[DescriptorField, ...]
     notes: tuple[str, ...]
+
+    @property
+    def hexadecimal(self) -> str:
+        """The value, with all digits."""
+        return f"{self.word:#0{self.size // 4 + 2}x}"
 
 
 def _instruction_fields(kind: str) -> tuple[tuple[str, int, int], ...]:

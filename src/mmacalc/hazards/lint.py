@@ -36,7 +36,7 @@ from ..asm.tables import instruction_names
 from ..asm.targets import LLVM_VERSIONS, agreed, target
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 from .forwarding import Forwarding
 from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
 from .pending import PendingHazards, Repair, basic_blocks, decoded_blocks
@@ -64,6 +64,18 @@ _SYMBOL = re.compile(r"(?!(?:[.$]|L\d|\d))")  # a label that is no jump target w
 _EXPERT = re.compile(r"\S+\s+hwreg\(\s*(?:HW_REG_WAVE_SCHED_MODE|26)\b")
 
 
+@json_keys(
+    "kind: wait states, wait or invalid",
+    "message=sentence",
+    "line",
+    "text",
+    "first_line",
+    "first_text",
+    "elapsed",
+    "missing",
+    "nops: what to put before the line; empty where those of other findings are enough",
+    "wait",
+)
 class Finding(TupleRecord):
     """One violation.
 
@@ -86,7 +98,19 @@ class Finding(TupleRecord):
     kind: str = "wait states"
     message: str = ""
 
+    @property
+    def sentence(self) -> str:
+        """What is wrong: the message, or the rule of wait states."""
+        return self.message or (self.wait.rule if self.wait else "")
 
+
+@json_keys(
+    "architecture",
+    "instructions",
+    "matrix_instructions",
+    "unchecked: what was not looked at",
+    "findings",
+)
 class LintReport(TupleRecord):
     """The result for a listing: the findings, the architecture's canonical name, the numbers of instructions and of
     matrix instructions, and, as a clause each, what of this listing was not looked at."""
@@ -158,6 +182,16 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     )
 
 
+@json_keys(
+    "line",
+    "text",
+    "first_line",
+    "first_text",
+    "part: the kernel or function, by its label",
+    "elapsed: the wait states between the two on the shortest path",
+    "missing: how many more are needed",
+    "wait",
+)
 class RequiredWait(TupleRecord):
     """An instruction that must not come too soon after another, and how soon it comes.
 
@@ -176,6 +210,7 @@ class RequiredWait(TupleRecord):
     part: str = ""
 
 
+@json_keys("architecture", "unjudged: why the waits are not known; empty if they are", "waits")
 class WaitsReport(TupleRecord):
     """The waits between the instructions of a listing, the architecture's canonical name, and why they are not known
     ("" if they are)."""

@@ -14,7 +14,7 @@ from ..asm.registers import RegisterRange
 from ..asm.targets import target
 from ..checks import arguments_checked
 from ..errors import Error
-from ..records import Cache, TupleRecord
+from ..records import Cache, TupleRecord, json_keys
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
 from .tables import FORWARDING, LATER, NEVER, REPORTED, REPORTS, RULES, TABLES, Expiry, ForwardingRule, HazardTable
 
@@ -41,6 +41,12 @@ __all__ = [
 NO_RULE = "no rule: the second touches nothing that the first makes it wait for"
 
 
+@json_keys(
+    "source=place",
+    "states",
+    "rule",
+    "provenance",
+)
 class SourceAnswer(TupleRecord):
     """One source's answer: wait states, the rule in words, its place in the source, how sure it is, and the registers
     that the rule is about (None if there are none)."""
@@ -52,6 +58,18 @@ class SourceAnswer(TupleRecord):
     registers: RegisterRange | None
 
 
+@json_keys(
+    "[architecture]",
+    "states: wait states needed: the larger number of the sources that count",
+    "unit: what gives a wait state: s_nop: any instruction; v_nop: a VALU instruction",
+    "nops",
+    "rule",
+    "llvm",
+    "guide",
+    "registers",
+    "[ended_by]=expiry.words: what ends the hazard however few the states are; nops then has the one that LLVM inserts",
+    "sources",
+)
 class WaitStates(TupleRecord):
     """How many wait states are needed between two instructions; `int()` of it is `states`.
 

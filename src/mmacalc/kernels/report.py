@@ -7,8 +7,9 @@ from collections import Counter
 from ..checks import arguments_checked
 from ..errors import Error, counted
 from ..estimates import peak
+from ..json_form import encoded
 from ..rates import MATRIX_UNITS
-from .device.findings import plain
+from ..records import json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,20 @@ if TYPE_CHECKING:
 __all__ = ["Report"]
 
 
+@json_keys(
+    "architecture=architecture.name",
+    "workgroups",
+    "waves",
+    "instructions: matrix instructions, by name",
+    "cycles: how long they occupy matrix units",
+    "flops",
+    "flops_per_unit_and_cycle",
+    "peak_share",
+    "bytes=traffic",
+    "lds: the accesses of each line",
+    "warnings",
+    "findings",
+)
 class Report:
     """Summary of a launch.
 
@@ -53,6 +68,8 @@ class Report:
     peak_share: float | None
     findings: tuple[LineFinding | KernelFinding, ...]
     lds: tuple[BankSite, ...]
+    instructions: Counter[str]
+    cycles: int | None
 
     def __init__(
         self,
@@ -69,7 +86,7 @@ class Report:
         self.warnings = tuple(_counted(text, count) for text, count in (warnings or {}).items())
         self.architecture, self.workgroups, self.waves, self.traffic = architecture, workgroups, waves, traffic
         self.issued = tuple(issued)
-        self.instructions: Counter[str] = Counter()
+        self.instructions = Counter()
         self.flops = 0
         cycles: int | None = 0
         least: float | None = 0.0
@@ -138,20 +155,8 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data."""
-        return {
-            "architecture": self.architecture.name,
-            "workgroups": self.workgroups,
-            "waves": self.waves,
-            "instructions": dict(self.instructions),
-            "cycles": self.cycles,
-            "flops": self.flops,
-            "flops_per_unit_and_cycle": self.flops_per_unit_and_cycle,
-            "peak_share": self.peak_share,
-            "bytes": self.traffic._asdict(),
-            "lds": [{**site._asdict(), "conflicts": site.conflicts} for site in self.lds],
-            "warnings": list(self.warnings),
-            "findings": [plain(one) for one in self.findings],
-        }
+        plain: dict[str, Any] = encoded(self)
+        return plain
 
     def __repr__(self) -> str:
         return (

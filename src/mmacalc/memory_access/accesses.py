@@ -31,6 +31,16 @@ class Placing(TupleRecord):
     pad: int = 0
     swizzle: Swizzle | RowSwizzle = Swizzle(0, 4, 3)
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of the swizzle."""
+        return tuple(self.swizzle)
+
+    @property
+    def kind(self) -> str:
+        """The kind of swizzle: "xor" of address bits, or "row" by row."""
+        return "xor" if isinstance(self.swizzle, Swizzle) else "row"
+
 
 PLAIN = Placing()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..checks import arguments_checked
 from ..errors import Error, counted
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 from .accesses import PLAIN, Accesses, LdsCost, Placing, accesses, lds_cost
 from .matrix_loads import MatrixLoad, matrix_loads
 from .names import access_name
@@ -30,6 +30,50 @@ class AddressTerm(TupleRecord):
     bytes: int
 
 
+@json_keys(
+    "cycles=cost.cycles",
+    "ideal=cost.ideal",
+    "conflicts=cost.conflicts",
+    "phases: the lanes of each",
+    "banks=cost.rule.banks",
+    "worst=cost.worst: the phase that takes longest",
+    "provenance=cost.rule.provenance",
+    "source=cost.rule.source",
+)
+class WaveCost(TupleRecord):
+    """What an access costs in LDS, and the lanes of each of its phases."""
+
+    cost: LdsCost
+    phases: tuple[tuple[int, ...], ...]
+
+
+@json_keys(
+    "architecture=operand.instruction.arch",
+    "instruction=operand.instruction.name",
+    "matrix=operand.name",
+    "wave=operand.wave",
+    "modifiers=operand.fields",
+    "order=tile.order",
+    "ld=tile.ld",
+    "row_bytes=tile.row_bytes",
+    "pad_bytes=placing.pad",
+    "swizzle=placing.numbers: bits, base and shift, or vec, per_phase and max_phase",
+    "swizzle_kind=placing.kind: xor or row",
+    "kpack",
+    "run_bytes: contiguous bytes of a lane",
+    "access_bytes",
+    "instructions",
+    "global_instruction",
+    "lds_instruction",
+    "address=terms: the sum of (lane / divisor % size) * bytes; null where it is no such sum",
+    "offsets",
+    "lines64",
+    "lines128",
+    "bytes_used",
+    "bytes_fetched",
+    "lds=lds_of_wave",
+    "matrix_loads",
+)
 class Memory(TupleRecord):
     """How an operand is loaded (D: stored).
 
@@ -46,6 +90,11 @@ class Memory(TupleRecord):
     found: Accesses
     lds: LdsCost
     matrix_loads: tuple[MatrixLoad, ...]
+
+    @property
+    def lds_of_wave(self) -> WaveCost:
+        """The cost in LDS, with the phases of the whole wave."""
+        return WaveCost(self.lds, tuple(self.lds.rule.lanes(self.operand.wave)))
 
     @property
     def operand(self) -> Operand:
@@ -131,6 +180,10 @@ class Memory(TupleRecord):
         return repair(self.found, self.tile, self.fill, _access(self.operand))
 
 
+@json_keys(
+    "**memory",
+    "search=repair",
+)
 class MemoryAndRepair(TupleRecord):
     """How an operand is loaded, and the repair of its bank conflicts if that was searched for."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import product
 
 from ..catalog import entry
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 from .accesses import PLAIN, Accesses, Placing
 from .banks import BankAccess, bank_access
 
@@ -24,6 +24,14 @@ __all__ = ["MatrixLoad", "matrix_loads"]
 ROW_BYTES = 16  # of a matrix: eight elements of 16 bits, or sixteen of 8
 
 
+@json_keys(
+    "name",
+    "first_register",
+    "registers",
+    "rows",
+    "cycles=cost.cycles",
+    "conflicts=cost.conflicts",
+)
 class MatrixLoad(TupleRecord):
     """One ldmatrix (for D: stmatrix).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 from .accesses import Placing, fills, reads_without_conflict
 from .swizzles import Swizzle
 
@@ -19,11 +19,20 @@ HIGHEST_BASE = 8
 HIGHEST_BIT = 32  # of an address that a swizzle can feel
 
 
+@json_keys(
+    "pad_bytes: null where no padding keeps both free",
+    "swizzle=numbers: null where none keeps both free",
+)
 class Repair(TupleRecord):
     """The smallest padding, and the smallest (bits, base, shift), without a conflict; None where there is none."""
 
     pad_bytes: int | None
     swizzle: Swizzle | None
+
+    @property
+    def numbers(self) -> tuple[int, ...] | None:
+        """The numbers of the swizzle."""
+        return None if self.swizzle is None else tuple(self.swizzle)
 
 
 def repair(found: Accesses, tile: Tile, fill: int, access: str) -> Repair:

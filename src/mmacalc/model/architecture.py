@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..checks import argument_class, arguments_checked
 from ..errors import Error
 from ..families import family
-from ..records import Record, cached_property
+from ..records import Record, cached_property, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,13 @@ PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfir
 DOUBTFUL = ("unconfirmed", "assumed")  # what every answer says
 
 
+@json_keys(
+    "name",
+    "aliases",
+    "target?",
+    "compute_units=units",
+    "clock_ghz",
+)
 class Product(Record):
     """A product with an architecture's chip, as the vendor's data sheet describes it.
 

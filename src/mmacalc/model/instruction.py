@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..checks import argument_class, arguments_checked
 from ..errors import Error, did_you_mean
 from ..formats import CHOICES, named
-from ..records import Cache, Record, cached_property
+from ..records import Cache, Record, cached_property, json_keys
 from .actions import Actions
 from .architecture import PROVENANCES, Architecture
 from .modifiers import canonical_modifiers, check_modifiers, modifier_ranges
@@ -25,6 +25,22 @@ __all__ = ["Instruction"]
 _operands = Cache(1 << 11)
 
 
+@json_keys(
+    "architecture=arch: the canonical name, such as cdna3",
+    "instruction=name",
+    "aliases",
+    "m",
+    "n",
+    "k",
+    "blocks",
+    "formats: the number format of each operand, by its letter; of operands whose format a field chooses, the choice",
+    "sparse",
+    "opcode",
+    "cycles: how long the matrix unit is busy; null where unpublished",
+    "operations=flops: 2 M N K, times the blocks; 0 if it only moves a matrix",
+    "provenance",
+    "unconfirmed: operands and numbers that only one public source has",
+)
 class Instruction(Record, Actions):
     """One matrix instruction of one architecture.
 

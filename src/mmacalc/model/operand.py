@@ -7,7 +7,7 @@ from ..checks import argument_class, arguments_checked, require_int
 from ..errors import Error
 from ..families.base import Axis, joined
 from ..later import higher_layer
-from ..records import Frozen, cached_property, frozen
+from ..records import Frozen, cached_property, frozen, json_keys
 from .location import Element, LoadedLocation, Location, TensorMemoryLocation
 from .modifiers import negated
 
@@ -31,6 +31,14 @@ __all__ = ["Operand"]
 WARP = 32  # the lanes of a warp
 
 
+@json_keys(
+    "architecture=instruction.arch: the canonical name, such as cdna3",
+    "instruction=instruction.name",
+    "matrix=name",
+    "wave",
+    "modifiers=fields",
+    "provenance",
+)
 class Operand(Frozen):
     """One operand of an instruction under given modifiers. Immutable; made by `Instruction.operand`.
 

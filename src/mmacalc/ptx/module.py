@@ -6,7 +6,7 @@ import re
 
 from ..errors import Error
 from ..numerals import whole
-from ..records import TupleRecord
+from ..records import TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ class Guard(TupleRecord):
     negated: bool
 
 
+@json_keys(
+    "str()",
+)
 class Location(TupleRecord):
     """A place in the source that `.loc` names: file, line, column. The file is "" where no .file names it."""
 

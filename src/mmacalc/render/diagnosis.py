@@ -1,57 +1,22 @@
-"""A kernel's D beside the emulator's, as text and as JSON."""
+"""A kernel's D beside the emulator's, as text."""
 
 from __future__ import annotations
 
-from math import isfinite
 from textwrap import fill
 
 from ..errors import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from ..diagnosis.compare import Diagnosis
     from ..diagnosis.search import Explanation
     from ..model import Instruction
 
-__all__ = ["json_object", "text", "plain"]
+__all__ = ["text"]
 
 WIDTH = 100
 SHOWN = 10  # differing elements, and tiles, listed in the text
 ALTERNATIVES = 3  # further explanations listed in the text
-
-
-def plain(value: Any) -> Any:
-    """JSON-safe numbers: infinities and NaN as text."""
-    if isinstance(value, (list, tuple)):
-        return [plain(entry) for entry in value]
-    if isinstance(value, float) and not isfinite(value):
-        return "nan" if value != value else "inf" if value > 0 else "-inf"
-    return value
-
-
-def json_object(diagnosis: Diagnosis) -> dict[str, Any]:
-    """A diagnosis as plain data."""
-    return {
-        "elements": diagnosis.elements,
-        "different": diagnosis.different,
-        "max_ulps": diagnosis.max_ulps,
-        "within_rounding": diagnosis.rounding,
-        "differences": [
-            {"element": list(d.element), "given": plain(d.given), "expected": plain(d.expected), "ulps": d.ulps}
-            for d in diagnosis.differences
-        ],
-        "where": list(diagnosis.where),
-        "explanations": [_explanation(e) for e in diagnosis.explanations],
-        "arithmetic": [_explanation(e) for e in diagnosis.arithmetic],
-        "nearest": diagnosis.nearest and _explanation(diagnosis.nearest),
-    }
-
-
-def _explanation(explanation: Explanation) -> Mapping[str, Any]:
-    return dict(zip(explanation._fields, explanation))
 
 
 def text(diagnosis: Diagnosis, inst: Instruction) -> str:

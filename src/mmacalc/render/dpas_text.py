@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..answers.layouts import RegisterColumn
     from ..model import Element, Instruction, Location, Operand
+    from ..questions.classic.layouts import RegisterColumn
 
 __all__ = [
     "COUNTED", "LANE", "NAMES", "NOT_ENCODED", "REGISTER", "SOURCE_FIELDS", "also", "column_title", "held_place",

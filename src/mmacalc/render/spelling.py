@@ -9,9 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ..answers.output_terms import NotInRegisters
     from ..families.base import Family
     from ..model import Instruction, Location, Operand
+    from ..questions.classic.sums import NotInRegisters
 
 __all__ = [
     "element_text",

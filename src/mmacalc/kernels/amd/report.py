@@ -5,8 +5,7 @@ from __future__ import annotations
 from ...asm.decoded import RegisterOperand
 from ...asm.decoder import text
 from ...errors import counted
-from ...records import TupleRecord
-from ..device.findings import plain
+from ...records import TupleRecord, json_keys
 from ..device.report import CompiledReport
 from ..report import Report
 from .operands import scalar_row
@@ -16,7 +15,6 @@ from .state import EXEC, SCC
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from ...asm.code_objects import Kernel
     from ...model import Architecture
@@ -56,6 +54,27 @@ class Approximation(TupleRecord):
     ulp: str
 
 
+@json_keys(
+    "kernel",
+    "target",
+    "architecture=architecture.name",
+    "workgroups",
+    "waves",
+    "instructions: matrix instructions, by name",
+    "cycles: how long they occupy matrix units",
+    "flops",
+    "flops_per_unit_and_cycle",
+    "peak_share",
+    "bytes=traffic",
+    "lds: the accesses of each line",
+    "warnings",
+    "findings",
+    "lds_atomics",
+    "executed",
+    "mnemonics",
+    "notes: what is remarkable, and not wrong",
+    "approximations",
+)
 class KernelReport(CompiledReport, Report):
     """Summary of a launch of a compiled kernel: a `mmacalc.kernels.Report` with what compiled code has besides.
 
@@ -75,6 +94,7 @@ class KernelReport(CompiledReport, Report):
     findings: tuple[KernelFinding, ...]
     notes: tuple[KernelFinding, ...]
     approximations: tuple[Approximation, ...]
+    mnemonics: dict[str, int]
 
     def __init__(
         self,
@@ -88,7 +108,7 @@ class KernelReport(CompiledReport, Report):
         Report.__init__(self, architecture, *sizes, tally.issued, tally.moved.traffic, tally.warnings, lds)
         self.kernel, self.target, self.lds_atomics = kernel.name, kernel.target, tally.atomics
         self.findings, self.notes = tuple(tally.findings.values()), tuple(tally.notes.values())
-        self.mnemonics: dict[str, int] = {}
+        self.mnemonics = {}
         for step in steps:
             halves = [step.instruction, *([step.instruction.second] if step.instruction.second is not None else [])]
             for half in halves:
@@ -99,19 +119,6 @@ class KernelReport(CompiledReport, Report):
             for name, times in self.mnemonics.items()
             if name in APPROXIMATE
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as plain data."""
-        return {
-            "kernel": self.kernel,
-            "target": self.target,
-            **super().as_dict(),
-            "lds_atomics": self.lds_atomics,
-            "executed": self.executed,
-            "mnemonics": dict(self.mnemonics),
-            "notes": [plain(note) for note in self.notes],
-            "approximations": [one._asdict() for one in self.approximations],
-        }
 
     def _lds_lines(self) -> list[str]:
         lines = super()._lds_lines()

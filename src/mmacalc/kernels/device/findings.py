@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     AnyFinding = TypeVar("AnyFinding", bound=Finding)
 
-__all__ = ["KernelFinding", "LineFinding", "Reporter", "Stop", "Tally", "entered", "lanes_text", "plain"]
+__all__ = ["KernelFinding", "LineFinding", "Reporter", "Stop", "Tally", "entered", "lanes_text"]
 
 
 class KernelFinding(TupleRecord):
@@ -111,17 +111,6 @@ def entered(known: dict[Hashable, AnyFinding], finding: AnyFinding) -> None:
     """
     before = known.get(finding.key)
     known[finding.key] = finding if before is None else before._replace(times=before.times + finding.times)
-
-
-def plain(finding: Any) -> dict[str, Any]:
-    """A finding as plain data: places in a source as text, other tuples as lists."""
-
-    def one(value: Any) -> Any:
-        if isinstance(value, TupleRecord):
-            return str(value)
-        return list(value) if isinstance(value, tuple) else value
-
-    return {name: one(value) for name, value in finding._asdict().items()}
 
 
 def lanes_text(lanes: tuple[int, ...], what: str = "lane") -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...errors import counted
-from .findings import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,10 +24,6 @@ class CompiledReport:
     target: str
     executed: int
     findings: tuple[Any, ...]
-
-    def findings_as_dicts(self) -> list[dict[str, Any]]:
-        """The findings as plain data."""
-        return [plain(one) for one in self.findings]
 
     def verdict(self) -> list[str]:
         """The findings in words, and how many there are."""

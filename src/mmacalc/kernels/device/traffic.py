@@ -12,7 +12,7 @@ from os.path import basename, dirname
 import numpy as np
 
 from ...memory_access.banks import bank_access
-from ...records import TupleRecord
+from ...records import TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,6 +63,16 @@ class TrafficCounter:
         return Traffic(*self._bytes)
 
 
+@json_keys(
+    "place",
+    "access",
+    "bytes",
+    "accesses",
+    "cycles",
+    "ideal",
+    "provenance",
+    "conflicts",
+)
 class BankSite(TupleRecord):
     """The accesses of shared memory in one line of a kernel.
 

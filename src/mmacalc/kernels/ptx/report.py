@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from ...errors import counted
-from ..device.findings import plain
+from ...json_form import encoded
+from ...records import json_keys
 from ..device.report import CompiledReport
 from .findings import PtxFinding
 from .traffic import SECTOR, GlobalAccess, SharedAccess
@@ -20,6 +21,21 @@ SHOWN, NOTABLE = 4, 1.25
 """Statements that the text lists for each memory, and how many times the ideal these cost; the report has all."""
 
 
+@json_keys(
+    "kernel",
+    "target",
+    "grid",
+    "block",
+    "cluster",
+    "warps",
+    "executed: thread instructions",
+    "opcodes",
+    "findings",
+    "shared_accesses: by statement; cycles with and without bank conflicts",
+    "global_accesses: by statement; sectors of 32 bytes that are moved, and that would do",
+    "notes: what is remarkable, and not wrong",
+    "approximations",
+)
 class PtxReport(CompiledReport):
     """What a launch of a PTX kernel did.
 
@@ -74,21 +90,8 @@ class PtxReport(CompiledReport):
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data."""
-        return {
-            "kernel": self.kernel,
-            "target": self.target,
-            "grid": list(self.grid),
-            "block": list(self.block),
-            "cluster": list(self.cluster),
-            "warps": self.warps,
-            "executed": self.executed,
-            "opcodes": dict(self.opcodes),
-            "findings": self.findings_as_dicts(),
-            "shared_accesses": [{**plain(site), "conflicts": site.conflicts} for site in self.shared_accesses],
-            "global_accesses": [{**plain(site), "excess": site.excess} for site in self.global_accesses],
-            "notes": list(self.notes),
-            "approximations": dict(self.approximations),
-        }
+        plain: dict[str, Any] = encoded(self)
+        return plain
 
     def _shared_lines(self) -> list[str]:
         """Cycles of shared memory, and the statements with bank conflicts."""

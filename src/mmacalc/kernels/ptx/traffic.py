@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...memory_access.banks import bank_access
-from ...records import TupleRecord
+from ...records import TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,18 @@ KNOWN = 1 << 16
 """Patterns of addresses whose cost is remembered."""
 
 
+@json_keys(
+    "line",
+    "text",
+    "location: FILE:LINE of the source, by .loc",
+    "access: read, write, ldmatrix or stmatrix",
+    "bytes: of one thread",
+    "requests: how many warps made it",
+    "cycles",
+    "ideal",
+    "provenance",
+    "conflicts",
+)
 class SharedAccess(TupleRecord):
     """The accesses of a statement to shared memory.
 
@@ -65,6 +77,17 @@ class SharedAccess(TupleRecord):
         return self.cycles - self.ideal
 
 
+@json_keys(
+    "line",
+    "text",
+    "location: FILE:LINE of the source, by .loc",
+    "access: read, write or atomic",
+    "bytes: of one thread",
+    "requests: how many warps made it",
+    "sectors",
+    "ideal",
+    "excess",
+)
 class GlobalAccess(TupleRecord):
     """The accesses of a statement to global memory.
 

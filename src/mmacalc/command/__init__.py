@@ -1,0 +1,140 @@
+"""What a question of the command line is made of: a `Command` with its options, an answer, and what writes it.
+
+A question is one module of `mmacalc.questions`. It holds the record that is its answer, what computes that, the
+function that writes it as text, and a `Command` named COMMAND. From these follow its help, its completion, its row in
+the lists of commands and options, and its JSON: the fields of the record (`mmacalc.json_form`), of which the schema
+is made (`tools/schema.py`).
+"""
+
+from __future__ import annotations
+
+from ..records import Record, TupleRecord
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from types import SimpleNamespace
+    from typing import Any, TypeAlias, TypeVar
+
+    Options: TypeAlias = "Namespace | SimpleNamespace"
+    Result: TypeAlias = "str | Reply | Iterator[Reply]"
+    Answer = TypeVar("Answer")
+
+__all__ = ["NEEDS", "Command", "Option", "Reply", "argument", "flag", "number", "option", "show"]
+
+NEEDS = ("find", "look", "place", "chain", "load", "encode", "wait", "compute", "generate", "work with it")
+"""What one wants of mmacalc: the headings under which help lists the commands."""
+
+
+class Reply(TupleRecord):
+    """Result of a command line: exit status, standard output, standard error."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Option(TupleRecord):
+    """One option of a command, or one argument without an option.
+
+    Attributes:
+        name: under which its value is found. spellings: the ways to write it; none: it stands by itself.
+        help: what it is, for help; of `hidden` spellings help says nothing.
+        placeholder: what follows it, as help calls it; "": nothing.
+        kind: what makes a value of the text that follows, and raises ArgumentTypeError. default: the value without it.
+        choices: all that may follow. nargs: how many follow, as argparse has it. many: whether it may be given again.
+        required: whether it must be given. constant: what an option that nothing follows sets.
+        alone: options with the same word here exclude each other.
+        hidden: spellings that help leaves out. older: spellings of which another command has another meaning.
+    """
+
+    name: str
+    spellings: tuple[str, ...]
+    help: str
+    placeholder: str = ""
+    kind: Callable[[str], Any] | None = None
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    nargs: str | int | None = None
+    many: bool = False
+    required: bool = False
+    constant: Any = True
+    alone: str = ""
+    hidden: tuple[str, ...] = ()
+    older: tuple[str, ...] = ()
+
+
+class Command(Record):
+    """A command: what help says of it, its options, the function that answers, and the forms of its answers.
+
+    Attributes:
+        name: as it is typed. summary: one line for lists. need: the word of NEEDS under which help lists it.
+        about: the text of its help. options: what it takes, in the order of its help.
+        run: answers a command line.
+        answers: by the name that JSON has for it, the function that writes an answer as text; the answer is its first
+            parameter.
+        older: names that it had. usage: the first line of help, where it is not made of the options.
+        abbreviated: the long options that an abbreviation stands for before it stands for others.
+    """
+
+    name: str
+    summary: str
+    need: str
+    about: str | None
+    options: tuple[Option, ...]
+    run: Callable[[Options], Result]
+    answers: Mapping[str, Callable[..., str]] = {}
+    older: tuple[str, ...] = ()
+    usage: str | None = None
+    abbreviated: tuple[str, ...] = ()
+
+
+def _name(spellings: Iterable[str]) -> str:
+    """The name of an option: that of its first long spelling."""
+    long = [each for each in spellings if each.startswith("--")]
+    return (long or [*spellings])[0].lstrip("-").replace("-", "_")
+
+
+def option(*spellings: str, placeholder: str, help: str, **rest: Any) -> Option:
+    """An option that a value follows.
+
+    >>> option("-o", "--output", placeholder="FILE", help="where").name
+    'output'
+    """
+    given = {"name": _name(spellings), "spellings": spellings, "help": help, "placeholder": placeholder}
+    return Option(**{**given, **rest})
+
+
+def flag(*spellings: str, help: str, **rest: Any) -> Option:
+    """An option that nothing follows; its value is False without it, unless `default` says otherwise."""
+    return Option(**{"name": _name(spellings), "spellings": spellings, "help": help, "default": False, **rest})
+
+
+def number(*spellings: str, help: str, **rest: Any) -> Option:
+    """An option that a whole number follows."""
+    from .options import whole_number
+
+    return option(*spellings, **{"placeholder": "#", "help": help, "kind": whole_number, **rest})
+
+
+def argument(name: str, help: str, **rest: Any) -> Option:
+    """An argument without an option."""
+    return Option(name, (), help, **rest)
+
+
+def show(
+    as_json: bool, query: str, answer: Answer, text: Callable[[Answer], str], status: int = 0, notes: Iterable[str] = ()
+) -> Reply:
+    """The one place where an answer becomes output: JSON if that is asked for, else text.
+
+    Args:
+        as_json: whether --json was given. query: the answer's name in JSON.
+        answer: the record; text: what writes it.
+        status: the exit status. notes: sentences about the text, for standard error.
+    """
+    if as_json:
+        from .json import document
+
+        return Reply(status, document(query, answer), "")
+    return Reply(status, text(answer), "".join([f"mmacalc: {note}\n" for note in notes]))

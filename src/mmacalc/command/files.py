@@ -1,0 +1,279 @@
+"""What the command line reads: files and standard input, as UTF-8 regardless of the locale.
+
+Bytes that are not UTF-8 are kept as PEP 383 has it (surrogateescape); a byte order mark is skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from contextvars import ContextVar
+from io import BytesIO
+
+from ..errors import Error, printable
+from ..files import file_name, reason
+from ..records import TupleRecord
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import BinaryIO
+
+    from . import Options, Reply
+
+    ReadObject = Callable[[bytes, str, str | None], str]
+
+__all__ = [
+    "GivenText",
+    "as_text",
+    "exists",
+    "each_text",
+    "lines",
+    "names_file",
+    "read_bytes",
+    "read_text",
+    "standard_input_taken",
+    "text_argument",
+    "text_arguments",
+]
+
+LONGEST_LINE = 1 << 20
+ENDINGS = (
+    ".s",
+    ".asm",
+    ".txt",
+    ".ptx",
+    ".sass",
+    ".cu",
+    ".cuh",
+    ".hip",
+    ".cpp",
+    ".h",
+    ".ll",
+    ".log",
+    ".dis",
+    ".isa",
+    ".o",
+    ".hsaco",
+    ".cubin",
+    ".amdgcn",
+    ".llir",
+    ".ttgir",
+    ".ttir",
+    ".mlir",
+)
+"""How the names of files with assembly end."""
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+OBJECTS = (b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
+"""How ELF objects and clang's offload bundles begin."""
+_OF_NVIDIA = "; of a cubin give its disassembly, such as cuobjdump -sass"
+_taken: ContextVar[str] = ContextVar("taken", default="")
+"""Who reads standard input while one of its lines is answered: the name of a command whose lines are command lines."""
+
+
+def exists(path: str) -> bool:
+    """Whether there is a file of that name, which may be no name of a file at all."""
+    try:
+        return os.path.exists(file_name(path))
+    except ValueError:
+        return False
+
+
+def read_bytes(path: str) -> bytes:
+    """All bytes of a file, or of standard input for "-".
+
+    Raises:
+        Error: it cannot be read.
+    """
+    try:
+        if path == "-":
+            return standard_input().read()
+        with open(file_name(path), "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as problem:
+        raise unreadable(path, problem) from None
+
+
+def read_text(path: str) -> str:
+    """The text of a file, or of standard input for "-"; lines end with a line feed.
+
+    Raises:
+        Error: it cannot be read.
+    """
+    return as_text(read_bytes(path))
+
+
+def text_argument(words: Sequence[str]) -> tuple[str, str]:
+    """The text that arguments give, and what messages call it: a file's, standard input's ("-"), or their own.
+
+    Raises:
+        Error: a file cannot be read; or one word that looks like the path of one, and there is none.
+    """
+    if len(words) > 1:
+        return " ".join(words), "the text"
+    path = words[0]
+    if path == "-":
+        return read_text(path), "<stdin>"
+    return (read_text(path), path) if names_file(path) else (path, "the text")
+
+
+def text_arguments(
+    words: Sequence[str], target: str | None, of_object: ReadObject
+) -> list[tuple[str | Error, str, bool]]:
+    """The texts that arguments give, each with what messages call it: of several files one each, else one text. Of an
+    object of an AMD GPU it is the assembly that `mmacalc disassemble` prints, and the third value True. Of several
+    files one that cannot be read has the error in place of its text.
+
+    Args:
+        words: the arguments. target: chooses an object of a bundle. of_object: the assembly of an object, by its bytes,
+            its name and the target.
+
+    Raises:
+        Error: see `text_argument`; or some of several words name files and others do not.
+    """
+    if len(words) < 2 or not any(map(names_file, words)):
+        return [_text_of(words, target, of_object)]
+    for word in words:
+        if not names_file(word):
+            raise Error(f"'{word}' is not a file, but other arguments are: give files, or one text")
+    return [_text_or_error(word, target, of_object) for word in words]
+
+
+class GivenText(TupleRecord):
+    """A text that arguments give. name: what messages call it; listed: whether it is of an object; several: whether it
+    is one of several."""
+
+    text: str
+    name: str
+    listed: bool
+    several: bool
+
+
+def each_text(options: Options, reply: Callable[[GivenText, Options], Reply], of_object: ReadObject) -> Iterator[Reply]:
+    """The answers about the texts that arguments give, one after another, also where one of several is refused.
+
+    Args:
+        options: with `text` and `architecture`, which may have features (gfx942:xnack+). reply: answers about
+            one of them. of_object: see `text_arguments`.
+
+    Raises:
+        Error: a single text is refused, or see `text_arguments`.
+    """
+    from . import Reply
+
+    texts = text_arguments(options.text, options.architecture, of_object)
+    for text, name, listed in texts:
+        try:
+            if isinstance(text, Error):
+                raise text
+            if "\0" in text:  # a binary file must not be reported as clean
+                raise Error(f"'{name}' is neither a text file nor an object of an AMD GPU{_OF_NVIDIA}")
+            if not text.strip():
+                raise Error(f"'{name}' is empty; give a listing")
+            yield reply(GivenText(text, name, listed, len(texts) > 1), options)
+        except Error as error:
+            if len(texts) == 1:
+                raise
+            yield Reply(2, "", f"mmacalc: {printable(name)}: {error}\n")
+
+
+def _text_or_error(word: str, target: str | None, of_object: ReadObject) -> tuple[str | Error, str, bool]:
+    try:
+        return _text_of([word], target, of_object)
+    except Error as refused:
+        return refused, word, False
+
+
+def _text_of(words: Sequence[str], target: str | None, of_object: ReadObject) -> tuple[str, str, bool]:
+    """As `text_argument`, also of an object."""
+    if len(words) > 1 or not names_file(words[0]):
+        return *text_argument(words), False
+    name = "<stdin>" if words[0] == "-" else words[0]
+    content = read_bytes(words[0])
+    if not content.startswith(OBJECTS):
+        return as_text(content), name, False
+    return of_object(content, name, target), name, True
+
+
+def names_file(word: str) -> bool:
+    """Whether a word is "-" or the path of a file, or looks like one."""
+    looks = not any(map(str.isspace, word)) and ("/" in word or word.lower().endswith(ENDINGS))
+    return word == "-" or looks or exists(word)
+
+
+def as_text(data: bytes) -> str:
+    """Bytes as text whose lines end with a line feed."""
+    text = data.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "surrogateescape")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def standard_input() -> BinaryIO:
+    """Standard input as bytes.
+
+    Raises:
+        Error: it is closed, or another command reads it already.
+    """
+    if command := _taken.get():
+        raise Error(f"standard input holds the lines of `mmacalc {command}`, so none of them can read it; give a file")
+    if sys.stdin is None:
+        raise Error("standard input is closed; give a file")
+    found: BinaryIO | None = getattr(sys.stdin, "buffer", None)
+    if found is None:  # a StringIO in its place, as tests and notebooks have
+        return BytesIO(sys.stdin.read().encode("utf-8", "surrogateescape"))
+    return found
+
+
+@contextmanager
+def standard_input_taken(command: str) -> Iterator[None]:
+    """While this lasts, nothing reads standard input, whose lines `command` answers."""
+    before = _taken.set(command)
+    try:
+        yield
+    finally:
+        _taken.reset(before)
+
+
+def unreadable(path: str, problem: Exception) -> Error:
+    """The error for a file that the system does not read."""
+    return problem if isinstance(problem, Error) else Error(f"cannot read '{path}': {reason(problem)}")
+
+
+# --- line by line -----------------------------------------------------------------------------------------------------
+
+
+def lines(paths: Iterable[str]) -> Iterator[str | Error]:
+    """The lines of files, or of standard input if there are none, each as soon as it comes, without its end.
+
+    A line longer than LONGEST_LINE is an `Error` in its place.
+
+    Raises:
+        Error: a file cannot be read, or standard input is closed. All are opened before the first line comes.
+    """
+    opened = []
+    for path in paths:
+        try:
+            opened.append(standard_input() if path == "-" else open(file_name(path), "rb"))  # noqa: SIM115 (closed below)
+        except (OSError, ValueError) as problem:
+            raise unreadable(path, problem) from None
+    sources: list[BinaryIO] = [*opened] or [standard_input()]
+    try:
+        for source in sources:
+            yield from _lines(source)
+    except OSError as problem:
+        raise Error(f"the lines cannot be read further: {reason(problem)}") from None
+    finally:
+        for file in opened:
+            file.close()
+
+
+def _lines(source: BinaryIO) -> Iterator[str | Error]:
+    line = source.readline(LONGEST_LINE).removeprefix(BYTE_ORDER_MARK)
+    while line:
+        if line.endswith(b"\n") or len(line) < LONGEST_LINE - len(BYTE_ORDER_MARK):
+            yield line.decode("utf-8", "surrogateescape").rstrip("\r\n")
+        else:
+            while line and not line.endswith(b"\n"):
+                line = source.readline(LONGEST_LINE)
+            yield Error(f"the line is longer than {LONGEST_LINE} bytes")
+        line = source.readline(LONGEST_LINE)

@@ -1,0 +1,200 @@
+"""Encode and decode the descriptors of tcgen05 and wgmma, field by field; the byte of an element in a swizzle's atom.
+
+    mmacalc descriptor f16 -M 128 -N 256 --a-type bf16             the instruction descriptor of kind::f16
+    mmacalc descriptor f16 0x08400490                              the same, decoded
+    mmacalc descriptor tcgen05 --address 0x400 --leading 16 --stride 1024 --swizzle 128B
+    mmacalc descriptor wgmma 0x4000004000010040                    a shared memory descriptor, decoded
+    mmacalc descriptor atom --swizzle 128B --type f16 --major k    the bytes of a swizzle's atom
+
+An instruction descriptor has the shape and types of a tcgen05.mma, and its bits mean other things by kind; a shared
+memory descriptor, of tcgen05 or wgmma, says where an operand lies.
+"""
+
+from __future__ import annotations
+
+from ..asm.fields import Field
+from ..command import Command, Reply, argument, flag, number, option, show
+from ..command.common import JSON
+from ..errors import Error, did_you_mean
+from ..families import descriptors
+from ..families.descriptors import ATOMS, atom_offset
+from ..formats import named
+from ..records import Record
+from ..render import tables
+from .assemble import word_frame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..command import Options
+    from ..families.descriptors import Descriptor
+
+
+class SwizzleAtom(Record):
+    """The bytes of an atom.
+
+    Attributes:
+        swizzle, format, major: which. bits: of an element's slot. bytes: by row (k of an MN-major atom, else m or n)
+            and the index along the row, the byte of the element.
+    """
+
+    swizzle: str
+    format: str
+    major: str
+    bits: int
+    bytes: tuple[tuple[int, ...], ...]
+
+
+def swizzle_atom(swizzle: str = "128B", element: str = "f16", major: str = "k") -> SwizzleAtom:
+    """The bytes of the atom of a swizzle.
+
+    Args:
+        swizzle: none, 32B, 64B, 128B or 128B base32B. element: the type. major: "k" or "mn".
+
+    Raises:
+        Error: an unknown swizzle, type or major, or a type of less than a byte.
+
+    >>> swizzle_atom("128B", "f16").bytes[1][:2], swizzle_atom("128B", "f16").bytes[1][8]
+    ((144, 146), 128)
+    """
+    bits = max(8, named(element).bits)
+    atom_offset(0, 0, bits, swizzle, major)  # refuses what there is not
+    count = ATOMS[swizzle] * 8 // bits
+    rows = [
+        [atom_offset(*_place(row, along, major), bits, swizzle, major) for along in range(count)] for row in range(8)
+    ]
+    return SwizzleAtom(swizzle, element, major, bits, tuple(map(tuple, rows)))
+
+
+def _place(row: int, along: int, major: str) -> tuple[int, int]:
+    """The coordinates mn and k of an element by its row and its index along it."""
+    return (row, along) if major == "k" else (along, row)
+
+
+def text(descriptor: Descriptor) -> str:
+    """The value, its words with every field, the fields with their meanings, and notes."""
+    fields = [
+        Field(field.name, f"{field.low + field.bits - 1}:{field.low}", field.meaning) for field in descriptor.fields
+    ]
+    lines = [f"{descriptor.title}: {descriptor.hexadecimal}"]
+    for first in range(0, descriptor.size, 32):
+        lines += word_frame(_whole(fields, first), descriptor.word, first)
+    rows = [(f.name, f"[{bits.bits}]", str(f.code), f.meaning) for f, bits in zip(descriptor.fields, fields)]
+    names, places, values = (max(len(row[column]) for row in rows) for column in range(3))
+    lines.append("")
+    lines += [f"{name:{names}}  {bits:{places}}  {value:>{values}}  {meaning}" for name, bits, value, meaning in rows]
+    lines += [f"Note: {note}" for note in descriptor.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _whole(fields: list[Field], first: int) -> list[Field]:
+    """The fields of one word, with the reserved bits between them."""
+    taken = {bit for field in fields for high, low in field.pieces for bit in range(low, high + 1)}
+    found = [field for field in fields if any(first <= low < first + 32 for _, low in field.pieces)]
+    free = [bit for bit in range(first, first + 32) if bit not in taken]
+    while free:
+        last = free.index(free[0])
+        while last + 1 < len(free) and free[last + 1] == free[last] + 1:
+            last += 1
+        found.append(Field("-", f"{free[last]}:{free[0]}", "reserved"))
+        free = free[last + 1 :]
+    return found
+
+
+def atom_text(atom: SwizzleAtom) -> str:
+    """The byte of every element; neighbours that stay together are one run."""
+    down, along = ("m or n", "k") if atom.major == "k" else ("k", "m or n")
+    run = max(1, 16 * 8 // atom.bits)
+    if atom.swizzle == "128B base32B":
+        run *= 2
+    starts = range(0, len(atom.bytes[0]), run)
+    header = [f"{down} \\ {along}", *[f"{start} to {min(start + run, len(atom.bytes[0])) - 1}" for start in starts]]
+    rows = [(str(row), *[str(line[start]) for start in starts]) for row, line in enumerate(atom.bytes)]
+    title = f"Atom of swizzle {atom.swizzle}, {atom.major.upper()}-major, {atom.format}: the first byte of each run\n"
+    return title + tables.write(header, rows, "grid") + "\n"
+
+
+FLAGS = ("sparse", "saturate", "negate_a", "negate_b", "transpose_a", "transpose_b")
+NUMBERS = {
+    "k": "K, where the kind has several", "selector": "the sparsity selector", "max_shift": "0, 8, 16 or 32, with .ws",
+    "scale_id_a": "the byte of a word at which the scales of A begin", "scale_id_b": "the same of B",
+}  # fmt: skip
+TYPES = {"a": "the type of A", "b": "the type of B", "d": "the type of D", "scale": "of scales: ue8m0 or ue4m3"}
+
+
+KINDS: tuple[str, ...] = (*descriptors.INPUT_CODES, *descriptors.SHARED_FIELDS, "atom")
+
+
+def _word(text: str) -> int:
+    """The argument type of a descriptor, which has up to 64 bits."""
+    from argparse import ArgumentTypeError
+
+    from ..numerals import number
+
+    value = number(text, (1 << 64) - 1)
+    if value is None:
+        raise ArgumentTypeError(f"'{text[:40]}' is not a whole number of at most 64 bits, such as 0x08400490")
+    return value
+
+
+def run(options: Options) -> Reply:
+    """A descriptor's fields, or an atom's bytes."""
+    if options.what == "atom":
+        if options.value is not None:
+            raise Error("an atom has no value to decode; choose it by --swizzle, --type and --major")
+        atom = swizzle_atom(_swizzle(options), options.type, options.major)
+        return show(options.json, "swizzle-atom", atom, atom_text)
+    if options.what not in KINDS:
+        hint = did_you_mean(options.what, KINDS)
+        raise Error(f"unknown descriptor '{options.what}'.{hint} Known: {', '.join(KINDS)}")
+    encode = _shared_memory if options.what in descriptors.SHARED_FIELDS else _instruction
+    return show(options.json, "descriptor", encode(options), text)
+
+
+def _swizzle(options: Options) -> str:
+    name: str = options.swizzle
+    return name.replace("-", " ")
+
+
+def _instruction(options: Options) -> descriptors.Descriptor:
+    if options.value is not None:
+        return descriptors.decode_instruction(options.value, options.what)
+    if options.m is None or options.n is None:
+        raise Error("-M and -N give the shape to encode, such as -M 128 -N 256; or give a descriptor to decode")
+    given: dict[str, int | str] = {name: getattr(options, f"{name}_type") for name in TYPES}
+    given |= {name: int(getattr(options, name)) for name in (*FLAGS, *NUMBERS)}
+    chosen = {name: value for name, value in given.items() if value}
+    return descriptors.instruction_descriptor(options.what, options.m, options.n, **chosen)
+
+
+def _shared_memory(options: Options) -> descriptors.Descriptor:
+    if options.value is not None:
+        return descriptors.decode_shared_memory(options.value, options.what)
+    return descriptors.shared_memory_descriptor(
+        options.address, options.leading, options.stride, _swizzle(options), options.what, options.base_offset
+    )
+
+
+COMMAND = Command(
+    "descriptor", "encode and decode the descriptors of tcgen05 and wgmma; draw the atom of a swizzle", "load", __doc__,
+    (
+        argument("what", f"a kind or unit, or an atom: {', '.join(KINDS)}", placeholder="KIND"),
+        argument("value", "a descriptor to decode, such as 0x08400490", nargs="?", kind=_word),
+        number("-M", "--m", help="instruction: M"),
+        number("-N", "--n", help="instruction: N"),
+        *[option(f"--{name}-type", placeholder="FORMAT", help=f"instruction: {text}") for name, text in TYPES.items()],
+        *[flag("--" + name.replace("_", "-"), help=f"instruction: {name.replace('_', ' ')}") for name in FLAGS],
+        *[
+            number("--" + name.replace("_", "-"), default=0, help=f"instruction: {text}")
+            for name, text in NUMBERS.items()
+        ],
+        number("--address", default=0, help="shared-memory: the start address, in bytes"),
+        number("--leading", default=0, help="shared-memory: the leading offset, in bytes"),
+        number("--stride", default=0, help="shared-memory: the stride offset, in bytes"),
+        number("--base-offset", default=0, help="shared-memory: base offset"),
+        option("--swizzle", placeholder="SWIZZLE", default="128B", help="none, 32B, 64B, 128B or 128B-base32B"),
+        option("--type", placeholder="FORMAT", default="f16", help="atom: the type of the elements"),
+        option("--major", placeholder="", choices=("k", "mn"), default="k", help="atom: what runs along a row"),
+        JSON,
+    ),
+    run, {"descriptor": text, "swizzle-atom": atom_text},
+)  # fmt: skip

@@ -1,0 +1,160 @@
+"""What a GEMM costs, for every instruction that could do it, from the shapes, best first.
+
+    mmacalc estimate -a MI300A --gemm 4096x4096x4096 --type f16
+    mmacalc estimate -a gfx950 --gemm 8192x8192x8192 --type fp4 --json
+    mmacalc estimate -a MI308X --gemm 4096x4096x4096 --type fp8 --clock 1.4
+
+An architecture or target stands for the product that the answer names; --units and --clock describe another. "cycles
+each" is how long one instruction occupies its matrix unit, of which a compute unit (of RDNA: a workgroup processor,
+of NVIDIA: an SM) has four that work at the same time; "cycles" is that of all instructions. "useful" is the part of
+the issued operations that is not padding, "peak" the useful operations in those cycles over the architecture's fastest
+instruction on the format, "time" that of the device, its matrix units sharing the output blocks evenly and nothing
+else taking time, "A B D" the 32-bit registers of each lane, and "bytes" what is moved when every instruction loads its
+A and B from memory.
+"""
+
+from __future__ import annotations
+
+from ..command import Command, Reply, number, option, show
+from ..command.common import ARCHITECTURE, JSON
+from ..command.options import shape
+from ..errors import Error
+from ..numerals import real
+from ..render import tables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..command import Options
+    from ..estimates import Candidate, Estimate
+    from ..model import Instruction
+
+COLUMNS = ("count", "instruction", "cycles each", "cycles", "useful", "peak", "time", "A B D", "bytes")
+
+
+def text(estimate: Estimate) -> str:
+    """The estimate as text: a heading, a row for each instruction, best first, and notes."""
+    record = estimate.architecture
+    lines = [
+        f"D = A B + C of {estimate.m}x{estimate.n}x{estimate.k} with {estimate.type} inputs on {record.title}",
+        f"{estimate.flops} operations; at least {estimate.bytes} bytes to move",
+        _device(estimate),
+    ]
+    if estimate.peak is not None:
+        lines.append(f"peak: {estimate.peak} operations per {record.unit} and cycle{_rate(estimate)}")
+    rows = [_row(candidate) for candidate in estimate.candidates]
+    return "\n".join(lines) + "\n" + tables.write(COLUMNS, rows) + "".join(f"{note}\n" for note in _notes(estimate))
+
+
+def _device(estimate: Estimate) -> str:
+    """The product that is assumed, and what is missing for a time."""
+    device, record = estimate.device, estimate.architecture
+    known = [f"{device.units} {record.unit}s"] if device.units else []
+    known += [f"{device.clock_ghz:g} GHz"] if device.clock_ghz else []
+    name = device.product.name if device.product else f"no product with {device.name} is in the catalog"
+    wanted = [option for option, value in (("--units", device.units), ("--clock", device.clock_ghz)) if not value]
+    if not wanted or not any(candidate.cycles for candidate in estimate.candidates):
+        return f"device: {': '.join([name, ' at '.join(known)] if known else [name])}"
+    what = f"{name}: {' at '.join(known)}" if known else name
+    return f"device: {what}; with {' and '.join(wanted)} there would be times"
+
+
+def _rate(estimate: Estimate) -> str:
+    device = estimate.device
+    if estimate.peak is None or not device.units or not device.clock_ghz:
+        return ""
+    tera = estimate.peak * device.units * device.clock_ghz / 1000
+    return f", {float(f'{tera:.4g}'):g} T{'OPS' if estimate.candidates[0].instruction.integer else 'FLOPS'}"
+
+
+def _notes(estimate: Estimate) -> Iterator[str]:
+    record = estimate.architecture
+    unsure = [c.instruction.name for c in estimate.candidates if c.instruction.provenance_of("cycles") == "unconfirmed"]
+    if unsure:
+        yield f"The cycles of {', '.join(unsure)} are unconfirmed."
+    if not record.family.has_published_rates:
+        return
+    if any(c.cycles for c in estimate.candidates):
+        yield f"Cycles follow from the multiply-adds per clock and SM that NVIDIA publishes ({record.fma_source})."
+    if any(c.instruction.in_tensor_memory for c in estimate.candidates):
+        yield "tcgen05 has D in Tensor Memory, not in registers. Its cycles are those with 128 rows in each SM, without"
+        yield ".ws, and where the 128 bytes that shared memory delivers in a clock are enough for A and B."
+    if any(c.cycles is None for c in estimate.candidates):
+        through = f"; those it publishes for {record.title} are of {record.fma_through}" if record.fma_through else ""
+        yield f"?: NVIDIA publishes no rate for this instruction and these formats{through}."
+
+
+def _row(found: Candidate) -> tuple[str, ...]:
+    chosen = "".join(f" {field}:{value}" for field, value in found.modifiers.items())  # as the assembler writes them
+    return (
+        str(found.count),
+        found.instruction.name + chosen + _parameters(found.instruction),
+        "?" if found.duration is None else str(found.duration),
+        "?" if found.cycles is None else str(found.cycles),
+        _percent(found.useful),
+        _percent(found.share),
+        "?" if found.seconds is None else time_text(found.seconds),
+        " ".join(str(found.registers[name]) for name in "ABD"),
+        str(found.bytes),
+    )
+
+
+def _parameters(inst: Instruction) -> str:
+    """The shape and types of a tcgen05.mma, which its name does not say, as `shaped` takes them."""
+    given = getattr(inst, "given", {})
+    return "".join(f" {name}={value}" for name, value in given.items() if not (name == "b" and value == given.get("a")))
+
+
+def _percent(share: float | None) -> str:
+    return "?" if share is None else f"{100 * share:.1f} %"
+
+
+def time_text(seconds: float) -> str:
+    """A time with three digits and the unit that gives it one to three before the point.
+
+    >>> time_text(0.0123), time_text(0.00999), time_text(105.3e-6), time_text(3.05e-8)
+    ('12.3 ms', '9.99 ms', '105 us', '30.5 ns')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def run(options: Options) -> Reply:
+    """The table, or JSON."""
+    from ..estimates import estimate
+
+    answer = estimate(
+        options.architecture, *shape("--gemm", options.gemm), options.type,
+        out=options.out, units=options.units, clock_ghz=_clock(options.clock),
+    )  # fmt: skip
+    return show(options.json, "estimate", answer, text)
+
+
+def _clock(text: str | None) -> float | None:
+    if text is None:
+        return None
+    if (clock := real(text)) is None:
+        raise Error(f"--clock takes a number of GHz, such as 2.1; got '{text}'")
+    return clock
+
+
+COMMAND = Command(
+    "estimate", "estimate what a GEMM costs, for every instruction that could do it", "find", __doc__,
+    (
+        ARCHITECTURE, JSON,
+        option(
+            "--gemm", placeholder="MxNxK", required=True, help="the shape of the whole product, such as 4096x4096x4096"
+        ),
+        option(
+            "--type", placeholder="FORMAT", required=True,
+            help="the format of A and B, such as f16, bf16, fp8 or i8",
+        ),
+        option("--out", placeholder="FORMAT", help="the format of C and D; any if left out"),
+        number("--units", help="compute units (of NVIDIA: SMs), instead of the product's"),
+        option("--clock", placeholder="GHZ", help="the clock in GHz, instead of the product's"),
+    ),
+    run, {"estimate": text},
+)  # fmt: skip

@@ -1,0 +1,235 @@
+"""The matrix instructions of AMD's assembly, also within C++, explained: see `explain`."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+from ...asm.assembler import statement as assembled
+from ...asm.forms import form_of
+from ...asm.reader import named_targets, parse, read_listing
+from ...asm.registers import RegisterRange
+from ...asm.targets import agreed, own_assembler, target
+from ...asm.tokens import TokenStream
+from ...catalog import architectures, entry
+from ...compiler.c_text import strings, without_comments
+from ...errors import Error, did_you_mean
+from ...hazards.lint import lint
+from ...hazards.register_use import is_matrix
+from ...records import TupleRecord
+from .amd_operands import (
+    accepted,
+    explained_operand,
+    numbered,
+    owners,
+    register_names,
+    transpose_load_line,
+    written_operands,
+)
+from .answer import ExplainedLine, ExplainedOperand, Explanation, explained_once
+from .builtins import builtin_calls, builtin_line, builtin_names, has_builtin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ...asm.forms import InstructionForm
+    from ...asm.reader import Statement
+    from ...compiler.c_text import Call
+    from ...model import Instruction
+
+__all__ = ["explained"]
+
+_MATRIX = re.compile(r"v_(?:mfma|smfmac|wmma|swmmac)_(?!ld_scale)")
+_PLACEHOLDER = re.compile(r"[%$]")
+
+
+def explained(text: str, arch: str | None) -> Explanation | None:
+    """The explanation of AMD's assembly and clang's builtins; None if the text has no such matrix instruction."""
+    statements = [one for one in read_listing(text).statements if is_matrix(one.mnemonic) or owners(one.mnemonic)]
+    calls = builtin_calls(text)
+    if calls or not statements:  # C++: assembly is in strings
+        whole = {one.number for one in statements}
+        statements += [one for one in _inline(text) if one.number not in whole]
+    if not statements and not calls:
+        return None
+    where, also = _architecture(named_targets(text), statements, calls, arch)
+    lines = _lines(statements, calls, where, also)
+    try:
+        hazards = None if calls else lint(text, where)
+    except Error:
+        hazards = None
+    if hazards is not None:  # of lines that are wrong, their own explanation says so
+        hazards = hazards._replace(findings=tuple(one for one in hazards.findings if one.kind != "invalid"))
+    return Explanation(
+        entry(where).architecture.name, also, tuple(sorted(lines, key=lambda line: line.number)), hazards
+    )
+
+
+def _lines(
+    statements: Iterable[Statement], calls: Iterable[Call], where: str, also: tuple[str, ...] = ()
+) -> list[ExplainedLine]:
+    """The explanations of statements and of calls."""
+    return [
+        *explained_once(
+            statements, _alike, lambda one: one.number, _line, where, also, lambda one: (one.text, "AMD assembly")
+        ),
+        *explained_once(
+            calls, lambda call: call[1:], lambda call: call.number, builtin_line, where, also,
+            lambda call: (call.text, "builtin"),
+        ),
+    ]  # fmt: skip
+
+
+def _alike(one: Statement) -> tuple[object, ...]:
+    return one.mnemonic, one.operands, *one.modifiers.items(), one.text, one.written
+
+
+def _inline(text: str) -> Iterator[Statement]:
+    """The matrix instructions in strings of C++, each with the number of its line."""
+    if not _MATRIX.search(text):
+        return
+    for number, string in strings(without_comments(text)):
+        for further, line in enumerate(string.split("\n")):
+            for written in re.split(r"\\[nt]|;", line):
+                if _MATRIX.match(written.strip()):
+                    yield parse(written.strip(), number + further)
+
+
+def _architecture(
+    targets: tuple[str, ...], statements: list[Statement], calls: list[Call], arch: str | None
+) -> tuple[str, tuple[str, ...]]:
+    """The architecture, and others that are possible.
+
+    Raises:
+        Error: the text names another one than `arch`, or none has any of the instructions.
+    """
+    if arch is not None or targets:
+        named = agreed(arch, targets, "the listing")
+        if not _assembles(named):
+            raise Error(f"the text is AMD's assembly; {named} is not an architecture of AMD")
+        return named, ()
+    names, builtins = {one.mnemonic for one in statements}, {call.name for call in calls}
+    having = {
+        name: sum(entry(name).canonical(each) is not None or name in owners(each) for each in names)
+        + (sum(has_builtin(name, each) for each in builtins) if builtins else 0)
+        for name in architectures()
+    }
+    most = max(having.values())
+    if not most:
+        first = statements[0].mnemonic if statements else calls[0].name
+        near = {known: known for name in architectures() if _assembles(name) for known in _names(name, calls)}
+        raise Error(f"no architecture has an instruction '{first}'.{did_you_mean(first, near)}")
+    candidates = [name for name, count in having.items() if count == most]
+    distinct = {_alike(one): one for one in statements}.values(), {call[1:]: call for call in calls}.values()
+    fits = {name: _fit(_lines(*distinct, name), name) for name in candidates}
+    best = min(reversed(candidates), key=lambda name: fits[name])
+    return best, tuple([name for name in candidates if name != best and fits[name][0] == fits[best][0]])
+
+
+def _fit(lines: list[ExplainedLine], where: str) -> tuple[int, int, bool, bool]:
+    """How well lines fit an architecture, the least being the best: how many are wrong, how many operands have their
+    number of registers; targets whose layouts are assumed come last, and those that no generation is called by."""
+    placed = sum(operand.operand is not None for line in lines for operand in line.operands)
+    assumed = "A" in entry(where).architecture.assumed
+    return sum(bool(line.problem) for line in lines), -placed, assumed, where.startswith("gfx")
+
+
+def _names(name: str, calls: list[Call]) -> Iterable[str]:
+    """The mnemonics of an architecture; where builtins are called, their names."""
+    return builtin_names(name) if calls else entry(name).names
+
+
+def _assembles(name: str) -> bool:
+    """Whether it is an architecture whose assembly is AMD's."""
+    return "assembly" not in entry(name).architecture.family.unsupported_topics and own_assembler(name) is None
+
+
+def _line(one: Statement, where: str) -> ExplainedLine:
+    number, text = one.number, one.text
+    if owners(one.mnemonic):
+        return transpose_load_line(one, where)
+    try:
+        inst = entry(where).instruction(one.mnemonic)
+    except Error as refused:
+        return ExplainedLine(number, text, "AMD assembly", problem=str(refused))
+    found = _read(one, inst, where)
+    operands = tuple(_operands(one, inst, found))
+    cycles = inst.cycles_for(**{name: value for name, value in found.fields.items() if name in inst.choices})
+    return ExplainedLine(
+        number, text, "AMD assembly", inst, operands, found.fields, cycles,
+        problem=found.problem, flags=found.flags, unused=found.unused,
+    )  # fmt: skip
+
+
+class _Reading(TupleRecord):
+    """What an assembler makes of a line: what is wrong with it; its modifiers, as `ExplainedLine` has them; and the
+    wave size whose registers fit."""
+
+    problem: str
+    fields: dict[str, int]
+    flags: dict[str, int]
+    unused: dict[str, int]
+    wave: int
+
+
+def _read(one: Statement, inst: Instruction, where: str) -> _Reading:
+    """Assemble a line in each wave size, a placeholder of inline assembly as registers of each number; the modifiers of
+    a line that no assembler takes are read as they are written."""
+    problem = ""
+    for wave in inst.architecture.waves:
+        for text in _without_placeholders(one, where, wave):
+            try:
+                made = assembled(TokenStream(text, {}), target(where, wave))
+            except Error as refused:
+                problem = problem or str(refused).partition(". That is wave")[0]
+                continue
+            assert made.form is not None
+            return _reading("", inst, wave, made.form, made.values)
+    wave = inst.architecture.waves[0]
+    form = form_of(one.mnemonic, target(where, wave))
+    if form is None:
+        return _Reading(problem, {}, {}, {}, wave)
+    values = {each.field: each.default for each in form.modifiers}
+    for each in form.modifiers:
+        if each.name in one.modifiers and (value := each.read(one.modifiers[each.name])) is not None:
+            values[each.field] = value
+    return _reading(problem if one.operands else "", inst, wave, form, values)
+
+
+def _reading(problem: str, inst: Instruction, wave: int, form: InstructionForm, values: Mapping[str, int]) -> _Reading:
+    """The modifiers that fields of the encoding are."""
+    own = form.model_modifiers(wave)
+    given = {name: value for name, modifier in own.items() if (value := values[modifier.field])}
+    fields, wrong = accepted(inst, wave, given)
+    others = [each for each in form.modifiers if each not in own.values()]
+    changed = {each.name: value for each in others if (value := values[each.field]) != each.default}
+    flags = {each.name: 1 for each in others if each.kind == "flag" and each.name in changed}
+    unused = {name: value for name, value in changed.items() if name not in flags}
+    return _Reading(problem or wrong, fields, flags, unused, wave)
+
+
+def _without_placeholders(one: Statement, where: str, wave: int) -> Iterator[str]:
+    """The line; where operands are placeholders of inline assembly, with registers in their stead, of each number that
+    the formats of fields may need."""
+    form = form_of(one.mnemonic, target(where, wave))
+    if form is None or not any(_PLACEHOLDER.match(text) for text in one.operands):
+        yield one.written or one.text
+        return
+    after = [name if value == "" else f"{name}:{value}" for name, value in one.modifiers.items()]
+    slots = form.slots[: len(one.operands)]
+    sizes = [(slot.registers,) if isinstance(slot.registers, int) else sorted({*slot.registers[1]}) for slot in slots]
+    for counts in product(*sizes):
+        texts = []
+        for at, (slot, count, text) in enumerate(zip(slots, counts, one.operands)):
+            first = 0 if slot.name in ("C", "D") else 32 * at
+            texts.append(str(RegisterRange(slot.files[0], first, count)) if _PLACEHOLDER.match(text) else text)
+        yield f"{one.mnemonic} {', '.join(texts)} {' '.join(after)}"
+
+
+def _operands(one: Statement, inst: Instruction, found: _Reading) -> Iterator[ExplainedOperand]:
+    for role, text in zip(written_operands(inst), one.operands):
+        layout = inst.operand(role, found.wave, **found.fields) if role in inst.operands else None
+        placeholder = _PLACEHOLDER.match(text)
+        registers = numbered(layout) if layout is not None and placeholder else register_names(text)
+        yield explained_operand(role, text, registers, layout)

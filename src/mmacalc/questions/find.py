@@ -1,0 +1,320 @@
+"""Find instructions by shape, format, architecture, intrinsic or opcode, across architectures.
+
+All given words and options must match. A word is a part of the mnemonic, a shape, a format that some operand has,
+sparse or dense, an architecture, a SASS opcode, a builtin, or a name of CUDA's mma.h. For example:
+
+    mmacalc find MI300X 16x16x32 fp8               the instructions of CDNA3 of that shape with FP8
+    mmacalc find wgmma.m64n24k8                    of that mnemonic and shape
+    mmacalc find --shape 32x32x8 --a bf16          every 32x32x8 instruction with bf16 inputs
+    mmacalc find -a gfx950 --a fp8 --sparse        the sparse FP8 instructions of CDNA4
+    mmacalc find --intrinsic mfma_f32_32x32x1f32   the instructions that a builtin becomes
+    mmacalc find -a MI300X __builtin_amdgcn_mfma_f32_32x32x8f16
+    mmacalc find -a B200 UTCHMMA                   those that become a SASS opcode
+    mmacalc find -a A100 "wmma::fragment<matrix_a, 16, 16, 16, half, row_major>"
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+
+from ..catalog import architectures, entry
+from ..catalog.grammar.sass import sources
+from ..checks import arguments_checked
+from ..command import Command, Reply, argument, flag, number, option, show
+from ..command.common import JSON
+from ..command.options import either, shape
+from ..compiler import builtins
+from ..errors import Error, did_you_mean, first_of
+from ..families.tensor_memory_shapes import TYPES
+from ..formats import named, scaling
+from ..model.tensor_memory import TensorMemoryInstruction
+from ..records import Record, TupleRecord
+from ..search_words import Words, formats_asked, name_parts, name_test, read_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from ..catalog import Entry
+    from ..command import Options
+    from ..model import Instruction
+
+
+@arguments_checked
+def find(
+    arch: str | None = None,
+    m: int | None = None,
+    n: int | None = None,
+    k: int | None = None,
+    blocks: int | None = None,
+    a: str | None = None,
+    b: str | None = None,
+    c: str | None = None,
+    d: str | None = None,
+    sparse: bool | None = None,
+    opcode: int | None = None,
+    intrinsic: str | None = None,
+    name: str | None = None,
+) -> tuple[Instruction, ...]:
+    """The instructions that match all criteria, across architectures, in catalog order; just that name first.
+
+    Args:
+        arch: an architecture by any of its names; all of them if left out.
+        m, n, k, blocks: the shape. a, b, c, d: formats by any of their names ("fp8" means OCP and FNUZ alike;
+            mxfp8, mxfp6, mxfp4 and nvfp4 ask for the block scales as well).
+        sparse: only sparse, or only dense instructions. opcode: the opcode field.
+        intrinsic: a part of the compiler builtin's or intrinsic's name, or a name of CUDA's mma.h: wmma::mma_sync,
+            "wmma::fragment<matrix_a, 16, 16, 16, half, row_major>".
+        name: words that must all fit: a part of the mnemonic (or, if none has it, parts of it: wgmma.m64n24k8), a shape
+            (16x16x32, m16n8k16), a format that some operand has, sparse, dense, an architecture, the beginning of a
+            SASS opcode, such as HMMA.16816; or a builtin (__builtin_amdgcn_...), or such a name of mma.h.
+
+    Of tcgen05, whose shape and types are parameters, those that can have what was asked for, with that.
+
+    Raises:
+        Error: an unknown architecture or format, or a name that mma.h does not have.
+
+    >>> import mmacalc
+    >>> [inst.name for inst in mmacalc.find(arch="gfx942", m=32, k=8, a="bf16")]
+    ['v_mfma_f32_32x32x8_bf16']
+    """
+    words = read_words(name or "", arch)
+    sizes = {"m": m, "n": n, "k": k, "blocks": blocks, "sparse": sparse, "opcode": opcode}
+    formats = _Formats(
+        {x: formats_asked(given) for x, given in zip("ABCD", (a, b, c, d)) if given is not None},
+        [formats_asked(given) for given in words.formats],
+        [wanted for given in (a, b, *words.formats) if given is not None and (wanted := scaling(given))],
+    )
+    asked = [{key: value for key, value in sizes.items() if value is not None}]
+    asked += [dict(zip("mnk", shape)) for shape in words.shapes]
+    asked += [{"sparse": words.sparse}] if words.sparse is not None else []
+
+    shape = {key: value for given in reversed(asked) for key, value in given.items()}
+    for in_parts in (False, True) if words.names else (False,):
+        tests = [_name_test(text, in_parts) for text in words.names]
+
+        def fitting(inst: Instruction, tests: list[Callable[[Instruction], bool]] = tests) -> Instruction | None:
+            offered = _offered(inst, shape, formats)
+            fits = (
+                offered is not None
+                and formats.fit(offered)
+                and all(getattr(offered, key) == value for given in asked for key, value in given.items())
+                and all(test(offered) for test in tests)
+            )
+            return offered if fits else None
+
+        pool = _pool(words, fitting)
+        found = pool if not intrinsic else filter(name_test(intrinsic, builtins.names), pool)
+        if listed := tuple(found):
+            return _exact_first(listed, words)
+    return ()
+
+
+def _exact_first(found: tuple[Instruction, ...], words: Words) -> tuple[Instruction, ...]:
+    """What was found, in catalog order; those first that have just the name."""
+    wanted = {name.lower() for name in words.names}
+    return tuple(sorted(found, key=lambda inst: not wanted & {inst.name, *inst.aliases})) if wanted else found
+
+
+class _Formats(TupleRecord):
+    """The formats that were asked for: of operands, of any operand, and of scales, with the size of their blocks."""
+
+    of_operands: dict[str, set[str]]
+    anywhere: list[set[str]]
+    scales: list[tuple[str, int]]
+
+    def fit(self, inst: Instruction) -> bool:
+        """Whether an instruction has them all."""
+        return (
+            all(inst.format_names(operand) & wanted for operand, wanted in self.of_operands.items())
+            and all(any(inst.format_names(operand) & wanted for operand in inst.formats) for wanted in self.anywhere)
+            and all(inst.block_size == size and scale in inst.format_names("SA") for scale, size in self.scales)
+        )
+
+
+def _name_test(text: str, in_parts: bool) -> Callable[[Instruction], bool]:
+    if text.strip().startswith(builtins.PREFIXES):
+        return name_test(builtins.plain_name(text), builtins.names)
+    return name_test(text, lambda inst: (inst.name, *inst.aliases), in_parts)
+
+
+def _pool(words: Words, fitting: Callable[[Instruction], Instruction | None]) -> Iterator[Instruction]:
+    """The instructions of an architecture, or of all, that fit, as `fitting` gives them; where there is a SASS opcode,
+    of those that become it. A name means the same on all targets of NVIDIA: one that does not fit is made once.
+    """
+    refused: dict[str, set[str]] = {}
+    for target in architectures() if words.arch is None else (words.arch,):
+        known = entry(target)
+        unfit = refused.setdefault(known.meaning or target, set())
+        for inst in _made(known, unfit) if not words.opcode else _becoming(known, words.opcode):
+            if (found := fitting(inst)) is not None:
+                yield found
+            elif not inst.in_tensor_memory:  # tcgen05's depth is the target's
+                unfit.add(inst.name)
+
+
+def _made(known: Entry, unfit: set[str]) -> Iterator[Instruction]:
+    yield from known.instructions(lambda name: name not in unfit)
+    yield from map(known.instruction, known.tensor_memory_names)
+
+
+def _becoming(known: Entry, opcode: str) -> tuple[Instruction, ...]:
+    return sources(known, opcode, part=True) if known.architecture.family.sass else ()
+
+
+def _offered(inst: Instruction, shape: dict[str, Any], wanted: _Formats) -> Instruction | None:
+    """The instruction, of tcgen05 with the shape and formats that were asked for; None if it cannot have them."""
+    if not inst.in_tensor_memory:
+        return inst
+    if not isinstance(inst, TensorMemoryInstruction):
+        return None if shape or wanted.of_operands or wanted.anywhere else inst  # it only moves cells
+    parameters = {key: value for key, value in shape.items() if key in "mnk"} | _chosen(inst, wanted)
+    with suppress(Error):
+        return inst.shaped(**parameters)
+    return None
+
+
+def _chosen(inst: TensorMemoryInstruction, wanted: _Formats) -> dict[str, str]:
+    """The types of a kind that are among formats, by the parameters of `shaped`."""
+    types = dict(zip("ABCD", [TYPES.get(inst.kind, ((), ()))[operand in "CD"] for operand in "ABCD"]))
+    chosen: dict[str, str] = {}
+    for operand, formats in wanted.of_operands.items():
+        if words := [word for word in types[operand] if named(word).name in formats]:
+            chosen["d" if operand == "C" else operand.lower()] = words[0]
+    for formats in wanted.anywhere:  # of A, else of B, else of D
+        free = [(operand, word) for operand in "ABD" if operand.lower() not in chosen for word in types[operand]]
+        found = [(operand.lower(), word) for operand, word in free if named(word).name in formats]
+        chosen.update(found[:1])
+    if inst.kind == "f16" and "b" in chosen:
+        chosen.setdefault("a", chosen["b"])
+    if wanted.scales and inst.scaled:
+        (scale, _), *_ = wanted.scales
+        chosen["scale"] = f"u{scale}" if scale == "e8m0" else scale
+    return chosen
+
+
+SHOWN = 6  # architectures that are counted by name
+MANY = 40
+"""From this number of matches on, how many they are is said."""
+
+
+class Matches(Record):
+    """The instructions that a search found."""
+
+    instructions: tuple[Instruction, ...]
+
+
+def text(matches: Matches) -> str:
+    """One match per line: architecture, name, shape, formats."""
+    rows = [_columns(inst) for inst in matches.instructions]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows)
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def _count(matches: Matches) -> str:
+    """Of many matches of several architectures how many each has; else ""."""
+    counts = Counter(inst.arch for inst in matches.instructions)
+    if len(matches.instructions) < MANY or len(counts) < 2:
+        return ""
+    listed = ", ".join([f"{arch} {count}" for arch, count in counts.most_common(SHOWN)])
+    more = f" and {len(counts) - SHOWN} more" if len(counts) > SHOWN else ""
+    return f"{len(matches.instructions)} instructions: {listed}{more}; -a, --shape or a format chooses"
+
+
+def _columns(inst: Instruction) -> tuple[str, str, str, str]:
+    blocks = f" x {inst.blocks}" if inst.blocks > 1 else ""
+    own = inst.formats
+    formats = f"{own['A']} {own['B']} -> {own['D']}" if {"A", "B", "D"} <= set(own) else next(iter(own.values()), "")
+    return inst.arch, inst.name, f"{_shape(inst)}{blocks}", formats
+
+
+def _shape(inst: Instruction) -> str:
+    """M, N and K; of tcgen05 the letters of those that are parameters and were not asked for, of its moves nothing."""
+    if not inst.in_tensor_memory:
+        return f"{inst.m}x{inst.n}x{inst.k}"
+    given = getattr(inst, "given", None)
+    return "" if given is None else f"{given.get('m', 'M')}x{given.get('n', 'N')}x{inst.k}"
+
+
+def run(options: Options) -> Reply:
+    """List the matches."""
+    m, n, k = _shape_asked(options)
+    name = either("the name", " ".join(options.words) or None, options.instruction)
+    criteria = {
+        "arch": options.architecture, "m": m, "n": n, "k": k, "blocks": options.blocks, "a": options.a,
+        "b": options.b, "c": options.c, "d": options.d, "sparse": options.sparse, "opcode": options.opcode,
+        "intrinsic": options.intrinsic, "name": name,
+    }  # fmt: skip
+    found = Matches(find(**criteria))
+    if not found.instructions:
+        raise Error(f"no instruction matches all criteria; {_advice(criteria)}")
+    return show(options.json, "list-instructions", found, text, notes=filter(None, [_count(found)]))
+
+
+def _advice(criteria: dict[str, Any]) -> str:
+    """What else to ask for: who has what an architecture lacks, another spelling of a word that no name has, or without
+    which criterion there are some."""
+    words = (criteria["name"] or "").split()
+    asked = read_words(criteria["name"] or "", criteria["arch"])
+    for word in asked.names:
+        if asked.arch is not None and find(arch=asked.arch, name=word):
+            continue
+        if not (having := list(dict.fromkeys([inst.arch for inst in find(name=word)]))):
+            return f"none has '{word}' in its name.{did_you_mean(word.lower(), name_parts())}"
+        if asked.arch is not None:
+            title = entry(asked.arch).architecture.title
+            return f"{title} has none with '{word}' in its name; these have: {first_of(having, 12)}"
+    fewer = {word: {**criteria, "name": " ".join(other for other in words if other != word)} for word in words}
+    for key in [key for key, value in criteria.items() if value is not None and key != "name"]:
+        fewer["-a" if key == "arch" else f"--{key}"] = {**criteria, key: None}
+    counts = {left_out: len(find(**rest)) for left_out, rest in fewer.items()}
+    if len(fewer) < 2 or not any(counts.values()):
+        return "leave one or several out"
+    return ", ".join(f"without {left_out} {count} do" for left_out, count in counts.items() if count)
+
+
+def _shape_asked(options: Options) -> tuple[int | None, int | None, int | None]:
+    """The sizes, from --shape or one by one.
+
+    Raises:
+        Error: both were given, and they differ.
+    """
+    single = (options.m, options.n, options.k)
+    if options.shape is None:
+        return single
+    sizes = shape("--shape", options.shape)
+    for name, size, given in zip("mnk", sizes, single):
+        if given not in (None, size):
+            raise Error(f"--shape {options.shape} and --{name} {given} contradict each other; leave one of them out")
+    return sizes
+
+
+COMMAND = Command(
+    "find", "find instructions by shape, format, architecture, intrinsic or opcode", "find", __doc__,
+    (
+        argument(
+            "words", "what must fit: a part of the mnemonic, a shape, a format ...", nargs="*", placeholder="WORD"
+        ),
+        option("-i", "--instruction", placeholder="NAME", help="the same"),
+        option("-a", "--architecture", placeholder="NAME", help="one architecture only"),
+        option("--shape", placeholder="MxNxK", help="the shape of one block, such as 16x16x32"),
+        *[number(f"--{size}", help=f"the size {size.upper()} of one block") for size in ("m", "n", "k")],
+        number("--blocks", help="how many blocks one instruction multiplies"),
+        *[
+            option(
+                f"--{operand}-type", f"--{operand}", name=operand, placeholder="FORMAT", older=(f"--{operand}",),
+                help=f"the format of {operand.upper()}, by any of its names",
+            )
+            for operand in "abcd"
+        ],
+        flag("--sparse", alone="kind", default=None, help="sparse instructions only"),
+        flag("--dense", name="sparse", alone="kind", default=None, constant=False, help="dense instructions only"),
+        number("--opcode", help="the opcode field, decimal or 0x..."),
+        option("--intrinsic", placeholder="NAME", help="a part of the name of a compiler builtin or intrinsic"),
+        JSON,
+    ),
+    run, {"list-instructions": text},
+)  # fmt: skip

@@ -1,0 +1,293 @@
+"""The source of a kernel around one instruction: loads by its layouts, the builtin or inline PTX, the store.
+
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 -o kernel.hip        HIP, for hipcc and for plain clang
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --check              compile it, look at what came out
+    mmacalc generate -a a100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32      CUDA, with inline PTX
+    mmacalc generate -a h100 -i wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 --lds    A and B in shared memory
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512    a tiled GEMM for any sizes
+    mmacalc generate -a MI355X -i v_mfma_f32_32x32x64_f8f6f4 --blgp fp4 --gemm 4096x4096x4096    A fp8, B fp4
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --formula D          the index expressions alone
+
+One wave computes one tile: D = A B + C. --check needs clang-22, lld-22 and pyelftools for HIP, nvcc for CUDA; its
+status is 1 if the kernel has other matrix instructions than the wanted one, or misses wait states.
+"""
+
+from __future__ import annotations
+
+from ..command import Command, Reply, flag, option, show
+from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, WAVE
+from ..command.common import MODIFIERS as MODIFIER_OPTIONS
+from ..command.options import modifiers
+from ..errors import counted
+from ..model.architecture import DOUBTFUL
+from ..records import Record, TupleRecord, json_keys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..codegen.check import Checked
+    from ..codegen.generate import Formulas, GeneratedKernel
+    from ..command import Options
+
+
+def text(kernel: GeneratedKernel) -> str:
+    """The source, or where it was written."""
+    return f"written to {kernel.path}\n" if kernel.path else kernel.source
+
+
+def notes(kernel: GeneratedKernel) -> list[str]:
+    """The operands whose layout, by which the kernel loads them, no second source confirms."""
+    inst = kernel.instruction
+    doubts = {name: inst.provenance_of(name) for name in inst.register_operands}
+    return [f"the layout of {name} is {doubt}" for name, doubt in doubts.items() if doubt in DOUBTFUL]
+
+
+def check_text(checked: Checked) -> str:
+    """One line for a kernel that contains what was wanted, else what it contains."""
+    name, found = checked.instruction.name, checked.matrix_instructions
+    if checked.has_instructions:
+        head = f"{counted(checked.instructions, 'instruction')}, {'one' if checked.single else len(found)} {name}"
+    else:
+        head = f"wanted {'one' if checked.single else 'only'} {name}; got {', '.join(found) or 'none'}"
+    lines = [f"{checked.target}: {head}"]
+    if checked.target.startswith("sm_"):
+        lines[0] += f"; {_sass_words(checked)}"
+    elif checked.wanted:
+        lines[0] += ", no wait state missing"
+    lines += [
+        f"  {counted(finding.missing, 'wait state')} missing before: {finding.text}" for finding in checked.findings
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sass_words(checked: Checked) -> str:
+    """What the machine code has."""
+    if checked.sass is None:
+        return "SASS not looked at: nvdisasm is not installed (pip install nvidia-cuda-nvdisasm)"
+    counts = {name: checked.sass.count(name) for name in checked.sass}
+    found = " + ".join(f"{count}x{name}" if count > 1 else name for name, count in counts.items())
+    words = f"SASS: {found or 'no tensor-core opcode'}"
+    return words if checked.has_sass else f"{words}, where {checked.becomes} was expected"
+
+
+# Triton's names of our places, in its order; Gluon's arguments.
+TRITON = {"item": "register", "lane": "lane", "warp": "warp", "block": "block"}
+GLUON = {"item": "reg_bases", "lane": "lane_bases", "warp": "warp_bases", "block": "block_bases"}
+
+
+class IndexExpression(TupleRecord):
+    """The axis of a coordinate, and the sum of digits that it is."""
+
+    axis: str
+    expression: str
+
+
+class Item(TupleRecord):
+    """What a slot adds to the coordinates of an element."""
+
+    slot: int
+    block: int
+    row: int
+    column: int
+
+
+@json_keys(
+    "architecture=formulas.operand.instruction.arch",
+    "instruction=formulas.operand.instruction.name",
+    "matrix=formulas.operand.name",
+    "wave=formulas.operand.wave",
+    "pattern=formulas.operand.pattern",
+    "digits: each as an expression of lane",
+    "row",
+    "column",
+    "block=formulas.block",
+    "items: what each slot adds to the coordinates",
+    "linear: the bases of Triton's linear layout; null where it has none",
+    "cute=formulas.cute?: shape:stride of CuTe; null where it has none",
+    "provenance=formulas.operand.provenance",
+    "notes=formulas.notes",
+)
+class IndexExpressions(Record):
+    """The index expressions of an operand, and its layout for Triton and CuTe."""
+
+    formulas: Formulas
+
+    @property
+    def digits(self) -> dict[str, str]:
+        """The digits by name."""
+        return dict(self.formulas.digits)
+
+    @property
+    def row(self) -> IndexExpression:
+        """The first coordinate."""
+        return IndexExpression(self.formulas.operand.axes[1], self.formulas.row)
+
+    @property
+    def column(self) -> IndexExpression:
+        """The second coordinate."""
+        return IndexExpression(self.formulas.operand.axes[2], self.formulas.column)
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What each slot adds."""
+        return tuple([Item(*each) for each in self.formulas.items])
+
+    @property
+    def linear(self) -> dict[str, list[list[int]]] | None:
+        """The bases by Triton's names of places."""
+        found = self.formulas
+        return None if found.not_linear else {name: _bases(found, place) for place, name in TRITON.items()}
+
+
+def formula_text(answer: IndexExpressions) -> str:
+    """The expressions in C and Python, and the layout in Triton and CuTe."""
+    found = answer.formulas
+    head = f"{found.operand.name} of {found.operand.instruction.name}: {found.operand.pattern}"
+    doubt = found.operand.provenance in DOUBTFUL
+    notes = [f"the layout of {found.operand.name} is {found.operand.provenance}"] * doubt + [*found.notes]
+    sections = [
+        head,
+        *[f"note: {note}" for note in notes],
+        *_expressions(found),
+        *_items(found),
+        *_triton(found),
+        *_cute(found),
+    ]
+    return "\n".join(sections) + "\n"
+
+
+def _coordinates(found: Formulas) -> dict[str, str]:
+    axes = found.operand.axes[1:]
+    sums = {axes[0]: found.row, axes[1]: found.column}
+    return {**sums, "block": found.block} if found.operand.shape[0] > 1 else sums
+
+
+def _expressions(found: Formulas) -> Iterator[str]:
+    sums = _coordinates(found)
+    yield from ("", "C, lane by lane:")
+    yield from (f"    const int {name} = {expression};" for name, expression in found.digits)
+    yield from (f"    const int {axis} = {expression};  // + the item's" for axis, expression in sums.items())
+    yield from ("", "Python, for all lanes (lane = numpy.arange(wave)):")
+    yield from (f"    {name} = {expression.replace(' / ', ' // ')}" for name, expression in found.digits)
+    yield from (f"    {axis} = {expression}" for axis, expression in sums.items())
+
+
+def _items(found: Formulas) -> Iterator[str]:
+    names = list(_coordinates(found))
+    yield from ("", f"items: (slot, {', '.join(names)}) that each adds")
+    for first in range(0, len(found.items), 8):
+        yield "    " + "  ".join(_item(item, "block" in names) for item in found.items[first : first + 8])
+
+
+def _item(item: tuple[int, int, int, int], blocks: bool) -> str:
+    slot, block, row, column = item
+    return f"({slot}, {row}, {column}{f', {block}' if blocks else ''})"
+
+
+def _axes(found: Formulas) -> list[int]:
+    """Which axes a tensor of Triton has: a block only where there are several."""
+    return [axis for axis, extent in enumerate(found.operand.shape) if axis or extent > 1]
+
+
+def _bases(found: Formulas, place: str) -> list[list[int]]:
+    return [[basis[axis] for axis in _axes(found)] for basis in found.linear.get(place, ())]
+
+
+def _triton(found: Formulas) -> Iterator[str]:
+    axes = [found.operand.axes[axis] for axis in _axes(found)]
+    yield from ("", f"Triton, for a tensor of ({', '.join(axes)}); an item is a register:")
+    if found.not_linear:
+        yield f"    none: {found.not_linear}"
+        return
+    bases = ", ".join(f"{name} = {_bases(found, place)}" for place, name in TRITON.items())
+    yield f"    #ttg.linear<{{{bases}}}>"
+    if any(not any(basis) for place in found.linear.values() for basis in place):
+        yield "    (a basis of zeros adds nothing: a copy, or the half of a register that OPSEL does not choose)"
+    arguments = ", ".join(f"{name}={_bases(found, place)}" for place, name in GLUON.items())
+    shape = [found.operand.shape[axis] for axis in _axes(found)]
+    yield from ("", "Gluon (gl = triton.experimental.gluon.language):")
+    yield f"    gl.DistributedLinearLayout({arguments}, shape={shape})"
+
+
+def _cute(found: Formulas) -> Iterator[str]:
+    axes = [found.operand.axes[axis] for axis in _axes(found) if axis]
+    yield from ("", f"CuTe, (thread, value) -> index of the element where {axes[0]} is the fastest, then {axes[1]}:")
+    yield f"    {found.cute}" if found.cute else f"    none: {found.not_cute}"
+
+
+MODIFIERS = ("cbsz", "blgp", "matrix_a_fmt", "matrix_b_fmt")
+
+
+def _formula_alone(options: Options) -> None:
+    """Refuse options that the index expressions would leave out.
+
+    Raises:
+        Error: one of them was set.
+    """
+    from ..errors import Error
+
+    for name in ("gemm", "lds", "tile", "stages", "check", "output"):
+        if getattr(options, name):
+            raise Error(f"--formula prints index expressions, without a kernel: leave out --{name}, or --formula")
+
+
+def run(options: Options) -> Reply:
+    """The source, the expressions, or the result of the check."""
+    from ..catalog import entry
+    from ..codegen.generate import GeneratedKernel, formulas, generate
+
+    inst = entry(options.architecture).instruction(options.instruction)
+    fields = modifiers(options, MODIFIERS)
+    if options.formula:
+        _formula_alone(options)
+        found = formulas(inst.operand(options.formula, wave=options.wavefront, **fields))
+        return show(options.json, "formula", IndexExpressions(found), formula_text)
+    source = generate(
+        inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
+        lds=options.lds, tile=options.tile, stages=options.stages, **fields,
+    )  # fmt: skip
+    if options.output:
+        from ..files import write
+
+        write({options.output: source.encode()})
+    if options.check:
+        from ..codegen.check import check
+
+        checked = check(source, inst, inst.architecture.wave(options.wavefront), single=not options.gemm)
+        return show(options.json, "generate-check", checked, check_text, status=int(not checked.wanted))
+    kernel = GeneratedKernel(inst, source, options.output)
+    return show(options.json, "generate", kernel, text, notes=notes(kernel))
+
+
+COMMAND = Command(
+    "generate", "write a kernel around one instruction: HIP with its builtin, CUDA with inline PTX", "generate",
+    __doc__,
+    (
+        ARCHITECTURE, INSTRUCTION, WAVE, JSON,
+        option("--lang", placeholder="LANGUAGE", default="", help="hip or cuda (default: the vendor's)"),
+        option("--order-a", placeholder="ORDER", default="row", help="row (default) or col: how A lies in memory"),
+        option("--order-b", placeholder="ORDER", default="col", help="row or col (default): how B lies in memory"),
+        option(
+            "--ld-kind", "--ld", name="ld", placeholder="KIND", default="arguments", older=("--ld",),
+            help="leading dimensions: arguments (default) or constants",
+        ),
+        flag("--lds", help="A and B go through LDS (shared memory), without bank conflicts"),
+        option(
+            "--gemm", placeholder="MxNxK",
+            help="a whole tiled GEMM kernel; it takes any sizes, the launch line has these",
+        ),
+        option(
+            "--tile", placeholder="MxNxK",
+            help="of a workgroup of --gemm (default: by the target and the instruction)",
+        ),
+        option(
+            "--stages", placeholder="N", kind=int, help="how many tiles of A and B LDS holds (with --gemm)"
+        ),
+        option("--formula", placeholder="MATRIX", help="only the index expressions of A, B, C or D"),
+        flag("--check", help="compile, and look for the wanted instruction and missing wait states"),
+        option("-o", "--output", placeholder="FILE", help="write the source there"),
+        *MODIFIER_OPTIONS,
+    ),
+    run, {"generate": text, "generate-check": check_text, "formula": formula_text},
+)  # fmt: skip

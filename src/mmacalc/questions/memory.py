@@ -1,0 +1,168 @@
+"""How an operand is loaded from memory (D: stored): the accesses, the cache lines, and LDS bank conflicts.
+
+    mmacalc memory -a gfx950 -i v_mfma_f32_32x32x16_bf16 -A --ld 64            row by row in memory, 64 elements a row
+    mmacalc memory -a gfx950 -i v_mfma_f32_32x32x16_bf16 -A --ld 64 --search   padding and swizzles without a conflict
+    mmacalc memory -a gfx942 -i v_mfma_f32_16x16x16_f16 -A --kpack 2 --search  k relabelled over two instructions
+    mmacalc memory -a a100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 -B --order col      with ldmatrix
+
+Bank phases are data of each architecture, with their source; what has not been measured is marked.
+"""
+
+from __future__ import annotations
+
+from ..command import Command, Reply, flag, number, option, show
+from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, WAVE
+from ..command.options import modifiers
+from ..errors import counted
+from ..render.spelling import instruction_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..command import Options
+    from ..memory_access.accesses import LdsCost
+    from ..memory_access.answer import Memory, MemoryAndRepair
+    from ..memory_access.search import Repair
+
+
+def text(found: MemoryAndRepair) -> str:
+    """The answer for a terminal."""
+    answer, repair = found.memory, found.repair
+    return (
+        "\n".join(
+            [*_head(answer), *_accesses(answer), *_lds(answer.lds), *_matrix(answer), *_repair(repair, answer.fill)]
+        )
+        + "\n"
+    )
+
+
+def _head(answer: Memory) -> Iterator[str]:
+    operand, tile = answer.operand, answer.tile
+    inst = operand.instruction
+    yield f"Architecture: {inst.architecture.title}"
+    yield f"Instruction: {instruction_name(inst)}"
+    along = "row by row" if tile.order == "row" else "column by column"
+    yield f"{operand.name} ({operand.format.title}), {along}: {tile.rows} rows of {tile.row_bytes} bytes (ld {tile.ld})"
+    if answer.kpack:
+        yield f"  k relabelled over {counted(answer.kpack, 'instruction')}: A and B alike, all k of a lane side by side"
+
+
+def _accesses(answer: Memory) -> Iterator[str]:
+    verb = "Stores" if answer.operand.name == "D" else "Loads"
+    number, each = answer.instructions, answer.access_bytes
+    yield f"{verb}: {number} of {counted(each, 'byte')} per lane (runs of {counted(answer.run_bytes, 'byte')})"
+    yield f"  global  {number} x {answer.global_instruction}"
+    yield f"  LDS     {number} x {answer.lds_instruction}"
+    terms = answer.terms
+    if terms is not None:
+        parts = [_term(*term) for term in terms]
+        yield f"  byte address of a lane: {' + '.join(parts) or '0'}"
+    if len(answer.offsets) > 1:
+        shown = ", ".join(map(str, answer.offsets[:16])) + (" ..." if len(answer.offsets) > 16 else "")
+        yield f"  and of the accesses:    {shown}"
+    used = answer.bytes_used
+    for size, lines in ((64, answer.lines64), (128, answer.lines128)):
+        share = f"{used / (size * lines):.0%}"
+        yield f"Cache lines of {size} bytes: {lines}, {size * lines} bytes fetched for {used} used ({share})"
+
+
+def _term(divisor: int, size: int, stride: int) -> str:
+    lane = f"lane / {divisor}" if divisor > 1 else "lane"
+    return f"({lane} % {size}) * {stride}"
+
+
+def _lds(cost: LdsCost) -> Iterator[str]:
+    rule, worst = cost.rule, cost.worst
+    yield f"LDS: {counted(cost.cycles, 'cycle')}, ideal {cost.ideal}, {counted(cost.conflicts, 'conflict')}"
+    if cost.conflicts:
+        lanes, cycles = _runs(worst.lanes), counted(worst.cycles, "cycle")
+        yield f"  worst phase: lanes {lanes} need {cycles}; bank {worst.bank} is busiest"
+    source = f", {rule.source}" if rule.source else ""
+    yield f"  {rule.banks} banks, {counted(cost.phases, 'phase')} in an access ({rule.provenance}{source})"
+
+
+def _matrix(answer: Memory) -> Iterator[str]:
+    for load in answer.matrix_loads:
+        registers = f"registers {load.first_register} to {load.first_register + load.registers - 1}"
+        yield f"{load.name}: {registers}" if load.registers > 1 else f"{load.name}: register {load.first_register}"
+        yield f"  shared memory: {counted(load.cost.cycles, 'cycle')}, {counted(load.cost.conflicts, 'conflict')}"
+        rows = [f"{row}:{byte}" for row, byte in load.rows]
+        for first in range(0, len(rows), 8):
+            yield f"  lanes {first} to {first + 7} give row:byte  {'  '.join(rows[first : first + 8])}"
+
+
+def _repair(repair: Repair | None, fill: int) -> Iterator[str]:
+    if repair is None:
+        return
+    pad, swizzle = repair
+    yield f"Without conflicts, both for these accesses and for those that fill the tile ({fill} bytes a lane, --fill):"
+    yield f"  padding  {'none keeps both free' if pad is None else counted(pad, 'byte') + ' behind each row'}"
+    if swizzle is None:
+        yield "  swizzle  no XOR of address bits keeps both free; try --kpack 2"
+    elif not swizzle.bits:
+        yield "  swizzle  not needed"
+    else:
+        yield f"  swizzle  bits {swizzle.bits}, base {swizzle.base}, shift {swizzle.shift}: {_formula(*swizzle)}"
+
+
+def _formula(bits: int, base: int, shift: int) -> str:
+    return f"address ^ ((address >> {shift}) & {((1 << bits) - 1) << base:#x})"
+
+
+def _runs(lanes: tuple[int, ...]) -> str:
+    """0-3 20-23 for the lanes 0, 1, 2, 3, 20, 21, 22, 23."""
+    runs: list[list[int]] = []
+    for lane in lanes:
+        if runs and lane == runs[-1][-1] + 1:
+            runs[-1].append(lane)
+        else:
+            runs.append([lane])
+    return " ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def run(options: Options) -> Reply:
+    """The accesses of an operand."""
+    from ..catalog import entry
+    from ..errors import Error
+    from ..memory_access.answer import MemoryAndRepair, memory
+
+    if not options.matrix:
+        raise Error("choose the matrix with -A, -B, -C or -D")
+    inst = entry(options.architecture).instruction(options.instruction)
+    operand = inst.operand(options.matrix, wave=options.wavefront or None, **modifiers(options))
+    answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)
+    found = MemoryAndRepair(answer, answer.search() if options.search else None)
+    return show(options.json, "memory", found, text)
+
+
+COMMAND = Command(
+    "memory",
+    "show how an operand is loaded: access width, cache lines, LDS bank conflicts, padding and swizzles",
+    "load", __doc__,
+    (
+        ARCHITECTURE, INSTRUCTION, WAVE, JSON,
+        *[
+            flag(f"-{name}", f"--{name}-matrix", name="matrix", constant=name, default=None, help=f"the matrix {name}")
+            for name in "ABCD"
+        ],
+        option(
+            "--order", placeholder="ORDER", default="row",
+            help="row (default): row by row in memory; col: column by column",
+        ),
+        number("--ld", placeholder="N", help="elements from one row (column) in memory to the next"),
+        number("--pad", placeholder="BYTES", default=0, help="padding behind each row in LDS"),
+        option(
+            "--swizzle", placeholder="SWIZZLE",
+            help="of LDS: BITS,BASE,SHIFT, 32B, 64B, 128B or vec,perPhase,maxPhase=4,1,16",
+        ),
+        number("--kpack", placeholder="N", help="load N instructions' operands at once, k relabelled"),
+        number(
+            "--fill", placeholder="BYTES", default=16,
+            help="a lane's bytes in the accesses that fill LDS: 4, 8 or 16 (default), which --search also keeps free",
+        ),
+        flag("--search", help="the smallest padding and swizzle without a conflict"),
+        *MODIFIERS,
+    ),
+    run, {"memory": text},
+)  # fmt: skip

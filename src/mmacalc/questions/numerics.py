@@ -1,0 +1,333 @@
+"""Explain how an instruction rounds: its arithmetic model in words, how sure that is, and an input that shows it.
+
+    mmacalc numerics -a gfx942 -i v_mfma_f32_16x16x16_f16
+    mmacalc numerics -a gfx942                             a table of all its instructions
+    mmacalc numerics                                       the same of every architecture
+
+The input is one dot product on which the instruction differs from the exact sum rounded once, and from a chain of
+fused multiply-adds; it was found by trying, and the emulator computed all three answers.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from ..arithmetic.numerics import ALIASES, MMA_SIM_NAMES, kind
+from ..arithmetic.numerics import numerics as model_of
+from ..catalog import architectures, entry
+from ..checks import arguments_checked
+from ..command import Command, Reply, flag, option, show
+from ..command.common import JSON, MODIFIERS, WAVE
+from ..command.options import modifiers
+from ..errors import Error
+from ..families.tensor_memory_shapes import types_of
+from ..model.tensor_memory import TensorMemoryInstruction
+from ..records import Record, TupleRecord, cached_property, json_keys
+from ..render import tables
+from ..render.numerics_text import numerics_text
+from ..render.spelling import heading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from ..arithmetic.numerics import Numerics
+    from ..catalog import Entry
+    from ..command import Options
+    from ..diagnosis.witness import RoundingExample
+    from ..model import Instruction
+
+
+@json_keys("**instruction", "modifiers", "numerics", "example")
+class InstructionNumerics(Record):
+    """How one instruction rounds.
+
+    Attributes:
+        instruction: which. wave: the wave size. modifiers: as they were given. numerics: its arithmetic model, how sure
+            that is, and the same in words.
+    """
+
+    instruction: Instruction
+    wave: int
+    modifiers: Mapping[str, int | str]
+    numerics: Numerics
+
+    @cached_property
+    def example(self) -> RoundingExample | None:
+        """A dot product on which the instruction differs from the exact sum rounded once, and from a chain of fused
+        multiply-adds; None where there is none, as for integers. It is looked for with the emulator (NumPy)."""
+        from ..diagnosis.witness import rounding_example
+        from ..emulator.execution import execution_of
+
+        return rounding_example(execution_of(self.instruction, self.wave, self.modifiers, False, False))
+
+
+@arguments_checked
+def numerics(instruction: Instruction, wave: int | None = None, **modifiers: int | str) -> InstructionNumerics:
+    """How an instruction rounds.
+
+    Args:
+        instruction: which. wave: the wave size; the architecture's default if left out.
+        modifiers: those that choose formats, such as cbsz="fp4"; others make no difference.
+
+    Raises:
+        Error: a modifier that the instruction lacks, or a value that it does not take; it only moves a matrix.
+
+    >>> import mmacalc
+    >>> found = mmacalc.numerics(mmacalc.instruction("gfx90a", "v_mfma_f32_32x32x8f16"))
+    >>> found.numerics.model, found.numerics.provenance, found.example.instruction != found.example.exact
+    ('pairwise_f32', 'two sources agree', True)
+    """
+    size, (shaped, fields) = instruction.architecture.wave(wave), instruction.with_parameters(modifiers)
+    shaped.check_modifiers(size, shaped.resolved(fields))
+    return InstructionNumerics(instruction, size, modifiers, model_of(shaped, **fields))
+
+
+@json_keys(
+    "architectures",
+    "inputs",
+    "outputs",
+    "kinds",
+    "shapes",
+    "roundings",
+    "instructions",
+    "numerics",
+)
+class Arithmetic(TupleRecord):
+    """Instructions that compute alike.
+
+    architectures: the canonical names of those that have them; inputs, outputs: the formats of A and B, and of D;
+    kinds: mma, mma.sp, wgmma, mfma ...; shapes: (M, N, K), none of tcgen05; numerics: how the first of them computes;
+    roundings: theirs, one or, where the name chooses, several; instructions: how many there are on the first
+    architecture.
+    """
+
+    architectures: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    kinds: tuple[str, ...]
+    shapes: tuple[tuple[int, int, int], ...]
+    numerics: Numerics
+    roundings: tuple[str, ...]
+    instructions: int
+
+
+def overview(arch: str | None = None) -> tuple[Arithmetic, ...]:
+    """How the instructions of an architecture compute, format by format; of all architectures without a name.
+
+    Architectures that agree in everything stand together.
+
+    Raises:
+        Error: there is no such architecture.
+
+    >>> for one in overview("cdna1"):
+    ...     print(*one.inputs, "->", *one.outputs, one.numerics.model, one.numerics.step)
+    f32 -> f32 fma_chain 1
+    f16 -> f32 exact 4
+    i8 -> i32 integer K
+    bf16 -> f32 exact 2
+    """
+    names = tuple(architectures()) if arch is None else (entry(arch).architecture.name,)
+    alike: dict[str, tuple[tuple[Arithmetic, ...], list[str]]] = {}
+    for name in names:
+        found = entry(name)
+        if arch is None and "arithmetic" in found.architecture.family.unsupported_topics:
+            continue
+        found.architecture.family.require("arithmetic", found.architecture.title)
+        rows = _of((*found.instructions(), *_in_tensor_memory(found)))
+        alike.setdefault(repr(rows), (rows, []))[1].append(name)
+    return tuple(one._replace(architectures=tuple(group)) for rows, group in alike.values() for one in rows)
+
+
+def _in_tensor_memory(found: Entry) -> Iterator[Instruction]:
+    """The instructions of Tensor Memory with each of their types whose documents are public (not kind::ti16)."""
+    for name in found.tensor_memory_names:
+        inst = found.instruction(name)
+        if not isinstance(inst, TensorMemoryInstruction) or not inst.formats:
+            continue
+        for a, d in product(*types_of(inst.kind)):
+            if (a, d) != ("bf16", "f16"):
+                yield inst.shaped(a=a, b=a, d=d)
+
+
+def _of(instructions: Iterable[Instruction]) -> tuple[Arithmetic, ...]:
+    """One row for all instructions that compute alike, in catalog order; no architectures yet."""
+    rows: dict[tuple[object, ...], tuple[Numerics, list[dict[Any, None]]]] = {}
+    for inst in instructions:
+        if not {"A", "B"} <= set(inst.operands):
+            continue
+        found = model_of(inst)
+        key = (
+            found.model, found.step, found.subnormals, found.nan, found.provenance, found.source,
+            inst.formats["D"],
+            *sorted((name, value) for name, value in found.parameters.items() if name not in ("group", "rounding")),
+        )  # fmt: skip
+        sort = kind(inst) + ".sp" * (".sp" in inst.name)
+        seen = (inst.formats["D"], sort, (inst.m, inst.n, inst.k), found.rounding, inst.name)
+        _, (inputs, *others) = rows.setdefault(key, (found, [{} for _ in range(6)]))
+        inputs |= dict.fromkeys((inst.formats["A"], inst.formats["B"]))
+        for values, value in zip(others, seen):
+            values[value] = None
+        if inst.in_tensor_memory:  # its shape is a parameter
+            others[2].clear()
+    return tuple(
+        Arithmetic((), tuple(inputs), tuple(outputs), tuple(kinds), tuple(shapes), found, tuple(roundings), len(names))
+        for found, (inputs, outputs, kinds, shapes, roundings, names) in rows.values()
+    )
+
+
+class Overview(Record):
+    """Instructions that compute alike, in rows."""
+
+    rows: tuple[Arithmetic, ...]
+
+
+COLUMNS = (
+    "A, B", "D", "instructions", "model", "group", "fraction bits", "rounding", "subnormals", "NaN", "provenance",
+    "source",
+)  # fmt: skip
+
+
+def overview_text(answer: Overview, markdown: bool = False) -> str:
+    """A table for each set of architectures that compute alike, and the sources; or a page of Markdown."""
+    rows = answer.rows
+    if markdown:
+        return _page(rows)
+    return _tables(rows, "{}:\n", "grid") + "Sources:\n" + "".join(f"  {line}\n" for line in _sources(rows))
+
+
+def _page(rows: Sequence[Arithmetic]) -> str:
+    """The same as a page of Markdown with an introduction."""
+    names = [
+        (model, MMA_SIM_NAMES.get(model, ""), letter) for letter, model in ALIASES.items()
+    ] + [("dot2_ones_complement", "", ""), ("dot4_floored", "", "")]  # fmt: skip
+    return (
+        INTRODUCTION
+        + tables.write(("model", "in MMA-Sim 2", "in mmacalc 0.1"), sorted(names), "markdown")
+        + _tables(rows, "\n## {}\n\n", "markdown")
+        + "\n## Sources\n\n"
+        + "".join(f"{line}\n\n" for line in _sources(rows)).rstrip("\n")
+        + "\n"
+    )
+
+
+INTRODUCTION = """# How matrix units round
+
+Written by `mmacalc numerics --markdown`, from the tables with which the emulator computes
+(src/mmacalc/arithmetic/tables.py); a test compares the two. `mmacalc numerics -a gfx942` prints one architecture,
+`mmacalc numerics -a gfx942 -i v_mfma_f32_16x16x16_f16` one instruction in words, with an input on which its rounding
+shows.
+
+* *group*: the products that one step adds; the result of a step is the accumulator of the next. K: all of them;
+  K/2: half.
+* *fraction bits*: how far below the largest exponent a term keeps its bits, and the least exponent that counts. On
+  CDNA3 then the bits of the floored sum of products and of the floored total; on RDNA the bits below the leading bit.
+* *provenance*: hardware-verified: compared bit for bit with outputs measured on that generation. Two sources agree: two
+  published models. One source: one of them, or only a vendor's document. Assumed: how it rounds is unpublished.
+
+"""
+
+
+def _tables(rows: Sequence[Arithmetic], heading: str, style: str) -> str:
+    numbers = {source: str(number) for number, source in enumerate(_distinct(rows), 1)}
+    groups = dict.fromkeys(row.architectures for row in rows)
+    return "".join(
+        heading.format(", ".join(group))
+        + tables.write(COLUMNS, [_cells(row, numbers) for row in rows if row.architectures == group], style)
+        for group in groups
+    )
+
+
+def _cells(row: Arithmetic, numbers: dict[str, str]) -> tuple[str, ...]:
+    numerics = row.numerics
+    kinds = ", ".join(row.kinds) + (" {}x{}x{}".format(*row.shapes[0]) if len(row.shapes) == 1 else "")
+    step = "" if numerics.model == "integer" else numerics.step
+    return (
+        ", ".join(row.inputs), ", ".join(row.outputs), kinds, numerics.model, step, _fraction(row),
+        ", ".join(row.roundings), numerics.subnormals, numerics.nan, numerics.provenance,
+        f"[{numbers[numerics.source]}]",
+    )  # fmt: skip
+
+
+def _fraction(row: Arithmetic) -> str:
+    """The bits that terms keep: the adder's, those of later stages, and the least exponent."""
+    parameters = row.numerics.parameters
+    bits = [
+        str(parameters[name]) for name in ("fraction", "dot_fraction", "sum_fraction", "reach") if name in parameters
+    ]
+    least = f"; from 2^{parameters['lowest']}" if "lowest" in parameters else ""
+    return ", ".join(bits) + least
+
+
+def _distinct(rows: Sequence[Arithmetic]) -> dict[str, None]:
+    return dict.fromkeys(row.numerics.source for row in rows)
+
+
+def _sources(rows: Sequence[Arithmetic]) -> list[str]:
+    return [f"[{number}] {source}" for number, source in enumerate(_distinct(rows), 1)]
+
+
+OWN = {"exact": "The model is the exact sum, so only the chain differs.", "fused": "The model is such a chain."}
+
+
+def text(answer: InstructionNumerics) -> str:
+    """The model, its provenance, and the input that shows it."""
+    example = answer.example
+    return heading(answer.instruction) + numerics_text(answer.numerics) + (_example(example) if example else "")
+
+
+def _example(found: RoundingExample) -> str:
+    """The dot product, its terms that are not zero, and the three sums."""
+    terms = [f"a[{k}] = {_number(x)}, b[{k}] = {_number(y)}" for k, (x, y) in enumerate(zip(found.a, found.b)) if x * y]
+    lines = ["Where it shows: c = " + _number(found.c) + ", " + "; ".join(terms) + ", all others 0"]
+    for name, value in (
+        ("this instruction", found.instruction), ("exact sum, rounded once", found.exact),
+        ("chain of fused multiply-adds", found.fused),
+    ):  # fmt: skip
+        lines.append(f"  {name:28}  {float.hex(value):>24}  {value:.17g}")
+    lines += [f"  {text}" for name, text in OWN.items() if getattr(found, name) == found.instruction]
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    """A number, as a power of two where it is a far one.
+
+    >>> _number(-1.5), _number(2.0**-24), _number(-3 * 2.0**-25)
+    ('-1.5', '2^-24', '-1.5*2^-24')
+    """
+    from math import frexp
+
+    if value == 0 or 2.0**-6 <= abs(value) <= 4096:
+        return f"{value:.17g}"
+    fraction, exponent = frexp(abs(value))
+    sign = "-" if value < 0 else ""
+    return f"{sign}2^{exponent - 1}" if fraction == 0.5 else f"{sign}{2 * fraction:.17g}*2^{exponent - 1}"
+
+
+def run(options: Options) -> Reply:
+    """The model of an instruction, its provenance and the input; or a table of many."""
+    if not options.instruction:
+        if modifiers(options) or options.wavefront:
+            raise Error("modifiers and --wavefront are for one instruction; give -i as well")
+        rows = Overview(overview(options.architecture))
+        return show(options.json, "numerics-overview", rows, lambda rows: overview_text(rows, options.markdown))
+    if not options.architecture:
+        raise Error(f"-i {options.instruction[:60]} needs -a, the architecture of the instruction")
+    if options.markdown:
+        raise Error("--markdown prints a table of instructions; leave -i out")
+    inst = entry(options.architecture).instruction(options.instruction)
+    return show(options.json, "numerics", numerics(inst, options.wavefront, **modifiers(options)), text)
+
+
+COMMAND = Command(
+    "numerics", "explain how an instruction rounds, with an input that shows it", "look", __doc__,
+    (
+        option("-a", "--architecture", placeholder="NAME", help="one architecture only"),
+        option("-i", "--instruction", placeholder="NAME", help="one instruction (case-insensitive)"),
+        WAVE, JSON,
+        flag("--markdown", help="print the table as a page of Markdown"),
+        *MODIFIERS,
+    ),
+    run, {"numerics": text, "numerics-overview": overview_text},
+)  # fmt: skip

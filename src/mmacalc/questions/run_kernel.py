@@ -1,0 +1,396 @@
+"""Run a compiled AMD kernel, or a CUDA kernel as PTX, on the emulator, and say what is wrong with it.
+
+    mmacalc run-kernel kernel.hsaco gemm --grid 4 4 --block-dim 256 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
+    mmacalc run-kernel kernel.hsaco scale --grid 2 --block-dim 64 --args out:x.npy 0.5 --trace
+    mmacalc run-kernel kernel.hsaco          the kernels of a code object, with their arguments
+    mmacalc run-kernel kernel.ptx gemm --grid 2 --block 128 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
+    mmacalc run-kernel kernel.ptx --covered  the statements of PTX that cannot be run, with their lines
+
+Arguments in the kernel's order: FILE.npy is an array that the kernel reads, its rows one after the other however the
+file keeps them; out:FILE.npy one that is written back when
+the kernel has ended well, out:FILE.npy:TYPE:SHAPE one that begins as zeros (f4 is float32, u2 uint16 ...); null is a
+null pointer; 5 is an integer of the argument's size, 5.0 a float of it.
+--limit stops a kernel that does not end, and says where its waves are then; so does Ctrl-C.
+A PTX kernel comes from a .ptx file, from a fatbin or object of nvcc that carries PTX, or from a folder with .ptx files.
+--schedule runs its warps in another order that PTX permits; --limit counts its warp instructions.
+--trace prints each instruction of one wave with what its registers hold in each lane.
+The status is 1 if something is wrong with the kernel: an uninitialised value, a race in LDS, a missing wait ...;
+2 if it was stopped, by an access out of bounds or an instruction that is not covered. Arrays are then as before.
+"""
+
+from __future__ import annotations
+
+from ..command import Command, Reply, argument, flag, option, show
+from ..command import number as number_option
+from ..command.common import JSON
+from ..errors import Error, counted
+from ..numerals import number, real, whole
+from ..records import TupleRecord, json_keys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ..asm.code_objects import Kernel, KernelArgument
+    from ..command import Options
+    from ..kernels.amd.report import KernelReport, TraceStep
+    from ..kernels.ptx.kernel import PtxKernel
+    from ..kernels.ptx.report import PtxReport
+
+
+@json_keys(
+    "name=kernel.name",
+    "target=kernel.target",
+    "wave=kernel.wavefront_size",
+    "vgprs=kernel.vgpr_count",
+    "lds_bytes=kernel.descriptor.group_segment_size",
+    "scratch_bytes=kernel.descriptor.private_segment_size",
+    "arguments: those that a caller gives",
+)
+class ListedKernel(TupleRecord):
+    """A kernel, and the arguments that a caller gives."""
+
+    kernel: Kernel
+    arguments: tuple[KernelArgument, ...]
+
+
+@json_keys("kernels=listed")
+class KernelList(TupleRecord):
+    """The kernels of a code object: its file, and the kernels."""
+
+    file: str
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def listed(self) -> tuple[ListedKernel, ...]:
+        """The kernels with their arguments."""
+        return tuple([ListedKernel(kernel, tuple(_shown(kernel))) for kernel in self.kernels])
+
+
+class TracedRegister(TupleRecord):
+    """What a register holds, in each lane."""
+
+    name: str
+    values: tuple[int, ...]
+
+
+@json_keys("number=step.number", "address=step.address", "text=step.text", "exec=step.exec", "registers")
+class TracedStep(TupleRecord):
+    """A step of the traced wave."""
+
+    step: TraceStep
+
+    @property
+    def registers(self) -> tuple[TracedRegister, ...]:
+        """What it wrote."""
+        return tuple([TracedRegister(*each) for each in self.step.registers])
+
+
+@json_keys("**report", "written: files", "trace")
+class KernelRun(TupleRecord):
+    """A launch: its report, the steps of the traced wave, the files that were written."""
+
+    report: KernelReport
+    steps: tuple[TraceStep, ...]
+    written: tuple[str, ...]
+
+    @property
+    def trace(self) -> tuple[TracedStep, ...]:
+        """The steps."""
+        return tuple(map(TracedStep, self.steps))
+
+
+class PtxParameter(TupleRecord):
+    """A parameter of a kernel, with its PTX type."""
+
+    name: str
+    type: str
+
+
+class ListedPtxKernel(TupleRecord):
+    """A kernel, and its parameters."""
+
+    name: str
+    target: str
+    arguments: tuple[PtxParameter, ...]
+
+
+@json_keys("kernels=listed")
+class PtxKernelList(TupleRecord):
+    """The kernels of a file of PTX."""
+
+    file: str
+    kernels: tuple[PtxKernel, ...]
+
+    @property
+    def listed(self) -> tuple[ListedPtxKernel, ...]:
+        """The kernels with their parameters."""
+        return tuple([
+            ListedPtxKernel(kernel.name, kernel.target, tuple([PtxParameter(*each) for each in kernel.signature]))
+            for kernel in self.kernels
+        ])  # fmt: skip
+
+
+class Uncovered(TupleRecord):
+    """A statement that cannot be run."""
+
+    line: int
+    text: str
+    why: str
+
+
+class KernelCoverage(TupleRecord):
+    """The statements of a kernel that cannot be run."""
+
+    name: str
+    uncovered: tuple[Uncovered, ...]
+
+
+@json_keys("kernels=covered")
+class PtxCoverage(TupleRecord):
+    """By kernel the statements that cannot be run: (line, statement, why)."""
+
+    file: str
+    kernels: tuple[tuple[str, tuple[tuple[int, str, str], ...]], ...]
+
+    @property
+    def covered(self) -> tuple[KernelCoverage, ...]:
+        """`kernels` with names for their parts."""
+        return tuple(
+            [KernelCoverage(name, tuple([Uncovered(*each) for each in found])) for name, found in self.kernels]
+        )
+
+
+@json_keys("**report", "written: files")
+class PtxKernelRun(TupleRecord):
+    """A launch: its report, the files that were written."""
+
+    report: PtxReport
+    written: tuple[str, ...]
+
+
+def list_text(found: KernelList) -> str:
+    """A line for each kernel, and one for each of its arguments."""
+    lines = []
+    for kernel in found.kernels:
+        lines.append(
+            f"{kernel.name}: {kernel.target}, wave{kernel.wavefront_size}, {kernel.vgpr_count} VGPRs, "
+            f"{kernel.descriptor.group_segment_size} bytes of LDS, "
+            f"{kernel.descriptor.private_segment_size} bytes of scratch"
+        )
+        lines += [f"  {_described(number, one)}" for number, one in enumerate(_shown(kernel))]
+    return "\n".join(lines) + "\n"
+
+
+def _shown(kernel: Kernel) -> list[KernelArgument]:
+    return [one for one in kernel.arguments if not one.value_kind.startswith("hidden_")]
+
+
+def _described(number: int, one: KernelArgument) -> str:
+    name = one.name or f"argument {number + 1}"
+    return f"{name}: {counted(one.size, 'byte')}" if one.value_kind == "by_value" else f"{name}: a pointer"
+
+
+LANES_IN_ROW = 8
+
+
+def text(found: KernelRun) -> str:
+    """The traced steps, the report, the files."""
+    lines = [line for step in found.steps for line in _step_lines(step)]
+    lines.append(str(found.report))
+    lines += [f"written to {path}" for path in found.written]
+    return "\n".join(lines) + "\n"
+
+
+def _step_lines(step: TraceStep) -> Iterator[str]:
+    yield f"{step.number:>6}  {step.address:#x}  {step.text}"
+    for name, values in step.registers:
+        if len(values) == 1:
+            yield f"        {name} = {values[0]:08x}"
+        elif len(set(values)) == 1:
+            yield f"        {name} = {values[0]:08x} in every lane"
+        else:
+            for first in range(0, len(values), LANES_IN_ROW):
+                row = values[first : first + LANES_IN_ROW]
+                cells = " ".join([f"{value:08x}" for value in row])
+                yield f"        {name}, lanes {first}-{first + len(row) - 1}: {cells}"
+
+
+def ptx_list_text(found: PtxKernelList) -> str:
+    """A line for each kernel, and one for each of its parameters."""
+    lines = []
+    for kernel in found.kernels:
+        block = f", blocks of {kernel.block[0]}" if kernel.block else ""
+        lines.append(f"{kernel.name}: {kernel.target}{block}")
+        lines += [f"  {name}: .{type_}" for name, type_ in kernel.signature]
+    return "\n".join(lines) + "\n"
+
+
+def ptx_text(found: PtxKernelRun) -> str:
+    """The report, the files."""
+    lines = [str(found.report), *[f"written to {path}" for path in found.written]]
+    return "\n".join(lines) + "\n"
+
+
+def coverage_text(found: PtxCoverage) -> str:
+    """A line for each statement that cannot be run."""
+    lines = []
+    for name, statements in found.kernels:
+        wrong = f"{counted(len(statements), 'statement')} cannot be run"
+        lines.append(f"{name}: {wrong if statements else 'covered'}")
+        lines += [f"  line {line}: {statement}: {why}" for line, statement, why in statements]
+    return "\n".join(lines) + "\n"
+
+
+OUTPUT = "out:"
+
+
+def run(options: Options) -> Reply:
+    """The report of the launch, and 1 if something was found wrong."""
+    from ..kernels.launching import launch
+    from ..kernels.loading import load
+    from ..kernels.ptx.kernel import PtxKernel
+
+    kernels: Mapping[str, Any] = load(options.file, options.architecture)
+    if any(isinstance(kernel, PtxKernel) for kernel in kernels.values()):
+        return _run_ptx(options, kernels)
+    if options.covered or options.schedule is not None or options.cluster:
+        raise Error("--covered, --schedule and --cluster are of PTX kernels; this is a code object of an AMD GPU")
+    if options.kernel is None:
+        return show(options.json, "kernels", KernelList(options.file, tuple(kernels.values())), list_text)
+    kernel = kernels[options.kernel]
+    arguments, outputs, inputs = _arguments(options.args)
+    steps: list[Any] = []
+    report = launch(
+        kernel, tuple(options.grid), tuple(options.block), *arguments, shared=options.shared,
+        trace=steps.append if options.trace else None, trace_wave=options.trace_wave, limit=options.limit,
+    )  # fmt: skip
+    _write(outputs, inputs)
+    found = KernelRun(report, tuple(steps), tuple(outputs))
+    return show(options.json, "run-kernel", found, text, status=1 if report.findings else 0)
+
+
+def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
+    from ..kernels.launching import launch
+
+    if options.trace:
+        raise Error("--trace is of AMD kernels; a PTX kernel runs without it")
+    if options.covered:
+        chosen = kernels.values() if options.kernel is None else [kernels[options.kernel]]
+        coverage = PtxCoverage(options.file, tuple([(kernel.name, kernel.uncovered()) for kernel in chosen]))
+        found = any(statements for _, statements in coverage.kernels)
+        return show(options.json, "ptx-coverage", coverage, coverage_text, status=1 if found else 0)
+    if options.kernel is None:
+        return show(options.json, "ptx-kernels", PtxKernelList(options.file, tuple(kernels.values())), ptx_list_text)
+    arguments, outputs, inputs = _arguments(options.args)
+    report = launch(
+        kernels[options.kernel], tuple(options.grid), tuple(options.block), *arguments, shared=options.shared,
+        limit=options.limit, schedule=options.schedule, cluster=tuple(options.cluster) if options.cluster else None,
+    )  # fmt: skip
+    _write(outputs, inputs)
+    run = PtxKernelRun(report, tuple(outputs))
+    return show(options.json, "run-ptx-kernel", run, ptx_text, status=1 if report.findings else 0)
+
+
+def _write(outputs: dict[str, NDArray[Any]], inputs: list[str]) -> None:
+    if outputs:
+        from ..command.arrays import content
+        from ..files import write
+
+        write({path: content("--args", path, array) for path, array in outputs.items()}, inputs)
+
+
+def _arguments(words: list[str]) -> tuple[list[Any], dict[str, NDArray[Any]], list[str]]:
+    """The arguments, the arrays among them that are written back, and the files that are only read."""
+    arguments: list[Any] = []
+    outputs: dict[str, NDArray[Any]] = {}
+    inputs: list[str] = []
+    for word in words:
+        if word.startswith(OUTPUT):
+            path, array = _output(word.removeprefix(OUTPUT))
+            outputs[path] = array
+            arguments.append(array)
+        elif word.lower().endswith(".npy"):
+            inputs.append(word)
+            arguments.append(_array(word))
+        else:
+            arguments.append(_value(word))
+    return arguments, outputs, inputs
+
+
+def _array(path: str) -> NDArray[Any]:
+    """The array of a file, in C order, however the file keeps it."""
+    import numpy as np
+
+    from ..command.arrays import load
+
+    return np.ascontiguousarray(load("--args", path, (), False))
+
+
+def _output(word: str) -> tuple[str, NDArray[Any]]:
+    import numpy as np
+
+    path, _, rest = word.partition(":")
+    if not path.lower().endswith(".npy"):
+        raise Error(f"--args: out: takes a .npy file, as out:d.npy or out:d.npy:f4:64x64; got 'out:{word}'")
+    if not rest:
+        return path, np.array(_array(path))
+    kind, _, shape = rest.partition(":")
+    try:
+        array = np.zeros([whole(size, "a size") for size in shape.split("x")], kind)
+    except (TypeError, ValueError, MemoryError):
+        raise Error(
+            f"--args: '{rest}' cannot be read as a type and a shape, such as f4:64x64 for 64 rows of 64 float32"
+        ) from None
+    if array.dtype.hasobject or array.dtype.kind not in "biuf":
+        raise Error(f"--args: unknown element type '{kind}'; types are such as f4, f2, i4 or u1")
+    return path, array
+
+
+def _value(word: str) -> Any:
+    if word == "null":
+        return None
+    value = number(word, (1 << 64) - 1, -(1 << 63))
+    found = real(word) if value is None and not word.lstrip("-").isalnum() else value
+    if found is None:
+        raise Error(
+            f"--args: '{word[:40]}' is neither a .npy file, out:FILE.npy, a number (of at most 64 bits) nor null; "
+            "see mmacalc run-kernel -h"
+        )
+    return found
+
+
+COMMAND = Command(
+    "run-kernel", "run a compiled AMD or PTX kernel on the emulator, and say what is wrong with it", "compute", __doc__,
+    (
+        JSON,
+        argument(
+            "file", "a linked code object (.hsaco, .co), by itself or in clang's offload bundle; or PTX, see above"
+        ),
+        argument("kernel", "the kernel's name; without it, the kernels are listed", nargs="?"),
+        option("-a", "--architecture", placeholder="NAME", help="which object of a bundle, such as gfx942 or sm_90a"),
+        number_option(
+            "--grid", nargs="+", default=[1], placeholder="N", help="workgroups along x, y, z (default: 1)"
+        ),
+        number_option(
+            "--block-dim", "--block", name="block", nargs="+", default=[64], placeholder="N", older=("--block",),
+            help="threads of a workgroup along x, y, z (default: 64)",
+        ),
+        option("--args", nargs="*", default=[], placeholder="ARGUMENT", help="the kernel's arguments, see above"),
+        number_option("--shared", default=0, placeholder="BYTES", help="dynamic LDS (default: 0)"),
+        number_option("--limit", placeholder="N", help="stop after N instructions, of all waves (default: none)"),
+        number_option("--cluster", nargs="+", placeholder="N", help="CTAs of a cluster along x, y, z (PTX)"),
+        number_option("--schedule", placeholder="SEED", help="another order of the warps (PTX; default: a fixed one)"),
+        flag("--covered", help="list what cannot be run (PTX)"),
+        flag("--trace", help="print every instruction of one wave and what it wrote"),
+        number_option("--trace-wave", default=0, placeholder="N", help="which wave of the launch (default: 0)"),
+    ),
+    run,
+    {
+        "kernels": list_text, "run-kernel": text, "ptx-kernels": ptx_list_text, "run-ptx-kernel": ptx_text,
+        "ptx-coverage": coverage_text,
+    },
+)  # fmt: skip
