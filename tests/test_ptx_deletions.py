@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mmacalc
+import recorded
+
 TOOL: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "ptx_deletions.py"))
 
 HEAD = ".version 8.7\n.target sm_90a\n.address_size 64\n"
@@ -113,4 +116,55 @@ def test_a_right_kernel_has_no_finding_in_any_order_and_each_harmful_deletion_is
     assert not wrong
     assert len(deletions) >= 4
     assert sum(one.harmful for one in deletions) >= 3
+    assert not [one for one in deletions if one.harmful and not one.named]
+
+
+PRODUCER = recorded.text("ptx/producer_sm_90a.ptx.gz")  # of producer.cu, by nvcc 13.0
+
+
+def producer(steps: int) -> Any:
+    """A producer warp that loads tiles by TMA and a warpgroup that multiplies them, through mbarriers of two stages."""
+    rng, size = np.random.default_rng(0), 64 * steps
+    a, b = (rng.standard_normal((64, size)).astype(np.float16) for _ in "AB")
+
+    def make() -> tuple[list[Any], list[np.ndarray]]:
+        d = np.zeros((64, 64), np.float32)
+        return [*[mmacalc.tensor_map(x, (64, 64), swizzle="128B") for x in (a, b)], d, np.int32(size)], [d]
+
+    return TOOL["Launching"](PRODUCER, 1, 160, 0, make), a.astype(float) @ b.astype(float).T
+
+
+@pytest.mark.parametrize("schedule", [None, 0, 1, 2])
+def test_a_producer_warp_with_tma_mbarriers_and_wgmma_is_right_in_every_order(schedule: int | None) -> None:
+    launching, want = producer(5)
+    named, (d,) = TOOL["outcome"](launching, PRODUCER, schedule)
+    assert named == ()
+    assert np.abs(d - want).max() < 1e-5 * np.abs(want).max()
+
+
+@pytest.mark.parametrize(
+    ("statement", "kinds"),
+    [
+        ("mbarrier.init.shared::cta.b64 [%r32], 1;", {"mbarrier"}),
+        ("bar.sync \t0;", {"mbarrier"}),
+        ("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r95], %r132;", {"deadlock"}),
+        ("wgmma.fence.sync.aligned;", {"fence"}),
+        ("wgmma.commit_group.sync.aligned;", {"race"}),
+        ("wgmma.wait_group.sync.aligned 0;", {"race"}),
+        ("mbarrier.arrive.shared::cta.b64 _, [%r41];", {"deadlock"}),
+    ],
+)
+def test_what_is_deleted_of_the_producer_kernel_is_named(statement: str, kinds: set[str]) -> None:
+    launching, _ = producer(5)
+    lines = PRODUCER.split("\n")
+    text = TOOL["without"](lines, next(at for at, line in enumerate(lines) if line.strip() == statement))
+    named, _ = TOOL["outcome"](launching, text, None)
+    assert kinds <= set(named)
+
+
+@pytest.mark.whole
+def test_each_harmful_deletion_of_the_producer_kernel_is_named() -> None:
+    wrong, deletions = TOOL["study"](producer(4)[0])
+    assert not wrong
+    assert sum(one.harmful for one in deletions) >= 15
     assert not [one for one in deletions if one.harmful and not one.named]

@@ -135,3 +135,33 @@ def test_warps_may_write_the_same_value_to_the_same_bytes_and_not_different_ones
     kernel = mmacalc.load(WRITERS.replace("SHIFT", str(shift)))["k"]
     report = mmacalc.launch(kernel, 1, 128, np.zeros(1, np.uint32), schedule=schedule)
     assert ("race" in {found.kind for found in report.findings if "shared" in found.message}) == racy
+
+
+HALVES = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 z) {
+  .reg .b64 %rd<4>; .reg .b32 %r<9>; .reg .b16 %h<4>;
+  ld.param.u64 %rd1, [z];
+  mov.u32 %r1, %tid.x;
+  cvt.u16.u32 %h1, %r1;
+  mov.b32 %r2, {%h1, %h2};
+  shl.b32 %r3, %r2, SHIFT;
+  and.b32 %r4, %r3, MASK;
+  add.u32 %r5, %r4, 1;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r5;
+  ret;
+}
+"""
+
+
+@pytest.mark.parametrize("schedule", [None, 0, 1, 2])
+@pytest.mark.parametrize(
+    ("shift", "mask", "undefined"), [(0, 0xFFFF, False), (8, 0xFFFF00, False), (8, 0x1FFFF00, True)]
+)
+def test_undefined_bits_are_followed_one_by_one_in_every_order(shift, mask, undefined, schedule):
+    kernel = mmacalc.load(HALVES.replace("SHIFT", str(shift)).replace("MASK", str(mask)))["k"]
+    report = mmacalc.launch(kernel, 1, 128, np.zeros(128, np.uint32), schedule=schedule)
+    assert [found.kind for found in report.findings] == ["uninitialised"] * undefined

@@ -227,7 +227,12 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.at = text, _tokens(text), 0
-        self.files: dict[int, str] = {}
+        self.files: dict[int, str] = {}  # nvcc and Triton name them behind the functions
+        for at, token in enumerate(self.tokens):
+            if token[1] == ".file":
+                self.at = at + 1
+                self._file()
+        self.at = 0
         self.variables: dict[str, Variable] = {}
 
     # --- tokens ---

@@ -26,6 +26,7 @@ from .tensor_map import TensorMapArgument
 from .tensor_maps import BYTES, map_at
 from .tensor_memory import TensorMemory
 from .traffic import AccessCounter
+from .undefined import follow_bits, followed_by_bits
 from .wgmma import Products
 
 TYPE_CHECKING = False
@@ -429,8 +430,12 @@ class Launch:
             if here.any():
                 bad |= here
                 came = machine.origin.get(index, came)
-        if step.operation is not None and len(step.sources) == 3 and step.statement.root == "selp":
-            bad &= self._chosen(machine, step, threads)
+        if bad.any() and step.operation is not None and not step.critical:
+            if followed_by_bits(step):
+                follow_bits(machine, step, threads, came)
+                return None
+            if step.statement.root == "selp":
+                bad &= self._chosen(machine, step, threads)
         later: Array | None = step.run(machine, threads)
         if later is not None:
             bad &= ~later

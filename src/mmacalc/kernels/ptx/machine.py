@@ -141,6 +141,7 @@ class Machine:
         self.window: Array = self.cta_of % size << 24  # where each thread's own shared memory is in that of its cluster
         self.registers: list[Array | None] = [None] * len(program.registers)
         self.undefined: dict[int, Array] = {}
+        self.unwritten = set(range(len(program.registers)))
         self.origin: dict[int, Step] = {}
         self.special = launch.special_registers(first, ctas)
         self.votes = np.zeros(self.count, bool)
@@ -182,6 +183,7 @@ class Machine:
         """A register of all threads; one that nothing has written is zeros, and undefined."""
         found = self.registers[index]
         if found is None:
+            self.unwritten.discard(index)
             found = self.registers[index] = np.zeros(self.count, self.program.registers[index])
             if index not in self.undefined:
                 self.undefined[index] = np.full(self.count, ~found.dtype.type(0) if found.dtype != bool else True)
@@ -194,6 +196,7 @@ class Machine:
             if value.shape != (self.count,):
                 value = np.broadcast_to(value, (self.count,))
             self.registers[index] = value.copy() if value.base is not None or not value.flags.owndata else value
+            self.unwritten.discard(index)
             self.undefined.pop(index, None)
             return
         if found is None:
@@ -311,6 +314,9 @@ class Machine:
             if step.control is not None:
                 step.control(self, step, active, rest, at)
                 return
+            if self.unwritten and not step.reads.isdisjoint(self.unwritten):
+                for index in step.reads & self.unwritten:
+                    self.register(index)
             if self.undefined and not step.reads.isdisjoint(self.undefined):
                 later = self.launch.undefined_values(self, step, active)
             else:
@@ -326,6 +332,8 @@ class Machine:
     def _guarded(self, step: Step, threads: Threads) -> tuple[Threads, Array | None]:
         """The threads whose predicate holds, and the others."""
         index, negated = step.guard or (0, False)
+        if index in self.unwritten:
+            self.register(index)
         if index in self.undefined:
             self.launch.undefined_guard(self, step, threads, index)
         value = self.register(index)[threads.use]

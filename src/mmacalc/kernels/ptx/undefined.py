@@ -1,0 +1,88 @@
+"""Which bits of a result follow from undefined bits of registers, where an operation combines bits one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from .machine import Machine, Threads
+    from .program import Step
+
+    Array = NDArray[Any]
+
+__all__ = ["follow_bits", "followed_by_bits"]
+
+BY_BITS = frozenset(["and", "or", "xor", "not", "mov", "shl", "shr", "shf", "prmt", "bfe", "bfi", "lop3", "brev"])
+"""Roots of the operations whose results have a bit from single bits of their sources."""
+PACKED = {"f16x2": 16, "bf16x2": 16, "u16x2": 16, "s16x2": 16, "f32x2": 32}
+"""Types whose halves are computed apart, and the bits of a half."""
+RANDOM = 2
+"""How many random patterns of undefined bits are tried, for shifts by an undefined amount."""
+
+
+def followed_by_bits(step: Step) -> bool:
+    """Whether a statement's undefined bits are followed one by one, or by the halves of a packed type."""
+    assert step.operation is not None
+    return step.operation.bitwise or step.statement.root in BY_BITS or step.statement.modifiers[-1] in PACKED
+
+
+def follow_bits(machine: Machine, step: Step, threads: Threads, origin: Step | None) -> None:
+    """Execute a step with every combination of zeros and ones in the undefined bits of its sources: what changes in
+    its results is undefined. Of a packed type that is the whole half."""
+    known = sorted(step.reads & machine.undefined.keys())
+    masks = {index: machine.undefined[index][threads.use].copy() for index in known}
+    values = {index: machine.register(index)[threads.use].copy() for index in known}
+    rng = np.random.default_rng(step.index)
+    first: dict[int, Array] = {}
+    changed: dict[int, Array] = {}
+    for turn in range((1 << min(len(known), 4)) + RANDOM, -1, -1):  # the last, with what is there, stays
+        for place, index in enumerate(known):
+            machine.write(index, threads, values[index] ^ _flipped(masks[index], turn, place, len(known), rng))
+        step.run(machine, threads)
+        for index in step.writes:
+            found = machine.register(index)[threads.use].copy()
+            changed[index] = changed.get(index, np.zeros_like(found)) | (found ^ first.setdefault(index, found))
+    for index in known:
+        if index not in step.writes:
+            _mark(machine, threads, index, masks[index])
+    half = PACKED.get(step.statement.modifiers[-1])
+    for index, mask in changed.items():
+        _mark(machine, threads, index, mask if half is None else _whole_halves(mask, half))
+        if mask.any():
+            if origin is not None:
+                machine.origin[index] = origin
+            else:
+                machine.origin.pop(index, None)
+
+
+def _flipped(mask: Array, turn: int, place: int, count: int, rng: np.random.Generator) -> Array:
+    """Which of the undefined bits of a source are turned over, the last time none."""
+    if turn <= 1 << min(count, 4):
+        return mask if turn and (turn - 1) >> min(place, 3) & 1 else np.zeros_like(mask)
+    if mask.dtype == bool:
+        return mask & (rng.random(mask.shape) < 0.5)
+    random: Array = rng.integers(0, np.iinfo(mask.dtype).max, mask.shape, mask.dtype, endpoint=True)
+    return mask & random
+
+
+def _whole_halves(mask: Array, bits: int) -> Array:
+    parts = mask.view(f"u{bits // 8}")
+    found: Array = np.where(parts != 0, ~parts.dtype.type(0), parts.dtype.type(0)).view(mask.dtype)
+    return found
+
+
+def _mark(machine: Machine, threads: Threads, index: int, mask: Array) -> None:
+    """The undefined bits of a register of some threads."""
+    whole = machine.undefined.get(index)
+    if whole is None:
+        if not mask.any():
+            return
+        whole = machine.undefined[index] = np.zeros(machine.count, mask.dtype)
+    whole[threads.use] = mask
+    if not whole.any():
+        del machine.undefined[index]
