@@ -14,7 +14,7 @@ from mmacalc import Error, gemm, gemm_bits
 from mmacalc.arithmetic.codecs import code_type, encode
 from mmacalc.cli import answer
 from mmacalc.emulator import array_kernels, array_parts, core, fast
-from mmacalc.emulator.computing import by_steps
+from mmacalc.emulator.computing import by_model
 from mmacalc.emulator.execution import execution_of
 
 RNG = np.random.default_rng(16)
@@ -109,7 +109,7 @@ def differences(arch, name, outputs):
     for kind in mmasim_answers.KINDS:
         execution, codes = chain_inputs(inst, kind, outputs)
         found = fast.products(execution, fast.kernel(execution), codes)
-        wrong = found != by_steps(execution, codes)
+        wrong = found != by_model(execution, codes)
         yield kind, int(wrong.sum())
 
 
@@ -151,7 +151,7 @@ def test_c_may_lie_anywhere_above_and_below_the_products(arch, name, kernels):
         codes |= {"SA": np.full((1, len(rows), inst.k // size), one, np.uint8),
                   "SB": np.full((1, inst.k // size, 16), one, np.uint8)}  # fmt: skip
     found = fast.products(execution, fast.kernel(execution), codes)
-    np.testing.assert_array_equal(found, by_steps(execution, codes))
+    np.testing.assert_array_equal(found, by_model(execution, codes))
 
 
 @pytest.mark.parametrize(("arch", "name"), [form for form in KERNELS if "bf16" in form[1] or "f32" in form[1][-6:]])
@@ -165,7 +165,7 @@ def test_a_product_may_lie_anywhere_below_another_one(arch, name, kernels):
     codes = {"A": encode(a, execution.formats["A"])[None], "B": encode(b, execution.formats["B"])[None],
              "C": np.zeros((1, 240, 20), code_type(execution.formats["C"]))}  # fmt: skip
     found = fast.products(execution, fast.kernel(execution), codes)
-    np.testing.assert_array_equal(found, by_steps(execution, codes))
+    np.testing.assert_array_equal(found, by_model(execution, codes))
 
 
 @pytest.mark.parametrize("name", ["v_mfma_f64_16x16x4_f64", "v_mfma_f32_16x16x4_f32"])
@@ -183,7 +183,7 @@ def test_a_chain_is_rounded_once_where_sums_lie_in_the_middle_and_next_to_it(nam
     codes = {"A": sparse(1, 300, 4), "B": sparse(1, 4, 200), "C": sparse(1, 300, 200)}
     codes = {operand: encode(values, form) for operand, values in codes.items()}
     found = fast.products(execution, fast.kernel(execution), codes)
-    np.testing.assert_array_equal(found, by_steps(execution, codes))
+    np.testing.assert_array_equal(found, by_model(execution, codes))
 
 
 @pytest.mark.whole

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from functools import cached_property
     from typing import Any, NoReturn, TypeVar
 
-    from typing_extensions import dataclass_transform
+    from typing_extensions import Self, dataclass_transform
 
     Class = TypeVar("Class", bound=type)
 
@@ -225,6 +225,14 @@ class Record(Frozen):
 
     def _check(self) -> None:
         """Refuse values that contradict each other, and set what follows from the fields; for subclasses."""
+
+    def _changed(self, **values: Any) -> Self:
+        """A copy with other values of some fields, which are not checked again: they were of another record."""
+        made = object.__new__(type(self))
+        own = _attributes(self)
+        held = {name: own[name] for name in self._fields}
+        _attributes(made).update(held | {name: frozen(value) for name, value in values.items()})
+        return made
 
     def __eq__(self, other: object) -> bool:
         if self is other or type(self) is not type(other):

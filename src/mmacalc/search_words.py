@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from .catalog import architectures, entry, known_name
 from .catalog.grammar.sass import is_opcode
 from .compiler import builtins
-from .compiler.cuda_names import is_wmma_name, ptx_of_sass
+from .compiler.cuda_names import is_wmma_name, stands_for
 from .errors import Error
 from .formats import FORMATS, formats_named
 from .numerals import whole
@@ -153,7 +153,7 @@ def name_test(
     True
     """
     if is_wmma_name(text):
-        return ptx_of_sass(text)
+        return stands_for(text)
     wanted = text.lower()
     if "*" in wanted:
         return lambda inst: any(fnmatchcase(known, f"*{wanted}*") for known in names(inst))

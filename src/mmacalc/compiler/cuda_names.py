@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..model import Instruction
 
-__all__ = ["is_wmma_name", "ptx_of_sass"]
+__all__ = ["is_wmma_name", "stands_for"]
 
 USES = {"matrix_a": "A", "matrix_b": "B", "accumulator": "D"}
 TYPES = {
@@ -42,14 +42,14 @@ def is_wmma_name(text: str) -> bool:
     return "wmma::" in text
 
 
-def ptx_of_sass(text: str) -> Callable[[Instruction], bool]:
+def stands_for(text: str) -> Callable[[Instruction], bool]:
     """Which instructions a name means.
 
     Raises:
         Error: there is no such function, use, type or layout; the message says which there are.
 
     >>> import mmacalc
-    >>> means = ptx_of_sass("wmma::fragment<matrix_b, 16, 16, 16, half, col_major>")
+    >>> means = stands_for("wmma::fragment<matrix_b, 16, 16, 16, half, col_major>")
     >>> [inst.name for inst in mmacalc.instructions("sm_70") if ".load." in inst.name and means(inst)]
     ['wmma.load.b.sync.aligned.col.m16n16k16.shared.f16']
     """

@@ -18,7 +18,7 @@ from ..errors import Error
 from ..records import TupleRecord
 from . import device
 from .arrays import checked, rounded
-from .plan import Plan, by
+from .plan import Plan, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _like(result: Array, a: object, out: Any, emulation: Emulation) -> Any:
     """The result in A's library, or in `out`, with its emulation."""
     if out is not None:
         if tuple(out.shape) != result.shape:
-            raise Error(f"out has shape {by(out.shape)}; D is {by(result.shape)}")
+            raise Error(f"out has shape {shape_text(out.shape)}; D is {shape_text(result.shape)}")
         target = out
         target[...] = _of_library(result, out)
     else:

@@ -13,6 +13,7 @@ from ..checks import require_int
 from ..errors import Error, did_you_mean
 from ..estimates import estimate
 from ..formats import formats_named
+from ..records import Cache, frozen
 from . import fast
 from .arrays import checked
 from .computing import by_model
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Progress = Callable[[int, int], object]
 
-__all__ = ["Plan", "best_instruction", "by"]
+__all__ = ["Plan", "best_instruction", "shape_text"]
 
 ROWS, COLUMNS = 512, 1024
 """The part of D that is worked on at a time; what is decoded for it takes some 20 MiB."""
@@ -70,7 +71,9 @@ class Plan:
     ) -> None:  # fmt: skip
         shapes = [_shape(name, value) for name, value in (("A", a), ("B", b))]
         if shapes[0][-1] != shapes[1][-2]:
-            raise Error(f"A is {by(shapes[0])} and B {by(shapes[1])}; B needs as many rows as A has columns (K)")
+            raise Error(
+                f"A is {shape_text(shapes[0])} and B {shape_text(shapes[1])}; B needs as many rows as A has columns (K)"
+            )
         self.m, self.given_k, self.n = shapes[0][-2], shapes[0][-1], shapes[1][-1]
         inst, chosen = _instruction(arch, instruction, a, (self.m, self.n, self.given_k))
         self.execution = _execution(inst, {**chosen, **modifiers})
@@ -127,11 +130,12 @@ class Plan:
             if name == "C" and array.ndim == 0:
                 given[name] = np.broadcast_to(array, wanted[name])
             elif array.shape[-2:] != wanted[name]:
-                raise Error(f"{_NAMES.get(name, name)} is {by(array.shape)}; it needs {by(('...', *wanted[name]))}")
+                needed = shape_text(("...", *wanted[name]))
+                raise Error(f"{_NAMES.get(name, name)} is {shape_text(array.shape)}; it needs {needed}")
         try:
             self.batch = np.broadcast_shapes(*(array.shape[:-2] for array in given.values()))
         except ValueError:
-            shapes = ", ".join(f"{_NAMES.get(name, name)} {by(array.shape)}" for name, array in given.items())
+            shapes = ", ".join(f"{_NAMES.get(name, name)} {shape_text(array.shape)}" for name, array in given.items())
             raise Error(f"the batches do not broadcast: {shapes}") from None
         self.codes = {name: self._ready(name, array) for name, array in given.items()}
 
@@ -246,7 +250,7 @@ class Plan:
 _NAMES = {"SA": "scale_a", "SB": "scale_b"}
 
 
-def by(shape: Sequence[object]) -> str:
+def shape_text(shape: Sequence[object]) -> str:
     """A shape as a message has it."""
     return f"({', '.join(map(str, shape))})"
 
@@ -254,7 +258,7 @@ def by(shape: Sequence[object]) -> str:
 def _shape(name: str, value: ArrayLike) -> tuple[int, ...]:
     shape = tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
     if len(shape) < 2:
-        raise Error(f"{name} has shape {by(shape)}; it needs (..., {'M, K' if name == 'A' else 'K, N'})")
+        raise Error(f"{name} has shape {shape_text(shape)}; it needs (..., {'M, K' if name == 'A' else 'K, N'})")
     return tuple(map(int, shape))
 
 
@@ -287,6 +291,14 @@ def best_instruction(arch: str, form: str, shape: tuple[int, int, int]) -> tuple
     Raises:
         Error: there is none.
     """
+    found: tuple[Instruction, Mapping[str, int]] = _best.get((arch, form, shape), lambda: _found(arch, form, shape))
+    return found
+
+
+_best = Cache(1 << 10)  # by architecture, format and shape, so that a loop over small products asks the catalog once
+
+
+def _found(arch: str, form: str, shape: tuple[int, int, int]) -> tuple[Instruction, Mapping[str, int]]:
     record = entry(arch).architecture
     record.family.require("arithmetic", record.title)
     m, n, k = (max(1, size) for size in shape)
@@ -299,7 +311,8 @@ def best_instruction(arch: str, form: str, shape: tuple[int, int, int]) -> tuple
             found.setdefault(accumulator.bits, (inst, {**fields, **signed}))
     if not found:
         raise Error(f"{arch} has no instruction on {form} whose C and D have the same format")
-    return found[max(found)]
+    inst, fields = found[max(found)]
+    return inst, frozen(fields)
 
 
 def _execution(inst: Instruction, modifiers: Mapping[str, int | str]) -> Execution:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ..command import Options
     from ..model import Instruction
 
+PRODUCT = "tcgen05.mma"  # how the names of tcgen05 begin that multiply
+
 
 @arguments_checked
 def find(
@@ -105,7 +107,13 @@ def find(
             )
             return offered if fits else None
 
-        pool = _pool(words, fitting)
+        plain = [text.lower() for text in words.names if not in_parts and _is_plain(text)]
+        products = bool(shape or formats.of_operands or formats.anywhere)
+
+        def names(name: str, plain: list[str] = plain) -> bool:
+            return all(text in name for text in plain)
+
+        pool = _pool(words, fitting, names, products)
         found = pool if not intrinsic else filter(name_test(intrinsic, builtins.names), pool)
         if listed := tuple(found):
             return _exact_first(listed, words)
@@ -134,13 +142,20 @@ class _Formats(TupleRecord):
         )
 
 
+def _is_plain(text: str) -> bool:
+    """Whether a text can only be a part of a mnemonic: nothing that stands for others, and no compiler's name."""
+    return text.replace("_", "").replace(".", "").isalnum() and not text.startswith(builtins.PREFIXES)
+
+
 def _name_test(text: str, in_parts: bool) -> Callable[[Instruction], bool]:
     if text.strip().startswith(builtins.PREFIXES):
         return name_test(builtins.plain_name(text), builtins.names)
     return name_test(text, lambda inst: (inst.name, *inst.aliases), in_parts)
 
 
-def _pool(words: Words, fitting: Callable[[Instruction], Instruction | None]) -> Iterator[Instruction]:
+def _pool(
+    words: Words, fitting: Callable[[Instruction], Instruction | None], names: Callable[[str], bool], products: bool
+) -> Iterator[Instruction]:
     """The instructions of an architecture, or of all, that fit, as `fitting` gives them; where there is a SASS opcode,
     of those that become it. A name means the same on all targets of NVIDIA: one that does not fit is made once.
     """
@@ -148,16 +163,22 @@ def _pool(words: Words, fitting: Callable[[Instruction], Instruction | None]) ->
     for target in architectures() if words.arch is None else (words.arch,):
         known = entry(target)
         unfit = refused.setdefault(known.meaning or target, set())
-        for inst in _made(known, unfit) if not words.opcode else _becoming(known, words.opcode):
+        for inst in _made(known, unfit, names, products) if not words.opcode else _becoming(known, words.opcode):
             if (found := fitting(inst)) is not None:
                 yield found
             elif not inst.in_tensor_memory:  # tcgen05's depth is the target's
                 unfit.add(inst.name)
 
 
-def _made(known: Entry, unfit: set[str]) -> Iterator[Instruction]:
-    yield from known.instructions(lambda name: name not in unfit)
-    yield from map(known.instruction, known.tensor_memory_names)
+def _made(
+    known: Entry, unfit: set[str], names: Callable[[str], bool], products: bool
+) -> Iterator[Instruction]:  # fmt: skip
+    """The instructions that can fit: `names` says whether one can by its name alone, where it has no other."""
+    alone = bool(known.meaning)
+    yield from known.instructions(lambda name: name not in unfit and (not alone or names(name)))
+    for name in known.tensor_memory_names:
+        if names(name) and (not products or name.startswith(PRODUCT)):
+            yield known.instruction(name)
 
 
 def _becoming(known: Entry, opcode: str) -> tuple[Instruction, ...]:

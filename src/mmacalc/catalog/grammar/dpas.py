@@ -171,10 +171,11 @@ class Entry(PlainEntry):
         if full not in self._instructions:
             more = self._every[full]
             doubts = more.get("unconfirmed", {})
-            made = Instruction(
+            provenance = more.get("provenance", self.architecture.provenance or "two sources agree")
+            made = self._alike(full, lambda: Instruction(
                 self.architecture, full, n=channels, blocks=1, **describe(full, self._types), doubts=doubts,
-                stated_provenance=more.get("provenance", self.architecture.provenance or "two sources agree"),
-            )  # fmt: skip
+                stated_provenance=provenance,
+            ), n=channels, doubts=doubts, stated_provenance=provenance)  # fmt: skip
             return self._instructions.setdefault(full, made)
         return self._instructions[full]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...checks import fits, shown
 from ...errors import Error, did_you_mean
 from ...model import Architecture, Instruction, Product
-from ...records import frozen
+from ...records import Cache, frozen
 from .amd import Description, describe, older_spellings
 
 TYPE_CHECKING = False
@@ -30,6 +30,9 @@ MORE = {
 }  # fmt: skip
 
 
+_files = Cache(16)  # the instructions of a file that its architectures share, by name
+
+
 class Entry:
     """An architecture with its catalog lines. An Instruction is made when it is first asked for.
 
@@ -51,10 +54,19 @@ class Entry:
         self.transpose_loads: tuple[tuple[Any, ...], ...] = file.transpose_loads
         self.vector_instructions: Mapping[str, int] = self._vector_instructions(file)
         self._instructions: dict[str, Instruction] = {}
+        # Keyed by the file's id, which stays its own as long as the file is kept here.
+        self._of_file: dict[str, Instruction] = _files.get(id(file), lambda: (file, {}))[1]
         self._lines: dict[str, Line] = {}
         self._place = [other["name"] for other in file.architectures].index(record["name"])
         self._read_lines(file.instructions)
         self._aliases: Mapping[str, str] = {**older_spellings(self._lines), **file.aliases}
+
+    def _alike(self, name: str, make: Callable[[], Instruction], **own: Any) -> Instruction:
+        """An instruction that other architectures of the file have as well, but for its own fields; made once."""
+        made: Instruction | None = self._of_file.get(name)
+        if made is None:
+            return self._of_file.setdefault(name, make())
+        return made._changed(architecture=self.architecture, **own)
 
     def _vector_instructions(self, file: CatalogFile) -> Mapping[str, int]:
         listed: Any = file.vector_instructions

@@ -230,7 +230,7 @@ class Entry(PlainEntry):
     def __init__(self, record: Mapping[str, Any], file: CatalogFile) -> None:
         self._file = file
         self._targets = tuple([other["name"] for other in file.architectures])
-        self._tcgen05 = {other["name"]: other.get("tcgen05", {}) for other in file.records}
+        self._tcgen05 = {other["name"]: other.get("tcgen05", {}) for other in file.records if "tcgen05" in other}
         super().__init__({"targets": (record["name"],), **record}, file)
         self._names: tuple[str, ...] | None = None
         self._tensor_memory_names: tuple[str, ...] | None = None
@@ -313,9 +313,15 @@ class Entry(PlainEntry):
         if name in self._instructions:
             return self._instructions[name]
         if self._file.tensor_memory and name.lower().startswith("tcgen05."):
-            from .tcgen05 import record
+            from .tcgen05 import parse, record, sass_of
 
-            made = record(self.architecture, name, self._tcgen05, self._usual_provenance)
+            parsed, provenance = parse(name), self._usual_provenance
+            if self.refusal(name):
+                return record(self.architecture, name, self._tcgen05, provenance)  # which says why
+            made = self._alike(
+                parsed.text, lambda: record(self.architecture, name, self._tcgen05, provenance),
+                stated_provenance=provenance, sass=sass_of(parsed, self.architecture.tcgen05),
+            )  # fmt: skip
             return self._instructions.setdefault(name, made)
         try:
             family, full = self._find(name, key(name))
@@ -342,10 +348,11 @@ class Entry(PlainEntry):
     def _instruction(self, family: tuple[Any, ...], name: str) -> Instruction:
         if name not in self._instructions:
             more = family[3] if len(family) > 3 else {}
-            made = Instruction(
+            provenance = more.get("provenance", self._usual_provenance)
+            made = self._alike(name, lambda: Instruction(
                 self.architecture, name, **describe(name), ptx=family[1], targets=self._having(family),
-                doubts=more.get("unconfirmed", {}), stated_provenance=more.get("provenance", self._usual_provenance),
-            )  # fmt: skip
+                doubts=more.get("unconfirmed", {}), stated_provenance=provenance,
+            ), stated_provenance=provenance)  # fmt: skip
             return self._instructions.setdefault(name, made)
         return self._instructions[name]
 

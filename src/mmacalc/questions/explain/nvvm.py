@@ -178,14 +178,14 @@ def _pointed(text: str, count: int, spoken: dict[str, str]) -> str:
     return made or text
 
 
-def _of_clang(name: str, ptx_of_sass: list[Instruction], given: _Arguments) -> _Read:
+def _of_clang(name: str, candidates: list[Instruction], given: _Arguments) -> _Read:
     """(d, a, b, c, layouts, satfinite), (destination, source, stride, layout)."""
-    inst, spoken = ptx_of_sass[0], dict[str, str]()
+    inst, spoken = candidates[0], dict[str, str]()
     if "_mma_" in name.removeprefix("__mma"):
         texts = [given.one() for _ in "DABC"]
-        having = [layouts if any(one.layouts == layouts for one in ptx_of_sass) else None for layouts in LAYOUTS]
+        having = [layouts if any(one.layouts == layouts for one in candidates) else None for layouts in LAYOUTS]
         layouts = given.chosen("the layouts", having) if len(given.texts) > 4 else next(filter(None, having))
-        own = [one for one in ptx_of_sass if one.layouts == layouts]
+        own = [one for one in candidates if one.layouts == layouts]
         finite = given.chosen("satfinite", (False, True)) if not name.startswith("__bmma") else False
         fits = [one for one in own if ("satfinite" in one.name) == finite]
         if not fits:
@@ -195,16 +195,16 @@ def _of_clang(name: str, ptx_of_sass: list[Instruction], given: _Arguments) -> _
     target, source, stride = given.one(), given.one(), given.one()
     spoken[LEADING] = stride
     layout = given.chosen("the layout", ("row", "col"))
-    inst = next((one for one in ptx_of_sass if one.layouts == (layout,)), inst)
+    inst = next((one for one in candidates if one.layouts == (layout,)), inst)
     role = inst.register_operands[0]
     if "_st_" in name:
         return inst, [f"[{target}]", _pointed(source, _count(inst, role), spoken)], spoken, {}
     return inst, [_pointed(target, _count(inst, role), spoken), f"[{source}]"], spoken, {}
 
 
-def _declared(name: str, ptx_of_sass: list[Instruction], given: _Arguments) -> _Read:
+def _declared(name: str, candidates: list[Instruction], given: _Arguments) -> _Read:
     """LLVM's mma, wmma, ldmatrix and stmatrix: a register is an argument; D is the result."""
-    inst, spoken, words = ptx_of_sass[0], dict[str, str](), list[str]()
+    inst, spoken, words = candidates[0], dict[str, str](), list[str]()
     if "move" in inst.features:
         role = next(role for role in inst.register_operands if role != "P")
         words = [f"[{given.one()}]"]
@@ -227,10 +227,10 @@ def _count(inst: Instruction, role: str) -> int:
     return ptx.register_count(inst, role)
 
 
-def _tensor_memory(name: str, ptx_of_sass: list[Instruction], given: _Arguments) -> _Read:
-    parts, inst, spoken = name.split("."), ptx_of_sass[0], dict[str, str]()
+def _tensor_memory(name: str, candidates: list[Instruction], given: _Arguments) -> _Read:
+    parts, inst, spoken = name.split("."), candidates[0], dict[str, str]()
     if parts[3] in ("ld", "st"):
-        return _move(parts, ptx_of_sass, given)
+        return _move(parts, candidates, given)
     if parts[3] != "mma":
         words = [f"[{given.one()}]"]
         return inst, [*words, given.one()] if parts[3] == "cp" else words, spoken, {}
@@ -244,7 +244,7 @@ def _tensor_memory(name: str, ptx_of_sass: list[Instruction], given: _Arguments)
     words += [_pointed(lanes, 8 if parts[-1] == "cg2" or "cg2" in parts else 4, spoken), condition, divided or zero]
     group, kind = next((part[2] for part in parts if part.startswith("cg")), ""), ""
     if "block_scale" not in parts:
-        kind = str(given.chosen("the kind", [one if _of(ptx_of_sass, kind=one) else None for one in KINDS]))
+        kind = str(given.chosen("the kind", [one if _of(candidates, kind=one) else None for one in KINDS]))
     if "ws" in parts:
         group, buffer, use = "1", given.chosen("the buffer of B", range(4)), given.chosen("the collector of B", USES)
         remarks: dict[str, tuple[str, ...]] = {"B": (f"collector::b{buffer}::{use}",)}
@@ -252,7 +252,7 @@ def _tensor_memory(name: str, ptx_of_sass: list[Instruction], given: _Arguments)
         group = group or str(given.chosen("the CTA group", (None, 1, 2)))
         remarks = {"A": (f"collector::a::{given.chosen('the collector of A', USES[: 2 if 'ashift' in parts else 4])}",)}
     remarks |= {"A": (*remarks.get("A", ()), SHIFTED)} if "ashift" in parts else {}
-    return (_of(ptx_of_sass, kind, group) or ptx_of_sass)[0], words, spoken, remarks
+    return (_of(candidates, kind, group) or candidates)[0], words, spoken, remarks
 
 
 def _of(insts: list[Instruction], kind: str = "", group: str = "") -> list[Instruction]:
@@ -261,14 +261,14 @@ def _of(insts: list[Instruction], kind: str = "", group: str = "") -> list[Instr
     return [inst for inst in insts if {*names} <= {*inst.name.split(".")}]
 
 
-def _move(parts: list[str], ptx_of_sass: list[Instruction], given: _Arguments) -> _Read:
+def _move(parts: list[str], candidates: list[Instruction], given: _Arguments) -> _Read:
     """(address, offset, packed) and (address, offset, registers, unpacked); only 16x32bx2 has an offset."""
     spoken: dict[str, str] = {}
     address = f"[{given.one()}]"
     offset = [given.one()] if parts[4] == "16x32bx2" else []
     data = given.one() if parts[3] == "st" else ""
     packed = given.chosen("the packing", (False, True))
-    inst = next(one for one in ptx_of_sass if ("pack::16b" in one.name) == packed)
+    inst = next(one for one in candidates if ("pack::16b" in one.name) == packed)
     assert isinstance(inst, TensorMemoryMove)
     count = tensor_memory.moved_registers(inst)
     if parts[3] == "ld":
