@@ -7,20 +7,23 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 
 import mmacalc
 from llvm_mc import tool
 from mmacalc import Error
+from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.catalog import entry
 from mmacalc.catalog.grammar.braces import expand
 from mmacalc.cli import answer
-from mmacalc.codegen import gemm_cuda, gemm_wgmma, ldmatrix, staging
+from mmacalc.codegen import gemm_cuda, gemm_tma, gemm_wgmma, ldmatrix, staging
 from mmacalc.codegen.check import Checked, check, sass_products
 from mmacalc.codegen.fragments import fragment
 from mmacalc.codegen.generate import formulas
 from mmacalc.questions.generate import check_text
-from oracles.host_products import gemm_product, tile_product
+from oracles.emulated_kernel import ptx_of
+from oracles.host_products import gemm_product, small, tile_product
 
 TARGETS = [("gfx908", 64), ("gfx90a", 64), ("gfx942", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1100", 64),
            ("gfx1200", 32), ("gfx1200", 64), ("gfx1250", 32)]  # fmt: skip
@@ -467,9 +470,12 @@ NVIDIA_GEMMS = [  # with rows that vectors fit, and others
     ("sm_75", "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", ("row", "row"), (1, 3)),
     ("sm_80", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", ("col", "row"), (11, 2)),
     ("sm_90", "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", ("col", "col"), (1, 1)),
-    ("sm_90a", f"{WGMMA}.m64n24k16.f32.f16.f16", ("row", "col"), (9, 1)),
-    ("sm_90a", f"{WGMMA}.m64n64k16.f16.f16.f16", ("col", "row"), (3, 3)),
     ("sm_90a", f"{WGMMA}.m64n16k8.f32.tf32.tf32", ("row", "row"), (1, 1)),
+]
+TMA_GEMMS = [
+    (f"{WGMMA}.m64n128k16.f32.f16.f16", ("row", "col")),
+    (f"{WGMMA}.m64n24k16.f16.f16.f16", ("col", "row")),
+    (f"{WGMMA}.m64n256k32.f32.e4m3.e5m2", ("row", "col")),
 ]
 
 
@@ -508,9 +514,41 @@ def test_a_gemm_that_does_not_wait_is_noticed(missing, tmp_path):
     assert different
 
 
+@pytest.mark.parametrize(("name", "orders"), TMA_GEMMS)
+def test_a_gemm_by_tma_is_right_for_any_size_without_a_finding(name, orders, tmp_path):
+    inst = mmacalc.instruction("sm_90a", name)
+    found = gemm_tma.plan(inst, *orders)
+    source = mmacalc.generate(inst, gemm="512x512x512", order_a=orders[0], order_b=orders[1])
+    kernel = mmacalc.load(ptx_of(source, "sm_90a", tmp_path))[found.name]
+    for m, n, k, seed in ((200, 40, 5 * found.a.depth + 16, None), (31, 2 * found.b.extent, 48, 1)):
+        rng = np.random.default_rng(m)
+        a, b = small(rng, (m, k), inst.format("A")), small(rng, (k, n), inst.format("B"))
+        maps, leads = [], []
+        for matrix, order, side in zip((a, b), orders, (found.a, found.b)):
+            codes = encode(matrix if order == "row" else matrix.T, inst.format(side.name), "nvidia")
+            leads.append(-(-codes.shape[1] // 16) * 16)
+            rows = np.zeros((len(codes), leads[-1]), f"u{side.bytes}")
+            rows[:, : codes.shape[1]] = codes  # zeros behind a row: the map has the row to its whole length
+            maps.append(mmacalc.tensor_map(rows, found.box(side), swizzle=gemm_tma.swizzle_name(side)))
+        form = inst.format("D")
+        d = np.full((m, n + 2), 0x5A5A5A5A & (1 << form.bits) - 1, f"u{form.bits // 8}")
+        assert found.aligned(*leads, n, n + 2)
+        report = mmacalc.launch(
+            kernel, found.blocks(m, n), found.threads, *maps, d, m, n, k, n + 2, shared=found.shared, schedule=seed
+        )
+        assert report.findings == ()
+        assert np.array_equal(decode(d[:, :n], form), a @ b)
+        assert (d[:, n:] == 0x5A5A5A5A & (1 << form.bits) - 1).all()
+    other, different = found.other, None
+    sizes = (other.block_m + 5, 13, other.block_k + 7)
+    different, _ = gemm_product(inst, source, other, orders, tmp_path, sizes, alone=True, padding=(3, 1))
+    assert different == 0
+
+
 def test_every_gemm_of_nvidia_compiles_without_spills(tmp_path):
-    for target in ("sm_80", "sm_90a"):
-        jobs = [job for job in NVIDIA_GEMMS if job[0] == target]
+    jobs_of = {"sm_80": [], "sm_90a": [("sm_90a", *job) for job in TMA_GEMMS]}
+    for target, more in jobs_of.items():
+        jobs = [job for job in NVIDIA_GEMMS if job[0] == target] + more
         parts = [nvidia_gemm(*job[:3])[2].partition("#endif")[2] for job in jobs]
         text = "".join(f"namespace n{n} {{\n{part.replace('gemm_', f'gemm{n}_')}\n}}\n" for n, part in enumerate(parts))
         (tmp_path / "kernels.cu").write_text(text)

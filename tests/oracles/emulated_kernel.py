@@ -41,10 +41,9 @@ class EmulatedKernel:
 
     def __init__(self, inst, source, folder, wave=None, name=None):
         kernels = mmacalc.load(ptx_of(source, inst.targets[0], folder))
-        self.kernel = kernels[name or next(iter(kernels))]
-        parameters = re.search(
-            r'extern "C"[^(]*?__global__.*?\w+\(\s*((?:const |unsigned |\w)[^)]*)\) \{', source, re.S
-        )[1]
+        name = name or next(iter(kernels))
+        self.kernel = kernels[name]
+        parameters = re.search(rf"__global__[^(]*?(?:\([^()]*\)[^(]*?)?\b{name}\(\s*([^)]*)\) \{{", source)[1]
         self.parameters = [re.split(r"[ *]", each.strip())[-1] for each in parameters.split(",")]
         self.group = 128 if "wgmma" in inst.features else 32
 

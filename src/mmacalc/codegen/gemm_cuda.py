@@ -58,7 +58,7 @@ def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = Non
     >>> import mmacalc
     >>> found = plan(mmacalc.instruction("a100", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), "row", "col")
     >>> found.block_m, found.block_n, found.block_k, found.a.swizzle
-    (128, 64, 32, Swizzle(bits=2, base=4, shift=3))
+    (128, 128, 32, Swizzle(bits=2, base=4, shift=3))
     """
     if inst.sparse or inst.scaled or inst.blocks > 1 or "wmma" in inst.features:
         raise Error(

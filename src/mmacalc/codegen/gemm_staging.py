@@ -385,9 +385,10 @@ def loop_head() -> Iterator[str]:
     yield "    wait_for_copies();  // of this stage"
 
 
-def kernels(found: CudaPlan) -> Iterator[str]:
-    """The two kernels."""
-    for name, aligned in ((found.name, "true"), (f"{found.name}_any", "false")):
+def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Iterator[str]:
+    """The kernels: for aligned matrices ("true"), for all others ("false")."""
+    for aligned in ways:
+        name = found.name + "_any" * (aligned == "false")
         yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
         yield f"{name}({arguments(found)}) {{"
         yield f"    tile<{aligned}>(A, B, D, M, N, K, lda, ldb, ldd);"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from ..model import Instruction
 
-__all__ = ["plan", "source"]
+__all__ = ["body", "plan", "product", "source", "stores"]
 
 DEPTH_BYTES = 64  # of k in one stage: two buffers of the widest tiles fit into 48 KiB of static shared memory
 WIDEST_PAIR = 128  # columns up to which a warpgroup keeps two tiles of 64 rows in registers
@@ -86,15 +86,22 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
     Args:
         sizes: M, N and K of the launch line that is shown.
     """
-    lines = [*head(found), DESCRIPTOR, *_constants(found), *block_order(), *staging(found, placed=False), *_tile(found)]
+    lines = [*head(found), DESCRIPTOR, *block_order(), *body(found)]
     return "\n".join([*lines, *kernels(found), *launch_line(found, sizes), ""])
+
+
+def body(found: CudaPlan) -> Iterator[str]:
+    """The constants, the copies, and the tile that a block computes."""
+    yield from _constants(found)
+    yield from staging(found, placed=False)
+    yield from _tile(found)
 
 
 def _tile(found: CudaPlan) -> Iterator[str]:
     yield "// A block's tile of D."
     yield "template <bool aligned>"
     yield f"static __device__ void tile({arguments(found)}) {{"
-    yield from indented((*_prologue(found), *_loop(found), *_epilogue(found)))
+    yield from indented((*_prologue(found), *_loop(found), *stores(found)))
     yield "}"
     yield ""
 
@@ -172,7 +179,7 @@ def _products(found: CudaPlan) -> Iterator[str]:
     for step in range(found.steps):
         for tile in range(found.tiles_m):
             a, b = next(places), next(places)
-            yield from _one(found, tile, a, b, f"step {step}, rows {tile * inst.m} to {tile * inst.m + inst.m - 1}")
+            yield from product(found, tile, a, b, f"step {step}, rows {tile * inst.m} to {tile * inst.m + inst.m - 1}")
     yield '             "wgmma.commit_group.sync.aligned;\\n"'
     yield '             "wgmma.wait_group.sync.aligned 0; }"'
     outputs = [f'"+{constraint}"(sum[{tile}].word[{n}])' for tile in range(found.tiles_m) for n in range(count)]
@@ -187,7 +194,8 @@ def _starts(found: CudaPlan) -> Iterator[tuple[str, int]]:
             yield "b", _offset(found, found.b, 0, step) // VECTOR
 
 
-def _one(found: CudaPlan, tile: int, a: int, b: int, words: str) -> Iterator[str]:
+def product(found: CudaPlan, tile: int, a: int, b: int, words: str) -> Iterator[str]:
+    """One wgmma of a tile, the descriptors of A and B being those operands of the statement."""
     inst = found.instruction
     count = registers_of(inst, "D")[2]
     immediates = ["accumulate"]
@@ -205,7 +213,12 @@ def _one(found: CudaPlan, tile: int, a: int, b: int, words: str) -> Iterator[str
     yield f'             "{line[:-1]}, %{a}, %{b}, {", ".join(immediates)};\\n"'
 
 
-def _epilogue(found: CudaPlan) -> Iterator[str]:
+def stores(found: CudaPlan, first: str = "first_m", ways: tuple[str, ...] = ("true", "false")) -> Iterator[str]:
+    """The stores of a warpgroup's tiles, from that row on.
+
+    Args:
+        ways: "true" for pairs of neighbours, "false" for elements; both by the parameter `aligned`.
+    """
     inst = found.instruction
     d = fragment(inst.operand("D"))
     row, column, output = d.first("row", "d"), d.first("column", "d"), element_of(inst, "D")
@@ -217,14 +230,18 @@ def _epilogue(found: CudaPlan) -> Iterator[str]:
     yield "for (int tile = 0; tile < TILES; ++tile)"
     yield "#pragma unroll"
     yield f"    for (int n = 0; n < {len(d.items)}; n += 2) {{"
-    yield f"        const int row = first_m + tile * {inst.m} + {row} + n / 2 % 2 * 8;"
+    yield f"        const int row = {first} + tile * {inst.m} + {row} + n / 2 % 2 * 8;"
     yield f"        const int column = first_n + {column} + n / 4 * 8;"
     yield f"        {output} *to = D + (long long)row * ldd + column;"
     yield f"        const {output} *from = &sum[tile].each[n];"
-    yield "        if (aligned) {"
-    yield "            if (row < M && column < N) *(neighbours *)to = *(const neighbours *)from;"
-    yield "        } else {"
-    yield "            for (int e = 0; e < 2; ++e)"
-    yield "                if (row < M && column + e < N) to[e] = from[e];"
-    yield "        }"
+    pairs = "if (row < M && column < N) *(neighbours *)to = *(const neighbours *)from;"
+    if ways == ("true",):
+        yield f"        {pairs}"
+    else:
+        yield "        if (aligned) {"
+        yield f"            {pairs}"
+        yield "        } else {"
+        yield "            for (int e = 0; e < 2; ++e)"
+        yield "                if (row < M && column + e < N) to[e] = from[e];"
+        yield "        }"
     yield "    }"

@@ -9,7 +9,7 @@ from ..checks import arguments_checked, shown
 from ..errors import Error, did_you_mean, first_of
 from ..numerals import whole
 from ..records import TupleRecord, json_keys
-from . import cuda, gemm_cuda, gemm_hip, gemm_wgmma, hip
+from . import cuda, gemm_cuda, gemm_hip, gemm_tma, gemm_wgmma, hip
 from . import gemm as tiled
 from .fragments import chosen_lanes, fragment, group_size
 from .marks import plain
@@ -153,6 +153,9 @@ def _whole(
     if tile is not None:
         raise Error("tile is of AMD's kernels: those of NVIDIA have one tile for each instruction")
     if "wgmma" in inst.features:
+        by_tma = gemm_tma.plan(inst, *orders, stages)
+        if by_tma is not None:
+            return gemm_tma.source(by_tma, sizes)
         return gemm_wgmma.source(gemm_wgmma.plan(inst, *orders, stages), sizes)
     return gemm_cuda.source(gemm_cuda.plan(inst, *orders, stages), sizes)
 
