@@ -355,7 +355,7 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
             for lane in range(count)
         ]
         if where == "global":
-            wrote = old[0] == values[0][0] if kinds[0] == "cas" else None
+            wrote = _equal(old[0], values[0][0]) if kinds[0] == "cas" else None
             machine.launch.order.swapped(machine, step, threads, places, size, wrote)
         return old
 
@@ -384,7 +384,7 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
 
 def _atomic_function(kind: str, type_: str) -> Callable[..., Any]:
     if kind == "cas":
-        return lambda old, compare, value: np.where(old == compare, value, old)
+        return lambda old, compare, value: np.where(_equal(old, compare), value, old)
     if kind == "inc":
         return lambda old, value: np.where(old >= value, old.dtype.type(0), old + old.dtype.type(1))
     if kind == "dec":
@@ -397,6 +397,16 @@ def _atomic_function(kind: str, type_: str) -> Callable[..., Any]:
             return plain
         return operation(kind, ("rn", type_) if kind == "add" else (type_,)).function
     return plain
+
+
+def _equal(a: Array, b: Array) -> Array:
+    """Whether values have the same bits."""
+    if a.dtype.kind != "c":
+        same: Array = a == b
+        return same
+    words = [np.ascontiguousarray(x).view(np.uint64).reshape(-1, 2) for x in (a, b)]
+    both: Array = (words[0] == words[1]).all(axis=1)
+    return both
 
 
 def _serial(memory: Array, places: Array, values: list[Array], function: Callable[..., Any]) -> Array:

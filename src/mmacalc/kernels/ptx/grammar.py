@@ -101,7 +101,7 @@ set               UNORDER [BOOL] u32|s32|bf16x2 bf16x2
 selp              BITS|INT|f32|f64
 slct              BITS|INT|f32|f64 s32
 slct              [ftz] BITS|INT|f32|f64 f32
-mov               pred|BITS|INT|f32|f64
+mov               pred|BITS|b128|INT|f32|f64
 cvt               INT8 INT8
 cvt               sat u8 s8|u16|s16|u32|s32|u64|s64
 cvt               sat s8 u8|u16|s16|u32|s32|u64|s64
@@ -196,6 +196,7 @@ TYPES = frozenset(
     ["pred", "f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64", "tf32", "u16x2", "s16x2", "ue8m0x2"]
     + [f"{name}x{count}" for name in SMALL for count in (2, 4)]
     + [f"{kind}{bits}" for kind in "usb" for bits in (2, 4, 8, 16, 32, 64)]
+    + ["b128"]
 )
 """The words that are types."""
 

@@ -17,7 +17,7 @@ from .copies import Copies
 from .findings import PtxFinding
 from .global_order import GlobalOrder
 from .knowledge import Knowledge
-from .machine import PATIENCE, Machine, Threads
+from .machine import PATIENCE, Machine, Threads, all_bits
 from .program import compile_kernel
 from .report import PtxReport
 from .schedule import NEVER, Schedule
@@ -399,7 +399,7 @@ class Launch:
         """A register of some threads holds what nothing has written."""
         register = machine.register(index)
         mask = machine.undefined.get(index)
-        ones = True if register.dtype == bool else ~register.dtype.type(0)
+        ones = all_bits(register.dtype)
         if mask is None:
             mask = machine.undefined[index] = np.zeros(machine.count, register.dtype)
         mask[threads.number] = ones

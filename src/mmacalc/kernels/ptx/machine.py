@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Machine", "Repeated", "Threads"]
+__all__ = ["Machine", "Repeated", "Threads", "all_bits"]
 
 WARP = 32
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64}
@@ -186,7 +186,7 @@ class Machine:
             self.unwritten.discard(index)
             found = self.registers[index] = np.zeros(self.count, self.program.registers[index])
             if index not in self.undefined:
-                self.undefined[index] = np.full(self.count, ~found.dtype.type(0) if found.dtype != bool else True)
+                self.undefined[index] = np.full(self.count, all_bits(found.dtype))
         return found
 
     def write(self, index: int, threads: Threads, value: Array) -> None:
@@ -729,6 +729,11 @@ class Machine:
             threads.number[which : which + 1],
             other=self.program.steps[other],
         )
+
+
+def all_bits(dtype: np.dtype[Any]) -> Any:
+    """The value of a register, or of the mask beside it, that has every bit set; of 128 bits the mask is one flag."""
+    return dtype.type(1) if dtype.kind in "bc" else ~dtype.type(0)
 
 
 def gathered(memory: Array, places: Array, size: int) -> Array:

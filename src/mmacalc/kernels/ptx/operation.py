@@ -22,7 +22,7 @@ DTYPES = {
     **{f"s{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
     "f16": np.dtype("f2"), "f32": np.dtype("f4"), "f64": np.dtype("f8"), "pred": np.dtype(bool),
     "f16x2": np.dtype("u4"), "bf16x2": np.dtype("u4"), "bf16": np.dtype("u2"), "f32x2": np.dtype("u8"),
-    "tf32": np.dtype("u4"), "u16x2": np.dtype("u4"), "s16x2": np.dtype("u4"),
+    "b128": np.dtype("c16"), "tf32": np.dtype("u4"), "u16x2": np.dtype("u4"), "s16x2": np.dtype("u4"),
 }  # fmt: skip
 """How the values of a type are held; those that NumPy lacks by their bits."""
 

@@ -201,9 +201,8 @@ class _Frame:
         if number is None:
             kind = self.function.registers[name]
             bits = bits_of(kind)
-            if bits > 64:
-                raise Error(f"register {name} of {bits} bits is not covered")
-            dtype = np.dtype(bool) if kind == "pred" else np.dtype(f"u{bits // 8}")
+            # 128 bits are held as a complex number, which NumPy copies as it is.
+            dtype = np.dtype(bool if kind == "pred" else "c16" if bits == 128 else f"u{bits // 8}")
             number = self.registers[name] = len(self.compiler.program.registers)
             self.compiler.program.registers.append(dtype)
             self.compiler.program.names.append(name.partition("@")[0])
@@ -400,9 +399,11 @@ class Compiler:
 
     def _joined(self, operands: tuple[Operand, ...], type_: str) -> Getter:
         """{a, b} as one value, the first lowest."""
-        dtype = np.dtype(f"u{DTYPES[type_].itemsize}")
-        bits = 8 * dtype.itemsize // len(operands)
+        bits = 8 * DTYPES[type_].itemsize // len(operands)
         parts = [self.source(operand, f"b{bits}") for operand in operands]
+        if type_ == "b128":
+            return _pair_of_words(parts)
+        dtype = np.dtype(f"u{DTYPES[type_].itemsize}")
 
         def get(machine: Machine, threads: Threads) -> Array:
             found = dtype.type(0)
@@ -502,9 +503,17 @@ class Compiler:
         return put
 
     def _parted(self, operands: tuple[Operand, ...], type_: str) -> Setter:
-        dtype = np.dtype(f"u{DTYPES[type_].itemsize}")
-        bits = 8 * dtype.itemsize // len(operands)
+        bits = 8 * DTYPES[type_].itemsize // len(operands)
         sinks = [self.sink(operand, f"b{bits}") for operand in operands]
+        if type_ == "b128":
+
+            def put_words(machine: Machine, threads: Threads, value: Array) -> None:
+                words = np.ascontiguousarray(value).view(np.uint64).reshape(-1, 2)
+                for place, sink in enumerate(sinks):
+                    sink(machine, threads, words[:, place].copy())
+
+            return put_words
+        dtype = np.dtype(f"u{DTYPES[type_].itemsize}")
 
         def put(machine: Machine, threads: Threads, value: Array) -> None:
             raw = np.broadcast_to(value.view(dtype), (len(threads),))
@@ -554,6 +563,19 @@ def _of_three(operation: Operation, statement: Statement, count: int) -> Operati
     if absolute and not signed:
         raise Error(f"{statement.opcode} takes 3 sources; got {count}")
     return operation
+
+
+def _pair_of_words(parts: list[Getter]) -> Getter:
+    """Two words as one value of 128 bits, the first lowest."""
+    if len(parts) != 2:
+        raise Error("128 bits are two registers of 64")
+
+    def get(machine: Machine, threads: Threads) -> Array:
+        words = [np.broadcast_to(part(machine, threads), (len(threads),)) for part in parts]
+        found: Array = np.stack(words, 1).view(np.complex128)[:, 0]
+        return found
+
+    return get
 
 
 def _put_carry(machine: Machine, threads: Threads, value: Array) -> None:
