@@ -16,7 +16,9 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 
-__all__ = ["TYPES", "forms", "lines_of", "takes"]
+from ...numerals import whole
+
+__all__ = ["TYPES", "forms", "has", "lines_of", "needed", "takes"]
 
 LISTS = {
     "INT": "u16|s16|u32|s32|u64|s64", "INT8": "u8|s8|u16|s16|u32|s32|u64|s64", "WORDS": "u32|s32|u64|s64",
@@ -209,3 +211,108 @@ def _canonical(words: list[str]) -> tuple[str, ...]:
 def takes(root: str, modifiers: tuple[str, ...]) -> bool:
     """Whether an opcode is one of PTX."""
     return _canonical(list(modifiers)) in forms(root)
+
+
+NEEDS = """
+100a  cvt rs
+100f  cvt e2m1x2|e2m3x2|e3m2x2|ue8m0x2
+100   cvt rn|rz satfinite tf32
+90    cvt rn|rz tf32
+80    cvt tf32
+89    cvt e4m3x2|e5m2x2
+80    cvt =bf16.f32|=bf16x2.f32|=f16x2.f32
+90    cvt ftz =f32.bf16
+80    cvt =f32.bf16
+90    cvt bf16
+80    cvt relu =f16.f32
+90    add,min,max u16x2|s16x2
+90    min,max relu s32
+100   min,max abs f32 -xorsign
+86    min,max xorsign
+80    min,max NaN f32
+80    min,max f16|f16x2|bf16|bf16x2
+100   add,sub,mul,fma f32x2|=f32.f16|=f32.bf16
+90    add,sub,mul,tanh,setp,set bf16|bf16x2
+90    ex2 ftz bf16|bf16x2
+80    fma bf16|bf16x2
+80    fma relu
+80    neg,abs bf16|bf16x2
+100s  redux f32
+80    redux
+90    elect,mapa,getctarank,griddepcontrol,stmatrix
+90    mbarrier try_wait|expect_tx|complete_tx
+80    mbarrier,createpolicy
+90    barrier,bar cluster
+90    fence proxy -alias
+90    fence mbarrier_init
+90    cp bulk
+80    cp async
+90    atom b128
+90a   setmaxnreg
+90A   wgmma
+100t  tcgen05
+"""
+"""What an opcode needs: the first line whose roots have the opcode's and whose words it has (alternatives are separated
+by `|`; `=` begins types in their order, `-` a word that it lacks). Opcodes on no line are those of sm_75.
+
+A number is the first compute capability; 90a and 100f want an architecture- or family-specific target from there on,
+90A is sm_90a alone, 100a is sm_100a and sm_103a, 100s has their family-specific targets, 100t what has Tensor Memory.
+The lines are ptxas 13.0's verdicts on 20 targets from sm_75 to sm_121a.
+"""
+WORDS_OF_NEED = {
+    "90a": "sm_90a, or an architecture-specific target from sm_100 up", "90A": "sm_90a", "100a": "sm_100a or sm_103a",
+    "100f": "an architecture- or family-specific target from sm_100 up, such as sm_100a",
+    "100s": "an architecture- or family-specific target of sm_100 or sm_103, such as sm_100a",
+    "100t": "an architecture- or family-specific target from sm_100 to sm_110, such as sm_100a",
+}  # fmt: skip
+
+
+def needed(root: str, modifiers: tuple[str, ...]) -> str:
+    """What a target must be to have an opcode, in words; "" if every target has it.
+
+    >>> needed("add", ("rn", "bf16")), needed("wgmma", ("fence", "sync", "aligned")), needed("add", ("u32",))
+    ('sm_90 or later', 'sm_90a', '')
+    """
+    need = _need(root, modifiers)
+    return WORDS_OF_NEED.get(need, f"sm_{need} or later" if need else "")
+
+
+def _need(root: str, modifiers: tuple[str, ...]) -> str:
+    words = {part for word in modifiers for part in (word, word.partition("::")[0])}
+    words.add("=" + ".".join(_types(modifiers)))
+    for need, roots, wanted in _needs():
+        if root in roots and all(not words.isdisjoint(some) if some[0][0] != "-" else some[0][1:] not in words
+                                 for some in wanted):  # fmt: skip
+            return need
+    return ""
+
+
+@lru_cache(maxsize=1)
+def _needs() -> tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]:
+    found = []
+    for line in NEEDS.strip().splitlines():
+        need, roots, *wanted = line.split()
+        found.append((need, tuple(roots.split(",")), tuple([tuple(word.split("|")) for word in wanted])))
+    return tuple(found)
+
+
+def has(target: str, root: str, modifiers: tuple[str, ...]) -> bool:
+    """Whether a target (sm_90a) has an opcode.
+
+    >>> has("sm_80", "add", ("rn", "bf16")), has("sm_90", "add", ("rn", "bf16")), has("sm_100", "wgmma", ("fence",))
+    (False, True, False)
+    """
+    need = _need(root, modifiers)
+    if not need or not target.startswith("sm_"):
+        return True
+    text = target[3:]
+    number, specific = whole(text.rstrip("af"), "a target of PTX"), text[-1] in "af"
+    if need == "90A":
+        return target == "sm_90a"
+    if need == "100a":
+        return target in ("sm_100a", "sm_103a")
+    if need in ("100s", "100t"):
+        return specific and 100 <= number < (110 if need == "100s" else 120)
+    if need in ("90a", "100f"):
+        return specific and number >= whole(need[:-1], "a target of PTX")
+    return number >= whole(need, "a target of PTX")

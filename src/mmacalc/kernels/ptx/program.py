@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import Error, first_of
 from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
-from . import arithmetic
+from . import arithmetic, grammar
 from .knowledge import access_of
 from .operation import DTYPES
 
@@ -334,6 +334,9 @@ class Compiler:
             negated = statement.guard.negated != (statement.root == "bra" and statement.text.startswith("@") and
                                                   ".call" in statement.text)  # fmt: skip
             step.guard = self.frame.register(statement.guard.register), negated
+        if not grammar.has(self.program.target, statement.root, statement.modifiers):
+            needed = grammar.needed(statement.root, statement.modifiers)
+            raise Error(f"{statement.opcode} needs {needed}; the module's .target is {self.program.target}")
         builder = self.builders.get(statement.root)
         if builder is not None:
             builder(self, statement, step)
@@ -529,7 +532,7 @@ class Compiler:
         destinations, *operands = statement.operands
         if operation.carry in ("in", "both"):
             operands.append(Register("%carry"))
-        operation = _of_three(operation, statement, len(operands))
+        operation = _of_three(operation, statement, len(operands), self.program.target)
         if len(operands) != len(operation.sources):
             raise Error(f"{statement.opcode} takes {len(operation.sources)} sources; got {len(operands)}")
         sources = []
@@ -553,12 +556,14 @@ class Compiler:
         return (self.sink(destinations, operation.results[0]),)
 
 
-def _of_three(operation: Operation, statement: Statement, count: int) -> Operation:
+def _of_three(operation: Operation, statement: Statement, count: int, target: str) -> Operation:
     """min and max of three f32 (9.7.3.11): without .xorsign; .abs alone is theirs."""
     if statement.root not in ("min", "max"):
         return operation
     absolute, signed = ("abs" in statement.modifiers, "xorsign" in statement.modifiers)
     if count == 3 and operation.sources[0] == "f32" and not signed:
+        if not grammar.has(target, "add", ("f32x2",)):  # three sources came with these
+            raise Error(f"{statement.opcode} with 3 sources needs sm_100 or later; the module's .target is {target}")
         return operation._replace(sources=("f32",) * 3)
     if absolute and not signed:
         raise Error(f"{statement.opcode} takes 3 sources; got {count}")
