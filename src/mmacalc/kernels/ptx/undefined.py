@@ -28,6 +28,8 @@ RANDOM = 2
 def followed_by_bits(step: Step) -> bool:
     """Whether a statement's undefined bits are followed one by one, or by the halves of a packed type."""
     assert step.operation is not None
+    if step.statement.modifiers[-1] == "b128":  # is undefined as a whole
+        return False
     return step.operation.bitwise or step.statement.root in BY_BITS or step.statement.modifiers[-1] in PACKED
 
 
