@@ -50,6 +50,49 @@ CORRECTIONS = (
 )  # fmt: skip
 
 
+class Flag(NamedTuple):
+    """A flag that LLVM's records of some instructions lack, where its C++ asks for their opcodes."""
+
+    flag: str
+    names: tuple[str, ...]
+    reason: str
+
+
+FLAGS = (
+    Flag("barrier", ("s_rfe_b64", "s_rfe_i64", "s_rfe_restore_b64"), "a return from a trap: nothing follows"),
+    Flag("branch", ("s_cbranch_g_fork", "s_cbranch_i_fork", "s_cbranch_join"), "they may lead elsewhere"),
+    Flag(
+        "permlane_swap", ("v_permlane16_swap_b32", "v_permlane32_swap_b32"),
+        "a rule of their own: GCNHazardRecognizer::checkPermlaneHazards; OP_SEL has FI and BOUND_CTRL",
+    ),
+    Flag("lane_select", ("v_readlane_b32", "v_writelane_b32"), "the last operand chooses a lane: checkRWLaneHazards"),
+    Flag("read_lane", ("v_readlane_b32", "v_readfirstlane_b32"), "a lane becomes an SGPR: checkVALUHazards"),
+    Flag("div_fmas", ("v_div_fmas_f32", "v_div_fmas_f64"), "VCC as data: checkDivFMasHazards"),
+    Flag("fma64", ("v_fma_f64", "v_fmac_f64"), "rules of DGEMM: checkMAIVALUHazards"),
+    Flag(
+        "relative", ("v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"),
+        "M0 says which register is written, counted from the one that is named, which LLVM has as read",
+    ),
+    Flag(
+        "byte_sel", ("v_cvt_f32_fp8", "v_cvt_f32_bf8", "v_cvt_f16_fp8", "v_cvt_f16_bf8"),
+        "bits 0 and 1 of OP_SEL are called byte_sel from RDNA4 on, the higher one first",
+    ),
+    Flag(
+        "byte_sel_dst", ("v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32", "v_cvt_sr_fp8_f16", "v_cvt_sr_bf8_f16"),
+        "bits 2 and 3 of OP_SEL are called byte_sel from RDNA4 on",
+    ),
+    Flag("scale_sel", (
+        *(f"v_cvt_scale_pk8_{to}_{of}" for to in ("f32", "f16", "bf16") for of in ("fp8", "bf8", "fp4")),
+        *(f"v_cvt_scale_pk16_{to}_{of}" for to in ("f32", "f16", "bf16") for of in ("fp6", "bf6")),
+    ), "OP_SEL is called scale_sel"),
+)  # fmt: skip
+
+
+def more_flags(name: str) -> set[str]:
+    """The flags that an instruction has beside LLVM's."""
+    return {one.flag for one in FLAGS if name in one.names}
+
+
 def corrected(target: str, lines: list[Line]) -> list[Line]:
     """The lines of a target with its corrections."""
     wanted = [one for one in CORRECTIONS if target in one.targets and any(line.name == one.name for line in lines)]

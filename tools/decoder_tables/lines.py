@@ -8,7 +8,7 @@ from collections import defaultdict
 from mmacalc.asm.formats import OPERANDS, encodings
 from mmacalc.asm.tables import FAMILY_OF
 
-from .corrections import corrected
+from .corrections import corrected, more_flags
 from .line import Line
 from .llvm import Decoder
 from .rows import Found, Printed, bare
@@ -70,7 +70,7 @@ def operations(decoder: Decoder, found: list[Found], lines: list[Line]) -> dict[
         elif line.name not in flags:  # only as a load to LDS
             rows = [row for row in found if row.answer.name == line.name]
             flags[line.name] = set().union(*[decoder.opcode(row.answer.opcode).flags for row in rows]) - {"convergent"}
-    return {line.name: frozenset(flags[line.name]) for line in lines}
+    return {line.name: frozenset(flags[line.name] | more_flags(line.name)) for line in lines}
 
 
 def _has_earlier_format(row: Found, forms) -> bool:

@@ -200,17 +200,17 @@ _plain_op_sel = _mask("op_sel")
 
 def _op_sel(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
     """op_sel, and what bits of it are called in swaps of lanes and, of RDNA4 and CDNA5, in 8-bit conversions."""
-    if row.name in ("v_permlane16_swap_b32", "v_permlane32_swap_b32"):
+    if "permlane_swap" in row.flags:
         return " ".join([name for bit, name in ((2, "bound_ctrl:1"), (1, "fi:1")) if value & bit])
     if row.family not in ("rdna4", "cdna5"):
         return _plain_op_sel(value, row, modifiers)
-    if row.name.startswith("v_cvt_scale_pk"):
+    if "scale_sel" in row.flags:
         return f"scale_sel:{value}" if value else ""
     selected = 0
-    if row.name in ("v_cvt_f32_fp8", "v_cvt_f32_bf8", "v_cvt_f16_fp8", "v_cvt_f16_bf8"):
+    if "byte_sel" in row.flags:
         selected, value = (value & 1) << 1 | value >> 1 & 1, value & 8
         parts = ["op_sel:[0,1]" if value else ""]
-    elif row.name.startswith(("v_cvt_sr_fp8", "v_cvt_sr_bf8")):
+    elif "byte_sel_dst" in row.flags:
         selected, value = value >> 2, value & 3
         parts = [_plain_op_sel(value, row, modifiers)]
     else:
@@ -222,7 +222,7 @@ def _th(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
     scope = int(modifiers.get("scope", 0))
     if not value:
         return ""
-    if "atomic" in row.name:
+    if "atomic" in row.flags:
         if value & 4:
             return f"th:TH_ATOMIC_CASCADE_{'NT' if value & 2 else 'RT'}" if scope >= 2 else f"th:TH_ATOMIC_{value:#x}"
         if value & 2:

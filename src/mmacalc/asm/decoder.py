@@ -359,8 +359,6 @@ def _implied(row: Row, destinations: list[RegisterOperand], sources: list[Operan
 
 
 def _special(name: str, row: Row) -> RegisterOperand:
-    """VCC, EXEC, SCC or M0. Scalar instructions say by their names how wide EXEC is."""
-    count = 1
-    if name in ("vcc", "exec"):
-        count = {"_b32": 1, "_b64": 2}.get(row.name[-4:], row.lane_mask) if "exec" in row.name else row.lane_mask
+    """VCC, EXEC, SCC or M0."""
+    count = row.lane_mask if name in ("vcc", "exec") else 1
     return RegisterOperand(name, 0, count, 0, 32 * count)

@@ -267,7 +267,7 @@ def _row(form: InstructionForm, target: Target, exact: bool | None) -> Row:
     row.modifiers = tuple(_row_modifier(each, form.encoding.fields[each.field]) for each in form.modifiers)
     operands = (f"{'>' * slot.destination}{slot.field}={slot.files[0]}{slot.count({})}" for slot in form.slots)
     row.signature = ("", " ".join(operands), " ".join(f"<{name}" for name in row.reads), "", "", "")
-    row.acc = 0
+    row.acc, row.flags = 0, frozenset()
     return row
 
 

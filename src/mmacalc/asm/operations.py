@@ -19,6 +19,9 @@ Flags are LLVM 22.1.8's, in lower case (MCInstrDesc.h and SIDefines.h, namespace
 - vmcnt, lgkmcnt, expcnt, asynccnt, tensorcnt: the counters of the generation before gfx12, under which LLVM counts.
 - branch, call, barrier (nothing follows), terminator, return: control flow. gws, float_atomic, scalar_store.
 - double_rounding: MODE's rounding of f64 and f16 decides, not that of f32.
+
+Those that LLVM asks opcodes for, or that its printer knows, are in tools/decoder_tables/corrections.py, each with its
+reason: permlane_swap, lane_select, read_lane, div_fmas, fma64, relative, byte_sel, byte_sel_dst, scale_sel.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from functools import lru_cache
 
 from ..records import TupleRecord
 from .immediates import STYLES
-from .tables import FAMILY_OF, Row, Table, covered, lines, table, valued
+from .tables import FAMILY_OF, Row, covered, table, valued
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,25 +129,18 @@ class _Named:
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self._flags: dict[str, frozenset[str]] = {}
-        for line in lines(operations=True):
-            _, flags, targets, names = line.split("|")
-            if target in targets.split():
-                self._flags |= dict.fromkeys(names.split(), frozenset(flags.split()))
         self._made: dict[str, Operation] = {}
 
     def get(self, name: str) -> Operation | None:
-        if name not in self._made and name in self._flags:
-            forms = tuple(_form(*line) for line in self._table.by_name.get(name, ()))
-            self._made[name] = Operation(name, self.target, self._flags[name], forms)
+        rows = table(self.target, FAMILY_OF[self.target][2])
+        if name not in self._made and name in rows.flags:
+            forms = tuple(_form(*line) for line in rows.by_name.get(name, ()))
+            self._made[name] = Operation(name, self.target, rows.flags[name], forms)
         return self._made.get(name)
 
-    @property
-    def _table(self) -> Table:
-        return table(self.target, FAMILY_OF[self.target][2])
-
     def values(self) -> Iterator[Operation]:
-        return (one for name in self._flags if (one := self.get(name)) is not None)
+        names = table(self.target, FAMILY_OF[self.target][2]).flags
+        return (one for name in names if (one := self.get(name)) is not None)
 
 
 @lru_cache(maxsize=256)

@@ -22,7 +22,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from ..errors import Error, did_you_mean
-from ..records import TupleRecord
 from .decoded import ConstantOperand, RegisterOperand
 from .formats import OPERANDS, encodings
 from .immediates import STYLES, dpp_controls
@@ -41,13 +40,12 @@ __all__ = [
     "COVERED",
     "FAMILY_OF",
     "Row",
-    "Signature",
     "Slot",
     "Table",
     "covered",
+    "flags_of",
     "instruction_names",
     "lines",
-    "signatures",
     "table",
     "valued",
 ]
@@ -124,15 +122,16 @@ class Row:
     """One instruction in one of its forms."""
 
     __slots__ = (
-        "acc", "branch", "encoding", "family", "format", "implied", "keeps", "lane_mask", "mask", "mnemonic",
-        "modifiers", "name", "op_sel", "reads", "signature", "signs", "size", "slots", "value", "widths", "writes",
-        "written_too",
+        "acc", "branch", "encoding", "family", "flags", "format", "implied", "keeps", "lane_mask", "mask",
+        "mnemonic", "modifiers", "name", "op_sel", "reads", "signature", "signs", "size", "slots", "value", "widths",
+        "writes", "written_too",
     )  # fmt: skip
     name: str
     mnemonic: str
     encoding: str
     family: str
-    lane_mask: int
+    flags: frozenset[str]  # see `mmacalc.asm.operations`
+    lane_mask: int  # registers of a mask of lanes, such as EXEC
     acc: int  # the bit that says of all operands that they are AccVGPRs
     branch: bool
     signs: dict[str, str]  # what is written at operands (neg, abs, sext) -> the modifier that has it
@@ -155,14 +154,18 @@ class Row:
         suffix, operands, extra, modifiers, fixed, ignored = signature
         self.name, self.mnemonic, self.format, self.signature = name, name + suffix, form, signature
         self.family, self.lane_mask = table.family, table.wave // 32
-        self.branch = "SIMM16" in operands and ("branch" in name or name.startswith("s_call"))
-        # Of f32 and f16 mixed NEG_LO are signs and NEG_HI absolute values, and OP_SEL_HI chooses f16.
-        self.signs = {"neg": "neg_lo", "abs": "neg_hi"} if "_mix" in name else _SIGNS
+        self.flags = table.flags.get(name, frozenset())
+        self.branch = "SIMM16" in operands and not self.flags.isdisjoint(("branch", "call"))
         self.encoding, self.size, self.implied = form.name.partition(":")[0], form.size, dict(form.implied)
+        # VOP3P that is not packed mixes f32 and f16: NEG_LO are signs, NEG_HI absolute values, OP_SEL_HI chooses f16.
+        mixed = self.encoding.startswith("vop3p") and "packed" not in self.flags
+        self.signs = {"neg": "neg_lo", "abs": "neg_hi"} if mixed else _SIGNS
         self.slots = tuple(_slot(text, form, table) for text in operands.split())
         self.reads = tuple(text[1:] for text in extra.split() if text[0] == "<")
         self.writes = tuple(text[1:] for text in extra.split() if text[0] == ">")
         self.keeps = tuple(text[1:] for text in extra.split() if text[0] == "=")
+        if "salu" in self.flags and "exec" in self.reads + self.writes and operands.startswith(">SDST=s"):
+            self.lane_mask = int(operands[len(">SDST=s")])  # as wide as what EXEC is exchanged with
         values = dict(valued(text) for text in fixed.split())
         legal = dict(_masked(text) for text in modifiers.split())
         self.widths = {text.partition(":")[0].partition("/")[0].lower(): int(text.partition("/")[2])
@@ -296,6 +299,11 @@ class Table:
             for name, opcode in [each.split("=") for each in names.split()]:
                 rows.setdefault(int(opcode), []).append((name, shared))
                 self.by_name.setdefault(name, []).append((form, shared))
+        self.flags: dict[str, frozenset[str]] = {}
+        for line in lines(operations=True):
+            _, flags, targets, names = line.split("|")
+            if target in targets.split():
+                self.flags |= dict.fromkeys(names.split(), frozenset(flags.split()))
         self._opcodes: dict[str, list[tuple[str, int]]] = {}
         self._rows: dict[tuple[str, int], tuple[Row, ...]] = {}
         self._by_key: dict[int, tuple[tuple[str, int, int], ...]] = {}
@@ -376,34 +384,24 @@ def instruction_names() -> frozenset[str]:
     return frozenset(names)
 
 
-class Signature(TupleRecord):
-    """One form of an instruction as a line of the tables has it (see the module): the format, the suffix of the
-    mnemonic, the printed operands, and what is read and written without being printed."""
+@cache
+def flags_of(name: str) -> frozenset[str]:
+    """The flags of an instruction by its name without suffix (`mmacalc.asm.operations`), of the first target that has
+    it; none of what no target has.
 
-    form: str
-    suffix: str
-    operands: tuple[str, ...]
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-
-
-@lru_cache(maxsize=64)
-def signatures(target: str) -> dict[str, tuple[Signature, ...]]:
-    """The forms of every instruction of a target of the tables, by its name without suffix.
-
-    >>> [one.operands for one in signatures("gfx942")["ds_read_b128"]]
-    [('>VDST=b4', 'ADDR=v1')]
+    >>> sorted(flags_of("s_branch"))
+    ['barrier', 'branch', 'salu', 'terminator']
     """
-    found: dict[str, list[Signature]] = {}
-    for line in lines():
-        form, suffix, operands, implied, *_, targets, names = line.split("|")
-        if target in targets.split():
-            extra = implied.split()
-            reads, writes = ([text[1:] for text in extra if text[0] == sign] for sign in "<>")
-            one = Signature(form, suffix, tuple(operands.split()), tuple(reads), tuple(writes))
-            for each in names.split():
-                found.setdefault(each.partition("=")[0], []).append(one)
-    return {name: tuple(rows) for name, rows in found.items()}
+    return _every_flags().get(name, frozenset())
+
+
+@cache
+def _every_flags() -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for line in reversed(lines(operations=True)):
+        _, flags, _, names = line.split("|")
+        found |= dict.fromkeys(names.split(), frozenset(flags.split()))
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ s_call come back at once.
 
 from __future__ import annotations
 
+from ..asm.tables import flags_of
 from ..asm.tokens import integer
 from ..errors import Error
 from ..records import TupleRecord
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Block", "PendingHazards", "Repair", "Violation", "basic_blocks", "blocks_before", "decoded_blocks"]
 
-BRANCHES = ("s_branch", "s_cbranch")
-ENDS = ("s_branch", "s_endpgm", "s_setpc", "s_set_pc", "s_rfe")
+
+_LEAVING = frozenset(("branch", "barrier"))  # flags: it may lead elsewhere; nothing follows it
 
 
 class Block(TupleRecord):
@@ -52,10 +53,10 @@ def basic_blocks(listing: Listing) -> list[Block]:
     addresses = {place: address for address, place in listing.addresses.items()}
     leaving: dict[int, tuple[int, ...]] = {}  # statement -> its successors, where they are not just the next one
     for at, statement in enumerate(listing.statements):
-        name = statement.mnemonic
-        if name.startswith("s_") and name.startswith((*BRANCHES, *ENDS)):
-            following: tuple[int, ...] = () if name.startswith(ENDS) else (at + 1,)
-            if name.startswith(BRANCHES) and statement.operands:
+        flags = flags_of(statement.mnemonic) & _LEAVING
+        if flags:
+            following: tuple[int, ...] = () if "barrier" in flags else (at + 1,)
+            if "branch" in flags and statement.operands:
                 following += _target(listing, at, statement.operands[-1], addresses.get(at))
             leaving[at] = following
     return _blocks(len(listing.statements), leaving)
@@ -66,8 +67,9 @@ def decoded_blocks(instructions: Sequence[DecodedInstruction]) -> list[Block]:
     places = {one.address: at for at, one in enumerate(instructions)}
     leaving: dict[int, tuple[int, ...]] = {}
     for at, one in enumerate(instructions):
-        if one.name.startswith((*BRANCHES, *ENDS)):
-            following: tuple[int, ...] = () if one.name.startswith(ENDS) else (at + 1,)
+        flags = flags_of(one.name) & _LEAVING
+        if flags:
+            following: tuple[int, ...] = () if "barrier" in flags else (at + 1,)
             there = places.get(int(one.modifiers["target"])) if "target" in one.modifiers else None
             leaving[at] = following if there is None else (*following, there)
     return _blocks(len(instructions), leaving)

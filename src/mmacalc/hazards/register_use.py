@@ -15,7 +15,7 @@ from ..asm.decoded import RegisterOperand
 from ..asm.operations import form_of_row, operation
 from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
 from ..asm.registers import RegisterRange
-from ..asm.tables import FAMILY_OF
+from ..asm.tables import FAMILY_OF, flags_of
 from ..asm.tokens import integer
 from ..errors import Error, did_you_mean
 from ..model.modifiers import FORMAT_SYNONYMS
@@ -31,35 +31,33 @@ if TYPE_CHECKING:
     from ..catalog import Entry
     from ..model import Instruction
 
-__all__ = ["UNREAD", "RegisterUse", "accesses", "decoded_use", "entry_of", "is_matrix", "register_use"]
+__all__ = [
+    "UNREAD", "RegisterUse", "accesses", "decoded_use", "entry_of", "is_matrix", "operation_of", "register_use",
+]  # fmt: skip
 
 # v_mfma_ld_scale_b32 and its like: the first half of a scaled instruction, which only reads the scales.
 SCALE_PREFIX = "_ld_scale"
 KNOWN = tuple(prefix.strip() for prefix in AMD_MNEMONICS)
 # What the decoder's tables leave out: graphics, and moves of AccVGPRs. Kinds by the beginning of the name.
 OTHERS = {
-    "image_": "MEM", "tbuffer_": "MEM", "lds_": "MEM", "tensor_": "MEM", "exp": "EXP", "v_accvgpr_read": "ACC_READ",
-    "v_accvgpr_write": "ACC_WRITE",
+    "image_": "MEM VMEM", "tbuffer_": "MEM VMEM", "lds_": "MEM", "tensor_": "MEM VMEM", "exp": "EXP",
+    "v_accvgpr_read": "ACC_READ VALU", "v_accvgpr_write": "ACC_WRITE VALU", "v_": "VALU",
 }  # fmt: skip
-# M0 says which register is written, counted from the one that is named: LLVM has that as read, the rules as both.
-RELATIVE = ("v_movreld", "v_movrelsd")
+# The kinds that flags of the record are to the rules.
+FLAG_KINDS = {
+    "dot": "DOT", "trans": "TRANS", "lane_select": "LANE LANE_SELECT", "read_lane": "LANE READ_LANE",
+    "div_fmas": "DIV_FMAS", "fma64": "FMA64", "permlane_swap": "PERMLANE_SWAP",
+}  # fmt: skip
 # The flags of DPP, which preserves what its masks leave out (LLVM's operand `old`).
 DPP = ("quad_perm", "row_", "wave_", "dpp8")
-# gfx950's two, for which LLVM has a rule of their own (GCNHazardRecognizer::checkPermlaneHazards).
-PERMLANE_SWAPS = ("v_permlane16_swap", "v_permlane32_swap")
 # LDSDIR (RDNA3 ISA guide, section 12.2): what they load is written when VALU instructions have done with the register.
 LDS_DIRECT = ("lds_direct_load", "lds_param_load", "ds_direct_load", "ds_param_load")
 WAIT_VDST = ("wait_vdst", "wait_va_vdst")
 # Both wait for the counters of dependencies; bits 12 to 15 are va_vdst.
 DEPENDENCY_WAITS = ("s_waitcnt_depctr", "s_wait_alu")
-# Scalar instructions whose first operand is read.
-EXEC_READ = ("s_cmp", "s_bitcmp", "s_setpc", "s_set_pc", "s_swappc")
 _COUNTER = re.compile(r"([a-z_]+)\s*\(([^()]*)\)", re.IGNORECASE)
 MOST_NOP = 16  # s_nop 15 gives 16 wait states (CDNA4 ISA guide, S_NOP: SIMM16[3:0])
-FMA64 = ("v_fma_f64", "v_fmac_f64")
 MFMA = ("v_mfma_", "v_smfmac_")
-LANE_SELECT = ("v_readlane_b32", "v_writelane_b32")  # the last operand chooses the lane
-READ_LANE = ("v_readlane_b32", "v_readfirstlane_b32")
 VCC, M0 = 106, 124  # the numbers of SGPRs (CDNA3 ISA guide, section 4.1)
 _SCALARS = re.compile(
     r"(?<![\w.])(?:s(\d{1,3})|s\[(\d{1,3})(?::(\d{1,3}))?\]|(vcc|vcc_lo|vcc_hi|m0))(?![\w\[])", re.ASCII
@@ -246,7 +244,8 @@ def _both(halves: list[RegisterUse]) -> RegisterUse:
 
 def _general(name: str, statement: Statement, entry: Entry) -> RegisterUse:
     if name.startswith("s_"):
-        return RegisterUse(_scalar_kinds(name, statement), 0, name, (), (), False, False, _nop_states(name, statement))
+        kinds = _scalar_kinds(name, statement, entry.architecture.name)
+        return RegisterUse(kinds, 0, name, (), (), False, False, _nop_states(name, statement))
     operands = [vector_registers(operand) for operand in statement.operands]
     kinds = _kinds(name, entry.architecture.name)
     if "LDS_DIRECT" in kinds:
@@ -256,7 +255,7 @@ def _general(name: str, statement: Statement, entry: Entry) -> RegisterUse:
     writes: list[RegisterRange] = []
     access_of = accesses(statement, entry.architecture.name)
     scalars = [scalar_registers(operand) for operand in statement.operands]
-    kinds |= _more_kinds(name, _dpp(statement.modifiers), kinds)
+    kinds |= {"DPP"} if _dpp(statement.modifiers) else set()
     for number, (registers, access) in enumerate(zip(operands, access_of)):
         if "w" in access:
             writes += registers
@@ -264,10 +263,11 @@ def _general(name: str, statement: Statement, entry: Entry) -> RegisterUse:
             role = roles[number] if 0 < number < len(roles) else "other"
             # The accumulator of a DOT with three operands is its destination.
             reads += [("C" if number == 0 and roles else role, each) for each in registers]
-    execs, states = name.startswith("v_cmpx"), int(name.startswith(KNOWN))
+    one, states = operation_of(name, entry.architecture.name), int(name.startswith(KNOWN))
+    execs = one is not None and any("exec" in form.writes for form in one.forms)
     return RegisterUse(
         kinds, 0, name, tuple(writes), tuple(reads), execs, "VALU" in kinds, states,
-        *_scalars(name, list(zip(access_of, scalars))),
+        *_scalars(kinds, list(zip(access_of, scalars))),
     )  # fmt: skip
 
 
@@ -286,18 +286,8 @@ def scalar_registers(operand: str) -> tuple[RegisterRange, ...]:
     return tuple(span for span in found if span.count > 0 and span.last <= M0 + 1)
 
 
-def _more_kinds(name: str, dpp: bool, kinds: frozenset[str]) -> set[str]:
-    """The kinds that rules about SGPRs, EXEC and DPP name."""
-    memory = "MEM" in kinds and not name.startswith(("ds_", "lds_"))
-    wanted = {
-        "DPP": dpp, "LANE_SELECT": name in LANE_SELECT, "READ_LANE": name in READ_LANE, "VMEM": memory,
-        "LANE": name in (*LANE_SELECT, *READ_LANE), "DIV_FMAS": name.startswith("v_div_fmas"),
-    }  # fmt: skip
-    return {kind for kind, has in wanted.items() if has}
-
-
 def _scalars(
-    name: str, operands: list[tuple[str, tuple[RegisterRange, ...]]]
+    kinds: frozenset[str], operands: list[tuple[str, tuple[RegisterRange, ...]]]
 ) -> tuple[tuple[RegisterRange, ...], tuple[tuple[str, RegisterRange], ...]]:
     """The SGPRs that a vector instruction writes, and those that it reads with their roles.
 
@@ -306,12 +296,12 @@ def _scalars(
     """
     writes = [span for access, spans in operands for span in spans if "w" in access]
     reads = [
-        ("lane" if name in LANE_SELECT and at == len(operands) - 1 else "scalar", span)
+        ("lane" if "LANE_SELECT" in kinds and at == len(operands) - 1 else "scalar", span)
         for at, (access, spans) in enumerate(operands)
         for span in spans
         if "r" in access
     ]
-    if name.startswith("v_div_fmas"):
+    if "DIV_FMAS" in kinds:
         reads.append(("vcc", _NAMED["vcc"]))
     return tuple(writes), tuple(reads)
 
@@ -347,7 +337,7 @@ def _decoded_half(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
         return RegisterUse(kinds, 0, name, (), tuple(("scale", span) for _, span in operands), False, True, 1)
     form = form_of_row(instruction.form)
     kinds = _kinds(name, entry.architecture.name)
-    kinds |= _more_kinds(name, form.lanes_kept, kinds)
+    kinds |= {"DPP"} if form.lanes_kept else set()
     roles = ("", "A", "B", "C") if "DOT" in kinds else ()
     writes = tuple(span for access, span in operands if "w" in access)
     reads: list[tuple[str, RegisterRange]] = []
@@ -355,9 +345,8 @@ def _decoded_half(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
         role = roles[number] if 0 < number < len(roles) else "C" if number == 0 and roles else "other"
         reads += [(role, span) for span in _span(operand) if "r" in access]
     scalars = [(access, _scalar_span(operand)) for access, operand in _accessed(instruction)]
-    return RegisterUse(
-        kinds, 0, name, writes, tuple(reads), name.startswith("v_cmpx"), "VALU" in kinds, 1, *_scalars(name, scalars)
-    )
+    execs = "exec" in form.writes
+    return RegisterUse(kinds, 0, name, writes, tuple(reads), execs, "VALU" in kinds, 1, *_scalars(kinds, scalars))
 
 
 def _decoded_scalar(instruction: DecodedInstruction) -> RegisterUse:
@@ -385,8 +374,9 @@ def _accessed(instruction: DecodedInstruction) -> Iterator[tuple[str, object]]:
     form = form_of_row(instruction.form)
     sources, destinations = iter(instruction.sources), iter(instruction.destinations)
     kept = form.lanes_kept or instruction.modifiers.get("dst_unused") == _PRESERVE
+    relative = "relative" in flags_of(instruction.name)
     for number, use in enumerate(form.operands):
-        access = "rw" if number == 0 and instruction.name.startswith(RELATIVE) else use.access
+        access = "rw" if number == 0 and relative else use.access
         if use.number:
             yield "", None
         else:
@@ -418,11 +408,16 @@ def _nop_states(name: str, statement: Statement) -> int:
         return 1
 
 
-def _scalar_kinds(name: str, statement: Statement) -> frozenset[str]:
+def _scalar_kinds(name: str, statement: Statement, arch: str) -> frozenset[str]:
     if name in DEPENDENCY_WAITS and _waits_for_results(statement):
         return frozenset({"VA_VDST"})
-    written = statement.operands[0].lower() if statement.operands else ""
-    writes_exec = name.endswith("exec_b64") or (written == "exec" and not name.startswith(EXEC_READ))
+    one = operation_of(name, arch)
+    first = statement.operands[0].lower() if statement.operands else ""
+    writes_exec = first == "exec"
+    for form in one.forms if one is not None else ():
+        written = form.operands and "w" in form.operands[0].access
+        wide = bool(form.operands) and form.operands[0].kind.endswith("2")
+        writes_exec = (bool(written) and first == "exec") or ("exec" in form.writes and wide)
     return frozenset({"EXEC_64"} if writes_exec else ())
 
 
@@ -450,7 +445,7 @@ def _wait_vdst(statement: Statement) -> frozenset[str]:
 
 
 @lru_cache(maxsize=16384)
-def _operation(name: str, arch: str) -> Operation | None:
+def operation_of(name: str, arch: str) -> Operation | None:
     """The record of an instruction: the architecture's own, or another's where an assembler takes its name too
     (ds_read_b128 on RDNA3) or the text is of another target."""
     every = (operation(name, target) for target in _targets(arch))
@@ -471,23 +466,16 @@ def _targets(arch: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16384)
 def _kinds(name: str, arch: str) -> frozenset[str]:
-    one = _operation(name, arch)
+    one = operation_of(name, arch)
     if name.startswith(LDS_DIRECT):
         return frozenset({"LDS_DIRECT"})
     if one is None:
-        kind = next((kind for start, kind in OTHERS.items() if name.startswith(start)), "")
-        kinds = {kind} if kind else set()
-        return frozenset(kinds | {"VALU"} if name.startswith("v_") else kinds)
+        return frozenset(next((kinds for start, kinds in OTHERS.items() if name.startswith(start)), "").split())
     if one.vector_memory:
-        return frozenset({"MEM"})
+        return frozenset({"MEM"} if one.unit == "ds" else {"MEM", "VMEM"})
     if "valu" not in one.flags:
         return frozenset()
-    kinds = {"VALU"} | {flag.upper() for flag in ("dot", "trans") if flag in one.flags}
-    if name in FMA64:
-        kinds.add("FMA64")
-    elif name.startswith(PERMLANE_SWAPS):
-        kinds.add("PERMLANE_SWAP")
-    return frozenset(kinds)
+    return frozenset({"VALU", *(kind for flag in one.flags for kind in FLAG_KINDS.get(flag, "").split())})
 
 
 _SCALAR = ("s", "S", "p", "q", "d")  # kinds of operands that are never vector registers (`mmacalc.asm.operand_codes`)
@@ -505,7 +493,7 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     ('w', 'r', 'r', 'r')
     """
     name, flags, count = _bare(statement.mnemonic), statement.modifiers, len(statement.operands)
-    one = _operation(name, arch)
+    one = operation_of(name, arch)
     if SCALE_PREFIX in name:
         return ("r",) * count
     if one is None or not one.forms:
@@ -513,7 +501,7 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
         return (*("r" if stored else "w",), *["r"] * (count - 1))[:count]
     form = max(one.forms, key=lambda form: _fits(form, statement))
     found = [*(operand.access for operand in form.operands), *["r"] * count][:count]
-    if name.startswith(RELATIVE):
+    if "relative" in one.flags:
         found[0] = "rw"
     kept = _dpp(flags) or "unused_preserve" in flags.get("dst_unused", "").lower()
     return tuple("rw" if access == "w" and kept else access for access in found)

@@ -8,20 +8,18 @@ general rule of `register_use`: the first one is written, except by stores.
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 
-from ..asm.tables import FAMILY_OF, covered, signatures
+from ..asm.tables import FAMILY_OF, covered
 from ..asm.tokens import integer
 from ..errors import Error
 from ..records import TupleRecord
-from .register_use import accesses
+from .register_use import accesses, operation_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from ..asm.operations import Form, Operation
     from ..asm.reader import Statement
-    from ..asm.tables import Signature
 
 __all__ = ["Touched", "register_names", "touched", "tables_of"]
 
@@ -62,62 +60,53 @@ def touched(statement: Statement, target: str) -> Touched:
         halves = [touched(half, target) for half in (statement._replace(second=None), second)]
         return Touched(halves[0].reads | halves[1].reads, halves[0].writes | halves[1].writes, "")
     name = _SUFFIX.sub("", statement.mnemonic)
-    found = _signature(statement, name, target)
+    one = operation_of(name, target)
+    found = _form(statement, name, one, target) if one is not None else None
     if found is None:
         pairs = list(zip(accesses(statement, target), statement.operands))
         reads = [text for access, text in pairs if "r" in access]
         writes = [text for access, text in pairs if "w" in access]
     else:
-        pairs = list(zip(found.operands, statement.operands))
-        reads = [text for slot, text in pairs if not slot.startswith(">")]
-        writes = [text for slot, text in pairs if slot.startswith(">")]
-        fields = {slot.lstrip(">").partition("=")[0]: text for slot, text in pairs}
-        writes += [fields.get(field, field) for field in found.writes]
-    kind = _kind(statement, name, found, bool(writes))
-    if found is not None and (not kind or "atomic" in name):  # a load of 16 bits keeps a half: that is no read
-        reads += [fields.get(field, field) for field in found.reads]
+        operands = list(zip(found.operands, statement.operands))
+        reads = [text for use, text in operands if not use.destination]
+        writes = [text for use, text in operands if use.destination]
+        writes += found.writes
+    kind = _kind(statement, name, one, found, bool(writes))
+    if found is not None and one is not None and (not kind or "atomic" in one.flags):
+        # A load of 16 bits keeps a half: that is no read.
+        reads += [*found.reads, *(text for use, text in operands if use.access == "rw")]
     if name.startswith(("v_smfmac", "v_swmmac")):
         reads += statement.operands[:1]
     return Touched(_numbers(reads), _numbers(writes), kind)
 
 
-def _signature(statement: Statement, name: str, target: str) -> Signature | None:
-    """The row of the tables that a statement is written by; None if there is none."""
-    mine = signatures(target)
-    rows = mine.get(name) or _other_spellings().get(name, ())
+def _form(statement: Statement, name: str, one: Operation, target: str) -> Form | None:
+    """The form of an operation that a statement is written by; None if there is none."""
     suffix = statement.mnemonic[len(name) :]
-    fitting = [row for row in rows if len(row.operands) == len(statement.operands)]
-    fitting = [row for row in fitting if row.suffix == suffix] or fitting
-    if len({row.operands[:1] and row.operands[0].startswith(">") for row in fitting}) > 1 and "atomic" in name:
+    fitting = [form for form in one.forms if len(form.operands) == len(statement.operands)]
+    fitting = [form for form in fitting if form.suffix == suffix] or fitting
+    returning = [bool(form.operands) and form.operands[0].destination for form in fitting]
+    if len(set(returning)) > 1 and "atomic" in one.flags:
         returns = "w" in accesses(statement, target)[0]
-        fitting = [row for row in fitting if row.operands[0].startswith(">") is returns]
+        fitting = [form for form, gives in zip(fitting, returning) if gives is returns]
     return fitting[0] if fitting else None
 
 
-@cache
-def _other_spellings() -> Mapping[str, tuple[Signature, ...]]:
-    """The rows of all targets: a name of another target is taken for the same operation."""
-    found: dict[str, tuple[Signature, ...]] = {}
-    for target in FAMILY_OF:
-        for name, rows in signatures(target).items():
-            found.setdefault(name, rows)
-    return found
-
-
-def _kind(statement: Statement, name: str, row: Signature | None, returns: bool) -> str:
+def _kind(statement: Statement, name: str, one: Operation | None, found: Form | None, returns: bool) -> str:
     """The kind of a memory access, "" if it is none."""
     if name.startswith(_DIRECT):
         return "direct"
-    if row is None:
+    if one is None or found is None:
         form = next((form for begin, form in _BEGINNINGS.items() if name.startswith(begin)), "")
+        flags: frozenset[str] = frozenset()
     else:
-        form = _FORMS.get(row.form.partition(":")[0], "")
-    if "_async_" in name and form:
+        form, flags = _FORMS.get(found.format.partition(":")[0], ""), one.flags
+    if "asynccnt" in flags:
         return "async"
     if name.startswith(("s_sendmsg_rtn", "s_get_barrier_state")):
         return "message"
     if form == "lds":
-        return "gds" if "gds" in statement.modifiers or "_gws_" in name else "lds"
+        return "gds" if "gds" in statement.modifiers or "gws" in flags else "lds"
     if form in ("memory", "flat"):
         if name.endswith(("_inv", "_invl1", "_invl2")):
             return "load" if name.startswith("global_") else ""  # as LLVM counts them: global_inv of gfx12 alone
