@@ -12,8 +12,8 @@ import pytest
 
 import mmacalc
 from llvm_mc import object_for, tool
-from mmacalc.asm.elf_machines import MACHINES
 from mmacalc.asm.objects import read, read_hexadecimal
+from mmacalc.asm.targets import MACHINES
 from mmacalc.cli import answer
 
 TEXT = "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1"

@@ -6,9 +6,9 @@ import pytest
 
 import mmacalc
 from asm_texts import TARGETS, random_text
-from mmacalc.asm.elf_machines import MACHINES
 from mmacalc.asm.forms import forms
 from mmacalc.asm.objects import read
+from mmacalc.asm.targets import MACHINES
 from mmacalc.asm.targets import target as target_of
 
 # What LLVM 24 has besides LLVM 22's targets.

@@ -14,7 +14,7 @@ import pytest
 import mmacalc
 from compiled_kernels import LEVELS, TARGETS, compiled
 from llvm_mc import object_for, tool
-from mmacalc.asm.elf_machines import MACHINES
+from mmacalc.asm.targets import MACHINES
 
 OBJECT = Path(__file__).parent / "data" / "llvm" / "scale_gfx942.hsaco"
 # llvm-objdump's names of what the descriptor has

@@ -79,7 +79,7 @@ FILES = {
     "asm/code_objects.py": ("code_objects",),
     "asm/[gs]*s.py": ("asm_goldens", "asm_llvm", "asm_properties"),
     "asm/constants.py": ("asm_properties", "decoder", "asm_goldens"),
-    "asm/elf_machines.py": ("code_objects", "asm_cli", "catalog"),
+    "asm/targets.py": ("code_objects", "asm_cli", "catalog"),
     "asm/en*s.py": ("asm_goldens", "asm_llvm"),
     "asm/dpas_encodings.py": ("dpas",),
     "asm/immediates.py": ("decoder",),

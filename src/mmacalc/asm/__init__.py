@@ -4,7 +4,7 @@ tokens, reader, registers           assembly text
 fields                              one engine that encodes and decodes bit fields
 encodings, formats                  the formats as tables of them: of matrix instructions, of all others
 forms, operands, modifiers          how an instruction of the catalog is written and encoded on a target, and its row
-targets, elf_machines               compiler targets
+targets                             compiler targets
 assembler, encoder, program         text to bytes (public as `mmacalc.assemble`): matrix instructions, all others, what
                                     is around instructions
 disassembler                        bytes to text (public as `mmacalc.disassemble`)
@@ -12,7 +12,7 @@ objects                             code in files
 tables, operand_codes               rows of instruction_tables.txt (made by tools/decoder_tables from LLVM 22.1.8), what
                                     the codes of operands mean
 operations                          what an instruction is: flags, and how it accesses its operands, by its name
-decoder, vopd, decoded              bytes to records: the rows of matrix instructions and all others
+decoder, decoded                    bytes to records: the rows of matrix instructions and all others
 decoded_text, immediates            records to the text of llvm-objdump
 code_objects, message_pack          kernels of a linked object (public as `mmacalc.load`)
 """

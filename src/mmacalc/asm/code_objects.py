@@ -13,9 +13,9 @@ from ..checks import arguments_checked, shown
 from ..errors import Error, did_you_mean
 from ..files import file_name, reason
 from ..records import Record, TupleRecord, json_keys
-from .elf_machines import GENERIC
 from .message_pack import unpacked
 from .objects import elf_content
+from .targets import GENERIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

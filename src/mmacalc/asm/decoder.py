@@ -16,11 +16,10 @@ from .operand_codes import Literal
 from .tables import COVERED, FAMILY_OF, Row, Slot, Table, covered, table
 from .targets import LLVM_VERSIONS
 from .targets import target as target_of
-from .vopd import vopd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .forms import MatrixRows
     from .operand_codes import Operand
@@ -246,7 +245,7 @@ def _one(
         for row in rows.rows(name, first >> shift & mask):
             if bits & row.mask == row.value:
                 return _decoded(row, bits, code, at, address)
-    return vopd(bits, rows, lambda row, bits: _decoded(row, bits, code, at, address))
+    return _pair(bits, rows, lambda row, bits: _decoded(row, bits, code, at, address))
 
 
 def _matrix(
@@ -362,3 +361,54 @@ def _special(name: str, row: Row) -> RegisterOperand:
     """VCC, EXEC, SCC or M0."""
     count = row.lane_mask if name in ("vcc", "exec") else 1
     return RegisterOperand(name, 0, count, 0, 32 * count)
+
+
+# --- pairs ---
+
+_SHARED_BIT = 56  # of VOPD: the lowest bit of X's VDST
+
+
+def _pair(
+    bits: int, rows: Table, decoded: Callable[[Row, int], DecodedInstruction | None]
+) -> DecodedInstruction | None:
+    """The VOPD instruction that the bits begin with; None if they begin none.
+
+    Either half is a row of the tables; a literal is shared. VDST of Y lacks its lowest bit, which is the opposite of
+    that of X (RDNA3 ISA guide, "Dual Issue VALU"); VOPD3 of CDNA5 has it whole.
+
+    Args:
+        decoded: decodes the bits with a row.
+    """
+    for form in ("vopd", "vopd3"):
+        if f"{form}:x" not in rows.formats or rows.wave == 64:  # LLVM 22 has it of wave32 only
+            continue
+        halves = [_half(bits, rows, f"{form}:{half}", decoded) for half in "xy"]
+        if halves[0] is None or halves[1] is None:
+            continue
+        first, second = halves[0], halves[1]
+        size = max(first.size, second.size)
+        if form == "vopd":
+            (register,) = second.destinations
+            whole = register._replace(index=2 * register.index + (1 - (bits >> _SHARED_BIT & 1)))
+            sources = [whole if "<VDST" in _reads(second) and at == len(second.sources) - 1 else one
+                       for at, one in enumerate(second.sources)]  # fmt: skip
+            second = second._replace(destinations=(whole,), sources=tuple(sources))
+        return first._replace(size=size, second=second._replace(size=size))
+    return None
+
+
+def _reads(instruction: DecodedInstruction) -> tuple[str, ...]:
+    return tuple(f"<{name}" for name in getattr(instruction.form, "reads", ()))
+
+
+def _half(
+    bits: int, rows: Table, name: str, decoded: Callable[[Row, int], DecodedInstruction | None]
+) -> DecodedInstruction | None:
+    form = rows.formats[name]
+    encoding, opcode = form.fields["ENCODING"], form.fields["OP"]
+    if bits & encoding.mask != encoding.spread(encoding.value or 0):
+        return None
+    for row in (*rows.rows(name, opcode.gather(bits)), *rows.rows(f"{name}:bitop2", opcode.gather(bits))):
+        if bits & row.mask == row.value:
+            return decoded(row, bits)
+    return None

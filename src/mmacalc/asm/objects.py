@@ -7,9 +7,8 @@ import struct
 
 from ..errors import Error, how_to_install
 from ..records import TupleRecord
-from .elf_machines import MACHINES
 from .reader import AMD_MNEMONICS, Reader, named_targets
-from .targets import agreed, runs_on
+from .targets import MACHINES, agreed, runs_on
 
 __all__ = ["CodeFile", "Section", "elf_content", "read", "read_hexadecimal", "read_text"]
 

@@ -103,7 +103,7 @@ def describe(name: str) -> KnownArchitecture:
     >>> {known.subject: known.provenance for known in describe("MI300X").known}["waits"]
     ('two sources agree', 'unconfirmed')
     """
-    from ..asm.elf_machines import GENERIC
+    from ..asm.targets import GENERIC
 
     short = known_name(name)[0]
     generic = [targets for target, targets in GENERIC.items() if target.replace("-", "") == short]
