@@ -31,9 +31,26 @@ def commands() -> str:
     for name in ("", *all_commands()):
         words = [name, "-h"] if name else ["-h"]
         text += f"\n## mmacalc {name}\n\n```text\n{answer(words).out}```\n"
+    text += options()
     for topic in guide().topics:
         text += f"\n## mmacalc help {topic}\n\n```text\n{answer(['help', topic]).out}```\n"
     return text
+
+
+def options() -> str:
+    """Every option, as the commands describe it, with the commands that have it so."""
+    having: dict[tuple[str, str], list[str]] = {}
+    for name, command in all_commands().items():
+        for option in command.options:
+            if option.spellings:
+                written = ", ".join(f"`{way} {option.placeholder}`".replace(" `", "`") for way in option.spellings)
+                having.setdefault((written, option.help), []).append(name)
+    rows = [f"| {written} | {text} | {', '.join(names)} |" for (written, text), names in sorted(having.items())]
+    return (
+        "\n## Every option of the commands\n\n| option | what it is | commands |\n|---|---|---|\n"
+        + "\n".join(rows)
+        + "\n"
+    )
 
 
 def provenance() -> str:

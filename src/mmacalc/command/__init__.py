@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
     from typing import Any, TypeAlias, TypeVar
 
-    Options: TypeAlias = "Namespace | SimpleNamespace"
     Result: TypeAlias = "str | Reply | Iterator[Reply]"
     Answer = TypeVar("Answer")
+    Options: TypeAlias = "Namespace | SimpleNamespace"
+else:
+    Options = object  # for annotations
 
-__all__ = ["NEEDS", "Command", "Option", "Reply", "argument", "flag", "number", "option", "show"]
+__all__ = ["NEEDS", "Command", "Option", "Options", "Reply", "argument", "flag", "number", "option", "show"]
 
 NEEDS = ("find", "look", "place", "chain", "load", "encode", "wait", "compute", "generate", "work with it")
 """What one wants of mmacalc: the headings under which help lists the commands."""

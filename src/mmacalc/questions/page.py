@@ -74,7 +74,7 @@ def page_tables() -> dict[str, Any]:
         row.append(statements.setdefault(text, len(statements)))
     records = [entry(name).architecture for name in names]
     spelt = [(family_text(record.family), record.family.language.upper()) for record in records]
-    registers = [[one.REGISTER, *one.NAMES, one.COUNTED, one.NOT_ENCODED, language] for one, language in spelt]
+    registers = [[one.register, *one.names, one.counted, one.not_encoded, language] for one, language in spelt]
     refused = [
         {
             topic: _sentence(text.format(title=record.title))

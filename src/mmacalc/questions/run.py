@@ -162,7 +162,7 @@ def text(run: Run, quiet: bool = False, output: str | None = None) -> str:
     """The arithmetic unless `quiet`, the registers, D unless it was written to the file `output`, the comparison."""
     inst, d = run.instruction, run.d
     parts = [] if quiet else [heading(inst), numerics_text(run.numerics)]
-    letter = family_text(inst.architecture.family).NAMES[0].format("")
+    letter = family_text(inst.architecture.family).names[0].format("")
     parts += [_registers_text(name, file, letter) for name, file in run.registers.items()]
     size = f"D: {'x'.join(map(str, d.shape))} {d.dtype}"
     if output:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .spelling import Spelling
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,3 +88,9 @@ def column_title(operand: Operand, column: RegisterColumn) -> str:
     if width == 64:
         return f"v[{register + 1}:{register}]"
     return f"v{register}" if width == 32 else f"v{register}.[{lsb + width - 1}:{lsb}]"
+
+
+SPELLING = Spelling(
+    REGISTER, LANE, NAMES, COUNTED, NOT_ENCODED, SOURCE_FIELDS, instruction_name, place, lane_texts, held_place,
+    column_title, also,
+)  # fmt: skip

@@ -7,6 +7,7 @@ DPASW's A, the registers of the second fused EU are `EU1 r0.3:bf`.
 from __future__ import annotations
 
 from ..families.dpas import SOURCES, TYPES, work_items
+from .spelling import Spelling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,3 +93,9 @@ def also(operand: Operand, row: int, col: int) -> str:
     kind = f"{VECTORS[width]}{count if count > 1 else ''}"
     of = f"element {item // inside} of its {kind}" if count > 1 else f"its {kind}"
     return f"In OpenCL: work item {lane} of the sub-group, {of}{bits if inside > 1 else ''}\n"
+
+
+SPELLING = Spelling(
+    REGISTER, LANE, NAMES, COUNTED, NOT_ENCODED, SOURCE_FIELDS, instruction_name, place, lane_texts, held_place,
+    column_title, also,
+)  # fmt: skip

@@ -43,7 +43,7 @@ def register_text(operand: Operand, register: int, width: int) -> str:
 
 def slot_word(operand: Operand) -> str:
     """What the place of an item is called: "register", "VGPR", or in Tensor Memory "column"."""
-    word: str = family_text(operand.instruction.architecture.family).REGISTER
+    word: str = family_text(operand.instruction.architecture.family).register
     return "column" if operand.in_columns else word
 
 

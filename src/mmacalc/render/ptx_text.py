@@ -7,6 +7,7 @@ register of the operand, %rd1 the second 64-bit one.
 from __future__ import annotations
 
 from .amd_text import also, by_halves
+from .spelling import Spelling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,3 +87,9 @@ def column_title(operand: Operand, column: RegisterColumn) -> str:
     """The heading of a column in a table of registers."""
     _, item, register, lsb, width = operand.slot(0, column.item)
     return f"{element_name(operand, item)} {register_text(register, lsb, width)}"
+
+
+SPELLING = Spelling(
+    REGISTER, LANE, NAMES, COUNTED, NOT_ENCODED, SOURCE_FIELDS, instruction_name, place, lane_texts, held_place,
+    column_title, also,
+)  # fmt: skip

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from ..later import imported
 from ..model.architecture import DOUBTFUL
+from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
+    from collections.abc import Callable, Mapping
 
     from ..families.base import Family
-    from ..model import Instruction, Location, Operand
+    from ..model import Element, Instruction, Location, Operand
+    from ..questions.classic.layouts import RegisterColumn
     from ..questions.classic.sums import NotInRegisters
 
 __all__ = [
+    "Spelling",
     "element_text",
     "family_text",
     "heading",
@@ -37,24 +39,55 @@ def heading(instruction: Instruction, operand: Operand | None = None) -> str:
 
 def instruction_name(instruction: Instruction) -> str:
     """An instruction's name as answers print it."""
-    name: str = family_text(instruction.architecture.family).instruction_name(instruction)
-    return name
+    return family_text(instruction.architecture.family).instruction_name(instruction)
 
 
-def family_text(family: Family) -> ModuleType:
-    """The module that spells names and registers of a family."""
-    module: ModuleType = imported(f"mmacalc.render.{family.spelling}_text")
-    return module
+class Spelling(TupleRecord):
+    """How the users of a vendor write names, registers and places.
+
+    Attributes:
+        register: what a register is called. lane: what a lane is. names: of a register and of 64 bits, from its number,
+            the next and half of it. counted: whether the elements of a lane's fragment have names. not_encoded: what is
+            said of an instruction whose encoding is not published. source_fields: by operand, the field of the encoding
+            that names its registers.
+        instruction_name: a name as answers print it. place: a location, with what stands before AMD's registers.
+        lane_texts: an item's place in every lane, each line of them marked. held_place: the register, lane and bits in
+            which an element was found. column_title: the heading of a column in a table of registers. also: what else
+            to say about the place of an element.
+    """
+
+    register: str
+    lane: str
+    names: tuple[str, str]
+    counted: bool
+    not_encoded: str
+    source_fields: Mapping[str, str]
+    instruction_name: Callable[[Instruction], str]
+    place: Callable[[Operand, Location, str], str]
+    lane_texts: Callable[[Operand, Location, Callable[[str], str]], list[str]]
+    held_place: Callable[[Operand, int, int, Element], str]
+    column_title: Callable[[Operand, RegisterColumn], str]
+    also: Callable[[Operand, int, int], str]
+
+
+def family_text(family: Family) -> Spelling:
+    """How names and registers of a family are spelt."""
+    if family.spelling == "amd":
+        from .amd_text import SPELLING
+    elif family.spelling == "ptx":
+        from .ptx_text import SPELLING
+    else:
+        from .dpas_text import SPELLING
+    return SPELLING
 
 
 def register_name(family: Family, register: int, width: int) -> str:
     """The name of a register, or of the pair that a 64-bit element takes."""
-    name: str = family_text(family).NAMES[width == 64].format(register, register + 1, register // 2)
-    return name
+    return family_text(family).names[width == 64].format(register, register + 1, register // 2)
 
 
-def vendor_text(operand: Operand) -> ModuleType:
-    """The module that spells an operand's locations."""
+def vendor_text(operand: Operand) -> Spelling:
+    """How an operand's locations are spelt."""
     return family_text(operand.instruction.architecture.family)
 
 
@@ -67,8 +100,7 @@ def place_text(operand: Operand, location: Location, prefix: str = "v") -> str:
     >>> place_text(a, a.locate(i=9, k=3)[0])
     'a3 @ lane 5 (%r1[31:16])'
     """
-    text: str = vendor_text(operand).place(operand, location, prefix)
-    return text
+    return vendor_text(operand).place(operand, location, prefix)
 
 
 def element_text(operand: Operand | NotInRegisters, row: int, col: int, block: int) -> str:

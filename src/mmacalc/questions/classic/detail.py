@@ -77,8 +77,7 @@ class OperandDetail(Record):
     @property
     def source_field(self) -> str | None:
         """The field that names its registers."""
-        fields: dict[str, str] = vendor_text(self.operand).SOURCE_FIELDS
-        return fields.get(self.operand.name)
+        return vendor_text(self.operand).source_fields.get(self.operand.name)
 
     @property
     def element_to_register(self) -> dict[str, str]:

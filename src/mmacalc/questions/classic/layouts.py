@@ -19,7 +19,7 @@ from .sums import sign_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ...model import Location, Operand
 
@@ -244,6 +244,10 @@ def block_cells(layout: RegisterLayout, group: int) -> tuple[tuple[str, ...], ..
     return tuple(tuple(map("\n".join, zip(*rows))) for rows in zip(*by_copy))
 
 
+def _marked(signs: str) -> Callable[[str], str]:
+    return lambda text: signed(text, signs)
+
+
 @lru_cache(maxsize=256)
 def _slot_texts(layout: RegisterLayout) -> list[str]:
     """The text of every slot's place; a line for each register that it straddles."""
@@ -252,7 +256,7 @@ def _slot_texts(layout: RegisterLayout) -> list[str]:
     by_item = []
     for location, sign in zip(layout.locations, layout.signs):
         signs = quirks.sign(operand, location.lsb) if own else sign
-        by_item.append(lane_texts(operand, location, lambda text, signs=signs: signed(text, signs)))
+        by_item.append(lane_texts(operand, location, _marked(signs)))
     texts = [text for lane in zip(*by_item) for text in lane]
     return [texts[place] for place in layout.places]
 
@@ -269,9 +273,9 @@ def matrix_text(layout: MatrixLayout, style: str = "grid", transpose: bool = Fal
     if len(lanes) < operand.lanes:
         columns = tuple((title, [cells[int(lane)] for lane in lanes]) for title, cells in columns)
     if transpose:
-        table = tables.write([vendor_text(operand).LANE, *lanes], [(title, *cells) for title, cells in columns], style)
+        table = tables.write([vendor_text(operand).lane, *lanes], [(title, *cells) for title, cells in columns], style)
     else:
-        header = [vendor_text(operand).LANE, *(title for title, _ in columns)]
+        header = [vendor_text(operand).lane, *(title for title, _ in columns)]
         table = tables.write(header, list(zip(lanes, *(cells for _, cells in columns))), style)
     return heading(operand.instruction, operand) + table
 

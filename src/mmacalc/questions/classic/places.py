@@ -132,8 +132,7 @@ class HeldPlace(TupleRecord):
     @property
     def place(self) -> str:
         """The place as text."""
-        place: str = vendor_text(self.operand).held_place(self.operand, self.register, self.lane, self.element)
-        return place
+        return vendor_text(self.operand).held_place(self.operand, self.register, self.lane, self.element)
 
 
 @json_keys("**operand", "register", "lane", "elements=held")
