@@ -148,7 +148,10 @@ def imaginary(*lines, **changes):
         ({"accumulators": "maybe"}, "accumulators is required, allowed or none; got 'maybe'"),
         ({"waves": (0,)}, "waves is a tuple of wave sizes"),
         ({"registers": 4}, "Architecture 'dna9' has no field 'registers'"),
-        ({"vectorflops": {}}, "Architecture 'dna9' has no field 'vectorflops'. Did you mean vector_flops"),
+        (
+            {"registeralignment": 8},
+            "Architecture 'dna9' has no field 'registeralignment'. Did you mean register_alignment",
+        ),
         ({"products": (("A", 0),)}, "product A: units is 0; it should be a positive number"),
         ({"products": (("A", 1, "2"),)}, "product A: clock_ghz is '2'; it should be a positive number"),
     ],

@@ -329,8 +329,8 @@ def test_what_a_generation_is_said_to_have_is_what_its_manuals_have():
     and published rates instead of cycles: NVIDIA, whose layouts are the same on all generations."""
     cdna, nvidia = {"cdna1", "cdna2", "cdna3", "cdna4"}, {name for name in mmacalc.architectures() if name[:3] == "sm_"}
     having = {
-        "accvgprs": cdna, "blocks": cdna, "half_results": {"rdna3"},
-        **dict.fromkeys(("matrix_moves", "alike", "sass", "rated", "satfinite"), nvidia),
+        "blocks": cdna, "half_results": {"rdna3"},
+        **dict.fromkeys(("matrix_moves", "equal_operands", "sass", "has_published_rates", "satfinite"), nvidia),
     }  # fmt: skip
     for name in ("cdna1", "cdna4", "cdna5", "rdna3", "rdna4", "xe-hp", "xe2", "sm_70", "sm_90a", "sm_120a"):
         family = mmacalc.architecture(name).family

@@ -11,6 +11,7 @@ Everything is imported when it is first used, so `import mmacalc` costs nothing.
 from __future__ import annotations
 
 from .later import FUNCTIONS
+from .version import __version__ as __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from .questions.intrinsic import intrinsic as intrinsic
     from .questions.numerics import numerics as numerics
 
-__version__ = "1.0.0"
 __all__ = [
     "Architecture", "Chain", "Diagnosis", "Element", "Error", "Explanation", "Finding", "Instruction", "Kernel",
     "Layout", "LintReport", "Location", "Operand", "Product", "TensorMemoryLocation", "WaitStates", "address_of",

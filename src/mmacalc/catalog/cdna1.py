@@ -36,7 +36,6 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         # Compute units and peak engine clock in GHz: AMD's data sheet.
         "products": (("MI100", 120, 1.502),),
         # Operations per clock and CU of the vector unit: AMD lab notes, "AMD matrix cores".
-        "vector_flops": {"f64": 64, "f32": 128},
     },
 )
 

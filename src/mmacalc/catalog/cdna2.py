@@ -36,7 +36,6 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         # Compute units (of both dies) and peak engine clock in GHz: AMD's data sheets.
         "products": (("MI250X", 220, 1.7), ("MI250", 208, 1.7), ("MI210", 104, 1.7)),
         # Operations per clock and CU of the vector unit: AMD lab notes, "AMD matrix cores".
-        "vector_flops": {"f64": 128, "f32": 128},
     },
 )
 

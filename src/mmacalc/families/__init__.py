@@ -28,7 +28,7 @@ def family(name: str) -> Family:
     Raises:
         Error: there is none.
 
-    >>> family("mfma").accvgprs
+    >>> family("mfma").blocks
     True
     """
     if name not in FAMILIES:

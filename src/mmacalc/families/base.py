@@ -127,7 +127,6 @@ class Family(Record):
         float32: the format in which matrices of float32 are multiplied.
         blocks: whether its instructions can multiply several blocks, so that every element names its block.
         half_results: whether 16-bit results fill half of a register, which OPSEL[2] chooses.
-        accvgprs: whether C and D can be in accumulation registers (AccVGPRs).
         mnemonics: how its loads and stores are called: a key of `mmacalc.memory_access.names.NAMES`.
         opcode_bits: the width of the opcode field; 0 where the instructions have none.
     """
@@ -151,7 +150,6 @@ class Family(Record):
     float32: str = "f32"
     blocks: bool = False
     half_results: bool = False
-    accvgprs: bool = False
     opcode_bits: int = 0
     mnemonics: str = ""
 

@@ -77,4 +77,4 @@ class _Mfma(AmdFamily):
         return placement._replace(lanes=BLGP[blgp]) if blgp and placement.bits != 64 else placement
 
 
-MFMA = _Mfma("mfma", features=("cbsz", "blgp"), blocks=True, accvgprs=True, opcode_bits=7, mnemonics="gfx9")
+MFMA = _Mfma("mfma", features=("cbsz", "blgp"), blocks=True, opcode_bits=7, mnemonics="gfx9")

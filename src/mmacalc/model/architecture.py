@@ -71,7 +71,6 @@ class Architecture(Record):
         accumulators: AccVGPRs for C and D: "required", "allowed" or "none".
         unit: what a compute unit is called: "CU", "WGP" (two CUs) or "SM".
         products: what is sold with it, the one that stands for the architecture first.
-        vector_flops: operations per clock and unit of the vector unit, by format.
         provenance: how sure a line is that does not say so; "" is two sources in the package's files, of NVIDIA only as
             far as ptxas was asked about the target. A file outside the package asserts what it does not say otherwise.
         assumed, unconfirmed: parts of every instruction that follow by analogy, or that no second source confirms.
@@ -114,7 +113,6 @@ class Architecture(Record):
     accumulators: str | None = None
     unit: str = "unit"
     products: tuple[Product, ...] = ()
-    vector_flops: Mapping[str, int] = {}
     provenance: str = ""
     assumed: tuple[str, ...] = ()
     unconfirmed: tuple[str, ...] = ()

@@ -29,6 +29,7 @@ __all__ = ["Operand"]
 
 
 WARP = 32  # the lanes of a warp
+_LEFT_OUT: Any = object()  # a part of a place that is not given
 
 
 @json_keys(
@@ -210,7 +211,7 @@ class Operand(Frozen):
         each = self.layout.spans["item"] * self.placement.slot_bits // 32
         return outer // 4, outer % 4, own, register // each, register % each, lsb
 
-    def contents(self, register: int | None = None, lane: int | None = None, **place: int) -> tuple[Element, ...]:
+    def contents(self, register: int = _LEFT_OUT, lane: int = _LEFT_OUT, **place: int) -> tuple[Element, ...]:
         """What a register of a lane holds: a tuple of `Element`, lowest bits first.
 
         Empty where the lane or the bits hold nothing. Of an element that reaches into a neighbouring register,
@@ -233,7 +234,7 @@ class Operand(Frozen):
         (Element(row=3, col=17, block=0, lsb=0, width=32),)
         """
         given = {"register": register, "lane": lane, **place}
-        lane, register = self._cell({name: value for name, value in given.items() if value is not None})
+        lane, register = self._cell({name: value for name, value in given.items() if value is not _LEFT_OUT})
         elements = []
         for item in self.items_in(register):
             first, last = self.bits_in(item, register)

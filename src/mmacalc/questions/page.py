@@ -15,7 +15,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from .. import __version__
 from ..answers.page_data import page_data
 from ..catalog import entry
 from ..command import Command, flag, option
@@ -25,6 +24,7 @@ from ..errors import Error
 from ..files import write
 from ..render.spelling import family_text
 from ..render.tensor_memory import statement as tensor_memory_statement
+from ..version import __version__
 from .classic.detail import page_of
 
 TYPE_CHECKING = False

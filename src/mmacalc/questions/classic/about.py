@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ... import __version__
 from ...records import Record, json_keys
 from ...render.spelling import heading
+from ...version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,3 @@
+"""The version of mmacalc."""
+
+__version__ = "1.0.0"
