@@ -34,6 +34,8 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.launch: {"kernel": lambda wave: None, "grid": 1, "block": 64, "arch": "gfx942", "wave_size": 64,
                      "progress": False},
     mmacalc.compare: {"first": MFMA, "second": MFMA},
+    mmacalc.compare_numerics: {"architectures": ["sm_80"], "a": SQUARE, "b": SQUARE, "type": "f16", "shape": (8, 8, 64),
+                               "distribution": "normal", "seed": 0, "promote": 0, "split_k": 1, "k_order": "ascending"},
     mmacalc.diagnose: {"instruction": MFMA, "a": SQUARE, "b": SQUARE, "c": 0, "d": SQUARE, "bits": False,
                        "alpha": 1, "beta": 1, "wave": 64},
     mmacalc.intrinsic: {"instruction": MFMA, "wave": 64},

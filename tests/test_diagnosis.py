@@ -381,3 +381,21 @@ def test_ptx_names_and_registers_are_printed_as_ptx_writes_them():
     assert "| %r0 " in told
     assert f"Instruction: {name}\n" in answer(["numerics", "-a", "sm_80", "-i", name]).out
     assert answer(["run", "-a", "sm_80", "-i", name, "--one-hot", "3," + "9" * 5000]).status == 2
+
+
+def test_the_command_diagnose_takes_the_d_of_a_kernel(tmp_path):
+    inst, given = sample("gfx942", "v_mfma_f32_16x16x16_f16")
+    paths = {name: str(tmp_path / f"{name}.npy") for name in "abcd"}
+    for name, array in (*given.items(), ("d", inst.multiply(**given).T)):
+        np.save(paths[name], array)
+    words = ["diagnose", "-a", "gfx942", "-i", inst.name, *(x for name in "abc" for x in (f"--{name}", paths[name]))]
+    reply = answer([*words, "--d", paths["d"]])
+    assert reply.status == 1
+    assert "Explained to the bit: the tile is transposed" in reply.out
+    assert "Arithmetic:" not in reply.out
+    found = json.loads(answer([*words, "--d", paths["d"], "--json"]).out)
+    assert found["comparison"]["explanations"][0]["rule"] == "D: i j -> j i"
+    np.save(paths["d"], inst.multiply(**given))
+    assert answer([*words, "--d", paths["d"]]).status == 0
+    assert "no --d" in answer(words).err
+    assert "--d" in answer([*words, "--d", "nowhere.npy"]).err

@@ -60,6 +60,7 @@ SAMPLES = {
     "chain": [f"chain -a gfx942 {F16} {F16}", f"chain -a gfx942 {F16} v_mfma_f32_16x16x32_fp8_fp8 --use A"],
     "gemm": ["gemm -a gfx942 --random 4x5x6 --type f16 --accuracy", "gemm -a sm_80 --random 40x50x60 --type tf32"],
     "generate": [f"generate -a gfx942 -i {F16}"],
+    "numerics-comparison": ["gemm -a H100 --against MI300X --type fp8 --m 8 --n 8 --k 256 --promote 128"],
     "generate-check": [f"generate -a gfx942 -i {F16} --check"],
     "formula": [f"generate -a gfx942 -i {F16} --formula D"],
     "tensor-memory-instruction": [f"-a B200 -i {TCGEN05} -d"],

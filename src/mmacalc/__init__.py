@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .codegen.generate import generate as generate
     from .diagnosis.compare import Diagnosis as Diagnosis
     from .diagnosis.compare import diagnose as diagnose
+    from .emulator.comparison import NumericsComparison as NumericsComparison
+    from .emulator.comparison import compare_numerics as compare_numerics
     from .emulator.gemm import gemm as gemm
     from .emulator.gemm import gemm_bits as gemm_bits
     from .errors import Error as Error
@@ -63,30 +65,28 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Architecture", "Chain", "Diagnosis", "Element", "Error", "Explanation", "Finding", "Instruction", "Kernel",
-    "Layout", "LintReport", "Location", "Operand", "Product", "TensorMemoryLocation", "WaitStates", "address_of",
-    "architecture", "architectures", "assemble", "chain", "compare", "diagnose", "disassemble", "estimate", "explain",
-    "feeds", "find", "gemm", "gemm_bits", "generate", "instruction", "instruction_descriptor", "instructions",
-    "intrinsic", "launch", "lint", "load", "memory", "numerics", "shared_memory_descriptor", "tensor_map",
-    "wait_states",
+    "Layout", "LintReport", "Location", "NumericsComparison", "Operand", "Product", "TensorMemoryLocation",
+    "WaitStates", "address_of", "architecture", "architectures", "assemble", "chain", "compare", "compare_numerics",
+    "diagnose", "disassemble", "estimate", "explain", "feeds", "find", "gemm", "gemm_bits", "generate", "instruction",
+    "instruction_descriptor", "instructions", "intrinsic", "launch", "lint", "load", "memory", "numerics",
+    "shared_memory_descriptor", "tensor_map", "wait_states",
 ]  # fmt: skip
 
 # Where each public name is defined, and the packages that are public under their own names.
 _HOMES = {
     "Architecture": "model", "Chain": "chains", "Diagnosis": "diagnosis.compare", "Element": "model", "Error": "errors",
-    "Explanation": "questions.explain", "Finding": "hazards.lint", "Instruction": "model",
-    "Kernel": "asm.code_objects", "Layout": "layout",
-    "LintReport": "hazards.lint", "Location": "model", "Operand": "model", "Product": "model",
-    "TensorMemoryLocation": "model.location", "WaitStates": "hazards.recognizer",
-    "address_of": "kernels.device.memory", "architecture": "catalog", "architectures": "catalog",
-    "assemble": "asm.assembler", "chain": "chains", "compare": "questions.compare",
-    "diagnose": "diagnosis.compare", "disassemble": "asm.disassembler", "estimate": "estimates",
-    "explain": "questions.explain", "feeds": "chains", "find": "questions.find", "gemm": "emulator.gemm",
-    "gemm_bits": "emulator.gemm", "generate": "codegen.generate", "instruction": "catalog",
+    "Explanation": "questions.explain", "Finding": "hazards.lint", "Instruction": "model", "Kernel": "asm.code_objects",
+    "Layout": "layout", "LintReport": "hazards.lint", "Location": "model", "NumericsComparison": "emulator.comparison",
+    "Operand": "model", "Product": "model", "TensorMemoryLocation": "model.location",
+    "WaitStates": "hazards.recognizer", "address_of": "kernels.device.memory", "architecture": "catalog",
+    "architectures": "catalog", "assemble": "asm.assembler", "chain": "chains", "compare": "questions.compare",
+    "compare_numerics": "emulator.comparison", "diagnose": "diagnosis.compare", "disassemble": "asm.disassembler",
+    "estimate": "estimates", "explain": "questions.explain", "feeds": "chains", "find": "questions.find",
+    "gemm": "emulator.gemm", "gemm_bits": "emulator.gemm", "generate": "codegen.generate", "instruction": "catalog",
     "instruction_descriptor": "families.descriptors", "instructions": "catalog", "intrinsic": "questions.intrinsic",
-    "launch": "kernels", "lint": "hazards.lint", "load": "kernels.loading",
-    "memory": "memory_access.answer", "numerics": "questions.numerics",
-    "shared_memory_descriptor": "families.descriptors", "tensor_map": "kernels.ptx.tensor_map",
-    "wait_states": "hazards.recognizer",
+    "launch": "kernels", "lint": "hazards.lint", "load": "kernels.loading", "memory": "memory_access.answer",
+    "numerics": "questions.numerics", "shared_memory_descriptor": "families.descriptors",
+    "tensor_map": "kernels.ptx.tensor_map", "wait_states": "hazards.recognizer",
 }  # fmt: skip
 _PACKAGES = (
     "answers", "arithmetic", "asm", "catalog", "chains", "cli", "codegen", "diagnosis", "drawing", "emulator", "errors",

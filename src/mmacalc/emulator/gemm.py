@@ -43,7 +43,8 @@ class Emulation(TupleRecord):
 
     instruction, modifiers: what it was chained through; numerics: its model with provenance and source; steps: how
     many instructions are chained for each element; k_order: the order of the steps; split_k: into how many chains;
-    padded_k: K filled up; accuracy: with compare=True, an `Accuracy`.
+    padded_k: K filled up; accuracy: with compare=True, an `Accuracy`; cuts: the steps at which the chains begin, from 0
+    to the number of steps.
     """
 
     instruction: Instruction
@@ -54,6 +55,7 @@ class Emulation(TupleRecord):
     split_k: int
     padded_k: int
     accuracy: Accuracy | None = None
+    cuts: tuple[int, ...] = ()
 
     @property
     def provenance(self) -> str:
@@ -80,7 +82,8 @@ def gemm(
     instruction: str | Instruction | None = None,
     *,
     k_order: Any = "ascending",
-    split_k: int = 1,
+    split_k: Any = 1,
+    promote: int = 0,
     alpha: float = 1,
     beta: float = 1,
     scale_a: ArrayLike | None = None,
@@ -102,8 +105,11 @@ def gemm(
         instruction: a name, or an `Instruction`. If left out, that which `mmacalc.estimate` finds best for the type
             of A: float16, bfloat16, int8 ... (float32 is TF32 on NVIDIA).
         k_order: the order in which the steps of K are chained: "ascending", "descending", or their numbers in order.
-        split_k: into how many chains of about equal length K is cut; their results are added in order, each addition
-            rounded to nearest even in f32 (of f64 results f64).
+        split_k: into how many chains of about equal length K is cut; or the k at which new chains begin, such as
+            (128, 256); or a library's name and how many, "cublas:3": slices of whole 64 k (of fp8 128 k), as others
+            measured it on an H100. Their results are added in order, each addition rounded to nearest even in f32 (of
+            f64 results f64).
+        promote: a new chain each so many k, as kernels of fp8 do it (128): split_k at 128, 256 ...
         alpha, beta: if both are 1, C is where the (first) chain starts. Else it starts from zero, and alpha D + beta C
             is computed in f32 (of f64 results f64), each of the three operations rounded to nearest even. C is not
             read if beta is 0. Integer results take no others than alpha 1 and beta 0 or 1.
@@ -130,7 +136,7 @@ def gemm(
     >>> d.emulation.provenance, d.emulation.accuracy.max_ulps < 5000
     ('two sources agree', True)
     """
-    plan = Plan(a, b, arch, instruction, modifiers, k_order, split_k, threads)
+    plan = Plan(a, b, arch, instruction, modifiers, k_order, split_k, threads, promote)
     plan.epilogue(alpha, beta)
     if plan.plain and scale_a is scale_b is out is None and not compare:
         d = device.product(plan.execution, a, b, c, plan.k)
@@ -157,7 +163,8 @@ def gemm_bits(
     instruction: str | Instruction | None = None,
     *,
     k_order: Any = "ascending",
-    split_k: int = 1,
+    split_k: Any = 1,
+    promote: int = 0,
     scale_a: ArrayLike | None = None,
     scale_b: ArrayLike | None = None,
     threads: int | None = None,
@@ -181,7 +188,7 @@ def gemm_bits(
     >>> hex(gemm_bits(one, one, arch="sm_80", instruction="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")[0, 0])
     '0x42200000'
     """
-    plan = Plan(a, b, arch, instruction, modifiers, k_order, split_k, threads)
+    plan = Plan(a, b, arch, instruction, modifiers, k_order, split_k, threads, promote)
     codes = {name: checked(plan.execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     plan.take(codes, scale_a, scale_b)
     return _like(plan.run(progress), a, out, _emulation(plan))
@@ -190,8 +197,9 @@ def gemm_bits(
 def _emulation(plan: Plan) -> Emulation:
     execution = plan.execution
     return Emulation(
-        execution.inst, dict(execution.fields), execution.numerics, plan.steps, plan.order_text, plan.split_k, plan.k
-    )
+        execution.inst, dict(execution.fields), execution.numerics, plan.steps, plan.order_text, plan.split_k, plan.k,
+        cuts=tuple(plan.cuts),
+    )  # fmt: skip
 
 
 def _like(result: Array, a: object, out: Any, emulation: Emulation) -> Any:

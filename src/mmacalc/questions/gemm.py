@@ -3,6 +3,7 @@
     mmacalc gemm -a gfx942 --a a.npy --b b.npy -o d.npy
     mmacalc gemm -a sm_90a --a a.npy --b b.npy --c c.npy --split-k 4 --accuracy
     mmacalc gemm -a gfx942 --gemm 512x512x512 --type bf16 --accuracy
+    mmacalc gemm -a H100 --against MI300X,A100 --type bf16 --m 64 --n 64 --k 4096 --distribution positive
 
 Matrices are (M, K), (K, N) and (M, N), of any size, with batches before them; files are .npy, .npz (as FILE.npz:NAME)
 or CSV. Without -i the instruction is that which `mmacalc estimate` finds best for the type of A.
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from ..arithmetic.numerics import Numerics
     from ..command import Options
+    from ..emulator.comparison import NumericsComparison
     from ..emulator.gemm import Emulated
     from ..model import Instruction
 
@@ -142,6 +144,8 @@ def _accuracy(accuracy: Deviation) -> str:
 
 LONG = 5.0  # seconds, after which a user may wonder
 INTEGERS = {"i8", "u8", "i4", "u4", "iu8", "iu4", "b1"}
+SIZES = ("m", "n", "k")
+DEFAULT = {"m": 64, "n": 64, "k": 4096}
 LARGEST_RANDOM = 1 << 28  # elements of a matrix: 2 GiB
 FILES = {
     "a": "A", "b": "B", "c": "C (default: zeros)", "scale_a": "the scale codes of A (default: scales of 1)",
@@ -153,6 +157,10 @@ def run(options: Options) -> Reply:
     """Compute D, write it, and say how it was computed."""
     from ..emulator.gemm import gemm, gemm_bits
 
+    if options.against is not None:
+        return _against(options)
+    if extra := [name for name in ("plot", "distribution", *SIZES) if getattr(options, name) is not None]:
+        raise Error(f"--{extra[0]} goes with --against; --gemm MxNxK has the sizes of a single product")
     if options.bits and options.accuracy:
         raise Error("--accuracy cannot be used with --bits")
     operands = _operands(options)
@@ -160,10 +168,13 @@ def run(options: Options) -> Reply:
         return _compared(options, operands)
     given: dict[str, Any] = {
         "arch": options.architecture, "instruction": _instruction(options, operands), "split_k": options.split_k,
-        "k_order": _order(options.k_order), "threads": options.threads, "progress": _Progress(),
+        "promote": options.promote, "k_order": _order(options.k_order), "threads": options.threads,
+        "progress": _Progress(),
         **modifiers(options),
     }  # fmt: skip
     if options.bits:
+        if given.pop("promote"):
+            raise Error("--promote is for values; leave --bits out, or cut K by --split-k")
         if (options.alpha, options.beta) != (1, 1):
             raise Error("--alpha and --beta are for values; leave --bits out")
         d = gemm_bits(**operands, **given)
@@ -177,6 +188,50 @@ def run(options: Options) -> Reply:
         write({options.output: content("-o", options.output, d)}, read)
     took = time.monotonic() - given["progress"].start
     return show(options.json, "gemm", product(d, options.output), text, notes=_slowness(took))
+
+
+def _against(options: Options) -> Reply:
+    """The same product on several GPUs."""
+    from ..emulator.comparison import compare_numerics
+    from ..render import numerics_comparison as render
+
+    usual: dict[str, Any] = {
+        "accuracy": False, "bits": False, "compare": None, "output": None, "instruction": None, "alpha": 1.0,
+        "beta": 1.0, "c": None, "scale_a": None, "scale_b": None, "modifier": [],
+    }  # fmt: skip
+    if changed := [name for name, value in usual.items() if (getattr(options, name) or value) != value]:
+        raise Error(f"--{changed[0].replace('_', '-')} is not taken together with --against; leave one of them out")
+    others = [name.strip() for name in options.against.split(",") if name.strip()]
+    if not others:
+        raise Error("--against takes names of GPUs or architectures, such as MI300X,A100")
+    sizes: dict[str, Any] = {name: getattr(options, name) for name in SIZES}
+    wanted, seed = _random(options)
+    if wanted is not None:
+        if any(size is not None for size in sizes.values()):
+            raise Error(f"--gemm {wanted} and --m, --n, --k both give a shape; leave one of them out")
+        sizes = dict(zip(SIZES, shape("--gemm", wanted)))
+    matrices = _files(options)
+    if matrices and any(size is not None for size in sizes.values()):
+        raise Error("--a and --b have their own shape; leave --m, --n, --k and --gemm out")
+    found = compare_numerics(
+        [options.architecture, *others], matrices.get("a"), matrices.get("b"), type=options.type,
+        shape=tuple(DEFAULT[name] if sizes[name] is None else sizes[name] for name in SIZES),
+        distribution=options.distribution or "normal", seed=seed, promote=options.promote, split_k=options.split_k,
+        k_order=_order(options.k_order),
+    )  # fmt: skip
+    if options.plot is not None:
+        from ..render.svg import svg
+
+        if not options.plot.endswith(".svg"):
+            raise Error(f"--plot {options.plot}: the plot is written as .svg")
+        write({options.plot: svg(render.plot(found)).encode()}, [])
+    return show(options.json, "numerics-comparison", found, _compared_text)
+
+
+def _compared_text(found: NumericsComparison) -> str:
+    from ..render.numerics_comparison import text
+
+    return text(found)
 
 
 def _slowness(seconds: float) -> tuple[str, ...]:
@@ -193,8 +248,15 @@ def _compared(options: Options, operands: dict[str, Any]) -> Reply:
     from ..command.arrays import content, file_of, load
     from . import run as kernel_run
 
-    usual = (("alpha", 1.0), ("beta", 1.0), ("split_k", 1), ("k_order", "ascending"), ("accuracy", False))
-    if changed := [name for name, value in usual if getattr(options, name) != value]:
+    usual = (
+        ("alpha", 1.0),
+        ("beta", 1.0),
+        ("split_k", 1),
+        ("promote", 0),
+        ("k_order", "ascending"),
+        ("accuracy", False),
+    )
+    if changed := [name for name, value in usual.items() if getattr(options, name) != value]:
         raise Error(f"--{changed[0].replace('_', '-')} is not taken together with --compare; leave one of them out")
     inst = _instruction(options, operands)
     if inst is None:
@@ -220,15 +282,7 @@ def _operands(options: Options) -> dict[str, Any]:
     Raises:
         Error: a file that cannot be read, or no A or B.
     """
-    from ..command.arrays import load
-
-    found = {}
-    for name in FILES:
-        if path := getattr(options, name):
-            found[name] = load(file_option(name), path, (), options.bits or name.startswith("scale"))
-            if found[name].ndim < 2:
-                shown = "x".join(map(str, found[name].shape)) or "a single number"
-                raise Error(f"{file_option(name)} {path} is {shown}; a matrix has rows and columns")
+    found = _files(options)
     wanted, seed = _random(options)
     if wanted is not None:
         import numpy as np
@@ -245,6 +299,27 @@ def _operands(options: Options) -> dict[str, Any]:
             f"no {' and no '.join(f'--{name}' for name in missing)}; give files, or --gemm MxNxK for random ones"
         )
     return found
+
+
+def _files(options: Options) -> dict[str, Any]:
+    """The matrices that files have."""
+    from ..command.arrays import load
+
+    found = {}
+    for name in FILES:
+        if path := getattr(options, name):
+            found[name] = load(file_option(name), path, (), options.bits or name.startswith("scale"))
+            if found[name].ndim < 2:
+                shown = "x".join(map(str, found[name].shape)) or "a single number"
+                raise Error(f"{file_option(name)} {path} is {shown}; a matrix has rows and columns")
+    return found
+
+
+def _split(text: str) -> int | str | list[int]:
+    """The argument type of --split-k: a number of chains, the k at which they begin, or a library's name."""
+    if ":" in text or not text[:1].isdecimal():
+        return text
+    return [whole_number(part) for part in text.split(",")] if "," in text else whole_number(text)
 
 
 def _seed(text: str) -> str:
@@ -344,7 +419,11 @@ COMMAND = Command(
         flag("--bits", help="matrices are encodings (unsigned integers), also D's; needs -i"),
         option("--alpha", placeholder="#", kind=fraction, default=1.0, help="factor of A B (default: 1)"),
         option("--beta", placeholder="#", kind=fraction, default=1.0, help="factor of C (default: 1)"),
-        number("--split-k", default=1, help="split K into this many chains and add their results"),
+        option(
+            "--split-k", placeholder="#", kind=_split, default=1,
+            help="split K into this many chains and add their results; or where they begin (128,256); or cublas:#",
+        ),
+        number("--promote", default=0, help="a new chain each so many k (fp8: 128)"),
         option(
             "--k-order", placeholder="ORDER", default="ascending",
             help="ascending, descending, or steps such as 0,2,1,3",
@@ -357,6 +436,13 @@ COMMAND = Command(
         ),
         *MODIFIERS,
         option("-o", "--output", placeholder="FILE", help="write D there, .npy or .csv"),
+        option(
+            "--against", placeholder="GPU,...",
+            help="compare with these GPUs: equal bits, bias, errors, bounds, growth with K",
+        ),
+        *(number(f"--{name}", help=f"{name.upper()} of random matrices (with --against)") for name in SIZES),
+        option("--distribution", placeholder="NAME", help="of them: normal (default), positive, relu, uniform, wide"),
+        option("--plot", placeholder="FILE", help="draw the errors against K there, as .svg (with --against)"),
     ),
-    run, {"gemm": text},
+    run, {"gemm": text, "numerics-comparison": _compared_text},
 )  # fmt: skip

@@ -235,14 +235,14 @@ def run(options: Options) -> Reply:
     """Compute D, show it, compare it; write files last, when nothing can go wrong any more."""
     inst = entry(options.architecture).instruction(options.instruction)
     fields = modifiers(options)
-    execution, inputs = _inputs(inst, options, fields)
+    execution, inputs = made_inputs(inst, options, fields)
     answer = computed(
         inst,
         inputs,
         fields,
         flags={"clamp": options.clamp, "satfinite": options.satfinite, "wave": options.wavefront or None},
         bits=options.bits,
-        given=None if options.compare is None else _load(options, execution, "compare", "D"),
+        given=None if options.compare is None else loaded(options, execution, "compare", "D"),
         registers=options.registers,
     )
     write(_written(options, inputs, answer.d), _read(options))
@@ -250,13 +250,15 @@ def run(options: Options) -> Reply:
     return show(options.json, "run", answer, how, status=status, notes=notes(answer))
 
 
-def _inputs(inst: Instruction, options: Options, fields: dict[str, int | str]) -> tuple[Execution, dict[str, Array]]:
+def made_inputs(
+    inst: Instruction, options: Options, fields: dict[str, int | str]
+) -> tuple[Execution, dict[str, Array]]:
     """The instruction ready to run, and its inputs, loaded from files or generated."""
     from ..emulator.execution import execution_of
 
     execution = execution_of(inst, options.wavefront or None, fields, options.clamp, options.satfinite)
     given = [name for name in OPERANDS if getattr(options, name) is not None]
-    inputs = {name: _load(options, execution, name, OPERANDS[name]) for name in given}
+    inputs = {name: loaded(options, execution, name, OPERANDS[name]) for name in given}
     ways = [options.random is not None, options.identity, options.one_hot is not None]
     if sum(ways) > 1:
         raise Error("--random, --identity and --one-hot were given together; choose one")
@@ -283,7 +285,7 @@ def _pair(text: str) -> tuple[int, int]:
     return row, k
 
 
-def _load(options: Options, execution: Execution, name: str, operand: str) -> Array:
+def loaded(options: Options, execution: Execution, name: str, operand: str) -> Array:
     """The matrix that an option names, refused where it may be meant as values or as encodings."""
     from ..command.arrays import load
 
