@@ -143,7 +143,7 @@ def compare_numerics(
         type: the format of A and B: bf16, f16, fp8 ...; each GPU's own (fp8 of gfx942 is FNUZ). The instruction is that
             which `mmacalc.estimate` finds best for it, with the widest accumulator.
         distribution: of random A and B: one of `DISTRIBUTIONS`: normal, positive, relu, uniform, wide.
-        promote: start a new chain each so many k, and add their results in f32, on every GPU whose instructions fit.
+        promote: start a new chain each `promote` k, and add their results in f32, on every GPU whose instructions fit.
         split_k, k_order: as for `gemm`.
 
     Raises:

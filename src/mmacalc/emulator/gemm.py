@@ -109,7 +109,7 @@ def gemm(
             (128, 256); or a library's name and how many, "cublas:3": slices of whole 64 k (of fp8 128 k), as others
             measured it on an H100. Their results are added in order, each addition rounded to nearest even in f32 (of
             f64 results f64).
-        promote: a new chain each so many k, as kernels of fp8 do it (128): split_k at 128, 256 ...
+        promote: a new chain each `promote` k, as kernels of fp8 do it (128): split_k at 128, 256 ...
         alpha, beta: if both are 1, C is where the (first) chain starts. Else it starts from zero, and alpha D + beta C
             is computed in f32 (of f64 results f64), each of the three operations rounded to nearest even. C is not
             read if beta is 0. Integer results take no others than alpha 1 and beta 0 or 1.

@@ -360,7 +360,7 @@ def _cuts(plan: Plan, split_k: Any, promote: int) -> list[int]:
 
     Args:
         split_k: how many chains; the k at which they are cut; or a library's name and how many, as "cublas:3".
-        promote: a new chain each so many k; 0 leaves it to split_k.
+        promote: a new chain each this number of k; 0 leaves it to split_k.
 
     Raises:
         Error: a cut within an instruction, or outside of K; a library of which no cuts are recorded.

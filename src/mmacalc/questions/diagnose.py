@@ -5,7 +5,7 @@
     mmacalc diagnose -a H100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 --a a.npy --b b.npy --d d.npy --json
 
 A, B, C and D are .npy, .npz (as FILE.npz:NAME) or CSV; larger ones, A (M, K) and B (K, N), are a whole GEMM, of which
-the wrong tiles are told apart. --random SEED stands for the inputs that `mmacalc run --random SEED --save-inputs` wrote.
+the wrong tiles are told apart. --random SEED stands for the inputs of `mmacalc run --random SEED --save-inputs PREFIX`.
 The exit status is 1 where D differs. `mmacalc run --compare` and `mmacalc gemm --compare` give the same diagnosis.
 """
 

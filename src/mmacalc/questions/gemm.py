@@ -248,14 +248,7 @@ def _compared(options: Options, operands: dict[str, Any]) -> Reply:
     from ..command.arrays import content, file_of, load
     from . import run as kernel_run
 
-    usual = (
-        ("alpha", 1.0),
-        ("beta", 1.0),
-        ("split_k", 1),
-        ("promote", 0),
-        ("k_order", "ascending"),
-        ("accuracy", False),
-    )
+    usual = {"alpha": 1.0, "beta": 1.0, "split_k": 1, "promote": 0, "k_order": "ascending", "accuracy": False}
     if changed := [name for name, value in usual.items() if getattr(options, name) != value]:
         raise Error(f"--{changed[0].replace('_', '-')} is not taken together with --compare; leave one of them out")
     inst = _instruction(options, operands)
@@ -423,7 +416,7 @@ COMMAND = Command(
             "--split-k", placeholder="#", kind=_split, default=1,
             help="split K into this many chains and add their results; or where they begin (128,256); or cublas:#",
         ),
-        number("--promote", default=0, help="a new chain each so many k (fp8: 128)"),
+        number("--promote", default=0, help="start a new chain each # of k (fp8: 128)"),
         option(
             "--k-order", placeholder="ORDER", default="ascending",
             help="ascending, descending, or steps such as 0,2,1,3",
