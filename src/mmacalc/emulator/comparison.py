@@ -234,7 +234,9 @@ def _matrices(
         except (TypeError, ValueError, OverflowError):
             raise Error("compare_numerics(): A and B should be matrices of numbers") from None
         if any(array.ndim != 2 for array in found) or found[0].shape[1] != found[1].shape[0] or 0 in found[0].shape:
-            raise Error(f"A is {shape_text(found[0].shape)} and B {shape_text(found[1].shape)}; they need (M, K) and (K, N)")
+            raise Error(
+                f"A is {shape_text(found[0].shape)} and B {shape_text(found[1].shape)}; they need (M, K) and (K, N)"
+            )
         return found[0], found[1]
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else ()
     if seed < 0:
@@ -242,10 +244,9 @@ def _matrices(
     if len(sizes) != 3 or any(not isinstance(size, (int, np.integer)) or size < 1 for size in sizes):
         raise Error(f"shape = {shape!r} should be three positive whole numbers, (M, N, K)")
     m, n, k = sizes
-    if max(m * k, k * n, m * n) > LARGEST:
-        raise Error(
-            f"shape = {shape_text(sizes)} has a matrix of {max(m * k, k * n, m * n)} elements; at most {LARGEST} are made"
-        )
+    if (largest := max(m * k, k * n, m * n)) > LARGEST:
+        text = shape_text(sizes)
+        raise Error(f"shape = {text} has a matrix of {largest} elements; at most {LARGEST} are made")
     if distribution not in DISTRIBUTIONS:
         known = ", ".join(DISTRIBUTIONS)
         raise Error(f"distribution = '{distribution}' is none of {known}.{did_you_mean(distribution, DISTRIBUTIONS)}")
