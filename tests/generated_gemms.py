@@ -8,6 +8,8 @@ from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.codegen import gemm
 
 EMPTY = 0x5A
+OPTIONS = {"gfx1250": ["-O2", "-mllvm", "-amdgpu-enable-vopd=0"]}
+"""Of the compiler, as the source says."""
 
 
 class Gemm:
@@ -19,7 +21,7 @@ class Gemm:
         self.source = mmacalc.generate(
             self.inst, gemm="512x512x512", order_a=orders[0], order_b=orders[1], wave=wave, **options
         )
-        self.path = compiled(self.source, target, folder / "gemm.hsaco", self.plan.wave)
+        self.path = compiled(self.source, target, folder / "gemm.hsaco", self.plan.wave, OPTIONS.get(target, ()))
         self.kernels = mmacalc.load(self.path)
 
     def launch(self, sizes, padding=(0, 0, 0), seed=0):
@@ -42,7 +44,14 @@ class Gemm:
         leads.append(d.shape[1])
         aligned = self.plan.aligned(m, n, k, *leads)
         kernel = self.kernels[self.plan.name + "_any" * (not aligned)]
-        report = mmacalc.launch(kernel, self.plan.blocks(m, n), self.plan.threads, *given, d, m, n, k, *leads)
+        if self.inst.scaled:
+            scales = [rng.integers(126, 129, (size, k // 32)).astype(np.uint8) for size in (m, n)]
+            a, b = (
+                matrix * np.repeat(2.0 ** (scale.astype(float) - 127), 32, 1) for matrix, scale in zip((a, b.T), scales)
+            )
+            b = b.T
+        more = scales if self.inst.scaled else []
+        report = mmacalc.launch(kernel, self.plan.blocks(m, n), self.plan.threads, *given, d, *more, m, n, k, *leads)
         # RDNA3 rounds sums of products that others give exactly; see its arithmetic model.
         wrong = ~(abs(decode(d[:, :n], form) - a @ b) < 0.5)
         kept = d[:, n:].view(np.uint8) == EMPTY

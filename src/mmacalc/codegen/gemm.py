@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from ..model import Instruction, Operand
     from .fragments import Fragment
 
-__all__ = ["VECTOR", "Piece", "Plan", "Turn", "lost_cycles", "pieces", "plan", "transposing", "writes"]
+__all__ = ["SCALED_K", "VECTOR", "Piece", "Plan", "Turn", "lost_cycles", "pieces", "plan", "transposing", "writes"]
 
 VECTOR = 16  # bytes of a lane's access
+SCALED_K = 32  # k that share a scale
 TILE = 128  # rows and columns of D that a workgroup computes, unless a tile is asked for
 WAVES = (2, 2)  # along M and along N
 WORKGROUPS = 4  # that should fit into LDS at once, one wave each on every SIMD
@@ -139,8 +140,19 @@ class Plan(TupleRecord):
         """Whether the kernel for aligned matrices takes these sizes."""
         a, b = VECTOR * 8 // self.a.bits, VECTOR * 8 // self.b.bits
         depth = [each for each, side in ((a, self.a), (b, self.b)) if side.along_k]
+        depth += [self.scales_k] if self.instruction.scaled else []
         d = self.stored
         return not (lda % a or ldb % b or n % d or ldd % d or any(k % each for each in depth))
+
+    @property
+    def scales_k(self) -> int:
+        """The k whose scales a lane loads at once: K is a multiple of them."""
+        return SCALED_K * len(fragment(self.scale("A")).items)
+
+    def scale(self, side: str) -> Operand:
+        """The operand of the instruction that takes the scales of A or B."""
+        name = f"S{self.operand(side).name}"
+        return self.instruction.operand(name, self.wave, **self.fields)
 
     @property
     def stored(self) -> int:
@@ -172,7 +184,7 @@ def plan(
             the instruction if left out.
 
     Raises:
-        Error: the instruction is sparse, scaled, has several blocks, elements that no access reaches, or no builtin;
+        Error: the instruction is sparse, has several blocks, elements that no access reaches, or no builtin;
             or a tile that does not fit it.
 
     >>> import mmacalc
@@ -231,8 +243,12 @@ def _waves(inst: Instruction, wave: int, tile: tuple[int, int, int]) -> tuple[in
 
 
 def _check(inst: Instruction, wave: int, fields: Mapping[str, int]) -> None:
-    if not inst.architecture.builtins or inst.sparse or inst.scaled or inst.blocks > 1:
-        raise Error(f"a GEMM is generated around a dense AMD instruction of one block without scales; not {inst.name}")
+    if not inst.architecture.builtins or inst.sparse or inst.blocks > 1:
+        raise Error(f"a GEMM is generated around a dense AMD instruction of one block; not {inst.name}")
+    if inst.scaled and inst.block_size != SCALED_K:
+        raise Error(
+            f"a GEMM is generated with a scale for each {SCALED_K} k; {inst.name} has one for each {inst.block_size}"
+        )
     for name in "AB":
         form = inst.format(name, fields)
         if form.bits not in (4, 8, 16, 32, 64) or (form.bits == 4 and not form.is_float):
@@ -339,22 +355,30 @@ def pieces(operand: Operand, side: Side, kpack: int) -> tuple[Piece, ...]:
             weight *= digit.size
         starts = [sum(each * values[digit.name] for each, digit in groups) for values in lanes]
         byte = [(each, f"{letter}_{digit.name}") for each, digit in groups]
-        parts = [(at, at // 4) for at in range(0, size, min(VECTOR, size))]
+        parts = [(0, at, at // 4) for at in range(0, size, min(VECTOR, size))]
     else:
         starts = [_weighted(found, inner, values) * bits // 8 for values in lanes]
         byte = [(getattr(digit, inner) * bits // 8, f"{letter}_{digit.name}") for digit in found.digits]
         each = runs(found, "row" if operand.name == "A" else "col")
         size = each[0].count * bits // 8
         parts = [
-            (getattr(run.first, inner) * bits // 8 + at, (run.first.slot * bits // 8 + at) // 4)
+            (
+                getattr(run.first, outer),
+                getattr(run.first, inner) * bits // 8 + at,
+                (run.first.slot * bits // 8 + at) // 4,
+            )
             for run in each
             for at in range(0, size, VECTOR)
         ]
     width = min(VECTOR, size)
+    first = [(1, row)] if row != "0" else []
     return tuple(
-        Piece(row, total(byte, at), tuple((row, start + at) for row, start in zip(rows, starts)), width, word)
-        for at, word in parts
-    )
+        Piece(
+            total(first, more), total(byte, at),
+            tuple((row + more, start + at) for row, start in zip(rows, starts)), width, word,
+        )
+        for more, at, word in parts
+    )  # fmt: skip
 
 
 def _digits(found: Fragment, lane: int) -> dict[str, int]:

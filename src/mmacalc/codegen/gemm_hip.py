@@ -8,7 +8,7 @@ rows begin at multiples of 16 bytes, one for all others, which moves element by 
 from __future__ import annotations
 
 from .fragments import fragment, runs, total
-from .gemm import VECTOR, pieces
+from .gemm import SCALED_K, VECTOR, pieces
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
 from .source import indented, memory_type
 from .staging import WORDS
@@ -79,6 +79,12 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield f"// {found.name} is for aligned matrices: {_aligned_words(found)};"
     even = " (4-bit elements in pairs: K and ld even)" if min(found.a.bits, found.b.bits) < 8 else ""
     yield f"// {found.name}_any for all others{even}."
+    if inst.architecture.targets[0] == "gfx1250":
+        yield "// Compile with -mllvm -amdgpu-enable-vopd=0: behind WMMA, clang 22.1.8 does not wait for pairs of VALU"
+        yield "// instructions (v_dual_...)."
+    if found.instruction.scaled:
+        yield f"// Scales are E8M0 codes: SA (M x K / {SCALED_K}) of A's rows, SB (N x K / {SCALED_K}) of B's columns,"
+        yield f"// those of one row or column side by side. K is a multiple of {found.scales_k} for both kernels."
     yield f"// Rows of matrices are shorter than 2 GiB / {max(found.block_m, found.block_n)}."
     if found.swapped:
         yield "// The instruction computes the transposed product, B' A': so a lane's elements of D are neighbours."
@@ -218,9 +224,10 @@ TURNED = {
 
 
 def _parameters(found: Plan) -> str:
+    scales = "const unsigned char *__restrict__ SA, const unsigned char *__restrict__ SB,\n    "
     return (
         "const a_element *__restrict__ A, const b_element *__restrict__ B, output *__restrict__ D,\n"
-        "    int M, int N, int K, int lda, int ldb, int ldd"
+        f"    {scales * found.instruction.scaled}int M, int N, int K, int lda, int ldb, int ldd"
     )
 
 
@@ -231,6 +238,8 @@ def _tile(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield from indented(_prologue(found))
     for side, turn in _sides(found):
         yield from indented(_places(found, side, turn))
+    if found.instruction.scaled:
+        yield from indented(_scales(found))
     yield from indented(_fetching(found))
     yield from indented(_storing(found))
     yield from indented(_multiplying(found, builtin))
@@ -315,6 +324,55 @@ def _turned_places(side: Side, turn: Turn) -> Iterator[str]:
     yield ""
 
 
+def _scales(found: Plan) -> Iterator[str]:
+    """Scales go from memory to the registers that the instruction takes, a stage ahead."""
+    steps = found.steps
+    yield f"// Scales: one for each {SCALED_K} k of a row of A (column of B), loaded a stage ahead like the stage."
+    yield f"const int blocks = K / {SCALED_K};  // of a row"
+    for side in (found.a, found.b):
+        letter, name = side.name.lower(), side.name
+        first, extent = ("first_m", "rows") if name == "A" else ("first_n", "columns")
+        tiles = "TILES_M" if name == "A" else "TILES_N"
+        part = fragment(found.scale(name))
+        yield f"// S{name}: {part.operand.pattern}"
+        yield from part.variables(f"s{letter}")
+        yield f"const __amdgpu_buffer_rsrc_t {letter}_scales = buffer("
+        yield f"    S{name} + (long){first} * blocks, {extent} * blocks);"
+        yield f"unsigned int {letter}_scale[{steps}][{tiles}], {letter}_scale_next[{steps}][{tiles}];"
+    yield "const auto fetch_scales = [&](int first) __attribute__((always_inline)) {"
+    yield f"    for (int step = 0; step < {steps}; ++step) {{"
+    for side in (found.a, found.b):
+        yield from (f"        {line}" for line in _scale_loads(found, side))
+    yield "    }"
+    yield "};"
+    yield "const auto keep_scales = [&]() __attribute__((always_inline)) {"
+    yield f"    for (int step = 0; step < {steps}; ++step) {{"
+    for side in (found.a, found.b):
+        letter, tiles = side.name.lower(), "TILES_M" if side.name == "A" else "TILES_N"
+        yield f"        for (int tile = 0; tile < {tiles}; ++tile)"
+        yield f"            {letter}_scale[step][tile] = {letter}_scale_next[step][tile];"
+    yield "    }"
+    yield "};"
+    yield ""
+
+
+def _scale_loads(found: Plan, side: Side) -> Iterator[str]:
+    letter, name = side.name.lower(), side.name
+    wave, tiles = ("wave_m", "TILES_M") if name == "A" else ("wave_n", "TILES_N")
+    part = fragment(found.scale(name))
+    outer, inner = ("row", "column") if part.operand.name == "SA" else ("column", "row")
+    block = total([(getattr(digit, inner) // SCALED_K, f"s{letter}_{digit.name}") for digit in part.digits])
+    each = found.instruction.k // SCALED_K
+    load = LOADS[len(part.items)][1]
+    yield f"const int {letter}_block = first + {each} * step" + (f" + {block};" if block != "0" else ";")
+    yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
+    row = total([(1, wave), (found.tile(name), "tile"), (1, part.first(outer, f"s{letter}"))])
+    yield f"    const int at = ({row}) * blocks + {letter}_block;"
+    yield f"    {letter}_scale_next[step][tile] = __builtin_amdgcn_raw_buffer_load_{load}("
+    yield f"        {letter}_scales, {letter}_block < blocks ? at : OUTSIDE, 0, 0);"
+    yield "}"
+
+
 def _fetching(found: Plan) -> Iterator[str]:
     sides = _sides(found)
     for side, turn in sides:
@@ -335,6 +393,8 @@ def _fetching(found: Plan) -> Iterator[str]:
         yield "    const int stage = least(left, BLOCK_K);  // k inside"
     for side, turn in sides:
         yield from (f"    {line}" for line in _fetch_side(found, side, turn))
+    if found.instruction.scaled:
+        yield f"    fetch_scales(k / {SCALED_K});"
     yield "};"
 
 
@@ -383,6 +443,8 @@ def _storing(found: Plan) -> Iterator[str]:
             word = _word(f"{letter}_next[n]", turn.width, "e")
             word = f"(u32x2){{{letter}_next[n][2 * e], {letter}_next[n][2 * e + 1]}}" if size == 8 else word
             yield f"            *({WORDS[size]} *)({to}) = {word};"
+    if found.instruction.scaled:
+        yield "    keep_scales();"
     yield "};"
 
 
@@ -414,6 +476,9 @@ def _call(found: Plan, builtin: Intrinsic) -> str:
     part = "part" if found.kpack > 1 else "0"
     values = {_argument(found, "A"): f"a[i].part[{part}]", _argument(found, "B"): f"b[j].part[{part}]"}
     given = {**ARGUMENTS, **values, "c": "sum[i][j]", "a_scale": "0", "b_scale": "0"}
+    if found.instruction.scaled:
+        given[f"{_argument(found, 'A')}_scale"] = "a_scale[step][i]"
+        given[f"{_argument(found, 'B')}_scale"] = "b_scale[step][j]"
     texts = []
     for name in builtin.arg_names:
         field = FIELDS.get(name, name)
@@ -546,7 +611,7 @@ def _kernels(found: Plan) -> Iterator[str]:
     for name, aligned in ((found.name, "true"), (f"{found.name}_any", "false")):
         yield f'extern "C" __global__ __attribute__(({bounds}))'
         yield f"void {name}({_parameters(found)}) {{"
-        yield f"    tile<{aligned}>(A, B, D, M, N, K, lda, ldb, ldd);"
+        yield f"    tile<{aligned}>(A, B, D, {'SA, SB, ' * found.instruction.scaled}M, N, K, lda, ldb, ldd);"
         yield "}"
         yield ""
 
@@ -556,4 +621,5 @@ def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
     lda, ldb = k if found.a.along_k else m, k if found.b.along_k else n
     name = found.name if found.aligned(m, n, k, lda, ldb, n) else f"{found.name}_any"
     yield f"// hipLaunchKernelGGL({name}, dim3({found.blocks(m, n)}), dim3({found.threads}), 0, stream,"
-    yield f"//                    A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n});  // A, B, D, M, N, K, lda, ldb, ldd"
+    scales = "SA, SB, " * found.instruction.scaled
+    yield f"//                    A, B, D, {scales}{m}, {n}, {k}, {lda}, {ldb}, {n});  // ..., M, N, K, lda, ldb, ldd"
