@@ -157,7 +157,7 @@ def swizzled(problem: Problem, name: str) -> Iterator[Rule]:
             for per in (1, 2, 4):
                 if columns % (unit * phases) == 0 and rows > per:
                     row = "row" if per == 1 else f"(row / {per})"
-                    rule = f"j -> j ^ (i // {per} % {phases} * {unit})"
+                    rule = f"j -> j ^ ({'i' if per == 1 else f'i // {per}'} % {phases} * {unit})"
                     yield "swizzled", rule, {"how": f"column ^ ({row} % {phases}) * {unit}"}
 
 
@@ -226,7 +226,8 @@ def _lanes(lanes: int) -> Iterator[Rule]:
         for group in range(lanes // size if size < lanes else 0):
             first = group * size
             shown = f"lanes {first} to {first + size - 1}" if size > 1 else f"lane {first}"
-            yield "zero", f"lane -> lane if lane // {size} != {group}", {"which": shown}
+            part = f"lane // {size}" if size > 1 else "lane"
+            yield "zero", f"lane -> lane if {part} != {group}", {"which": shown}
             if size >= 8:
                 which = f"all lanes but {first} to {first + size - 1}"
                 yield "zero", f"lane -> lane if lane // {size} == {group}", {"which": which}
