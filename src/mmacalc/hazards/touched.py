@@ -106,7 +106,7 @@ def _kind(statement: Statement, name: str, one: Operation | None, found: Form | 
     if name.startswith(("s_sendmsg_rtn", "s_get_barrier_state")):
         return "message"
     if form == "lds":
-        return "gds" if "gds" in statement.modifiers or "gws" in flags else "lds"
+        return "gds" if "gds" in statement.modifiers else "lds"
     if form in ("memory", "flat"):
         if name.endswith(("_inv", "_invl1", "_invl2")):
             return "load" if name.startswith("global_") else ""  # as LLVM counts them: global_inv of gfx12 alone
