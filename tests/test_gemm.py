@@ -524,7 +524,7 @@ def test_a_kernels_whole_d_is_diagnosed_by_gemm_as_by_run(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("core_there", [True, False])
 def test_a_long_product_without_the_core_says_once_what_would_be_faster(core_there, monkeypatch):
-    monkeypatch.setattr("mmacalc.cli.gemm.LONG", 0.0)
+    monkeypatch.setattr("mmacalc.questions.gemm.LONG", 0.0)
     core.library.cache_clear()
     if not core_there:
         monkeypatch.setenv("MMACALC_CORE", "off")

@@ -98,7 +98,7 @@ def test_imports_by_name_obey_the_layers_too():
 @pytest.mark.parametrize(
     "text",
     [
-        "import importlib; importlib.import_module('mmacalc.cli.find')",
+        "import importlib; importlib.import_module('mmacalc.cli.help')",
         "from importlib import import_module as im\nimport_module('..render.svg', __name__)",
         "import_module(name)",
         "import_module(f'mmacalc.{name}')",

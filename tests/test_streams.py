@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 import mmacalc
-from mmacalc.cli import answer, files, find, main, replies
+from mmacalc.cli import answer, main, replies
+from mmacalc.command import files
 from mmacalc.files import write
+from mmacalc.questions import find
 
 ROOT = Path(__file__).parents[1]
 MMACALC = [sys.executable, "-m", "mmacalc"]
@@ -43,7 +45,7 @@ def test_no_locale_makes_a_name_or_a_text_a_traceback(encoding, tmp_path):
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 FAULTS = [
-    (KeyError("B"), 3, r"internal error at cli/find.py:\d+: KeyError: 'B': .* please report it"),
+    (KeyError("B"), 3, r"internal error at questions/find.py:\d+: KeyError: 'B': .* please report it"),
     (RecursionError("maximum recursion depth exceeded"), 2, "nested too deep"),
     (MemoryError(), 2, "needs more memory than there is"),
     (ModuleNotFoundError("No module named 'numpy'", name="numpy"), 2, "needs the Python package numpy.*pip install"),
