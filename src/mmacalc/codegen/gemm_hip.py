@@ -622,4 +622,7 @@ def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
     name = found.name if found.aligned(m, n, k, lda, ldb, n) else f"{found.name}_any"
     yield f"// hipLaunchKernelGGL({name}, dim3({found.blocks(m, n)}), dim3({found.threads}), 0, stream,"
     scales = "SA, SB, " * found.instruction.scaled
-    yield f"//                    A, B, D, {scales}{m}, {n}, {k}, {lda}, {ldb}, {n});  // ..., M, N, K, lda, ldb, ldd"
+    yield (
+        f"//                    A, B, D, {scales}{m}, {n}, {k}, {lda}, {ldb}, {n});"
+        f"  // A, B, D, {scales}M, N, K, lda, ldb, ldd"
+    )
