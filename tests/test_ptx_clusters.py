@@ -132,3 +132,16 @@ def test_a_phase_that_was_overtaken_is_named_in_the_deadlock() -> None:
     assert kinds(report) == ["deadlock"]
     assert "last waited for phase 0" in report.findings[0].message
     assert "phases 1 and 2 are over" in report.findings[0].message
+
+
+@pytest.mark.parametrize(("fence", "expected"), [("fence.mbarrier_init.release.cluster;", []), ("", ["mbarrier"])])
+def test_an_mbarrier_is_seen_in_the_cluster_after_its_fence_and_a_relaxed_arrival(
+    fence: str, expected: list[str]
+) -> None:
+    report, _ = launched(
+        "setp.eq.u32 %p2, %r2, 0; @%p2 mbarrier.init.shared::cta.b64 [bar], 1;\n"
+        + fence + "barrier.cluster.arrive.relaxed; barrier.cluster.wait;\n"
+        "xor.b32 %r4, %r1, 1; mov.u32 %r3, bar; mapa.shared::cluster.u32 %r5, %r3, %r4;\n"
+        "setp.eq.u32 %p3, %r2, 1; @%p3 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5];\n" + MEET
+    )  # fmt: skip
+    assert kinds(report) == expected

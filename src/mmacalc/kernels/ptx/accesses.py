@@ -433,6 +433,7 @@ def _fence(compiler: Compiler, statement: Statement, step: Step) -> None:
         step.run = lambda machine, threads: machine.launch.proxy_fence(machine, step, threads, words)
         return
     if words[:1] == ("mbarrier_init",):
+        step.run = lambda machine, threads: machine.asynchronous.show(threads)
         return
     # membar.cta, .gl and .sys are fence.sc of .cta, .gpu and .sys (9.7.13.5).
     scope = next((SCOPES[word] for word in words if word in SCOPES), SCOPES["gpu"])

@@ -31,18 +31,19 @@ MOST = (1 << 20) - 1
 class Barrier:
     """An mbarrier object: expected and pending arrivals, bytes expected, phase, and what its arrivals make known."""
 
-    __slots__ = ("agent", "clocks", "done", "expected", "init", "pending", "phase", "place", "tx")
+    __slots__ = ("agent", "clocks", "done", "expected", "init", "pending", "phase", "place", "shown", "tx")
     expected: int
     place: int
     tx: int
     agent: int
     init: tuple[int, int, Step]
+    shown: int
     phase: int
     pending: int
 
     def __init__(self, place: int, expected: int, agent: int, agents: int, init: tuple[int, int, Step]) -> None:
         self.place, self.expected, self.pending, self.tx, self.phase = place, expected, expected, 0, 0
-        self.agent, self.init = agent, init
+        self.agent, self.init, self.shown = agent, init, -1
         self.clocks: Array = np.zeros(agents, np.int32)
         self.done: dict[int, Array] = {}
 
@@ -127,6 +128,20 @@ class Asynchronous:
         self.barriers[place] = Barrier(place, count, agent, machine.order.agents, made)
         machine.order.tick(np.array([team]), np.array([member]))
 
+    def show(self, threads: Threads) -> None:
+        """fence.mbarrier_init.release.cluster (9.7.13.5): with the thread's next arrival at the barrier of the cluster,
+        relaxed or not, the mbarriers that it has initialised are visible to who waits there."""
+        machine = self.machine
+        for thread in threads.number.tolist():
+            for barrier in self.barriers.values():
+                cta = barrier.place // machine.shared_size
+                if (
+                    barrier.shown < 0
+                    and machine.team_of[cta * machine.block_size] == machine.team_of[thread]
+                    and (barrier.init[0] == machine.member_of[thread])
+                ):
+                    barrier.shown = int(machine.cluster_barriers.arrived[thread])
+
     def barrier(self, step: Step, thread: int, place: int) -> Barrier | None:
         """The mbarrier at a place; one that is not initialised, or not visibly so, is a finding."""
         machine = self.machine
@@ -136,7 +151,8 @@ class Asynchronous:
             return None
         team, member = machine.team_of[thread : thread + 1], machine.member_of[thread : thread + 1]
         who, clock, made = found.init
-        if not machine.order.ordered(team, member, np.array([who]), np.array([clock])).all():
+        shown = 0 <= found.shown < machine.cluster_barriers.waited[thread]
+        if not shown and not machine.order.ordered(team, member, np.array([who]), np.array([clock])).all():
             machine.launch.find(
                 "mbarrier",
                 step,

@@ -105,6 +105,7 @@ class RemoteAccesses:
             knows = (machine.order.common[team][:, others] > 0).any(axis=1)
             if machine.order.known is not None:
                 knows |= (machine.order.known[team, member][:, others] > 0).any(axis=1)
+            knows |= machine.cluster_barriers.waited[some.number] > 0  # also of relaxed arrivals
             if not knows.all():
                 where = machine.launch.cta_of(machine, one * machine.block_size)
                 machine.launch.find(
