@@ -12,6 +12,7 @@ from kernels_by_hand import AMPERE, CDNA3, CDNA4_FP8, RDNA4, Kernel, bf16, memor
 from mistaken_kernels import MISTAKES
 from mistakes_at_once import AT_ONCE
 from mmacalc.cli import answer
+from mmacalc.diagnosis.problem import problem_of
 
 NAMED = 0.95
 
@@ -192,6 +193,18 @@ def test_a_right_gemm_is_right_in_any_order_and_the_order_of_k_is_named():
     assert found.arithmetic[0].name == "the steps along K are added in descending order"
     other = (gemm.a.astype(float) @ gemm.b.astype(float) + gemm.c).astype(np.float32)
     assert mmacalc.diagnose(gemm.inst, d=other, **gemm.inputs).right
+
+
+@pytest.mark.parametrize(("arch", "name"), [CDNA3, CDNA4_FP8, RDNA4, AMPERE])
+def test_a_whole_product_at_once_has_the_bits_of_its_instructions_one_after_the_other(arch, name):
+    inst, rng = mmacalc.instruction(arch, name), np.random.default_rng(4)
+    for m, n, k in ((40, 30, 100), (64, 32, 128)):
+        a, b, c = (rng.standard_normal(shape) for shape in ((m, k), (k, n), (m, n)))
+        problem = problem_of(inst, a, b, c, False, {})
+        steps = problem.run(chains=[range(problem.tiles[2])])
+        np.testing.assert_array_equal(problem.run(), steps)
+        doubled = 2 * problem.codes["A"]
+        np.testing.assert_array_equal(problem.run(A=doubled), problem.run(chains=[range(problem.tiles[2])], A=doubled))
 
 
 def test_split_k_and_alpha_and_beta_and_sizes_that_are_no_multiples():

@@ -16,10 +16,12 @@ import numpy as np
 
 from ..arithmetic.codecs import decode, encode, round_to_format
 from ..checks import shown
+from ..emulator import fast
 from ..emulator.arrays import as_array, as_values, checked, rounded
 from ..emulator.computing import compute
 from ..emulator.execution import Execution, execution_of
 from ..emulator.matrices import extras, prepared
+from ..emulator.plan import cores
 from ..emulator.sparse import selected
 from ..errors import Error
 from ..records import Cache
@@ -183,6 +185,8 @@ class Problem:
             kept: a format to which the sum is rounded after each step.
         """
         issued = execution or self.execution
+        if chains is None and kept is None and (whole := self._at_once(issued, codes)) is not None:
+            return whole
         parts = {name: self._tiled(name, codes.get(name, array)) for name, array in self.codes.items()}
         wide = self.alpha != 1 or self.beta != 1
         c, own, narrow = parts.pop("C"), self.execution.formats["D"], issued.formats["D"]
@@ -201,6 +205,22 @@ class Problem:
         if wide:
             total = self._scaled(total, c)
         return self._joined(total)
+
+    def _at_once(self, issued: Execution, codes: Mapping[str, Array]) -> Array | None:
+        """D's codes where `gemm` has a kernel for the chain along K, which gives the same bits; else None."""
+        if self.tiles == (1, 1, 1) or issued.saturate or issued.absolute or issued.sparsity or issued.block_size:
+            return None
+        plain = not any(np.any(issued.flips[x]) for x in "ABC") and all(issued.rearranged[x] is None for x in "AB")
+        kernel = fast.kernel(issued) if plain and issued.formats["D"] == self.execution.formats["D"] else None
+        if kernel is None or (self.alpha, self.beta) != (1, 1):
+            return None
+        parts = {name: codes.get(name, array) for name, array in self.codes.items()}
+        unit = issued.shapes["A"][-1]
+        missing = -parts["A"].shape[-1] % unit
+        if missing:
+            parts["A"] = np.pad(parts["A"], ((0, 0), (0, 0), (0, missing)))
+            parts["B"] = np.pad(parts["B"], ((0, 0), (0, missing), (0, 0)))
+        return fast.products(issued, kernel, parts, cores())
 
     def _recoded(self, codes: Array, read: Format, written: Format, by: Format | None = None) -> Array:
         """Codes of one format as those of another, rounded to nearest, first to the format `by`."""

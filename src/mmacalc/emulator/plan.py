@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Progress = Callable[[int, int], object]
 
-__all__ = ["Plan", "best_instruction", "shape_text"]
+__all__ = ["Plan", "best_instruction", "cores", "shape_text"]
 
 ROWS, COLUMNS = 512, 1024
 """The part of D that is worked on at a time; what is decoded for it takes some 20 MiB."""
@@ -408,10 +408,15 @@ def _as_library(plan: Plan, text: str) -> list[int]:
     return list(range(each, plan.given_k, each))
 
 
+def cores() -> int:
+    """How many cores the process may use."""
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable else os.cpu_count() or 1
+
+
 def _threads(threads: int | None) -> int:
     if threads is None:
-        usable = getattr(os, "sched_getaffinity", None)
-        return len(usable(0)) if usable else os.cpu_count() or 1
+        return cores()
     if threads < 1:
         raise Error(f"threads = {threads} should be at least 1")
     return threads
