@@ -170,6 +170,21 @@ def test_user_registers_are_in_their_order(target, directives, users, count, tmp
     assert descriptor.workgroup_id_sgprs == ((("workgroup_id_x", 5),) if target == "gfx942" else ())
 
 
+def test_a_descriptor_that_leaves_out_the_bytes_of_the_arguments_has_those_of_the_metadata(tmp_path):
+    """As AITER's, which are written by hand; HIP launches by the metadata."""
+    (kernel,) = mmacalc.load(OBJECT).values()
+    found = kernel.descriptor
+    start = struct.pack("<III", found.group_segment_size, found.private_segment_size, found.kernarg_size)
+    content = OBJECT.read_bytes()
+    assert found.kernarg_size
+    assert content.count(start) == 1
+    path = tmp_path / "by_hand.hsaco"
+    path.write_bytes(content.replace(start, start[:8] + bytes(4)))
+    (by_hand,) = mmacalc.load(path).values()
+    assert (by_hand.descriptor.kernarg_size, by_hand.argument_bytes) == (0, kernel.argument_bytes)
+    assert by_hand.arguments == kernel.arguments
+
+
 # Directives of LLVM's assembler for AMD's kernel descriptor, and what is then in the descriptor of a target.
 EVERY_USER = ("private_segment_buffer", "dispatch_ptr", "queue_ptr", "kernarg_segment_ptr", "dispatch_id",
               "flat_scratch_init", "private_segment_size")  # fmt: skip

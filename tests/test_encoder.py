@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import random
 import re
+import runpy
 import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 import mmacalc
 from compiled_kernels import LEVELS, TARGETS, compiled
@@ -133,6 +136,81 @@ def test_what_clang_writes_with_s_assembles_to_its_object(target):
     assert ".amdhsa_kernel" in source
 
 
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1200", "gfx1250"])
+@pytest.mark.parametrize("source", ["atomics", "exchange", "lanes", "races"])
+def test_what_clang_writes_for_hip_with_o3_assembles_to_its_object(source, target):
+    path = Path(__file__).parent / "data" / "kernels" / f"{source}.hip"
+    options = ["-x", "hip", f"--offload-arch={target}", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O3", "-w"]
+    written = subprocess.run(
+        [tool("clang"), *options, "-S", "-o", "-", path], capture_output=True, text=True, check=True
+    )
+    file = read(object_for(target, written.stdout), target)
+    assert mmacalc.assemble(written.stdout, llvm=22) == b"".join(section.code for section in file.sections)
+
+
+CALLS = """
+extern __attribute__((device)) float other(float); extern __attribute__((device)) float table[64];
+__attribute__((device, noinline)) float local_one(float x) { return x * table[3] + 1; }
+extern "C" __attribute__((global)) void k(float *p) { *p = other(local_one(*p)); }
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_a_linker_fills_in_is_what_llvms_object_has_as_relocations(target):
+    options = ["-x", "hip", f"--offload-arch={target}", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O3", "-w",
+               "-S", "-o", "-", "-"]  # fmt: skip
+    text = subprocess.run([tool("clang"), *options], input=CALLS, capture_output=True, text=True, check=True).stdout
+    content = object_for(target, text)
+    relocations = []
+    given = mmacalc.assemble(text, llvm=22, relocations=relocations)
+    assert given == b"".join(section.code for section in read(content, target).sections)
+    expected = {}
+    for section in ELFFile(io.BytesIO(content)).iter_sections():
+        if section["sh_type"] == "SHT_RELA" and section.name == ".rela.text":
+            symbols = ELFFile(io.BytesIO(content)).get_section(section["sh_link"])
+            for one in section.iter_relocations():
+                symbol = symbols.get_symbol(one["r_info_sym"]).name
+                symbol = symbol or "_Z9local_onef"  # of a local one LLVM names the section, where it comes first
+                expected[one["r_offset"]] = symbol, one["r_addend"], one["r_info_type"]
+    numbers = {"ABS32_LO": 1, "ABS32_HI": 2, "ABS64": 3, "REL64": 5, "GOTPCREL": 7, "GOTPCREL32_LO": 8,
+               "GOTPCREL32_HI": 9, "REL32_LO": 10, "REL32_HI": 11}  # fmt: skip
+    found = {one.offset: (one.symbol, one.addend, numbers[one.kind.removeprefix("R_AMDGPU_")]) for one in relocations}
+    assert found == expected
+    assert len(found) >= 3
+
+
+MACROS = (
+    "1: s_nop 0\n s_branch 1b\n s_branch 1f\n s_nop 1\n1: s_branch 1b\n s_cbranch_scc0 2f\n2:\n2: s_branch 2b",
+    ".macro add d, a=v1, b:req\n v_add_f32 \\d, \\a, \\b\n.endm\n add v0, b=v2\n add v3 v4 v5\n add v6, , v7",
+    ".set n,3\n.rept n\n.if n > 2\ns_nop n\n.elseif n == 2\ns_nop 7\n.else\ns_endpgm\n.endif\n.set n, n-1\n.endr",
+    ".irp r, 1,2,3\nv_mov_b32 v\\r, 0\n.endr\n.irpc c, 456\ns_mov_b32 s\\c, s1\n.endr",
+    ".macro r n\n.if \\n\ns_nop \\n\n r \\n-1\n.endif\n.endm\nr 3",
+    ".macro o a, rest:vararg\n"
+    ".ifnb \\rest\ns_nop \\a\no \\rest\n.else\ns_nop 9\n.exitm\ns_endpgm\n.endif\n.endm\no 1, 2, 3",
+    ".macro loop n\nL\\@: s_nop \\n\ns_branch L\\@\n.endm\nloop 1\nloop 2\n"
+    ".purgem loop\n.macro loop\ns_nop 5\n.endm\nloop",
+    ".macro part x\n.ifc \\x,hi\ns_mov_b32 s1, s\\()3\n.endif\n.ifdef known\ns_nop 1\n.else\ns_nop 2\n.endif\n.endm\n"
+    "part hi\n.set known, 1\npart lo\n.ifndef known\ns_endpgm\n.endif",
+    ".macro outer n\n.macro inner m\ns_nop \\m\n.endm\n.rept \\n\ninner \\n\n.endr\n.endm\nouter 2",
+    "a: s_nop 0\nb:\n.set c, 4\n.if c * 2 - 8\ns_endpgm\n.endif\ns_add_u32 s0, s0, b-a+c\n.fill (c>>1), 4, 0xbf800000",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("source", MACROS)
+def test_macros_conditions_repetitions_and_numeric_labels_are_expanded_as_by_llvm(source):
+    (section,) = read(object_for("gfx942", source + "\n"), "gfx942").sections
+    assert mmacalc.assemble(source, "gfx942", llvm=22) == section.code
+
+
+def test_older_spellings_are_those_that_llvm_takes():
+    """The file is what tools/decoder_tables/aliases.py makes; each alias there has the bytes of the newer spelling."""
+    place = Path(__file__).parents[1] / "tools" / "decoder_tables" / "aliases.py"
+    found = runpy.run_path(str(place))["listing"](tool("llvm-mc"))
+    assert found == (Path(mmacalc.__file__).parent / "asm" / "mnemonic_aliases.txt").read_text()
+    assert code("v_max_f32 v7, v7, v9", "gfx1200") == code("v_max_num_f32 v7, v7, v9", "gfx1200")
+    assert code("v_max_f32_e64 v7, v7, v9", "gfx1200") == code("v_max_num_f32_e64 v7, v7, v9", "gfx1200")
+
+
 def code(text, arch="gfx942"):
     return mmacalc.assemble(text, arch).hex(" ", 4)
 
@@ -159,10 +237,20 @@ def test_labels_literals_and_directives_are_read_as_an_assembler_does():
     ("v_add_f32_e64 v0, v1, 0x12345", "takes inline constants there, no literal"),
     ("global_load_dword v0, v[2:3], off offset:9000", "offset is -4096 to 4095; got 9000"),
     ("s_branch nowhere", "expected a number, got 'nowhere'"),
-    ("s_add_u32 s0, s0, f@rel32@lo+4", "what a linker would fill in is not taken"),
+    ("s_add_u32 s0, s0, f@rel32@lo+4", "R_AMDGPU_REL32_LO f+4: that is what a linker fills in; a list given as reloc"),
+    ("s_add_u32 s0, s0, f@rel33", "f@rel33 is unknown; what a linker fills in is abs32@lo, abs32@hi"),
+    ("s_nop f@rel32@lo", "f@rel32@lo"),
+    ("s_nop 0\n.rept x\n.endr", "line 2: "),
+    ("s_nop 0\n.rept 2\ns_nop 0", "line 2: .rept has no .endr"),
+    (".if 1\ns_nop 0\n", "has no .endif"),
+    ("s_nop 0\n.else", "line 2: .else has no .if before it"),
+    (".macro f a:req\ns_nop \\a\n.endm\nf", "line 4: the macro f needs its argument a"),
+    (".macro f a\ns_nop \\a\n.endm\nf 1, 2", "line 4: the macro f takes 1 arguments; got '2' besides"),
+    (".macro f\nf\n.endm\nf", "line 4: the macro f: macros are within one another more than 20 deep"),
+    ("s_nop 0\ns_branch 1f\n1b: s_nop 0", "line 2: 1f: no label 1 stands after it in .text"),
     ("s_waitcnt vmcnt(64)", "vmcnt is 0 to 63; got 64"),
     ("v_mov_b32_dpp v0, v1 row_share:1 row_mask:0xf bank_mask:0xf", "needs a DPP control, such as quad_perm"),
-    (".macro f", "the directive .macro is not taken"),
+    (".macro f", ".macro has no .endm"),
     ("s_nop 0\n.section .rodata\ns_nop 0", "line 3: 's_nop 0' is an instruction in .rodata, a section of data"),
     ("s_setreg_b32 hwreg(HW_REG_MODE, 0, 4)hwreg(HW_REG_MODE), s0", "a name twice"),
     ("v_dual_mov_b32 v0, v1 ::", "a pair has two halves"),

@@ -110,6 +110,7 @@ WORDS: dict[str, tuple[str, type, Callable[[Any], Any]]] = {
     "None": ("None", type(None), lambda _: _REFUSED),
     "Mapping[str, int]": ("a dictionary with names as keys", _Looked, _mapping),
     "Mapping[str, int | str]": ("a dictionary with names as keys", _Looked, _mapping),
+    "list[Relocation]": ("a list", list, lambda _: _REFUSED),
     "Sequence[str]": ("a list or tuple of names", _Looked, _names),
     **{name: _record(name) for name in ("Architecture", "Instruction", "Layout", "Operand")},
 }

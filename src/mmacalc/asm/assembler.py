@@ -7,7 +7,7 @@ import re
 from ..checks import arguments_checked
 from ..errors import Error, did_you_mean
 from ..records import TupleRecord
-from .encoder import Labels, encode, knows
+from .encoder import Labels, Relocation, encode, knows
 from .forms import InstructionForm, form_of, spellings
 from .program import Item, laid_out, wave_named
 from .reader import MATRIX, Reader, named_targets
@@ -31,11 +31,18 @@ __all__ = ["Assembled", "assemble", "assemble_lines", "problems", "statement"]
 
 
 @arguments_checked
-def assemble(text: str, arch: str | None = None, wave: int | None = None, llvm: int | None = None) -> bytes:
+def assemble(
+    text: str,
+    arch: str | None = None,
+    wave: int | None = None,
+    llvm: int | None = None,
+    relocations: list[Relocation] | None = None,
+) -> bytes:
     """The machine code of assembly.
 
     Takes every instruction of gfx908, gfx90a, gfx942, gfx950, gfx1100 to gfx1103, gfx1200, gfx1201 and gfx1250, but
-    those of graphics, as clang -S, Triton and `disassemble` write them, with labels, comments, `.set` and directives:
+    those of graphics, as clang -S, Triton and `disassemble` write them, with labels (`1:` and `1b` too), comments,
+    macros, repetitions, conditions, `.set` and directives:
     the bytes are those of the executable sections. Of every other target it takes the matrix instructions,
     v_accvgpr_read, v_accvgpr_write and v_accvgpr_mov, the scale loads, and data. Spellings of matrix instructions that
     LLVM knows as aliases are taken. Their bytes are those of LLVM 24 or, on request, of LLVM 22, which differ on
@@ -49,6 +56,8 @@ def assemble(text: str, arch: str | None = None, wave: int | None = None, llvm: 
             target (.amdgcn_target).
         wave: 32 or 64 where the architecture has both; if left out what the text's kernels say, or the default.
         llvm: the LLVM version whose encodings and rules are meant, 24 or 22; 24 if left out.
+        relocations: a list to which is added what a linker fills in (f@rel32@lo), each with its offset in the code,
+            which has 0 there, as LLVM's objects do; if left out, such a text is refused.
 
     Raises:
         Error: unknown architecture or instruction, or an operand or modifier that it does not take; the message
@@ -62,16 +71,25 @@ def assemble(text: str, arch: str | None = None, wave: int | None = None, llvm: 
     Traceback (most recent call last):
     mmacalc.errors.Error: A of v_mfma_f32_32x32x16_f16 takes 4 registers, even-aligned: v[16:19]; got v[17:18]
     """
-    return b"".join(line.code for line in assemble_lines(text, arch, wave, llvm))
+    lines = assemble_lines(text, arch, wave, llvm)
+    at = 0
+    for line in lines:
+        if line.linked is not None:
+            if relocations is None:
+                raise Error(f"{line.linked}: that is what a linker fills in; a list given as relocations= takes such")
+            relocations.append(line.linked._replace(offset=at + line.linked.offset))
+        at += len(line.code)
+    return b"".join(line.code for line in lines)
 
 
 class Assembled(TupleRecord):
     """One assembled statement: its form (None of data and of other than matrix instructions), its bytes, and whether it
-    is an instruction."""
+    is an instruction. linked: what a linker fills in, its offset counted from the statement."""
 
     form: InstructionForm | None
     code: bytes
     instruction: bool = True
+    linked: Relocation | None = None
 
     @property
     def values(self) -> dict[str, int]:
@@ -93,13 +111,13 @@ def assemble_lines(
     values: dict[int, dict[str, int]] = {}
 
     def items() -> Iterator[Item]:
-        for number, line in reader.statements(strict=True):
+        for number, (at, line) in enumerate(reader.statements(strict=True)):
             values[number] = dict(reader.symbols) if reader.symbols else {}
-            yield Item(number, tuple(reader.before), line)
-        yield Item(0, tuple(reader.after), "")
+            yield Item(number, at, tuple(reader.before), line)
+        yield Item(-1, 0, tuple(reader.after), "")
 
     def encoded(item: Item, address: int, labels: Mapping[str, int | None]) -> bytes:
-        made[item.line] = one = _statement(item.text, where, Labels(address, labels, values[item.line]))
+        made[item.number] = one = _statement(item.text, where, Labels(address, labels, values[item.number]))
         return one.code
 
     try:
@@ -110,7 +128,7 @@ def assemble_lines(
         raise Error(str(error).partition(": ")[2]) from None
     if not pieces:
         raise Error("there is nothing to assemble: the text has no instruction")
-    return [made[one.line] if one.instruction else Assembled(None, one.code, False) for one in pieces]
+    return [made[one.number] if one.instruction else Assembled(None, one.code, False) for one in pieces]
 
 
 def _wave_of(text: str, arch: str) -> int | None:
@@ -127,7 +145,8 @@ def _statement(text: str, where: Target, labels: Labels) -> Assembled:
     name = covered(where.name)
     if "::" not in text and not knows(mnemonic, name, where.wave):
         raise Error(_unknown(mnemonic, where, text))
-    return Assembled(None, encode(text, name, where.wave, labels, where.llvm).code)
+    made = encode(text, name, where.wave, labels, where.llvm)
+    return Assembled(None, made.code, True, made.linked)
 
 
 def _unknown(mnemonic: str, where: Target, text: str) -> str:

@@ -13,8 +13,10 @@ from ..checks import arguments_checked, shown
 from ..errors import Error, did_you_mean
 from ..files import file_name, reason
 from ..records import Record, TupleRecord, json_keys
+from .demangled import demangled
 from .message_pack import unpacked
 from .objects import elf_content
+from .source_lines import NO_LINES, SourceLines
 from .targets import GENERIC
 
 TYPE_CHECKING = False
@@ -125,6 +127,7 @@ class Kernel(Record):
         maximum_workgroup_size: in work-items; 0 where the metadata is silent.
         metadata: the kernel's part of the metadata note.
         variables: what the launches so far have left in the object's variables, for all kernels of one `load`.
+        source_lines: the line of the source that an instruction comes from, by `source_lines.at(address)`.
     """
 
     name: str
@@ -136,6 +139,13 @@ class Kernel(Record):
     sections: tuple[LoadedSection, ...]
     metadata: Mapping[str, Any] = {}
     variables: DeviceVariables = DeviceVariables({})
+    source_lines: SourceLines = NO_LINES
+
+    @property
+    def cpp_name(self) -> str:
+        """The name as C++ has it, such as demo::reverse<3, int>; the name itself where it is not mangled."""
+        found = demangled(self.name)
+        return found.qualified if found else self.name
 
     @property
     def wavefront_size(self) -> int:
@@ -158,15 +168,35 @@ class Kernel(Record):
         return int(self.metadata.get(".sgpr_count", 0))
 
     @property
+    def argument_bytes(self) -> int:
+        """Bytes of the arguments: of the descriptor, or of the metadata, by which HIP launches; descriptors written by
+        hand (AITER) may have 0."""
+        return max(self.descriptor.kernarg_size, int(self.metadata.get(ARGUMENT_BYTES, 0)))
+
+    @property
     def maximum_workgroup_size(self) -> int:
         """Work-items of a workgroup, at most."""
         return int(self.metadata.get(".max_flat_workgroup_size", 0))
 
 
+def _spellings(mangled: str) -> tuple[str, ...]:
+    """What a kernel of C++ may be called beside its mangled name: demo::reverse<3, int>, demo::reverse, reverse ..."""
+    name = demangled(mangled)
+    if name is None:
+        return ()
+    return (*name, name.plain.rpartition("::")[2], name.qualified[len(name.plain.rpartition("::")[0]) :].lstrip(":"))
+
+
 class Kernels(dict[str, Kernel]):
-    """Kernels by name; a name that is not there gets a hint."""
+    """Kernels by name; also by the plain C++ name, where only one has it. A name that is not there gets a hint."""
 
     def __missing__(self, name: str) -> Kernel:
+        meant = [mangled for mangled in self if name in _spellings(mangled)]
+        if len(meant) == 1:
+            return self[meant[0]]
+        if meant:
+            words = ", ".join(f"{mangled} ({cpp.qualified})" for mangled in meant if (cpp := demangled(mangled)))
+            raise Error(f"several kernels are called '{name}'; give one of their names: {words}")
         raise Error(f"unknown kernel '{name}'.{did_you_mean(name, self)} Kernels: {', '.join(self) or 'none'}")
 
 
@@ -233,7 +263,7 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
     symbols = {symbol.name: symbol.entry for symbol in _symbols(elf) if symbol.name}
     listed = _listed(elf, name)
     variables = DeviceVariables({section.address: section.data for section in sections if section.writable})
-    kernels = Kernels()
+    kernels, lines = Kernels(), SourceLines(elf)
     for symbol, entry in symbols.items():
         if not symbol.endswith(".kd"):
             continue
@@ -243,8 +273,9 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
         title = str(metadata.get(".name", symbol[:-3]))
         size = symbols[symbol[:-3]]["st_size"] if symbol[:-3] in symbols else 0
         code = _bytes(sections, address, size, name)
-        arguments = tuple(_argument(one, descriptor.kernarg_size, name) for one in metadata.get(".args", ()))
-        parts = (title, target, address, code, descriptor, arguments, sections, metadata, variables)
+        most = -(-max(descriptor.kernarg_size, _whole(metadata, ARGUMENT_BYTES, name)) // _ALIGNED) * _ALIGNED
+        arguments = tuple(_argument(one, most, name) for one in metadata.get(".args", ()))
+        parts = (title, target, address, code, descriptor, arguments, sections, metadata, variables, lines)
         kernels[title] = Kernel(*parts)
     if not kernels:
         raise Error(f"'{name}' has no kernel: none of its symbols is a kernel descriptor (NAME.kd)")
@@ -272,6 +303,8 @@ def _listed(elf: Any, name: str) -> dict[str, Mapping[str, Any]]:
     return found
 
 
+ARGUMENT_BYTES = ".kernarg_segment_size"
+_ALIGNED = 16  # bytes of which the kernel argument segment is a multiple (LLVM, AMDGPUUsage)
 _COUNTS = (".vgpr_count", ".agpr_count", ".sgpr_count", ".max_flat_workgroup_size")
 
 

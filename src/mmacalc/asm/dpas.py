@@ -57,10 +57,11 @@ class Form(Record):
 
 
 class Encoded(TupleRecord):
-    """One assembled statement: its form and its bytes."""
+    """One assembled statement: its form and its bytes. linked: of AMD's, what a linker fills in."""
 
     form: Form
     code: bytes
+    linked: None = None
 
     @property
     def values(self) -> dict[str, int]:

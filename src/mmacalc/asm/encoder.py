@@ -10,7 +10,8 @@ Of the encodings of one mnemonic the first that takes the operands is meant, as 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 
 from ..errors import Error
 from ..formats import named
@@ -46,11 +47,34 @@ class Labels(TupleRecord):
 _NOWHERE = Labels(0, {}, {})
 
 
+class Relocation(TupleRecord):
+    """What a linker fills in: where in the code, in bytes; LLVM's name of how (R_AMDGPU_...), the symbol, what is added
+    to its value."""
+
+    offset: int
+    kind: str
+    symbol: str
+    addend: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.symbol}{f'{self.addend:+d}' if self.addend else ''}"
+
+
+# What follows @ in assembly, with the relocation's kind (LLVM, AMDGPUUsage, "Relocation Records").
+_KINDS = {
+    "abs32@lo": "ABS32_LO", "abs32@hi": "ABS32_HI", "abs64": "ABS64", "rel32@lo": "REL32_LO", "rel32@hi": "REL32_HI",
+    "rel64": "REL64", "gotpcrel": "GOTPCREL", "gotpcrel32@lo": "GOTPCREL32_LO", "gotpcrel32@hi": "GOTPCREL32_HI",
+}  # fmt: skip
+_LINKED = re.compile(r"([A-Za-z_.$][\w.$]*)@([a-z]+\d*(?:@(?:lo|hi))?)((?:\s*[+-]\s*\w+)*)", re.ASCII)
+_PLACEHOLDER = 0x5EA71DE5  # no inline constant
+
+
 class Encoded(TupleRecord):
-    """The bytes of an instruction, and the rows that they are of: two of a pair."""
+    """The bytes of an instruction, and the rows that they are of: two of a pair. linked: what a linker fills in."""
 
     code: bytes
     rows: tuple[Row, ...]
+    linked: Relocation | None = None
 
 
 class _UnfitError(Exception):
@@ -74,6 +98,8 @@ def encode(text: str, target: str, wave: int, where: Labels = _NOWHERE, llvm: in
     >>> encode("v_add_f32_e32 v2, v1, v1", "gfx942", 64).code.hex()
     '01030402'
     """
+    if "@" in text and (symbol := _LINKED.search(text)):
+        return _linked(text, symbol, (target, wave), where, llvm)
     rows = table(target, wave)
     if "::" in text:
         return _pair(text, rows, where)
@@ -93,6 +119,29 @@ def encode(text: str, target: str, wave: int, where: Labels = _NOWHERE, llvm: in
     raise Error(f"{statement.mnemonic}: {max(reasons, key=lambda one: one[0])[1]}")
 
 
+def _linked(text: str, symbol: re.Match[str], target: tuple[str, int], where: Labels, llvm: int) -> Encoded:
+    """An instruction with a literal that a linker fills in, which is 0 so far."""
+    kind = _KINDS.get(symbol[2])
+    if kind is None:
+        raise Error(f"{symbol[1]}@{symbol[2]} is unknown; what a linker fills in is {', '.join(_KINDS)}")
+    wide = kind.endswith("64")
+    placeholder = hex(_PLACEHOLDER << 32 | _PLACEHOLDER if wide else _PLACEHOLDER)
+    try:
+        found = encode(text[: symbol.start()] + placeholder + text[symbol.end() :], *target, where, llvm)
+    except Error as error:
+        raise Error(str(error).replace(placeholder, symbol[0])) from None
+    literal = _PLACEHOLDER.to_bytes(4, "little") * (1 + wide)
+    if found.code.count(literal) != 1:
+        raise Error(f"{symbol[0]}: the instruction has no literal of {32 + 32 * wide} bits for a linker to fill in")
+    offset = found.code.index(literal)
+    addend = integer(f"0{symbol[3]}", where.symbols)
+    return Encoded(
+        found.code.replace(literal, bytes(len(literal))),
+        found.rows,
+        Relocation(offset, f"R_AMDGPU_{kind}", symbol[1], addend),
+    )
+
+
 _ZEROS = 22  # the last LLVM version that writes 0 into sources which an instruction lacks
 
 
@@ -110,10 +159,33 @@ def _unused(row: Row) -> int:
 _ORDER = {"": 0, "_e32": 0, "_e64": 1, "_sdwa": 2, "_dpp": 3, "_e64_dpp": 4}
 
 
+@cache
+def _aliases(target: str) -> dict[str, str]:
+    """Older spellings of a target's mnemonics, which LLVM takes."""
+    found: dict[str, str] = {}
+    for line in Path(__file__).with_name("mnemonic_aliases.txt").read_text().splitlines():
+        targets, _, pairs = line.partition("|")
+        if target in targets.split():
+            found.update(tuple(pair.split("=")) for pair in pairs.split())  # type: ignore[misc]
+    return found
+
+
 @lru_cache(maxsize=32768)
 def _rows(rows: Table, mnemonic: str) -> tuple[Row, ...]:
     """The rows that a mnemonic may mean, the first choice first."""
-    for suffix in ("_e64_dpp", "_e32", "_e64", "_sdwa", "_dpp", ""):
+    if found := _rows_named(rows, mnemonic):
+        return found
+    aliases = _aliases(rows.target)
+    bases = [mnemonic.removesuffix(suffix) for suffix in ("", *_SUFFIXES)]
+    base = next((base for base in bases if base in aliases), None)
+    return _rows_named(rows, aliases[base] + mnemonic[len(base) :]) if base else ()
+
+
+_SUFFIXES = ("_e64_dpp", "_e32", "_e64", "_sdwa", "_dpp")
+
+
+def _rows_named(rows: Table, mnemonic: str) -> tuple[Row, ...]:
+    for suffix in (*_SUFFIXES, ""):
         name = mnemonic.removesuffix(suffix)
         if name + suffix == mnemonic and (found := rows.named_rows(name)):
             fitting = [row for row in found if row.mnemonic == mnemonic] if suffix else list(found)

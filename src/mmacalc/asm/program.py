@@ -38,17 +38,18 @@ _MOST = 1 << 26  # bytes of a section
 
 
 class Item(TupleRecord):
-    """A statement of a text: its line, the labels before it, and its text."""
+    """A statement of a text: its number among them, its line, the labels before it, and its text."""
 
+    number: int
     line: int
     labels: tuple[str, ...]
     text: str
 
 
 class Piece(TupleRecord):
-    """What a statement became: its line, its text, and its bytes; instruction: whether it is one."""
+    """What a statement became: its number and text, and its bytes; instruction: whether it is one."""
 
-    line: int
+    number: int
     text: str
     code: bytes
     instruction: bool
@@ -74,6 +75,7 @@ class _Sections:
         self.pushed: list[str] = []
         self.sizes: dict[str, int] = {".text": 0}
         self.labels: dict[str, dict[str, int]] = {}
+        self.numeric: dict[str, dict[str, list[int]]] = {}  # of labels such as 1, which there may be several of
         self.pieces: dict[str, list[Piece]] = {".text": []}
 
     def switch(self, name: str, words: Sequence[str]) -> None:
@@ -113,7 +115,7 @@ def laid_out(
     """
     listed = list(items)
     first = _pass(listed, encode, symbols, None)
-    second = _pass(listed, encode, symbols, first.labels) if first.labels else first
+    second = _pass(listed, encode, symbols, first) if first.labels or first.numeric else first
     return [piece for name, pieces in second.pieces.items() if second.executable[name] for piece in pieces]
 
 
@@ -121,7 +123,7 @@ def _pass(
     items: Sequence[Item],
     encode: Callable[[Item, int, Mapping[str, int | None]], bytes],
     symbols: Mapping[str, int],
-    known: Mapping[str, Mapping[str, int]] | None,
+    known: _Sections | None,
 ) -> _Sections:
     found = _Sections()
     every = {label for item in items for label in item.labels}
@@ -138,13 +140,16 @@ def _place(
     item: Item,
     encode: Callable[[Item, int, Mapping[str, int | None]], bytes],
     symbols: Mapping[str, int],
-    known: Mapping[str, Mapping[str, int]] | None,
+    known: _Sections | None,
     every: set[str],
 ) -> None:
     section = found.current
     for label in item.labels:
+        if label.isdigit():
+            found.numeric.setdefault(section, {}).setdefault(label, []).append(found.sizes[section])
+            continue
         own = found.labels.setdefault(section, {})
-        if label in own and not label.isdigit():
+        if label in own:
             raise Error(f"the label {label} is defined twice")
         own[label] = found.sizes[section]
     name = item.text.split(None, 1)[0] if item.text else ""
@@ -165,13 +170,45 @@ def _place(
     elif not found.executable[section]:
         raise Error(f"'{item.text[:60]}' is an instruction in {section}, a section of data")
     else:
-        places: Mapping[str, int | None] = dict.fromkeys(every) if known is None else known.get(section, {})
+        places: Mapping[str, int | None] = dict.fromkeys(every) if known is None else known.labels.get(section, {})
+        item, places = _numbered(found, item, places, known)
         code, instruction = encode(item, at, places), True
     found.sizes[section] += len(code)
     if found.sizes[section] > _MOST:
         raise Error(f"the section {section} is larger than {_MOST} bytes")
     if code:
-        found.pieces[section].append(Piece(item.line, item.text, code, instruction))
+        found.pieces[section].append(Piece(item.number, item.text, code, instruction))
+
+
+_NUMERIC = re.compile(r"(?<![\w.$@])(\d+)([bf])(?![\w.$@])")
+
+
+def _numbered(
+    found: _Sections, item: Item, places: Mapping[str, int | None], known: _Sections | None
+) -> tuple[Item, Mapping[str, int | None]]:
+    """An instruction with names for labels such as 1b and 1f, and the places of labels with those."""
+    used = _NUMERIC.findall(item.text)
+    if not used:
+        return item, places
+    found.numeric.setdefault(found.current, {})
+    at = found.sizes[found.current]
+    more = {f".{number}{side}": _nearest(known, found.current, at, number, side) for number, side in used}
+    return item._replace(text=_NUMERIC.sub(r".\1\2", item.text)), {**places, **more}
+
+
+def _nearest(known: _Sections | None, section: str, at: int, number: str, side: str) -> int | None:
+    """Where 1b or 1f leads: the last label 1 up to an address, or the first behind it; None in the first pass.
+
+    Raises:
+        Error: there is none on that side.
+    """
+    if known is None:
+        return None
+    every = known.numeric.get(section, {}).get(number, [])
+    places = [place for place in every if place <= at][-1:] if side == "b" else [one for one in every if one > at][:1]
+    if not places:
+        raise Error(f"{number}{side}: no label {number} stands {'before' if side == 'b' else 'after'} it in {section}")
+    return places[0]
 
 
 def _data(name: str, rest: str, at: int, symbols: Mapping[str, int]) -> bytes | None:

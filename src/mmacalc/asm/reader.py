@@ -13,12 +13,13 @@ import re
 from ..errors import Error
 from ..numerals import whole
 from ..records import Cache, TupleRecord
+from .macros import Expander
 from .registers import FILES, RegisterRange
 from .tokens import integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "AMD_MNEMONICS",
@@ -120,12 +121,13 @@ class Reader:
         self.after: list[str] = []
 
     def statements(self, strict: bool = False) -> Iterator[tuple[int, str]]:
-        """The instructions, with their line numbers, without labels; when strict also everything else: directives (but
-        for `.set`), and lines of other programs."""
+        """The instructions, with their line numbers, without labels; when strict also everything else: directives
+        (except `.set`), and lines of other programs; macros are expanded then."""
         count = 0
         ends: tuple[str, ...] = ()
         labels: list[str] = []
-        for number, raw in enumerate(self._lines(), 1):
+        read = Expander(self.symbols, self._defined).expanded if strict else _numbered
+        for number, raw in read(self._lines()):
             line, address = raw, None
             if "/" in line or ";" in line or "#" in line:
                 address = _ADDRESS.search(line)
@@ -154,6 +156,9 @@ class Reader:
             self.before, labels = labels, []
             yield number, line
         self.after = labels
+
+    def _defined(self, name: str) -> bool:
+        return name in self.symbols or name in self.labels
 
     def _lines(self) -> list[str]:
         text = self.text
@@ -186,6 +191,10 @@ class Reader:
         if wait := _WAIT.match(text):
             return wait[0] + _WORD.sub(number, text[wait.end() :])
         return _BRACKETED.sub(lambda bracket: _WORD.sub(number, bracket[0]), text)
+
+
+def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    return iter(enumerate(lines, 1))
 
 
 def read_line(text: str) -> Statement:

@@ -283,10 +283,11 @@ class Table:
     family: str
     formats: dict[str, FormatLine]
     scalars: Scalars
+    target: str
 
     def __init__(self, target: str, wave: int) -> None:
         self.family, self.scalars, _ = FAMILY_OF[target]
-        self.wave = wave
+        self.target, self.wave = target, wave
         self.formats = encodings(self.family)
         self._lines: dict[str, dict[int, list[tuple[str, tuple[str, ...]]]]] = {}
         self.by_name: dict[str, list[tuple[str, tuple[str, ...]]]] = {}

@@ -27,6 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ..asm.encoder import Relocation
     from ..asm.fields import Encoding, Field
     from ..asm.forms import InstructionForm
     from ..command import Options
@@ -48,6 +49,7 @@ class EncodedField(Record):
     "size: in bytes",
     "[encoding]=encoding.name: with --fields",
     "[fields]: with --fields",
+    "[relocation]=linked: what a linker fills in; the offset is counted from the statement",
 )
 class Statement(Record):
     """One statement of a text.
@@ -56,6 +58,7 @@ class Statement(Record):
         target, wave: what it was assembled for. code: its bytes in memory order.
         encoding: how its bits are divided; None for data (.long), and where the fields were not asked for.
         fields: of the encoding, the lowest bits first.
+        linked: what a linker fills in, where the code has 0.
     """
 
     target: str
@@ -63,6 +66,7 @@ class Statement(Record):
     code: bytes
     encoding: Encoding | None = None
     fields: tuple[EncodedField, ...] = ()
+    linked: Relocation | None = None
 
     @property
     def text(self) -> str:
@@ -111,10 +115,10 @@ def assembly(
     """
     arch = agreed(arch, named_targets(text) if arch is None else (), "the text")
     lines = assemble_lines(text, arch, wave, llvm)
-    statements = [
-        Statement(arch, wave, line.code, *(_explained(line.form, line.values) if fields and line.form else ()))
-        for line in lines
-    ]
+    statements = []
+    for line in lines:
+        encoding, meanings = _explained(line.form, line.values) if fields and line.form else (None, ())
+        statements.append(Statement(arch, wave, line.code, encoding, meanings, line.linked))
     version = None if own_assembler(arch) else target(arch, wave, llvm).llvm
     return Assembly(entry(arch).architecture.name, arch, tuple(statements), version)
 
@@ -130,7 +134,8 @@ def _explained(form: InstructionForm, values: Mapping[str, int]) -> tuple[Encodi
 def text(answer: Assembly) -> str:
     """A line of bytes for each statement; with its fields also the figure of its encoding."""
     explained = any(statement.encoding for statement in answer.statements)
-    lines = (f"{statement.code.hex(' ')}\n{_figure(statement)}" for statement in answer.statements)
+    lines = (f"{one.code.hex(' ')}{f'  {one.linked}' if one.linked else ''}\n{_figure(one)}"
+             for one in answer.statements)  # fmt: skip
     return ("\n" if explained else "").join(lines)
 
 

@@ -77,7 +77,14 @@ class TracedRegister(TupleRecord):
     values: tuple[int, ...]
 
 
-@json_keys("number=step.number", "address=step.address", "text=step.text", "exec=step.exec", "registers")
+@json_keys(
+    "number=step.number",
+    "address=step.address",
+    "text=step.text",
+    "exec=step.exec",
+    "location=step.location: of the source",
+    "registers",
+)
 class TracedStep(TupleRecord):
     """A step of the traced wave."""
 
@@ -199,13 +206,16 @@ LANES_IN_ROW = 8
 
 def text(found: KernelRun) -> str:
     """The traced steps, the report, the files."""
-    lines = [line for step in found.steps for line in _step_lines(step)]
+    before = (None, *[step.location for step in found.steps])
+    lines = [line for step, place in zip(found.steps, before) for line in _step_lines(step, step.location != place)]
     lines.append(str(found.report))
     lines += [f"written to {path}" for path in found.written]
     return "\n".join(lines) + "\n"
 
 
-def _step_lines(step: TraceStep) -> Iterator[str]:
+def _step_lines(step: TraceStep, moved: bool) -> Iterator[str]:
+    if moved and step.location is not None:
+        yield step.location.described
     yield f"{step.number:>6}  {step.address:#x}  {step.text}"
     for name, values in step.registers:
         if len(values) == 1:

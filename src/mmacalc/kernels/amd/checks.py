@@ -404,11 +404,11 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
             second, first = listed[place.second], listed[place.first]
             if {first.address, second.address} <= executed.keys():
                 message = f"{place.missing} wait states missing: {place.wait.rule}"
-                tally.add(_entry("wait states", second, message, executed[second.address], first))
+                tally.add(_entry(tally, "wait states", second, message, executed[second.address], first))
     if why:
         first = (expert or matrix or listed)[0]
         message = f"wait states around matrix instructions are not checked: {why}"
-        tally.note(_entry("not checked", first, message, executed[first.address]))
+        tally.note(_entry(tally, "not checked", first, message, executed[first.address]))
 
 
 def _instructions(kernel: Kernel, program: Program) -> list[DecodedInstruction]:
@@ -424,7 +424,13 @@ def _is_expert(instruction: DecodedInstruction) -> bool:
 
 
 def _entry(
-    kind: str, where: DecodedInstruction, message: str, times: int, other: DecodedInstruction | None = None
+    tally: Tally,
+    kind: str,
+    where: DecodedInstruction,
+    message: str,
+    times: int,
+    other: DecodedInstruction | None = None,
 ) -> KernelFinding:
     address, words = (None, "") if other is None else (other.address, text(other))
-    return KernelFinding(kind, where.address, text(where), message, address, words, (0, 0, 0), 0, (), times)
+    locations = tally.locate(where.address), None if address is None else tally.locate(address)
+    return KernelFinding(kind, where.address, text(where), message, address, words, (0, 0, 0), 0, (), times, *locations)

@@ -83,7 +83,7 @@ class _CompiledLaunch:
             start = CODE_BASE + section.address
             self.memory.add(f"section {section.name}", content, section.writable, behind, start)
         self._arguments(args, shared)
-        self.tally = Tally(text)
+        self.tally = Tally(text, kernel.source_lines.at)
         self.lds_counter = BankCounter(self.target.architecture, wave)
 
     def _check_sizes(self) -> None:
@@ -105,13 +105,13 @@ class _CompiledLaunch:
                 f"{architecture.lds_bytes}"
             )
         for what, size, most in (("scratch for a work-item", self.descriptor.private_segment_size, MOST_SCRATCH),
-                                 ("kernel arguments", self.descriptor.kernarg_size, MOST_ARGUMENTS)):  # fmt: skip
+                                 ("kernel arguments", self.kernel.argument_bytes, MOST_ARGUMENTS)):  # fmt: skip
             if size > most:
                 raise Error(f"the kernel wants {size} bytes of {what}; mmacalc has {most}")
 
     def _arguments(self, args: Sequence[Any], shared: int) -> None:
         # LLVM widens loads beyond the last argument, as far as the alignment of the segment lets it.
-        length = -(-max(self.descriptor.kernarg_size, 1) // KERNARG_ALIGNMENT) * KERNARG_ALIGNMENT
+        length = -(-max(self.kernel.argument_bytes, 1) // KERNARG_ALIGNMENT) * KERNARG_ALIGNMENT
         sizes = self.grid, self.block, shared
         content = packed_arguments(self.kernel.arguments, args, self.memory, sizes, length)
         self.argument_bytes = content
@@ -298,7 +298,7 @@ def launch_compiled(
             raise Error(f"trace is a function that takes a TraceStep; got {shown(options['trace'])}")
         if not isinstance(number, int) or not 0 <= number < waves:
             raise Error(f"trace_wave is from 0 to {waves - 1}, all waves of the launch counted; got {shown(number)}")
-        trace = number, tracer(options["trace"])
+        trace = number, tracer(options["trace"], kernel.source_lines)
     found.run(tick, trace, math.inf if limit is None else limit)
     check_wait_states(kernel, found.program, found.tally)
     tally = found.tally

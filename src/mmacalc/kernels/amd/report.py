@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ...asm.code_objects import Kernel
+    from ...asm.source_lines import SourceLines, SourceLocation
     from ...model import Architecture
     from ..device.findings import KernelFinding, Tally
     from ..device.traffic import BankSite
@@ -149,7 +150,8 @@ class TraceStep(TupleRecord):
     """One instruction of the traced wave.
 
     number: counted from 0. address, text: the instruction. exec: EXEC after it, a bit for each lane. registers: what it
-    wrote: (name, 32-bit values), one value for each lane of vector registers, one of scalar registers.
+    wrote: (name, 32-bit values), one value for each lane of vector registers, one of scalar registers. location: the
+    line of the source, None where the object does not say.
     """
 
     number: int
@@ -157,9 +159,10 @@ class TraceStep(TupleRecord):
     text: str
     exec: int
     registers: tuple[tuple[str, tuple[int, ...]], ...]
+    location: SourceLocation | None = None
 
 
-def tracer(show: Callable[[TraceStep], None]) -> Callable[[Step, Group, int], None]:
+def tracer(show: Callable[[TraceStep], None], lines: SourceLines) -> Callable[[Step, Group, int], None]:
     """What `Batch` calls after each instruction of the traced wave; passes a `TraceStep` on."""
     numbers = iter(range(1 << 62))
 
@@ -170,7 +173,8 @@ def tracer(show: Callable[[TraceStep], None]) -> Callable[[Step, Group, int], No
         wave = int(group.numbers()[row])
         words = [int(group.s[EXEC + part, wave]) for part in range(group.lanes // 32)]
         mask = sum(word << 32 * part for part, word in enumerate(words))
-        show(TraceStep(next(numbers), instruction.address, text(instruction), mask, tuple(registers)))
+        at = instruction.address
+        show(TraceStep(next(numbers), at, text(instruction), mask, tuple(registers), lines.at(at)))
 
     return traced
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeVar
 
     from ...arrays import Array
+    from ...asm.source_lines import SourceLocation
     from .scheduler import Waves
 
     class Finding(Protocol):
@@ -41,7 +42,8 @@ class KernelFinding(TupleRecord):
 
     kind: of a mistake or a note, as its machine names them. address, text: the instruction. message: what is wrong with
     it. other_address, other_text: the instruction that it collides with, None and "" if there is none. workgroup, wave:
-    where it was first seen. lanes: which lanes then. times: how often it was executed that way.
+    where it was first seen. lanes: which lanes then. times: how often it was executed that way. location,
+    other_location: the lines of the source that the two come from, None where the object does not say.
     """
 
     kind: str
@@ -54,6 +56,8 @@ class KernelFinding(TupleRecord):
     wave: int
     lanes: tuple[int, ...]
     times: int
+    location: SourceLocation | None = None
+    other_location: SourceLocation | None = None
 
     @property
     def key(self) -> tuple[str, int, int | None]:
@@ -62,14 +66,16 @@ class KernelFinding(TupleRecord):
 
     @property
     def sentence(self) -> str:
-        """The finding in words, over one or two lines."""
+        """The finding in words, over one or several lines."""
         lanes = f", {lanes_text(self.lanes)}" if self.lanes else ""
+        source = f"\n    at {self.location.described}" if self.location else ""
         where = f"workgroup {self.workgroup}, wave {self.wave}{lanes}"
         more = f" ({self.times} times)" if self.times > 1 else ""
         other = ""
         if self.other_address is not None:
             other = f"\n    the other instruction: {self.other_address:#x}: {self.other_text}"
-        return f"{self.kind}: {self.address:#x}: {self.text}: {self.message}; {where}{more}{other}"
+            other += f"\n    at {self.other_location.described}" if self.other_location else ""
+        return f"{self.kind}: {self.address:#x}: {self.text}: {self.message}; {where}{more}{source}{other}"
 
 
 class LineFinding(TupleRecord):
@@ -136,9 +142,10 @@ class Stop(Error):  # noqa: N818
 class Tally:
     """What the batches of a launch add up.
 
-    describe: the text of an instruction. undefined: by where an undefined value was read first, the instruction that
-    used it. issued: matrix instructions. atomics: atomic operations on shared memory. steps, executed: instructions,
-    counted once for all waves that run together, and once for each wave.
+    describe: the text of an instruction; locate: the line of the source of an address. undefined: by where an
+    undefined value was read first, the instruction that used it. issued: matrix instructions. atomics: atomic
+    operations on shared memory. steps, executed: instructions, counted once for all waves that run together, and
+    once for each wave.
     """
 
     atomics: int
@@ -146,8 +153,10 @@ class Tally:
     moved: TrafficCounter
     steps: int
 
-    def __init__(self, describe: Callable[[Any], str]) -> None:
-        self.describe = describe
+    def __init__(
+        self, describe: Callable[[Any], str], locate: Callable[[int], SourceLocation | None] = lambda address: None
+    ) -> None:
+        self.describe, self.locate = describe, locate
         self.findings: dict[Hashable, KernelFinding] = {}
         self.notes: dict[Hashable, KernelFinding] = {}
         self.undefined: dict[tuple[int, str], int] = {}
@@ -204,11 +213,14 @@ class Reporter:
         return KernelFinding(
             kind, instruction.address, self.tally.describe(instruction), message, address, text,
             (*waves.groups[int(waves.workgroup_of[number])],), int(waves.wave_in_group[number]), lanes, 1,
+            self.tally.locate(instruction.address), None if other is None else self.tally.locate(other.address),
         )  # fmt: skip
 
     def at(self, instruction: Any) -> str:
         """An instruction, as messages that stop a launch name it."""
-        return f"at {instruction.address:#x} ({self.tally.describe(instruction)})"
+        source = self.tally.locate(instruction.address)
+        line = f", {source}" if source else ""
+        return f"at {instruction.address:#x} ({self.tally.describe(instruction)}{line})"
 
     def where(self, row: int, instruction: Any, lane: int | None = None) -> str:
         """A wave, a lane of it and an instruction, as messages that stop a launch name them."""

@@ -1,0 +1,114 @@
+"""Which line of the source each instruction of a code object comes from: `.debug_line` (DWARF 5, section 6.2).
+
+Compilers write it with -g or -gline-tables-only; Triton writes it always.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+from bisect import bisect_right
+
+from ..records import TupleRecord, json_keys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+__all__ = ["NO_LINES", "SourceLines", "SourceLocation"]
+
+
+@json_keys("str()")
+class SourceLocation(TupleRecord):
+    """A line of the source: the file, as the compiler had it, and the line from 1."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.line}"
+
+    @property
+    def text(self) -> str:
+        """The line itself; "" where the file is not there."""
+        return linecache.getline(self.file, self.line).strip()
+
+    @property
+    def described(self) -> str:
+        """`file:line`, with the line itself where the file is there."""
+        return f"{self}: {text}" if (text := self.text) else str(self)
+
+
+class SourceLines:
+    """The lines of an object's instructions, read when one is asked for.
+
+    elf: of pyelftools; None where nothing is known.
+    """
+
+    def __init__(self, elf: Any = None) -> None:
+        self._elf = elf
+        self._rows: list[tuple[int, SourceLocation | None]] | None = None
+        self._starts: list[int] = []
+
+    def at(self, address: int) -> SourceLocation | None:
+        """The line of the instruction at an address; None where there is none."""
+        if self._elf is None:
+            return None
+        if self._rows is None:
+            self._rows = sorted(_rows(self._elf), key=lambda row: row[0])
+            self._starts = [start for start, _ in self._rows]
+        place = bisect_right(self._starts, address) - 1
+        return self._rows[place][1] if place >= 0 else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SourceLines)  # what a kernel does is the same
+
+    def __hash__(self) -> int:
+        return 0
+
+
+NO_LINES = SourceLines()
+
+
+def _rows(elf: Any) -> Iterator[tuple[int, SourceLocation | None]]:
+    """(address, line) where a line begins, None where a sequence ends; nothing of a damaged object."""
+    from elftools.common.exceptions import DWARFError, ELFError, ELFParseError
+
+    try:
+        if elf.get_section_by_name(".debug_line") is None:
+            return
+        debug = elf.get_dwarf_info()
+        for unit in debug.iter_CUs():
+            program = debug.line_program_for_CU(unit)
+            if program is not None:
+                folder = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
+                yield from _of_program(program, _name(folder.value) if folder else "")
+    except (DWARFError, ELFError, ELFParseError, KeyError, IndexError, AttributeError, ValueError, TypeError):
+        return  # lines are shown where they can be read; a damaged table is no reason to refuse the kernel
+
+
+def _of_program(program: Any, folder: str) -> Iterator[tuple[int, SourceLocation | None]]:
+    files = list(_files(program, folder))
+    first = 0 if program.header["version"] >= 5 else 1
+    for entry in program.get_entries():
+        state = entry.state
+        if state is None:
+            continue
+        number = state.file - first
+        known = not state.end_sequence and 0 <= number < len(files) and state.line
+        yield state.address, SourceLocation(files[number], state.line) if known else None
+
+
+def _files(program: Any, folder: str) -> Iterator[str]:
+    """The files of a table; their folders are counted from the folder of the compilation before DWARF 5."""
+    folders = [_name(one) for one in program.header["include_directory"]]
+    if program.header["version"] < 5:
+        folders.insert(0, folder)
+    for one in program.header["file_entry"]:
+        place = folders[one.dir_index] if one.dir_index < len(folders) else ""
+        yield os.path.join(folders[0] if folders else folder, place, _name(one.name))
+
+
+def _name(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
