@@ -93,8 +93,8 @@ class Catalog:
         if short in self._names:  # without the lock: a name is entered when all that it leads to is there
             return short, False
         with self._lock:
-            if (short, False) in self._unread:
-                self._read(short, False)
+            for file in [file for file, outside in self._unread if not outside and (file == short or _mentions(file, name))]:
+                self._read(file, False)
             while short not in self._names and self._unread:
                 self._read(*self._unread[0])
         return (short, False) if short in self._names else self._by_words(name, short)
@@ -153,6 +153,15 @@ class Catalog:
                 yield entry, found.without_matrix_instructions
         except Error as problem:
             raise Error(f"MMACALC_CATALOG names '{file}': {problem}") from None
+
+
+def _mentions(file: str, name: str) -> bool:
+    """Whether a file of this package has a name among its texts, so that it is read before the others."""
+    try:
+        with open(os.path.join(os.path.dirname(__file__), f"{file}.py"), encoding="utf-8") as stream:
+            return f'"{name.strip().lower()}"' in stream.read().lower()
+    except OSError:  # in a zip file
+        return False
 
 
 def _own_files() -> list[str]:

@@ -57,7 +57,6 @@ class Operand(Frozen):
     layout: Layout
     flat: Layout
     format: Format
-    location: type[Location] | type[TensorMemoryLocation] | type[LoadedLocation]
 
     def __init__(
         self, instruction: Instruction, name: str, wave: int, fields: Mapping[str, int], load: Load | None = None
@@ -67,11 +66,10 @@ class Operand(Frozen):
             from ..families.tensor_memory_moves import after
 
             placement = after(placement, load)
-        layout, column = placement.layout, "column" in placement.layout.places
+        layout = placement.layout
         self._set(
             instruction=instruction, name=name, wave=wave, fields=frozen(dict(fields)), load=load, placement=placement,
             layout=layout, flat=joined(layout), format=instruction.format(name, fields),
-            location=LoadedLocation if load else TensorMemoryLocation if column else Location,
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -121,6 +119,13 @@ class Operand(Frozen):
         layout = self.layout
         own = self.placement.axes or tuple([Axis(*axis) for axis in zip(layout.axes, layout.extents)])
         return own if len(own) == 3 else (Axis("block", 1), *own)
+
+    @property
+    def location(self) -> type[Location] | type[TensorMemoryLocation] | type[LoadedLocation]:
+        """The type of what `locate` gives."""
+        if self.load:
+            return LoadedLocation
+        return TensorMemoryLocation if "column" in self.layout.places else Location
 
     @property
     def in_columns(self) -> bool:

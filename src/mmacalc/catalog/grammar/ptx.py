@@ -14,7 +14,7 @@ from ...errors import Error, counted, did_you_mean
 from ...formats import named
 from ...model import Instruction
 from ...numerals import number, whole
-from ...records import frozen
+from ...records import Cache, cached_property, frozen
 from .braces import expand
 from .entry import Entry as PlainEntry
 
@@ -222,6 +222,9 @@ def wmma_registers(shape: tuple[int, int, int], operand: str, format_name: str) 
     return max(1, elements * named(format_name).bits // 1024)
 
 
+_fitting = Cache(16)  # whether the vector instructions of a file are built as they should be, looked at once
+
+
 class Entry(PlainEntry):
     """A compilation target and the families it has."""
 
@@ -230,17 +233,21 @@ class Entry(PlainEntry):
     def __init__(self, record: Mapping[str, Any], file: CatalogFile) -> None:
         self._file = file
         self._targets = tuple([other["name"] for other in file.architectures])
-        self._tcgen05 = {other["name"]: other.get("tcgen05", {}) for other in file.records if "tcgen05" in other}
         super().__init__({"targets": (record["name"],), **record}, file)
         self._names: tuple[str, ...] | None = None
         self._tensor_memory_names: tuple[str, ...] | None = None
+
+    @cached_property
+    def _tcgen05(self) -> dict[str, Mapping[str, Any]]:
+        """What every target of the file with Tensor Memory has."""
+        return {other["name"]: other["tcgen05"] for other in self._file.records if "tcgen05" in other}
 
     def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
         """Nothing is read ahead: see `_find`."""
 
     def _vector_instructions(self, file: CatalogFile) -> Mapping[str, int]:
         lines: Any = file.vector_instructions or ()
-        if not fits(lines, "tuple[tuple[str, int, str], ...]"):
+        if not _fitting.get(id(lines), lambda: (lines, fits(lines, "tuple[tuple[str, int, str], ...]")))[1]:
             raise Error(f"VECTOR_INSTRUCTIONS should be a tuple of (name, lanes, targets); got {shown(lines)}")
         found: Mapping[str, int] = frozen(
             {name: lanes for name, lanes, which in lines if self.architecture.name in targets(which, self._targets)}
