@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..command import Result
     from .parser import Parser
 
-__all__ = ["Reply", "answer", "command", "command_parser", "commands", "main", "replies"]
+__all__ = ["Reply", "answer", "command", "command_names", "command_parser", "commands", "main", "replies"]
 
 INTERRUPTED = 130  # what a shell reports of a program that SIGINT ends
 
@@ -118,12 +118,16 @@ def command(name: str) -> Command | None:
     return questions.command(name)
 
 
-def commands() -> dict[str, Command]:
-    """Every command by its name, in alphabetical order; without the classic command line."""
+def command_names() -> list[str]:
+    """The names of the commands, in alphabetical order; none of them is imported for that."""
     from .. import questions
 
-    names = sorted((*OWN, *questions.names()))
-    return {name: found for name in names if (found := command(name))}
+    return sorted((*OWN, *questions.names()))
+
+
+def commands() -> dict[str, Command]:
+    """Every command by its name, in alphabetical order; without the classic command line."""
+    return {name: found for name in command_names() if (found := command(name))}
 
 
 _parsers = Cache(64)

@@ -18,7 +18,7 @@ from ..catalog import architectures, entry
 from ..command import Command, argument
 from ..errors import Error
 from ..formats import FORMATS
-from . import command, commands
+from . import command, command_names
 from .help import COMPUTED, TOPICS
 
 TYPE_CHECKING = False
@@ -74,10 +74,10 @@ def _next(before: list[str]) -> list[str]:
     if before and (found := options.get(before[-1])) is not None and (found.placeholder or found.choices):
         return _values(found, before)
     if before and known.name == "help":
-        return [*TOPICS, *COMPUTED, *commands()]
+        return [*TOPICS, *COMPUTED, *command_names()]
     if before and known.name == "architectures":
         return _architectures()
-    return [*([] if before else commands()), "-h", "--help", *options]
+    return [*([] if before else command_names()), "-h", "--help", *options]
 
 
 def _values(option: Option, before: list[str]) -> list[str]:

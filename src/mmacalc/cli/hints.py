@@ -6,7 +6,7 @@ from ..catalog import entry
 from ..catalog.grammar.sass import is_opcode
 from ..command.options import FLAGS
 from ..errors import Error, did_you_mean
-from . import commands
+from . import command_names
 from .help import COMPUTED, TOPICS
 
 TYPE_CHECKING = False
@@ -21,11 +21,11 @@ INSTRUCTIONS = ("v_", "mma.", "wgmma", "wmma", "ldmatrix", "stmatrix", "tcgen05"
 
 def unknown_command(word: str) -> str:
     """The message for a first word that is neither a command nor an option."""
-    return f"unknown command '{word}'.{_meant(word)} Known: {', '.join(commands())}; `mmacalc -h` has more"
+    return f"unknown command '{word}'.{_meant(word)} Known: {', '.join(command_names())}; `mmacalc -h` has more"
 
 
 def _meant(word: str) -> str:
-    if hint := did_you_mean(word, commands()):
+    if hint := did_you_mean(word, command_names()):
         return hint
     if word.replace("-", "_") in FLAGS:
         return f" Did you mean --{word}?"

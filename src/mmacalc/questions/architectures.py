@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from textwrap import fill
 
-from ..arithmetic.tables import TABLES
 from ..catalog import Entry, architectures, entry, known_name
 from ..checks import arguments_checked
 from ..command import Command, Reply, argument, show
 from ..command.common import JSON
 from ..command.options import terminal_width
-from ..hazards.tables import REPORTED, RULES
-from ..hazards.tables import TABLES as WAITS
 from ..model.architecture import DOUBTFUL, PROVENANCES, VENDORS
 from ..records import Record, json_keys
 
@@ -157,6 +154,8 @@ def _cycles(found: Entry) -> Known:
 
 
 def _arithmetic(one: Architecture) -> Known:
+    from ..arithmetic.tables import TABLES
+
     rows = () if "arithmetic" in one.family.unsupported_topics else TABLES.get(one.arithmetic, ())
     if not rows:
         return Known("arithmetic", "")
@@ -165,6 +164,9 @@ def _arithmetic(one: Architecture) -> Known:
 
 
 def _waits(one: Architecture) -> Known:
+    from ..hazards.tables import REPORTED, RULES
+    from ..hazards.tables import TABLES as WAITS
+
     if not one.hazards:
         return Known("waits", "")
     llvm, guide, _ = RULES[one.hazards]

@@ -13,10 +13,6 @@ is printed is the code. It is the argument itself, or in a file (- for standard 
 
 from __future__ import annotations
 
-from ..asm.assembler import assemble_lines
-from ..asm.disassembler import disassemble
-from ..asm.reader import named_targets
-from ..asm.targets import agreed, own_assembler, target
 from ..catalog import entry
 from ..command import Command, Reply, argument, flag, show
 from ..command.common import JSON, LLVM, TARGET, WAVE
@@ -71,6 +67,8 @@ class Statement(Record):
     @property
     def text(self) -> str:
         """The statement as LLVM disassembles it."""
+        from ..asm.disassembler import disassemble
+
         return disassemble(self.code, self.target, self.wave)
 
     @property
@@ -113,6 +111,10 @@ def assembly(
     >>> found.statements[0].code.hex(), found.statements[0].fields[0].meaning
     ('0080ccd310250204', 'D: the first register; D = a[0:15]')
     """
+    from ..asm.assembler import assemble_lines
+    from ..asm.reader import named_targets
+    from ..asm.targets import agreed, own_assembler, target
+
     arch = agreed(arch, named_targets(text) if arch is None else (), "the text")
     lines = assemble_lines(text, arch, wave, llvm)
     statements = []

@@ -12,7 +12,6 @@ relabelled, elements often stay in their lanes; --keep-k asks without that.
 from __future__ import annotations
 
 from ..catalog import entry
-from ..chains import Feeds, chain, feeds
 from ..command import Command, Reply, argument, flag, option, show
 from ..command.common import ARCHITECTURE, INSTRUCTIONS, JSON, MODIFIERS, WAVE
 from ..command.options import modifiers
@@ -276,6 +275,7 @@ def _wrapped(parts: Sequence[str], mark: str) -> list[str]:
 
 def list_text(found: Feeds) -> str:
     """A line for each instruction and use: its kind, how many X feed how many Y, and how k is relabelled."""
+
     x, rows = found.x, [_row(chain) for chain in found.chains]
     if not rows:
         return f"D of {x.name} feeds no instruction of {x.architecture.title} without moves between lanes\n"
@@ -296,6 +296,8 @@ TWO = "chain takes two instructions, the one that computes D and the one that us
 
 def run(options: Options) -> Reply:
     """One chain, the four, or the list."""
+    from ..chains import Feeds, chain, feeds
+
     known = entry(options.architecture)
     names = [name for name in (options.x, options.y) if name is not None] + options.instruction
     if not 1 <= len(names) <= 2 or (len(names) == 2) == options.list:

@@ -21,11 +21,6 @@ its target, so -a is needed only where that stands for several GPUs (gfx9-4-gene
 
 from __future__ import annotations
 
-from ..asm.decoder import labelled
-from ..asm.disassembler import decoded_lines, respelled
-from ..asm.tables import COVERED
-from ..asm.targets import agreed, own_assembler
-from ..asm.targets import target as compiler_target
 from ..catalog import entry
 from ..command import Command, Reply, argument, flag, show
 from ..command.common import JSON, LLVM, TARGET, WAVE
@@ -105,6 +100,9 @@ def disassembly(
     Raises:
         Error: the target is unknown, missing, not the file's, or one whose other instructions are not known.
     """
+    from ..asm.disassembler import respelled
+    from ..asm.targets import agreed
+
     arch = agreed(target and target.partition(":")[0], file.targets, name)
     if file.assembly:
         lines = respelled(file.assembly, arch, wave, llvm)
@@ -116,6 +114,12 @@ def disassembly(
 
 
 def _section(part: Section, arch: str, wave: int | None, llvm: int | None, matrix: bool | None) -> DecodedSection:
+    from ..asm.decoder import labelled
+    from ..asm.disassembler import decoded_lines
+    from ..asm.tables import COVERED
+    from ..asm.targets import own_assembler
+    from ..asm.targets import target as compiler_target
+
     whole = not matrix and llvm is None and own_assembler(arch) is None
     where = compiler_target(arch, wave) if whole else None
     if where is None or part.address is None or where.name not in COVERED:

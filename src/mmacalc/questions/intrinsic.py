@@ -18,7 +18,6 @@ from ..checks import arguments_checked
 from ..command import Command, Reply, argument, option, show
 from ..command.common import ARCHITECTURE, JSON, WAVE
 from ..command.options import either
-from ..compiler.builtins import Intrinsic, all_by_name, intrinsics, unscaled
 from ..errors import Error, first_of
 from ..records import Record, json_keys
 
@@ -75,6 +74,8 @@ def intrinsic(instruction: Instruction, wave: int | None = None) -> InstructionI
     >>> [one.llvm_intrinsic for one in found.intrinsics]
     ['llvm.amdgcn.mfma.f32.16x16x16f16']
     """
+    from ..compiler.builtins import intrinsics, unscaled
+
     found = intrinsics(instruction, wave)
     if found or not instruction.architecture.encoding:
         return InstructionIntrinsics(instruction, found)
@@ -88,6 +89,8 @@ def intrinsic_named(arch: str, name: str) -> InstructionIntrinsics:
     Raises:
         Error: the architecture has no such builtin.
     """
+    from ..compiler.builtins import all_by_name
+
     (instruction, found, _), *others = all_by_name(arch, name)
     return InstructionIntrinsics(instruction, (found,), others=tuple([inst for inst, _, _ in others]))
 

@@ -12,20 +12,15 @@ import base64
 import json
 import zlib
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from ..answers.page_data import page_data
 from ..catalog import entry
 from ..command import Command, flag, option
 from ..command.common import MODIFIERS, WAVE
 from ..command.options import MATRICES, MATRIX_NAMES, matrices, modifiers
 from ..errors import Error
 from ..files import write
-from ..render.spelling import family_text
-from ..render.tensor_memory import statement as tensor_memory_statement
 from ..version import __version__
-from .classic.detail import page_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +35,8 @@ def page(start: str = "") -> str:
     Args:
         start: what it shows when it is opened without a link's `#...`, written as such a link without the `#`.
     """
+    from importlib.resources import files
+
     template = files("mmacalc.render").joinpath("page.html").read_text(encoding="utf-8")
     data = _data_text()
     body = f'<body data-start="{_attribute(start)}">' if start else "<body>"
@@ -64,6 +61,11 @@ def _attribute(text: str) -> str:
 
 def page_tables() -> dict[str, Any]:
     """The catalog's tables, and how it is spelt; each instruction also has the number of its statement in PTX."""
+    from ..answers.page_data import page_data
+    from ..render.spelling import family_text
+    from ..render.tensor_memory import statement as tensor_memory_statement
+    from .classic.detail import page_of
+
     data = page_data()
     names = [record[0] for record in data["architectures"]]
     statements: dict[str, int] = {}

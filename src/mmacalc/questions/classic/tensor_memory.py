@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from ...catalog.grammar.tcgen05 import parse
 from ...command import Reply, show
 from ...command.options import ACTIONS, MATRICES, MATRIX_NAMES, STYLES, TENSOR_MEMORY, TENSOR_MEMORY_NAMES, spellings
 from ...errors import Error, counted
-from ...families.tensor_memory import LANES
-from ...families.tensor_memory_moves import LOADS, epilogue
-from ...families.tensor_memory_shapes import TYPES, allowed_shapes, steps, transposes
-from ...model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
-from ...rates import dense_rate
 from ...records import Record, TupleRecord, json_keys
 from ...render import tables
 from ...render.spelling import heading
-from ...render.tensor_memory import bits_text, is_pair, loaded_text, place_text, types_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +18,7 @@ if TYPE_CHECKING:
     from ...layout import Layout
     from ...model import Element, Instruction, Location, Operand
     from ...model.location import LoadedLocation, TensorMemoryLocation
+    from ...model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
 
 
 class RowAndColumn(TupleRecord):
@@ -73,6 +67,8 @@ class InTensorMemory(TupleRecord):
     @property
     def types(self) -> Mapping[str, str]:
         """The types of the operands."""
+        from ...model.tensor_memory import TensorMemoryInstruction
+
         inst = self.operand.instruction
         assert isinstance(inst, TensorMemoryInstruction)
         return inst.types
@@ -309,6 +305,8 @@ def cell_table(operand: Operand, cta: int = 0) -> CellTable:
     Raises:
         Error: there is no such CTA.
     """
+    from ...families.tensor_memory import LANES
+
     columns = range(operand.registers)
     cells = [[operand.contents(lane=lane, column=column, cta=cta) for column in columns] for lane in range(LANES)]
     return CellTable(operand, cta, tuple(map(tuple, cells)))
@@ -316,6 +314,8 @@ def cell_table(operand: Operand, cta: int = 0) -> CellTable:
 
 def detail(instruction: TensorMemoryInstruction) -> TensorMemoryDetail:
     """The shapes and types of an instruction."""
+    from ...families.tensor_memory_shapes import TYPES, allowed_shapes, transposes
+
     form = instruction.form
     m, n = allowed_shapes(form)
     k = dict.fromkeys(depth for rows in m for depth in instruction.depths_with(rows))
@@ -332,6 +332,8 @@ def readings(operand: Operand) -> tuple[Reading, ...]:
     >>> [(reading.shape, reading.lanes_used, reading.run) for reading in readings(d)][0]
     ('32x32b', '16 of 32', 128)
     """
+    from ...families.tensor_memory_moves import LOADS, epilogue
+
     found = []
     half_rows = "half" in operand.layout.selectors
     for shape, (*_, sizes, each) in LOADS.items():
@@ -368,6 +370,9 @@ def _name(operand: Operand, row: int, col: int) -> str:
 
 
 def _heading(operand: Operand) -> str:
+    from ...model.tensor_memory import TensorMemoryInstruction
+    from ...render.tensor_memory import types_text
+
     inst = operand.instruction
     assert isinstance(inst, TensorMemoryInstruction)
     lines = [f"Shape: M {inst.m}, N {inst.n}, K {inst.k}; {types_text(inst)}"]
@@ -383,6 +388,8 @@ def _heading(operand: Operand) -> str:
 
 def element_text(answer: ElementCells) -> str:
     """The cells of an element, and its places after a load."""
+    from ...render.tensor_memory import loaded_text, place_text
+
     name = _name(answer.operand, answer.row, answer.col)
     lines = [f"{name} = {place_text(answer.operand, place)}\n" for place in answer.locations]
     lines += [f"{name} after the load = {loaded_text(place)}\n" for place in answer.loaded or ()]
@@ -391,6 +398,8 @@ def element_text(answer: ElementCells) -> str:
 
 def contents_text(answer: CellContents) -> str:
     """The elements of a cell."""
+    from ...render.tensor_memory import is_pair
+
     operand = answer.operand
     pair = f" of CTA {answer.cta}" if is_pair(operand) else ""
     where = f"Tensor Memory{pair} lane {answer.lane}, column {answer.column}"
@@ -400,6 +409,8 @@ def contents_text(answer: CellContents) -> str:
 
 def _named(operand: Operand, elements: tuple[Element, ...]) -> Iterator[tuple[str, str]]:
     """The bits and the name of each place of a cell; elements that share one are a run of k."""
+    from ...render.tensor_memory import bits_text
+
     groups: dict[tuple[int, int], list[Element]] = {}
     for element in elements:
         groups.setdefault((element.lsb, element.row), []).append(element)
@@ -412,6 +423,8 @@ def _named(operand: Operand, elements: tuple[Element, ...]) -> Iterator[tuple[st
 
 
 def _short(operand: Operand, place: TensorMemoryLocation) -> str:
+    from ...render.tensor_memory import is_pair
+
     pair = f"CTA {place.cta} " if is_pair(operand) else ""
     bits = "" if place.width == 32 else f" [{place.lsb + place.width - 1}:{place.lsb}]"
     return f"{pair}lane {place.lane} column {place.column}{bits}"
@@ -471,6 +484,9 @@ def _sizes(sizes: dict[str, int]) -> str:
 
 def detail_text(answer: TensorMemoryDetail) -> str:
     """The shapes and types that it may have."""
+    from ...families.tensor_memory_shapes import steps
+    from ...rates import dense_rate
+
     inst = answer.instruction
     lines = [
         f"Targets: {', '.join(inst.targets)}",
@@ -530,6 +546,8 @@ def run(instruction: Instruction, options: Options) -> Reply:
     Raises:
         Error: the shape is missing, or a query that these instructions do not have.
     """
+    from ...model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
+
     if options.output_calculation:
         raise Error("-o is not for tcgen05: its B is in shared memory, and its sums are not known")
     actions = [name for name in ACTIONS if getattr(options, name)]
@@ -613,5 +631,7 @@ def after_load(operand: Operand, text: str) -> Operand:
     Raises:
         Error: there is no such load, or no D in Tensor Memory to load.
     """
+    from ...catalog.grammar.tcgen05 import parse
+
     load = parse(f"tcgen05.ld.sync.aligned.{text.removesuffix('.b32')}.b32")
     return operand.loaded(load.shape, load.count, load.has("pack::16b"))
