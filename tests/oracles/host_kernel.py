@@ -1,7 +1,7 @@
-"""Runs generated HIP and CUDA kernels on the host: their C as it is, matrix instructions by `Instruction.execute`.
+"""Runs generated HIP kernels, and CUDA's around wmma, on the host: their C as it is, products by `Instruction.execute`.
 
 Inline PTX becomes calls of host_runtime.h, which stop each thread until its warp has arrived; then `Machine` carries
-the instruction out on the registers of all lanes, or on the bytes of shared memory whose addresses they name.
+the instruction out on the registers of all lanes. CUDA's other kernels run as PTX: see emulated_kernel.py.
 """
 
 import ctypes
@@ -18,8 +18,6 @@ from llvm_mc import tool
 from mmacalc.compiler.builtins import intrinsic
 from mmacalc.emulator.places import located
 from mmacalc.emulator.registers import gather, scatter
-from mmacalc.families.descriptors import decode_shared_memory
-from mmacalc.families.shared_memory import offset, swizzled
 
 RUNTIME = Path(__file__).with_name("host_runtime.h")
 PREFIX = """
@@ -48,18 +46,6 @@ THREAD_STATEMENTS = [
     (r"mov\.u32 (%\d+), %tid\.x", r"{0} = host::current"),
     (r"mov\.u32 (%\d+), %ctaid\.x", r"{0} = host::block_x"),
     (r"mov\.u32 (%\d+), %ctaid\.y", r"{0} = host::block_y"),
-    (r"cvta\.to\.shared\.u64 (%\d+), (%\d+)", r"{0} = host::shared_address((const void *){1})"),
-    (r"bar\.sync 0", "host::synchronize()"),
-    (
-        r"cp\.async\.cg\.shared\.global \[(%\d+)\], \[(%\d+)\], 16, (%\d+)",
-        "host::copy(__start_shared_memory + {0}, (const void *){1}, 16, {2})",
-    ),
-    (r"cp\.async\.commit_group", "host::commit()"),
-    (r"cp\.async\.wait_group (\d+)", "host::wait({0})"),
-    (r"fence\.proxy\.async\.shared::cta|wgmma\.fence\.sync\.aligned", ""),
-    (r"wgmma\.commit_group\.sync\.aligned|wgmma\.wait_group\.sync\.aligned 0", ""),
-    (r"\.reg \.pred accumulate|setp\.eq\.u32 accumulate, 0, 0", ""),
-    (r"setp\.ne\.u32 accumulate, (%\d+), 0", "{0} = {0} != 0"),
 ]
 # Of AMD's builtins: the bytes of an element of an argument, the arguments that are operands, and names of fields.
 BYTES = {"_Bool": 1, "_Float16": 2, "__fp16": 2, "__bf16": 2, "short": 2, "int": 4, "float": 4, "double": 8, "long": 8}
@@ -114,8 +100,7 @@ def host_call(statement, kinds):
     for pattern, call in THREAD_STATEMENTS:
         if match := re.fullmatch(pattern, statement):
             return call.format(*[re.sub(r"%(\d+)", r"words[\1]", each) for each in match.groups()])
-    members = 128 if statement.startswith("wgmma") else 32
-    return f'host::meet("{kinds}|{statement}", {members}, words)'
+    return f'host::meet("{kinds}|{statement}", 32, words)'
 
 
 def compiled(source, library, *options):
@@ -275,9 +260,6 @@ class Machine:
             row += 1
         return changed
 
-    def bytes(self, first, count):
-        return np.ctypeslib.as_array(self.shared, (first + count,))[first:]
-
     def mma(self, words, statement, kinds):
         name, _, rest = statement.partition(" ")
         inst = mmacalc.instruction(self.kernel.inst.arch, name)
@@ -291,73 +273,6 @@ class Machine:
         assert not more
         files = [self.file(words, operand, kinds) for operand in (a, b, c)]
         return self.written(words, d, kinds, inst.execute(*files, **given))
-
-    def ldmatrix(self, words, statement, kinds):
-        name, outputs, address = re.fullmatch(r"(\S+) ({.*}), \[(%\d+)\]", statement).groups()
-        count = int(re.search(r"\.x(\d)", name)[1])
-        assert name == f"ldmatrix.sync.aligned.m8n8.x{count}{'.trans' * ('.trans' in name)}.shared.b16"
-        addresses = words[:, :, int(address[1:])].astype(int)
-        result = np.zeros((len(words), count, 32), np.uint32)
-        for group, lanes in enumerate(addresses):
-            for matrix in range(count):
-                starts = lanes[8 * matrix : 8 * matrix + 8]
-                assert not (starts % 16).any(), "a row of ldmatrix is not aligned"
-                assert len(set(starts // 16 % 8)) == 8, f"bank conflicts: {starts}"
-                rows = np.stack([self.bytes(start, 16) for start in starts]).view(np.uint16)
-                rows = rows.T if ".trans" in name else rows
-                result[group, matrix] = np.ascontiguousarray(rows).view(np.uint32).reshape(32)
-        return self.written(words, outputs, kinds, result)
-
-    def wgmma(self, words, statement, kinds):
-        name, _, rest = statement.partition(" ")
-        inst = mmacalc.instruction(self.kernel.inst.arch, name)
-        d, a, b, *more = split_outside(rest.strip(), ",")
-        given = {}
-        if inst.sparse:
-            given = {"index": self.file(words, more.pop(0), kinds), "selector": int(more.pop(0), 0)}
-        scale_d, *immediates = more
-        if inst.format("D").name != "i32":
-            assert immediates[:2] == ["1", "1"]
-        in_shared = "AB" if "{" not in a else "B"
-        turns = immediates[2:] if inst.format("A").bits == 16 else ["0"] * len(in_shared)
-        assert len(turns) == len(in_shared)
-        majors = {each: "mn" if turn == "1" else "k" for each, turn in zip(in_shared, turns)}
-        results = []
-        for group, lanes in enumerate(words):
-            matrix_b = self.descriptor_matrix(inst, "B", lanes[:, int(b[1:])], majors["B"]).T
-            if "A" in in_shared:
-                codes = self.descriptor_matrix(inst, "A", lanes[:, int(a[1:])], majors["A"])
-                place = located(inst.operand("A"))
-                file = np.zeros((place.registers, place.lanes), np.uint32)
-                scatter(file, codes, place)
-            else:
-                file = self.file(words, a, kinds)[group]
-            old = self.file(words, d, kinds)[group]
-            if scale_d.startswith("%"):
-                assert len(set(lanes[:, int(scale_d[1:])])) == 1
-                old = old * int(lanes[0, int(scale_d[1:])])
-            index = {"index": given["index"][group], "selector": given["selector"]} if given else {}
-            results.append(inst.execute(file, matrix_b, old, **index))
-        return self.written(words, d, kinds, np.stack(results))
-
-    def descriptor_matrix(self, inst, name, descriptors, major):
-        """The encodings (rows, k) of an operand by its matrix descriptor; the swizzle is of absolute addresses."""
-        assert len(set(descriptors)) == 1, "the descriptor differs between lanes"
-        fields = {field.name: field.code for field in decode_shared_memory(int(descriptors[0]), "wgmma").fields}
-        swizzle = {0: "none", 1: "128B", 2: "64B", 3: "32B"}[fields["swizzle"]]
-        assert fields["base_offset"] == 0
-        start, bits = fields["address"] * 16, inst.format(name).bits
-        rows, k = (inst.m, inst.k // 2 if inst.sparse else inst.k) if name == "A" else (inst.n, inst.k)
-        steps = {"leading": fields["leading"] * 16, "stride": fields["stride"] * 16}
-        if major == "k" and swizzle != "none":
-            steps["leading"] = 0  # the PTX ISA does not use it there
-        codes = np.zeros((rows, k), f"u{max(bits, 8) // 8}")
-        for row, column in np.ndindex(rows, k):
-            place = swizzled(offset(row, column, bits, swizzle, major, **steps), swizzle)
-            at = swizzled(start + place, swizzle)
-            word = self.bytes(at, max(bits, 8) // 8).view(codes.dtype)[0]
-            codes[row, column] = word if bits >= 8 else word >> column % 8 & 1
-        return codes
 
     def wmma(self, words, statement, kinds):
         name, _, rest = statement.partition(" ")

@@ -132,7 +132,7 @@ static __device__ void arrive(unsigned int barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
-// Arrives, and lets the phase end only when so many bytes have been copied.
+// Arrives, and lets the phase end only when that number of bytes has been copied.
 static __device__ void arrive_and_expect(unsigned int barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
 }
