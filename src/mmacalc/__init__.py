@@ -91,7 +91,7 @@ _HOMES = {
 _PACKAGES = (
     "answers", "arithmetic", "asm", "catalog", "chains", "cli", "codegen", "diagnosis", "drawing", "emulator", "errors",
     "estimates", "families", "formats", "hazards", "intrinsics", "kernels", "layout", "memory_access", "model",
-    "questions", "rates", "render", "rocwmma",
+    "questions", "rates", "render", "rocwmma", "testing", "triton",
 )  # fmt: skip
 
 # The methods of `mmacalc.model` whose code is in a higher layer, and what the catalog's records name there.

@@ -130,7 +130,7 @@ class BankCounter:
         return [(width, *self._cost(lanes, width, access)) for lanes in columns if lanes.max() >= 0]
 
     def enter(self, costs: list[Cost], access: str, place: str, times: int = 1) -> None:
-        """Enter what `costs` gives for a statement that so many waves carry out."""
+        """Enter what `costs` gives for a statement that `times` waves carry out."""
         for width, cycles, ideal in costs:
             counted = self._sites.setdefault((place, access, width), [0, 0, 0])
             counted[:] = [counted[0] + times, counted[1] + times * cycles, counted[2] + times * ideal]

@@ -141,7 +141,7 @@ class Machine:
         self.window: Array = self.cta_of % size << 24  # where each thread's own shared memory is in that of its cluster
         self.registers: list[Array | None] = [None] * len(program.registers)
         self.undefined: dict[int, Array] = {}
-        self.unwritten = set(range(len(program.registers)))
+        self.unwritten: set[int] = set(range(len(program.registers)))
         self.origin: dict[int, Step] = {}
         self.special = launch.special_registers(first, ctas)
         self.votes = np.zeros(self.count, bool)
@@ -396,8 +396,8 @@ class Machine:
         self.release()
 
     def _all_meet(self, step: Step, threads: Threads, following: int, count: int) -> bool:
-        """Whether all living threads of their CTAs come to a barrier where nobody waits, as they mostly do: then they
-        go on, all CTAs at once."""
+        """Whether all living threads of their CTAs come to a barrier where no other thread waits, as they mostly do:
+        then they go on, all CTAs at once."""
         if self.waiting or step.meeting is not None or self.launch.cluster_size > 1:
             return False
         came = np.bincount(threads.cta, minlength=self.ctas)
