@@ -26,6 +26,7 @@ from .units import parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from numpy.typing import ArrayLike, NDArray
@@ -170,7 +171,7 @@ def _compared(problem: Problem, given: Array, turned: bool) -> Diagnosis:
         return Diagnosis(given.size, 0, 0, True, (), (), moved, (), None)
     distance = ulps(given, problem.expected, form)
     shape = (*problem.batch, *problem.shapes["D"])
-    differences = tuple(_difference(tuple(map(int, i)), j, values, distance, shape) for j, i in _places(wrong, shape))
+    differences = tuple(_differences(wrong.reshape(shape), wrong, values, distance))
     largest = None if np.isnan(distance[wrong]).any() else int(np.max(distance, initial=0))
     bad = ~near(problem, values[0], values[1], problem.magnitude)
     if not bad.any():
@@ -182,15 +183,13 @@ def _compared(problem: Problem, given: Array, turned: bool) -> Diagnosis:
     return Diagnosis(given.size, count, largest, False, differences, where, explanations, (), nearest)
 
 
-def _places(wrong: Array, shape: tuple[int, ...]) -> list[tuple[tuple[int, ...], Array]]:
-    return list(zip(map(tuple, np.argwhere(wrong)), np.argwhere(wrong.reshape(shape))))
-
-
-def _difference(
-    index: tuple[int, ...], flat: tuple[int, ...], values: list[Array], distance: Array, shape: tuple[int, ...]
-) -> Difference:
-    given, expected = (value[flat].item() for value in values)
-    return Difference(index, given, expected, None if np.isnan(distance[flat]) else int(distance[flat]))
+def _differences(
+    places: Array, wrong: Array, values: list[Array], distance: NDArray[np.float64]
+) -> Iterator[Difference]:  # fmt: skip
+    """Each element that differs; places: which do, in the shape of D."""
+    columns = [array[wrong].tolist() for array in (*values, distance)]
+    for index, given, expected, apart in zip(np.argwhere(places).tolist(), *columns):
+        yield Difference(tuple(index), given, expected, None if apart != apart else int(apart))
 
 
 def _where(problem: Problem, wrong: NDArray[np.bool_], given: Array) -> list[str]:
