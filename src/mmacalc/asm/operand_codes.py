@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OTHER_NAMES", "Literal", "Scalars", "codes", "constant_patterns", "register_text", "scalar_registers",
-    "tuple_fits", "word_sources",
+    "tuple_fits", "vector_codes", "word_sources",
 ]  # fmt: skip
 
 
@@ -140,30 +140,32 @@ def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Opera
             with a "!" where the operand takes a literal.
     """
     nothing: tuple[Operand | Literal | None, ...] = (None,) * 256
-    vgprs = tuple(_vector("a" if kind in "aA" else "v", first, count, scalars) for first in range(256))
-    halves = tuple(RegisterOperand("v", code & 127, 1, code >> 7, 16) for code in range(256))
-    registers = tuple(scalars.register(code, count) for code in range(256))
-    sources = _sources(registers, constant, scalars)
-    step = {"p": 2, "q": 4}.get(kind, 1)
-    lower, upper = {
-        "v": (vgprs, nothing),
-        "l": (vgprs[:128], nothing),
-        "a": (vgprs, nothing),
-        "t": (halves, nothing),
-        "p": (registers[::step], nothing),
-        "q": (registers[::step], nothing),
-        "s": (registers[:128], nothing),
-        "d": ((registers[106],) * 128 + registers[:128], nothing),
-        "S": ((*sources[:_LDS_DIRECT], _unless_lds(sources[_LDS_DIRECT]), sources[_LDS_DIRECT + 1]), nothing),
-        "x": (sources, vgprs),
-        "X": (sources, vgprs[:128] + nothing[:128]),
-        "T": (sources, halves),
-        "y": (nothing, vgprs),
-        "Y": (nothing, halves),
-        "A": (nothing, vgprs),
-        "w": (vgprs, sources),
-    }[kind]
-    return (*lower, *nothing[len(lower) :], *upper)
+    if kind in "vlayAXx":
+        vgprs = vector_codes("a" if kind in "aA" else "v", count, scalars)
+        vgprs = vgprs[:128] + nothing[:128] if kind in "lX" else vgprs
+        if kind in "vla":
+            return (*vgprs, *nothing)
+        return (*(_sources(count, constant, scalars) if kind in "xX" else nothing), *vgprs)
+    if kind in "tTY":
+        halves = tuple(RegisterOperand("v", code & 127, 1, code >> 7, 16) for code in range(256))
+        lower = _sources(count, constant, scalars) if kind == "T" else nothing
+        return (*halves, *nothing) if kind == "t" else (*lower, *halves)
+    if kind in "wS":
+        sources = _sources(count, constant, scalars)
+        if kind == "w":
+            return (*vector_codes("v", count, scalars), *sources)
+        return (*sources[:_LDS_DIRECT], _unless_lds(sources[_LDS_DIRECT]), sources[_LDS_DIRECT + 1], *nothing)
+    registers = [scalars.register(code, count) for code in range(256)]
+    found = {
+        "p": registers[::2], "q": registers[::4], "s": registers[:128], "d": [registers[106]] * 128 + registers[:128],
+    }[kind]  # fmt: skip
+    return (*found, *[None] * (512 - len(found)))
+
+
+@lru_cache(maxsize=256)
+def vector_codes(file: str, count: int, scalars: Scalars) -> tuple[Operand | Literal | None, ...]:
+    """The tuples of vector registers of a file by the number of the first."""
+    return tuple(_vector(file, first, count, scalars) for first in range(256))
 
 
 def _vector(file: str, first: int, count: int, scalars: Scalars) -> RegisterOperand | None:
@@ -186,13 +188,11 @@ def word_sources(
         found[code] = scalars.register(code, min(count, 2)) or scalars.register(code, 1)
     for code, pattern in (constant_patterns(constant)[1] if constant else {}).items():
         found[code] = ConstantOperand(pattern, False, max(constant_patterns(constant)[0], 32))
-    return (*found, *codes(file, count, "", scalars)[:256])
+    return (*found, *vector_codes(file, count, scalars))
 
 
-def _sources(
-    registers: tuple[RegisterOperand | None, ...], constant: str, scalars: Scalars
-) -> tuple[Operand | Literal | None, ...]:
-    found: list[Operand | Literal | None] = list(registers)
+def _sources(count: int, constant: str, scalars: Scalars) -> tuple[Operand | Literal | None, ...]:
+    found: list[Operand | Literal | None] = [scalars.register(code, count) for code in range(256)]
     if constant:
         width, patterns = constant_patterns(constant.rstrip("!"))
         for code, pattern in patterns.items():

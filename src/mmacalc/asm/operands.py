@@ -13,7 +13,7 @@ from ..errors import Error
 from ..records import Record, TupleRecord
 from .constants import CONSTANTS, constant_code, constant_texts
 from .decoded import ConstantOperand, RegisterOperand
-from .operand_codes import OTHER_NAMES, codes, constant_patterns, register_text, tuple_fits, word_sources
+from .operand_codes import OTHER_NAMES, constant_patterns, register_text, tuple_fits, vector_codes, word_sources
 from .registers import RegisterRange
 
 TYPE_CHECKING = False
@@ -98,7 +98,7 @@ class OperandSlot(Record):
         constant = self.pattern if self.constant else ""
         files = self.files if self.bank else (self.files[0],) * 2
         if self.destination:
-            return tuple(codes(file, count, "", self.scalars) for file in files)
+            return tuple(vector_codes(file, count, self.scalars) for file in files)
         return tuple(word_sources(file, count, constant, words, self.scalars) for file in files)
 
     def texts(self) -> dict[object, str]:

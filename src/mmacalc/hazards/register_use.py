@@ -448,6 +448,8 @@ def _wait_vdst(statement: Statement) -> frozenset[str]:
 def operation_of(name: str, arch: str) -> Operation | None:
     """The record of an instruction: the architecture's own, or another's where an assembler takes its name too
     (ds_read_b128 on RDNA3) or the text is of another target."""
+    if not flags_of(name):  # so that no table of another target is read for it
+        return None
     every = (operation(name, target) for target in _targets(arch))
     return next((one for one in every if one is not None), None)
 
