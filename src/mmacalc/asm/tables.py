@@ -284,6 +284,7 @@ class Table:
     formats: dict[str, FormatLine]
     scalars: Scalars
     target: str
+    wave: int
 
     def __init__(self, target: str, wave: int) -> None:
         self.family, self.scalars, _ = FAMILY_OF[target]

@@ -63,6 +63,7 @@ class Plan:
     order: list[int] | None
     order_text: str
     cuts: list[int]
+    split_k: int
     threads: int
     alpha: float
     beta: float

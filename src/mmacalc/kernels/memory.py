@@ -124,6 +124,7 @@ class Memory:
     """The memory that the kernels of one launch can access. Counts the bytes that they move."""
 
     bytes: GlobalMemory
+    lds: BankCounter | None
     moved: TrafficCounter
     written: set[int]
 

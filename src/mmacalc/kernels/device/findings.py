@@ -149,7 +149,9 @@ class Tally:
     """
 
     atomics: int
+    describe: Callable[[Any], str]
     executed: int
+    locate: Callable[[int], SourceLocation | None]
     moved: TrafficCounter
     steps: int
 
