@@ -174,11 +174,12 @@ def test_every_operand_in_tensor_memory_lies_where_python_says(tensor_memory_row
             assert kept == known.instruction.format(operand).name, (arch, name, operand, fields)
             for row, column, here in places:
                 if operand in ("SA", "SB"):  # by the number of the scale
-                    number = column - known.scale_id
-                    if row >= known.shape[0] or not 0 <= number < known.scales:
+                    axis = known.placement.axes[-1]
+                    number = column - axis.first
+                    if row >= known.shape[1] or not 0 <= number < axis.extent // axis.run:
                         continue
-                    column = number * inst.block_size
-                expected = known.locate(**dict(zip(known.axes, (row, column))))
+                    column = number * axis.run
+                expected = known.locate(**dict(zip(known.axes, (0, row, column))))
                 at = [(p["lane"] // 128, p["lane"] % 128, p["register"], p["lsb"], p["width"]) for p in here]
                 assert sorted(at) == sorted(tuple(place) for place in expected), (arch, name, fields, row, column)
                 compared += 1

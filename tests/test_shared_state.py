@@ -219,6 +219,7 @@ FILLED = {
         "kernels/device/memory.py",
         "_kept",
     ): "one entry for each array whose address is known, while it exists; locked",
+    ("records.py", "FORMS"): "one entry for each record with keys of its own, when its module is imported",
     ("kernels/ptx/statements.py", "BUILDERS"): "filled once, when the module is imported",
 }
 

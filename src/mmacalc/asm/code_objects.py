@@ -263,7 +263,7 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
     symbols = {symbol.name: symbol.entry for symbol in _symbols(elf) if symbol.name}
     listed = _listed(elf, name)
     variables = DeviceVariables({section.address: section.data for section in sections if section.writable})
-    kernels, lines = Kernels(), SourceLines(elf)
+    kernels, lines = Kernels(), SourceLines(elf.stream.getvalue())
     for symbol, entry in symbols.items():
         if not symbol.endswith(".kd"):
             continue

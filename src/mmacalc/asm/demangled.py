@@ -217,7 +217,7 @@ class _Reader:
     # --- types ---
 
     def type(self) -> str:
-        """A type; what is no builtin one can be stood for later."""
+        """A type; one that is not built in can be stood for later."""
         for letters, meaning in _MORE.items():
             if self.take(letters):
                 return meaning

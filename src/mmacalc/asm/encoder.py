@@ -10,7 +10,7 @@ Of the encodings of one mnemonic the first that takes the operands is meant, as 
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from ..errors import Error
@@ -159,7 +159,7 @@ def _unused(row: Row) -> int:
 _ORDER = {"": 0, "_e32": 0, "_e64": 1, "_sdwa": 2, "_dpp": 3, "_e64_dpp": 4}
 
 
-@cache
+@lru_cache(maxsize=32)
 def _aliases(target: str) -> dict[str, str]:
     """Older spellings of a target's mnemonics, which LLVM takes."""
     found: dict[str, str] = {}

@@ -8,8 +8,9 @@ from __future__ import annotations
 import linecache
 import os
 from bisect import bisect_right
+from io import BytesIO
 
-from ..records import TupleRecord, json_keys
+from ..records import Frozen, TupleRecord, cached_property, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,24 +41,27 @@ class SourceLocation(TupleRecord):
         return f"{self}: {text}" if (text := self.text) else str(self)
 
 
-class SourceLines:
+class SourceLines(Frozen):
     """The lines of an object's instructions, read when one is asked for.
 
-    elf: of pyelftools; None where nothing is known.
+    elf: the bytes of the object; none where nothing is known.
     """
 
-    def __init__(self, elf: Any = None) -> None:
-        self._elf = elf
-        self._rows: list[tuple[int, SourceLocation | None]] | None = None
-        self._starts: list[int] = []
+    elf: bytes
+
+    def __init__(self, elf: bytes = b"") -> None:
+        self._set(elf=elf)
+
+    @cached_property
+    def _rows(self) -> tuple[tuple[int, SourceLocation | None], ...]:
+        return tuple(sorted(_rows(self.elf), key=lambda row: row[0])) if self.elf else ()
+
+    @cached_property
+    def _starts(self) -> tuple[int, ...]:
+        return tuple([start for start, _ in self._rows])
 
     def at(self, address: int) -> SourceLocation | None:
         """The line of the instruction at an address; None where there is none."""
-        if self._elf is None:
-            return None
-        if self._rows is None:
-            self._rows = sorted(_rows(self._elf), key=lambda row: row[0])
-            self._starts = [start for start, _ in self._rows]
         place = bisect_right(self._starts, address) - 1
         return self._rows[place][1] if place >= 0 else None
 
@@ -71,11 +75,13 @@ class SourceLines:
 NO_LINES = SourceLines()
 
 
-def _rows(elf: Any) -> Iterator[tuple[int, SourceLocation | None]]:
+def _rows(content: bytes) -> Iterator[tuple[int, SourceLocation | None]]:
     """(address, line) where a line begins, None where a sequence ends; nothing of a damaged object."""
     from elftools.common.exceptions import DWARFError, ELFError, ELFParseError
+    from elftools.elf.elffile import ELFFile
 
     try:
+        elf = ELFFile(BytesIO(content))
         if elf.get_section_by_name(".debug_line") is None:
             return
         debug = elf.get_dwarf_info()

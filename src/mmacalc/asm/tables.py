@@ -386,7 +386,7 @@ def instruction_names() -> frozenset[str]:
     return frozenset(names)
 
 
-@cache
+@lru_cache(maxsize=8192)
 def flags_of(name: str) -> frozenset[str]:
     """The flags of an instruction by its name without suffix (`mmacalc.asm.operations`), of the first target that has
     it; none of what no target has.
