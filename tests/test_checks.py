@@ -100,6 +100,7 @@ OTHERS = (
     MFMA.multiply_bits,
     MFMA.execute,
     mmacalc.compare,
+    mmacalc.compare_numerics,
     mmacalc.diagnose,
     mmacalc.generate,
     mmacalc.memory,

@@ -27,13 +27,13 @@ import mmacalc
 from mmacalc.asm.forms import forms
 from mmacalc.asm.targets import target
 from mmacalc.cli import answer, command_parser, commands
-from mmacalc.command import options
+from mmacalc.questions import classic
 
 TIMES = int(os.environ.get("FUZZ", "1"))
 FINDING = {"lint", "run", "gemm", "batch"}  # the commands that have status 1
 COMMANDS = tuple(commands())
 BATCHABLE = sorted(set(COMMANDS) - {"batch"})
-CLASSIC = [*sorted(options._MEANINGS), "-h", "-v", "--", "-x", "--no-such", "-gA", "--lane=3", "-I-1"]
+CLASSIC = [*sorted(classic._MEANINGS), "-h", "-v", "--", "-x", "--no-such", "-gA", "--lane=3", "-I-1"]
 VALUES = [
     "0", "1", "2", "3", "4", "7", "15", "16", "31", "32", "63", "64", "-1", "1.5", "", " ", "0x1f", "\uff19", "\u00b2",
     "1" * 30, "9" * 5000, "fp6", "f16", "bf16", "fp8", "i8", "16x16x16", "1x1x" + "9" * 4301, "3,9", "cbsz=1", "neg=3",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mmacalc
+from llvm_mc import tool
 from mmacalc.testing import Ignored, assert_clean, assert_matches
 from ptx_cases import CASES, DELETIONS, recorded, without
 
@@ -21,6 +22,12 @@ def test_transpose(mmacalc_launch):
     mmacalc_launch(kernel, (2, 3), (32, 8), x, y, np.int32(70), np.int32(50))
     assert (y == x.T).all()
 """
+
+
+@pytest.fixture(autouse=True)
+def found_from_any_folder(monkeypatch):
+    """The package, which tests of pytester's folder import."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(mmacalc.__file__).parents[1]))
 
 
 def report_of(text):
@@ -70,7 +77,7 @@ def test_a_wrong_product_is_diagnosed_in_the_message():
 def test_the_plugin_fails_a_test_with_a_finding_or_another_result_in_another_order(pytester, text, options, outcome):
     (pytester.path / "transpose.ptx").write_text(text)
     pytester.makepyfile(TEST)
-    found = pytester.runpytest_inprocess("-p", "mmacalc.pytest_plugin", *options)
+    found = pytester.runpytest_subprocess("-p", "mmacalc.pytest_plugin", *options)
     found.assert_outcomes(**outcome)
 
 
@@ -79,7 +86,10 @@ def test_the_page_shows_tests_that_pass(pytester):
     code = re.search(r":caption: test_kernels.py\n(.*?)```", page, re.S)[1]
     source = re.search(r":caption: reverse.cu\n(.*?)```", page, re.S)[1]
     (pytester.path / "reverse.cu").write_text(source)
-    assert pytester.run("nvcc", "-ptx", "-lineinfo", "-arch=sm_80", "reverse.cu").ret == 0
+    (pytester.path / "saxpy.hip").write_text(re.search(r":caption: saxpy.hip\n(.*?)```", page, re.S)[1])
+    hip, cuda = re.search(r"```sh\n(clang.*?)\n(nvcc.*?)\n", page).groups()
+    assert pytester.run(tool("clang"), *hip.split()[1:]).ret == 0
+    assert pytester.run(*cuda.split()).ret == 0
     pytester.makepyfile(test_kernels=code)
-    found = pytester.runpytest_inprocess("-p", "mmacalc.pytest_plugin", "-k", "cuda")
-    found.assert_outcomes(passed=1, deselected=1)
+    found = pytester.runpytest_subprocess("-p", "mmacalc.pytest_plugin")
+    found.assert_outcomes(passed=2)

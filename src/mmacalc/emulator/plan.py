@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arithmetic.codecs import code_type, decode, encode
 from ..catalog import entry
-from ..checks import require_int
+from ..checks import require_int, shown
 from ..errors import Error, did_you_mean
 from ..estimates import estimate
 from ..formats import formats_named
@@ -343,7 +343,9 @@ def _order(k_order: Any, steps: int) -> tuple[list[int] | None, str]:
     try:
         numbers = [require_int("a step of k_order", step) for step in k_order]
     except TypeError:
-        raise Error(f"k_order = {k_order!r} is ascending, descending, or the numbers of the steps in order") from None
+        raise Error(
+            f"k_order = {shown(k_order)} is ascending, descending, or the numbers of the steps in order"
+        ) from None
     if sorted(numbers) != list(range(steps)):
         raise Error(f"k_order has {len(numbers)} numbers; it needs each of the {steps} steps, 0 to {steps - 1}, once")
     return numbers, "as given"
@@ -369,21 +371,27 @@ def _cuts(plan: Plan, split_k: Any, promote: int) -> list[int]:
     inst, steps = plan.execution.inst, plan.steps
     if promote:
         if split_k != 1:
-            raise Error(f"promote = {promote} and split_k = {split_k!r} both cut K; leave one of them out")
+            raise Error(f"promote = {shown(promote)} and split_k = {shown(split_k)} both cut K; leave one of them out")
         split_k = range(promote, plan.given_k, promote) if promote > 0 else [promote]
     if isinstance(split_k, str):
         split_k = _as_library(plan, split_k)
     if isinstance(split_k, (int, np.integer)) and not isinstance(split_k, bool):
         if not 1 <= split_k <= max(1, steps):
-            raise Error(f"split_k = {split_k}: {inst.name} takes {steps} steps of {inst.k} k, so 1 to {steps}")
+            raise Error(f"split_k = {shown(split_k)}: {inst.name} takes {steps} steps of {inst.k} k, so 1 to {steps}")
         return [steps * part // int(split_k) for part in range(int(split_k) + 1)]
     try:
         cuts = [require_int("a cut of split_k", cut) for cut in split_k]
     except TypeError:
-        raise Error(f"split_k = {split_k!r} is a number of chains, the k at which they begin, or 'cublas:3'") from None
+        raise Error(
+            f"split_k = {shown(split_k)} is a number of chains, the k at which they begin, or 'cublas:3'"
+        ) from None
     wrong = [cut for cut in cuts if cut % inst.k or not 0 < cut < plan.k]
     if wrong or sorted(set(cuts)) != cuts:
-        what = f"promote = {promote}" if promote else f"split_k has {wrong[0] if wrong else 'its cuts not in order'}"
+        what = (
+            f"promote = {shown(promote)}"
+            if promote
+            else f"split_k has {shown(wrong[0]) if wrong else 'its cuts not in order'}"
+        )
         raise Error(f"{what}: K is cut at rising multiples of {inst.k} between 0 and {plan.k}, between instructions")
     return [0, *(cut // inst.k for cut in cuts), steps]
 
