@@ -185,7 +185,7 @@ def run(options: Options) -> Reply:
 
 
 COMMAND = Command(
-    "assemble", "encode instructions and whole listings; --fields draws the encoding with every field", "encode", __doc__,
+    "assemble", "encode instructions and listings; --fields draws the encoding with every field", "encode", __doc__,
     (
         TARGET, WAVE, LLVM, JSON,
         argument("text", "one or more lines; or the path of a file, - for standard input", nargs="+"),

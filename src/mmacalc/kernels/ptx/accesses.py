@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ...ptx.module import Operand
     from .machine import Machine, Threads
     from .program import Compiler, Step
 
@@ -112,6 +113,15 @@ def _check_words(statement: Statement) -> None:
             raise Error(f"{statement.opcode}: the modifier '.{word}' is not covered")
 
 
+def _check_operands(statement: Statement, names: tuple[Operand, ...], count: int) -> None:
+    """A load or store has an address and as many registers as its vector, and a cache policy with .L2::cache_hint."""
+    hinted = "L2::cache_hint" in statement.modifiers
+    if len(names) != count or len(statement.operands) != 2 + hinted:
+        form = "{" + ", ".join("abcdefgh"[:count]) + "}" if count > 1 else "a"
+        order = f"{form}, [address]" if statement.root.startswith("ld") else f"[address], {form}"
+        raise Error(f"{statement.opcode} has the operands {order}{', policy' if hinted else ''}")
+
+
 # --- loads and stores (9.7.9.8, 9.7.9.11) ---
 
 
@@ -120,10 +130,9 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
     count, type_ = vector_of(statement)
     targets, operand = statement.operands[:2]
     names = targets if is_braced(targets) else (targets,)
-    if len(names) != count:
-        raise Error(f"{statement.opcode} wants {count} registers; got {len(names)}")
     space = space_of_access(compiler, statement, operand)
     dtype = DTYPES[type_]
+    _check_operands(statement, names, count)
     sinks = [compiler.sink(name, type_) for name in names]
     if space == "param":
         _load_parameter(compiler, operand, step, sinks, dtype)
@@ -234,6 +243,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
     count, type_ = vector_of(statement)
     operand, values = statement.operands[:2]
     names = values if is_braced(values) and count > 1 else (values,)
+    _check_operands(statement, names, count)
     space = space_of_access(compiler, statement, operand)
     dtype = DTYPES[type_]
     address = compiler.address(operand)

@@ -10,7 +10,7 @@ from math import gcd
 
 import numpy as np
 
-from ...errors import Error, first_of
+from ...errors import Error, counted, first_of
 from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
 from . import arithmetic, grammar
 from .knowledge import access_of
@@ -402,7 +402,7 @@ class Compiler:
 
     def _joined(self, operands: tuple[Operand, ...], type_: str) -> Getter:
         """{a, b} as one value, the first lowest."""
-        bits = 8 * DTYPES[type_].itemsize // len(operands)
+        bits = _bits_of_part(operands, type_)
         parts = [self.source(operand, f"b{bits}") for operand in operands]
         if type_ == "b128":
             return _pair_of_words(parts)
@@ -506,7 +506,7 @@ class Compiler:
         return put
 
     def _parted(self, operands: tuple[Operand, ...], type_: str) -> Setter:
-        bits = 8 * DTYPES[type_].itemsize // len(operands)
+        bits = _bits_of_part(operands, type_)
         sinks = [self.sink(operand, f"b{bits}") for operand in operands]
         if type_ == "b128":
 
@@ -621,6 +621,17 @@ def _constant(number: Number, type_: str) -> Array:
         return np.array(float(number.value), dtype)
     raw = np.array(number.value & (1 << 8 * dtype.itemsize) - 1, f"u{dtype.itemsize}")
     return raw.view(dtype)
+
+
+def _bits_of_part(operands: tuple[Operand, ...], type_: str) -> int:
+    """The bits of each of the 2 or 4 (of 8 bits: also 8) parts that a list in braces stands for (9.7.9.2, mov)."""
+    bits = 8 * DTYPES[type_].itemsize
+    if type_ == "pred" or len(operands) not in (2, 4, 8) or bits // len(operands) < 8:
+        raise Error(
+            f"a list of {counted(len(operands), 'operand')} in braces cannot stand for one of .{type_}: "
+            "it is 2 or 4 parts of 8 bits or more"
+        )
+    return bits // len(operands)
 
 
 def _shown(operand: object) -> str:
