@@ -1,6 +1,9 @@
 """CUDA kernels for each group of PTX's statements, compiled by nvcc, against NumPy; none has a finding."""
 
+import contextlib
+import itertools
 import math
+import re
 
 import ml_dtypes
 import numpy as np
@@ -336,3 +339,71 @@ def test_an_assertion_and_a_trap_stop_the_launch_with_their_thread():
     out[70] = 9
     with pytest.raises(mmacalc.Error, match=r"the kernel stops itself"):
         run("sm_100a", "traps", out)
+
+
+RIGHT = (
+    "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1,%r2,%r3,%r4}, [%r0]", "ld.shared.v4.f32 {%f1,%f2,%f3,%f4}, [%r0]",
+    "st.shared.v2.u32 [%r0], {%r1,%r2}", "mov.b64 {%r1,%r2}, %d1", "mov.b64 %d1, {%r1,%r2}",
+    "shfl.sync.bfly.b32 %r1|%p1, %r2, 1, 31, -1", "add.s32 %r1, %r2, %r3", "bar.sync 0",
+    "atom.shared.add.u32 %r1, [%r0], %r2", "selp.b32 %r1, %r2, %r3, %p1", "cvt.rn.f16x2.f32 %r1, %f1, %f2",
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r4}, {%f0,%f1,%f2,%f3}",
+)  # fmt: skip
+OPERANDS = (
+    "%r1",
+    "%f1",
+    "%d1",
+    "%p1",
+    "5",
+    "1.5",
+    "s",
+    "[%r0]",
+    "{%r1,%r2}",
+    "{%f1}",
+    "{}",
+    "_",
+    "!%p1",
+    "{{%r1},%r2}",
+)
+
+
+def with_statement(statement):
+    return mmacalc.load(f""".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k()
+{{
+ .reg .b32 %r<9>;
+ .reg .f32 %f<9>;
+ .reg .b64 %d<3>;
+ .reg .pred %p<3>;
+ .shared .align 16 .b8 s[1024];
+ mov.u32 %r0, s;
+ {statement};
+ ret;
+}}
+""")["k"]
+
+
+@pytest.mark.parametrize("statement", RIGHT)
+def test_operands_of_other_kinds_and_numbers_run_or_are_refused(statement):
+    opcode, rest = statement.split(" ", 1)
+    parts = re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s]+", rest)
+    mmacalc.launch(with_statement(statement), 1, 32)
+    for place, other in itertools.product(range(len(parts)), OPERANDS):
+        for changed in ([other], [parts[place], other], []):
+            text = f"{opcode} {', '.join([*parts[:place], *changed, *parts[place + 1 :]])}"
+            with contextlib.suppress(mmacalc.Error):
+                mmacalc.launch(with_statement(text), 1, 32)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["ld.shared.u32 %r1, [%r0], %r2", "st.shared.u32 [%r0], %r1, %r2", "ld.shared.v2.u32 {%r1,%r2,%r3}, [%r0]",
+     "st.shared.v4.u32 [%r0], {%r1,%r2}", "mov.b64 {}, %d1",
+     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r0], %r2",
+     "setp.lt.s32 %p1, %r1, {}"],
+)  # fmt: skip
+def test_an_operand_that_nothing_would_read_is_refused_by_name(statement):
+    ((_, text, why),) = with_statement(statement).uncovered()
+    assert text == statement
+    assert "operand" in why or "has the operands" in why

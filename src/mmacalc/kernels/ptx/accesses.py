@@ -242,7 +242,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
     _check_words(statement)
     count, type_ = vector_of(statement)
     operand, values = statement.operands[:2]
-    names = values if is_braced(values) and count > 1 else (values,)
+    names = values if is_braced(values) else (values,)
     _check_operands(statement, names, count)
     space = space_of_access(compiler, statement, operand)
     dtype = DTYPES[type_]

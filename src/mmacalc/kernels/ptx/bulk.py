@@ -266,6 +266,8 @@ def _tensormap(compiler: Compiler, statement: Statement, step: Step) -> None:
     if words[0] == "cp_fenceproxy":
         to, origin = compiler.address(statement.operands[0]), compiler.address(statement.operands[1])
         step.critical = frozenset(compiler.accessed[0])
+        if compiler.number(statement.operands[2]) != BYTES:
+            raise Error(f"{statement.opcode} copies {BYTES} bytes, a tensor map (9.7.9.28)")
 
         def copy(machine: Machine, threads: Threads) -> None:
             places = machine.shared_places(step, threads, origin(machine, threads), BYTES)

@@ -18,8 +18,13 @@ from itertools import product
 
 from ...numerals import whole
 
-__all__ = ["TYPES", "forms", "has", "lines_of", "needed", "takes"]
+__all__ = ["HINTS", "TYPES", "forms", "has", "lines_of", "needed", "takes"]
 
+HINTS = (
+    "prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "setmaxnreg", "griddepcontrol", "pmevent",
+    "brkpt",
+)  # fmt: skip
+"""What has no effect on results, whatever its operands."""
 LISTS = {
     "INT": "u16|s16|u32|s32|u64|s64", "INT8": "u8|s8|u16|s16|u32|s32|u64|s64", "WORDS": "u32|s32|u64|s64",
     "BITS": "b16|b32|b64", "RND": "rn|rz|rm|rp", "WHOLE": "rni|rzi|rmi|rpi", "HALF": "f16|f16x2",

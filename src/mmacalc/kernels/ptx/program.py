@@ -209,6 +209,26 @@ class _Frame:
         return number
 
 
+class _Operands(tuple["Operand", ...]):
+    """The operands of a statement, which note what is looked at while it is compiled: one that nothing reads would be
+    ignored in silence."""
+
+    def __init__(self, given: tuple[Operand, ...]) -> None:
+        self._read: set[int] = set()
+
+    def __getitem__(self, place: Any) -> Any:
+        self._read.update(range(len(self))[place] if isinstance(place, slice) else [range(len(self))[place]])
+        return super().__getitem__(place)
+
+    def __iter__(self) -> Iterator[Operand]:
+        for place in range(len(self)):
+            yield self[place]
+
+    def unread(self) -> int | None:
+        """The first operand that was not looked at; None if all were."""
+        return next((place for place in range(len(self)) if place not in self._read), None)
+
+
 class Compiler:
     """Turns statements into steps. Builders of other modules (`statements`) use its operands."""
 
@@ -338,12 +358,20 @@ class Compiler:
             needed = grammar.needed(statement.root, statement.modifiers)
             raise Error(f"{statement.opcode} needs {needed}; the module's .target is {self.program.target}")
         builder = self.builders.get(statement.root)
+        given = _Operands(statement.operands)
+        recorded = statement._replace(operands=given)
         if builder is not None:
-            builder(self, statement, step)
+            builder(self, recorded, step)
         elif statement.root in arithmetic.roots():
-            self._arithmetic(statement, step)
+            self._arithmetic(recorded, step)
         else:
             raise Error(f"{statement.opcode} is not covered")
+        # Those of a fence are the tensor map whose copy it orders, those of a policy how caches are used.
+        hint = statement.root in (*grammar.HINTS, "fence", "createpolicy") or not {"L2::cache_hint", "prefetch"}.isdisjoint(
+            statement.modifiers
+        )
+        if (left := given.unread()) is not None and not hint:
+            raise Error(f"{statement.opcode} has no operand {left + 1} here: {_shown(given[left])} would be ignored")
         step.reads, step.writes = (frozenset(registers) for registers in self.accessed)
 
     # --- operands ---
@@ -626,7 +654,7 @@ def _constant(number: Number, type_: str) -> Array:
 def _bits_of_part(operands: tuple[Operand, ...], type_: str) -> int:
     """The bits of each of the 2 or 4 (of 8 bits: also 8) parts that a list in braces stands for (9.7.9.2, mov)."""
     bits = 8 * DTYPES[type_].itemsize
-    if type_ == "pred" or len(operands) not in (2, 4, 8) or bits // len(operands) < 8:
+    if type_ == "pred" or len(operands) not in (1, 2, 4, 8) or bits // len(operands) < 8:
         raise Error(
             f"a list of {counted(len(operands), 'operand')} in braces cannot stand for one of .{type_}: "
             "it is 2 or 4 parts of 8 bits or more"

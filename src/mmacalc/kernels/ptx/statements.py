@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import Error
 from ...ptx.module import Statement, Symbol, is_braced
+from .grammar import HINTS
 from .warps import grouped_by_warp, with_all_of
 
 TYPE_CHECKING = False
@@ -235,8 +236,7 @@ def _warp_sync(compiler: Compiler, statement: Statement, step: Step) -> None:
 BUILDERS: dict[str, Builder] = {
     "bra": _branch, "brx": _branch_indexed, "exit": _exit, "ret": _return, "call": _call, "trap": _trap,
     **dict.fromkeys(("bar", "barrier"), _barrier),
-    **dict.fromkeys(("prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "setmaxnreg", "griddepcontrol",
-                     "pmevent", "brkpt"), _nothing),
+    **dict.fromkeys(HINTS, _nothing),
     "createpolicy": _policy,
 }  # fmt: skip
 
