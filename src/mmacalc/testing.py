@@ -103,7 +103,7 @@ def assert_matches(  # noqa: PLR0913
 
     Args:
         given: what the kernel left. want: what it should be; A B + C by the instruction's arithmetic if left out.
-        rtol, atol: |given - want| may be atol + rtol * the largest |want|; NaN matches NaN.
+        rtol, atol: abs(given - want) may be atol + rtol * the largest abs(want); NaN matches NaN.
         instruction, a, b, c, modifiers: of a product, what it was computed from: the message is then the diagnosis
             (see `mmacalc.diagnose`).
 

@@ -52,6 +52,9 @@ class SourceLines(Frozen):
     def __init__(self, elf: bytes = b"") -> None:
         self._set(elf=elf)
 
+    def __reduce__(self) -> tuple[type[SourceLines], tuple[bytes]]:
+        return SourceLines, (self.elf,)
+
     @cached_property
     def _rows(self) -> tuple[tuple[int, SourceLocation | None], ...]:
         return tuple(sorted(_rows(self.elf), key=lambda row: row[0])) if self.elf else ()
