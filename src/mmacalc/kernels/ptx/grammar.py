@@ -24,7 +24,7 @@ HINTS = (
     "prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "setmaxnreg", "griddepcontrol", "pmevent",
     "brkpt",
 )  # fmt: skip
-"""What has no effect on results, whatever its operands."""
+"""Opcodes without an effect on results; nothing reads their operands."""
 LISTS = {
     "INT": "u16|s16|u32|s32|u64|s64", "INT8": "u8|s8|u16|s16|u32|s32|u64|s64", "WORDS": "u32|s32|u64|s64",
     "BITS": "b16|b32|b64", "RND": "rn|rz|rm|rp", "WHOLE": "rni|rzi|rmi|rpi", "HALF": "f16|f16x2",

@@ -367,10 +367,8 @@ class Compiler:
         else:
             raise Error(f"{statement.opcode} is not covered")
         # Those of a fence are the tensor map whose copy it orders, those of a policy how caches are used.
-        hint = statement.root in (*grammar.HINTS, "fence", "createpolicy") or not {
-            "L2::cache_hint",
-            "prefetch",
-        }.isdisjoint(statement.modifiers)
+        hint = statement.root in (*grammar.HINTS, "fence", "createpolicy")
+        hint = hint or not {"L2::cache_hint", "prefetch"}.isdisjoint(statement.modifiers)
         if (left := given.unread()) is not None and not hint:
             raise Error(f"{statement.opcode} has no operand {left + 1} here: {_shown(given[left])} would be ignored")
         step.reads, step.writes = (frozenset(registers) for registers in self.accessed)
