@@ -407,3 +407,30 @@ def test_an_operand_that_nothing_would_read_is_refused_by_name(statement):
     ((_, text, why),) = with_statement(statement).uncovered()
     assert text == statement
     assert "operand" in why or "has the operands" in why
+
+
+@pytest.mark.parametrize("block", [1, 20, 33, 48, 95])
+def test_a_warp_that_is_not_full_has_only_lanes_of_its_own_cta(block):
+    kernel = mmacalc.load(f""".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{{
+ .reg .b32 %r<9>; .reg .b64 %d<5>; .reg .pred %p<2>;
+ ld.param.u64 %d1, [p];
+ mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mad.lo.u32 %r2, %r1, {block}, %r0;
+ setp.ne.u32 %p1, %r2, 0;
+ shfl.sync.idx.b32 %r3, %r2, 0, 31, -1;
+ vote.sync.ballot.b32 %r4, %p1, -1;
+ redux.sync.max.u32 %r5, %r2, -1;
+ mul.wide.u32 %d2, %r2, 12; add.s64 %d3, %d1, %d2;
+ st.global.u32 [%d3], %r3; st.global.u32 [%d3+4], %r4; st.global.u32 [%d3+8], %r5;
+ ret;
+}}""")["k"]
+    out = np.zeros((3 * block, 3), np.uint32)
+    assert mmacalc.launch(kernel, 3, block, out).findings == ()
+    number = np.arange(3 * block)
+    first = number // block * block + number % block // 32 * 32
+    last = np.minimum(first + 31, number // block * block + block - 1)
+    lanes = [sum(1 << one - a for one in range(a, b + 1) if one) for a, b in zip(first.tolist(), last.tolist())]
+    assert np.array_equal(out, np.stack([first, np.array(lanes), last], 1))

@@ -17,7 +17,7 @@ from .copies import Copies
 from .findings import PtxFinding
 from .global_order import GlobalOrder
 from .knowledge import Knowledge
-from .machine import PATIENCE, Machine, Threads, all_bits
+from .machine import PATIENCE, WARP, Machine, Threads, all_bits
 from .program import compile_kernel
 from .report import PtxReport
 from .schedule import NEVER, Schedule
@@ -48,6 +48,9 @@ __all__ = ["Launch", "checked_options"]
 OPTIONS = ("shared", "limit", "schedule", "cluster")
 LARGEST_SHARED = 232448
 """Bytes of shared memory of a CTA that the largest GPUs give (227 KiB, sm_90 and sm_100)."""
+WARP_ROOTS = frozenset(["shfl", "vote", "match", "redux", "elect", "activemask", "ldmatrix", "stmatrix", "movmatrix",
+                        "mma", "wmma"])  # fmt: skip
+"""Opcodes by which the lanes of a warp see one another."""
 RESIDENT_BYTES = 1 << 29
 """Memory that the resident CTAs' registers, shared memory and clocks may take."""
 WORKSPACE = 256
@@ -158,6 +161,11 @@ class Launch:
                     )
         if any(size % part for size, part in zip(self.grid, self.cluster)):
             raise Error(f"the grid {self.grid} is not a multiple of the cluster {self.cluster}")
+        if self.cluster_size > 1 and self._parts_of_warps():
+            raise Error(
+                f"CTAs of {self.block_size} threads in a cluster are not covered: their last warp is not full. "
+                f"A multiple of {WARP} threads is"
+            )
 
     def _place_variables(self) -> None:
         contents: dict[str, Array] = {}
@@ -272,11 +280,21 @@ class Launch:
             machine.most = 32 * self.limit - self.executed
         return machine
 
+    def _parts_of_warps(self) -> bool:
+        """Whether lanes exchange data in warps that are not full: 32 resident threads in a row must then be one warp's,
+        so that one CTA runs at a time."""
+        return bool(self.block_size % WARP) and any(
+            step.statement.root in WARP_ROOTS or step.statement.modifiers[:1] == ("warp",)
+            for step in self.program.steps
+        )
+
     def _resident(self) -> int:
         """How many CTAs run at a time: whole clusters."""
         threads = self.block_size
         bytes_each = threads * (sum(dtype.itemsize for dtype in self.program.registers) + self.program.local_size)
         bytes_each += self.shared_size * 12 + threads * (threads * self.cluster_size + 64) * 4
+        if self._parts_of_warps():
+            return self.cluster_size
         count = max(1, RESIDENT_BYTES // max(1, bytes_each)) // self.cluster_size * self.cluster_size
         return max(self.cluster_size, count)
 
