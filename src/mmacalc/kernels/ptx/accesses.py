@@ -139,11 +139,7 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
         return
     address = compiler.address(operand)
     step.critical = frozenset(compiler.accessed[0])
-    size = count * dtype.itemsize
-    if space in ("shared", "generic"):
-        compiler.sizes.add(min(size, 16))
-    if space in ("global", "generic"):
-        compiler.global_sizes.add(size)
+    size = _size_of(compiler, space, count * dtype.itemsize)
     registers = [_index_of(compiler, name) for name in names]
 
     def put(machine: Machine, threads: Threads, data: Array, missing: Array | None) -> None:
@@ -165,6 +161,15 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
         put(machine, threads, *read_memory(machine, step, threads, at, space, size))
 
     step.run = run
+
+
+def _size_of(compiler: Compiler, space: str, size: int) -> int:
+    """The bytes of a thread's access, which are entered as a size of its state space."""
+    if space in ("shared", "generic"):
+        compiler.sizes.add(min(size, 16))
+    if space in ("global", "generic"):
+        compiler.global_sizes.add(size)
+    return size
 
 
 def _index_of(compiler: Compiler, operand: Any) -> int | None:
@@ -249,11 +254,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
     address = compiler.address(operand)
     step.critical = frozenset(compiler.accessed[0])
     sources = [compiler.source(name, type_) for name in names]
-    size = count * dtype.itemsize
-    if space in ("shared", "generic"):
-        compiler.sizes.add(min(size, 16))
-    if space in ("global", "generic"):
-        compiler.global_sizes.add(size)
+    size = _size_of(compiler, space, count * dtype.itemsize)
     registers = [_index_of(compiler, name) for name in names]
 
     def run(machine: Machine, threads: Threads) -> None:
