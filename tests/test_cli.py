@@ -156,8 +156,10 @@ BAD = [
 
 
 @pytest.mark.parametrize(("argv", "says"), BAD, ids=lambda part: " ".join(part)[-40:] if isinstance(part, list) else "")
-def test_bad_input_is_answered_on_standard_error_alone_with_status_2(argv, says):
+def test_bad_input_is_answered_in_one_place_with_status_2(argv, says):
     status, out, err = answer(argv)
+    if "--json" in argv:  # then the sentence stands in an object on standard output
+        out, err = err, f"{json.loads(out)['error']['message']}\n"
     assert (status, out) == (2, "")
     assert 1 <= err.count("\n") <= 2
     assert "Traceback" not in err

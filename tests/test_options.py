@@ -181,9 +181,9 @@ def test_a_seed_and_a_shape_are_told_apart():
     first = answer([*argv, "--gemm", "4x5x6", "--random", "7"])
     assert first.status == 0
     assert first == answer([*argv, "--gemm", "4x5x6", "--seed", "7"])
-    assert "both give a shape" in answer([*argv, "--gemm", "4x5x6", "--random", "4x5x6"]).err
-    assert "--gemm MxNxK" in answer([*argv, "--random", "7"]).err
-    assert "not a whole number" in answer([*argv, "--gemm", "4x5x6", "--random", "-1"]).err
+    assert "both give a shape" in answer([*argv, "--gemm", "4x5x6", "--random", "4x5x6"]).out
+    assert "--gemm MxNxK" in answer([*argv, "--random", "7"]).out
+    assert "not a whole number" in answer([*argv, "--gemm", "4x5x6", "--random", "-1"]).out
 
 
 def test_assembly_is_an_argument_a_file_or_standard_input(tmp_path):

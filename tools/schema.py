@@ -25,7 +25,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from mmacalc.cli import command, commands
 from mmacalc.cli.batch import Line
-from mmacalc.command.json import SCHEMA_VERSION
+from mmacalc.command.json import SCHEMA_VERSION, ErrorAnswer
+from mmacalc.errors import KINDS
 from mmacalc.json_form import TEXT, keys_of
 from mmacalc.model.architecture import PROVENANCES
 from mmacalc.records import FORMS
@@ -203,16 +204,22 @@ def schema(commands: Iterable[Command], others: Mapping[str, type]) -> dict[str,
         made.defs[f"answer {query}"] = parts[0] if len(parts) == 1 else {"anyOf": parts}
     for name, kind in others.items():
         made.defs[name] = made.object(kind)
+    made.defs["error"]["properties"]["kind"] = {"enum": list(KINDS)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "mmacalc answers",
         "description": ABOUT,
         "type": "object",
-        "properties": {"schema_version": {"const": SCHEMA_VERSION}, "query": {"enum": list(queries)}},
-        "required": ["schema_version", "query"],
+        "properties": {
+            "schema_version": {"const": SCHEMA_VERSION},
+            "query": {"enum": list(queries)},
+            "error": {"$ref": "#/$defs/error", "description": "of a refusal, which has no query"},
+        },
+        "required": ["schema_version"],
+        "oneOf": [{"required": ["query"]}, {"required": ["error"]}],
         "allOf": [
             {
-                "if": {"properties": {"query": {"const": query}}},
+                "if": {"properties": {"query": {"const": query}}, "required": ["query"]},
                 "then": {"$ref": f"#/$defs/answer%20{query}"},
             }
             for query in queries
@@ -231,7 +238,9 @@ def written(found: Mapping[str, Any]) -> str:
 
 def made() -> str:
     """The text of schema.json."""
-    return written(schema([found for name in ("", *commands()) if (found := command(name))], {"batch": Line}))
+    return written(
+        schema([found for name in ("", *commands()) if (found := command(name))], {"batch": Line, "error": ErrorAnswer})
+    )
 
 
 if __name__ == "__main__":

@@ -292,4 +292,6 @@ def missing_package(missing: ModuleNotFoundError) -> Error | ModuleNotFoundError
     if package in ("", "mmacalc"):
         return missing
     name = PACKAGES.get(package, package)
-    return Error(f"this needs the Python package {name}, which is not installed: {how_to_install(name)}")
+    return Error(
+        f"this needs the Python package {name}, which is not installed: {how_to_install(name)}", kind="package"
+    )

@@ -10,6 +10,11 @@ LONGEST_WORD = 160  # the longest instruction name of PTX has 113 characters
 LONGEST_MESSAGE = 2000  # the longest message of our own lists some 130 names
 
 
+KINDS = ("input", "unknown name", "usage", "file", "package", "memory", "bug")
+"""What an error is about: what was given; a name that nothing has; the command line; a file that cannot be read or
+written; a Python package that is missing; memory; mmacalc itself."""
+
+
 class Error(ValueError):
     """Something the user gave cannot be answered.
 
@@ -20,10 +25,37 @@ class Error(ValueError):
 
     >>> print(Error("unknown architecture 'gfx" + 1000 * "9" + "'"))
     unknown architecture 'gfx9999999999999999999999999999999999999999999999999999999999999...9999999999999999999'
+
+    Programs read its parts: `kind` (one of KINDS), `suggestions`, and `file`, "" where it is about none.
+
+    >>> error = Error("line 6: CDNA3 has no instruction 'v_mfna'. Did you mean v_mfma?", file="kernel.s")
+    >>> error.kind, error.suggestions, error.file
+    ('input', ('v_mfma',), 'kernel.s')
     """
+
+    kind: str = "input"
+    file: str = ""
+
+    def __init__(self, *message: object, kind: str = "", file: str = "") -> None:
+        super().__init__(*message)
+        if kind:
+            self.kind = kind
+        if file:
+            self.file = file
 
     def __str__(self) -> str:
         return printable(super().__str__())
+
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        """What the message offers: names that may be meant, and command lines."""
+        import re  # takes 2 ms, and only programs ask
+
+        text = str(self)
+        meant = [
+            name.strip("` ") for clause in re.findall(r"Did you mean ([^?]+)\?", text) for name in clause.split(" or ")
+        ]
+        return tuple(dict.fromkeys([*meant, *re.findall(r"`(mmacalc [^`]+)`", text)]))
 
 
 def printable(text: str) -> str:

@@ -62,7 +62,7 @@ def write(contents: Mapping[str, bytes], inputs: Iterable[str] = ()) -> None:
                 with open(target, "wb", buffering=0) as file:
                     file.write(content)
     except (OSError, ValueError) as problem:
-        raise Error(f"'{path}' cannot be written: {reason(problem)}") from None
+        raise Error(f"'{path}' cannot be written: {reason(problem)}", kind="file", file=path) from None
     finally:
         for name in beside.values():
             os.unlink(name)

@@ -193,7 +193,9 @@ def named(name: str) -> Format:
         return FORMATS[ALIASES.get(lower, lower)]
     except KeyError:
         hint = did_you_mean(lower, (*FORMATS, *ALIASES, *BLOCK_SCALED, *NUMPY_NAMES.values()))
-        raise Error(f"unknown number format '{name}'.{hint} Known: {', '.join(FORMATS)}.") from None
+        raise Error(
+            f"unknown number format '{name}'.{hint} Known: {', '.join(FORMATS)}.", kind="unknown name"
+        ) from None
 
 
 def chosen(choice: str, name: str) -> int:
@@ -219,7 +221,7 @@ def chosen(choice: str, name: str) -> int:
             return offered.index(candidate)
     spoken = ", ".join(f"{value} ({FORMATS[f].title.split()[0].lower()})" for value, f in enumerate(offered))
     hint = did_you_mean(plain, [form for name in offered for form in (name, SHORT_NAMES.get(name, name))])
-    raise Error(f"'{name}' is not a format of {choice}; it is one of {spoken}.{hint}")
+    raise Error(f"'{name}' is not a format of {choice}; it is one of {spoken}.{hint}", kind="unknown name")
 
 
 # A format that people name by its width alone is found in both its encodings.

@@ -197,7 +197,10 @@ class Kernels(dict[str, Kernel]):
         if meant:
             words = ", ".join(f"{mangled} ({cpp.qualified})" for mangled in meant if (cpp := demangled(mangled)))
             raise Error(f"several kernels are called '{name}'; give one of their names: {words}")
-        raise Error(f"unknown kernel '{name}'.{did_you_mean(name, self)} Kernels: {', '.join(self) or 'none'}")
+        raise Error(
+            f"unknown kernel '{name}'.{did_you_mean(name, self)} Kernels: {', '.join(self) or 'none'}",
+            kind="unknown name",
+        )
 
 
 @arguments_checked
@@ -230,7 +233,7 @@ def load(path: str | PathLike[str], arch: str | None = None) -> Mapping[str, Ker
         with open(file_name(name), "rb") as file:
             content = file.read()
     except (OSError, ValueError) as problem:
-        raise Error(f"cannot read '{name}': {reason(problem)}") from None
+        raise Error(f"cannot read '{name}': {reason(problem)}", kind="file", file=name) from None
     return MappingProxyType(_kernels(content, name, arch))
 
 

@@ -106,7 +106,7 @@ def encode(text: str, target: str, wave: int, where: Labels = _NOWHERE, llvm: in
     statement = _Statement(text)
     found = _rows(rows, statement.mnemonic)
     if not found:
-        raise Error(f"{target} has no instruction '{statement.mnemonic}'")
+        raise Error(f"{target} has no instruction '{statement.mnemonic}'", kind="unknown name")
     reasons = []
     for row in found:
         try:

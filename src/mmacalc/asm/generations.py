@@ -354,5 +354,7 @@ def generation(name: str) -> Generation:
     """
     if name not in GENERATIONS:
         hint = did_you_mean(name, GENERATIONS)
-        raise Error(f"unknown generation of encodings '{name}'.{hint} Known: {', '.join(GENERATIONS)}")
+        raise Error(
+            f"unknown generation of encodings '{name}'.{hint} Known: {', '.join(GENERATIONS)}", kind="unknown name"
+        )
     return GENERATIONS[name]

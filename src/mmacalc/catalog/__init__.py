@@ -110,7 +110,7 @@ class Catalog:
         if found is None:
             hint = did_you_mean(short, self._display_names, shown=self._display_names)
             known = ", ".join(sorted(self._entries))
-            raise Error(f"unknown architecture '{name}'.{hint} Known: {known}; `architectures` lists products.")
+            raise Error(f"unknown architecture '{name}'.{hint} Known: {known}; `architectures` lists products.", kind="unknown name")
         if found.name in self._without:
             raise Error(f"{name} has no matrix instructions: {self._without[found.name]}")
         if found.name in owners and normalised(found.name) not in self._names:  # a series

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 
 from ..checks import missing_package
-from ..command import Command, Reply
+from ..command import Command, Reply, refused
 from ..errors import Error, printable
 from ..records import Cache
 
@@ -62,18 +62,23 @@ def replies(argv: Sequence[str]) -> Iterator[Reply]:
     except HelpRequested as shown:
         yield Reply(0, str(shown), "")
     except Exception as problem:
-        yield _refusal(problem)
+        yield refused(wants_json(argv), _refusal(problem))
 
 
-def _refusal(problem: Exception) -> Reply:
-    """The reply for an exception: a refusal in one line, or the report of a fault of ours."""
+def wants_json(argv: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON, also one that cannot be read."""
+    return any(len(word) > 3 and "--json".startswith(word) for word in argv)
+
+
+def _refusal(problem: Exception) -> Error:
+    """The error to show for an exception: a refusal, or the report of a fault of ours."""
     if isinstance(problem, ModuleNotFoundError):
         problem = missing_package(problem)
     if isinstance(problem, Error):
-        return Reply(2, "", f"mmacalc: {problem}\n")
+        return problem
     if isinstance(problem, (MemoryError, RecursionError)):
         what = "needs more memory than there is" if isinstance(problem, MemoryError) else "is nested too deep"
-        return Reply(2, "", f"mmacalc: the input {what}\n")
+        return Error(f"the input {what}", kind="memory")
     place, trace, package = "", problem.__traceback__, __file__.removesuffix("cli/__init__.py")
     while trace:
         file = trace.tb_frame.f_code.co_filename
@@ -82,7 +87,7 @@ def _refusal(problem: Exception) -> Reply:
         trace = trace.tb_next
     text = printable(f"{type(problem).__name__}: {problem}")
     report = "this is a bug in mmacalc; please report it with the command line"
-    return Reply(3, "", f"mmacalc: internal error{place}: {text}: {report}\n")
+    return Error(f"internal error{place}: {text}: {report}", kind="bug")
 
 
 def _result(argv: Sequence[str]) -> Result:
@@ -102,7 +107,7 @@ def _result(argv: Sequence[str]) -> Result:
             return command_parser("").parsed(argv)  # which refuses it
         from .hints import unknown_command
 
-        raise Error(unknown_command(first))
+        raise Error(unknown_command(first), kind="usage")
     return found.run(command_parser(found.name).parsed(argv[1:]))
 
 

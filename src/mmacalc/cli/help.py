@@ -119,7 +119,8 @@ The exit status is
 
     0    the question is answered
     1    something was found: by lint, run and gemm --compare, run-kernel, generate --check
-    2    the input is refused; the message says what would be right, and nothing is on standard output
+    2    the input is refused; the message says what would be right, and nothing is on standard output (with --json
+         it is there, as {"error": ...})
     3    a fault of mmacalc; please report it with `mmacalc --version --json`
     130  Ctrl-C
 """
@@ -168,7 +169,9 @@ def topic(name: str, others: Mapping[str, str], commands: Iterable[str] = ()) ->
         if known in texts:
             return Topic(known, texts[known])
     hint = did_you_mean(lower, (*texts, *commands))
-    raise Error(f"there is no help on '{name}'.{hint} Topics: {', '.join(texts)}; and every command")
+    raise Error(
+        f"there is no help on '{name}'.{hint} Topics: {', '.join(texts)}; and every command", kind="unknown name"
+    )
 
 
 TITLE = "mmacalc: which lane, register and bit of a GPU holds which element of a matrix, and what it computes"

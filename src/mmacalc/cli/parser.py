@@ -105,7 +105,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         shown = message if len(message) < 200 else f"{message[:200]}..."
-        raise Error(f"{shown}.{self._meant(message)} `{self.prog} -h` lists the options.")
+        raise Error(f"{shown}.{self._meant(message)} `{self.prog} -h` lists the options.", kind="usage")
 
     def _meant(self, message: str) -> str:
         """The option or the choice that an unknown one is close to."""

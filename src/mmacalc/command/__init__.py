@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
     from typing import Any, TypeAlias, TypeVar
 
+    from ..errors import Error
+
     Result: TypeAlias = "str | Reply | Iterator[Reply]"
     Answer = TypeVar("Answer")
     Options: TypeAlias = "Namespace | SimpleNamespace"
 else:
     Options = object  # for annotations
 
-__all__ = ["NEEDS", "Command", "Option", "Options", "Reply", "argument", "flag", "number", "option", "show"]
+__all__ = ["NEEDS", "Command", "Option", "Options", "Reply", "argument", "flag", "number", "option", "refused", "show"]
 
 NEEDS = ("find", "look", "place", "chain", "load", "encode", "wait", "compute", "generate", "work with it")
 """What one wants of mmacalc: the headings under which help lists the commands."""
@@ -140,3 +142,21 @@ def show(
 
         return Reply(status, document(query, answer), "")
     return Reply(status, text(answer), "".join([f"mmacalc: {note}\n" for note in notes]))
+
+
+def refused(as_json: bool, error: Error, file: str = "") -> Reply:
+    """The one place where a refusal becomes output: JSON on standard output, else a sentence on standard error.
+
+    Args:
+        as_json: whether --json was given. error: what is wrong. file: of several the one that it is about.
+    """
+    from ..errors import printable
+
+    status = 3 if error.kind == "bug" else 2
+    if as_json:
+        from .json import refusal
+
+        error.file = error.file or file
+        return Reply(status, refusal(error), "")
+    about = f"{printable(file)}: " if file else ""
+    return Reply(status, "", f"mmacalc: {about}{error}\n")

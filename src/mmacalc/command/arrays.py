@@ -59,9 +59,9 @@ def load(option: str, path: str, shape: Sequence[int], codes: bool) -> Array:
         else:
             array = _csv(as_text(data), codes)
     except Error as problem:
-        raise Error(f"{option}: {problem}") from None
+        raise Error(f"{option}: {problem}", kind=problem.kind, file=problem.file) from None
     except (ValueError, TypeError, OverflowError) as problem:
-        raise Error(f"{option} {path} cannot be read: {problem}") from None
+        raise Error(f"{option} {path} cannot be read: {problem}", kind="file", file=path) from None
     return array.reshape(shape) if len(shape) == 3 and array.size == prod(shape) else array
 
 

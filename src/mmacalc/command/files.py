@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from io import BytesIO
 
-from ..errors import Error, printable
+from ..errors import Error
 from ..files import file_name, reason
 from ..records import TupleRecord
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GivenText",
+    "about",
     "as_text",
     "exists",
     "each_text",
@@ -160,7 +161,7 @@ def each_text(options: Options, reply: Callable[[GivenText, Options], Reply], of
     Raises:
         Error: a single text is refused, or see `text_arguments`.
     """
-    from . import Reply
+    from . import refused
 
     texts = text_arguments(options.text, options.architecture, of_object)
     for text, name, listed in texts:
@@ -174,8 +175,8 @@ def each_text(options: Options, reply: Callable[[GivenText, Options], Reply], of
             yield reply(GivenText(text, name, listed, len(texts) > 1), options)
         except Error as error:
             if len(texts) == 1:
-                raise
-            yield Reply(2, "", f"mmacalc: {printable(name)}: {error}\n")
+                raise about(error, name) from None
+            yield refused(options.json, error, name)
 
 
 def _text_or_error(word: str, target: str | None, of_object: ReadObject) -> tuple[str | Error, str, bool]:
@@ -234,9 +235,20 @@ def standard_input_taken(command: str) -> Iterator[None]:
         _taken.reset(before)
 
 
+def about(error: Error, name: str) -> Error:
+    """An error about a text, which is called `name`: it knows the file then, if the text is from one."""
+    if name != "the text" and not error.file:
+        error.file = name
+    return error
+
+
 def unreadable(path: str, problem: Exception) -> Error:
     """The error for a file that the system does not read."""
-    return problem if isinstance(problem, Error) else Error(f"cannot read '{path}': {reason(problem)}")
+    return (
+        problem
+        if isinstance(problem, Error)
+        else Error(f"cannot read '{path}': {reason(problem)}", kind="file", file=path)
+    )
 
 
 # --- line by line -----------------------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def all_by_name(arch: str, name: str) -> list[tuple[Instruction, Intrinsic, int]
     found = meant(arch)
     if (alone := plain_name(name)) not in found:
         hint = did_you_mean(alone, found)
-        raise Error(f"{entry(arch).architecture.title} has no matrix builtin '{alone}'.{hint}")
+        raise Error(f"{entry(arch).architecture.title} has no matrix builtin '{alone}'.{hint}", kind="unknown name")
     return found[alone]
 
 

@@ -74,7 +74,10 @@ def resolve(name: str, arch: str, wave: int | None = None) -> tuple[Instruction,
     short = name.removeprefix("__builtin_")
     if short not in known:
         of_wave = f" for wave{size}" if len(record.waves) > 1 else ""
-        raise Error(f"{record.title} has no builtin {name}{of_wave}.{_elsewhere(short) or did_you_mean(short, known)}")
+        raise Error(
+            f"{record.title} has no builtin {name}{of_wave}.{_elsewhere(short) or did_you_mean(short, known)}",
+            kind="unknown name",
+        )
     return known[short]
 
 

@@ -32,7 +32,10 @@ def family(name: str) -> Family:
     True
     """
     if name not in FAMILIES:
-        raise Error(f"unknown layout family '{name}'.{did_you_mean(name, FAMILIES)} Known: {', '.join(FAMILIES)}")
+        raise Error(
+            f"unknown layout family '{name}'.{did_you_mean(name, FAMILIES)} Known: {', '.join(FAMILIES)}",
+            kind="unknown name",
+        )
     module, attribute = FAMILIES[name]
     found: Family = getattr(imported(f"{__name__}.{module}"), attribute)
     return found

@@ -46,7 +46,7 @@ FIELDS = (
 
 def _mode(swizzle: str) -> Swizzle:
     if swizzle not in SWIZZLES:
-        raise Error(f"unknown swizzle '{swizzle}'. Known: {', '.join(SWIZZLES)}")
+        raise Error(f"unknown swizzle '{swizzle}'. Known: {', '.join(SWIZZLES)}", kind="unknown name")
     return SWIZZLES[swizzle]
 
 

@@ -68,7 +68,7 @@ def load(path: str | PathLike[str], arch: str | None = None) -> Mapping[str, cod
             with open(at, "rb") as file:
                 content = file.read()
     except (OSError, ValueError) as problem:
-        raise Error(f"cannot read '{name}': {reason(problem)}") from None
+        raise Error(f"cannot read '{name}': {reason(problem)}", kind="file", file=name) from None
     if content is None:
         return _kernels(list(_of_folder(name)), name, arch)
     texts = _ptx_in(content, name)
@@ -113,7 +113,7 @@ def _of_folder(folder: str) -> Iterator[tuple[str, str]]:
                     with open(path, "rb") as opened:
                         yield path, _text(opened.read(), path)
                 except OSError as problem:
-                    raise Error(f"cannot read '{path}': {reason(problem)}") from None
+                    raise Error(f"cannot read '{path}': {reason(problem)}", kind="file", file=path) from None
     if not found:
         raise Error(f"'{folder}' has no .ptx file; nvcc -keep and Triton's cache leave one beside the cubin")
 
@@ -142,5 +142,5 @@ def _kernels(texts: list[tuple[str, str]], name: str, arch: str | None) -> Mappi
     if arch is not None and arch not in targets:
         raise Error(f"'{name}' has PTX for {', '.join(dict.fromkeys(targets))}; got arch = {arch!r}")
     if not found:
-        raise Error(f"'{name}' has no kernel: its PTX has no .entry")
+        raise Error(f"'{name}' has no kernel: its PTX has no .entry", kind="unknown name")
     return MappingProxyType(found)  # type: ignore[arg-type]

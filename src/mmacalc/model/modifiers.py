@@ -97,7 +97,7 @@ def check_modifiers(instruction: Instruction, wave: int | None, modifiers: Mappi
     for name, value in modifiers.items():
         if name not in known:
             hint = did_you_mean(name, (*known, *BESIDE))
-            raise Error(f"unknown modifier '{name}'.{hint} Known: {', '.join(known)}")
+            raise Error(f"unknown modifier '{name}'.{hint} Known: {', '.join(known)}", kind="unknown name")
         if value and name not in allowed:
             has = f"its modifiers are {', '.join(allowed)}" if allowed else "it has no modifiers"
             raise Error(f"{instruction.name} on {instruction.architecture.title} has no {name.upper()}; {has}")

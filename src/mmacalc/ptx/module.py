@@ -180,7 +180,7 @@ def bits_of(type_: str) -> int:
         return WIDTHS[type_]
     digits = re.search(r"\d+$", type_)
     if digits is None:
-        raise Error(f"unknown PTX type '.{type_}'")
+        raise Error(f"unknown PTX type '.{type_}'", kind="unknown name")
     return count_of(digits[0])
 
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 from ..catalog import entry
 from ..command import Command, Reply, argument, flag, show
 from ..command.common import JSON, LLVM, TARGET, WAVE
-from ..command.files import text_argument
+from ..command.files import about, text_argument
+from ..errors import Error
 from ..records import Record, json_keys
 
 TYPE_CHECKING = False
@@ -179,8 +180,11 @@ def word_frame(fields: Iterable[Field], word: int, first: int) -> Iterator[str]:
 
 def run(options: Options) -> Reply:
     """The bytes of every statement."""
-    given, _ = text_argument(options.text)
-    answer = assembly(given, options.architecture, options.wavefront, llvm=options.llvm, fields=options.fields)
+    given, name = text_argument(options.text)
+    try:
+        answer = assembly(given, options.architecture, options.wavefront, llvm=options.llvm, fields=options.fields)
+    except Error as error:
+        raise about(error, name) from None
     return show(options.json, "assemble", answer, text)
 
 

@@ -145,7 +145,7 @@ def run(options: Options) -> Reply:
         return show(options.json, "swizzle-atom", atom, atom_text)
     if options.what not in KINDS:
         hint = did_you_mean(options.what, KINDS)
-        raise Error(f"unknown descriptor '{options.what}'.{hint} Known: {', '.join(KINDS)}")
+        raise Error(f"unknown descriptor '{options.what}'.{hint} Known: {', '.join(KINDS)}", kind="unknown name")
     encode = _shared_memory if options.what in descriptors.SHARED_FIELDS else _instruction
     return show(options.json, "descriptor", encode(options), text)
 

@@ -356,7 +356,7 @@ def _output(word: str) -> tuple[str, NDArray[Any]]:
             f"--args: '{rest}' cannot be read as a type and a shape, such as f4:64x64 for 64 rows of 64 float32"
         ) from None
     if array.dtype.hasobject or array.dtype.kind not in "biuf":
-        raise Error(f"--args: unknown element type '{kind}'; types are such as f4, f2, i4 or u1")
+        raise Error(f"--args: unknown element type '{kind}'; types are such as f4, f2, i4 or u1", kind="unknown name")
     return path, array
 
 

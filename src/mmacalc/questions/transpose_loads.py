@@ -200,7 +200,7 @@ def load_named(arch: str, name: str) -> TransposeLoad:
         if name.lower() in (load.name, *load.aliases):
             return load
     names = [load.name for load in loads]
-    raise Error(f"unknown load '{name}'.{did_you_mean(name, names)} Known: {', '.join(names)}")
+    raise Error(f"unknown load '{name}'.{did_you_mean(name, names)} Known: {', '.join(names)}", kind="unknown name")
 
 
 def _loads(arch: str) -> tuple[TransposeLoad, ...]:

@@ -75,5 +75,7 @@ def style(name: str) -> Style:
         Error: there is no such style.
     """
     if name not in STYLES:
-        raise Error(f"unknown style '{name}'.{did_you_mean(name, STYLES)} Styles: {', '.join(STYLES)}")
+        raise Error(
+            f"unknown style '{name}'.{did_you_mean(name, STYLES)} Styles: {', '.join(STYLES)}", kind="unknown name"
+        )
     return STYLES[name]

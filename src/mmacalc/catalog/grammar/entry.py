@@ -145,7 +145,7 @@ class Entry:
                 lower = name.strip().lower()
                 hint = did_you_mean(lower, (*self._lines, *self._aliases), shown=self._aliases)
                 title = self.architecture.title
-                raise Error(f"{title} has no instruction '{name}'.{hint} `-a {title.lower()} -L` lists them all.")
+                raise Error(f"{title} has no instruction '{name}'.{hint} `-a {title.lower()} -L` lists them all.", kind="unknown name")
             aliases = tuple(alias for alias, name in self._aliases.items() if name == key)
             made = self._lines[key].instruction(self.architecture, aliases)
             return self._instructions.setdefault(key, made)  # the first, if two threads made it
@@ -208,7 +208,7 @@ class Line:
         for key, value in self.more.items():
             if key not in MORE:
                 hint = did_you_mean(str(key), MORE)
-                raise Error(f"{self.where}: unknown '{key}'.{hint} Known: {', '.join(MORE)}")
+                raise Error(f"{self.where}: unknown '{key}'.{hint} Known: {', '.join(MORE)}", kind="unknown name")
             if not fits(value, MORE[key]):
                 raise Error(f"{self.where}: {key} is {shown(value)}; it should be {MORE[key]}")
 

@@ -112,7 +112,7 @@ def check_name(name: str) -> None:
     known = (*TYPES, "row", "col", "popc", "sp", *FLAGS, *MEANINGS, "mma_async", "load", "store", "mma", *"abcd", *_ANYWHERE)
     for part in parts[1:]:
         if part not in known and "::" not in part and not shape_of(part):
-            raise Error(f"'{name}' has the unknown qualifier .{part}.{did_you_mean(part, known)}")
+            raise Error(f"'{name}' has the unknown qualifier .{part}.{did_you_mean(part, known)}", kind="unknown name")
     move = parts[0] in ("ldmatrix", "stmatrix", "movmatrix")
     shape = next((numbers for numbers in map(shape_of, parts) if numbers), ())
     if len(shape) != (2 if move else 3) or not all(0 < size <= 1024 for size in shape):
@@ -386,7 +386,7 @@ class Entry(PlainEntry):
         from .hints import nearest
 
         templates = tuple([family[0] for family in self._file.instructions])
-        raise Error(f"PTX has no '{name}'.{nearest(name, templates, self.architecture.name)}")
+        raise Error(f"PTX has no '{name}'.{nearest(name, templates, self.architecture.name)}", kind="unknown name")
 
     def _refuse(self, family: tuple[Any, ...], full: str) -> None:
         here, having = self.architecture, self._having(family)

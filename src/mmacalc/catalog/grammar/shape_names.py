@@ -47,7 +47,7 @@ def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:
         return entry.instruction(having[0])
     if not having:
         which = f" that begins with {kind}" if kind else ""
-        raise Error(f"{name} has no instruction of shape {spelt}{which}. `mmacalc find -a {name}` lists what there is.")
+        raise Error(f"{name} has no instruction of shape {spelt}{which}. `mmacalc find -a {name}` lists what there is.", kind="unknown name")
     raise Error(
         f"{len(having)} instructions of {name} have the shape {spelt}: {first_of(having)}. "
         f"`mmacalc find -a {name} --shape {spelt}` lists them."

@@ -121,7 +121,7 @@ def _parsed(name: str) -> Name:
     words = [word for word in name.strip().split(".") if word][1:]
     operation = words.pop(0) if words else ""
     if operation not in QUALIFIERS:
-        raise Error(f"unknown instruction 'tcgen05.{operation}'.{did_you_mean(operation, QUALIFIERS)}")
+        raise Error(f"unknown instruction 'tcgen05.{operation}'.{did_you_mean(operation, QUALIFIERS)}", kind="unknown name")
     required, optional = (text.split() for text in QUALIFIERS[operation])
     known = {word.lower(): word for word in (*required, *optional)}
     words = [known.get(word.lower(), word) for word in words]

@@ -119,7 +119,7 @@ def _architecture(
     if not most:
         first = statements[0].mnemonic if statements else calls[0].name
         near = {known: known for name in architectures() if _assembles(name) for known in _names(name, calls)}
-        raise Error(f"no architecture has an instruction '{first}'.{did_you_mean(first, near)}")
+        raise Error(f"no architecture has an instruction '{first}'.{did_you_mean(first, near)}", kind="unknown name")
     candidates = [name for name, count in having.items() if count == most]
     distinct = {_alike(one): one for one in statements}.values(), {call[1:]: call for call in calls}.values()
     fits = {name: _fit(_lines(*distinct, name), name) for name in candidates}
