@@ -25,4 +25,4 @@ const text = (end) => made.outputFiles.find((file) => file.path.endsWith(end)).t
 const page = readFileSync(join(here, "src/template.html"), "utf8")
   .replace("/* style */", () => text(".css"))
   .replace("/* script */", () => text(".js").replaceAll("</", "<\\/"));
-writeFileSync(process.argv[2] ?? join(here, "../src/mmacalc/render/page.html"), page);
+writeFileSync(process.argv[2] ?? join(here, "../src/mmacalc/page/page.html"), page);

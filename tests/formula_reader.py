@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from mmacalc.render import formulas
+from mmacalc.questions.classic import formulas
 
 
 @cache

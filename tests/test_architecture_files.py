@@ -92,7 +92,7 @@ supported = rocwmma.supported(arch)
 print(supported, rocwmma.wave_size(arch), record.lds_bytes)
 for row in {row.input: row for row in supported if row.compute == "f32" and row.block_m == 16}.values():
     rng, k = np.random.default_rng(3), 2 * row.minimal_k
-    types = mmacalc.kernels.rocwmma.types
+    types = mmacalc.rocwmma.types
     dtype = types.dtype_of(types.data_type(row.input, record), record)
     a, b = rng.normal(size=(16, k)).astype(dtype), rng.normal(size=(k, 16)).astype(dtype)
     d = np.zeros((16, 16), np.float32)

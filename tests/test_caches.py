@@ -7,9 +7,9 @@ import gc
 import numpy as np
 
 import mmacalc
+from mmacalc.base.records import Cache
 from mmacalc.emulator import fast, places
 from mmacalc.emulator.execution import Execution
-from mmacalc.records import Cache
 
 
 def test_a_thousand_diagnoses_keep_no_more_than_the_caches_hold():

@@ -11,13 +11,13 @@ import pytest
 import mmacalc
 from llvm_mc import assembled, tool
 from mmacalc import intrinsics, rocwmma
-from mmacalc.answers.page_words import encodable
 from mmacalc.arithmetic.tables import TABLES
 from mmacalc.catalog import entry
-from mmacalc.chains.vector_instructions import of_target
+from mmacalc.chaining.vector_instructions import of_target
 from mmacalc.cli import answer
 from mmacalc.families import descriptors, shared_memory, tensor_memory_shapes
 from mmacalc.formats import FORMATS, NUMPY_NAMES
+from mmacalc.page.words import encodable
 
 
 def test_every_architecture_names_an_arithmetic_table_and_every_table_has_one():

@@ -11,7 +11,7 @@ import pytest
 import mmacalc
 from chain_products import products, questions
 from mmacalc import Error
-from mmacalc.chains.running import run
+from mmacalc.chaining.running import run
 from mmacalc.cli import answer
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -69,7 +69,7 @@ sys.exit(", ".join(sorted(costly)) or 0)
 
 def test_importing_the_package_imports_nothing_but_the_table_of_later_functions():
     program = 'import sys; sys.path.insert(0, "src"); import mmacalc; print([m for m in sys.modules if "mmacalc" in m])'
-    assert bare("-S", "-c", program).stdout == "['mmacalc.later', 'mmacalc.version', 'mmacalc']\n"
+    assert bare("-S", "-c", program).stdout == "['mmacalc.later', 'mmacalc.base.version', 'mmacalc']\n"
 
 
 @pytest.mark.parametrize(
@@ -385,7 +385,7 @@ def tabulate_by_characters(monkeypatch):
 
 @pytest.mark.parametrize("style", ["grid", "github", "asciidoc"])
 def test_tables_are_tabulates_to_the_byte(style):
-    from mmacalc.render import tables
+    from mmacalc.command import tables
 
     header = ["A[M][K]", "0", "a long heading"]
     rows = [["0", "v0{0}", "v1{0}"], ["1", "v0{1}.[15:0]", "v12{63}.[31:16]"], ["10", "", "x"]]
@@ -397,7 +397,7 @@ def test_tables_are_tabulates_to_the_byte(style):
 @pytest.mark.parametrize("style", ["grid", "asciidoc"])
 @pytest.mark.parametrize("first", [["0", "1"], ["v0", "v10"]], ids=["numbers", "text"])
 def test_cells_of_several_lines_are_tabulates(style, first):
-    from mmacalc.render import tables
+    from mmacalc.command import tables
 
     rows = [[first[0], "v0{0}\nv0{16}", "x"], [first[1], "v0{1}\nv0{17}", "y"]]
     expected = tabulate(rows, ["lane", "0", "1"], tablefmt=style) + "\n"

@@ -12,15 +12,15 @@ from xml.etree import ElementTree
 import pytest
 
 import mmacalc
-from mmacalc.answers.picture import matrix
 from mmacalc.catalog import every_instruction
 from mmacalc.cli import answer
 from mmacalc.drawing import draw_instruction, draw_operand
-from mmacalc.render.matrix_plan import plan
-from mmacalc.render.picture import SPACE
-from mmacalc.render.scene import Box, Label
-from mmacalc.render.strips import strips
-from mmacalc.render.terminal import CONTINUED
+from mmacalc.drawing.matrix import matrix
+from mmacalc.drawing.picture import SPACE
+from mmacalc.drawing.plan import plan
+from mmacalc.drawing.scene import Box, Label
+from mmacalc.drawing.strips import strips
+from mmacalc.drawing.terminal import CONTINUED
 
 MFMA = mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16")
 QUERY = ["draw", "-a", "gfx942", "-i", "v_mfma_f32_32x32x8_f16"]
@@ -352,6 +352,6 @@ def test_a_terminal_that_lacks_the_dot_gets_a_full_stop():
 
 def test_importing_mmacalc_draws_nothing():
     program = "import sys, mmacalc; mmacalc.instruction('cdna3', 'v_mfma_f32_16x16x16_f16').operand('A'); "
-    program += "print([m for m in sys.modules if 'mmacalc.render' in m or 'mmacalc.drawing' in m])"
+    program += "print([m for m in sys.modules if 'mmacalc.drawing' in m])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[]\n"

@@ -10,8 +10,8 @@ from math import atan2, cos, degrees, exp, hypot, radians, sin, sqrt
 
 import pytest
 
-from mmacalc.answers.picture import Colour
-from mmacalc.render.palette import STYLES
+from mmacalc.drawing.matrix import Colour
+from mmacalc.drawing.palette import STYLES
 
 VISION = {
     "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),

@@ -5,9 +5,9 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 import mmacalc
-from mmacalc.answers.picture import matrix
 from mmacalc.catalog import entry
 from mmacalc.cli import answer
+from mmacalc.drawing.matrix import matrix
 from mmacalc.families.tensor_memory_moves import LOADS
 from mmacalc.families.tensor_memory_shapes import allowed_shapes
 

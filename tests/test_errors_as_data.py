@@ -7,8 +7,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import mmacalc
+from mmacalc.base.errors import KINDS
 from mmacalc.cli import answer, command, commands
-from mmacalc.errors import KINDS
 from mmacalc.questions import find
 
 SCHEMA = json.loads((Path(mmacalc.__file__).parent / "schema.json").read_text(encoding="utf-8"))

@@ -12,9 +12,8 @@ from mmacalc import rocwmma
 from mmacalc.asm.targets import target
 from mmacalc.catalog import architecture, entry, normalised
 from mmacalc.cli import answer
-from mmacalc.estimates import estimate, peak
 from mmacalc.families.tensor_memory_shapes import allowed_shapes
-from mmacalc.rates import dense_rate, device
+from mmacalc.throughput import dense_rate, device, estimate, peak
 
 # AMD lab notes, "AMD matrix cores": operations per clock and CU of MI100 and MI250X, matrix cores and vector units.
 MATRIX = {"f64": (None, 256), "f32": (256, 256), "f16": (1024, 1024), "bf16": (512, 1024), "i8": (1024, 1024)}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mmacalc
-from mmacalc.kernels.rocwmma.geometry import multiplier
+from mmacalc.rocwmma.geometry import multiplier
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -58,7 +58,7 @@ def test_the_guides_gemm_has_the_bits_of_its_instructions(arch):
 
 
 def test_the_gemm_through_lds_has_the_bits_of_the_one_without():
-    """BlockK is 32 there, so that an instruction takes k in fours, eight apart: see kernels/rocwmma/geometry.py."""
+    """BlockK is 32 there, so that an instruction takes k in fours, eight apart: see rocwmma/geometry.py."""
     a, b, d, _ = example("gemm_lds").gemm(64, 64, 128)
     k = np.arange(128).reshape(4, 4, 2, 4).transpose(0, 2, 1, 3).ravel()  # step, lane group, instruction, element
     inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")

@@ -103,7 +103,7 @@ def test_imports_by_name_obey_the_layers_too():
         "import_module(name)",
         "import_module(f'mmacalc.{name}')",
         "LATE = 'mmacalc.emulator:multiply'",
-        "__import__('mmacalc.answers.picture')",
+        "__import__('mmacalc.drawing.matrix')",
     ],
 )
 def test_an_import_by_name_of_a_higher_layer_is_found(text):
@@ -117,7 +117,7 @@ def test_an_import_by_name_of_a_higher_layer_is_found(text):
         ("mmacalc.model.operand", False, "import_module('mmacalc.formats')"),
         ("mmacalc.families", True, "import_module(f'.{name}', __name__)"),
         ("mmacalc.catalog", True, "import_module(f'{__name__}.{name}')"),
-        ("mmacalc.render.svg", False, "'mmacalc.catalog'"),
+        ("mmacalc.drawing.svg", False, "'mmacalc.catalog'"),
     ],
 )
 def test_an_import_by_name_of_the_own_layer_or_a_lower_one_is_fine(module, is_package, text):

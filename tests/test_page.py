@@ -10,11 +10,11 @@ import pytest
 
 import mmacalc
 from browser import Opened
-from mmacalc.answers.picture import matrix
 from mmacalc.catalog import architectures
 from mmacalc.cli import answer
+from mmacalc.drawing.matrix import matrix
+from mmacalc.drawing.places import element_text, place_text, ranges
 from mmacalc.questions.page import page
-from mmacalc.render.places import element_text, place_text, ranges
 
 ROOT = Path(__file__).parents[1]
 D = "#cdna3/v_mfma_f32_32x32x8_f16/D"

@@ -16,7 +16,7 @@ def test_the_built_page_is_that_of_the_sources(tmp_path):
     made = tmp_path / "page.html"
     done = run("node", "build.mjs", str(made))
     assert (done.returncode, done.stderr) == (0, ""), "cd page && npm ci"
-    assert made.read_bytes() == (PAGE.parent / "src/mmacalc/render/page.html").read_bytes(), "run node page/build.mjs"
+    assert made.read_bytes() == (PAGE.parent / "src/mmacalc/page/page.html").read_bytes(), "run node page/build.mjs"
 
 
 def test_the_sources_have_no_type_error():

@@ -9,11 +9,11 @@ import pytest
 
 import mmacalc
 from browser import Opened
-from mmacalc.answers.page_tensor_memory import instructions as tensor_memory_instructions
-from mmacalc.answers.page_words import encodable
-from mmacalc.answers.picture import matrix
 from mmacalc.catalog import architectures, entry
+from mmacalc.drawing.matrix import matrix
 from mmacalc.families.tensor_memory_shapes import allowed_shapes, types_of
+from mmacalc.page.tensor_memory import instructions as tensor_memory_instructions
+from mmacalc.page.words import encodable
 from mmacalc.questions.page import page_tables
 from tensor_memory_forms import TARGETS
 

@@ -11,8 +11,8 @@ import zipfile
 import numpy as np
 import pytest
 
+from mmacalc.base.errors import how_to_install
 from mmacalc.cli import answer, replies
-from mmacalc.errors import how_to_install
 
 GEMM = ["gemm", "-a", "gfx942", "--type", "f16"]
 

@@ -8,8 +8,8 @@ import pytest
 
 import mmacalc
 from mmacalc import rocwmma
-from mmacalc.kernels.rocwmma.geometry import coordinates, multiplier, operand_places
-from mmacalc.kernels.rocwmma.types import TYPES, data_type, dtype_of
+from mmacalc.rocwmma.geometry import coordinates, multiplier, operand_places
+from mmacalc.rocwmma.types import TYPES, data_type, dtype_of
 
 ROW, COL = rocwmma.row_major, rocwmma.col_major
 BY_MEMORY = {ROW: rocwmma.mem_row_major, COL: rocwmma.mem_col_major}

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import mmacalc
+from mmacalc.base.records import Cache, Frozen, Record, TupleRecord
 from mmacalc.catalog import Catalog
 from mmacalc.layout import Layout
-from mmacalc.records import Cache, Frozen, Record, TupleRecord
 
 SOURCE = Path(mmacalc.__file__).parent
 MFMA = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16")
@@ -214,12 +214,12 @@ def test_every_cache_of_a_function_with_arguments_has_a_size():
 FILLED = {
     ("later.py", "FUNCTIONS"): "filled once, by the package root",
     ("later.py", "_found"): "one entry for each of FUNCTIONS; two threads enter the same",
-    ("checks.py", "_classes"): "one entry for each class, when its module is imported",
+    ("base/checks.py", "_classes"): "one entry for each class, when its module is imported",
     (
         "kernels/device/memory.py",
         "_kept",
     ): "one entry for each array whose address is known, while it exists; locked",
-    ("records.py", "FORMS"): "one entry for each record with keys of its own, when its module is imported",
+    ("base/records.py", "FORMS"): "one entry for each record with keys of its own, when its module is imported",
     ("kernels/ptx/statements.py", "BUILDERS"): "filled once, when the module is imported",
 }
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import mmacalc
+from mmacalc.base.files import write
 from mmacalc.cli import answer, main, replies
 from mmacalc.command import files
-from mmacalc.files import write
 from mmacalc.questions import find
 
 ROOT = Path(__file__).parents[1]

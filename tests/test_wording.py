@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import mmacalc
+from mmacalc.base.errors import counted
 from mmacalc.cli import answer
-from mmacalc.errors import counted
-from mmacalc.render.diagnosis import text
+from mmacalc.questions.diagnose import text
 
 ONE_OF_MANY = re.compile(
     r"(?<![\d.,:\[/-])\b1 (?!(?:is|has|was|this|pass|class|less|across|as)\b)[a-z]+s\b(?! [a-z]+ of\b)"

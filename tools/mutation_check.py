@@ -90,7 +90,7 @@ FILES = {
     "compiler/builtins.py": ("builtins", "intrinsics"),
     "kernels/amd/memory.py": ("access_names", "machine"),
     "kernels/amd/modifiers.py": ("lanes", "machine_modifiers"),
-    "kernels/rocwmma/support.py": ("rocwmma",),
+    "rocwmma/support.py": ("rocwmma",),
     "memory_access/swizzles.py": ("memory", "nvidia_layouts"),
     "model/modifiers.py": ("catalog", "layout", "cdna4", "cdna5", "asm_goldens"),
 }  # fmt: skip

@@ -3,7 +3,7 @@
     python tools/schema.py            writes it
     python tools/schema.py --check    says whether it is as it would be written
 
-What is in a record is what its annotations say; the descriptions are those of `mmacalc.records.json_keys`.
+What is in a record is what its annotations say; the descriptions are those of `mmacalc.base.records.json_keys`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from mmacalc.base.errors import KINDS
+from mmacalc.base.json_form import TEXT, keys_of
+from mmacalc.base.records import FORMS
 from mmacalc.cli import command, commands
 from mmacalc.cli.batch import Line
 from mmacalc.command.json import SCHEMA_VERSION, ErrorAnswer
-from mmacalc.errors import KINDS
-from mmacalc.json_form import TEXT, keys_of
 from mmacalc.model.architecture import PROVENANCES
-from mmacalc.records import FORMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A mypy plugin: int() and float() of text are errors outside the one reader of numbers, `mmacalc.numerals`.
+"""A mypy plugin: int() and float() of text are errors outside the one reader of numbers, `mmacalc.base.numerals`.
 
 mypy knows which arguments are text, so no call is missed, `map(int, words)` neither, and none is taken for one. Modules
 whose text is our own are in OWN, each with what it reads.
@@ -13,16 +13,16 @@ from mypy.nodes import Context
 from mypy.plugin import CheckerPluginInterface, FunctionContext, Plugin
 from mypy.types import CallableType, Instance, Overloaded, TupleType, Type, UnionType, get_proper_type
 
-CODE = ErrorCode("number-of-text", "int() or float() of text outside mmacalc.numerals", "Plugin")
+CODE = ErrorCode("number-of-text", "int() or float() of text outside mmacalc.base.numerals", "Plugin")
 OWN = {
-    "mmacalc.numerals": "the reader",
+    "mmacalc.base.numerals": "the reader",
     "mmacalc.asm.encodings": "bit numbers of our encodings",
     "mmacalc.asm.fields": "bit numbers of our encodings",
     "mmacalc.asm.formats": "our tables of formats",
     "mmacalc.asm.decoder": "the styles of our slots",
     "mmacalc.asm.tables": "our tables of instructions",
     "mmacalc.asm.objects": "words of code objects that we keep",
-    "mmacalc.chains.conversions": "our rows of conversions",
+    "mmacalc.chaining.conversions": "our rows of conversions",
     "mmacalc.codegen.check": "the opcodes that our rules give",
     "mmacalc.codegen.gemm_staging": "the name of an architecture",
     "mmacalc.kernels.amd.memory": "mnemonics of the decoder",
@@ -31,8 +31,8 @@ OWN = {
     "mmacalc.questions.chain": "names of registers that we numbered",
     "mmacalc.questions.estimate": "a number that was just rounded",
     "mmacalc.questions.classic.layouts": "lanes that were just numbered",
-    "mmacalc.render.palette": "our colours",
-    "mmacalc.render.terminal": "our colours",
+    "mmacalc.drawing.palette": "our colours",
+    "mmacalc.drawing.terminal": "our colours",
 }
 
 
@@ -79,7 +79,7 @@ def _mapped(context: FunctionContext) -> Type:
 def _refuse(api: CheckerPluginInterface, where: Context) -> None:
     module = api.tree.fullname  # type: ignore[attr-defined]  # the checker is its own interface
     if module not in OWN:
-        api.fail("a number is read from text; mmacalc.numerals has what reads it", where, code=CODE)
+        api.fail("a number is read from text; mmacalc.base.numerals has what reads it", where, code=CODE)
 
 
 class Numbers(Plugin):

@@ -1,5 +1,5 @@
 /**
- * The catalog as src/mmacalc/answers/page_data.py writes it: tables in which each distinct thing is listed once and
+ * The catalog as src/mmacalc/page/data.py writes it: tables in which each distinct thing is listed once and
  * referred to by its number. This module reads them; it knows no architecture.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Whether, and how, the result of one instruction becomes an operand of the next: the classes, the relabelling of k and
- * the moves of src/mmacalc/chains, from the two layouts alone. Compared with it for every pair of layouts.
+ * the moves of src/mmacalc/chaining, from the two layouts alone. Compared with it for every pair of layouts.
  */
 
 import type { Matrix } from "./picture.ts";

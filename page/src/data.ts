@@ -57,7 +57,7 @@ export interface Data {
 /** states, LLVM's, the ISA guide's (null: it has none), where they have the rules: of `wait_sources`; what stands for the nops or "" */
 export type WaitAnswer = [number, number, number | null, number[], string];
 
-/** The wait states of an architecture; see src/mmacalc/answers/page_waits.py. */
+/** The wait states of an architecture; see src/mmacalc/page/waits.py. */
 export interface Waits {
   unit: string;
   kinds: (number | [number, number, number] | null)[];

@@ -1,6 +1,6 @@
 /**
  * A register layout: a pattern such as `i (g e) -> lane (g i), item (e)` with the sizes of its digits, read in both
- * directions. The notation is explained in src/mmacalc/layout.py; patterns come without unit digits.
+ * directions. The notation is explained in src/mmacalc/layout/__init__.py; patterns come without unit digits.
  */
 
 export class Layout {

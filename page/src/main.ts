@@ -11,7 +11,7 @@ import { link, read } from "./state.ts";
 import { svg } from "./svg.ts";
 import { nops, waitTable } from "./waits.ts";
 
-/** The catalog's tables, which are deflated in the page (render/page.py). */
+/** The catalog's tables, which are deflated in the page (questions/page.py). */
 async function inflated(text: string): Promise<Data> {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();

@@ -1,4 +1,4 @@
-/** The picture of one operand's matrix: src/mmacalc/render/matrix_scene.py. */
+/** The picture of one operand's matrix: src/mmacalc/drawing/matrix_scene.py. */
 
 import { fill, type Style } from "./palette.ts";
 import type { ColourOf } from "./picture.ts";

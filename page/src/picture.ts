@@ -1,4 +1,4 @@
-/** What a picture of an operand shows: src/mmacalc/answers/picture.py. */
+/** What a picture of an operand shows: src/mmacalc/drawing/matrix.py. */
 
 import type { Instruction, OperandTable } from "./catalog.ts";
 import type { Fields, Registers } from "./data.ts";

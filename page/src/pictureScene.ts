@@ -1,4 +1,4 @@
-/** The picture of an operand as a scene, as `mmacalc draw` makes it: src/mmacalc/render/picture.py. */
+/** The picture of an operand as a scene, as `mmacalc draw` makes it: src/mmacalc/drawing/picture.py. */
 
 import { drawMatrix } from "./matrixScene.ts";
 import { STYLES } from "./palette.ts";

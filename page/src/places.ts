@@ -1,4 +1,4 @@
-/** Places and elements in words: src/mmacalc/render/places.py. */
+/** Places and elements in words: src/mmacalc/drawing/places.py. */
 
 import type { Registers } from "./data.ts";
 import type { Location } from "./placement.ts";

@@ -1,4 +1,4 @@
-/** One operand laid out on paper: src/mmacalc/render/matrix_plan.py. */
+/** One operand laid out on paper: src/mmacalc/drawing/plan.py. */
 
 import { blockTitle, strips, type Strip } from "./strips.ts";
 import { placeText, ranges, signed } from "./places.ts";

@@ -1,4 +1,4 @@
-/** A picture as shapes with positions: src/mmacalc/render/scene.py, with the zone that each shape scrolls with. */
+/** A picture as shapes with positions: src/mmacalc/drawing/scene.py, with the zone that each shape scrolls with. */
 
 /** Cells scroll both ways, `top` strips across, `left` strips down, `corner` never. */
 export type Zone = "cells" | "top" | "left" | "corner";

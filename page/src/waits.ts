@@ -1,4 +1,4 @@
-/** Wait states between two instructions, from the tables that Python computed (src/mmacalc/answers/page_waits.py). */
+/** Wait states between two instructions, from the tables that Python computed (src/mmacalc/page/waits.py). */
 
 import type { Catalog, Instruction } from "./catalog.ts";
 import type { Waits } from "./data.ts";

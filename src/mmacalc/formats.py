@@ -6,9 +6,9 @@ Names are those of the instruction mnemonics and of the OCP and PTX documents: f
 
 from __future__ import annotations
 
-from .errors import Error, did_you_mean
-from .numerals import number
-from .records import TupleRecord
+from .base.errors import Error, did_you_mean
+from .base.numerals import number
+from .base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

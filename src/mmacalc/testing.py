@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 
-from .errors import Error, counted
-from .records import TupleRecord
+from .base.errors import Error, counted
+from .base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

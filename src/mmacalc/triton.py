@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .checks import shown
-from .errors import Error, first_of
+from .base.checks import shown
+from .base.errors import Error, first_of
+from .base.numerals import whole
 from .kernels.launching import launch as launch_kernel
 from .kernels.loading import load
 from .kernels.ptx.kernel import PtxKernel
 from .kernels.ptx.tensor_map import tensor_map
 from .later import imported
-from .numerals import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

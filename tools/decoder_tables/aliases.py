@@ -16,7 +16,7 @@ from collections import defaultdict
 from mmacalc.asm.decoder import decode, text
 from mmacalc.asm.encoder import encode
 from mmacalc.asm.tables import FAMILY_OF, table
-from mmacalc.errors import Error
+from mmacalc.base.errors import Error
 
 HEADER = """# Made by tools/decoder_tables/aliases.py from llvm-mc 22.1.8: do not edit, run it again.
 # Targets, then older spellings of mnemonics with those that the tables have; suffixes of encodings are left out.

@@ -22,7 +22,7 @@ from math import inf, nan
 
 import numpy as np
 
-from ..errors import Error
+from ..base.errors import Error
 from ..formats import FORMATS
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..records import TupleRecord
+from ..base.records import TupleRecord
 from .codecs import alignment_powers
 
 TYPE_CHECKING = False

@@ -5,9 +5,9 @@ The rows that decide are in `mmacalc.arithmetic.tables`; nothing here needs NumP
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from ..formats import named
-from ..records import TupleRecord
 from .tables import ASSUMED, HARDWARE, OWN_NAN, TABLES, TWO, UNDECIDED
 
 TYPE_CHECKING = False

@@ -17,7 +17,7 @@ Nothing here needs NumPy, so that a page of text can show a model without loadin
 
 from __future__ import annotations
 
-from ..records import TupleRecord
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ..checks import arguments_checked
-from ..errors import Error, did_you_mean
-from ..records import TupleRecord
+from ..base.checks import arguments_checked
+from ..base.errors import Error, did_you_mean
+from ..base.records import TupleRecord
 from .encoder import Labels, Relocation, encode, knows
 from .forms import InstructionForm, form_of, spellings
 from .program import Item, laid_out, wave_named
@@ -69,7 +69,7 @@ def assemble(
     '020082bf020001d101e10100000081bf'
     >>> assemble("v_mfma_f32_32x32x16_f16 v[0:15], v[17:18], v[20:23], v[0:15]", "gfx950")
     Traceback (most recent call last):
-    mmacalc.errors.Error: A of v_mfma_f32_32x32x16_f16 takes 4 registers, even-aligned: v[16:19]; got v[17:18]
+    mmacalc.base.errors.Error: A of v_mfma_f32_32x32x16_f16 takes 4 registers, even-aligned: v[16:19]; got v[17:18]
     """
     lines = assemble_lines(text, arch, wave, llvm)
     at = 0

@@ -9,10 +9,10 @@ from __future__ import annotations
 import struct
 from types import MappingProxyType
 
-from ..checks import arguments_checked, shown
-from ..errors import Error, did_you_mean
-from ..files import file_name, reason
-from ..records import Record, TupleRecord, json_keys
+from ..base.checks import arguments_checked, shown
+from ..base.errors import Error, did_you_mean
+from ..base.files import file_name, reason
+from ..base.records import Record, TupleRecord, json_keys
 from .demangled import demangled
 from .message_pack import unpacked
 from .objects import elf_content
@@ -222,7 +222,7 @@ def load(path: str | PathLike[str], arch: str | None = None) -> Mapping[str, Ker
 
     >>> load("kernel.hsaco")
     Traceback (most recent call last):
-    mmacalc.errors.Error: cannot read 'kernel.hsaco': No such file or directory
+    mmacalc.base.errors.Error: cannot read 'kernel.hsaco': No such file or directory
     """
     from os import PathLike, fspath
 

@@ -50,7 +50,7 @@ and CDNA5 "op_sel" also holds what LLVM prints as byte_sel and scale_sel in conv
 
 from __future__ import annotations
 
-from ..records import TupleRecord
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

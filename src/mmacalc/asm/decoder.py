@@ -6,8 +6,8 @@ Rows of matrix instructions are made of the catalog (`mmacalc.asm.forms`), all o
 
 from __future__ import annotations
 
-from ..errors import Error, counted
-from ..records import TupleRecord
+from ..base.errors import Error, counted
+from ..base.records import TupleRecord
 from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
 from .decoded_text import instruction_text
 from .formats import alike

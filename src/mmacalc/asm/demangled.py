@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..numerals import whole
-from ..records import TupleRecord
+from ..base.numerals import whole
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

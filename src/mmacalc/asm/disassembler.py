@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..checks import arguments_checked
-from ..errors import Error, counted
+from ..base.checks import arguments_checked
+from ..base.errors import Error, counted
 from .assembler import statement
 from .decoder import listing, matrix_listing
 from .reader import MATRIX, Reader

@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NoReturn
 
+from ..base.errors import Error, counted, did_you_mean
+from ..base.numerals import number as whole_number
+from ..base.numerals import whole
+from ..base.records import Record, TupleRecord
 from ..catalog import entry
-from ..errors import Error, counted, did_you_mean
 from ..families.dpas import TYPES
 from ..formats import named
-from ..numerals import number as whole_number
-from ..numerals import whole
-from ..records import Record, TupleRecord
 from .dpas_encodings import ACCUMULATORS, DEPTH, DEPTH_CODE, GENERATIONS, OPCODES, SOURCE_TYPES
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ sub-registers count words instead of bytes, since a register is twice as long.
 
 from __future__ import annotations
 
-from ..records import TupleRecord
+from ..base.records import TupleRecord
 from .fields import Encoding, Field
 
 TYPE_CHECKING = False

@@ -13,10 +13,10 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from ..errors import Error
+from ..base.errors import Error
+from ..base.numerals import real
+from ..base.records import TupleRecord
 from ..formats import named
-from ..numerals import real
-from ..records import TupleRecord
 from .constants import rounded
 from .decoded import ConstantOperand, RegisterOperand
 from .decoded_text import printed_modifier

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ..base.errors import Error
+from ..base.records import Record
 from ..catalog import entry
-from ..errors import Error
 from ..formats import CHOICES
-from ..records import Record
 from .generations import TITLES, generation
 from .operands import OperandSlot
 from .tables import Row, Slot

@@ -9,10 +9,10 @@ is accepted here too.
 
 from __future__ import annotations
 
-from ..errors import Error, did_you_mean
+from ..base.errors import Error, did_you_mean
+from ..base.records import Record
 from ..formats import named
 from ..model.modifiers import SCALE_ROWS
-from ..records import Record
 from . import encodings
 from .encoder_rules import missing_registers
 from .modifiers import MATRIX_FMT, SCALE_FMT, Modifier, bits, choice, flag, number

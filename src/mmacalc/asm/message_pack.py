@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from ..errors import Error
+from ..base.errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

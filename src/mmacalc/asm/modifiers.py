@@ -6,10 +6,10 @@ number (matrix_a_fmt:MATRIX_FMT_FP4). Each instruction takes its modifiers in on
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..base.errors import Error
+from ..base.numerals import literal
+from ..base.records import Record
 from ..formats import CHOICES, SHORT_NAMES
-from ..numerals import literal
-from ..records import Record
 
 __all__ = ["MATRIX_FMT", "SCALE_FMT", "Modifier", "bits", "choice", "flag", "number"]
 

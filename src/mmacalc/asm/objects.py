@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import struct
 
-from ..errors import Error, how_to_install
-from ..records import TupleRecord
+from ..base.errors import Error, how_to_install
+from ..base.records import TupleRecord
 from .reader import AMD_MNEMONICS, Reader, named_targets
 from .targets import MACHINES, agreed, runs_on
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..records import TupleRecord
+from ..base.records import TupleRecord
 from .constants import INTEGERS, float_patterns
 from .decoded import ConstantOperand, RegisterOperand
 

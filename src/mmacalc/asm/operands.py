@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..errors import Error
-from ..records import Record, TupleRecord
+from ..base.errors import Error
+from ..base.records import Record, TupleRecord
 from .constants import CONSTANTS, constant_code, constant_texts
 from .decoded import ConstantOperand, RegisterOperand
 from .operand_codes import OTHER_NAMES, constant_patterns, register_text, tuple_fits, vector_codes, word_sources

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..records import TupleRecord
+from ..base.records import TupleRecord
 from .immediates import STYLES
 from .tables import FAMILY_OF, Row, covered, table, valued
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import re
 
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from .tokens import integer
 
 TYPE_CHECKING = False

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 
-from ..errors import Error
-from ..numerals import whole
-from ..records import Cache, TupleRecord
+from ..base.errors import Error
+from ..base.numerals import whole
+from ..base.records import Cache, TupleRecord
 from .macros import Expander
 from .registers import FILES, RegisterRange
 from .tokens import integer

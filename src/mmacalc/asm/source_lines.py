@@ -10,7 +10,7 @@ import os
 from bisect import bisect_right
 from io import BytesIO
 
-from ..records import Frozen, TupleRecord, cached_property, json_keys
+from ..base.records import Frozen, TupleRecord, cached_property, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ..errors import Error
+from ..base.errors import Error
 from .immediates import (
     DEPENDENCIES,
     INSTANCES,

@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from pathlib import Path
 
-from ..errors import Error, did_you_mean
+from ..base.errors import Error, did_you_mean
 from .decoded import ConstantOperand, RegisterOperand
 from .formats import OPERANDS, encodings
 from .immediates import STYLES, dpp_controls

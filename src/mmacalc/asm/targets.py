@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from ..catalog import entry, known_name, product
-from ..errors import Error
 from ..later import imported
-from ..records import TupleRecord
 from .generations import generation
 
 TYPE_CHECKING = False

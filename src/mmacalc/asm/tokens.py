@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from math import inf
 
-from ..errors import Error
-from ..numerals import literal, number, real, whole
+from ..base.errors import Error
+from ..base.numerals import literal, number, real, whole
 from .operands import Constant, Symbol
 from .registers import FILES, RegisterRange
 

@@ -262,7 +262,7 @@ INSTRUCTIONS = (
 )
 
 # Instructions beside the matrix unit: (name, the lanes within which it moves data, targets); see
-# `mmacalc.chains.vector_instructions`. Source: ptxas 13.0.88.
+# `mmacalc.chaining.vector_instructions`. Source: ptxas 13.0.88.
 VECTOR_INSTRUCTIONS = (
     ("movmatrix.sync.aligned.m8n8.trans.b16", 32, "75+"),
     ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", 32, "75+"),

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import sys
 
-from ..checks import missing_package
+from ..base.checks import missing_package
+from ..base.errors import Error, printable
+from ..base.records import Cache
 from ..command import Command, Reply, refused
-from ..errors import Error, printable
-from ..records import Cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from __future__ import annotations
 import json
 import shlex
 
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from ..command import Command, Reply, argument
 from ..command.files import lines, standard_input_taken
-from ..errors import Error
-from ..records import TupleRecord
 from . import answer
 
 TYPE_CHECKING = False

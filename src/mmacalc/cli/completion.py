@@ -14,9 +14,9 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+from ..base.errors import Error
 from ..catalog import architectures, entry
 from ..command import Command, argument
-from ..errors import Error
 from ..formats import FORMATS
 from . import command, command_names
 from .help import COMPUTED, TOPICS

@@ -10,11 +10,11 @@
 
 from __future__ import annotations
 
+from ..base.errors import Error, did_you_mean
+from ..base.records import TupleRecord, json_keys
 from ..command import NEEDS, Command, Reply, argument, show
 from ..command.common import JSON
 from ..command.options import FIELDS, FORMAT_FIELDS, WIDTH, spellings, terminal_width
-from ..errors import Error, did_you_mean
-from ..records import TupleRecord, json_keys
 from . import command, command_parser
 from . import commands as all_commands
 

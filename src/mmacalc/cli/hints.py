@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..base.errors import Error, did_you_mean
 from ..catalog import entry
 from ..catalog.grammar.sass import is_opcode
 from ..command.options import FLAGS
-from ..errors import Error, did_you_mean
 from . import command_names
 from .help import COMPUTED, TOPICS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from ..base.errors import Error, did_you_mean
 from ..command.options import terminal_width
-from ..errors import Error, did_you_mean
 from . import HelpRequested
 
 TYPE_CHECKING = False

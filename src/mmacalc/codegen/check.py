@@ -12,11 +12,11 @@ import tempfile
 
 from ..asm.disassembler import disassemble
 from ..asm.objects import read
+from ..base.errors import Error
+from ..base.records import TupleRecord, json_keys
 from ..catalog import entry
 from ..catalog.grammar.sass import sass_of
-from ..errors import Error
 from ..hazards.lint import lint
-from ..records import TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ shared memory, from where ldmatrix loads them.
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..base.errors import Error
 from . import wgmma, wmma
 from .ldmatrix import matrices
 from .marks import mark, parts

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from ..errors import Error
-from ..layout_text import printed_names, strides
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
+from ..layout.text import printed_names, strides
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..errors import Error
+from ..base.errors import Error
+from ..base.numerals import whole
+from ..base.records import TupleRecord
 from ..memory_access.banks import bank_access
 from ..memory_access.swizzles import Swizzle
 from ..memory_access.transpose_loads import loads_for
-from ..numerals import whole
-from ..records import TupleRecord
 from .fragments import fragment, linear_sum, runs, total
 from .source import memory_type
 from .staging import Side

@@ -10,7 +10,7 @@ others, which copies element by element.
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..base.errors import Error
 from ..memory_access.answer import memory
 from ..memory_access.swizzles import MODES
 from .fragments import fragment, runs, total

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import gcd
 
-from ..errors import Error
-from ..numerals import whole
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.numerals import whole
+from ..base.records import TupleRecord
 from .fragments import fragment, runs
 from .ptx import HEADER, SHARED_ADDRESS
 from .source import kernel_name, memory_type

@@ -11,10 +11,10 @@ Sources: PTX ISA 9.1, sections 9.7.9.27 (cp.async.bulk.tensor), 9.7.13.15 (mbarr
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from ..families.shared_memory import SWIZZLES
 from ..memory_access.swizzles import MODES
-from ..records import TupleRecord
 from . import gemm_wgmma
 from .fragments import fragment
 from .gemm_staging import CudaPlan, accumulator, block_order, element_of, kernels, registers_of

@@ -9,7 +9,7 @@ Sources: PTX ISA 9.1, section 9.7.15.5; CUTLASS 7107b055, cute/arch/mma_sm90_des
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..base.errors import Error
 from ..families.shared_memory import SWIZZLES
 from ..memory_access.swizzles import MODES
 from .fragments import fragment

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import product
 from operator import index
 
-from ..checks import arguments_checked, shown
-from ..errors import Error, did_you_mean, first_of
-from ..numerals import whole
-from ..records import TupleRecord, json_keys
+from ..base.checks import arguments_checked, shown
+from ..base.errors import Error, did_you_mean, first_of
+from ..base.numerals import whole
+from ..base.records import TupleRecord, json_keys
 from . import cuda, gemm_cuda, gemm_hip, gemm_tma, gemm_wgmma, hip
 from . import gemm as tiled
 from .fragments import chosen_lanes, fragment, group_size

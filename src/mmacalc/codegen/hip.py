@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from ..catalog import instructions
 from ..compiler.builtins import intrinsic, unscaled
-from ..errors import Error
-from ..records import TupleRecord
 from .marks import mark
 from .source import (
     arguments_of,

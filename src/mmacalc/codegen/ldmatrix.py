@@ -9,8 +9,8 @@ Source: PTX ISA 9.1, section 9.7.14.5.15.
 
 from __future__ import annotations
 
+from ..base.records import TupleRecord
 from ..catalog import entry
-from ..records import TupleRecord
 from .fragments import total
 from .ptx import braced, operands
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ..numerals import whole
+from ..base.numerals import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

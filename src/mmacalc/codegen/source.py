@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from .fragments import fragment, runs, total
 from .marks import listed, mark, mark_lines
 from .staging import WORDS, staged

@@ -11,10 +11,10 @@ filled. A swizzle or padding keeps the accesses free of bank conflicts:
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from ..memory_access.answer import memory
 from ..memory_access.swizzles import MODES
-from ..records import TupleRecord
 from .fragments import group_size
 from .ldmatrix import matrices
 

@@ -16,9 +16,9 @@ The page fills them in (page/src/kernel.ts), so that it can show the kernel of a
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from ..formats import FORMATS
-from ..records import TupleRecord
 from . import cuda, hip
 from .marks import named
 from .source import AS_WORDS, CONSTRAINTS, Request, kernel_name, memory_type

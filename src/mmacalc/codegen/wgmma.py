@@ -9,9 +9,9 @@ Source: PTX ISA 9.1, section 9.7.15.5; see `mmacalc.families.shared_memory` for 
 
 from __future__ import annotations
 
+from ..base.records import TupleRecord
 from ..families.shared_memory import SWIZZLES
 from ..memory_access.swizzles import MODES
-from ..records import TupleRecord
 from .fragments import fragment
 from .ptx import DESCRIPTOR, HEADER, SHARED_ADDRESS, SYNCHRONIZE, braced, launch, operand_texts, operands
 from .source import (

@@ -8,8 +8,8 @@ Source: PTX ISA 9.1, section 9.7.14.4.
 
 from __future__ import annotations
 
+from ..base.errors import Error
 from ..catalog import entry
-from ..errors import Error
 from ..formats import ptx_name
 from .ptx import HEADER, braced, launch, operands, statement
 from .source import arguments_of, comment, indented, kernel_name, leading_dimension, signature

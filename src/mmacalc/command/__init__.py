@@ -2,13 +2,13 @@
 
 A question is one module of `mmacalc.questions`. It holds the record that is its answer, what computes that, the
 function that writes it as text, and a `Command` named COMMAND. From these follow its help, its completion, its row in
-the lists of commands and options, and its JSON: the fields of the record (`mmacalc.json_form`), of which the schema
-is made (`tools/schema.py`).
+the lists of commands and options, and its JSON: the fields of the record (`mmacalc.base.json_form`), of which the
+schema is made (`tools/schema.py`).
 """
 
 from __future__ import annotations
 
-from ..records import Record, TupleRecord
+from ..base.records import Record, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
     from typing import Any, TypeAlias, TypeVar
 
-    from ..errors import Error
+    from ..base.errors import Error
 
     Result: TypeAlias = "str | Reply | Iterator[Reply]"
     Answer = TypeVar("Answer")
@@ -150,7 +150,7 @@ def refused(as_json: bool, error: Error, file: str = "") -> Reply:
     Args:
         as_json: whether --json was given. error: what is wrong. file: of several the one that it is about.
     """
-    from ..errors import printable
+    from ..base.errors import printable
 
     status = 3 if error.kind == "bug" else 2
     if as_json:

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from io import BytesIO
 
-from ..errors import Error
-from ..files import file_name, reason
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.files import file_name, reason
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

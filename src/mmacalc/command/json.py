@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 
-from ..errors import Error, printable
-from ..json_form import encoded
-from ..numerals import number
-from ..records import TupleRecord
+from ..base.errors import Error, printable
+from ..base.json_form import encoded
+from ..base.numerals import number
+from ..base.records import TupleRecord
 
 __all__ = ["SCHEMA_VERSION", "ErrorAnswer", "Place", "document", "place", "refusal"]
 
@@ -35,8 +35,8 @@ class Place(TupleRecord):
 
 
 class ErrorAnswer(TupleRecord):
-    """A refusal: what it is about (one of `mmacalc.errors.KINDS`), the sentence, names and command lines that may be
-    meant, and where in which file."""
+    """A refusal: what it is about (one of `mmacalc.base.errors.KINDS`), the sentence, names and command lines that may
+    be meant, and where in which file."""
 
     kind: str
     message: str

@@ -6,10 +6,10 @@ of them; a command has them as `Option`s.
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..base.errors import Error
+from ..base.numerals import number as number_of
+from ..base.numerals import real
 from ..model.modifiers import SYNONYMS
-from ..numerals import number as number_of
-from ..numerals import real
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 
+from ..base.errors import Error, did_you_mean
 from ..catalog import entry
 from ..catalog.grammar.pasted import COMPILERS
-from ..errors import Error, did_you_mean
 from ..later import imported
 from .dialects import dialect_of, fitting
 from .prototypes import Intrinsic

@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from ..errors import Error
-from ..numerals import literal, number
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.numerals import literal, number
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ Source: clang and LLVM 22.1.8 (BuiltinsAMDGPU, IntrinsicsAMDGPU.td), compared fo
 
 from __future__ import annotations
 
-from ..errors import Error, did_you_mean
-from ..records import Record
+from ..base.errors import Error, did_you_mean
+from ..base.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..records import TupleRecord, json_keys
+from ..base.records import TupleRecord, json_keys
 
 __all__ = ["Intrinsic"]
 

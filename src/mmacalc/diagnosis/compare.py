@@ -15,10 +15,10 @@ import numpy as np
 
 from ..arithmetic.codecs import decode
 from ..arithmetic.ulps import ulps
-from ..checks import arguments_checked
+from ..base.checks import arguments_checked
+from ..base.errors import Error
+from ..base.records import TupleRecord, json_keys
 from ..emulator.arrays import as_array, checked, rounded
-from ..errors import Error
-from ..records import TupleRecord, json_keys
 from .edits import near
 from .problem import Problem, problem_of
 from .search import Explanation, arithmetic_of, mistakes_of

@@ -33,9 +33,9 @@ from copy import copy
 import numpy as np
 
 from ..arithmetic.codecs import largest, round_to_format
+from ..base.numerals import number
+from ..base.records import Cache, TupleRecord
 from ..formats import FORMATS
-from ..numerals import number
-from ..records import Cache, TupleRecord
 from .problem import Problem, Source, elements, part_of, whole
 
 TYPE_CHECKING = False

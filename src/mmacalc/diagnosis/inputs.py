@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arithmetic.codecs import decode, encode, largest
-from ..errors import Error
+from ..base.errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..arithmetic.codecs import decode, encode, largest, on_grid, round_to_format
 from ..arithmetic.tables import TABLES
+from ..base.errors import Error
 from ..catalog import entry
 from ..emulator.execution import execution_of
 from ..emulator.sparse import selected
-from ..errors import Error
 from ..formats import FORMATS
 from .edits import Edit, Fit, Permutation, Recoding, Sum, moved, source_of
 from .layouts import no_layout, other_layout, wrong_layout

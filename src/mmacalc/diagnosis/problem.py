@@ -15,7 +15,9 @@ from math import prod
 import numpy as np
 
 from ..arithmetic.codecs import decode, encode, round_to_format
-from ..checks import shown
+from ..base.checks import shown
+from ..base.errors import Error
+from ..base.records import Cache
 from ..emulator import fast
 from ..emulator.arrays import as_array, as_values, checked, rounded
 from ..emulator.computing import compute
@@ -23,8 +25,6 @@ from ..emulator.execution import Execution, execution_of
 from ..emulator.matrices import extras, prepared
 from ..emulator.plan import cores
 from ..emulator.sparse import selected
-from ..errors import Error
-from ..records import Cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

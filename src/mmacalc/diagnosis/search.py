@@ -19,7 +19,7 @@ from math import inf, log2
 
 import numpy as np
 
-from ..records import TupleRecord, json_keys
+from ..base.records import TupleRecord, json_keys
 from .edits import Edit, Permutation, Suspect, coarse, near
 from .library import (
     LAST,

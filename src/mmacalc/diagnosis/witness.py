@@ -8,8 +8,8 @@ import numpy as np
 
 from ..arithmetic.codecs import largest, round_to_format
 from ..arithmetic.models import MODELS, numbers
+from ..base.records import TupleRecord
 from ..emulator.matrices import dot
-from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

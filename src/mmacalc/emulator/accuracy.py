@@ -9,7 +9,7 @@ import numpy as np
 from ..arithmetic.codecs import decode, encode, round_to_format
 from ..arithmetic.exact import rounding_sum, two_product
 from ..arithmetic.ulps import ulps
-from ..records import TupleRecord
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import sys
 import numpy as np
 
 from ..arithmetic.codecs import code_type, decode, encode
-from ..errors import Error
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from ..formats import FORMATS, NUMPY_NAMES
-from ..records import TupleRecord
 from .execution import Execution
 
 TYPE_CHECKING = False

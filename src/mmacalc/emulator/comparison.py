@@ -34,9 +34,9 @@ import numpy as np
 
 from ..arithmetic.codecs import decode
 from ..arithmetic.numerics import Numerics
-from ..checks import arguments_checked
-from ..errors import Error, did_you_mean
-from ..records import TupleRecord, json_keys
+from ..base.checks import arguments_checked
+from ..base.errors import Error, did_you_mean
+from ..base.records import TupleRecord, json_keys
 from .arrays import rounded
 from .execution import execution_of
 from .gemm import gemm

@@ -9,7 +9,7 @@ import numpy as np
 from ..arithmetic.codecs import code_type, decode, decode_powers, on_grid
 from ..arithmetic.models import MODELS, Numbers
 from ..arithmetic.tables import OWN_NAN
-from ..errors import Error
+from ..base.errors import Error
 from . import core, fast
 from .arrays import TYPE_WORDS
 from .sparse import selected

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..arithmetic.numerics import Numerics, model_name, numerics
-from ..errors import Error
+from ..base.errors import Error
 from ..model.modifiers import negated
 from .places import Places, located
 from .sparse import Sparsity, sparsity

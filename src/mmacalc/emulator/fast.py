@@ -15,8 +15,8 @@ import numpy as np
 from ..arithmetic.codecs import alignment_powers, decode, decode_powers, largest, on_grid
 from ..arithmetic.models import MODELS, Numbers
 from ..arithmetic.tables import OWN_NAN
+from ..base.records import TupleRecord
 from ..formats import FORMATS
-from ..records import TupleRecord
 from . import core
 from .array_kernels import KERNELS, PREPARED
 

@@ -13,9 +13,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from ..checks import arguments_checked
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.checks import arguments_checked
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from . import device
 from .arrays import checked, rounded
 from .plan import Plan, shape_text

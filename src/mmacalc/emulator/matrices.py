@@ -6,8 +6,8 @@ import numpy as np
 
 from ..arithmetic.codecs import decode, encode
 from ..arithmetic.models import MODELS, Numbers
-from ..checks import arguments_checked
-from ..errors import Error
+from ..base.checks import arguments_checked
+from ..base.errors import Error
 from .arrays import TYPE_WORDS, checked, rounded
 from .computing import compute, integers, numbers
 from .execution import Execution, execution_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..records import Cache, TupleRecord
+from ..base.records import Cache, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

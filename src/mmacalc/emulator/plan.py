@@ -8,13 +8,13 @@ from math import prod
 import numpy as np
 
 from ..arithmetic.codecs import code_type, decode, encode
+from ..base.checks import require_int, shown
+from ..base.errors import Error, did_you_mean
+from ..base.numerals import number
+from ..base.records import Cache, frozen
 from ..catalog import entry
-from ..checks import require_int, shown
-from ..errors import Error, did_you_mean
-from ..estimates import estimate
 from ..formats import formats_named
-from ..numerals import number
-from ..records import Cache, frozen
+from ..throughput import estimate
 from . import fast
 from .arrays import checked
 from .computing import by_model

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks import arguments_checked
-from ..errors import Error
+from ..base.checks import arguments_checked
+from ..base.errors import Error
 from .arrays import as_array, checked
 from .computing import compute
 from .execution import Execution, execution_of

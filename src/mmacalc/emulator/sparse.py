@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import Error
+from ..base.errors import Error
 from ..families.tensor_memory_shapes import types_of
 from ..formats import FORMATS, NUMPY_NAMES
 

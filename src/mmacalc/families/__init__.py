@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import Error, did_you_mean
+from ..base.errors import Error, did_you_mean
 from ..later import imported
 
 TYPE_CHECKING = False

@@ -19,7 +19,7 @@ Source: measured against AMD's Matrix Instruction Calculator 1.3.2 for all 121 o
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..base.errors import Error
 from .base import AXES, Family, Placement, packed, shared_layout
 
 TYPE_CHECKING = False

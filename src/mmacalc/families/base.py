@@ -6,9 +6,9 @@ and never compares its name.
 
 from __future__ import annotations
 
-from ..errors import Error
+from ..base.errors import Error
+from ..base.records import Cache, Record, TupleRecord
 from ..layout import Layout
-from ..records import Cache, Record, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,14 +110,14 @@ class Family(Record):
         vendor: whose instructions they are.
         grammar: the module of `mmacalc.catalog.grammar` whose Entry reads its catalog files; "" for lines of names
             and opcodes, as in `mmacalc.catalog`.
-        spelling: how its users write names and registers: the beginning of a name of modules of `mmacalc.render`.
+        spelling: how its users write names and registers: a module of `mmacalc.spelling`.
         assembler: the module of `mmacalc.asm` that encodes its instructions instead of AMD's assembler.
         unsupported_topics: the questions that have no answer for its instructions, each with the sentence that says so,
             in which {title} stands for the architecture.
         functions: the module of `mmacalc.compiler` that knows the functions which become its instructions, where these
             are not clang's builtins.
         language: the language of the kernels that `mmacalc.generate` writes; "" for none.
-        vector_instructions: the list in `mmacalc.chains.vector_instructions` that its targets share; "" for none.
+        vector_instructions: the list in `mmacalc.chaining.vector_instructions` that its targets share; "" for none.
         matrix_moves: whether it has instructions that load and store matrices of 8 x 8 (ldmatrix, stmatrix).
         equal_operands: whether operands of one shape and width lie alike in all its generations.
         sass: whether its instructions become SASS opcodes, by which they are found too.

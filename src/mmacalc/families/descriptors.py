@@ -10,10 +10,10 @@ mma_sm100_desc.hpp, whose bit fields give the same 560 values.
 
 from __future__ import annotations
 
-from ..checks import arguments_checked, require_int, shown
-from ..errors import Error, did_you_mean
+from ..base.checks import arguments_checked, require_int, shown
+from ..base.errors import Error, did_you_mean
+from ..base.records import TupleRecord, json_keys
 from ..formats import ptx_name
-from ..records import TupleRecord, json_keys
 from . import shared_memory
 from .tensor_memory import Form
 from .tensor_memory_shapes import DEPTHS, allowed_shapes, default_types, types_of

@@ -14,8 +14,8 @@ cute/atom/mma_traits_sm90_gmma.hpp. One source for the strides; nothing here was
 
 from __future__ import annotations
 
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 
 __all__ = ["SWIZZLES", "Swizzle", "descriptor", "offset", "swizzled"]
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 import re
 from math import gcd
 
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from .base import Axis, Placement, packed, shared_layout
 
 TYPE_CHECKING = False

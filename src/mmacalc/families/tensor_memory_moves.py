@@ -11,8 +11,8 @@ Sources: PTX ISA 9.1, sections 9.7.16.8 and 9.7.16.9; CUTLASS 7107b055, copy_tra
 
 from __future__ import annotations
 
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from .base import shared_layout
 
 TYPE_CHECKING = False

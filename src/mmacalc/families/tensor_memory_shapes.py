@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ..errors import Error
+from ..base.errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

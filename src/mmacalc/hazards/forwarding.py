@@ -7,7 +7,7 @@ instructions. Wave64 shows in the listing: only there a scalar instruction write
 
 from __future__ import annotations
 
-from ..records import TupleRecord
+from ..base.records import TupleRecord
 from .pending import blocks_before
 from .recognizer import SourceAnswer, WaitStates, specific_kind
 from .tables import LLVM

@@ -34,9 +34,9 @@ from ..asm.forms import form_of
 from ..asm.reader import AMD_MNEMONICS, read_listing
 from ..asm.tables import instruction_names
 from ..asm.targets import LLVM_VERSIONS, agreed, target
-from ..checks import arguments_checked
-from ..errors import Error, did_you_mean
-from ..records import TupleRecord, json_keys
+from ..base.checks import arguments_checked
+from ..base.errors import Error, did_you_mean
+from ..base.records import TupleRecord, json_keys
 from .forwarding import Forwarding
 from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
 from .pending import PendingHazards, Repair, basic_blocks, decoded_blocks

@@ -17,7 +17,7 @@ import re
 
 from ..asm.immediates import counter_fields, counters
 from ..asm.tokens import integer
-from ..errors import Error
+from ..base.errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from ..records import TupleRecord
+from ..base.records import TupleRecord
 from .memory_counters import MOST, counters_of, sequence_of, wait_text, waits_of_statement
 from .pending import blocks_before
 from .touched import EXEC, register_names, tables_of, touched

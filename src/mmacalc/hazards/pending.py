@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from ..asm.tables import flags_of
 from ..asm.tokens import integer
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from ..asm.reader import read_line
 from ..asm.registers import RegisterRange
 from ..asm.targets import target
-from ..checks import arguments_checked
-from ..errors import Error
-from ..records import Cache, TupleRecord, json_keys
+from ..base.checks import arguments_checked
+from ..base.errors import Error
+from ..base.records import Cache, TupleRecord, json_keys
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
 from .tables import FORWARDING, LATER, NEVER, REPORTED, REPORTS, RULES, TABLES, Expiry, ForwardingRule, HazardTable
 

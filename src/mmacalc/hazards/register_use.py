@@ -17,10 +17,10 @@ from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector
 from ..asm.registers import RegisterRange
 from ..asm.tables import FAMILY_OF, flags_of
 from ..asm.tokens import integer
-from ..errors import Error, did_you_mean
+from ..base.errors import Error, did_you_mean
+from ..base.numerals import whole
+from ..base.records import TupleRecord
 from ..model.modifiers import FORMAT_SYNONYMS
-from ..numerals import whole
-from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ Those of LLVM 24.0.0git are what the code generator in the wheel of Triton 3.9.0
 
 from __future__ import annotations
 
-from ..records import TupleRecord
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

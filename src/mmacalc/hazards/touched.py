@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from ..asm.tables import FAMILY_OF, covered
 from ..asm.tokens import integer
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from .register_use import accesses, operation_of
 
 TYPE_CHECKING = False

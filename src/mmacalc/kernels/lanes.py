@@ -6,7 +6,7 @@ from operator import index
 
 import numpy as np
 
-from ..errors import Error
+from ..base.errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import overload
 import numpy as np
 
 from ..asm.code_objects import Kernel
+from ..base.checks import arguments_checked, shown
+from ..base.errors import Error
 from ..catalog import architecture
-from ..checks import arguments_checked, shown
-from ..errors import Error
 from .device.launch import MAX_THREADS, Progress, dim3, workgroups
 from .device.traffic import BankCounter
 from .memory import Memory

@@ -6,9 +6,9 @@ import os
 from types import MappingProxyType
 
 from ..asm import code_objects
-from ..checks import arguments_checked, shown
-from ..errors import Error
-from ..files import file_name, reason
+from ..base.checks import arguments_checked, shown
+from ..base.errors import Error
+from ..base.files import file_name, reason
 from .ptx.kernel import PtxKernel
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ def load(path: str | PathLike[str], arch: str | None = None) -> Mapping[str, cod
     <PtxKernel k for sm_80: 1 parameter>
     >>> load("kernel.hsaco")
     Traceback (most recent call last):
-    mmacalc.errors.Error: cannot read 'kernel.hsaco': No such file or directory
+    mmacalc.base.errors.Error: cannot read 'kernel.hsaco': No such file or directory
     """
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(name, str):

@@ -25,8 +25,8 @@ from operator import index
 
 import numpy as np
 
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from .device.findings import LineFinding, entered
 from .device.memory import GlobalMemory, check_contiguous
 from .device.shared import SharedMemory
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..arrays import Array
+    from ..base.arrays import Array
     from .device.races import Race, Stored
     from .device.traffic import BankCounter, Traffic
     from .waves import Wave

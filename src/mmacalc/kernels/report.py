@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..checks import arguments_checked
-from ..errors import Error, counted
-from ..estimates import peak
-from ..json_form import encoded
-from ..rates import MATRIX_UNITS
-from ..records import json_keys
+from ..base.checks import arguments_checked
+from ..base.errors import Error, counted
+from ..base.json_form import encoded
+from ..base.records import json_keys
+from ..throughput import MATRIX_UNITS, peak
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import sys
 import threading
 from os.path import dirname
 
-from ..errors import Error
+from ..base.errors import Error
 from .device.scheduler import Waves
 from .waves import bind_wave
 

@@ -7,8 +7,8 @@ from collections import Counter
 
 import numpy as np
 
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from .device.launch import Dim3
 from .lanes import PerLane
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from math import gcd
 
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from .banks import BankAccess, bank_access, conflict_free, rule
 from .swizzles import RowSwizzle, Swizzle
 from .units import Tile

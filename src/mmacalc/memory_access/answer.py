@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..checks import arguments_checked
-from ..errors import Error, counted
-from ..records import TupleRecord, json_keys
+from ..base.checks import arguments_checked
+from ..base.errors import Error, counted
+from ..base.records import TupleRecord, json_keys
 from .accesses import PLAIN, Accesses, LdsCost, Placing, accesses, lds_cost
 from .matrix_loads import MatrixLoad, matrix_loads
 from .names import access_name

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..errors import Error
-from ..records import TupleRecord
+from ..base.errors import Error
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

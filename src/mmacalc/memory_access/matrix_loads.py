@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from itertools import product
 
+from ..base.records import TupleRecord, json_keys
 from ..catalog import entry
-from ..records import TupleRecord, json_keys
 from .accesses import PLAIN, Accesses, Placing
 from .banks import BankAccess, bank_access
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..records import TupleRecord, json_keys
+from ..base.records import TupleRecord, json_keys
 from .accesses import Placing, fills, reads_without_conflict
 from .swizzles import Swizzle
 

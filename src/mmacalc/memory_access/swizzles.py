@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from operator import index
 
-from ..checks import shown
-from ..errors import Error, did_you_mean
-from ..numerals import whole
-from ..records import TupleRecord
+from ..base.checks import shown
+from ..base.errors import Error, did_you_mean
+from ..base.numerals import whole
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

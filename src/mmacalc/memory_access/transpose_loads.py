@@ -28,11 +28,11 @@ pattern with one row for each lane. What the other widths do, and RDNA4's loads 
 
 from __future__ import annotations
 
+from ..base.checks import arguments_checked
+from ..base.errors import Error
+from ..base.records import TupleRecord
 from ..catalog import entry
-from ..checks import arguments_checked
-from ..errors import Error
 from ..layout import Layout
-from ..records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

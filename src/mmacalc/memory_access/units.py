@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..checks import shown
-from ..errors import Error, did_you_mean
-from ..records import TupleRecord
+from ..base.checks import shown
+from ..base.errors import Error, did_you_mean
+from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

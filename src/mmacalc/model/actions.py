@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..checks import arguments_checked
+from ..base.checks import arguments_checked
 from ..later import higher_layer
 
 TYPE_CHECKING = False

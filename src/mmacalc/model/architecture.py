@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..checks import argument_class, arguments_checked
-from ..errors import Error
+from ..base.checks import argument_class, arguments_checked
+from ..base.errors import Error
+from ..base.records import Record, cached_property, json_keys
 from ..families import family
-from ..records import Record, cached_property, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

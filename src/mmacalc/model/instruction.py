@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..checks import argument_class, arguments_checked
-from ..errors import Error, did_you_mean
+from ..base.checks import argument_class, arguments_checked
+from ..base.errors import Error, did_you_mean
+from ..base.records import Cache, Record, cached_property, json_keys
 from ..formats import CHOICES, named
-from ..records import Cache, Record, cached_property, json_keys
 from .actions import Actions
 from .architecture import PROVENANCES, Architecture
 from .modifiers import canonical_modifiers, check_modifiers, modifier_ranges
@@ -437,7 +437,7 @@ class Instruction(Record, Actions):
         >>> import mmacalc
         >>> mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").check_modifiers(64, {"cbsz": 1})
         Traceback (most recent call last):
-        mmacalc.errors.Error: v_mfma_f32_16x16x16_f16 on CDNA3 has no CBSZ; it has no modifiers
+        mmacalc.base.errors.Error: v_mfma_f32_16x16x16_f16 on CDNA3 has no CBSZ; it has no modifiers
         """
         check_modifiers(self, wave, modifiers)
 

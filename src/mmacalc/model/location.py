@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..records import TupleRecord
+from ..base.records import TupleRecord
 
 __all__ = ["Element", "LoadedLocation", "Location", "TensorMemoryLocation"]
 

@@ -6,8 +6,8 @@ is in `mmacalc.families`. Names are those of the encodings' fields.
 
 from __future__ import annotations
 
-from ..checks import require_int
-from ..errors import Error, did_you_mean
+from ..base.checks import require_int
+from ..base.errors import Error, did_you_mean
 from ..formats import CHOICES, chosen, named
 
 TYPE_CHECKING = False

@@ -3,11 +3,11 @@ Memory, or in registers after they were loaded from there."""
 
 from __future__ import annotations
 
-from ..checks import argument_class, arguments_checked, require_int
-from ..errors import Error
+from ..base.checks import argument_class, arguments_checked, require_int
+from ..base.errors import Error
+from ..base.records import Frozen, cached_property, frozen, json_keys
 from ..families.base import Axis, joined
 from ..later import higher_layer
-from ..records import Frozen, cached_property, frozen, json_keys
 from .location import Element, LoadedLocation, Location, TensorMemoryLocation
 from .modifiers import negated
 

@@ -6,8 +6,9 @@ them.
 
 from __future__ import annotations
 
-from ..checks import arguments_checked, require_int
-from ..errors import Error, did_you_mean
+from ..base.checks import arguments_checked, require_int
+from ..base.errors import Error, did_you_mean
+from ..base.records import Cache
 from ..families import tensor_memory as family
 from ..families.base import packed
 from ..families.tensor_memory_shapes import (
@@ -22,7 +23,6 @@ from ..families.tensor_memory_shapes import (
 )
 from ..formats import named, ptx_name
 from ..layout import Layout
-from ..records import Cache
 from .instruction import Instruction
 from .location import Location
 from .operand import WARP, Operand

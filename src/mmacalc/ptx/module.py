@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ..errors import Error
-from ..numerals import whole
-from ..records import TupleRecord, json_keys
+from ..base.errors import Error
+from ..base.numerals import whole
+from ..base.records import TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

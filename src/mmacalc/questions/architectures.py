@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from textwrap import fill
 
+from ..base.checks import arguments_checked
+from ..base.records import Record, json_keys
 from ..catalog import Entry, architectures, entry, known_name
-from ..checks import arguments_checked
 from ..command import Command, Reply, argument, show
 from ..command.common import JSON
 from ..command.options import terminal_width
 from ..model.architecture import DOUBTFUL, PROVENANCES, VENDORS
-from ..records import Record, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ is printed is the code. It is the argument itself, or in a file (- for standard 
 
 from __future__ import annotations
 
+from ..base.errors import Error
+from ..base.records import Record, json_keys
 from ..catalog import entry
 from ..command import Command, Reply, argument, flag, show
 from ..command.common import JSON, LLVM, TARGET, WAVE
 from ..command.files import about, text_argument
-from ..errors import Error
-from ..records import Record, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

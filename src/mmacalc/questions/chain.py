@@ -11,21 +11,21 @@ relabelled, elements often stay in their lanes; --keep-k asks without that.
 
 from __future__ import annotations
 
+from ..base.errors import Error
+from ..base.records import Record, json_keys
 from ..catalog import entry
 from ..command import Command, Reply, argument, flag, option, show
 from ..command.common import ARCHITECTURE, INSTRUCTIONS, JSON, MODIFIERS, WAVE
 from ..command.options import modifiers
-from ..errors import Error
-from ..records import Record, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ..chains import Chain, Feeds
-    from ..chains.answer import Filled
-    from ..chains.conversions import Conversion
-    from ..chains.ways import Way
+    from ..chaining import Chain, Feeds
+    from ..chaining.answer import Filled
+    from ..chaining.conversions import Conversion
+    from ..chaining.ways import Way
     from ..command import Options
 
 WIDTH = 116
@@ -296,7 +296,7 @@ TWO = "chain takes two instructions, the one that computes D and the one that us
 
 def run(options: Options) -> Reply:
     """One chain, the four, or the list."""
-    from ..chains import Feeds, chain, feeds
+    from ..chaining import Feeds, chain, feeds
 
     known = entry(options.architecture)
     names = [name for name in (options.x, options.y) if name is not None] + options.instruction

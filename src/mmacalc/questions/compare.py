@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from ..base.checks import arguments_checked
+from ..base.errors import Error
+from ..base.records import Record, json_keys
 from ..catalog import entry
-from ..checks import arguments_checked
-from ..command import Command, Reply, argument, option, show
+from ..command import Command, Reply, argument, option, show, tables
 from ..command.common import INSTRUCTIONS, JSON
-from ..errors import Error
 from ..formats import Format
-from ..records import Record, json_keys
-from ..render import tables
-from ..render.spelling import instruction_name
+from ..spelling import instruction_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,14 +13,13 @@ memory descriptor, of tcgen05 or wgmma, says where an operand lies.
 from __future__ import annotations
 
 from ..asm.fields import Field
-from ..command import Command, Reply, argument, flag, number, option, show
+from ..base.errors import Error, did_you_mean
+from ..base.records import Record
+from ..command import Command, Reply, argument, flag, number, option, show, tables
 from ..command.common import JSON
-from ..errors import Error, did_you_mean
 from ..families import descriptors
 from ..families.descriptors import ATOMS, atom_offset
 from ..formats import named
-from ..records import Record
-from ..render import tables
 from .assemble import word_frame
 
 TYPE_CHECKING = False
@@ -128,7 +127,7 @@ def _word(text: str) -> int:
     """The argument type of a descriptor, which has up to 64 bits."""
     from argparse import ArgumentTypeError
 
-    from ..numerals import number
+    from ..base.numerals import number
 
     value = number(text, (1 << 64) - 1)
     if value is None:

@@ -21,11 +21,11 @@ its target, so -a is needed only where that stands for several GPUs (gfx9-4-gene
 
 from __future__ import annotations
 
+from ..base.errors import printable
+from ..base.records import Record, TupleRecord, json_keys
 from ..catalog import entry
 from ..command import Command, Reply, argument, flag, show
 from ..command.common import JSON, LLVM, TARGET, WAVE
-from ..errors import printable
-from ..records import Record, TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

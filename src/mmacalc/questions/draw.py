@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 
+from ..base.errors import Error
 from ..catalog import entry
 from ..command import Command, flag, number, option
 from ..command.common import ARCHITECTURE, INSTRUCTION, MODIFIERS, WAVE
@@ -28,7 +29,6 @@ from ..command.options import (
     number_options,
     whole_number,
 )
-from ..errors import Error
 from .classic.tensor_memory import after_load, parameters
 
 TYPE_CHECKING = False

@@ -15,20 +15,19 @@ A and B from memory.
 
 from __future__ import annotations
 
-from ..command import Command, Reply, number, option, show
+from ..base.errors import Error
+from ..base.numerals import real
+from ..command import Command, Reply, number, option, show, tables
 from ..command.common import ARCHITECTURE, JSON
 from ..command.options import shape
-from ..errors import Error
-from ..numerals import real
-from ..render import tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..command import Options
-    from ..estimates import Candidate, Estimate
     from ..model import Instruction
+    from ..throughput import Candidate, Estimate
 
 COLUMNS = ("count", "instruction", "cycles each", "cycles", "useful", "peak", "time", "A B D", "bytes")
 
@@ -124,7 +123,7 @@ def time_text(seconds: float) -> str:
 
 def run(options: Options) -> Reply:
     """The table, or JSON."""
-    from ..estimates import estimate
+    from ..throughput import estimate
 
     answer = estimate(
         options.architecture, *shape("--gemm", options.gemm), options.type,

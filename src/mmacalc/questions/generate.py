@@ -14,13 +14,13 @@ status is 1 if the kernel has other matrix instructions than the wanted one, or 
 
 from __future__ import annotations
 
+from ..base.errors import counted
+from ..base.records import Record, TupleRecord, json_keys
 from ..command import Command, Reply, flag, option, show
 from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, WAVE
 from ..command.common import MODIFIERS as MODIFIER_OPTIONS
 from ..command.options import modifiers
-from ..errors import counted
 from ..model.architecture import DOUBTFUL
-from ..records import Record, TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _formula_alone(options: Options) -> None:
     Raises:
         Error: one of them was set.
     """
-    from ..errors import Error
+    from ..base.errors import Error
 
     for name in ("gemm", "lds", "tile", "stages", "check", "output"):
         if getattr(options, name):
@@ -248,7 +248,7 @@ def run(options: Options) -> Reply:
         lds=options.lds, tile=options.tile, stages=options.stages, **fields,
     )  # fmt: skip
     if options.output:
-        from ..files import write
+        from ..base.files import write
 
         write({options.output: source.encode()})
     if options.check:

@@ -13,13 +13,13 @@ For NVIDIA these are the names of clang 22 and LLVM 22; what they lack is reache
 
 from __future__ import annotations
 
+from ..base.checks import arguments_checked
+from ..base.errors import Error, first_of
+from ..base.records import Record, json_keys
 from ..catalog import entry
-from ..checks import arguments_checked
 from ..command import Command, Reply, argument, option, show
 from ..command.common import ARCHITECTURE, JSON, WAVE
 from ..command.options import either
-from ..errors import Error, first_of
-from ..records import Record, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ gfx1250), and a mnemonic that no target has. Operands of other instructions are 
 
 from __future__ import annotations
 
+from ..base.errors import counted, printable
+from ..base.records import Record, json_keys
 from ..command import Command, Reply, argument, show
 from ..command.common import JSON, TARGET
 from ..command.files import each_text
-from ..errors import counted, printable
-from ..records import Record, json_keys
 from .disassemble import object_text
 from .waits import nops_text, states_text
 

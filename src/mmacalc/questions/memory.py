@@ -10,11 +10,11 @@ Bank phases are data of each architecture, with their source; what has not been 
 
 from __future__ import annotations
 
+from ..base.errors import counted
 from ..command import Command, Reply, flag, number, option, show
 from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, WAVE
 from ..command.options import modifiers
-from ..errors import counted
-from ..render.spelling import instruction_name
+from ..spelling import instruction_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def _runs(lanes: tuple[int, ...]) -> str:
 
 def run(options: Options) -> Reply:
     """The accesses of an operand."""
+    from ..base.errors import Error
     from ..catalog import entry
-    from ..errors import Error
     from ..memory_access.answer import MemoryAndRepair, memory
 
     if not options.matrix:

@@ -11,21 +11,20 @@ fused multiply-adds; it was found by trying, and the emulator computed all three
 from __future__ import annotations
 
 from itertools import product
+from textwrap import fill
 
 from ..arithmetic.numerics import ALIASES, MMA_SIM_NAMES, kind
 from ..arithmetic.numerics import numerics as model_of
+from ..base.checks import arguments_checked
+from ..base.errors import Error
+from ..base.records import Record, TupleRecord, cached_property, json_keys
 from ..catalog import architectures, entry
-from ..checks import arguments_checked
-from ..command import Command, Reply, flag, option, show
+from ..command import Command, Reply, flag, option, show, tables
 from ..command.common import JSON, MODIFIERS, WAVE
 from ..command.options import modifiers
-from ..errors import Error
 from ..families.tensor_memory_shapes import types_of
 from ..model.tensor_memory import TensorMemoryInstruction
-from ..records import Record, TupleRecord, cached_property, json_keys
-from ..render import tables
-from ..render.numerics_text import numerics_text
-from ..render.spelling import heading
+from ..spelling import heading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -318,6 +317,32 @@ def run(options: Options) -> Reply:
         raise Error("--markdown prints a table of instructions; leave -i out")
     inst = entry(options.architecture).instruction(options.instruction)
     return show(options.json, "numerics", numerics(inst, options.wavefront, **modifiers(options)), text)
+
+
+# --- An arithmetic model in words: a paragraph, or the lines of a page ---
+
+
+WIDTH = 100
+
+
+def numerics_lines(numerics: Numerics) -> tuple[str, str, str]:
+    """A model as the lines of a detail page."""
+    return ("Arithmetic:", f"    {numerics.explanation}", f"    Provenance: {numerics.provenance} ({numerics.source})")
+
+
+def numerics_text(numerics: Numerics) -> str:
+    """A model in a paragraph, how sure it is in a line below."""
+    given = [", ".join(f"{name} {value}" for name, value in numerics.parameters.items())]
+    if known := MMA_SIM_NAMES.get(numerics.model):
+        given.insert(0, f"MMA-Sim: {known}")
+    text = "; ".join(part for part in given if part)
+    head = f"Arithmetic: {numerics.model}{f' ({text})' if text else ''}. "
+    return (
+        fill(head + numerics.explanation, WIDTH, subsequent_indent="  ")
+        + "\n"
+        + fill(f"Provenance: {numerics.provenance} ({numerics.source}).", WIDTH, subsequent_indent="  ")
+        + "\n"
+    )
 
 
 COMMAND = Command(

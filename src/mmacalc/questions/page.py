@@ -14,13 +14,13 @@ import zlib
 from functools import cache
 from typing import Any
 
+from ..base.errors import Error
+from ..base.files import write
+from ..base.version import __version__
 from ..catalog import entry
 from ..command import Command, flag, option
 from ..command.common import MODIFIERS, WAVE
 from ..command.options import MATRICES, MATRIX_NAMES, matrices, modifiers
-from ..errors import Error
-from ..files import write
-from ..version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def page(start: str = "") -> str:
     """
     from importlib.resources import files
 
-    template = files("mmacalc.render").joinpath("page.html").read_text(encoding="utf-8")
+    template = files("mmacalc.page").joinpath("page.html").read_text(encoding="utf-8")
     data = _data_text()
     body = f'<body data-start="{_attribute(start)}">' if start else "<body>"
     marked = 'type="application/octet-stream;base64">'
@@ -61,9 +61,9 @@ def _attribute(text: str) -> str:
 
 def page_tables() -> dict[str, Any]:
     """The catalog's tables, and how it is spelt; each instruction also has the number of its statement in PTX."""
-    from ..answers.page_data import page_data
-    from ..render.spelling import family_text
-    from ..render.tensor_memory import statement as tensor_memory_statement
+    from ..page.data import page_data
+    from ..spelling import family_text
+    from ..spelling.tensor_memory import statement as tensor_memory_statement
     from .classic.detail import page_of
 
     data = page_data()

@@ -13,20 +13,19 @@ known mistake explains all of them, which; the exit status is then 1.
 from __future__ import annotations
 
 from ..arithmetic.numerics import numerics
+from ..base.errors import Error
+from ..base.files import write
+from ..base.numerals import number
+from ..base.records import Record, json_keys
 from ..catalog import entry
-from ..command import Command, Reply, flag, option, show
+from ..command import Command, Reply, flag, option, show, tables
 from ..command import number as number_option
 from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, WAVE
 from ..command.options import file_option, modifiers
 from ..command.options import files as file_options
-from ..errors import Error
-from ..files import write
-from ..numerals import number
-from ..records import Record, json_keys
-from ..render import diagnosis as diagnosis_text
-from ..render import tables
-from ..render.numerics_text import numerics_text
-from ..render.spelling import family_text, heading
+from ..spelling import family_text, heading
+from . import diagnose as diagnosis_text
+from .numerics import numerics_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

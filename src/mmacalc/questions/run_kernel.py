@@ -20,12 +20,12 @@ The status is 1 if something is wrong with the kernel: an uninitialised value, a
 
 from __future__ import annotations
 
+from ..base.errors import Error, counted
+from ..base.numerals import number, real, whole
+from ..base.records import TupleRecord, json_keys
 from ..command import Command, Reply, argument, flag, option, show
 from ..command import number as number_option
 from ..command.common import JSON
-from ..errors import Error, counted
-from ..numerals import number, real, whole
-from ..records import TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -307,8 +307,8 @@ def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
 
 def _write(outputs: dict[str, NDArray[Any]], inputs: list[str]) -> None:
     if outputs:
+        from ..base.files import write
         from ..command.arrays import content
-        from ..files import write
 
         write({path: content("--args", path, array) for path, array in outputs.items()}, inputs)
 

@@ -11,14 +11,13 @@ command's older name.
 
 from __future__ import annotations
 
+from ..base.errors import Error, did_you_mean
+from ..base.records import Record, TupleRecord, json_keys
 from ..catalog import architectures, entry, instructions
-from ..command import Command, Reply, flag, option, show
+from ..command import Command, Reply, flag, option, show, tables
 from ..command.common import JSON, MODIFIERS
 from ..command.options import modifiers
-from ..errors import Error, did_you_mean
 from ..memory_access.transpose_loads import LoadStep, TransposeLoad, loads_for, runs, transpose_loads
-from ..records import Record, TupleRecord, json_keys
-from ..render import tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

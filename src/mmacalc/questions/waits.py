@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from ..base.errors import Error, counted, printable
+from ..base.records import Record, json_keys
 from ..command import Command, Reply, argument, show
 from ..command.common import JSON, TARGET
 from ..command.files import each_text, names_file
-from ..errors import Error, counted, printable
-from ..records import Record, json_keys
 from .disassemble import object_text
 
 TYPE_CHECKING = False

@@ -12,10 +12,10 @@ Formats are the words of `WORDS`, but for those that an architecture's `format_n
 
 from __future__ import annotations
 
-from ...errors import Error
+from ...base.errors import Error
+from ...base.numerals import whole
+from ...base.records import TupleRecord
 from ...formats import CHOICES, FORMATS
-from ...numerals import whole
-from ...records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

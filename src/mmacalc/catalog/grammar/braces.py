@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from ...errors import Error
-from ...numerals import whole
-from ...records import Cache
+from ...base.errors import Error
+from ...base.numerals import whole
+from ...base.records import Cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ whether a number is true: that is for the source which the file names.
 from __future__ import annotations
 
 from ...arithmetic.tables import TABLES
-from ...checks import fits, shown
-from ...errors import Error, did_you_mean, printable
+from ...base.checks import fits, shown
+from ...base.errors import Error, did_you_mean, printable
+from ...base.numerals import number
 from ...formats import CHOICES, FORMATS
 from ...later import higher_layer
 from ...model import Architecture, Product
 from ...model.architecture import PROVENANCES
-from ...numerals import number
 from .literals import CatalogFile
 from .ptx import is_version
 

@@ -8,8 +8,8 @@ In a known name, `*` stands for a digit and `#` for one from 1 to 9, so that "rt
 
 from __future__ import annotations
 
-from ...errors import Error
-from ...records import TupleRecord
+from ...base.errors import Error
+from ...base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

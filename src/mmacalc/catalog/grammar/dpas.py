@@ -8,14 +8,14 @@ An instruction is also found by a line of assembly, `dpas.8x4 (16|M0) r40:f r30:
 
 from __future__ import annotations
 
-from ...checks import fits, shown
-from ...errors import Error, did_you_mean
+from ...base.checks import fits, shown
+from ...base.errors import Error, did_you_mean
+from ...base.numerals import number, whole
+from ...base.records import cached_property
 from ...families.base import NEIGHBOURS
 from ...families.dpas import TYPES
 from ...formats import named
 from ...model import Instruction
-from ...numerals import number, whole
-from ...records import cached_property
 from .braces import expand
 from .entry import Entry as PlainEntry
 from .ptx import check_more

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...checks import fits, shown
-from ...errors import Error, did_you_mean
+from ...base.checks import fits, shown
+from ...base.errors import Error, did_you_mean
+from ...base.records import Cache, frozen
 from ...model import Architecture, Instruction, Product
-from ...records import Cache, frozen
 from .amd import Description, describe, older_spellings
 
 TYPE_CHECKING = False

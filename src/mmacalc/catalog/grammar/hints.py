@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ...errors import did_you_mean, first_of
+from ...base.errors import did_you_mean, first_of
 from .braces import expand
 from .ptx import TYPES, key, shape_of
 from .sass import first_words

@@ -5,8 +5,8 @@ A file outside the package is parsed, never executed.
 
 from __future__ import annotations
 
-from ...errors import Error, did_you_mean
-from ...records import TupleRecord
+from ...base.errors import Error, did_you_mean
+from ...base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import Error
+from ...base.errors import Error
 
 __all__ = ["COMPILERS", "name_alone"]
 

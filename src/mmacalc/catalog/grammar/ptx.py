@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ...checks import fits, shown
-from ...errors import Error, counted, did_you_mean
+from ...base.checks import fits, shown
+from ...base.errors import Error, counted, did_you_mean
+from ...base.numerals import number, whole
+from ...base.records import Cache, cached_property, frozen
 from ...formats import named
 from ...model import Instruction
-from ...numerals import number, whole
-from ...records import Cache, cached_property, frozen
 from .braces import expand
 from .entry import Entry as PlainEntry
 
@@ -103,7 +103,7 @@ def check_name(name: str) -> None:
     >>> check_name("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     >>> check_name("mma.sync.aligned.m16n8k16.row.col.f32.f61.f16.f32")
     Traceback (most recent call last):
-    mmacalc.errors.Error: 'mma.sync.aligned.m16n8k16.row.col.f32.f61.f16.f32' has the unknown qualifier .f61. Did you mean f64 or f16?
+    mmacalc.base.errors.Error: 'mma.sync.aligned.m16n8k16.row.col.f32.f61.f16.f32' has the unknown qualifier .f61. Did you mean f64 or f16?
     """
     parts = name.split(".")
     opcode = ".".join(parts[: OPCODES.get(".".join(parts[:2]), OPCODES.get(parts[0], 1))])

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from ...errors import Error, counted, did_you_mean, first_of
-from ...numerals import whole
-from ...records import Cache
+from ...base.errors import Error, counted, did_you_mean, first_of
+from ...base.numerals import whole
+from ...base.records import Cache
 from .ptx import NEWEST, number_of
 
 TYPE_CHECKING = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ...errors import Error, first_of
-from ...numerals import whole
+from ...base.errors import Error, first_of
+from ...base.numerals import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:
     >>> instruction_of_shape(entry("sm_70"), "m8n8k16")
     Traceback (most recent call last):
         ...
-    mmacalc.errors.Error: sm_70 has no instruction of shape 8x8x16. `mmacalc find -a sm_70` lists what there is.
+    mmacalc.base.errors.Error: sm_70 has no instruction of shape 8x8x16. `mmacalc find -a sm_70` lists what there is.
     """
     found = _SHAPE.fullmatch(text.strip())
     if found is None:

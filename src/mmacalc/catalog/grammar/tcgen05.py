@@ -18,13 +18,13 @@ on sm_100a, sm_103a, sm_107a and sm_110a.
 
 from __future__ import annotations
 
-from ...errors import Error, did_you_mean
+from ...base.errors import Error, did_you_mean
+from ...base.numerals import number, whole
+from ...base.records import Cache, TupleRecord
 from ...families.tensor_memory import Form
 from ...families.tensor_memory_moves import LOADS, MOST_REGISTERS, copy_layout, load_layout
 from ...families.tensor_memory_shapes import DEPTHS, TYPES, allowed_shapes
 from ...model.tensor_memory import WHERE_B, TensorMemoryInstruction, TensorMemoryMove
-from ...numerals import number, whole
-from ...records import Cache, TupleRecord
 from .ptx import FORMAT
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
-from ...errors import Error
+from ...base.errors import Error
 from .modifiers import modifiers_of, sdwa_part, source, words
 from .operands import DTYPES, bfloat, modified, read_exec, reader, typed, write_exec, write_scc, writer
 from .operations.bits import ones
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
+    from ...base.arrays import Array
     from .modifiers import Compute, Store
     from .operands import Reader
     from .state import Group

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...errors import Error, counted
+from ...base.errors import Error, counted
 from ..device.findings import Reporter, Stop
 from ..device.scheduler import Waves
 from .checks import Barriers, Bounds, Moves, Products, Races, Waits
@@ -19,8 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
+    from ...base.arrays import Array
     from ..device.findings import Tally
     from ..device.launch import Dim3
     from ..device.memory import GlobalMemory

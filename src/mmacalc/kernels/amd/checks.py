@@ -11,10 +11,10 @@ from collections import Counter
 import numpy as np
 
 from ...asm.decoder import text
-from ...errors import counted
+from ...base.errors import counted
+from ...base.records import TupleRecord
 from ...hazards.recognizer import recognizer_for
 from ...hazards.register_use import entry_of
-from ...records import TupleRecord
 from ..device.findings import KernelFinding, Stop
 from ..device.memory import octets_of
 from ..device.races import UNWAITED
@@ -26,9 +26,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from ...arrays import Array
     from ...asm.code_objects import Kernel
     from ...asm.decoded import DecodedInstruction
+    from ...base.arrays import Array
     from ..device.findings import Reporter, Tally
     from ..device.memory import Outside
     from ..device.races import Race

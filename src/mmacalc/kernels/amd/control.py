@@ -6,7 +6,7 @@ import numpy as np
 
 from ...asm.decoded import RegisterOperand
 from ...asm.immediates import hardware_register
-from ...errors import Error
+from ...base.errors import Error
 from ...hazards.memory_counters import waits_of
 from ..device.memory import BASE
 from .indexing import INDEX_MODE
@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
+    from ...base.arrays import Array
     from .state import Group
     from .target import MachineTarget
 

@@ -22,15 +22,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.records import TupleRecord
 from ...hazards.memory_counters import COUNTERS, MOST, sequence_of
-from ...records import TupleRecord
 from .state import EXEC, SCALARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...arrays import Array
+    from ...base.arrays import Array
     from ..device.undefined import Rows
     from .program import Step
     from .state import Group

@@ -8,8 +8,8 @@ from itertools import islice
 import numpy as np
 
 from ...asm.decoder import text
-from ...checks import shown
-from ...errors import Error, counted
+from ...base.checks import shown
+from ...base.errors import Error, counted
 from ..device.findings import Tally
 from ..device.launch import value_bytes, workgroups
 from ..device.memory import GlobalMemory, check_type
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from ...arrays import Array
     from ...asm.code_objects import Kernel, KernelArgument, KernelDescriptor
+    from ...base.arrays import Array
     from ..device.launch import Dim3
     from ..device.memory import GlobalMemory
     from .program import Program

@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
-from ...records import TupleRecord
+from ...base.records import TupleRecord
 from ..device.memory import Outside, gathered, scattered
 from .checks import LocalAccess
 from .operands import bfloat, raw_reader
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
+    from ...base.arrays import Array
     from ..device.shared import PrivateMemory
     from .operands import Data
     from .state import Group

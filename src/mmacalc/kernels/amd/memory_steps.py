@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import ConstantOperand, RegisterOperand
-from ...errors import Error
+from ...base.errors import Error
 from ...memory_access.transpose_loads import transpose_loads
 from ..device.memory import Outside, gathered, scattered
 from .checks import LocalAccess
@@ -31,8 +31,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
+    from ...base.arrays import Array
     from ...memory_access.transpose_loads import TransposeLoad
     from .memory import Access
     from .operands import Data, Operand, Reader

@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from ...errors import Error
+from ...base.errors import Error
 from .operands import FLOATS, modified, raw_reader, typed
 
 TYPE_CHECKING = False
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
+    from ...base.arrays import Array
     from .operands import Reader, Words
     from .state import Group
 

@@ -20,7 +20,7 @@ import re
 import numpy as np
 
 from ...asm.decoded import ConstantOperand
-from ...errors import Error
+from ...base.errors import Error
 from .modifiers import modifiers_of, signs, source
 from .operands import raw_reader
 from .operations.conversions import FLOAT8
@@ -29,8 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
+    from ...base.arrays import Array
     from ...formats import Format
     from .modifiers import Compute, Store
     from .operands import Operand, Reader

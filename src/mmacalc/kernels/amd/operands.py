@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from ...asm.decoded import ConstantOperand, RegisterOperand
-from ...errors import Error
+from ...base.errors import Error
 from ..device.undefined import unpacked
 from .operations.floats import flushed
 from .state import ACCUMULATORS, EXEC, ROWS, SCALARS, SCC, VCC, packed
@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...arrays import Array
+    from ...base.arrays import Array
     from .state import Group
 
     Operand = RegisterOperand | ConstantOperand

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...asm.decoded import RegisterOperand
 from ...asm.decoder import decode
-from ...errors import Error
+from ...base.errors import Error
+from ...base.records import Cache
 from ...hazards.lint import missing_states
-from ...records import Cache
 from .arithmetic import arithmetic, dot, dual, lower_lanes, mixed, packed_arithmetic
 from .control import ENDS_BLOCK, NOTHING, control_step
 from .cross_lane import CROSS_LANE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...asm.decoded import RegisterOperand
 from ...asm.decoder import text
-from ...errors import counted
-from ...records import TupleRecord, json_keys
+from ...base.errors import counted
+from ...base.records import TupleRecord, json_keys
 from ..device.report import CompiledReport
 from ..report import Report
 from .operands import scalar_row

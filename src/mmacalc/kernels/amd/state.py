@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...arrays import Array
+    from ...base.arrays import Array
     from ..device.undefined import Rows
     from .batch import Batch
     from .undefined import Undefined

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ...base.errors import Error
 from ...catalog import entry
-from ...errors import Error
 from .operations.conversions import CONVERSIONS, float8_rows
 from .operations.floats import FLOATS, LOOKUPS
 from .operations.integers import DIFFERENCES, INTEGERS

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from ...arrays import Array
     from ...asm.decoded import DecodedInstruction
+    from ...base.arrays import Array
     from ..device.findings import Reporter
     from .memory import Access, ActiveLanes
     from .operands import Data

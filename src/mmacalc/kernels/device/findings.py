@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from ...errors import Error, first_of
-from ...records import TupleRecord
+from ...base.errors import Error, first_of
+from ...base.records import TupleRecord
 from .traffic import TrafficCounter
 
 TYPE_CHECKING = False
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from typing import Any, Protocol, TypeVar
 
-    from ...arrays import Array
     from ...asm.source_lines import SourceLocation
+    from ...base.arrays import Array
     from .scheduler import Waves
 
     class Finding(Protocol):

@@ -9,9 +9,9 @@ from operator import index
 
 import numpy as np
 
-from ...checks import shown
-from ...errors import Error, counted
-from ...records import TupleRecord
+from ...base.checks import shown
+from ...base.errors import Error, counted
+from ...base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,16 +12,16 @@ from bisect import bisect_right
 
 import numpy as np
 
-from ...checks import shown
-from ...errors import Error, counted
-from ...records import TupleRecord
+from ...base.checks import shown
+from ...base.errors import Error, counted
+from ...base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
     from typing import Any
 
-    from ...arrays import Array
+    from ...base.arrays import Array
 
 __all__ = [
     "BASE", "GlobalMemory", "Outside", "Region", "address_of", "check_contiguous", "check_type", "gathered",

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...records import TupleRecord
+from ...base.records import TupleRecord
 from .memory import gathered, scattered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...arrays import Array
+    from ...base.arrays import Array
 
     Stored = Callable[[], tuple[Array, Array]]
 

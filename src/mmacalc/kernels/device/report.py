@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import counted
+from ...base.errors import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...arrays import Array
+    from ...base.arrays import Array
     from .launch import Dim3
     from .undefined import Rows
 

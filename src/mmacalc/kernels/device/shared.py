@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
     from typing import Any, Protocol
 
-    from ...arrays import Array
+    from ...base.arrays import Array
 
     class Written(Protocol):
         """What an access writes: `size` bytes at each of some offsets, by waves of these numbers, from 1."""

@@ -11,8 +11,8 @@ from os.path import basename, dirname
 
 import numpy as np
 
+from ...base.records import TupleRecord, json_keys
 from ...memory_access.banks import bank_access
-from ...records import TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Cost = tuple[int, int, int]
     """Of an access the width of a lane's part in bytes, the cycles, and the cycles without conflicts."""
 
-    from ...arrays import Array
+    from ...base.arrays import Array
     from ...model import Architecture
 
 __all__ = ["KNOWN", "PERIOD", "BankCounter", "BankSite", "Traffic", "TrafficCounter", "call_site"]

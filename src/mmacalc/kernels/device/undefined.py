@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from ...arrays import Array
+    from ...base.arrays import Array
 
     Rows = slice | Array  # some waves of a batch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import Error
+from ...base.errors import Error
 from ...ptx.module import Address, Register, Statement, Symbol, count_of, is_braced
 from ..device.memory import Outside
 from .knowledge import SCOPES

@@ -19,7 +19,7 @@ import operator
 import numpy as np
 
 from ...arithmetic.exact import fused_multiply_add
-from ...errors import Error
+from ...base.errors import Error
 from ...ptx.module import count_of
 from .conversions import convert, move
 from .floats import (

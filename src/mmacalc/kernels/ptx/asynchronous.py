@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import Error
+from ...base.errors import Error
 from .tensor_maps import TensorMap
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import Error
+from ...base.errors import Error
 from .accesses import SHARED_BASE
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...arithmetic.codecs import decode, encode, largest
 from ...arithmetic.exact import fused_multiply_add
-from ...errors import Error
+from ...base.errors import Error
 from ...formats import FORMATS
 from ...ptx.module import count_of
 from .floats import bfloat, exact_sum, finished, flushed, halves_of, narrowed, packed, values_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import Error
-from ...records import TupleRecord
+from ...base.errors import Error
+from ...base.records import TupleRecord
 from .accesses import global_places
 from .bulk import build
 from .mbarriers import copies_arrive

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...records import TupleRecord
+from ...base.records import TupleRecord
 from ..device.findings import lanes_text
 
 TYPE_CHECKING = False

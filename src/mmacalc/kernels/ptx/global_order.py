@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...records import TupleRecord
+from ...base.records import TupleRecord
 from .knowledge import AGENT, AGENTS, CLUSTER, CTA, GPU, NO_STEP, access_of
 
 TYPE_CHECKING = False

@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 
-from ...numerals import whole
+from ...base.numerals import whole
 
 __all__ = ["HINTS", "TYPES", "forms", "has", "lines_of", "needed", "takes"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import counted
+from ...base.errors import counted
 from ...ptx.module import bits_of
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...records import TupleRecord
+from ...base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from ...base.checks import shown
+from ...base.errors import Error, counted
 from ...catalog import architecture
-from ...checks import shown
-from ...errors import Error, counted
 from ..device.launch import dim3, value_bytes
 from ..device.memory import GlobalMemory, check_type
 from .asynchronous import Asynchronous

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ...errors import Error, counted
+from ...base.errors import Error, counted
 from .order import ENDED, Order, Shadow
 
 TYPE_CHECKING = False

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.errors import Error
 from ...catalog import instruction
 from ...emulator.computing import compute
 from ...emulator.execution import execution_of
 from ...emulator.registers import gather, scatter
-from ...errors import Error
 from ...ptx.module import Number, Register, bits_of, is_braced
 from .accesses import SHARED_BASE, by_space, read_memory, space_of_access, write_memory
 

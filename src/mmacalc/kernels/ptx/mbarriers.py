@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import Error
+from ...base.errors import Error
 from ...ptx.module import Address, Symbol
 from .accesses import SHARED_BASE, space_of_access
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import Error
-from ...records import TupleRecord
+from ...base.errors import Error
+from ...base.records import TupleRecord
 from .grammar import TYPES
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from math import gcd
 
 import numpy as np
 
-from ...errors import Error, counted, first_of
+from ...base.errors import Error, counted, first_of
 from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
 from . import arithmetic, grammar
 from .knowledge import access_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from ...errors import counted
-from ...json_form import encoded
-from ...records import json_keys
+from ...base.errors import counted
+from ...base.json_form import encoded
+from ...base.records import json_keys
 from ..device.report import CompiledReport
 from .findings import PtxFinding
 from .traffic import SECTOR, GlobalAccess, SharedAccess

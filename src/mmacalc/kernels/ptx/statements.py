@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import Error
+from ...base.errors import Error
 from ...ptx.module import Statement, Symbol, is_braced
 from .grammar import HINTS
 from .warps import grouped_by_warp, with_all_of

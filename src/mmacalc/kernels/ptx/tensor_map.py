@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...checks import require_int, shown
-from ...errors import Error
-from ...records import TupleRecord
+from ...base.checks import require_int, shown
+from ...base.errors import Error
+from ...base.records import TupleRecord
 from ..device.memory import check_type
 
 TYPE_CHECKING = False

@@ -10,8 +10,8 @@ import struct
 
 import numpy as np
 
-from ...errors import Error
-from ...records import TupleRecord
+from ...base.errors import Error
+from ...base.records import TupleRecord
 from .accesses import global_places
 from .tensor_map import DTYPES, SWIZZLES
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import Error
+from ...base.errors import Error
 from ...families.tensor_memory import COLUMNS, LANES
 from ...families.tensor_memory_moves import load_layout, registers
 from ...ptx.module import count_of, is_braced

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.errors import Error
 from ...catalog import instruction
 from ...emulator.computing import compute
 from ...emulator.execution import execution_of
 from ...emulator.registers import gather, scatter
-from ...errors import Error
 from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, decode_instruction
 from ...families.tensor_memory import COLUMNS, LANES
 from ...families.tensor_memory_moves import copy_layout

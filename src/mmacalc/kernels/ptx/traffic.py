@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.records import TupleRecord, json_keys
 from ...memory_access.banks import bank_access
-from ...records import TupleRecord, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from ...base.errors import Error
+from ...base.numerals import whole
 from ...catalog import entry
 from ...command import Reply, show
 from ...command.options import (
@@ -25,8 +27,6 @@ from ...command.options import (
     assembly_spellings,
     spellings,
 )  # fmt: skip
-from ...errors import Error
-from ...numerals import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...records import Record, json_keys
-from ...render.spelling import heading
-from ...version import __version__
+from ...base.records import Record, json_keys
+from ...base.version import __version__
+from ...spelling import heading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from ...records import Record, TupleRecord, cached_property, json_keys
-from ...render import formulas
-from ...render.spelling import vendor_text
+from ...base.records import Record, TupleRecord, cached_property, json_keys
+from ...spelling import vendor_text
+from . import formulas
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ...base.records import Record
+from ...command import tables
 from ...model.architecture import DOUBTFUL
-from ...records import Record
-from ...render import formulas, tables
-from ...render.amd_text import SOURCE_FIELDS
-from ...render.spelling import heading
+from ...spelling import heading
+from ...spelling.amd import SOURCE_FIELDS
+from . import formulas
 from .detail import Page
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ def text(detail: Detail) -> str:
     tool does not know: formats that a field chooses, scales, and how sure each part is.
 
     On architectures that AMD's tool lacks also the compiler's names and the arithmetic. The formulas are derived from
-    the layouts; see `mmacalc.render.formulas`.
+    the layouts; see `mmacalc.questions.classic.formulas`.
     """
     instruction = detail.instruction
     lines = [
@@ -225,7 +226,7 @@ def _provenance(instruction: Instruction) -> Iterator[str]:
 
 
 def _further(detail: Detail) -> Iterator[str]:
-    from ...render.numerics_text import numerics_lines
+    from ..numerics import numerics_lines
 
     for found in detail.intrinsics.values():
         for intrinsic in found:

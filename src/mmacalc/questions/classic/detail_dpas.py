@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ...base.records import Record
 from ...compiler.builtins import intrinsics
 from ...families.dpas import SOURCES, work_items
 from ...model.architecture import DOUBTFUL
-from ...records import Record
-from ...render import formulas
-from ...render.dpas_text import VECTORS
-from ...render.spelling import heading
+from ...spelling import heading
+from ...spelling.dpas import VECTORS
+from . import formulas
 from .about import ends_text
 from .detail import Page
 

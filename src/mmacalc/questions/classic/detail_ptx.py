@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from ...base.records import Record
 from ...catalog.grammar.ptx import targets_text
 from ...families.shared_memory import FIELDS, SWIZZLES
 from ...model.architecture import DOUBTFUL
-from ...rates import dense_rate
-from ...records import Record
-from ...render import formulas
-from ...render.numerics_text import numerics_lines
-from ...render.spelling import heading, turned_over
+from ...spelling import heading, turned_over
+from ...throughput import dense_rate
+from ..numerics import numerics_lines
+from . import formulas
 from .detail import Page
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ _ROLES = {"K": "metadata e", "SA": "scales of A", "SB": "scales of B", "P": "row
 def text(detail: Detail) -> str:
     """Everything about one PTX instruction on one target.
 
-    The formulas are derived from the layouts; see `mmacalc.render.formulas`.
+    The formulas are derived from the layouts; see `mmacalc.questions.classic.formulas`.
     """
     inst = detail.instruction
     lines = [

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ...base.records import Record, TupleRecord, json_keys
+from ...command import tables
 from ...model import Element
-from ...records import Record, TupleRecord, json_keys
-from ...render import tables
-from ...render.spelling import heading, run_text, signed, turned_over, vendor_text
+from ...spelling import heading, run_text, signed, turned_over, vendor_text
 from . import quirks
 from .places import HeldPlace
 from .sums import sign_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...records import Record, TupleRecord, json_keys
-from ...render.amd_text import SOURCE_FIELDS
-from ...render.spelling import element_text, heading, place_text, run_text, signed, vendor_text
+from ...base.records import Record, TupleRecord, json_keys
+from ...spelling import element_text, heading, place_text, run_text, signed, vendor_text
+from ...spelling.amd import SOURCE_FIELDS
 from . import quirks, sums
 from .sums import calculation, sign_of, spelled
 

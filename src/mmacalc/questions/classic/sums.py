@@ -3,10 +3,10 @@ the sum as AMD's tool writes it."""
 
 from __future__ import annotations
 
-from ...errors import Error
-from ...records import Record, TupleRecord, json_keys
-from ...render.amd_text import SOURCE_FIELDS
-from ...render.spelling import element_text, place_text, run_text, signed
+from ...base.errors import Error
+from ...base.records import Record, TupleRecord, json_keys
+from ...spelling import element_text, place_text, run_text, signed
+from ...spelling.amd import SOURCE_FIELDS
 from . import quirks
 
 TYPE_CHECKING = False

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ...command import Reply, show
+from ...base.errors import Error, counted
+from ...base.records import Record, TupleRecord, json_keys
+from ...command import Reply, show, tables
 from ...command.options import ACTIONS, MATRICES, MATRIX_NAMES, STYLES, TENSOR_MEMORY, TENSOR_MEMORY_NAMES, spellings
-from ...errors import Error, counted
-from ...records import Record, TupleRecord, json_keys
-from ...render import tables
-from ...render.spelling import heading
+from ...spelling import heading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -371,7 +370,7 @@ def _name(operand: Operand, row: int, col: int) -> str:
 
 def _heading(operand: Operand) -> str:
     from ...model.tensor_memory import TensorMemoryInstruction
-    from ...render.tensor_memory import types_text
+    from ...spelling.tensor_memory import types_text
 
     inst = operand.instruction
     assert isinstance(inst, TensorMemoryInstruction)
@@ -388,7 +387,7 @@ def _heading(operand: Operand) -> str:
 
 def element_text(answer: ElementCells) -> str:
     """The cells of an element, and its places after a load."""
-    from ...render.tensor_memory import loaded_text, place_text
+    from ...spelling.tensor_memory import loaded_text, place_text
 
     name = _name(answer.operand, answer.row, answer.col)
     lines = [f"{name} = {place_text(answer.operand, place)}\n" for place in answer.locations]
@@ -398,7 +397,7 @@ def element_text(answer: ElementCells) -> str:
 
 def contents_text(answer: CellContents) -> str:
     """The elements of a cell."""
-    from ...render.tensor_memory import is_pair
+    from ...spelling.tensor_memory import is_pair
 
     operand = answer.operand
     pair = f" of CTA {answer.cta}" if is_pair(operand) else ""
@@ -409,7 +408,7 @@ def contents_text(answer: CellContents) -> str:
 
 def _named(operand: Operand, elements: tuple[Element, ...]) -> Iterator[tuple[str, str]]:
     """The bits and the name of each place of a cell; elements that share one are a run of k."""
-    from ...render.tensor_memory import bits_text
+    from ...spelling.tensor_memory import bits_text
 
     groups: dict[tuple[int, int], list[Element]] = {}
     for element in elements:
@@ -423,7 +422,7 @@ def _named(operand: Operand, elements: tuple[Element, ...]) -> Iterator[tuple[st
 
 
 def _short(operand: Operand, place: TensorMemoryLocation) -> str:
-    from ...render.tensor_memory import is_pair
+    from ...spelling.tensor_memory import is_pair
 
     pair = f"CTA {place.cta} " if is_pair(operand) else ""
     bits = "" if place.width == 32 else f" [{place.lsb + place.width - 1}:{place.lsb}]"
@@ -485,7 +484,7 @@ def _sizes(sizes: dict[str, int]) -> str:
 def detail_text(answer: TensorMemoryDetail) -> str:
     """The shapes and types that it may have."""
     from ...families.tensor_memory_shapes import steps
-    from ...rates import dense_rate
+    from ...throughput import dense_rate
 
     inst = answer.instruction
     lines = [

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ...checks import arguments_checked
+from ...base.checks import arguments_checked
+from ...base.errors import Error, printable
+from ...base.records import Record, json_keys
 from ...command import Command, Reply, argument, show
 from ...command.common import JSON, TARGET
 from ...command.files import each_text
-from ...errors import Error, printable
 from ...model.architecture import DOUBTFUL
-from ...records import Record, json_keys
-from ...render.spelling import element_text, turned_over
+from ...spelling import element_text, turned_over
 from ..disassemble import object_text
 from ..lint import CheckedListing
 from ..lint import text as lint_text

@@ -11,12 +11,12 @@ from ...asm.reader import named_targets, parse, read_listing
 from ...asm.registers import RegisterRange
 from ...asm.targets import agreed, own_assembler, target
 from ...asm.tokens import TokenStream
+from ...base.errors import Error, did_you_mean
+from ...base.records import TupleRecord
 from ...catalog import architectures, entry
 from ...compiler.c_text import strings, without_comments
-from ...errors import Error, did_you_mean
 from ...hazards.lint import lint
 from ...hazards.register_use import is_matrix
-from ...records import TupleRecord
 from .amd_operands import (
     accepted,
     explained_operand,

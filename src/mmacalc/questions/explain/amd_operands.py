@@ -7,8 +7,8 @@ import re
 from functools import cache, lru_cache
 
 from ...asm.reader import vector_registers
+from ...base.errors import Error
 from ...catalog import architectures, entry
-from ...errors import Error
 from ...memory_access.transpose_loads import TransposeLoad, transpose_loads
 from ...model.modifiers import negated
 from .answer import ExplainedLine, ExplainedOperand

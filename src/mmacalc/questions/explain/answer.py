@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ...errors import Error
-from ...records import Record, json_keys
+from ...base.errors import Error
+from ...base.records import Record, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class ExplainedOperand(Record):
     @property
     def elements(self) -> tuple[tuple[str, ...], ...]:
         """The elements of each register, or the cells that it moves, in words."""
-        from ...render.spelling import element_text
+        from ...spelling import element_text
 
         layout = self.operand
         if self.cells:

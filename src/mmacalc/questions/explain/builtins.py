@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ...base.errors import Error, did_you_mean
 from ...catalog import entry
 from ...compiler.arguments import OPERANDS, fields_of
 from ...compiler.builtins import named, unscaled
 from ...compiler.c_text import calls, constant
-from ...errors import Error, did_you_mean
 from .amd_operands import accepted, explained_operand, numbered
 from .answer import ExplainedLine, ExplainedOperand
 

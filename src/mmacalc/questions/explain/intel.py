@@ -6,9 +6,9 @@ import re
 
 from ...asm.dpas import statements
 from ...asm.targets import own_assembler
+from ...base.errors import Error
+from ...base.numerals import whole
 from ...catalog import architectures, entry
-from ...errors import Error
-from ...numerals import whole
 from .answer import ExplainedLine, ExplainedOperand, Explanation, explained_once
 
 TYPE_CHECKING = False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from ...base.errors import Error
 from ...catalog import entry
 from ...catalog.grammar.hints import near_opcode
 from ...catalog.grammar.purposes import ptx_of_sass, purpose
 from ...catalog.grammar.sass import TENSOR_MEMORY, emulated_part, is_opcode, sources
-from ...errors import Error
-from ...rates import rated_product
+from ...throughput import rated_product
 from .answer import Explanation, explained_once
 from .nvvm import function_calls, function_line, has_function
 from .ptx import line as ptx_line

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 
+from ...base.errors import Error
+from ...base.numerals import literal
 from ...catalog.grammar.purposes import purpose
-from ...errors import Error
-from ...numerals import literal
-from ...rates import duration
+from ...throughput import duration
 from . import tensor_memory
 from .answer import CONDITION, ExplainedLine, ExplainedOperand
 

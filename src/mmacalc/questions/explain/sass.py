@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import re
 
+from ...base.errors import Error
+from ...base.numerals import whole
 from ...catalog.grammar.sass import TENSOR_MEMORY, emulated_part, ptx_sources
-from ...errors import Error
-from ...numerals import whole
 from . import tensor_memory
 from .answer import CONDITION, ExplainedLine, ExplainedOperand
 from .ptx import IDS, cycles, fields_of, other_line, split

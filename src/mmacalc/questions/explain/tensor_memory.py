@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 
+from ...base.errors import counted
+from ...base.numerals import whole
 from ...catalog import entry
 from ...catalog.grammar.ptx import Entry as PtxEntry
 from ...catalog.grammar.purposes import purpose
-from ...errors import counted
 from ...model.tensor_memory import TensorMemoryMove
-from ...numerals import whole
 from .answer import CONDITION, ExplainedLine, ExplainedOperand
 
 TYPE_CHECKING = False

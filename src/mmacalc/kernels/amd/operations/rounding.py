@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....arithmetic.exact import fused_multiply_add
-from ....errors import Error
+from ....base.errors import Error
 from .floats import exact_sum, exact_sum_of_product
 
 TYPE_CHECKING = False

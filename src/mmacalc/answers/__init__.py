@@ -1,1 +1,0 @@
-"""Answers: one immutable object per question, computed without any text."""

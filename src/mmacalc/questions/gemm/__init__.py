@@ -1,0 +1,441 @@
+"""Compute a whole matrix product on the emulator: D = alpha A B + beta C through one instruction, chained along K.
+
+    mmacalc gemm -a gfx942 --a a.npy --b b.npy -o d.npy
+    mmacalc gemm -a sm_90a --a a.npy --b b.npy --c c.npy --split-k 4 --accuracy
+    mmacalc gemm -a gfx942 --gemm 512x512x512 --type bf16 --accuracy
+    mmacalc gemm -a H100 --against MI300X,A100 --type bf16 --m 64 --n 64 --k 4096 --distribution positive
+
+Matrices are (M, K), (K, N) and (M, N), of any size, with batches before them; files are .npy, .npz (as FILE.npz:NAME)
+or CSV. Without -i the instruction is that which `mmacalc estimate` finds best for the type of A.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from ...base.errors import Error, counted
+from ...base.files import write
+from ...base.numerals import whole
+from ...base.records import Record, json_keys
+from ...catalog import entry
+from ...command import Command, Reply, flag, number, option, show
+from ...command.common import ARCHITECTURE, JSON, MODIFIERS
+from ...command.options import file_option, files, fraction, modifiers, shape, whole_number
+from ...formats import formats_named
+from ...spelling import heading
+from ..numerics import numerics_text
+from ..run import matrix_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...arithmetic.numerics import Numerics
+    from ...command import Options
+    from ...emulator.comparison import NumericsComparison
+    from ...emulator.gemm import Emulated
+    from ...model import Instruction
+
+    Array = NDArray[Any]
+
+LARGEST_SHOWN = 256  # elements of D
+
+
+@json_keys("max_ulps", "mean_ulps", "max_relative_error=max_relative")
+class Deviation(Record):
+    """How far D is from the exactly rounded product: ULP, and the relative error."""
+
+    max_ulps: float
+    mean_ulps: float
+    max_relative: float
+
+
+@json_keys(
+    "**instruction",
+    "numerics",
+    "modifiers",
+    "steps: instructions along K",
+    "k_order",
+    "split_k",
+    "d_shape",
+    "d_dtype",
+    "[d]: where it is small",
+    "[accuracy]: with --accuracy",
+)
+class Product(Record):
+    """A product, and how it was computed.
+
+    Attributes:
+        instruction, modifiers: what it was chained through. numerics: how it rounds. steps: instructions along K for
+            each element. k_order: their order. split_k: into how many chains.
+        whole: D, (..., M, N). output: the file it was written to. accuracy: if it was asked for.
+    """
+
+    instruction: Instruction
+    numerics: Numerics
+    modifiers: Mapping[str, int]
+    steps: int
+    k_order: str
+    split_k: int
+    whole: Array
+    output: str | None = None
+    accuracy: Deviation | None = None
+
+    @property
+    def d(self) -> Array | None:
+        """D, where it is small."""
+        return self.whole if self.whole.size <= LARGEST_SHOWN else None
+
+    @property
+    def d_shape(self) -> tuple[int, ...]:
+        """The shape of D."""
+        return tuple(self.whole.shape)
+
+    @property
+    def d_dtype(self) -> str:
+        """The type of D's array."""
+        return str(self.whole.dtype)
+
+
+def product(d: Emulated, output: str | None = None) -> Product:
+    """The answer that an emulated D is."""
+    found = d.emulation
+    assert found is not None
+    near = found.accuracy and Deviation(found.accuracy.max_ulps, found.accuracy.mean_ulps, found.accuracy.max_relative)
+    return Product(
+        found.instruction, found.numerics, found.modifiers, found.steps, found.k_order, found.split_k, d, output, near
+    )
+
+
+def text(answer: Product) -> str:
+    """How D was computed, how far it is from the exact product, and D where it is small."""
+    d = answer.whole
+    parts = [heading(answer.instruction), numerics_text(answer.numerics), _chain(answer)]
+    if answer.accuracy:
+        parts.append(_accuracy(answer.accuracy))
+    size = f"D: {'x'.join(map(str, d.shape))} {d.dtype}"
+    if answer.output:
+        parts.append(f"{size}, written to {answer.output}\n")
+    elif not d.size:
+        parts.append(f"{size}\n")
+    elif d.size > LARGEST_SHOWN:
+        parts.append(f"{size}; -o writes it to a file\n")
+    else:
+        parts.append(matrix_text("D", d, 8 * d.itemsize if d.dtype.kind == "u" else 0))
+    return "".join(parts)
+
+
+def _chain(answer: Product) -> str:
+    """How the steps of K are put together."""
+    each = f"{counted(answer.steps, 'instruction')} along K for each element, {answer.k_order}"
+    return f"Chain: {each}{f', in {answer.split_k} chains that are added' if answer.split_k > 1 else ''}.\n"
+
+
+def _accuracy(accuracy: Deviation) -> str:
+    return (
+        f"From the exactly rounded product: at most {accuracy.max_ulps:,.0f} ULP, {accuracy.mean_ulps:.3g} on average; "
+        f"relative error at most {accuracy.max_relative:.3g}.\n"
+    )
+
+
+LONG = 5.0  # seconds, after which a user may wonder
+INTEGERS = {"i8", "u8", "i4", "u4", "iu8", "iu4", "b1"}
+SIZES = ("m", "n", "k")
+DEFAULT = {"m": 64, "n": 64, "k": 4096}
+LARGEST_RANDOM = 1 << 28  # elements of a matrix: 2 GiB
+FILES = {
+    "a": "A", "b": "B", "c": "C (default: zeros)", "scale_a": "the scale codes of A (default: scales of 1)",
+    "scale_b": "the scale codes of B",
+}  # fmt: skip
+
+
+def run(options: Options) -> Reply:
+    """Compute D, write it, and say how it was computed."""
+    from ...emulator.gemm import gemm, gemm_bits
+
+    if options.against is not None:
+        return _against(options)
+    if extra := [name for name in ("plot", "distribution", *SIZES) if getattr(options, name) is not None]:
+        raise Error(f"--{extra[0]} goes with --against; --gemm MxNxK has the sizes of a single product")
+    if options.bits and options.accuracy:
+        raise Error("--accuracy cannot be used with --bits")
+    operands = _operands(options)
+    if options.compare is not None:
+        return _compared(options, operands)
+    given: dict[str, Any] = {
+        "arch": options.architecture, "instruction": _instruction(options, operands), "split_k": options.split_k,
+        "promote": options.promote, "k_order": _order(options.k_order), "threads": options.threads,
+        "progress": _Progress(),
+        **modifiers(options),
+    }  # fmt: skip
+    if options.bits:
+        if given.pop("promote"):
+            raise Error("--promote is for values; leave --bits out, or cut K by --split-k")
+        if (options.alpha, options.beta) != (1, 1):
+            raise Error("--alpha and --beta are for values; leave --bits out")
+        d = gemm_bits(**operands, **given)
+    else:
+        d = gemm(**operands, **given, alpha=options.alpha, beta=options.beta, compare=options.accuracy)
+    given["progress"].close()
+    if options.output is not None:
+        from ...command.arrays import content, file_of
+
+        read = [file_of(path) for name in FILES if (path := getattr(options, name))]
+        write({options.output: content("-o", options.output, d)}, read)
+    took = time.monotonic() - given["progress"].start
+    return show(options.json, "gemm", product(d, options.output), text, notes=_slowness(took))
+
+
+def _against(options: Options) -> Reply:
+    """The same product on several GPUs."""
+    from ...emulator.comparison import compare_numerics
+    from . import comparison as render
+
+    usual: dict[str, Any] = {
+        "accuracy": False, "bits": False, "compare": None, "output": None, "instruction": None, "alpha": 1.0,
+        "beta": 1.0, "c": None, "scale_a": None, "scale_b": None, "modifier": [],
+    }  # fmt: skip
+    if changed := [name for name, value in usual.items() if (getattr(options, name) or value) != value]:
+        raise Error(f"--{changed[0].replace('_', '-')} is not taken together with --against; leave one of them out")
+    others = [name.strip() for name in options.against.split(",") if name.strip()]
+    if not others:
+        raise Error("--against takes names of GPUs or architectures, such as MI300X,A100")
+    sizes: dict[str, Any] = {name: getattr(options, name) for name in SIZES}
+    wanted, seed = _random(options)
+    if wanted is not None:
+        if any(size is not None for size in sizes.values()):
+            raise Error(f"--gemm {wanted} and --m, --n, --k both give a shape; leave one of them out")
+        sizes = dict(zip(SIZES, shape("--gemm", wanted)))
+    matrices = _files(options)
+    if matrices and any(size is not None for size in sizes.values()):
+        raise Error("--a and --b have their own shape; leave --m, --n, --k and --gemm out")
+    found = compare_numerics(
+        [options.architecture, *others], matrices.get("a"), matrices.get("b"), type=options.type,
+        shape=tuple(DEFAULT[name] if sizes[name] is None else sizes[name] for name in SIZES),
+        distribution=options.distribution or "normal", seed=seed, promote=options.promote, split_k=options.split_k,
+        k_order=_order(options.k_order),
+    )  # fmt: skip
+    if options.plot is not None:
+        from ...drawing.svg import svg
+
+        if not options.plot.endswith(".svg"):
+            raise Error(f"--plot {options.plot}: the plot is written as .svg")
+        write({options.plot: svg(render.plot(found)).encode()}, [])
+    return show(options.json, "numerics-comparison", found, _compared_text)
+
+
+def _compared_text(found: NumericsComparison) -> str:
+    from .comparison import text
+
+    return text(found)
+
+
+def _slowness(seconds: float) -> tuple[str, ...]:
+    """Why a long product took long, where that could be helped."""
+    from ...emulator.core import library
+
+    if seconds < LONG or library() is not None:
+        return ()
+    return ("computed without the C core, which is about ten times as fast: install mmacalc where a C compiler is",)
+
+
+def _compared(options: Options, operands: dict[str, Any]) -> Reply:
+    """The diagnosis of a kernel's D, which is that of `mmacalc run --compare`."""
+    from ...command.arrays import content, file_of, load
+    from .. import run as kernel_run
+
+    usual = {"alpha": 1.0, "beta": 1.0, "split_k": 1, "promote": 0, "k_order": "ascending", "accuracy": False}
+    if changed := [name for name, value in usual.items() if getattr(options, name) != value]:
+        raise Error(f"--{changed[0].replace('_', '-')} is not taken together with --compare; leave one of them out")
+    inst = _instruction(options, operands)
+    if inst is None:
+        raise Error(
+            "--compare needs --type (f16, bf16, fp8 ...) or -i, since the array's type need not be the kernel's"
+        )
+    flags = {"clamp": False, "satfinite": False, "wave": None}
+    theirs = load("--compare", options.compare, (), options.bits)
+    found = kernel_run.computed(
+        inst, operands, modifiers(options), flags=flags, bits=options.bits, given=theirs, registers=False
+    )
+    if options.output is not None:
+        read = [file_of(path) for name in (*FILES, "compare") if (path := getattr(options, name))]
+        write({options.output: content("-o", options.output, found.d)}, read)
+    status = 1 if found.differs else 0
+    writer = kernel_run.writer(quiet=True, output=options.output)
+    return show(options.json, "run", found, writer, status=status, notes=kernel_run.notes(found))
+
+
+def _operands(options: Options) -> dict[str, Any]:
+    """The matrices, from files or random.
+
+    Raises:
+        Error: a file that cannot be read, or no A or B.
+    """
+    found = _files(options)
+    wanted, seed = _random(options)
+    if wanted is not None:
+        import numpy as np
+
+        m, n, k = shape("--gemm", wanted)
+        if (largest := max(m * k, k * n, m * n)) > LARGEST_RANDOM:
+            raise Error(f"--gemm {wanted} has a matrix of {largest} elements; at most {LARGEST_RANDOM} are made")
+        generator = np.random.default_rng(seed)
+        whole = options.bits or _integers(options)
+        for name, size in (("a", (m, k)), ("b", (k, n))):
+            found.setdefault(name, generator.integers(0, 2, size) if whole else generator.standard_normal(size))
+    if missing := [name for name in "ab" if name not in found]:
+        raise Error(
+            f"no {' and no '.join(f'--{name}' for name in missing)}; give files, or --gemm MxNxK for random ones"
+        )
+    return found
+
+
+def _files(options: Options) -> dict[str, Any]:
+    """The matrices that files have."""
+    from ...command.arrays import load
+
+    found = {}
+    for name in FILES:
+        if path := getattr(options, name):
+            found[name] = load(file_option(name), path, (), options.bits or name.startswith("scale"))
+            if found[name].ndim < 2:
+                shown = "x".join(map(str, found[name].shape)) or "a single number"
+                raise Error(f"{file_option(name)} {path} is {shown}; a matrix has rows and columns")
+    return found
+
+
+def _split(text: str) -> int | str | list[int]:
+    """The argument type of --split-k: a number of chains, the k at which they begin, or a library's name."""
+    if ":" in text or not text[:1].isdecimal():
+        return text
+    return [whole_number(part) for part in text.split(",")] if "," in text else whole_number(text)
+
+
+def _seed(text: str) -> str:
+    """The argument type of --random: a whole number, or in the older spelling a shape, which `_random` reads."""
+    return text if "x" in text.lower().removeprefix("0x") else str(whole_number(text))
+
+
+def _random(options: Options) -> tuple[str | None, int]:
+    """The shape of random matrices, if there are any, and the seed; --random MxNxK is an older spelling of --gemm."""
+    given = options.random or "0"
+    if "x" not in given.lower().removeprefix("0x"):
+        return options.gemm, whole_number(given)
+    if options.gemm is not None:
+        raise Error(f"--gemm {options.gemm} and --random {given} both give a shape; --random takes the seed")
+    return given, 0
+
+
+def _integers(options: Options) -> bool:
+    """Whether the instruction, or the type that was named, is one of integers."""
+    if options.instruction is not None:
+        return not entry(options.architecture).instruction(options.instruction).format("A").is_float
+    return options.type is not None and formats_named(options.type) <= INTEGERS
+
+
+def _instruction(options: Options, operands: dict[str, Any]) -> Any:
+    """The instruction that was named, or the best for --type; None leaves it to the type of A."""
+    if options.instruction is not None:
+        return entry(options.architecture).instruction(options.instruction)
+    if options.bits:
+        raise Error("--bits needs -i: the type of encodings does not say their format")
+    if options.type is None and not options.a:
+        raise Error("--gemm needs --type (f16, bf16, fp8 ...) or -i: random numbers have no format")
+    if options.type is None:
+        return None
+    from ...emulator.plan import best_instruction
+
+    a, b = operands["a"], operands["b"]
+    inst, fields = best_instruction(options.architecture, options.type, (a.shape[-2], b.shape[-1], a.shape[-1]))
+    options.modifier = [*options.modifier, *[f"{name}={value}" for name, value in fields.items()]]
+    return inst
+
+
+def _order(text: str) -> str | list[int]:
+    parts = text.split(",")
+    if not parts[0].strip().isdecimal():
+        return text
+    return [whole(part.strip(), "--k-order: a k") for part in parts]
+
+
+class _Progress:
+    """A bar on a terminal's standard error, for products that take longer than two seconds."""
+
+    DELAY, WIDTH = 2.0, 40
+
+    def __init__(self) -> None:
+        self.start, self.shown = time.monotonic(), False
+
+    def __call__(self, done: int, total: int) -> None:
+        """Draw how much is done."""
+        passed = time.monotonic() - self.start
+        if passed < self.DELAY or not sys.stderr.isatty():
+            return
+        self.shown = True
+        filled = self.WIDTH * done // max(1, total)
+        left = f" {passed / done * (total - done):.0f} s left" if done else ""
+        sys.stderr.write(f"\r[{'#' * filled}{'.' * (self.WIDTH - filled)}] {done} of {total}{left}  ")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Erase the bar."""
+        if self.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+COMMAND = Command(
+    "gemm", "compute a whole matrix product on the emulator, one instruction chained along K", "compute", __doc__,
+    (
+        ARCHITECTURE, JSON,
+        option(
+            "-i", "--instruction", placeholder="NAME",
+            help="the instruction to chain (default: the best for the type of A)",
+        ),
+        *files(FILES),
+        option(
+            "--gemm", placeholder="MxNxK",
+            help="random A and B of this shape where no file gives them: normal, or 0 and 1",
+        ),
+        option(
+            "--random", "--seed", placeholder="SEED", kind=_seed, older=("--random",),
+            help="of the random numbers (default: 0); MxNxK stands for --gemm MxNxK",
+        ),
+        option(
+            "--type", placeholder="FORMAT",
+            help="the format of A and B: f16, bf16, fp8 ... (default: that of A's array)",
+        ),
+        flag("--bits", help="matrices are encodings (unsigned integers), also D's; needs -i"),
+        option("--alpha", placeholder="#", kind=fraction, default=1.0, help="factor of A B (default: 1)"),
+        option("--beta", placeholder="#", kind=fraction, default=1.0, help="factor of C (default: 1)"),
+        option(
+            "--split-k", placeholder="#", kind=_split, default=1,
+            help="split K into this many chains and add their results; or where they begin (128,256); or cublas:#",
+        ),
+        number("--promote", default=0, help="start a new chain each # of k (fp8: 128)"),
+        option(
+            "--k-order", placeholder="ORDER", default="ascending",
+            help="ascending, descending, or steps such as 0,2,1,3",
+        ),
+        number("--threads", help="how many (default: one for each core)"),
+        flag("--accuracy", help="compare with the exactly rounded product: ULP and relative errors"),
+        option(
+            "--compare", placeholder="FILE",
+            help="say where and why this D (from a kernel) differs, as run --compare does",
+        ),
+        *MODIFIERS,
+        option("-o", "--output", placeholder="FILE", help="write D there, .npy or .csv"),
+        option(
+            "--against", placeholder="GPU,...",
+            help="compare with these GPUs: equal bits, bias, errors, bounds, growth with K",
+        ),
+        *(number(f"--{name}", help=f"{name.upper()} of random matrices (with --against)") for name in SIZES),
+        option("--distribution", placeholder="NAME", help="of them: normal (default), positive, relu, uniform, wide"),
+        option("--plot", placeholder="FILE", help="draw the errors against K there, as .svg (with --against)"),
+    ),
+    run, {"gemm": text, "numerics-comparison": _compared_text},
+)  # fmt: skip
