@@ -38,6 +38,8 @@ __all__ = [
 
 SHARED_BASE, LOCAL_BASE = 0x7F_0000_0000_0000, 0x7E_0000_0000_0000
 """Where shared and local memory are in the generic address space."""
+MAP_BYTES = 128
+"""The size of a tensor map (PTX ISA 5.5.8)."""
 SPACES = ("global", "shared", "local", "const", "param")
 CACHING = frozenset(
     ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "volatile", "relaxed", "acquire", "release", "mmio", "cta",
@@ -435,11 +437,14 @@ def _serial(memory: Array, places: Array, values: list[Array], function: Callabl
     return old
 
 
-# --- fences (9.7.13.4) ---
+# --- fences (9.7.13.5) ---
 
 
 def _fence(compiler: Compiler, statement: Statement, step: Step) -> None:
     words = statement.modifiers
+    if words[:2] == ("proxy", "tensormap::generic"):
+        _fence_maps(compiler, statement, step)
+        return
     if words[:1] == ("proxy",):
         step.run = lambda machine, threads: machine.launch.proxy_fence(machine, step, threads, words)
         return
@@ -450,6 +455,23 @@ def _fence(compiler: Compiler, statement: Statement, step: Step) -> None:
     scope = next((SCOPES[word] for word in words if word in SCOPES), SCOPES["gpu"])
     acquires, releases = words[:1] != ("release",), words[:1] != ("acquire",)
     step.run = lambda machine, threads: machine.knowledge.fence(threads, scope, acquires, releases)
+
+
+def _fence_maps(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """fence.proxy.tensormap::generic, .release or .acquire [map], 128 (9.7.13.5)."""
+    words = statement.modifiers
+    address = compiler.address(statement.operands[0]) if statement.operands else None
+    if len(statement.operands) not in (0, 2) or (address and compiler.number(statement.operands[1]) != MAP_BYTES):
+        raise Error(f"{statement.opcode} has the operands [map], {MAP_BYTES}")
+    step.critical = frozenset(compiler.accessed[0])
+
+    def run(machine: Machine, threads: Threads) -> None:
+        places = None
+        if address is not None:
+            places = global_places(machine, step, threads, address(machine, threads), MAP_BYTES, False)
+        machine.map_fences.fence(threads, words, places)
+
+    step.run = run
 
 
 BUILDERS: dict[str, Builder] = {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .global_copies import GlobalStore
     from .machine import Machine, Threads
     from .program import Step
 
@@ -278,6 +279,7 @@ class Asynchronous:
                         flight.source_read = True
                         flight.deliver = _once_read(flight.deliver)
                     elif not sources_only:
+                        flight.deliver.store.waited = True
                         self.complete(flight)
                     self.machine.note_reads(flight.granules, np.array([thread]), flight.step)
 
@@ -285,17 +287,19 @@ class Asynchronous:
 def _once_read(deliver: Any) -> Any:
     """The source has been read: take the data now, write them when the copy completes."""
     data = deliver.take()
-    return lambda: deliver.put(data)
+    return Store(lambda: data, deliver.put, deliver.store)
 
 
 class Store:
-    """A copy out of shared memory: `take` reads it, `put` writes global memory."""
+    """A copy out of shared memory: `take` reads it, `put` writes global memory. store: what the check of global memory
+    knows of it."""
 
     take: Any
     put: Any
+    store: GlobalStore
 
-    def __init__(self, take: Any, put: Any) -> None:
-        self.take, self.put = take, put
+    def __init__(self, take: Any, put: Any, store: GlobalStore) -> None:
+        self.take, self.put, self.store = take, put, store
 
     def __call__(self) -> None:
         self.put(self.take())

@@ -94,7 +94,6 @@ class Copies:
             np.repeat(machine.team_of[threads], width),
             np.repeat(machine.member_of[threads], width),
             copy.step.index,
-            time=machine.time,
         )
         self.arrived[number] |= which
         if self.arrived[number].all():

@@ -15,6 +15,7 @@ from .asynchronous import Asynchronous
 from .clusters import ClusterBarriers, RemoteAccesses
 from .copies import Copies
 from .findings import PtxFinding
+from .global_copies import TensorMapFences
 from .global_order import GlobalOrder
 from .knowledge import Knowledge
 from .machine import PATIENCE, WARP, Machine, Threads, all_bits
@@ -271,7 +272,7 @@ class Launch:
     def _machine(self, first: int, count: int) -> Machine:
         machine = Machine(self, first, count)
         machine.copies, machine.asynchronous = Copies(machine.count), Asynchronous(machine)
-        machine.knowledge = Knowledge(machine, self.order)
+        machine.knowledge, machine.map_fences = Knowledge(machine, self.order), TensorMapFences(machine)
         machine.products, machine.cluster_barriers = Products(machine), ClusterBarriers(machine)
         machine.remote = RemoteAccesses(machine)
         if self.program.tensor_memory:
@@ -509,9 +510,14 @@ class Launch:
         shadow.atomic[flat] = True
 
     def proxy_fence(self, machine: Machine, step: Step, threads: Threads, words: tuple[str, ...]) -> None:
-        """fence.proxy."""
-        if "async" in words or any(word.startswith("async") for word in words):
-            machine.order.proxy_fence(threads.team, threads.member, machine.time)
+        """fence.proxy.async: of both state spaces, or of the one that it names."""
+        if not any(word.startswith("async") for word in words):
+            return
+        space = next((word.partition("::")[0] for word in words if word.partition("::")[0] in ("shared", "global")), "")
+        before = machine.order.tick(threads.team, threads.member)
+        for name, fences in machine.proxy_fences.items():
+            if space in ("", name):
+                fences.fence(threads.team, threads.member, before)
 
     def count_matrix(self, step: Step, warps: int) -> None:
         """A matrix instruction of some warps."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.errors import Error, counted
 from .order import ENDED, Order, Shadow
+from .proxies import ProxyFences
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .asynchronous import Asynchronous
     from .clusters import ClusterBarriers, RemoteAccesses
     from .copies import Copies
+    from .global_copies import TensorMapFences
     from .knowledge import Knowledge
     from .launch import Launch
     from .program import Program, Step
@@ -122,8 +124,9 @@ class Machine:
     order: Order
     granule: int
     shadow: Shadow
+    proxy_fences: dict[str, ProxyFences]
+    map_fences: TensorMapFences
     executed: int
-    time: int
     rounds: int
     events: int
 
@@ -154,13 +157,13 @@ class Machine:
         self.order = Order(-(-ctas // size), size * self.block_size)
         self.granule = program.granule
         self.shadow = Shadow(places // self.granule, self.order)
+        self.proxy_fences = {space: ProxyFences(self.order) for space in ("shared", "global")}
         self.flight: Array = np.zeros(places // self.granule, np.int32)
         self.readers: Array = np.zeros(places // self.granule, np.int16)
         self.reading: dict[int, Step] = {}
         self.reading_at: dict[int, list[tuple[int, Array]]] = {}
         self.spins: dict[int, int] = {}
         self.pending_arrivals: list[tuple[Step, int, int]] = []
-        self.time = 0
         self.local: Array = np.zeros((self.count, program.local_size), np.uint8)
         # --- the loop ---
         self.groups: dict[int, list[Array]] = {0: [number]}
@@ -308,7 +311,6 @@ class Machine:
                 continue
             step.executed += len(active)
             self.executed += len(active)
-            self.time += 1
             if step.watched:
                 self._watch(step, active)
             if step.control is not None:
@@ -575,7 +577,7 @@ class Machine:
         """Check and note writes of bytes. same: which granules keep what they are."""
 
         def written(flat: Array, team: Array, member: Array) -> tuple[int, int, bool] | None:
-            return self.shadow.write(flat, team, member, step.index, time=self.time, same=same)
+            return self.shadow.write(flat, team, member, step.index, same=same)
 
         self._before_write(step, threads, places, size, written)
 
@@ -654,8 +656,9 @@ class Machine:
             who = Repeated(self, thread, count)
             self._race(step, who, at, int(granules[at]), int(self.shadow.write_step[granules[at]]), "reads", "wrote")
         dirty = self.shadow.generic[granules] & (writer >= 0) & (writer < self.order.threads) & ~wrong
-        dirty &= clock > self.order.fenced[team, np.maximum(writer, 0)]
-        dirty &= self.shadow.write_time[granules] > self.order.fence_time[team, member]
+        if dirty.any():
+            which = np.flatnonzero(dirty)
+            dirty[which] = self.proxy_fences["shared"].missing(team[which], member[which], writer[which], clock[which])
         if dirty.any():
             at = int(np.flatnonzero(dirty)[0])
             other = self.program.steps[int(self.shadow.write_step[granules[at]])]
