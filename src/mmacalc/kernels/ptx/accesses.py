@@ -230,8 +230,11 @@ def global_places(machine: Machine, step: Step, threads: Threads, at: Array, siz
 
 
 def _load_parameter(compiler: Compiler, operand: Any, step: Step, sinks: list[Any], dtype: Any) -> None:
+    if isinstance(operand, Address) and isinstance(operand.base, Register):
+        _load_parameter_at(compiler, operand, step, sinks, dtype)
+        return
     if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
-        raise Error("parameters are read by their names")
+        raise Error("a parameter is read by its name, or by an address in a register")
     name = operand.base.name
     if name not in compiler.program.parameters:
         raise Error(f"unknown parameter '{name}'")
@@ -241,6 +244,26 @@ def _load_parameter(compiler: Compiler, operand: Any, step: Step, sinks: list[An
         raw = machine.launch.parameters[start : start + dtype.itemsize * len(sinks)]
         for sink, value in zip(sinks, np.frombuffer(raw, dtype)):
             sink(machine, threads, np.full(len(threads), value, dtype))
+
+    step.run = run
+
+
+def _load_parameter_at(compiler: Compiler, operand: Address, step: Step, sinks: list[Any], dtype: Any) -> None:
+    """ld.param by an address within the space of parameters, as nvcc indexes structures (9.7.9.8)."""
+    address, size = compiler.address(operand), dtype.itemsize * len(sinks)
+    step.critical = frozenset(compiler.accessed[0])
+
+    def run(machine: Machine, threads: Threads) -> None:
+        launch = machine.launch
+        at = address(machine, threads)
+        at = np.where(at >= launch.parameter_address, at - launch.parameter_address, at)
+        wrong = (at < 0) | (at + size > len(launch.parameters))
+        if wrong.any():
+            machine.outside(step, threads, at, wrong, f"the parameters, which have {len(launch.parameters)} bytes")
+        raw = np.frombuffer(launch.parameters, np.uint8)[at[:, None] + np.arange(size)]
+        values = np.ascontiguousarray(raw).view(dtype)
+        for place, sink in enumerate(sinks):
+            sink(machine, threads, values[:, place].copy())
 
     step.run = run
 

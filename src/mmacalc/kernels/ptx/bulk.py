@@ -10,6 +10,7 @@ from .accesses import global_places
 from .asynchronous import Store
 from .global_copies import covered
 from .machine import Repeated
+from .tensor_map import SWIZZLES
 from .tensor_maps import BYTES, TensorMap, read_map, replace_field
 
 TYPE_CHECKING = False
@@ -170,6 +171,7 @@ def _write_later(  # noqa: PLR0913
     if machine.asynchronous.barrier(step, thread, barrier) is None:
         deliver()
         return
+    machine.asynchronous.signalled(barrier)
     machine.asynchronous.fly(step, thread, granules, False, deliver, [(barrier, size)])
 
 
@@ -250,6 +252,7 @@ def _load_tile(  # noqa: PLR0913
             return data.reshape(-1)
 
         load = order.copies.loads(machine, step, one, granules)
+        machine.descriptors.copied(np.unique(flat // machine.granule), SWIZZLES.index(tensor.swizzle))
         _write_later(machine, step, one, flat, take, barrier, size, load)
 
 

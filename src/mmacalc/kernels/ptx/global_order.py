@@ -417,7 +417,7 @@ class GlobalOrder:
             other,
         )
 
-    def _flies(  # noqa: PLR0913
+    def _flies(
         self, machine: Machine, step: Step, threads: Any, lane: int, granule: int, does: str, other: Step | None
     ) -> None:
         """A byte is touched that a bulk copy in flight writes."""

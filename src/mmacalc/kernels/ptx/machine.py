@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from .knowledge import Knowledge
     from .launch import Launch
     from .program import Program, Step
+    from .register_pool import RegisterPool
     from .tensor_memory import TensorMemory
-    from .wgmma import Products
+    from .wgmma import Descriptors, Products
 
     Array = NDArray[Any]
 
@@ -126,6 +127,8 @@ class Machine:
     shadow: Shadow
     proxy_fences: dict[str, ProxyFences]
     map_fences: TensorMapFences
+    descriptors: Descriptors
+    pool: RegisterPool
     executed: int
     rounds: int
     events: int
@@ -357,7 +360,8 @@ class Machine:
             if index in products.hot:
                 product = products.hot[index]
                 mine = np.isin(threads.number // 128, product.groups[~product.done])
-                if mine.any():
+                if mine.any() and not product.named:  # once: what is done with one register is done with all
+                    product.named = True
                     self.launch.find(
                         "wait",
                         step,
@@ -366,7 +370,7 @@ class Machine:
                         threads.number[mine],
                         product.step,
                     )
-        products.unfenced |= step.watched & step.writes
+        products.touched(step, threads)
 
     def impatient(self, step: Step) -> bool:
         """Whether a test that does not sleep has failed so often that others should go on first."""
@@ -476,7 +480,11 @@ class Machine:
                 here = slice(cta * self.block_size, (cta + 1) * self.block_size)
                 missing = np.setdiff1d(np.flatnonzero(self.alive[here]), self.inner_of[number])
                 where = self._where(missing + cta * self.block_size)
-                wanted = f"{count or int(self.alive[here].sum())} threads"
+                came = sum(len(one[1]) for one in self.waiting if one[2] == barrier and self.cta_of[one[1][0]] == cta)
+                wanted = f"{count or int(self.alive[here].sum())} threads, and {came} have come"
+                elsewhere = sorted({one[2] for one in self.waiting if self.cta_of[one[1][0]] == cta} - {barrier})
+                if elsewhere and not where:
+                    where = f"; threads have come to barrier {', '.join(map(str, elsewhere))} instead"
                 self.launch.find(
                     "deadlock", step, f"is never released: barrier {barrier} wants {wanted}{where}", number
                 )
@@ -642,10 +650,8 @@ class Machine:
             )
         elif not self.written.reshape(-1, self.granule)[granules].all():
             bad = granules[~self.written.reshape(-1, self.granule)[granules].all(axis=1)]
-            byte = int(bad[0]) * self.granule % self.shared_size
-            self.launch.find(
-                "uninitialised", step, f"reads shared memory at byte {byte}, which nothing has written", number
-            )
+            byte = self.byte_of(int(bad[0]) * self.granule)
+            self.launch.find("uninitialised", step, f"reads {byte}, which nothing has written", number)
         count = len(granules)
         team, member = np.full(count, self.team_of[thread]), np.full(count, self.member_of[thread])
         writer, clock = self.shadow.writer[granules], self.shadow.write_clock[granules]
@@ -665,9 +671,9 @@ class Machine:
             self.launch.find(
                 "proxy",
                 step,
-                f"reads byte {int(granules[at]) * self.granule % self.shared_size} of shared memory by "
-                f"the async proxy, which the statement at line {other.line} wrote by the generic proxy: "
-                "fence.proxy.async must come after the write, before the synchronisation",
+                f"reads {self.byte_of(int(granules[at]) * self.granule)} by the async proxy, which the statement at "
+                f"line {other.line} wrote by the generic proxy: fence.proxy.async must come after the write, before "
+                "the synchronisation",
                 number,
                 other,
             )
@@ -685,13 +691,15 @@ class Machine:
             return alike
 
         self.check_write(step, threads, places, size, same)
+        if self.descriptors.swizzles is not None:
+            self.descriptors.written(self.granules(places, size))
         scattered(self.shared, places, data)
         self.check_lanes(step, threads, places, data, self.shared, self.byte_of)
         scattered(self.written.view(np.uint8), places, np.ones_like(data))
 
     def byte_of(self, place: int) -> str:
         """A place of shared memory in words."""
-        return f"byte {place % self.shared_size} of shared memory"
+        return self.program.shared_byte(place % self.shared_size)
 
     def check_lanes(
         self, step: Step, threads: Threads, places: Array, data: Array, memory: Array, named: Callable[[int], str]
@@ -722,13 +730,16 @@ class Machine:
     def _race(
         self, step: Step, threads: Threads | Repeated, which: int, granule: int, other: int, does: str, did: str
     ) -> None:
-        byte = granule * self.granule % self.shared_size
         who = self.shadow.writer[granule] if did == "wrote" and does == "reads" else -1
-        by = f" (thread {int(who) % self.block_size})" if 0 <= who < self.order.threads else ""
+        by = ""
+        if 0 <= who < self.order.threads:
+            rank = f" of the CTA with rank {int(who) // self.block_size}" if self.launch.cluster_size > 1 else ""
+            by = f" (thread {int(who) % self.block_size}{rank})"
         self.launch.find(
             "race",
             step,
-            f"{does} byte {byte} of shared memory, which another thread{by} {did} without synchronisation in between",
+            f"{does} {self.byte_of(granule * self.granule)}, which another thread{by} {did} without synchronisation in "
+            "between",
             threads.number[which : which + 1],
             other=self.program.steps[other],
         )

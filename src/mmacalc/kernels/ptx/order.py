@@ -255,7 +255,7 @@ class Shadow:
                 kept.append(entry if late.all() else entry.where(late))
         self.log = kept
 
-    def write(  # noqa: PLR0913
+    def write(
         self, at: Array, team: Array, thread: Array, step: int, generic: bool = True, clock: Array | None = None,
         same: Callable[[], Array] | None = None,
     ) -> tuple[int, int, bool] | None:  # fmt: skip
