@@ -17,6 +17,7 @@ from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, S
 from . import arithmetic, grammar
 from .knowledge import access_of
 from .operation import DTYPES
+from .signatures import fault, operation_kinds, signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ...ptx.module import Function, Module, Operand
     from .machine import Machine, Threads
     from .operation import Operation
+    from .signatures import Kind
 
     Array = NDArray[Any]
     Getter = Callable[[Machine, Threads], Array]
@@ -391,20 +393,28 @@ class Compiler:
             needed = grammar.needed(statement.root, statement.modifiers)
             raise Error(f"{statement.opcode} needs {needed}; the module's .target is {self.program.target}")
         builder = self.builders.get(statement.root)
-        given = _Operands(statement.operands)
-        recorded = statement._replace(operands=given)
         if builder is not None:
-            builder(self, recorded, step)
+            kinds = signature(statement.root, statement.modifiers)
+            if kinds is None:
+                raise Error(f"{statement.opcode} is not covered")
+            self.check(kinds, statement)
+            given = _Operands(statement.operands)
+            builder(self, statement._replace(operands=given), step)
+            left = given.unread()
+            if left is not None and kinds and kinds[0].types == ("*",):
+                raise Error(
+                    f"{statement.opcode} has no operand {left + 1} here: {_shown(given[left])} would be ignored"
+                )
         elif statement.root in arithmetic.roots():
-            self._arithmetic(recorded, step)
+            self._arithmetic(statement, step)
         else:
             raise Error(f"{statement.opcode} is not covered")
-        # Those of a fence are the tensor map whose copy it orders, those of a policy how caches are used.
-        hint = statement.root in (*grammar.HINTS, "fence", "createpolicy")
-        hint = hint or not {"L2::cache_hint", "prefetch"}.isdisjoint(statement.modifiers)
-        if (left := given.unread()) is not None and not hint:
-            raise Error(f"{statement.opcode} has no operand {left + 1} here: {_shown(given[left])} would be ignored")
         step.reads, step.writes = (frozenset(registers) for registers in self.accessed)
+
+    def check(self, kinds: tuple[Kind, ...], statement: Statement) -> None:
+        """Refuse operands of other kinds, types or numbers than the opcode has."""
+        if wrong := fault(kinds, statement, self.frame.function.registers.get):
+            raise Error(wrong)
 
     # --- operands ---
 
@@ -435,6 +445,13 @@ class Compiler:
         if is_braced(operand):
             return self._joined(operand, type_)
         raise Error(f"{_shown(operand)} cannot be read as .{type_}")
+
+    def source_as_wide(self, operand: Operand) -> Getter:
+        """Reads an address of 32 or 64 bits as 64."""
+        registers = self.frame.function.registers
+        bits = bits_of(registers[operand.name]) if isinstance(operand, Register) and operand.name in registers else 64
+        source = self.source(operand, f"u{bits}")
+        return lambda machine, threads: source(machine, threads).astype(np.uint64)
 
     def _register(self, name: str, type_: str) -> Getter:
         function = self.frame.function
@@ -591,10 +608,18 @@ class Compiler:
 
     def _arithmetic(self, statement: Statement, step: Step) -> None:
         operation = arithmetic.operation(statement.root, statement.modifiers)
-        destinations, *operands = statement.operands
+        destinations, *operands = statement.operands or (Symbol("_"),)
         if operation.carry in ("in", "both"):
             operands.append(Register("%carry"))
         operation = _of_three(operation, statement, len(operands), self.program.target)
+        carried = operation.carry in ("in", "both")
+        self.check(
+            operation_kinds(
+                statement.root, statement.modifiers, operation.results[: 1 if operation.carry else None],
+                operation.sources[: -1 if carried else None],
+            ),
+            statement,
+        )  # fmt: skip
         if len(operands) != len(operation.sources):
             raise Error(f"{statement.opcode} takes {len(operation.sources)} sources; got {len(operands)}")
         sources = []
