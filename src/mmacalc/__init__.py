@@ -27,6 +27,7 @@ FUNCTIONS.update(
     executor="mmacalc.emulator.registers:executor",
     draw_operand="mmacalc.drawing:draw_operand",
     draw_instruction="mmacalc.drawing:draw_instruction",
+    draw_profile="mmacalc.questions.profile:draw",
 )
 
 _public: dict[str, str] | None = None

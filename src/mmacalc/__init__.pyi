@@ -53,6 +53,7 @@ from .hazards.recognizer import wait_states as wait_states
 from .kernels import launch as launch
 from .kernels.device.memory import address_of as address_of
 from .kernels.loading import load as load
+from .kernels.profiling import profile as profile
 from .kernels.ptx.tensor_map import tensor_map as tensor_map
 from .layout import Layout as Layout
 from .memory_access.answer import memory as memory

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
     from .amd.report import KernelReport
     from .device.launch import Dim3, Size
+    from .device.observer import Observer
+    from .ptx.launch import Launch as PtxLaunch
     from .ptx.report import PtxReport
 
-__all__ = ["DEFAULT_ARCHITECTURE", "launch"]
+__all__ = ["DEFAULT_ARCHITECTURE", "launch", "launch_observed"]
 
 DEFAULT_ARCHITECTURE = "gfx942"
 WAVES_AT_ONCE = 64
@@ -117,7 +119,7 @@ def launch(
     if isinstance(kernel, Kernel):
         return _launch_compiled(kernel, dim3("grid", grid), dim3("block", block), args, kwargs, progress)
     if isinstance(kernel, PtxKernel):
-        return _launch_ptx(kernel, dim3("grid", grid), dim3("block", block), args, kwargs, progress)
+        return _launch_ptx(kernel, dim3("grid", grid), dim3("block", block), args, kwargs, progress)[0]
     record = architecture(arch)
     record.family.require("launch", record.title)
     grid_size, block_size = dim3("grid", grid), dim3("block", block)
@@ -154,8 +156,30 @@ def launch(
     return report
 
 
+def launch_observed(
+    kernel: Kernel | PtxKernel,
+    grid: Size,
+    block: Size,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    observers: tuple[Observer, ...],
+    progress: bool | None = None,
+) -> tuple[Any, Any]:
+    """Launch a compiled kernel, or a PTX kernel, with observers. Gives the report, and of PTX the `Launch`."""
+    sizes = dim3("grid", grid), dim3("block", block)
+    if isinstance(kernel, PtxKernel):
+        return _launch_ptx(kernel, *sizes, args, options, progress, observers)
+    return _launch_compiled(kernel, *sizes, args, options, progress, observers), None
+
+
 def _launch_compiled(
-    kernel: Kernel, grid: Dim3, block: Dim3, args: tuple[Any, ...], options: dict[str, Any], progress: bool | None
+    kernel: Kernel,
+    grid: Dim3,
+    block: Dim3,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    progress: bool | None,
+    observers: tuple[Observer, ...] = (),
 ) -> KernelReport:
     from .amd.launch import launch_compiled
 
@@ -169,14 +193,20 @@ def _launch_compiled(
         line.tick()
 
     try:
-        return launch_compiled(kernel, grid, block, args, options, tick)
+        return launch_compiled(kernel, grid, block, args, options, tick, observers)
     finally:
         line.close()
 
 
 def _launch_ptx(
-    kernel: PtxKernel, grid: Dim3, block: Dim3, args: tuple[Any, ...], options: dict[str, Any], progress: bool | None
-) -> PtxReport:
+    kernel: PtxKernel,
+    grid: Dim3,
+    block: Dim3,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    progress: bool | None,
+    observers: tuple[Observer, ...] = (),
+) -> tuple[PtxReport, PtxLaunch]:
     from .ptx.launch import Launch as PtxLaunch
     from .ptx.launch import checked_options
 
@@ -188,7 +218,8 @@ def _launch_ptx(
         line.tick()
 
     try:
-        return PtxLaunch(kernel, grid, block, args, **given).run(tick)
+        launched = PtxLaunch(kernel, grid, block, args, **given, observers=observers)
+        return launched.run(tick), launched
     finally:
         line.close()
 

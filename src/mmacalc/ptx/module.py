@@ -91,17 +91,14 @@ class Guard(TupleRecord):
     "str()",
 )
 class Location(TupleRecord):
-    """A place in the source that `.loc` names: file, line, column. The file is "" where no .file names it.
-    inlined_at: of a function that was put in place of a call, the place of the call."""
+    """A place in the source that `.loc` names: file, line, column. The file is "" where no .file names it."""
 
     file: str
     line: int
     column: int
-    inlined_at: Location | None = None
 
     def __str__(self) -> str:
-        called = f", called at {self.inlined_at}" if self.inlined_at else ""
-        return f"{self.file}:{self.line}{called}"
+        return f"{self.file}:{self.line}"
 
 
 class Statement(TupleRecord):

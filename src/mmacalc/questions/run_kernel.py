@@ -21,18 +21,16 @@ The status is 1 if something is wrong with the kernel: an uninitialised value, a
 from __future__ import annotations
 
 from ..base.errors import Error, counted
-from ..base.numerals import number, real, whole
 from ..base.records import TupleRecord, json_keys
-from ..command import Command, Reply, argument, flag, option, show
+from ..command import Command, Reply, argument, flag, show
 from ..command import number as number_option
 from ..command.common import JSON
+from ..command.kernels import BUNDLED, LAUNCH, kernel_arguments, write_outputs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
-
-    from numpy.typing import NDArray
 
     from ..asm.code_objects import Kernel, KernelArgument
     from ..command import Options
@@ -255,9 +253,6 @@ def coverage_text(found: PtxCoverage) -> str:
     return "\n".join(lines) + "\n"
 
 
-OUTPUT = "out:"
-
-
 def run(options: Options) -> Reply:
     """The report of the launch, and 1 if something was found wrong."""
     from ..kernels.launching import launch
@@ -272,13 +267,13 @@ def run(options: Options) -> Reply:
     if options.kernel is None:
         return show(options.json, "kernels", KernelList(options.file, tuple(kernels.values())), list_text)
     kernel = kernels[options.kernel]
-    arguments, outputs, inputs = _arguments(options.args)
+    arguments, outputs, inputs = kernel_arguments(options.args)
     steps: list[Any] = []
     report = launch(
         kernel, tuple(options.grid), tuple(options.block), *arguments, shared=options.shared,
         trace=steps.append if options.trace else None, trace_wave=options.trace_wave, limit=options.limit,
     )  # fmt: skip
-    _write(outputs, inputs)
+    write_outputs(outputs, inputs)
     found = KernelRun(report, tuple(steps), tuple(outputs))
     return show(options.json, "run-kernel", found, text, status=1 if report.findings else 0)
 
@@ -295,82 +290,14 @@ def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
         return show(options.json, "ptx-coverage", coverage, coverage_text, status=1 if found else 0)
     if options.kernel is None:
         return show(options.json, "ptx-kernels", PtxKernelList(options.file, tuple(kernels.values())), ptx_list_text)
-    arguments, outputs, inputs = _arguments(options.args)
+    arguments, outputs, inputs = kernel_arguments(options.args)
     report = launch(
         kernels[options.kernel], tuple(options.grid), tuple(options.block), *arguments, shared=options.shared,
         limit=options.limit, schedule=options.schedule, cluster=tuple(options.cluster) if options.cluster else None,
     )  # fmt: skip
-    _write(outputs, inputs)
+    write_outputs(outputs, inputs)
     run = PtxKernelRun(report, tuple(outputs))
     return show(options.json, "run-ptx-kernel", run, ptx_text, status=1 if report.findings else 0)
-
-
-def _write(outputs: dict[str, NDArray[Any]], inputs: list[str]) -> None:
-    if outputs:
-        from ..base.files import write
-        from ..command.arrays import content
-
-        write({path: content("--args", path, array) for path, array in outputs.items()}, inputs)
-
-
-def _arguments(words: list[str]) -> tuple[list[Any], dict[str, NDArray[Any]], list[str]]:
-    """The arguments, the arrays among them that are written back, and the files that are only read."""
-    arguments: list[Any] = []
-    outputs: dict[str, NDArray[Any]] = {}
-    inputs: list[str] = []
-    for word in words:
-        if word.startswith(OUTPUT):
-            path, array = _output(word.removeprefix(OUTPUT))
-            outputs[path] = array
-            arguments.append(array)
-        elif word.lower().endswith(".npy"):
-            inputs.append(word)
-            arguments.append(_array(word))
-        else:
-            arguments.append(_value(word))
-    return arguments, outputs, inputs
-
-
-def _array(path: str) -> NDArray[Any]:
-    """The array of a file, in C order, however the file keeps it."""
-    import numpy as np
-
-    from ..command.arrays import load
-
-    return np.ascontiguousarray(load("--args", path, (), False))
-
-
-def _output(word: str) -> tuple[str, NDArray[Any]]:
-    import numpy as np
-
-    path, _, rest = word.partition(":")
-    if not path.lower().endswith(".npy"):
-        raise Error(f"--args: out: takes a .npy file, as out:d.npy or out:d.npy:f4:64x64; got 'out:{word}'")
-    if not rest:
-        return path, np.array(_array(path))
-    kind, _, shape = rest.partition(":")
-    try:
-        array = np.zeros([whole(size, "a size") for size in shape.split("x")], kind)
-    except (TypeError, ValueError, MemoryError):
-        raise Error(
-            f"--args: '{rest}' cannot be read as a type and a shape, such as f4:64x64 for 64 rows of 64 float32"
-        ) from None
-    if array.dtype.hasobject or array.dtype.kind not in "biuf":
-        raise Error(f"--args: unknown element type '{kind}'; types are such as f4, f2, i4 or u1", kind="unknown name")
-    return path, array
-
-
-def _value(word: str) -> Any:
-    if word == "null":
-        return None
-    value = number(word, (1 << 64) - 1, -(1 << 63))
-    found = real(word) if value is None and not word.lstrip("-").isalnum() else value
-    if found is None:
-        raise Error(
-            f"--args: '{word[:40]}' is neither a .npy file, out:FILE.npy, a number (of at most 64 bits) nor null; "
-            "see mmacalc run-kernel -h"
-        )
-    return found
 
 
 COMMAND = Command(
@@ -381,19 +308,8 @@ COMMAND = Command(
             "file", "a linked code object (.hsaco, .co), by itself or in clang's offload bundle; or PTX, see above"
         ),
         argument("kernel", "the kernel's name; without it, the kernels are listed", nargs="?"),
-        option("-a", "--architecture", placeholder="NAME", help="which object of a bundle, such as gfx942 or sm_90a"),
-        number_option(
-            "--grid", nargs="+", default=[1], placeholder="N", help="workgroups along x, y, z (default: 1)"
-        ),
-        number_option(
-            "--block-dim", "--block", name="block", nargs="+", default=[64], placeholder="N", older=("--block",),
-            help="threads of a workgroup along x, y, z (default: 64)",
-        ),
-        option("--args", nargs="*", default=[], placeholder="ARGUMENT", help="the kernel's arguments, see above"),
-        number_option("--shared", default=0, placeholder="BYTES", help="dynamic LDS (default: 0)"),
-        number_option("--limit", placeholder="N", help="stop after N instructions, of all waves (default: none)"),
-        number_option("--cluster", nargs="+", placeholder="N", help="CTAs of a cluster along x, y, z (PTX)"),
-        number_option("--schedule", placeholder="SEED", help="another order of the warps (PTX; default: a fixed one)"),
+        BUNDLED,
+        *LAUNCH,
         flag("--covered", help="list what cannot be run (PTX)"),
         flag("--trace", help="print every instruction of one wave and what it wrote"),
         number_option("--trace-wave", default=0, placeholder="N", help="which wave of the launch (default: 0)"),

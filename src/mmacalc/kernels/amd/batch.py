@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from ..device.findings import Tally
     from ..device.launch import Dim3
     from ..device.memory import GlobalMemory
+    from ..device.observer import Observer
     from ..device.shared import PrivateMemory, SharedMemory
     from ..device.traffic import BankCounter
     from .checks import LocalAccess
     from .counters import Landing
+    from .memory import Access, ActiveLanes
     from .program import Program, Step
     from .state import Registers
 
@@ -53,6 +55,7 @@ class Batch:
     races: Races
     registers: Registers
     reporter: Reporter
+    running: Step
     scratch: PrivateMemory
     steps: int
     tally: Tally
@@ -83,15 +86,25 @@ class Batch:
         self.uninitialised = Uninitialised(registers, program, self.reporter)
         self.steps, self.limit = 0, math.inf
         self.trace: tuple[int, Callable[[Step, Group, int], None]] | None = None
+        self.observers: tuple[Observer, ...] = ()
         self._unwaited: dict[int, list[tuple[int, Landing]]] = {}
         self._rows: Array = np.zeros(0, np.int64)  # the waves whose block runs
-        self._running: Step
+        self.running: Step
 
     def accessed(self, event: LocalAccess) -> None:
         """LDS is about to be accessed."""
         self.moves.accessed(event)
         self.waits.accessed(event)
         self.races.accessed(event)
+        for observer in self.observers:
+            observer.shared(self.running, event.lanes, event.offsets, event.lanes.size, event.kind)
+
+    def reaches(self, lanes: ActiveLanes, access: Access, offsets: Array) -> None:
+        """Global memory is about to be accessed."""
+        self.moves.moved(access, len(offsets))
+        for observer in self.observers:
+            kind = {"load": "read", "store": "write"}.get(access.action, "atomic")
+            observer.memory(self.running, lanes, lanes.addresses.astype(np.int64), access.size, kind)
 
     # --- running ---
 
@@ -105,7 +118,7 @@ class Batch:
             self._run(tick)
         except KeyboardInterrupt:
             if len(self._rows):
-                self.registers.pc[self._rows] = self._running.instruction.address
+                self.registers.pc[self._rows] = self.running.instruction.address
             raise KeyboardInterrupt(f"interrupted after {self._places()}") from None
 
     def _run(self, tick: Callable[[], None]) -> None:
@@ -177,7 +190,9 @@ class Batch:
             self._execute(other, Group(self.registers, self, group.numbers()[keys == key]))
 
     def _execute(self, step: Step, group: Group) -> None:
-        self._running = step
+        self.running = step
+        for observer in self.observers:
+            observer.before(step, group)
         self.waits.before(step, group)
         self.uninitialised.before(step, group)
         mask = group.mask
@@ -189,6 +204,8 @@ class Batch:
             raise Error(f"{self._where(group, step.instruction)}: {error}") from None
         self.waits.after(step, group, mask)
         self.uninitialised.after(step, group, mask)
+        for observer in self.observers:
+            observer.after(step, group)
         if self.trace is not None:
             row, show = self.trace
             found = np.flatnonzero(group.numbers() == row)

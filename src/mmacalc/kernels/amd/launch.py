@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ...base.arrays import Array
     from ..device.launch import Dim3
     from ..device.memory import GlobalMemory
+    from ..device.observer import Observer
     from .program import Program
 
 __all__ = ["launch_compiled"]
@@ -139,13 +140,14 @@ class _CompiledLaunch:
         tick: Callable[[int], None],
         trace: tuple[int, Callable[..., None]] | None = None,
         limit: float = math.inf,
+        observers: tuple[Observer, ...] = (),
     ) -> None:
         """Run all workgroups; what they stored is in the arrays then.
 
         Args:
             tick: called now and then with the number of workgroups that are done.
             trace: the number of a wave of the launch, and what is called after each of its instructions.
-            limit: how many instructions all waves may execute.
+            limit: how many instructions all waves may execute. observers: who looks on.
 
         Raises:
             Error: what stops the kernel; the limit is reached.
@@ -162,7 +164,9 @@ class _CompiledLaunch:
         with np.errstate(all="ignore"):
             while groups := list(islice(places, step)):
                 batch = self._batch(groups, max(vectors, 3), accumulators)
-                batch.limit = limit
+                batch.limit, batch.observers = limit, observers
+                for observer in observers:
+                    observer.started(batch)
                 if trace is not None and done * each <= trace[0] < (done + len(groups)) * each:
                     batch.trace = (trace[0] - done * each, trace[1])
                 finished = done
@@ -273,6 +277,7 @@ def launch_compiled(
     args: Sequence[Any],
     options: Mapping[str, Any],
     tick: Callable[[int], None],
+    observers: tuple[Observer, ...] = (),
 ) -> KernelReport:
     """Run a compiled kernel: see `mmacalc.launch`.
 
@@ -299,7 +304,7 @@ def launch_compiled(
         if not isinstance(number, int) or not 0 <= number < waves:
             raise Error(f"trace_wave is from 0 to {waves - 1}, all waves of the launch counted; got {shown(number)}")
         trace = number, tracer(options["trace"], kernel.source_lines)
-    found.run(tick, trace, math.inf if limit is None else limit)
+    found.run(tick, trace, math.inf if limit is None else limit, observers)
     check_wait_states(kernel, found.program, found.tally)
     tally = found.tally
     steps = tuple(step for step in found.program.steps.values() if step.executed)

@@ -493,7 +493,7 @@ def global_offsets(group: Group, lanes: ActiveLanes, instruction: DecodedInstruc
         offsets: Array = batch.memory.offsets(lanes.addresses, access.size, access.action != "load")
     except Outside as outside:
         batch.bounds.outside(group, instruction, access, outside, lanes)
-    batch.moves.moved(access, len(offsets))
+    batch.reaches(lanes, access, offsets)
     return offsets
 
 

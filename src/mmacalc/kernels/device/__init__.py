@@ -8,5 +8,6 @@ scheduler    which waves run next, and their barriers
 undefined    which bits of registers are written, and what follows from others
 findings     what is wrong with a kernel, what is remarkable, and how often
 report       what every report of a compiled kernel has
+observer     what looks on: profiles, stops, watches
 launch       the grid, the values among the arguments, progress
 """

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from ...base.arrays import Array
     from ...model import Architecture
 
-__all__ = ["KNOWN", "PERIOD", "BankCounter", "BankSite", "Traffic", "TrafficCounter", "call_site"]
+__all__ = [
+    "KNOWN", "PERIOD", "BankCounter", "BankSite", "Traffic", "TrafficCounter", "address_patterns", "call_site",
+    "units_moved",
+]  # fmt: skip
 
 PACKAGE = dirname(dirname(dirname(__file__)))
 PERIOD = 256  # bytes after which banks repeat on every architecture
@@ -178,3 +181,52 @@ def call_site(frame: FrameType) -> str:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return f"{basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+# --- accesses of global memory: which lines or sectors they move ---
+
+_MIXED = np.random.default_rng(1).integers(1, 1 << 63, 64, np.int64) | 1
+
+
+def address_patterns(rows: Array, period: int) -> tuple[Array, Array]:
+    """The distinct rows of addresses (wave, lane), and how often each occurs.
+
+    Args:
+        rows: -1 where a lane takes no part. period: each row is counted from a multiple of it on.
+
+    >>> address_patterns(np.array([[512, 516], [1024, 1028], [8, -1]]), 256)
+    (array([[ 0,  4],
+           [ 8, -1]]), array([2, 1]))
+    """
+    active = rows >= 0
+    whole = active.all()
+    base = rows.min(axis=1) if whole else np.where(active, rows, np.iinfo(np.int64).max).min(axis=1)
+    found = rows - (base & -period)[:, None]
+    if not whole:
+        found[~active] = -1
+    if (found == found[0]).all():
+        return found[:1], np.array([len(found)])
+    _, index, counts = np.unique((found * _MIXED[: rows.shape[1]]).sum(axis=1), return_index=True, return_counts=True)
+    return found[index], counts
+
+
+def units_moved(patterns: Array, size: int, unit: int) -> Array:
+    """Of each pattern of addresses how many units of memory it moves, and how few would hold its distinct bytes.
+
+    Args:
+        patterns: (pattern, lane), -1 where a lane takes no part. size: bytes of a lane. unit: bytes of a line or of a
+            sector.
+
+    >>> units_moved(np.array([[0, 4, 64, -1]]), 4, 32).tolist()
+    [[2, 1]]
+    """
+
+    def distinct(values: Array) -> Array:
+        ranked = np.sort(values, axis=1)
+        fresh = np.ones(ranked.shape, bool)
+        fresh[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+        found: Array = (fresh & (ranked >= 0)).sum(axis=1)
+        return found
+
+    moved = distinct(patterns >> unit.bit_length() - 1) * max(1, size // unit)
+    return np.stack([moved, -(-distinct(patterns) * size // unit)], 1)

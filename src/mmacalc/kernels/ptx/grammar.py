@@ -18,11 +18,7 @@ from itertools import product
 
 from ...base.numerals import whole
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["HINTS", "TYPES", "forms", "has", "lines_of", "needed", "takes", "words_of"]
+__all__ = ["HINTS", "TYPES", "forms", "has", "lines_of", "needed", "takes"]
 
 HINTS = (
     "prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "setmaxnreg", "griddepcontrol", "pmevent",
@@ -181,13 +177,11 @@ def _lines(root: str) -> list[str]:
     return found
 
 
-def words_of(token: str, lists: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """What a token of a line stands for: the words of each alternative, those of most words first. lists: what the
-    words in capitals are."""
+def _words(token: str) -> list[tuple[str, ...]]:
     optional = token[0] == "["
-    alternatives = "|".join(lists.get(word, word) for word in token.strip("[]").split("|")).split("|")
-    found = sorted([tuple(word.split(".")) for word in alternatives], key=len, reverse=True)
-    return [*found, ()] if optional else found
+    alternatives = "|".join(LISTS.get(word, word) for word in token.strip("[]").split("|")).split("|")
+    found = [tuple(word.split(".")) for word in alternatives]
+    return [(), *found] if optional else found
 
 
 @lru_cache(maxsize=256)  # there are fewer roots
@@ -200,7 +194,7 @@ def forms(root: str) -> frozenset[tuple[str, ...]]:
 
 
 def _expanded(line: str) -> list[tuple[str, ...]]:
-    choices = product(*[words_of(token, LISTS) for token in line.split()])
+    choices = product(*[_words(token) for token in line.split()])
     return [_canonical([word for words in choice for word in words]) for choice in choices]
 
 

@@ -15,15 +15,18 @@ import numpy as np
 
 from ...base.records import TupleRecord, json_keys
 from ...memory_access.banks import bank_access
+from ..device.traffic import address_patterns, units_moved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from numpy.typing import NDArray
 
     from ...model import Architecture
     from ...ptx.module import Location
+    from ..device.observer import Observer
     from .machine import Threads
     from .program import Step
 
@@ -117,22 +120,27 @@ class AccessCounter:
 
     def __init__(self, architecture: Architecture | None) -> None:
         self.architecture = architecture if architecture is not None and architecture.lds_phases else None
+        self.observers: tuple[Observer, ...] = ()
         self._sites: dict[tuple[Step, str, int], list[int]] = {}
         self._costs: dict[tuple[str, int, bytes], tuple[int, int]] = {}
         self._provenance: dict[tuple[str, int], str] = {}
 
     def shared(self, step: Step, threads: Threads, places: Array, size: int, access: str) -> None:
         """Count an access to shared memory at `places`, one for each thread."""
+        for observer in self.observers:
+            observer.shared(step, threads, places, size, access)
         if self.architecture is None:
             return
-        patterns, counts = _patterns(_by_warp(threads, places), BANKS)
+        patterns, counts = address_patterns(_by_warp(threads, places), BANKS)
         costs = np.array([self._bank_cost(pattern, size, access) for pattern in patterns])
         self._add(step, access, size, counts, costs)
 
     def anywhere(self, step: Step, threads: Threads, address: Array, size: int, access: str) -> None:
         """Count an access to global memory."""
-        patterns, counts = _patterns(_by_warp(threads, address), SECTOR)
-        self._add(step, f"global {access}", size, counts, _sectors(patterns, size))
+        for observer in self.observers:
+            observer.memory(step, threads, address, size, access)
+        patterns, counts = address_patterns(_by_warp(threads, address), SECTOR)
+        self._add(step, f"global {access}", size, counts, units_moved(patterns, size, SECTOR))
 
     def _add(self, step: Step, access: str, size: int, counts: Array, costs: Array) -> None:
         known = self._sites.setdefault((step, access, size), [0, 0, 0])
@@ -152,6 +160,11 @@ class AccessCounter:
             found = self._costs[key] = cost.cycles, cost.ideal
             self._provenance[access, size] = cost.rule.provenance
         return found
+
+    @property
+    def sites(self) -> Mapping[tuple[Step, str, int], list[int]]:
+        """By statement, access ("global ..." of global memory), width: warps, cycles or sectors, how few would do."""
+        return self._sites
 
     @property
     def shared_accesses(self) -> tuple[SharedAccess, ...]:
@@ -192,34 +205,3 @@ def _by_warp(threads: Threads, values: Array) -> Array:
     found = np.full((int(first.sum()), WARP), -1, np.int64)
     found[np.cumsum(first) - 1, threads.lane] = values
     return found
-
-
-_MIXED = np.random.default_rng(1).integers(1, 1 << 63, WARP, np.int64) | 1
-
-
-def _patterns(rows: Array, period: int) -> tuple[Array, Array]:
-    """The distinct rows, each from a multiple of `period` on, and how often each occurs."""
-    active = rows >= 0
-    whole = active.all()
-    base = rows.min(axis=1) if whole else np.where(active, rows, np.iinfo(np.int64).max).min(axis=1)
-    found = rows - (base & -period)[:, None]
-    if not whole:
-        found[~active] = -1
-    if (found == found[0]).all():
-        return found[:1], np.array([len(found)])
-    _, index, counts = np.unique((found * _MIXED).sum(axis=1), return_index=True, return_counts=True)
-    return found[index], counts
-
-
-def _sectors(patterns: Array, size: int) -> Array:
-    """(sectors, how few would do) of each pattern."""
-
-    def distinct(values: Array) -> Array:
-        ranked = np.sort(values, axis=1)
-        fresh = np.ones(ranked.shape, bool)
-        fresh[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
-        found: Array = (fresh & (ranked >= 0)).sum(axis=1)
-        return found
-
-    sectors = distinct(patterns >> 5) * max(1, size // SECTOR)
-    return np.stack([sectors, -(-distinct(patterns) * size // SECTOR)], 1)

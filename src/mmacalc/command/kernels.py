@@ -1,0 +1,104 @@
+"""What the commands that launch a kernel take: its arguments, the grid, and what else a launch has."""
+
+from __future__ import annotations
+
+from ..base.errors import Error
+from ..base.numerals import number, real, whole
+from . import number as number_option
+from . import option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+__all__ = ["BUNDLED", "LAUNCH", "kernel_arguments", "write_outputs"]
+
+BUNDLED = option("-a", "--architecture", placeholder="NAME", help="which object of a bundle, such as gfx942 or sm_90a")
+LAUNCH = (
+    number_option(
+        "--grid", nargs="+", default=[1], placeholder="N", help="workgroups along x, y, z (default: 1)"
+    ),
+    number_option(
+        "--block-dim", "--block", name="block", nargs="+", default=[64], placeholder="N", older=("--block",),
+        help="threads of a workgroup along x, y, z (default: 64)",
+    ),
+    option("--args", nargs="*", default=[], placeholder="ARGUMENT", help="the kernel's arguments, see above"),
+    number_option("--shared", default=0, placeholder="BYTES", help="dynamic LDS (default: 0)"),
+    number_option("--limit", placeholder="N", help="stop after N instructions, of all waves (default: none)"),
+    number_option("--cluster", nargs="+", placeholder="N", help="CTAs of a cluster along x, y, z (PTX)"),
+    number_option("--schedule", placeholder="SEED", help="another order of the warps (PTX; default: a fixed one)"),
+)  # fmt: skip
+"""The options of a launch."""
+
+OUTPUT = "out:"
+
+
+def write_outputs(outputs: dict[str, NDArray[Any]], inputs: list[str]) -> None:
+    """Write the arrays that are written back."""
+    if outputs:
+        from ..base.files import write
+        from .arrays import content
+
+        write({path: content("--args", path, array) for path, array in outputs.items()}, inputs)
+
+
+def kernel_arguments(words: list[str]) -> tuple[list[Any], dict[str, NDArray[Any]], list[str]]:
+    """The arguments, the arrays among them that are written back, and the files that are only read."""
+    arguments: list[Any] = []
+    outputs: dict[str, NDArray[Any]] = {}
+    inputs: list[str] = []
+    for word in words:
+        if word.startswith(OUTPUT):
+            path, array = _output(word.removeprefix(OUTPUT))
+            outputs[path] = array
+            arguments.append(array)
+        elif word.lower().endswith(".npy"):
+            inputs.append(word)
+            arguments.append(_array(word))
+        else:
+            arguments.append(_value(word))
+    return arguments, outputs, inputs
+
+
+def _array(path: str) -> NDArray[Any]:
+    """The array of a file, in C order, however the file keeps it."""
+    import numpy as np
+
+    from .arrays import load
+
+    return np.ascontiguousarray(load("--args", path, (), False))
+
+
+def _output(word: str) -> tuple[str, NDArray[Any]]:
+    import numpy as np
+
+    path, _, rest = word.partition(":")
+    if not path.lower().endswith(".npy"):
+        raise Error(f"--args: out: takes a .npy file, as out:d.npy or out:d.npy:f4:64x64; got 'out:{word}'")
+    if not rest:
+        return path, np.array(_array(path))
+    kind, _, shape = rest.partition(":")
+    try:
+        array = np.zeros([whole(size, "a size") for size in shape.split("x")], kind)
+    except (TypeError, ValueError, MemoryError):
+        raise Error(
+            f"--args: '{rest}' cannot be read as a type and a shape, such as f4:64x64 for 64 rows of 64 float32"
+        ) from None
+    if array.dtype.hasobject or array.dtype.kind not in "biuf":
+        raise Error(f"--args: unknown element type '{kind}'; types are such as f4, f2, i4 or u1", kind="unknown name")
+    return path, array
+
+
+def _value(word: str) -> Any:
+    if word == "null":
+        return None
+    value = number(word, (1 << 64) - 1, -(1 << 63))
+    found = real(word) if value is None and not word.lstrip("-").isalnum() else value
+    if found is None:
+        raise Error(
+            f"--args: '{word[:40]}' is neither a .npy file, out:FILE.npy, a number (of at most 64 bits) nor null; "
+            "see mmacalc run-kernel -h"
+        )
+    return found

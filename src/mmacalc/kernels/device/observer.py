@@ -1,0 +1,39 @@
+"""What looks on while a kernel runs: profiles, stops and watches are observers, of whichever machine.
+
+A machine that has observers tells each of them about every instruction and every access of memory; one that has none
+asks one list whether it is empty.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...base.arrays import Array
+
+__all__ = ["Observer"]
+
+
+class Observer:
+    """Hooks that do nothing. who: the waves of a group, or some threads, as the machine has them.
+
+    >>> Observer().before(None, None) is None
+    True
+    """
+
+    def started(self, machine: Any) -> None:
+        """Some workgroups begin: `machine` holds their registers and memory."""
+
+    def before(self, step: Any, who: Any) -> None:
+        """An instruction is about to be executed."""
+
+    def after(self, step: Any, who: Any) -> None:
+        """An instruction was executed."""
+
+    def shared(self, step: Any, who: Any, places: Array, size: int, kind: str) -> None:
+        """Shared memory is about to be accessed: `size` bytes at each of some places. kind: "read", "write", or what
+        an atomic operation is."""
+
+    def memory(self, step: Any, who: Any, addresses: Array, size: int, kind: str) -> None:
+        """Global memory is about to be accessed, at some addresses. kind: "read", "write" or "atomic"."""
