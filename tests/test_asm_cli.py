@@ -250,7 +250,7 @@ def test_lint_and_explain_read_an_object_as_its_disassembly(tmp_path):
     listing.write_text(shown)
     found, same = answer(["lint", str(path)]), answer(["lint", str(listing)])
     assert f"{path}:0xc: {second}\n  5 wait states too early after 0x4: {first}\n" in found.out
-    assert f"{listing}:7: {second}\n  5 wait states too early after line 6: {first}\n" in same.out
+    assert f"{listing}:7:2: {second}\n  5 wait states too early after line 6: {first}\n" in same.out
     assert found.status == same.status == 1
     assert "16 blocks" in answer(["explain", str(path)]).out
     assert "not for gfx90a" in answer(["lint", "-a", "gfx90a", str(path)]).err

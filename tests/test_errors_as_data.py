@@ -26,6 +26,7 @@ LINES = {
         f"run {ONE} --a missing.npy --b missing.npy", "gemm -a gfx942 --a missing.npy --b missing.npy",
         f"run {ONE} --random 1 -o /missing/d.npy", f"generate {ONE} -o /missing/k.hip",
     ],
+    "nothing": ["lint -a gfx942 nothing", "waits -a gfx942 nothing"],
     "input": [f"{ONE} -A -g -I 16", f"run {ONE}", f"memory {ONE}", "assemble -a gfx942 v_nonsense"],
 }  # fmt: skip
 
@@ -55,7 +56,7 @@ def test_every_command_refuses_what_it_does_not_know_as_an_object(name):
     required = (
         " -i v_mfma_f32_16x16x16_f16" if "-i" in spellings else " --gemm 1x1x1 --type f16" if name == "estimate" else ""
     )
-    positional = " kernel" if any(not each.spellings and each.nargs != "?" for each in command(name).options) else ""
+    positional = " s_endpgm" if any(not each.spellings and each.nargs != "?" for each in command(name).options) else ""
     if {"-a", "--json"} <= spellings and name not in ("compare", "run-kernel"):
         error = error_of(f"{name} -a MI300Y{required}{positional}{'' if name else ' -d'}".strip())
         assert error["kind"] in ("unknown name", "input"), name

@@ -104,7 +104,7 @@ def test_several_files_are_linted_each_with_its_name_and_the_worst_status_counts
     wrong, right = files
     found = answer(["lint", wrong, right])
     assert found.status == 1
-    assert f"{wrong}:2: {FOUR_FAULTS}\n  D of" in found.out
+    assert f"{wrong}:2:1: {FOUR_FAULTS}\n  D of" in found.out
     assert "\n5 errors found" in found.out
     assert f"\n{right}: no hazards found" in found.out
     assert answer(["lint", right, right]).status == 0

@@ -69,7 +69,7 @@ def test_lists_of_targets_prototypes_and_source_lines_are_read():
                       "A: mov.u32 %r1, 1;\nB: mov.u32 %r2, 2;",
                       '.file 1 "a.cu", 123, 456\n')  # fmt: skip
     assert function.tables == {"ts": ("A", "B")}
-    assert [str(statement.location) for statement in function.statements[:2]] == ["a.cu:6", "a.cu:7"]
+    assert [str(statement.location) for statement in function.statements[:2]] == ["a.cu:6", "a.cu:7, called at a.cu:20"]
 
 
 def test_an_alias_is_the_function_that_it_names():

@@ -465,7 +465,7 @@ def test_lint_has_status_1_for_findings_0_for_none_and_2_for_bad_input(tmp_path)
     listing.write_text(f"{MFMA}\n{READ}\n")
     found = answer(["lint", "-a", "gfx942", str(listing)])
     assert found.status == 1
-    assert f"{listing}:2: {READ}" in found.out
+    assert f"{listing}:2:1: {READ}" in found.out
     assert "put s_nop 10 before it" in found.out
     data = json.loads(answer(["lint", "-a", "gfx942", str(listing), "--json"]).out)
     assert [one["line"] for one in data["findings"]] == [2]

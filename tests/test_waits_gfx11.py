@@ -396,7 +396,7 @@ def test_waits_and_lint_say_what_to_insert_and_what_else_ends_the_hazard(tmp_pat
     listing.write_text(f"{EXP}\nv_mov_b32 v40, v41\n{WMMA}\n")
     found = answer(["lint", "-a", "gfx1100", str(listing)])
     assert found.status == 1
-    assert f"{listing}:3: {WMMA}" in found.out
+    assert f"{listing}:3:1: {WMMA}" in found.out
     assert f"needs 6 or a wait, has 1: put {WAIT} before it" in found.out
     listing.write_text(f"{EXP}\n{WAIT}\n{WMMA}\n")
     assert answer(["lint", "-a", "gfx1100", str(listing)])[::2] == (0, "")

@@ -10,9 +10,9 @@ LONGEST_WORD = 160  # the longest instruction name of PTX has 113 characters
 LONGEST_MESSAGE = 2000  # the longest message of our own lists some 130 names
 
 
-KINDS = ("input", "unknown name", "usage", "file", "package", "memory", "bug")
-"""What an error is about: what was given; a name that nothing has; the command line; a file that cannot be read or
-written; a Python package that is missing; memory; mmacalc itself."""
+KINDS = ("input", "nothing", "unknown name", "usage", "file", "package", "memory", "bug")
+"""What an error is about: what was given; a text that has nothing to answer about; a name that nothing has; the command
+line; a file that cannot be read or written; a Python package that is missing; memory; mmacalc itself."""
 
 
 class Error(ValueError):

@@ -30,18 +30,21 @@ __all__ = [
     "as_text",
     "exists",
     "each_text",
+    "expanded",
     "lines",
     "names_file",
     "read_bytes",
     "read_text",
+    "readable",
     "standard_input_taken",
     "text_argument",
-    "text_arguments",
+    "texts",
 ]
 
 LONGEST_LINE = 1 << 20
 ENDINGS = (
     ".s",
+    ".co",
     ".asm",
     ".txt",
     ".ptx",
@@ -65,6 +68,8 @@ ENDINGS = (
     ".mlir",
 )
 """How the names of files with assembly end."""
+LISTINGS = (".s", ".asm", ".amdgcn", ".isa", ".dis", ".hsaco", ".co", ".ptx", ".sass", ".ll", ".llir", ".ttgir")
+"""How the names end of what is read of a folder."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 OBJECTS = (b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 """How ELF objects and clang's offload bundles begin."""
@@ -119,36 +124,71 @@ def text_argument(words: Sequence[str]) -> tuple[str, str]:
     return (read_text(path), path) if names_file(path) else (path, "the text")
 
 
-def text_arguments(
-    words: Sequence[str], target: str | None, of_object: ReadObject
-) -> list[tuple[str | Error, str, bool]]:
-    """The texts that arguments give, each with what messages call it: of several files one each, else one text. Of an
-    object of an AMD GPU it is the assembly that `mmacalc disassemble` prints, and the third value True. Of several
-    files one that cannot be read has the error in place of its text.
+class GivenText(TupleRecord):
+    """A text that arguments give.
+
+    Attributes:
+        text: of an object of an AMD GPU the assembly that `mmacalc disassemble` prints. name: what messages call it.
+        listed: whether it is of an object. several: whether it is one of several. found: whether it was found in a
+            folder, and not named. problem: why it cannot be read.
+    """
+
+    text: str
+    name: str
+    listed: bool = False
+    several: bool = False
+    found: bool = False
+    problem: Error | None = None
+
+
+def texts(words: Sequence[str], target: str | None, of_object: ReadObject) -> Iterator[GivenText]:
+    """The texts that arguments give: of files, folders and patterns each, else one text.
 
     Args:
         words: the arguments. target: chooses an object of a bundle. of_object: the assembly of an object, by its bytes,
             its name and the target.
 
     Raises:
-        Error: see `text_argument`; or some of several words name files and others do not.
+        Error: see `text_argument`; some of several words name files and others do not; or a folder has no listing.
     """
-    if len(words) < 2 or not any(map(names_file, words)):
-        return [_text_of(words, target, of_object)]
+    if not any(map(names_file, words)):
+        yield GivenText(*text_argument(words))
+        return
     for word in words:
         if not names_file(word):
             raise Error(f"'{word}' is not a file, but other arguments are: give files, or one text")
-    return [_text_or_error(word, target, of_object) for word in words]
+    paths = list(expanded(words))
+    for path, found in paths:
+        name, rest = "<stdin>" if path == "-" else path, (len(paths) > 1, found)
+        try:
+            yield GivenText(*_read(path, name, target, of_object), *rest)
+        except Error as refused:
+            yield GivenText("", name, False, *rest, refused)
 
 
-class GivenText(TupleRecord):
-    """A text that arguments give. name: what messages call it; listed: whether it is of an object; several: whether it
-    is one of several."""
+def expanded(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """The files that words name, and whether each was found in a folder: of a folder those in it and below whose names
+    end as listings and objects do, of a pattern (*, ?, [...], ** for folders) those that fit, in alphabetical order.
 
-    text: str
-    name: str
-    listed: bool
-    several: bool
+    Raises:
+        Error: a folder or a pattern has none.
+    """
+    from glob import glob, has_magic
+
+    for word in words:
+        if exists(word) and os.path.isdir(word):
+            inside = [os.path.join(place, name) for place, _, names in os.walk(word) for name in names]
+            chosen = sorted(path for path in inside if path.lower().endswith(LISTINGS))
+            if not chosen:
+                raise Error(f"'{word}' has no file that ends in {', '.join(LISTINGS)}", kind="file", file=word)
+            yield from ((path, True) for path in chosen)
+        elif has_magic(word) and not exists(word):
+            chosen = sorted(path for path in glob(word, recursive=True) if not os.path.isdir(path))
+            if not chosen:
+                raise Error(f"no file fits '{word}'", kind="file", file=word)
+            yield from ((path, False) for path in chosen)
+        else:
+            yield word, False
 
 
 def each_text(options: Options, reply: Callable[[GivenText, Options], Reply], of_object: ReadObject) -> Iterator[Reply]:
@@ -156,51 +196,55 @@ def each_text(options: Options, reply: Callable[[GivenText, Options], Reply], of
 
     Args:
         options: with `text` and `architecture`, which may have features (gfx942:xnack+). reply: answers about
-            one of them. of_object: see `text_arguments`.
+            one of them. of_object: see `texts`.
 
     Raises:
-        Error: a single text is refused, or see `text_arguments`.
+        Error: a single text is refused, or see `texts`.
     """
     from . import refused
 
-    texts = text_arguments(options.text, options.architecture, of_object)
-    for text, name, listed in texts:
+    for given in texts(options.text, options.architecture, of_object):
         try:
-            if isinstance(text, Error):
-                raise text
-            if "\0" in text:  # a binary file must not be reported as clean
-                raise Error(f"'{name}' is neither a text file nor an object of an AMD GPU{_OF_NVIDIA}")
-            if not text.strip():
-                raise Error(f"'{name}' is empty; give a listing")
-            yield reply(GivenText(text, name, listed, len(texts) > 1), options)
+            yield reply(readable(given), options)
         except Error as error:
-            if len(texts) == 1:
-                raise about(error, name) from None
-            yield refused(options.json, error, name)
+            if not given.several:
+                raise about(error, given.name) from None
+            yield refused(options.json, error, given.name)
 
 
-def _text_or_error(word: str, target: str | None, of_object: ReadObject) -> tuple[str | Error, str, bool]:
-    try:
-        return _text_of([word], target, of_object)
-    except Error as refused:
-        return refused, word, False
+def readable(given: GivenText) -> GivenText:
+    """A text that was read and has characters other than spaces.
+
+    Raises:
+        Error: it could not be read, or is empty, or of another kind of file.
+    """
+    text, name = given.text, given.name
+    if given.problem is not None:
+        raise given.problem
+    if "\0" in text:  # a binary file must not be reported as clean
+        raise Error(f"'{name}' is neither a text file nor an object of an AMD GPU{_OF_NVIDIA}")
+    if not text.strip():
+        raise Error(f"'{name}' is empty; give a listing", kind="nothing")
+    return given
 
 
-def _text_of(words: Sequence[str], target: str | None, of_object: ReadObject) -> tuple[str, str, bool]:
-    """As `text_argument`, also of an object."""
-    if len(words) > 1 or not names_file(words[0]):
-        return *text_argument(words), False
-    name = "<stdin>" if words[0] == "-" else words[0]
-    content = read_bytes(words[0])
-    if not content.startswith(OBJECTS):
-        return as_text(content), name, False
-    return of_object(content, name, target), name, True
+def _read(path: str, name: str, target: str | None, of_object: ReadObject) -> tuple[str, str, bool]:
+    """The text of a file, its name, and whether it is of an object."""
+    content = read_bytes(path)
+    if content.startswith(OBJECTS):
+        return of_object(content, name, target), name, True
+    return as_text(content), name, False
 
 
 def names_file(word: str) -> bool:
     """Whether a word is "-" or the path of a file, or looks like one."""
     looks = not any(map(str.isspace, word)) and ("/" in word or word.lower().endswith(ENDINGS))
-    return word == "-" or looks or exists(word)
+    return word == "-" or looks or exists(word) or _is_pattern(word)
+
+
+def _is_pattern(word: str) -> bool:
+    """Whether a word is a pattern of names of files, which ends as one of them does (`v[0:3]` is none)."""
+    return "*" in word and not any(map(str.isspace, word)) and word.lower().endswith(("*", *ENDINGS))
 
 
 def as_text(data: bytes) -> str:

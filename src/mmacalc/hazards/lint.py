@@ -60,6 +60,7 @@ __all__ = [
     "required_waits",
 ]  # fmt: skip
 
+NOTHING = "the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ..."
 _SYMBOL = re.compile(r"(?!(?:[.$]|L\d|\d))")  # a label that is no jump target within a function
 _EXPERT = re.compile(r"\S+\s+hwreg\(\s*(?:HW_REG_WAVE_SCHED_MODE|26)\b")
 
@@ -68,6 +69,7 @@ _EXPERT = re.compile(r"\S+\s+hwreg\(\s*(?:HW_REG_WAVE_SCHED_MODE|26)\b")
     "kind: wait states, wait or invalid",
     "message=sentence",
     "line",
+    "column: of the instruction in the line, from 1",
     "text",
     "first_line",
     "first_text",
@@ -85,6 +87,7 @@ class Finding(TupleRecord):
     wait: the rule; 0, 0 and None of other kinds. nops: the instructions to put before the line (s_nop, v_nop,
     s_waitcnt_depctr, s_waitcnt ...); empty where those of other findings are enough.
     message: what is wrong, in words; of an invalid line with several faults each is a finding.
+    column: where the instruction begins in its line, from 1.
     """
 
     line: int
@@ -97,6 +100,7 @@ class Finding(TupleRecord):
     nops: tuple[str, ...]
     kind: str = "wait states"
     message: str = ""
+    column: int = 1
 
     @property
     def sentence(self) -> str:
@@ -153,12 +157,14 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     (4, 5, 3, ('s_nop 2',))
     """
     listing = read_listing(text)
+    statements = listing.statements
+    if not any(one.mnemonic.startswith(AMD_MNEMONICS) for one in statements):
+        raise Error(NOTHING, kind="nothing")
     arch = agreed(arch, listing.targets, "the listing")
     entry = entry_of(arch)
     uses, counts = _uses(listing, entry)
-    statements = listing.statements
     if not counts[0]:
-        raise Error("the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ...")
+        raise Error(NOTHING, kind="nothing")
     recognizer, blocks = recognizer_for(entry.architecture, arch), basic_blocks(listing)
     unnamed = _unnamed(statements)
     unjudged = unnamed or _expert(statements)
@@ -174,12 +180,19 @@ def lint(text: str, arch: str | None = None) -> LintReport:
         except TooManyPaths:
             unfollowed = "too many accesses are outstanding on too many paths"
     ordered = sorted(findings, key=lambda found: found[0])
+    written = text.split("\n") if ordered else []
     return LintReport(
-        tuple(finding for _, finding in ordered),
+        tuple(finding._replace(column=_column(written[finding.line - 1], finding.text)) for _, finding in ordered),
         entry.architecture.name,
         *counts,
         tuple(_unchecked(listing, assembles, unfollowed, unjudged, recognizer.unit)),
     )
+
+
+def _column(line: str, text: str) -> int:
+    """Where an instruction begins in its line, from 1; where it stands otherwise there, the first character."""
+    at = line.find(text)
+    return at + 1 if at >= 0 else len(line) - len(line.lstrip()) + 1
 
 
 @json_keys(
@@ -246,7 +259,7 @@ def required_waits(text: str, arch: str | None = None) -> WaitsReport:
     uses, counts = _uses(listing, entry)
     statements = listing.statements
     if not counts[0]:
-        raise Error("the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ...")
+        raise Error(NOTHING, kind="nothing")
     recognizer = recognizer_for(entry.architecture, arch)
     if unjudged := _unnamed(statements) or _expert(statements):
         return WaitsReport((), entry.architecture.name, unjudged)

@@ -91,14 +91,17 @@ class Guard(TupleRecord):
     "str()",
 )
 class Location(TupleRecord):
-    """A place in the source that `.loc` names: file, line, column. The file is "" where no .file names it."""
+    """A place in the source that `.loc` names: file, line, column. The file is "" where no .file names it.
+    inlined_at: of a function that was put in place of a call, the place of the call."""
 
     file: str
     line: int
     column: int
+    inlined_at: Location | None = None
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        called = f", called at {self.inlined_at}" if self.inlined_at else ""
+        return f"{self.file}:{self.line}{called}"
 
 
 class Statement(TupleRecord):

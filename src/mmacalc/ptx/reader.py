@@ -580,13 +580,16 @@ class _Body:
             reader.expect(";")
         elif word == ".loc":
             file, line, column = (reader.number() for _ in range(3))
-            self.location = Location(reader.files.get(file, ""), line, column)
+            place = Location(reader.files.get(file, ""), line, column)
             while reader.accept(","):
-                reader.take()
+                if reader.take() == "inlined_at":
+                    file, line, column = (reader.number() for _ in range(3))
+                    place = place._replace(inlined_at=Location(reader.files.get(file, ""), line, column))
                 while reader.tokens[reader.at][0] == "int" or reader.word in ("+",) or (
                     reader.tokens[reader.at][0] == "word" and reader.tokens[reader.at - 1][1] == "function_name"
                 ):  # fmt: skip
                     reader.take()
+            self.location = place
         elif word in (".pragma", ".branchtargets", ".callprototype", ".calltargets"):
             reader._skip_to(";")
         elif word in (".file",):

@@ -7,6 +7,7 @@ import numpy as np
 from ...base.errors import Error
 from ...ptx.module import Address, Register, Statement, Symbol, count_of, is_braced
 from ..device.memory import Outside
+from .grammar import TYPES
 from .knowledge import SCOPES
 from .machine import gathered, scattered
 from .operation import DTYPES
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...ptx.module import Operand
     from .machine import Machine, Threads
     from .program import Compiler, Step
 
@@ -38,14 +38,9 @@ __all__ = [
 
 SHARED_BASE, LOCAL_BASE = 0x7F_0000_0000_0000, 0x7E_0000_0000_0000
 """Where shared and local memory are in the generic address space."""
+MAP_BYTES = 128
+"""The size of a tensor map (PTX ISA 5.5.8)."""
 SPACES = ("global", "shared", "local", "const", "param")
-CACHING = frozenset(
-    ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "volatile", "relaxed", "acquire", "release", "mmio", "cta",
-     "cluster", "gpu", "sys", "unified", "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L1::evict_normal",
-     "L1::evict_unchanged", "L2::evict_first", "L2::evict_last", "L2::evict_normal", "L2::cache_hint", "L2::64B",
-     "L2::128B", "L2::256B", "level::eviction_priority"]
-)  # fmt: skip
-"""Modifiers of loads and stores that do not change what is loaded or stored."""
 
 
 def _convert_address(compiler: Compiler, statement: Statement, step: Step) -> None:
@@ -72,7 +67,7 @@ def _convert_address(compiler: Compiler, statement: Statement, step: Step) -> No
 def _is_space(compiler: Compiler, statement: Statement, step: Step) -> None:
     """isspacep (9.7.9.19)."""
     space = statement.modifiers[0].partition("::")[0]
-    sink, source = compiler.sink(statement.operands[0], "pred"), compiler.source(statement.operands[1], "u64")
+    sink, source = compiler.sink(statement.operands[0], "pred"), compiler.source_as_wide(statement.operands[1])
 
     def run(machine: Machine, threads: Threads) -> None:
         found = space_of_generic(source(machine, threads).astype(np.int64))
@@ -103,36 +98,18 @@ def space_of_access(compiler: Compiler, statement: Statement, address: Any) -> s
 def vector_of(statement: Statement) -> tuple[int, str]:
     """The number of elements and the type of a load or store."""
     count = next((count_of(word[1:]) for word in statement.modifiers if word in ("v2", "v4", "v8")), 1)
-    return count, statement.modifiers[-1]
-
-
-def _check_words(statement: Statement) -> None:
-    for word in statement.modifiers[:-1]:
-        base = word.partition("::")[0]
-        if word not in CACHING and base not in SPACES and word not in ("v2", "v4", "v8"):
-            raise Error(f"{statement.opcode}: the modifier '.{word}' is not covered")
-
-
-def _check_operands(statement: Statement, names: tuple[Operand, ...], count: int) -> None:
-    """A load or store has an address and as many registers as its vector, and a cache policy with .L2::cache_hint."""
-    hinted = "L2::cache_hint" in statement.modifiers
-    if len(names) != count or len(statement.operands) != 2 + hinted:
-        form = "{" + ", ".join("abcdefgh"[:count]) + "}" if count > 1 else "a"
-        order = f"{form}, [address]" if statement.root.startswith("ld") else f"[address], {form}"
-        raise Error(f"{statement.opcode} has the operands {order}{', policy' if hinted else ''}")
+    return count, next(word for word in reversed(statement.modifiers) if word in TYPES)
 
 
 # --- loads and stores (9.7.9.8, 9.7.9.11) ---
 
 
 def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
-    _check_words(statement)
     count, type_ = vector_of(statement)
     targets, operand = statement.operands[:2]
     names = targets if is_braced(targets) else (targets,)
     space = space_of_access(compiler, statement, operand)
     dtype = DTYPES[type_]
-    _check_operands(statement, names, count)
     sinks = [compiler.sink(name, type_) for name in names]
     if space == "param":
         _load_parameter(compiler, operand, step, sinks, dtype)
@@ -228,8 +205,9 @@ def global_places(machine: Machine, step: Step, threads: Threads, at: Array, siz
 
 
 def _load_parameter(compiler: Compiler, operand: Any, step: Step, sinks: list[Any], dtype: Any) -> None:
-    if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
-        raise Error("parameters are read by their names")
+    if isinstance(operand, Address) and isinstance(operand.base, Register):
+        _load_parameter_at(compiler, operand, step, sinks, dtype)
+        return
     name = operand.base.name
     if name not in compiler.program.parameters:
         raise Error(f"unknown parameter '{name}'")
@@ -243,12 +221,32 @@ def _load_parameter(compiler: Compiler, operand: Any, step: Step, sinks: list[An
     step.run = run
 
 
+def _load_parameter_at(compiler: Compiler, operand: Address, step: Step, sinks: list[Any], dtype: Any) -> None:
+    """ld.param by an address within the space of parameters, as nvcc indexes structures (9.7.9.8)."""
+    address, size = compiler.address(operand), dtype.itemsize * len(sinks)
+    step.critical = frozenset(compiler.accessed[0])
+
+    def run(machine: Machine, threads: Threads) -> None:
+        launch = machine.launch
+        at = address(machine, threads)
+        at = np.where(at >= launch.parameter_address, at - launch.parameter_address, at)
+        wrong = (at < 0) | (at + size > len(launch.parameters))
+        if wrong.any():
+            machine.outside(step, threads, at, wrong, f"the parameters, which have {len(launch.parameters)} bytes")
+        raw = np.frombuffer(launch.parameters, np.uint8)[at[:, None] + np.arange(size)]
+        values = np.ascontiguousarray(raw).view(dtype)
+        for place, sink in enumerate(sinks):
+            sink(machine, threads, values[:, place].copy())
+
+    step.run = run
+
+
 def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
-    _check_words(statement)
+    if "async" in statement.modifiers or "bulk" in statement.modifiers:
+        raise Error(f"{statement.opcode} is not covered")
     count, type_ = vector_of(statement)
     operand, values = statement.operands[:2]
     names = values if is_braced(values) else (values,)
-    _check_operands(statement, names, count)
     space = space_of_access(compiler, statement, operand)
     dtype = DTYPES[type_]
     address = compiler.address(operand)
@@ -323,6 +321,8 @@ _ATOMIC: dict[str, Callable[[Array, Array], Array]] = {
 
 def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # noqa: C901, PLR0915
     """atom and red: one thread after the other, in the order of their numbers."""
+    if "async" in statement.modifiers:
+        raise Error(f"{statement.opcode} is not covered")
     words = list(statement.modifiers)
     count, type_ = vector_of(statement)
     returns = statement.root == "atom"
@@ -330,9 +330,6 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
     target = operands.pop(0) if returns else Symbol("_")
     operand, *given = operands
     kinds = [word for word in words if word in _ATOMIC or word in ("inc", "dec", "cas")]
-    known = {*CACHING, *kinds, "v2", "v4", "v8", "noftz", "acq_rel", "ftz", *SPACES, "shared::cta", "shared::cluster"}
-    if len(kinds) != 1 or not set(words[:-1]) <= known:
-        raise Error(f"{statement.opcode} is not covered")
     space = space_of_access(compiler, statement, operand)
     address = compiler.address(operand)
     step.critical = frozenset(compiler.accessed[0])
@@ -340,7 +337,7 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
     if count > 1 and not is_braced(target):
         names = (Symbol("_"),) * count
     sinks = [compiler.sink(name, type_) for name in names]
-    parts: list[Any] = [given[0] if count > 1 else (given[0],), *[(one,) for one in given[1:] if kinds[0] == "cas"]]
+    parts: list[Any] = [given[0] if count > 1 else (given[0],), *[(one,) for one in given[1:2] if kinds[0] == "cas"]]
     sources = [[compiler.source(one, type_) for one in part] for part in parts]
     dtype = DTYPES[type_]
     if space in ("shared", "generic"):
@@ -435,11 +432,14 @@ def _serial(memory: Array, places: Array, values: list[Array], function: Callabl
     return old
 
 
-# --- fences (9.7.13.4) ---
+# --- fences (9.7.13.5) ---
 
 
 def _fence(compiler: Compiler, statement: Statement, step: Step) -> None:
     words = statement.modifiers
+    if words[:2] == ("proxy", "tensormap::generic"):
+        _fence_maps(compiler, statement, step)
+        return
     if words[:1] == ("proxy",):
         step.run = lambda machine, threads: machine.launch.proxy_fence(machine, step, threads, words)
         return
@@ -450,6 +450,23 @@ def _fence(compiler: Compiler, statement: Statement, step: Step) -> None:
     scope = next((SCOPES[word] for word in words if word in SCOPES), SCOPES["gpu"])
     acquires, releases = words[:1] != ("release",), words[:1] != ("acquire",)
     step.run = lambda machine, threads: machine.knowledge.fence(threads, scope, acquires, releases)
+
+
+def _fence_maps(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """fence.proxy.tensormap::generic, .release or .acquire [map], 128 (9.7.13.5)."""
+    words = statement.modifiers
+    address = compiler.address(statement.operands[0]) if statement.operands else None
+    if len(statement.operands) not in (0, 2) or (address and compiler.number(statement.operands[1]) != MAP_BYTES):
+        raise Error(f"{statement.opcode} has the operands [map], {MAP_BYTES}")
+    step.critical = frozenset(compiler.accessed[0])
+
+    def run(machine: Machine, threads: Threads) -> None:
+        places = None
+        if address is not None:
+            places = global_places(machine, step, threads, address(machine, threads), MAP_BYTES, False)
+        machine.map_fences.fence(threads, words, places)
+
+    step.run = run
 
 
 BUILDERS: dict[str, Builder] = {

@@ -413,7 +413,7 @@ def _bits(root: str, words: tuple[str, ...]) -> Operation:
         modifiers.types()
         mode = modifiers.one_of(("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"))
         modifiers.done()
-        return Operation(("b32",), ("b32", "b32", "u32"), permuted(mode))
+        return Operation(("b32",), ("b32", "b32", "b32"), permuted(mode))
     (type_,) = modifiers.types()
     if root == "bfind":
         shift = modifiers.flag("shiftamt")
@@ -490,7 +490,7 @@ def _dots(root: str, words: tuple[str, ...]) -> Operation:
     high = modifiers.one_of(("lo", "hi")) == "hi"
     modifiers.done()
     kind = "s32" if "s" in first[0] + second[0] else "u32"
-    return Operation((kind,), ("b32", "b32", kind), dot(count_of(root[2]), first, second, high))
+    return Operation((kind,), ("u32", "u32", kind), dot(count_of(root[2]), first, second, high))
 
 
 # --- comparisons ---

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...base.errors import Error
-from .tensor_maps import TensorMap
+from ...base.errors import Error, counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .global_copies import GlobalStore
     from .machine import Machine, Threads
     from .program import Step
 
@@ -46,6 +46,17 @@ class Barrier:
         self.agent, self.init, self.shown = agent, init, -1
         self.clocks: Array = np.zeros(agents, np.int32)
         self.done: dict[int, Array] = {}
+
+    def text(self, machine: Machine, phase: int) -> str:
+        """What is missing for a phase that is waited for, in words."""
+        where = f"the mbarrier at {machine.byte_of(self.place)}"
+        if self.tx < 0:
+            bytes_ = f"{-self.tx} bytes more than expected have come (a wrong expect_tx)"
+        else:
+            bytes_ = f"{self.tx} bytes that were expected have not come" if self.tx else ""
+        arrivals = f"{counted(self.pending, 'arrival')} of {self.expected} missing" if self.pending else ""
+        missing = " and ".join(one for one in (arrivals, bytes_) if one)
+        return f"{where} is in phase {self.phase}, and phase {phase} is waited for: {missing}"
 
     def settle(self) -> bool:
         """Complete the phase if nothing is pending."""
@@ -101,7 +112,8 @@ class Asynchronous:
         self.committed: dict[int, int] = {}
         self.agents: dict[int, int] = {}  # team -> how many mbarriers have had an agent
         self.waited: dict[tuple[int, int], int] = {}  # (thread, place of an mbarrier) -> the last phase that it passed
-        self.maps: dict[int, TensorMap] = {}
+        self.asked: dict[int, tuple[int, int]] = {}  # thread -> place of the mbarrier and phase that it asked for last
+        self.unshown: set[Step] = set()
         self.next = 1 << 30
 
     # --- mbarriers ---
@@ -141,6 +153,19 @@ class Asynchronous:
                     and (barrier.init[0] == machine.member_of[thread])
                 ):
                     barrier.shown = int(machine.cluster_barriers.arrived[thread])
+
+    def signalled(self, place: int) -> None:
+        """A bulk copy will signal an mbarrier: its initialisation is to be visible to the async proxy, too (9.7.13.5,
+        fence.mbarrier_init; CUDA's own examples have fence.proxy.async). Compilers leave that out without effect."""
+        machine, barrier = self.machine, self.barriers[place]
+        member, clock, step = barrier.init
+        team = np.array([machine.team_of[place // machine.shared_size * machine.block_size]])
+        fences = machine.proxy_fences["shared"].clocks
+        fenced = fences is not None and (fences[:, team, member] >= clock).any()
+        if barrier.shown < 0 and not fenced and step not in self.unshown:
+            self.unshown.add(step)
+            machine.launch.remark(step, "bulk copies signal this mbarrier: fence.mbarrier_init (or fence.proxy.async) "
+                                  "belongs after its initialisation; no effect of its lack is known")  # fmt: skip
 
     def barrier(self, step: Step, thread: int, place: int) -> Barrier | None:
         """The mbarrier at a place; one that is not initialised, or not visibly so, is a finding."""
@@ -201,7 +226,7 @@ class Asynchronous:
             if barrier is not None and last + 1 < barrier.phase - 1 and (threads.number == thread).any():
                 return (
                     f"; thread {thread % self.machine.block_size} last waited for phase {last} of the mbarrier at byte "
-                    f"{place % self.machine.shared_size}; phases {last + 1} and {last + 2} are over, and by its parity "
+                    f"{self.machine.byte_of(place)[5:]}; phases {last + 1} and {last + 2} are over, and by its parity "
                     "only the current phase and the one before can be waited for"
                 )
         return ""
@@ -278,6 +303,7 @@ class Asynchronous:
                         flight.source_read = True
                         flight.deliver = _once_read(flight.deliver)
                     elif not sources_only:
+                        flight.deliver.store.waited = True
                         self.complete(flight)
                     self.machine.note_reads(flight.granules, np.array([thread]), flight.step)
 
@@ -285,17 +311,19 @@ class Asynchronous:
 def _once_read(deliver: Any) -> Any:
     """The source has been read: take the data now, write them when the copy completes."""
     data = deliver.take()
-    return lambda: deliver.put(data)
+    return Store(lambda: data, deliver.put, deliver.store)
 
 
 class Store:
-    """A copy out of shared memory: `take` reads it, `put` writes global memory."""
+    """A copy out of shared memory: `take` reads it, `put` writes global memory. store: what the check of global memory
+    knows of it."""
 
     take: Any
     put: Any
+    store: GlobalStore
 
-    def __init__(self, take: Any, put: Any) -> None:
-        self.take, self.put = take, put
+    def __init__(self, take: Any, put: Any, store: GlobalStore) -> None:
+        self.take, self.put, self.store = take, put, store
 
     def __call__(self) -> None:
         self.put(self.take())

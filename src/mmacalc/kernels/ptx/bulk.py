@@ -8,7 +8,9 @@ from ...base.errors import Error
 from ...ptx.module import Address, count_of, is_braced
 from .accesses import global_places
 from .asynchronous import Store
+from .global_copies import covered
 from .machine import Repeated
+from .tensor_map import SWIZZLES
 from .tensor_maps import BYTES, TensorMap, read_map, replace_field
 
 TYPE_CHECKING = False
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...ptx.module import Statement
+    from .global_copies import GlobalLoad
     from .machine import Machine, Threads
     from .program import Compiler, Step
 
@@ -93,10 +96,13 @@ def _copy_bytes(
             f"line {step.line}: {step.text}: a bulk copy has addresses and a size that are multiples of 16; got "
             f"{to:#x}, {origin:#x} and {size} bytes; {machine.launch.thread_text(machine, int(one.number[0]))}"
         )
-    memory = machine.launch.memory
+    memory, copies = machine.launch.memory, machine.launch.order.copies
+    granule = machine.launch.order.granule
     if spaces[0] == "shared":
+        at = None
         if spaces[1] == "global":
             offset = int(global_places(machine, step, one, np.array([origin]), size, False)[0])
+            at = np.arange(-(-offset // granule), (offset + size) // granule)
             take = lambda: memory.data[offset : offset + size].copy()  # noqa: E731
         else:
             place = int(machine.shared_places(step, one, np.array([origin]), 16)[0])
@@ -104,17 +110,22 @@ def _copy_bytes(
             take = lambda: machine.shared[place : place + size].copy()  # noqa: E731
         for target, barrier in _targets(machine, step, one, to, bar, mask):
             places = np.arange(target, target + size)
-            _write_later(machine, step, one, places, take, barrier, size)
+            load = None if at is None else copies.loads(machine, step, one, at)
+            _write_later(machine, step, one, places, take, barrier, size, load)
         return
     offset = int(global_places(machine, step, one, np.array([to]), size, True)[0])
     place = int(machine.shared_places(step, one, np.array([origin]), 16)[0])
     places = np.arange(place, place + size)
     granules = async_read(machine, step, one, places)
+    at, index = covered(np.array([offset]), size, granule)
+    store = copies.stores(machine, step, one, at, index, machine.shared[places], False)
 
     def put(data: Array) -> None:
+        copies.stored(machine, store, data)
         memory.data[offset : offset + size] = data
 
-    machine.asynchronous.fly(step, int(one.number[0]), granules, True, Store(lambda: machine.shared[places], put), [])
+    flight = Store(lambda: machine.shared[places], put, store)
+    machine.asynchronous.fly(step, int(one.number[0]), granules, True, flight, [])
 
 
 def _targets(machine: Machine, step: Step, one: Threads, to: int, bar: int, mask: int) -> list[tuple[int, int]]:
@@ -134,8 +145,9 @@ def _targets(machine: Machine, step: Step, one: Threads, to: int, bar: int, mask
     return found
 
 
-def _write_later(
-    machine: Machine, step: Step, one: Threads, places: Array, take: Any, barrier: int, size: int
+def _write_later(  # noqa: PLR0913
+    machine: Machine, step: Step, one: Threads, places: Array, take: Any, barrier: int, size: int,
+    load: GlobalLoad | None,
 ) -> None:  # fmt: skip
     """Bytes of shared memory are written by a copy that completes by an mbarrier."""
     thread = int(one.number[0])
@@ -149,13 +161,17 @@ def _write_later(
         machine.shared[places] = take()
         machine.written[places] = True
         agent = found.agent if found is not None else int(machine.member_of[thread])
-        clock = np.full(len(granules), found.phase + 1 if found is not None else 0, np.int32)
+        phase = found.phase + 1 if found is not None else 0
+        clock = np.full(len(granules), phase, np.int32)
+        if load is not None:
+            machine.launch.order.copies.loaded(machine, load, agent, phase)
         count = len(granules)
         machine.shadow.write(granules, np.full(count, team), np.full(count, agent), step.index, False, clock)
 
     if machine.asynchronous.barrier(step, thread, barrier) is None:
         deliver()
         return
+    machine.asynchronous.signalled(barrier)
     machine.asynchronous.fly(step, thread, granules, False, deliver, [(barrier, size)])
 
 
@@ -218,8 +234,9 @@ def _load_tile(  # noqa: PLR0913
 ) -> None:
     memory = machine.launch.memory
     offsets, inside = tensor.offsets(machine, step, one, at, False)
-    size = tensor.size
+    size, order = tensor.size, machine.launch.order
     element = np.arange(tensor.element_bytes)
+    granules, _ = covered(offsets[inside], tensor.element_bytes, order.granule)
 
     for place, barrier in _targets(machine, step, one, to, bar, mask):
         if place % 128:
@@ -234,7 +251,9 @@ def _load_tile(  # noqa: PLR0913
             data[inside] = memory.data[offsets[inside][:, None] + element]
             return data.reshape(-1)
 
-        _write_later(machine, step, one, flat, take, barrier, size)
+        load = order.copies.loads(machine, step, one, granules)
+        machine.descriptors.copied(np.unique(flat // machine.granule), SWIZZLES.index(tensor.swizzle))
+        _write_later(machine, step, one, flat, take, barrier, size, load)
 
 
 def _store_tile(
@@ -247,15 +266,21 @@ def _store_tile(
     element = np.arange(tensor.element_bytes)
     flat = (base + tensor.shared_places(place - base))[:, None] + element
     granules = async_read(machine, step, one, flat.reshape(-1))
+    copies, place_of = machine.launch.order.copies, np.flatnonzero(inside)
+    at, within = covered(offsets[inside], tensor.element_bytes, machine.launch.order.granule)
+    within = place_of[within // tensor.element_bytes] * tensor.element_bytes + within % tensor.element_bytes
+    store = copies.stores(machine, step, one, at, within, machine.shared[flat.reshape(-1)], bool(reduction))
 
     def put(data: Array) -> None:
+        copies.stored(machine, store, data.reshape(-1))
         index = offsets[inside][:, None] + element
         new = data.reshape(-1, len(element))[inside]
         if reduction:
             new = tensor.reduced(memory.data[index], new, reduction)
         memory.data[index] = new
 
-    machine.asynchronous.fly(step, int(one.number[0]), granules, True, Store(lambda: machine.shared[flat], put), [])
+    flight = Store(lambda: machine.shared[flat], put, store)
+    machine.asynchronous.fly(step, int(one.number[0]), granules, True, flight, [])
 
 
 # --- tensor maps that kernels make ---
@@ -272,7 +297,9 @@ def _tensormap(compiler: Compiler, statement: Statement, step: Step) -> None:
         def copy(machine: Machine, threads: Threads) -> None:
             places = machine.shared_places(step, threads, origin(machine, threads), BYTES)
             offsets = global_places(machine, step, threads, to(machine, threads), BYTES, True)
-            data = machine.shared[places[:, None] + np.arange(BYTES)]
+            data = machine.read_shared(step, threads, places, BYTES)
+            machine.map_fences.fenced.add(step.index)
+            machine.launch.order.stored(machine, step, threads, offsets, data)
             machine.launch.memory.data[offsets[:, None] + np.arange(BYTES)] = data
 
         step.run = copy
@@ -295,11 +322,15 @@ def _tensormap(compiler: Compiler, statement: Statement, step: Step) -> None:
             if shared
             else global_places(machine, step, threads, at, BYTES, True)
         )
-        memory = machine.shared if shared else machine.launch.memory.data
-        for place, given in zip(places.tolist(), values.tolist()):
-            replace_field(memory[place : place + BYTES], field, dimension, given)
-            if shared:
-                machine.written[place : place + BYTES] = True
+        index = places[:, None] + np.arange(BYTES)
+        data = machine.read_shared(step, threads, places, BYTES) if shared else machine.launch.memory.data[index]
+        for raw, given in zip(data, values.tolist()):
+            replace_field(raw, field, dimension, given)
+        if shared:
+            machine.write_shared(step, threads, places, data)
+        else:
+            machine.launch.order.stored(machine, step, threads, places, data)
+            machine.launch.memory.data[index] = data
 
     step.run = run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...base.errors import Error
+from ...base.errors import Error, counted
 from .accesses import SHARED_BASE
 
 TYPE_CHECKING = False
@@ -57,6 +57,17 @@ class ClusterBarriers:
             self.phase[team] += 1
             self.done[team] = self.clocks.pop(team, np.zeros(machine.order.agents, np.int32))
             machine.events += 1
+
+    def missing(self, threads: Threads) -> list[str]:
+        """Who has not come to the barrier that threads wait at, in words."""
+        machine, team = self.machine, int(threads.team[0])
+        late = (machine.team_of == team) & machine.alive & (self.arrived <= self.phase[team])
+        number = np.flatnonzero(late)
+        if not len(number):
+            return []
+        where = machine.launch.cta_of(machine, int(number[0]))
+        return [f"{counted(len(number), 'thread')} of the cluster, the first in CTA {where}, have not arrived at its "
+                "barrier"]  # fmt: skip
 
     def wait(self, step: Step, threads: Threads, acquire: bool) -> Array | None:
         machine = self.machine

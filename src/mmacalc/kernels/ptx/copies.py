@@ -7,6 +7,7 @@ import numpy as np
 
 from ...base.errors import Error
 from ...base.records import TupleRecord
+from ...ptx.module import Negated, Register
 from .accesses import global_places
 from .bulk import build
 from .mbarriers import copies_arrive
@@ -94,7 +95,6 @@ class Copies:
             np.repeat(machine.team_of[threads], width),
             np.repeat(machine.member_of[threads], width),
             copy.step.index,
-            time=machine.time,
         )
         self.arrived[number] |= which
         if self.arrived[number].all():
@@ -130,9 +130,10 @@ def _start(compiler: Compiler, statement: Statement, step: Step) -> None:
     destination, origin = compiler.address(target), compiler.address(source)
     step.critical = frozenset(compiler.accessed[0])
     amount = ignore = None
-    if rest and not any(word.startswith("L2::cache_hint") for word in words):
-        names = compiler.frame.function.registers
-        is_predicate = getattr(rest[0], "name", "") in names and names[rest[0].name] == "pred"  # type: ignore[union-attr]
+    if len(rest) > ("L2::cache_hint" in words):
+        names, chosen = compiler.frame.function.registers, rest[0]
+        flag = chosen.operand if isinstance(chosen, Negated) else chosen
+        is_predicate = isinstance(flag, Register) and names.get(flag.name) == "pred"
         if is_predicate:
             ignore = compiler.source(rest[0], "pred")
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...base.records import TupleRecord
 from ..device.findings import lanes_text
 
@@ -21,9 +23,22 @@ KINDS = {
     "mbarrier": "an mbarrier is used in a way that PTX leaves undefined",
     "deadlock": "threads wait, and nothing can release them",
     "misaligned": "an address is not a multiple of the size of its access",
+    "descriptor": "the descriptor of a matrix in shared memory contradicts itself",
     "tensor memory": "Tensor Memory is used in a way that PTX leaves undefined",
     "warp": "an instruction that all threads of a warp must execute lacks some of them",
 }
+
+
+_LIST = re.compile(r"\{\s*([^{},]+),(?:[^{},]+,){3,}\s*([^{},]+?)\s*\}")
+
+
+def _short(text: str) -> str:
+    """A statement with its long lists of registers cut.
+
+    >>> _short("wgmma.mma_async {%f1, %f2, %f3, %f4, %f5}, %rd1")
+    'wgmma.mma_async {%f1, ..., %f5}, %rd1'
+    """
+    return _LIST.sub(r"{\1, ..., \2}", text)
 
 
 class PtxFinding(TupleRecord):
@@ -56,7 +71,6 @@ class PtxFinding(TupleRecord):
         other = ""
         if self.other_line is not None:
             place = f" ({self.other_location})" if self.other_location else ""
-            other = f"\n    the other statement: line {self.other_line}{place}: {self.other_text}"
-        return (
-            f"{self.kind}: line {self.line}{source}: {self.text}: {self.message}; CTA {self.cta}{threads}{more}{other}"
-        )
+            other = f"\n    the other statement: line {self.other_line}{place}: {_short(self.other_text)}"
+        text = _short(self.text)
+        return f"{self.kind}: line {self.line}{source}: {text}: {self.message}; CTA {self.cta}{threads}{more}{other}"

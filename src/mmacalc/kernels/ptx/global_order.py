@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.records import TupleRecord
+from .global_copies import GlobalCopies
 from .knowledge import AGENT, AGENTS, CLUSTER, CTA, GPU, NO_STEP, access_of
 
 TYPE_CHECKING = False
@@ -57,6 +58,7 @@ class GlobalOrder:
     entered: bool
     count: int
     enabled: bool
+    copies: GlobalCopies
 
     def __init__(self, launch: Launch) -> None:
         program = launch.program
@@ -78,6 +80,8 @@ class GlobalOrder:
         self.flags: dict[int, Flag] = {}
         self.changed: set[int] = set()  # regions that were stored to
         self.listed: dict[int, list[tuple[Array, int, Array, Array, Any, int]]] = {}
+        self.copied: dict[int, list[tuple[Array, int]]] = {}  # as `listed`, of bulk copies
+        self.copies = GlobalCopies(self)
         self.count = 0
         self.kinds: dict[int, Access] = {}
         self.enabled = int(np.prod(launch.grid)) // launch.cluster_size * self.stride < 1 << 63 - AGENT
@@ -201,13 +205,16 @@ class GlobalOrder:
     def _store_regions(self, offsets: Array) -> None:
         """From now on accesses of these regions are entered at once."""
         region = self.launch.memory.region
-        regions: Iterable[int] = (region,) if region >= 0 else np.unique(self._regions(offsets)).tolist()
+        regions: Iterable[int] = (region,) if region >= 0 else np.unique(self.regions(offsets)).tolist()
         for one in regions:
-            if one not in self.changed:
-                self.changed.add(one)
-                self._enter(one)
+            self.entered_at_once(one)
 
-    def _regions(self, offsets: Array) -> Array:
+    def entered_at_once(self, region: int) -> None:
+        """From now on accesses of a region are entered at once."""
+        if region not in self.changed:
+            self._enter(region)
+
+    def regions(self, offsets: Array) -> Array:
         places = np.array([region.place for region in self.launch.memory.regions])
         order = np.argsort(places)
         found: Array = order[np.searchsorted(places[order], offsets, "right") - 1]
@@ -221,6 +228,30 @@ class GlobalOrder:
             at, width = self.granules(offsets, size)
             if width:
                 self._read(at, _wide(agent[use] | clocks[use] | step, width), 0)
+        for at, access in self.copied.pop(region, ()):
+            self._read(at, np.full(len(at), access), 0)
+
+    def read_later(self, at: Array, access: int) -> None:
+        """Granules of one region were read by a bulk copy, which has ended: an access of the agent that knows."""
+        region = int(self.regions(at[:1] * self.granule)[0])
+        if region in self.changed:
+            self._read(at, np.full(len(at), access), 0)
+        else:
+            self.copied.setdefault(region, []).append((at, access))
+
+    def mark_written(self, at: Array, access: int, scopes: int) -> None:
+        """Granules are written by a bulk copy."""
+        self.writes[at] = access
+        self.reads[at], self.several[at], self.strong = 0, False, True
+        self.scopes[at], self.read_scopes[at] = scopes, 0
+
+    def known_repeated(self, machine: Machine, one: Threads, granule: int, access: int) -> bool:
+        """Whether a write of a granule, or one of several threads that wrote the same, precedes what a thread does."""
+        team, member = one.team[:1], one.member[:1]
+        if machine.knowledge.ordered(team, member, np.array([access])).all():
+            return True
+        agent = int(machine.knowledge.agent[one.number[0]])
+        return self._written_alike(machine, granule, agent, int(team[0]), int(member[0]))
 
     def _read(self, at: Array, accesses: Array, scope: int) -> None:
         before = self.reads[at]
@@ -268,18 +299,18 @@ class GlobalOrder:
         before = self.writes[at]
         other = np.flatnonzero((before != 0) & ((before ^ agent) >> AGENT != 0))
         if len(other):
-            wrong = self._unordered(machine, threads, at, width, other, before, self.scopes[at[other]], access, does)
+            wrong = self.unordered(machine, threads, at, width, other, before, self.scopes[at[other]], access, does)
             if len(wrong) and data is not None:
                 same = self._same(at[wrong], data, wrong, width)
                 repeated, wrong = wrong[same], wrong[~same]
             if len(wrong):
-                self._race(machine, step, threads, int(wrong[0]), width, int(at[wrong[0]]), int(before[wrong[0]]),
+                self.race(machine, step, threads, int(wrong[0]), width, int(at[wrong[0]]), int(before[wrong[0]]),
                            does, "wrote")  # fmt: skip
         if does == "writes" and not access.swaps and self.entered:
-            self._check_reads(machine, step, threads, at, width, agent, access)
+            self.check_reads(machine, step, threads, at, width, agent, access)
         return repeated if repeated is not None and len(repeated) else None
 
-    def _check_reads(
+    def check_reads(
         self, machine: Machine, step: Step, threads: Any, at: Array, width: int, agent: Array, access: Access
     ) -> None:
         before = self.reads[at]
@@ -289,9 +320,9 @@ class GlobalOrder:
                 return
         else:
             scopes = self.read_scopes[at[other]]
-            wrong = self._unordered(machine, threads, at, width, other, before, scopes, access, "writes")
+            wrong = self.unordered(machine, threads, at, width, other, before, scopes, access, "writes")
             if len(wrong):
-                self._race(machine, step, threads, int(wrong[0]), width, int(at[wrong[0]]), int(before[wrong[0]]),
+                self.race(machine, step, threads, int(wrong[0]), width, int(at[wrong[0]]), int(before[wrong[0]]),
                            "writes", "read")  # fmt: skip
                 return
         if not self.log or not self.several[at].any():
@@ -306,14 +337,14 @@ class GlobalOrder:
             reads = np.zeros(len(at), np.int64)
             reads[index[hit]] = entry.access[hit]
             scopes = np.full(len(hit), entry.scope, np.uint8)
-            wrong = self._unordered(machine, threads, at, width, index[hit], reads, scopes, access, "writes")
+            wrong = self.unordered(machine, threads, at, width, index[hit], reads, scopes, access, "writes")
             if len(wrong):
                 place = int(wrong[0])
-                self._race(machine, step, threads, place, width, int(at[place]), int(reads[place]), "writes", "read")
+                self.race(machine, step, threads, place, width, int(at[place]), int(reads[place]), "writes", "read")
                 break
         self._mine[at] = 0
 
-    def _unordered(  # noqa: PLR0913
+    def unordered(  # noqa: PLR0913
         self, machine: Machine, threads: Any, at: Array, width: int, which: Array, before: Array, scopes: Array,
         access: Access, does: str,
     ) -> Array:  # fmt: skip
@@ -356,7 +387,7 @@ class GlobalOrder:
         found: Array = (now == new[which]).all(axis=1)
         return found
 
-    def _race(  # noqa: PLR0913
+    def race(  # noqa: PLR0913
         self, machine: Machine, step: Step, threads: Any, place: int, width: int, granule: int, before: int,
         does: str, did: str,
     ) -> None:  # fmt: skip
@@ -366,6 +397,9 @@ class GlobalOrder:
         thread = int(threads.number[place // width])
         team, agent = divmod(number, self.stride)
         own = machine.first + thread // self.launch.block_size
+        if agent == self.stride - 1:
+            self._flies(machine, step, threads, place // width, granule, does, other)
+            return
         cta = team * self.launch.cluster_size + agent // self.launch.block_size
         if agent >= self.launch.cluster_size * self.launch.block_size:
             by = "an asynchronous copy"
@@ -383,9 +417,19 @@ class GlobalOrder:
             other,
         )
 
+    def _flies(
+        self, machine: Machine, step: Step, threads: Any, lane: int, granule: int, does: str, other: Step | None
+    ) -> None:
+        """A byte is touched that a bulk copy in flight writes."""
+        machine.launch.find(
+            "wait", step, f"{does} {self.place(granule * self.granule)}, which a bulk copy writes that is not waited "
+            "for: cp.async.bulk.wait_group (without .read) of the thread that issued it must come before",
+            threads.number[lane : lane + 1], other,
+        )  # fmt: skip
+
     def place(self, offset: int) -> str:
         """A byte of global memory in words."""
-        region = self.launch.memory.regions[int(self._regions(np.array([offset]))[0])]
+        region = self.launch.memory.regions[int(self.regions(np.array([offset]))[0])]
         return f"byte {offset - region.place} of {region.name}"
 
 

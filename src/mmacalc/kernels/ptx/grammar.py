@@ -18,7 +18,11 @@ from itertools import product
 
 from ...base.numerals import whole
 
-__all__ = ["HINTS", "TYPES", "forms", "has", "lines_of", "needed", "takes"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["HINTS", "TYPES", "forms", "has", "lines_of", "needed", "takes", "words_of"]
 
 HINTS = (
     "prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "setmaxnreg", "griddepcontrol", "pmevent",
@@ -177,11 +181,13 @@ def _lines(root: str) -> list[str]:
     return found
 
 
-def _words(token: str) -> list[tuple[str, ...]]:
+def words_of(token: str, lists: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """What a token of a line stands for: the words of each alternative, those of most words first. lists: what the
+    words in capitals are."""
     optional = token[0] == "["
-    alternatives = "|".join(LISTS.get(word, word) for word in token.strip("[]").split("|")).split("|")
-    found = [tuple(word.split(".")) for word in alternatives]
-    return [(), *found] if optional else found
+    alternatives = "|".join(lists.get(word, word) for word in token.strip("[]").split("|")).split("|")
+    found = sorted([tuple(word.split(".")) for word in alternatives], key=len, reverse=True)
+    return [*found, ()] if optional else found
 
 
 @lru_cache(maxsize=256)  # there are fewer roots
@@ -194,7 +200,7 @@ def forms(root: str) -> frozenset[tuple[str, ...]]:
 
 
 def _expanded(line: str) -> list[tuple[str, ...]]:
-    choices = product(*[_words(token) for token in line.split()])
+    choices = product(*[words_of(token, LISTS) for token in line.split()])
     return [_canonical([word for words in choice for word in words]) for choice in choices]
 
 

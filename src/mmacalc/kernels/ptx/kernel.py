@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...asm.demangled import demangled
 from ...base.errors import counted
 from ...ptx.module import bits_of
 
@@ -25,6 +26,12 @@ class PtxKernel:
 
     def __init__(self, module: Module, name: str) -> None:
         self.module, self.name, self.target = module, name, module.target
+
+    @property
+    def cpp_name(self) -> str:
+        """The name as C++ has it, such as demo::reverse<3, int>; the name itself where it is not mangled."""
+        found = demangled(self.name)
+        return found.qualified if found else self.name
 
     @property
     def parameters(self) -> tuple[str, ...]:

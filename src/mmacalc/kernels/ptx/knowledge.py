@@ -179,6 +179,16 @@ class Knowledge:
         found: Array = self.agent[use] | self.clocks()[use] | min(step.index, NO_STEP)
         return found
 
+    @staticmethod
+    def decoded(access: int) -> tuple[int, int]:
+        """The number of an agent in the grid, and its clock."""
+        return (access >> AGENT) - 1, access >> CLOCK & MOST_CLOCK
+
+    @staticmethod
+    def coded(number: int, clock: int) -> int:
+        """An access of an agent at a clock."""
+        return number + 1 << AGENT | min(clock, MOST_CLOCK) << CLOCK | NO_STEP
+
     def ordered(self, team: Array, member: Array, access: Array) -> Array:
         """Whether accesses happen before what threads (team, member) do now."""
         order, stride = self.machine.order, self.shared.stride
@@ -190,7 +200,7 @@ class Knowledge:
         if own.any():
             within = own & (agent < order.agents)
             fine[within] = order.ordered(team[within], member[within], agent[within], clock[within])
-            fine |= own & ~within
+            fine |= own & ~within & (agent < stride - 1)  # that last one is of copies in flight
         rest = np.flatnonzero(~own)
         for one in np.unique(team[rest]).tolist():
             left = rest[team[rest] == one]

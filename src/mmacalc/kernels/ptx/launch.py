@@ -9,16 +9,19 @@ import numpy as np
 from ...base.checks import shown
 from ...base.errors import Error, counted
 from ...catalog import architecture
+from ..device.findings import lanes_text
 from ..device.launch import dim3, value_bytes
 from ..device.memory import GlobalMemory, check_type
 from .asynchronous import Asynchronous
 from .clusters import ClusterBarriers, RemoteAccesses
 from .copies import Copies
 from .findings import PtxFinding
+from .global_copies import TensorMapFences
 from .global_order import GlobalOrder
 from .knowledge import Knowledge
 from .machine import PATIENCE, WARP, Machine, Threads, all_bits
 from .program import compile_kernel
+from .register_pool import RegisterPool
 from .report import PtxReport
 from .schedule import NEVER, Schedule
 from .statements import AXES
@@ -27,7 +30,7 @@ from .tensor_maps import BYTES, map_at
 from .tensor_memory import TensorMemory
 from .traffic import AccessCounter
 from .undefined import follow_bits, followed_by_bits
-from .wgmma import Products
+from .wgmma import Descriptors, Products
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -205,7 +208,8 @@ class Launch:
                         "only pointers at the end may be left out, which are null then"
                     )
                 continue
-            what = f"argument {number + 1} ({name}, .{variable.type}, {counted(variable.size, 'byte')})"
+            short = name.removeprefix(f"{self.program.name}_")
+            what = f"argument {number + 1} ({short}, .{variable.type}, {counted(variable.size, 'byte')})"
             raw[start : start + variable.size] = self._argument(what, arguments[number], variable.size)
         return bytes(raw)
 
@@ -254,6 +258,7 @@ class Launch:
                     machine.run()
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt(f"interrupted after {machine.places()}") from None
+                machine.pool.finish()
                 if self.program.tensor_memory:
                     machine.tensor_memory.finish()
                     self._early_reads()
@@ -274,8 +279,9 @@ class Launch:
     def _machine(self, first: int, count: int) -> Machine:
         machine = Machine(self, first, count)
         machine.copies, machine.asynchronous = Copies(machine.count), Asynchronous(machine)
-        machine.knowledge = Knowledge(machine, self.order)
+        machine.knowledge, machine.map_fences = Knowledge(machine, self.order), TensorMapFences(machine)
         machine.products, machine.cluster_barriers = Products(machine), ClusterBarriers(machine)
+        machine.descriptors, machine.pool = Descriptors(machine), RegisterPool(machine)
         for observer in self.observers:
             observer.started(machine)
         machine.remote = RemoteAccesses(machine)
@@ -410,8 +416,8 @@ class Launch:
         self.find(
             "race",
             step,
-            f"writes byte {int(places[at]) * machine.granule % self.shared_size} of shared memory, which an "
-            "asynchronous operation in flight reads",
+            f"writes {machine.byte_of(int(places[at]) * machine.granule)}, which an asynchronous operation in flight "
+            "reads: it must be waited for before",
             threads.number[at // width : at // width + 1],
             other,
         )
@@ -431,7 +437,12 @@ class Launch:
     def undefined_use(self, machine: Machine, step: Step, threads: Threads, index: int, how: str) -> None:
         name = machine.program.names[index]
         origin = machine.origin.get(index)
-        why = "comes from memory that nothing has written" if origin is not None else "no instruction has written"
+        why = "no instruction has written"
+        if origin is not None:
+            absent = origin.statement.root == "shfl"
+            why = "comes from a lane that does not execute the shuffle" if absent else (
+                "comes from memory that nothing has written"
+            )  # fmt: skip
         self.find("uninitialised", step, f"{name}, which {why}, {how}", threads.number, origin)
 
     def undefined_guard(self, machine: Machine, step: Step, threads: Threads, index: int) -> None:
@@ -489,9 +500,8 @@ class Launch:
 
     def undefined_bytes(self, machine: Machine, step: Step, threads: Threads, places: Array, size: int) -> None:
         bad = ~machine.written[places[:, None] + np.arange(size)].all(axis=1)
-        byte = int(places[bad][0] % self.shared_size)
-        self.find("uninitialised", step, f"reads shared memory at byte {byte}, which nothing has written",
-                  threads.number[bad])  # fmt: skip
+        byte = machine.byte_of(int(places[bad][0]))
+        self.find("uninitialised", step, f"reads {byte}, which nothing has written", threads.number[bad])
 
     # --- what the memory model watches ---
 
@@ -514,9 +524,14 @@ class Launch:
         shadow.atomic[flat] = True
 
     def proxy_fence(self, machine: Machine, step: Step, threads: Threads, words: tuple[str, ...]) -> None:
-        """fence.proxy."""
-        if "async" in words or any(word.startswith("async") for word in words):
-            machine.order.proxy_fence(threads.team, threads.member, machine.time)
+        """fence.proxy.async: of both state spaces, or of the one that it names."""
+        if not any(word.startswith("async") for word in words):
+            return
+        space = next((word.partition("::")[0] for word in words if word.partition("::")[0] in ("shared", "global")), "")
+        before = machine.order.tick(threads.team, threads.member)
+        for name, fences in machine.proxy_fences.items():
+            if space in ("", name):
+                fences.fence(threads.team, threads.member, before)
 
     def count_matrix(self, step: Step, warps: int) -> None:
         """A matrix instruction of some warps."""
@@ -555,14 +570,29 @@ class Launch:
 
     def awaited(self, machine: Machine, step: Step, threads: Threads) -> str:
         """What threads that sleep wait for, in words."""
+        asked = [machine.asynchronous.asked.get(thread, (-1, -1)) for thread in threads.number.tolist()]
         waiting = [
-            f"; the mbarrier at byte {barrier.place % self.shared_size} is in phase {barrier.phase}: "
-            f"{barrier.pending} arrivals and {barrier.tx} bytes are pending"
-            for barrier in machine.asynchronous.barriers.values()
-            if barrier.pending or barrier.tx
-        ]
+            machine.asynchronous.barriers[place].text(machine, phase)
+            for place, phase in dict.fromkeys(asked) if place in machine.asynchronous.barriers
+        ] if step.statement.root == "mbarrier" else []  # fmt: skip
+        if "cluster" in step.statement.modifiers and step.statement.root == "barrier":
+            waiting = machine.cluster_barriers.missing(threads)
+        elif step.statement.root in WARP_ROOTS or step.statement.modifiers[:1] == ("warp",):
+            waiting = self._other_lanes(machine, threads)
         overtaken = machine.asynchronous.overtaken(threads)
-        return "".join([*dict.fromkeys(waiting)][:4]) + overtaken
+        return "".join([f"; {one}" for one in waiting[:4]]) + overtaken
+
+    def _other_lanes(self, machine: Machine, threads: Threads) -> list[str]:
+        """Where the other lanes of a warp are that wait for these, in words."""
+        warp = int(threads.number[0]) // WARP
+        lanes = np.setdiff1d(np.flatnonzero(machine.alive[warp * WARP : (warp + 1) * WARP]), threads.lane)
+        places = [(number, machine.program.steps[at]) for at, number, _ in machine.asleep]
+        places += [(number, step) for _, number, _, _, step, _ in machine.waiting]
+        return [
+            f"{lanes_text(tuple(there.tolist()))} of the warp wait at line {step.line}: {step.text}"
+            for number, step in places
+            if len(there := np.intersect1d(number[number // WARP == warp] % WARP, lanes))
+        ]
 
     # --- warps that come together ---
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.errors import Error, counted
 from .order import ENDED, Order, Shadow
+from .proxies import ProxyFences
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
     from .asynchronous import Asynchronous
     from .clusters import ClusterBarriers, RemoteAccesses
     from .copies import Copies
+    from .global_copies import TensorMapFences
     from .knowledge import Knowledge
     from .launch import Launch
     from .program import Program, Step
+    from .register_pool import RegisterPool
     from .tensor_memory import TensorMemory
-    from .wgmma import Products
+    from .wgmma import Descriptors, Products
 
     Array = NDArray[Any]
 
@@ -122,8 +125,11 @@ class Machine:
     order: Order
     granule: int
     shadow: Shadow
+    proxy_fences: dict[str, ProxyFences]
+    map_fences: TensorMapFences
+    descriptors: Descriptors
+    pool: RegisterPool
     executed: int
-    time: int
     rounds: int
     events: int
 
@@ -154,13 +160,13 @@ class Machine:
         self.order = Order(-(-ctas // size), size * self.block_size)
         self.granule = program.granule
         self.shadow = Shadow(places // self.granule, self.order)
+        self.proxy_fences = {space: ProxyFences(self.order) for space in ("shared", "global")}
         self.flight: Array = np.zeros(places // self.granule, np.int32)
         self.readers: Array = np.zeros(places // self.granule, np.int16)
         self.reading: dict[int, Step] = {}
         self.reading_at: dict[int, list[tuple[int, Array]]] = {}
         self.spins: dict[int, int] = {}
         self.pending_arrivals: list[tuple[Step, int, int]] = []
-        self.time = 0
         self.local: Array = np.zeros((self.count, program.local_size), np.uint8)
         # --- the loop ---
         self.groups: dict[int, list[Array]] = {0: [number]}
@@ -308,7 +314,6 @@ class Machine:
                 continue
             step.executed += len(active)
             self.executed += len(active)
-            self.time += 1
             if step.watched:
                 self._watch(step, active)
             self.launch.before(step, active)
@@ -357,7 +362,8 @@ class Machine:
             if index in products.hot:
                 product = products.hot[index]
                 mine = np.isin(threads.number // 128, product.groups[~product.done])
-                if mine.any():
+                if mine.any() and not product.named:  # once: what is done with one register is done with all
+                    product.named = True
                     self.launch.find(
                         "wait",
                         step,
@@ -366,7 +372,7 @@ class Machine:
                         threads.number[mine],
                         product.step,
                     )
-        products.unfenced |= step.watched & step.writes
+        products.touched(step, threads)
 
     def impatient(self, step: Step) -> bool:
         """Whether a test that does not sleep has failed so often that others should go on first."""
@@ -476,7 +482,11 @@ class Machine:
                 here = slice(cta * self.block_size, (cta + 1) * self.block_size)
                 missing = np.setdiff1d(np.flatnonzero(self.alive[here]), self.inner_of[number])
                 where = self._where(missing + cta * self.block_size)
-                wanted = f"{count or int(self.alive[here].sum())} threads"
+                came = sum(len(one[1]) for one in self.waiting if one[2] == barrier and self.cta_of[one[1][0]] == cta)
+                wanted = f"{count or int(self.alive[here].sum())} threads, and {came} have come"
+                elsewhere = sorted({one[2] for one in self.waiting if self.cta_of[one[1][0]] == cta} - {barrier})
+                if elsewhere and not where:
+                    where = f"; threads have come to barrier {', '.join(map(str, elsewhere))} instead"
                 self.launch.find(
                     "deadlock", step, f"is never released: barrier {barrier} wants {wanted}{where}", number
                 )
@@ -577,7 +587,7 @@ class Machine:
         """Check and note writes of bytes. same: which granules keep what they are."""
 
         def written(flat: Array, team: Array, member: Array) -> tuple[int, int, bool] | None:
-            return self.shadow.write(flat, team, member, step.index, time=self.time, same=same)
+            return self.shadow.write(flat, team, member, step.index, same=same)
 
         self._before_write(step, threads, places, size, written)
 
@@ -642,10 +652,8 @@ class Machine:
             )
         elif not self.written.reshape(-1, self.granule)[granules].all():
             bad = granules[~self.written.reshape(-1, self.granule)[granules].all(axis=1)]
-            byte = int(bad[0]) * self.granule % self.shared_size
-            self.launch.find(
-                "uninitialised", step, f"reads shared memory at byte {byte}, which nothing has written", number
-            )
+            byte = self.byte_of(int(bad[0]) * self.granule)
+            self.launch.find("uninitialised", step, f"reads {byte}, which nothing has written", number)
         count = len(granules)
         team, member = np.full(count, self.team_of[thread]), np.full(count, self.member_of[thread])
         writer, clock = self.shadow.writer[granules], self.shadow.write_clock[granules]
@@ -656,17 +664,18 @@ class Machine:
             who = Repeated(self, thread, count)
             self._race(step, who, at, int(granules[at]), int(self.shadow.write_step[granules[at]]), "reads", "wrote")
         dirty = self.shadow.generic[granules] & (writer >= 0) & (writer < self.order.threads) & ~wrong
-        dirty &= clock > self.order.fenced[team, np.maximum(writer, 0)]
-        dirty &= self.shadow.write_time[granules] > self.order.fence_time[team, member]
+        if dirty.any():
+            which = np.flatnonzero(dirty)
+            dirty[which] = self.proxy_fences["shared"].missing(team[which], member[which], writer[which], clock[which])
         if dirty.any():
             at = int(np.flatnonzero(dirty)[0])
             other = self.program.steps[int(self.shadow.write_step[granules[at]])]
             self.launch.find(
                 "proxy",
                 step,
-                f"reads byte {int(granules[at]) * self.granule % self.shared_size} of shared memory by "
-                f"the async proxy, which the statement at line {other.line} wrote by the generic proxy: "
-                "fence.proxy.async must come after the write, before the synchronisation",
+                f"reads {self.byte_of(int(granules[at]) * self.granule)} by the async proxy, which the statement at "
+                f"line {other.line} wrote by the generic proxy: fence.proxy.async must come after the write, before "
+                "the synchronisation",
                 number,
                 other,
             )
@@ -684,13 +693,15 @@ class Machine:
             return alike
 
         self.check_write(step, threads, places, size, same)
+        if self.descriptors.swizzles is not None:
+            self.descriptors.written(self.granules(places, size))
         scattered(self.shared, places, data)
         self.check_lanes(step, threads, places, data, self.shared, self.byte_of)
         scattered(self.written.view(np.uint8), places, np.ones_like(data))
 
     def byte_of(self, place: int) -> str:
         """A place of shared memory in words."""
-        return f"byte {place % self.shared_size} of shared memory"
+        return self.program.shared_byte(place % self.shared_size)
 
     def check_lanes(
         self, step: Step, threads: Threads, places: Array, data: Array, memory: Array, named: Callable[[int], str]
@@ -721,13 +732,16 @@ class Machine:
     def _race(
         self, step: Step, threads: Threads | Repeated, which: int, granule: int, other: int, does: str, did: str
     ) -> None:
-        byte = granule * self.granule % self.shared_size
         who = self.shadow.writer[granule] if did == "wrote" and does == "reads" else -1
-        by = f" (thread {int(who) % self.block_size})" if 0 <= who < self.order.threads else ""
+        by = ""
+        if 0 <= who < self.order.threads:
+            rank = f" of the CTA with rank {int(who) // self.block_size}" if self.launch.cluster_size > 1 else ""
+            by = f" (thread {int(who) % self.block_size}{rank})"
         self.launch.find(
             "race",
             step,
-            f"{does} byte {byte} of shared memory, which another thread{by} {did} without synchronisation in between",
+            f"{does} {self.byte_of(granule * self.granule)}, which another thread{by} {did} without synchronisation in "
+            "between",
             threads.number[which : which + 1],
             other=self.program.steps[other],
         )

@@ -13,8 +13,9 @@ from ...catalog import instruction
 from ...emulator.computing import compute
 from ...emulator.execution import execution_of
 from ...emulator.registers import gather, scatter
-from ...ptx.module import Number, Register, bits_of, is_braced
+from ...ptx.module import Register, bits_of, is_braced
 from .accesses import SHARED_BASE, by_space, read_memory, space_of_access, write_memory
+from .signatures import Kind, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ def _put_file(machine: Machine, threads: Threads, sinks: list[Any], file: Array,
 def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     """mma.sync, mma.sp, and those with block scales."""
     inst = catalogued(compiler, statement.opcode)
+    more = [*([Kind(("b32",)), Kind(("#",))] if inst.sparse else []),
+            *([Kind(("b32",)), Kind(("#",), braced="2")] * 2 if inst.scaled else [])]  # fmt: skip
+    compiler.check((*[_kind(inst, name) for name in "DABC"], *more), statement)
     d, a, b, c, *rest = statement.operands
     operands: dict[str, Any] = {"A": a, "B": b, "C": c}
     constants: dict[str, int] = {}
@@ -122,14 +126,11 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
         constants["selector"] = compiler.number(rest.pop(0))
     for side in "ab" if inst.scaled else "":
         operands[f"S{side.upper()}"] = rest.pop(0)
-        ids = rest.pop(0)
-        if not is_braced(ids) or not all(isinstance(one, Number) for one in ids):
-            raise Error("byte and thread ids of scales must be constants")
+        ids: Any = rest.pop(0)
         constants[f"byte_id_{side}"], constants[f"thread_id_{side}"] = (compiler.number(one) for one in ids)
     executor = Executor(inst, constants)
     wide = {name: inst.format(name).bits == 64 for name in operands if name in "ABC"}
     getters = {name: _registers(compiler, operand, wide.get(name, False)) for name, operand in operands.items()}
-    _count(inst, {**getters, "D": d if is_braced(d) else (d,)}, wide)
     targets = d if is_braced(d) else (d,)
     wide_d = inst.format("D").bits == 64
     sinks = [compiler.sink(name, "b64" if wide_d else "b32") for name in targets]
@@ -144,14 +145,12 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     step.run = run
 
 
-def _count(inst: Instruction, given: Mapping[str, Any], wide: Mapping[str, bool]) -> None:
-    """Refuse an operand with a wrong number of registers."""
-    for name, registers in given.items():
-        if name not in ("A", "B", "C", "D"):
-            continue
-        wanted = inst.operand(name).registers // (2 if inst.format(name).bits == 64 else 1)
-        if len(registers) != wanted:
-            raise Error(f"{name} of {inst.name} is {wanted} registers; got {len(registers)}")
+def _kind(inst: Instruction, name: str) -> Kind:
+    """An operand in registers: as many as the catalog says, in braces; A and B are bits of any type."""
+    bits = inst.format(name).bits
+    held = {"f32": "f32", "f64": "f64", "i32": "s32"}.get(inst.format(name).name, "b32") if name in "CD" else "b32"
+    type_ = "b64" if bits == 64 and name in "AB" else held
+    return Kind((type_,), name == "D", str(inst.operand(name).registers // (2 if bits == 64 else 1)))
 
 
 def _move_name(statement: Statement) -> str:
@@ -181,8 +180,8 @@ def _stored_bits(inst: Instruction, name: str, opcode: str) -> int:
 def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     inst = catalogued(compiler, _move_name(statement))
     bits = _stored_bits(inst, "D", statement.opcode)
-    names = statement.operands[0] if is_braced(statement.operands[0]) else (statement.operands[0],)
-    _count(inst, {"D": names}, {})
+    compiler.check((_kind(inst, "D"), kind_of("[]")), statement)
+    names: Any = statement.operands[0]
     register, lane, lsb = _table(inst, "D")
     lines = int(np.asarray(inst.operand("P").table()).size)
     address = _matrix_address(compiler, statement, step, statement.operands[1])
@@ -238,8 +237,8 @@ def _store_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     inst = catalogued(compiler, _move_name(statement))
     name = inst.register_operands[0]
     bits = _stored_bits(inst, name, statement.opcode)
-    names = statement.operands[1] if is_braced(statement.operands[1]) else (statement.operands[1],)
-    _count(inst, {name: names}, {})
+    compiler.check((kind_of("[]"), _kind(inst, name)), statement)
+    names: Any = statement.operands[1]
     register, lane, lsb = _table(inst, name)
     lines = int(np.asarray(inst.operand("P").table()).size)
     address = _matrix_address(compiler, statement, step, statement.operands[0])
@@ -261,6 +260,7 @@ def _store_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
 
 def _move_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     inst = catalogued(compiler, statement.opcode)
+    compiler.check((kind_of("=b32"), kind_of("b32")), statement)
     source, sink = compiler.source(statement.operands[1], "b32"), compiler.sink(statement.operands[0], "b32")
     taken, given = _table(inst, "A"), _table(inst, "D")
 
@@ -327,10 +327,12 @@ class _Fragment:
 def _load_fragment(compiler: Compiler, statement: Statement, step: Step) -> None:
     names, operand, *rest = statement.operands
     fragment = _Fragment(compiler, statement, rest[0] if rest else None)
+    compiler.check(
+        (_kind(fragment.inst, fragment.name)._replace(written=True), kind_of("[]"), kind_of("?u32")), statement
+    )
     targets = names if is_braced(names) else (names,)
     space, address = space_of_access(compiler, statement, operand), compiler.address(operand)
     step.critical = frozenset(compiler.accessed[0])
-    _count(fragment.inst, {fragment.name: targets}, {fragment.name: fragment.wide})
     kind = "b64" if fragment.wide else "b32"
     sinks = [compiler.sink(name, kind) for name in targets]
     registers = [compiler.frame.register(name.name) for name in targets if isinstance(name, Register)]
@@ -373,9 +375,11 @@ def _load_fragment(compiler: Compiler, statement: Statement, step: Step) -> None
 def _store_fragment(compiler: Compiler, statement: Statement, step: Step) -> None:
     operand, names, *rest = statement.operands
     fragment = _Fragment(compiler, statement, rest[0] if rest else None)
+    compiler.check(
+        (kind_of("[]"), _kind(fragment.inst, fragment.name)._replace(written=False), kind_of("?u32")), statement
+    )
     given = names if is_braced(names) else (names,)
     space, address = space_of_access(compiler, statement, operand), compiler.address(operand)
-    _count(fragment.inst, {fragment.name: given}, {fragment.name: fragment.wide})
     getters = [compiler.source(name, "b64" if fragment.wide else "b32") for name in given]
     step.critical = frozenset(compiler.accessed[0])
 

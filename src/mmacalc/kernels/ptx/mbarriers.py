@@ -153,7 +153,9 @@ def _wait(compiler: Compiler, statement: Statement, step: Step) -> None:
                 continue
             phase = barrier.phase - 1 if by_parity else asked >> 32
             done[at] = (barrier.phase & 1) != (asked & 1) if by_parity else phase < barrier.phase
-            if done[at] and phase >= 0:
+            if not done[at]:
+                machine.asynchronous.asked[thread] = place, barrier.phase if by_parity else phase
+            elif phase >= 0:
                 machine.asynchronous.passed(barrier, thread, phase, acquire)
         if done.all():
             sink(machine, threads, done)

@@ -48,8 +48,6 @@ class Order:
         self.common: Array = np.zeros((teams, self.agents), np.int32)
         self.known: Array | None = None
         self.meetings: Array = np.zeros(teams, np.int64)  # how often all threads of a team have met
-        self.fenced: Array = np.zeros((teams, self.agents), np.int32)
-        self.fence_time: Array = np.zeros((teams, self.agents), np.int64)
 
     def grow(self, more: int) -> None:
         """Room for more agents."""
@@ -58,17 +56,16 @@ class Order:
             return np.concatenate([array, np.full((*array.shape[:-1], more), value, array.dtype)], -1)
 
         self.clock, self.common = wider(self.clock, 1), wider(self.common, 0)
-        self.fenced, self.fence_time = wider(self.fenced, 0), wider(self.fence_time, 0)
         if self.known is not None:
             self.known = wider(self.known, 0)
         self.agents += more
 
-    def proxy_fence(self, team: Array, threads: Array, time: int) -> None:
-        """What threads wrote by the generic proxy so far is ordered before what the async proxy does later."""
-        self.fenced[team, threads] = self.clock[team, threads]
-        self.fence_time[team, threads] = time
-        self.version += 1
-        self.clock[team, threads] += 1
+    def knows(self, team: Array, observer: Array, agent: Array) -> Array:
+        """Up to which clock what `agent` did happens before what `observer` does now. Arrays of one shape."""
+        found: Array = self.common[team, agent]
+        if self.known is not None:
+            found = np.maximum(found, self.known[team, observer, agent])
+        return np.where(agent == observer, self.clock[team, agent], found)
 
     def ordered(self, team: Array, observer: Array, agent: Array, clock: Array) -> Array:
         """Whether what `agent` did at `clock` happens before what `observer` does now. Arrays of one shape."""
@@ -158,7 +155,6 @@ class Shadow:
         self.read_step: Array = np.full(places, -1, np.int32)
         self.shared: Array = np.zeros(places, bool)
         self.atomic: Array = np.zeros(places, bool)
-        self.write_time: Array = np.zeros(places, np.int32)
         self.log: list[_Reads] = []
         self.raw: list[_Raw] = []
         self.limit: int = 512  # of raw reads
@@ -259,9 +255,9 @@ class Shadow:
                 kept.append(entry if late.all() else entry.where(late))
         self.log = kept
 
-    def write(  # noqa: PLR0913
+    def write(
         self, at: Array, team: Array, thread: Array, step: int, generic: bool = True, clock: Array | None = None,
-        time: int = 0, same: Callable[[], Array] | None = None,
+        same: Callable[[], Array] | None = None,
     ) -> tuple[int, int, bool] | None:  # fmt: skip
         """Note writes of places. Returns (which of them, the other step, whether that wrote) for the first that is not
         ordered after what was done there before, else None. same: which of the places keep what another wrote."""
@@ -273,7 +269,6 @@ class Shadow:
             self.apart = True
         self.writer[at], self.write_step[at], self.generic[at] = thread, step, generic
         self.write_clock[at] = self.order.clock[team, thread] if clock is None else clock
-        self.write_time[at] = time
         self.reader[at], self.shared[at], self.atomic[at] = -1, False, False
         return found
 

@@ -6,15 +6,18 @@ runs: `compile_kernel` raises with the line, `uncovered` lists all of it.
 
 from __future__ import annotations
 
+import re
 from math import gcd
 
 import numpy as np
 
 from ...base.errors import Error, counted, first_of
+from ...base.numerals import whole
 from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
 from . import arithmetic, grammar
 from .knowledge import access_of
 from .operation import DTYPES
+from .signatures import fault, operation_kinds, signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from ...ptx.module import Function, Module, Operand
     from .machine import Machine, Threads
     from .operation import Operation
+    from .signatures import Kind
 
     Array = NDArray[Any]
     Getter = Callable[[Machine, Threads], Array]
@@ -41,6 +45,7 @@ RESERVED = 1024
 8.x and later)."""
 POLLED = frozenset(["volatile", "relaxed", "acquire", "mmio"])
 """Modifiers of loads that poll (PTX ISA 8.4: strong operations)."""
+_NAME = re.compile(r"[A-Za-z_$%][\w$]*")
 DEPTH = 16
 """How deep calls may be nested."""
 
@@ -105,10 +110,10 @@ def _nothing(machine: Machine, threads: Threads) -> None:
 class Program:
     """A compiled kernel.
 
-    registers: the type of each; watched: those of wgmma; names: what each is called; steps; parameters: the
-    kernel's, with their offsets in the parameter bytes; shared_static: bytes of its own shared variables with what
-    is reserved; dynamic: where the dynamic part begins; local_size: bytes of local memory of a thread; granule,
-    global_granule: bytes that shared and global memory are watched by.
+    registers: the type of each; watched: those of wgmma; fed: those that mov copies into these; names: what each is
+    called; steps; parameters: the kernel's, with their offsets in the parameter bytes; shared_static: bytes of its own
+    shared variables with what is reserved; dynamic: where the dynamic part begins; local_size: bytes of local memory of
+    a thread; granule, global_granule: bytes that shared and global memory are watched by.
     """
 
     function: Function
@@ -131,6 +136,7 @@ class Program:
         self.parameter_bytes = 0
         self.shared: dict[str, int] = {}
         self.watched: set[int] = set()
+        self.fed: set[int] = set()
         self.tensor_memory = False
         self._polls: dict[tuple[int, int], bool] = {}
         self.shared_static, self.dynamic, self.local_size, self.granule = RESERVED, RESERVED, 0, 4
@@ -166,6 +172,16 @@ class Program:
                 if what == ("ld",):
                     loading[index] = step
         return found
+
+    def shared_byte(self, byte: int) -> str:
+        """A byte of a CTA's shared memory in words: that of a variable, or of the dynamic part."""
+        starts = [(start, name) for name, start in self.shared.items() if start <= byte]
+        start, name = max(starts, default=(0, ""))
+        if byte >= self.dynamic:
+            return f"byte {byte - self.dynamic} of dynamic shared memory"
+        if not name:
+            return f"byte {byte} of shared memory"
+        return f"byte {byte - start} of {plain_variable(name)} in shared memory"
 
     @property
     def communicates(self) -> bool:
@@ -258,9 +274,26 @@ class Compiler:
         self.program.local_size = start + variable.size
         return start
 
+    def _reached(self) -> list[Function]:
+        """The kernel's function and those that it calls, directly or not."""
+        found = {self.program.name: self.program.function}
+        for function in (left := [self.program.function]):
+            for statement in function.statements:
+                if statement.root == "call":
+                    for operand in statement.operands:
+                        other = self.module.functions.get(operand.name) if isinstance(operand, Symbol) else None
+                        if other is not None and other.name not in found:
+                            found[other.name] = other
+                            left.append(other)
+        return [*found.values()]
+
     def _shared_variables(self, functions: list[Function]) -> None:
+        """Where the shared variables are that the functions have or name, as ptxas places them: no others."""
         program, dynamic = self.program, []
-        variables = [*self.module.variables.values(), *[v for function in functions for v in function.variables]]
+        words = {word for function in functions for statement in function.statements
+                 for word in _NAME.findall(statement.text)}  # fmt: skip
+        named = [variable for name, variable in self.module.variables.items() if name in words]
+        variables = [*named, *[v for function in functions for v in function.variables]]
         for variable in variables:
             if variable.space != "shared" or variable.name in program.shared:
                 continue
@@ -278,7 +311,8 @@ class Compiler:
 
     def compiled(self) -> Program:
         """The program; what is not covered is in `problems`."""
-        self._shared_variables(list(self.module.functions.values()))
+        program = self.program
+        self._shared_variables(self._reached())
         self._flatten(self.program.function, {}, "", 0)
         steps = self.program.steps
         for step, statement, frame, prefix in self._pending:
@@ -289,9 +323,10 @@ class Compiler:
                 self.problems.append((statement, str(error)))
             except (AttributeError, LookupError, TypeError, ValueError) as error:  # of operands that no opcode has
                 self.problems.append((statement, f"{statement.opcode} does not take these operands ({error})"))
+        program.fed = _feeding(steps, program.watched)
         for step in steps:
             if step.statement.root != "wgmma":
-                step.watched = (step.reads | step.writes) & self.program.watched
+                step.watched = (step.reads | step.writes) & program.watched | step.writes & program.fed
         end = Step(len(steps), Statement(0, None, "exit", (), (), None, "exit"))
         self.builders["exit"](self, end.statement, end)
         steps.append(end)
@@ -358,20 +393,28 @@ class Compiler:
             needed = grammar.needed(statement.root, statement.modifiers)
             raise Error(f"{statement.opcode} needs {needed}; the module's .target is {self.program.target}")
         builder = self.builders.get(statement.root)
-        given = _Operands(statement.operands)
-        recorded = statement._replace(operands=given)
         if builder is not None:
-            builder(self, recorded, step)
+            kinds = signature(statement.root, statement.modifiers)
+            if kinds is None:
+                raise Error(f"{statement.opcode} is not covered")
+            self.check(kinds, statement)
+            given = _Operands(statement.operands)
+            builder(self, statement._replace(operands=given), step)
+            left = given.unread()
+            if left is not None and kinds and kinds[0].types == ("*",):
+                raise Error(
+                    f"{statement.opcode} has no operand {left + 1} here: {_shown(given[left])} would be ignored"
+                )
         elif statement.root in arithmetic.roots():
-            self._arithmetic(recorded, step)
+            self._arithmetic(statement, step)
         else:
             raise Error(f"{statement.opcode} is not covered")
-        # Those of a fence are the tensor map whose copy it orders, those of a policy how caches are used.
-        hint = statement.root in (*grammar.HINTS, "fence", "createpolicy")
-        hint = hint or not {"L2::cache_hint", "prefetch"}.isdisjoint(statement.modifiers)
-        if (left := given.unread()) is not None and not hint:
-            raise Error(f"{statement.opcode} has no operand {left + 1} here: {_shown(given[left])} would be ignored")
         step.reads, step.writes = (frozenset(registers) for registers in self.accessed)
+
+    def check(self, kinds: tuple[Kind, ...], statement: Statement) -> None:
+        """Refuse operands of other kinds, types or numbers than the opcode has."""
+        if wrong := fault(kinds, statement, self.frame.function.registers.get):
+            raise Error(wrong)
 
     # --- operands ---
 
@@ -402,6 +445,13 @@ class Compiler:
         if is_braced(operand):
             return self._joined(operand, type_)
         raise Error(f"{_shown(operand)} cannot be read as .{type_}")
+
+    def source_as_wide(self, operand: Operand) -> Getter:
+        """Reads an address of 32 or 64 bits as 64."""
+        registers = self.frame.function.registers
+        bits = bits_of(registers[operand.name]) if isinstance(operand, Register) and operand.name in registers else 64
+        source = self.source(operand, f"u{bits}")
+        return lambda machine, threads: source(machine, threads).astype(np.uint64)
 
     def _register(self, name: str, type_: str) -> Getter:
         function = self.frame.function
@@ -494,6 +544,8 @@ class Compiler:
         if isinstance(operand.base, Register):
             bits = bits_of(self.frame.function.registers.get(operand.base.name, "b64"))
             base = self.source(operand.base, f"b{bits}")
+            if bits == 32 and offset:  # 32-bit addresses wrap: nvcc adds what it has subtracted
+                return lambda machine, threads: base(machine, threads).astype(np.int64) + offset & np.int64(0xFFFFFFFF)
             return lambda machine, threads: base(machine, threads).astype(np.int64) + offset
         if isinstance(operand.base, Symbol):
             place = self._place(operand.base.name)
@@ -556,10 +608,18 @@ class Compiler:
 
     def _arithmetic(self, statement: Statement, step: Step) -> None:
         operation = arithmetic.operation(statement.root, statement.modifiers)
-        destinations, *operands = statement.operands
+        destinations, *operands = statement.operands or (Symbol("_"),)
         if operation.carry in ("in", "both"):
             operands.append(Register("%carry"))
         operation = _of_three(operation, statement, len(operands), self.program.target)
+        carried = operation.carry in ("in", "both")
+        self.check(
+            operation_kinds(
+                statement.root, statement.modifiers, operation.results[: 1 if operation.carry else None],
+                operation.sources[: -1 if carried else None],
+            ),
+            statement,
+        )  # fmt: skip
         if len(operands) != len(operation.sources):
             raise Error(f"{statement.opcode} takes {len(operation.sources)} sources; got {len(operands)}")
         sources = []
@@ -581,6 +641,33 @@ class Compiler:
             first, second = operation.results
             return self.sink(destinations.first, first), self.sink(destinations.second, second)
         return (self.sink(destinations, operation.results[0]),)
+
+
+def _feeding(steps: list[Step], watched: set[int]) -> set[int]:
+    """The registers that mov copies, directly or not, into some registers: ptxas makes one of them."""
+    moves = [step for step in steps if step.statement.root == "mov" and step.reads and step.writes]
+    found: set[int] = set()
+    left = True
+    while left and watched:
+        left = False
+        for step in moves:
+            if not step.reads <= found and (not step.writes.isdisjoint(watched) or not step.writes.isdisjoint(found)):
+                found |= step.reads
+                left = True
+    return found - watched
+
+
+def plain_variable(name: str) -> str:
+    """The plain name of a variable: a local one of C++ is mangled with its function (_ZZ4gemmvE4tile, tile).
+
+    >>> plain_variable("_ZZ7productILi0EEvPKtS1_PfE5tiles"), plain_variable("tile")
+    ('tiles', 'tile')
+    """
+    found = re.match(r"_ZZ.*E(\d+)(\w+)$", name)
+    if found is None:
+        return name
+    end = found.end(1) + whole(found[1], "a length", 9999)
+    return name[found.end(1) : end] or name
 
 
 def _of_three(operation: Operation, statement: Statement, count: int, target: str) -> Operation:

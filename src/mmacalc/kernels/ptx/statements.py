@@ -11,6 +11,8 @@ import numpy as np
 from ...base.errors import Error
 from ...ptx.module import Statement, Symbol, is_braced
 from .grammar import HINTS
+from .machine import WARP
+from .register_pool import set_registers
 from .warps import grouped_by_warp, with_all_of
 
 TYPE_CHECKING = False
@@ -195,6 +197,9 @@ def _barrier_control(barrier: Any, count: Any, waits: bool, before: Any) -> Any:
             if number > 15:
                 machine.outside(step, threads, numbers, here, "the barriers 0 to 15")
             for each in np.unique(wanted[here]).tolist():
+                if each % WARP:
+                    machine.launch.find("barrier", step, f"the number of threads is a multiple of {WARP}; got {each}",
+                                        threads.number[here])  # fmt: skip
                 machine.arrive(step, threads.where(here & (wanted == each)), at + 1, number, int(each), waits)
 
     return control
@@ -236,7 +241,7 @@ def _warp_sync(compiler: Compiler, statement: Statement, step: Step) -> None:
 BUILDERS: dict[str, Builder] = {
     "bra": _branch, "brx": _branch_indexed, "exit": _exit, "ret": _return, "call": _call, "trap": _trap,
     **dict.fromkeys(("bar", "barrier"), _barrier),
-    **dict.fromkeys(HINTS, _nothing),
+    **dict.fromkeys(HINTS, _nothing), "setmaxnreg": set_registers,
     "createpolicy": _policy,
 }  # fmt: skip
 

@@ -128,6 +128,7 @@ def read_map(machine: Machine, step: Step, one: Threads, address: int) -> Tensor
         Error: there is none.
     """
     offset = int(global_places(machine, step, one, np.array([address]), 64, False)[0])
+    machine.map_fences.check(step, one, offset)
     found = _unpacked(machine.launch.memory.data[offset : offset + BYTES].tobytes())
     if found is None:
         raise Error(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import Error
-from ...ptx.module import Pair, Statement
+from ...ptx.module import Pair, Register, Statement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def _shuffle(compiler: Compiler, statement: Statement, step: Step) -> None:
     sink = compiler.sink(first, "b32")
     valid = compiler.sink(second, "pred") if second is not None else None
     value, by, clamp = (compiler.source(x, "b32") for x in (a, b, c))
+    index = compiler.frame.register(first.name) if isinstance(first, Register) else None
 
     def run(machine: Machine, threads: Threads) -> None:
         lane = threads.lane.astype(np.int64)
@@ -92,6 +93,9 @@ def _shuffle(compiler: Compiler, statement: Statement, step: Step) -> None:
         held[threads.number] = value(machine, threads)
         source = threads.number // 32 * 32 + chosen
         sink(machine, threads, held[np.minimum(source, machine.count - 1)])
+        absent = present(machine, threads) >> chosen.astype(np.uint32) & np.uint32(1) == 0
+        if index is not None and absent.any():
+            machine.launch.mark_undefined(machine, step, index, threads.where(absent))
         if valid is not None:
             valid(machine, threads, inside)
 

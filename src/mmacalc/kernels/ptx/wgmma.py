@@ -11,6 +11,7 @@ import numpy as np
 from ...base.errors import Error
 from ...ptx.module import is_braced
 from .matrices import Executor, catalogued
+from .tensor_map import SWIZZLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["BUILDERS", "Products", "matrix_offsets"]
+__all__ = ["BUILDERS", "Descriptors", "Products", "matrix_offsets"]
 
 GROUP = 128
 # Descriptor of wgmma (PTX ISA 9.7.15.5.1, matrix descriptor): bits 62 and 63.
 MODES = {0: (16, 0), 1: (128, 0x70), 2: (64, 0x30), 3: (32, 0x10)}
+WGMMA_SWIZZLES = {code << 62: name for code, name in enumerate(("none", "128B", "64B", "32B"))}
+"""The swizzles by the upper bits of a descriptor."""
 
 
 def matrix_offsets(descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: tuple[int, int]) -> Array:
@@ -51,10 +54,70 @@ def matrix_offsets(descriptor: int, rows: int, depth: int, bits: int, mn_major: 
     return found
 
 
+class Descriptors:
+    """What is wrong with matrices in shared memory that no access shows: elements that overlap, the start of a swizzled
+    pattern, another swizzle than that of the tensor copy which wrote the bytes."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.swizzles: Array | None = None  # by granule: 1 + that of the tensor copy that wrote it, 0 of other writes
+        self.seen: set[tuple[int, str, int]] = set()
+
+    def copied(self, granules: Array, swizzle: int) -> None:
+        """A tensor copy with a swizzle (its place in SWIZZLES) writes granules."""
+        if self.swizzles is None:
+            self.swizzles = np.zeros(len(self.machine.flight), np.uint8)
+        self.swizzles[granules] = swizzle + 1
+
+    def written(self, granules: Array) -> None:
+        """Threads write granules."""
+        if self.swizzles is not None:
+            self.swizzles[granules] = 0
+
+    def check(
+        self, step: Step, numbers: Array, name: str, given: Array, places: Array, swizzles: dict[int, str]
+    ) -> None:
+        """A product reads a matrix at places (group, row, depth), by a descriptor of each group."""
+        for at, descriptor in enumerate(given.tolist()):
+            mode = swizzles.get(int(descriptor) & max(swizzles), "")
+            self._copied_alike(step, numbers[at : at + 1], name, places[at], mode)
+            if (step.index, name, int(descriptor)) in self.seen:
+                continue
+            self.seen.add((step.index, name, int(descriptor)))
+            start, base = (int(descriptor) & 0x3FFF) << 4, int(descriptor) >> 49 & 7
+            if mode == "128B" and start >> 7 & 7 != base:
+                self.machine.launch.find(
+                    "descriptor", step, f"the descriptor of {name} begins at {start:#x}, which is not a multiple of "
+                    f"1024 bytes: the 128-byte swizzle wants the base offset {start >> 7 & 7} then; it says {base}",
+                    numbers[at : at + 1],
+                )  # fmt: skip
+            self._overlaps(step, numbers[at : at + 1], name, places[at])
+
+    def _overlaps(self, step: Step, number: Array, name: str, places: Array) -> None:
+        rows = places[:, 0]
+        if len(np.unique(rows)) < len(rows):
+            self.machine.launch.find(
+                "descriptor", step, f"rows of {name} lie at the same bytes: the strides of its descriptor do not fit "
+                "its layout", number,
+            )  # fmt: skip
+
+    def _copied_alike(self, step: Step, number: Array, name: str, places: Array, mode: str) -> None:
+        if self.swizzles is None or not mode:
+            return
+        found = self.swizzles[np.unique(places // self.machine.granule)]
+        for other in np.unique(found[found > 0]).tolist():
+            if SWIZZLES[other - 1] != mode:
+                self.machine.launch.remark(
+                    step, f"the descriptor of {name} has the swizzle {mode}; the tensor copy that wrote these bytes "
+                    f"had {SWIZZLES[other - 1]}"
+                )  # fmt: skip
+                return
+
+
 class _Product:
     """wgmma instructions of some warpgroups, issued together."""
 
-    __slots__ = ("done", "group", "groups", "hot", "issue", "number", "reading", "step", "threads")
+    __slots__ = ("done", "group", "groups", "hot", "issue", "named", "number", "reading", "step", "threads")
 
     def __init__(
         self, number: int, step: Step, threads: Threads, groups: Array, issue: Any, hot: frozenset[int]
@@ -70,6 +133,7 @@ class _Product:
         self.group = np.full(len(groups), -1, np.int64)
         self.done = np.zeros(len(groups), bool)
         self.reading: list[Array] = []
+        self.named = False  # whether a finding says that its registers are touched in flight
 
 
 class Products:
@@ -82,8 +146,43 @@ class Products:
         self.pending: list[_Product] = []
         self.committed: Array = np.zeros(-(-machine.count // GROUP) + 1, np.int64)
         self.hot: dict[int, _Product] = {}
-        self.unfenced: set[int] = set()
+        # By register: the warpgroups that have written it since their last wgmma.fence.
+        self.unfenced: dict[int, Array] = {}
+        self.fresh: Array = np.zeros(len(self.committed), bool)  # which have fenced since their last wgmma.mma_async
         self.next = 1 << 29
+
+    def fence(self, threads: Threads) -> None:
+        """wgmma.fence: accesses of registers so far are ordered before the wgmma.mma_async that come."""
+        groups = np.unique(threads.number // GROUP)
+        self.fresh[groups] = True
+        for written in self.unfenced.values():
+            written[groups] = False
+
+    def touched(self, step: Step, threads: Threads) -> None:
+        """Registers of wgmma are written by another instruction. A mov is the same register to ptxas: what it copies
+        counts; a constant that it writes between the fence and the wgmma, as nvcc has it, is as good as before."""
+        writes = step.watched & step.writes
+        if not writes:
+            return
+        groups = np.unique(threads.number // GROUP)
+        late = np.ones(len(groups), bool)
+        if step.statement.root == "mov":
+            copied = [self.unfenced[index][groups] for index in step.reads if index in self.unfenced]
+            late = np.any(copied, axis=0) if copied else np.zeros(len(groups), bool)
+            if not step.reads:
+                late = ~self.fresh[groups]
+        for index in writes:
+            if index not in self.unfenced:
+                if not late.any():
+                    continue
+                self.unfenced[index] = np.zeros(len(self.committed), bool)
+            self.unfenced[index][groups] = late
+
+    def late(self, threads: Threads, hot: frozenset[int]) -> list[int]:
+        """The registers that were written since the last fence, of a wgmma that begins."""
+        groups = np.unique(threads.number // GROUP)
+        self.fresh[groups] = False
+        return sorted(index for index in hot & self.unfenced.keys() if self.unfenced[index][groups].any())
 
     def issue(self, step: Step, threads: Threads, issue: Any, hot: frozenset[int], reads: list[Array]) -> None:
         groups = threads.number.reshape(-1, GROUP)[:, 0] // GROUP
@@ -126,7 +225,7 @@ class Products:
 def _wgmma(compiler: Compiler, statement: Statement, step: Step) -> None:
     what = statement.modifiers[0]
     if what == "fence":
-        step.run = lambda machine, threads: machine.products.unfenced.clear()
+        step.run = lambda machine, threads: machine.products.fence(threads)
     elif what == "commit_group":
         step.run = lambda machine, threads: machine.products.commit(threads)
     elif what == "wait_group":
@@ -187,20 +286,22 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
             places[name] = np.stack(found) + base[:, None, None]
             if (np.stack(found) + max(1, shape[2] // 8) > machine.shared_size).any():
                 machine.outside(
-                    step, threads, np.array([int(np.stack(found).max())]), np.array([True]), "shared memory"
-                )
+                    step, threads, np.array([int(np.stack(found).max())]), np.array([True]),
+                    f"shared memory, which has {machine.shared_size} bytes: so far the descriptor of {name} reaches",
+                )  # fmt: skip
+            machine.descriptors.check(step, threads.number[::GROUP], name, given[:, 0], places[name], WGMMA_SWIZZLES)
             for at in range(groups):
                 span = places[name][at].reshape(-1)
                 granules = np.unique(np.concatenate([span, span + max(1, shape[2] // 8) - 1]) // machine.granule)
                 machine.check_async_read(step, int(threads.number[at * GROUP]), granules)
                 reads[at] = np.concatenate([reads[at], granules])
-        late = machine.products.unfenced & hot
+        late = machine.products.late(threads, hot)
         if late:
-            name = machine.program.names[min(late)]
+            name = machine.program.names[late[0]]
             machine.launch.find(
                 "fence",
                 step,
-                f"{name} was written by another instruction, and no wgmma.fence comes in between",
+                f"{name} was written by another instruction since the last wgmma.fence: one must come in between",
                 threads.number,
             )
         keep = np.broadcast_to(scale_d(machine, threads), (len(threads),)).reshape(groups, GROUP)[:, 0].copy()

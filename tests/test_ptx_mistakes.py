@@ -1,0 +1,195 @@
+"""Mistakes that people make in kernels for Hopper, one at a time: each is named, at its line of the source, in words.
+
+tests/data/ptx/mistakes.cu has the kernels; mistakes_sm_90a.ptx.gz is what nvcc 13.0 makes of it (-lineinfo).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mmacalc
+import recorded
+from mmacalc.kernels.ptx.kernel import PtxKernel
+from mmacalc.kernels.ptx.launch import Launch
+from mmacalc.ptx.reader import read
+
+MODULE = read(recorded.text("ptx/mistakes_sm_90a.ptx.gz"))
+KERNELS = {kernel.cpp_name: kernel for kernel in [PtxKernel(MODULE, function.name) for function in MODULE.entries]}
+SOURCE = (recorded.DATA / "ptx" / "mistakes.cu").read_text().split("\n")
+
+
+def rows(x: np.ndarray) -> Any:
+    return mmacalc.tensor_map(x, (1, 128))
+
+
+def swizzled(x: np.ndarray) -> Any:
+    return mmacalc.tensor_map(x, (64, 64), swizzle="128B")
+
+
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    found: np.ndarray = a.astype(float) @ b.astype(float).T
+    return found
+
+
+# name: CTAs, threads, dynamic shared memory, by arrays the arguments, the result and what it
+# should be
+CASES: dict[str, tuple[int, int, int, Any]] = {
+    "tma_store": (1, 128, 0, lambda x, z: ([rows(z), x], z, 2 * x)),
+    "tma_load": (1, 128, 0, lambda x, z: ([rows(x), z], z, x)),
+    "ring": (1, 160, 0, lambda x, z: ([rows(x), z, 7], z, x.sum(0))),
+    "product": (1, 128, 0, lambda a, b, d: ([a.view(np.uint16), b.view(np.uint16), d], d, 2 * product(a, b))),
+    "swizzled": (1, 128, 17408, lambda a, b, d: ([swizzled(a), swizzled(b), d], d, product(a, b))),
+    "stages": (1, 128, 0, lambda x, z: ([x, z, 8], z, np.roll(x.sum(0), -33))),
+    "named": (1, 128, 0, lambda x, z: ([x, z], z, np.roll(x, -7))),
+    "lanes": (1, 64, 0, lambda x, z: ([x, z], z, 2 * x[np.arange(64) ^ 1])),
+    "peers": (2, 64, 0, lambda x, z: ([x, z], z, x[np.arange(128) ^ 65])),
+    "multicast": (2, 128, 0, lambda x, z: ([rows(x), z], z, np.tile(x, (2, 1)))),
+    "registers": (1, 384, 0, lambda z: ([z], z, np.arange(384))),
+    "handed_on": (2, 128, 0, lambda work, count, z: ([rows(work), work, count, z], z, 2 * np.arange(128) + 1)),
+    "made_map": (1, 128, 0, lambda x, other, made, z: ([rows(other), made, x, z], z, x[1])),
+}
+# What the last function is given: shapes, by a letter for the type (random f, h, w; zeros of F, W and bytes B).
+ARRAYS = {
+    "tma_store": "f2x128 F2x128", "tma_load": "f2x128 F2x128", "ring": "f7x128 F128",
+    "product": "h64x16 h64x16 F64x64", "swizzled": "h64x64 h64x64 F64x64", "stages": "w8x128 W128", "named": "w64 W64",
+    "lanes": "w64 W64", "peers": "w128 W128", "multicast": "f1x128 F2x128", "registers": "W384",
+    "handed_on": "F2x128 W1 F128", "made_map": "f2x128 F2x128 B128 F128",
+}  # fmt: skip
+
+
+def arrays(name: str) -> list[np.ndarray]:
+    """New arrays of a case."""
+    rng, found = np.random.default_rng(3), []
+    for text in ARRAYS[name].split():
+        shape, kind = (
+            tuple(map(int, text[1:].split("x"))),
+            {"f": "f4", "h": "f2", "w": "u4", "b": "u1"}[text[0].lower()],
+        )
+        values = rng.integers(0, 99, shape) if text[0] == "w" else rng.standard_normal(shape)
+        found.append(values.astype(kind) if text[0].islower() else np.zeros(shape, kind))
+    return found
+
+
+RIGHT = [*[f"{name}<0>" for name in CASES], "handed_on<10>", "handed_on<13>"]
+# name: the kind of a finding ("stopped" of an error, "note" of a note), what its line of the source has, its words
+WRONG: dict[str, tuple[str, str, str]] = {
+    "tma_store<1>": ("proxy", "store(&map", "fence.proxy.async must come after the write"),
+    "tma_store<2>": ("proxy", "store(&map", "fence.proxy.async must come after the write"),
+    "tma_store<3>": ("proxy", "store(&map", "reads byte 4 of tile in shared memory by the async proxy"),
+    "tma_store<4>": ("race", "store(&map", "which another thread (thread 1) wrote"),
+    "tma_store<5>": ("race", "tile[t] = 2 *", "which an asynchronous operation in flight reads"),
+    "tma_store<6>": ("proxy", "store(&map", "fence.proxy.async must come after the write"),
+    "tma_store<7>": ("race", "tile[t] = 2 *", "which an asynchronous operation in flight reads"),
+    "tma_load<1>": ("mbarrier", "expect(&full", "is not initialised"),
+    "tma_load<2>": ("deadlock", "wait(&full, row)", "1 arrival of 2 missing"),
+    "tma_load<3>": ("deadlock", "wait(&full, row)", "full in shared memory is in phase 0, and phase 0 is waited for"),
+    "tma_load<4>": ("mbarrier", "wait(&full, row)", "a barrier must come in between"),
+    "tma_load<5>": ("wait", "tile[t]", "an asynchronous copy in flight writes, which is not waited for"),
+    "tma_load<6>": ("deadlock", "wait(&full, row)", "256 bytes more than expected have come (a wrong expect_tx)"),
+    "tma_load<7>": ("deadlock", "wait(&full, row)", "512 bytes that were expected have not come"),
+    "tma_load<8>": ("stopped", "", "the tile must begin at a multiple of 128 bytes"),
+    "tma_load<9>": ("wait", "tile[t]", "an asynchronous copy in flight writes, which is not waited for"),
+    "tma_load<10>": ("wait", "tile[t]", "an asynchronous copy in flight writes, which is not waited for"),
+    "tma_load<11>": ("wait", "tile[t]", "an asynchronous copy in flight writes, which is not waited for"),
+    "tma_load<12>": ("race", "load(", "of tile in shared memory, which another thread read"),
+    "ring<1>": ("deadlock", "wait(&empty[s], phase ^ 1)", "empty in shared memory is in phase 128"),
+    "ring<2>": ("deadlock", "wait(&empty[s], phase ^ 1)", "1 arrival of 129 missing"),
+    "ring<3>": ("deadlock", "wait(&empty[s], phase)", "128 arrivals of 128 missing"),
+    "ring<4>": ("mbarrier", "expect(&full[s]", "arrives 1 times where 0 arrivals are pending"),
+    "ring<5>": ("wait", "load(", "writes shared memory that an asynchronous copy in flight writes"),
+    "ring<6>": ("wait", "tiles[s][t]", "an asynchronous copy in flight writes, which is not waited for"),
+    "ring<7>": ("race", "load(", "of tiles in shared memory, which another thread read"),
+    "ring<8>": ("deadlock", "wait(&empty[s], phase ^ 1)", "128 arrivals of 128 missing"),
+    "product<1>": ("proxy", "MULTIPLY", "of tiles in shared memory by the async proxy"),
+    "product<2>": ("stopped", "", "so far the descriptor of A reaches"),
+    "product<3>": ("fence", "MULTIPLY", "since the last wgmma.fence: one must come in between"),
+    "product<4>": ("wait", "put(d, c)", "which a wgmma in flight uses: wgmma.wait_group must come before"),
+    "product<5>": ("wait", "c[0] += 1", "which a wgmma in flight uses: wgmma.wait_group must come before"),
+    "product<6>": ("wait", "put(d, c)", "which a wgmma in flight uses: wgmma.wait_group must come before"),
+    "product<7>": ("race", "tiles[0][t] = 0", "which an asynchronous operation in flight reads"),
+    "product<8>": ("wait", "put(d, c)", "which a wgmma in flight uses: wgmma.wait_group must come before"),
+    "product<9>": ("stopped", "", "so far the descriptor of A reaches"),
+    "swizzled<1>": ("descriptor", "MULTIPLY", "not a multiple of 1024 bytes"),
+    "swizzled<2>": ("descriptor", "MULTIPLY", "rows of A lie at the same bytes"),
+    "swizzled<3>": ("note", "", "has the swizzle 64B; the tensor copy that wrote these bytes had 128B"),
+    "stages<1>": ("wait", "sum += tiles", "an asynchronous copy in flight writes, which is not waited for"),
+    "stages<2>": ("race", "sum += tiles", "which another thread (thread 33) wrote"),
+    "stages<3>": ("wait", "sum += tiles", "an asynchronous copy in flight writes, which is not waited for"),
+    "stages<4>": ("race", "sum += tiles", "which another thread (thread 33) wrote"),
+    "named<1>": ("race", "buffer[(t + 7) % 64]", "which another thread (thread 7) wrote"),
+    "named<2>": ("deadlock", "bar.sync 1, 128", "wants 128 threads, and 64 have come; threads have come to barrier 2"),
+    "named<3>": ("barrier", "bar.sync 1, 96", "another number of threads than those who wait there"),
+    "lanes<1>": ("race", "buffer[t ^ 1]", "which another thread (thread 1) wrote"),
+    "lanes<2>": ("deadlock", "__syncwarp", "lanes 0-15 of the warp wait at line"),
+    "lanes<3>": ("uninitialised", "out[t] = y", "comes from a lane that does not execute the shuffle"),
+    "lanes<4>": ("barrier", "__syncthreads", "not all threads of the warp execute it"),
+    "peers<1>": ("race", "ld.shared::cluster", "may not have started: a barrier of the cluster must come before"),
+    "peers<2>": ("race", "ld.shared::cluster", "may not have started: a barrier of the cluster must come before"),
+    "peers<3>": ("race", "ld.shared::cluster", "wrote without synchronisation in between"),
+    "peers<4>": ("race", "ld.shared::cluster", "a barrier of the cluster must come after"),
+    "peers<5>": ("stopped", "", "outside shared memory of a cluster of 2"),
+    "peers<6>": ("race", "ld.shared::cluster", "a barrier of the cluster must come after"),
+    "multicast<1>": ("mbarrier", "multicast::cluster", "a barrier must come in between"),
+    "multicast<2>": ("mbarrier", "multicast::cluster", "a barrier must come in between"),
+    "multicast<3>": ("wait", "tile[t]", "an asynchronous copy in flight writes, which is not waited for"),
+    "multicast<4>": ("deadlock", "wait(&full, 0)", "512 bytes that were expected have not come"),
+    "registers<1>": ("warp", "setmaxnreg.dec", "only 1 warp of the warpgroup's 4 executed it"),
+    "registers<2>": ("deadlock", "setmaxnreg.inc", "want 80,896 registers, and the CTA has 64,512"),
+    "registers<3>": ("deadlock", "setmaxnreg.inc", "want 66,560 registers, and the CTA has 64,512"),
+    "handed_on<1>": ("wait", "work[t] + work[128 + t]", "cp.async.bulk.wait_group (without .read)"),
+    "handed_on<2>": ("wait", "work[t] + work[128 + t]", "cp.async.bulk.wait_group (without .read)"),
+    "handed_on<11>": ("proxy", "load(tile", "fence.proxy.async (or .global) must come after the write"),
+    "handed_on<12>": ("proxy", "load(tile", "fence.proxy.async (or .global) must come after the write"),
+    "made_map<1>": ("proxy", "load(tile, made", "fence.proxy.tensormap::generic.release must come after the write"),
+    "made_map<2>": ("proxy", "load(tile, made", "fence.proxy.tensormap::generic.acquire of the map must come before"),
+}
+UNNAMED = {"swizzled<4>"}  # reads other columns of the tile than were meant: only the result shows it
+
+
+def launched(name: str, schedule: int | None = None) -> tuple[Launch, bool]:
+    """A launch, and whether its result is right."""
+    grid, block, shared, make = CASES[name.partition("<")[0]]
+    arguments, found, wanted = make(*arrays(name.partition("<")[0]))
+    launch = Launch(KERNELS[name], grid, block, arguments, shared, schedule=schedule)
+    launch.run()
+    return launch, bool(np.allclose(found, wanted, rtol=1e-4, atol=1e-4))
+
+
+def source(finding: Any) -> str:
+    """The line of mistakes.cu of a finding: where a function of it that was put in place is called."""
+    place = finding.location.inlined_at or finding.location
+    return SOURCE[place.line - 1] if place.file == "mistakes.cu" else ""
+
+
+def test_every_kernel_of_the_source_is_tried() -> None:
+    assert KERNELS.keys() == {*RIGHT, *WRONG, *UNNAMED}
+
+
+@pytest.mark.parametrize("schedule", [None, 1, 3, 5])
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_kernel_is_right_and_has_no_finding_in_any_order(name: str, schedule: int | None) -> None:
+    launch, right = launched(name, schedule)
+    assert not launch.findings, str(next(iter(launch.findings.values())).sentence)
+    assert not launch.remarks
+    assert right
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_mistake_is_named_at_its_line_of_the_source(name: str) -> None:
+    kind, text, message = WRONG[name]
+    if kind == "stopped":
+        with pytest.raises(mmacalc.Error, match=message):
+            launched(name)
+        return
+    launch, _ = launched(name)
+    if kind == "note":
+        assert any(message in remark for _, remark in launch.remarks)
+        assert not launch.findings
+        return
+    found = list(launch.findings.values())
+    assert any(
+        one.kind == kind and text in source(one) and message in one.message for one in found
+    ), "\n".join(f"{one.sentence} [{source(one)}]" for one in found)  # fmt: skip
