@@ -109,7 +109,7 @@ def _relabelled(operand: Operand, kpack: int | None) -> list[list[int]]:
     order of the items: so all that a lane holds is contiguous. The other operand must be relabelled alike.
     """
     if kpack is None:
-        return [list(range(operand.instruction.k))]
+        return [list(range(dict(zip(operand.axes, operand.shape)).get("k", operand.instruction.k)))]
     if not isinstance(kpack, int) or not 1 <= kpack <= 64:
         raise Error(f"kpack is a number of instructions, 1 to 64; got {kpack!r}")
     if operand.name not in ("A", "B") or operand.instruction.sparse:

@@ -13,11 +13,13 @@ from .operand import Operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from ..families.base import Placement
     from ..formats import Format
+    from ..layout import Layout
+    from .tile import Tile
 
 __all__ = ["Instruction"]
 
@@ -375,6 +377,53 @@ class Instruction(Record, Actions):
         fields = canonical_modifiers(self, modifiers)
         check_modifiers(self, size, fields)
         return Operand(self, name, size, {field: value for field, value in fields.items() if value})
+
+    @arguments_checked
+    def tile(
+        self,
+        waves: Sequence[int] = (1, 1, 1),
+        repeat: Sequence[int] = (1, 1, 1),
+        *,
+        adjacent: Sequence[int] = (1, 1, 1),
+        order: str = "mnk",
+        wave_order: str = "mnk",
+        permutation: Any = None,
+        arrangement: Layout | None = None,
+        wave: int | None = None,
+    ) -> Tile:
+        """The instruction repeated over waves and by each wave, whose operands say where each element is.
+
+        Args:
+            waves, repeat: how many waves, and how many instructions of each, along m, n and (1 if left out) k. CuTe's
+                atom layout (2, 2, 1) is waves=(2, 2); Triton's warpsPerCTA [2, 2] too, with wave_order="nmk".
+            adjacent: how many of a wave's instructions are neighbours; the waves alternate around them (Triton's
+                tilesPerWarp). As many as `repeat` gives each wave one contiguous part.
+            order, wave_order: m, n, k, the fastest first, of a wave's instructions and of the waves.
+            permutation: by m, n and k a CuTe layout (or its text) as in CuTe's permutation_mnk.
+            arrangement: in place of all the above, a layout from m, n and k to wave and instruction.
+            wave: the wave size; the architecture's default if left out.
+
+        Raises:
+            Error: a count, order, permutation or arrangement that cannot be; an instruction that does not multiply, or
+                whose operands are in Tensor Memory.
+
+        >>> import mmacalc
+        >>> tile = mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16").tile((2, 2), (2, 2))
+        >>> tile.shape, tile.operand("A").pattern
+        ((128, 128, 8), '(rm wm i) (g e) -> wave (*wn wm), lane (g i), item (rm e)')
+        """
+        from ..algebra import CuteLayout
+        from .tile import Tile, arranged
+
+        if arrangement is None:
+            arrangement = arranged(waves, repeat, adjacent, order, wave_order)
+        given = permutation or {}
+        if not hasattr(given, "items") or not set(given) <= {"m", "n", "k"}:
+            raise Error("permutation has a layout for each of m, n or k, such as {'n': '(8,2,2):(1,16,8)'}")
+        read = {axis: CuteLayout.parse(one) if isinstance(one, str) else one for axis, one in given.items()}
+        if wrong := [axis for axis, one in read.items() if not isinstance(one, CuteLayout)]:
+            raise Error(f"the permutation of {wrong[0]} is a CuteLayout or its text")
+        return Tile(self, self.architecture.wave(wave), arrangement, read)
 
     @arguments_checked
     def modifier_limits(self, wave: int | None = None, cbsz: int = 0) -> dict[str, tuple[int, ...]]:

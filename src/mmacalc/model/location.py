@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..base.records import TupleRecord
 
-__all__ = ["Element", "LoadedLocation", "Location", "TensorMemoryLocation"]
+__all__ = ["Element", "LoadedLocation", "Location", "TensorMemoryLocation", "TileLocation"]
 
 
 class Location(TupleRecord):
@@ -39,6 +39,18 @@ class LoadedLocation(TupleRecord):
     warp: int
     lane: int
     load: int
+    register: int
+    lsb: int
+    width: int
+
+
+class TileLocation(TupleRecord):
+    """Where an element of a tile is: the wave, the lane of the wave (of a wgmma, of the warpgroup), its slot among the
+    values of all instructions of the wave, the 32-bit register among theirs, and the bits."""
+
+    wave: int
+    lane: int
+    item: int
     register: int
     lsb: int
     width: int

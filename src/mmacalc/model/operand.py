@@ -8,7 +8,7 @@ from ..base.errors import Error
 from ..base.records import Frozen, cached_property, frozen, json_keys
 from ..families.base import Axis, joined
 from ..later import higher_layer
-from .location import Element, LoadedLocation, Location, TensorMemoryLocation
+from .location import Element, LoadedLocation, Location, TensorMemoryLocation, TileLocation
 from .modifiers import negated
 
 TYPE_CHECKING = False
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..formats import Format
     from ..layout import Layout
     from .instruction import Instruction
+    from .tile import Tile
 
 __all__ = ["Operand"]
 
@@ -38,6 +39,7 @@ _LEFT_OUT: Any = object()  # a part of a place that is not given
     "matrix=name",
     "wave",
     "modifiers=fields",
+    "[tile]: of which it is an operand, where it is of more than one instruction",
     "provenance",
 )
 class Operand(Frozen):
@@ -45,7 +47,8 @@ class Operand(Frozen):
 
     It is in registers, or of a tcgen05.mma in Tensor Memory: there a lane is one of the datapath, those of the second
     CTA of a pair come after those of the first, and a column is what elsewhere a register is. `load` is the tcgen05.ld
-    that brought it to registers, if one did (see `loaded`).
+    that brought it to registers, if one did (see `loaded`). Of a `Tile` it is one operand of all its instructions; the
+    lanes of the second wave come after those of the first.
     """
 
     instruction: Instruction
@@ -53,27 +56,31 @@ class Operand(Frozen):
     wave: int
     fields: Mapping[str, int]
     load: Load | None
+    tile: Tile | None
     placement: Placement
     layout: Layout
     flat: Layout
     format: Format
 
     def __init__(
-        self, instruction: Instruction, name: str, wave: int, fields: Mapping[str, int], load: Load | None = None
-    ) -> None:
+        self, instruction: Instruction, name: str, wave: int, fields: Mapping[str, int], load: Load | None = None,
+        tile: Tile | None = None,
+    ) -> None:  # fmt: skip
         placement = instruction.placement(name, wave, fields)
         if load:
             from ..families.tensor_memory_moves import after
 
             placement = after(placement, load)
+        if tile:
+            placement = tile.placed(name, placement, wave)
         layout = placement.layout
         self._set(
-            instruction=instruction, name=name, wave=wave, fields=frozen(dict(fields)), load=load, placement=placement,
-            layout=layout, flat=joined(layout), format=instruction.format(name, fields),
+            instruction=instruction, name=name, wave=wave, fields=frozen(dict(fields)), load=load, tile=tile,
+            placement=placement, layout=layout, flat=joined(layout), format=instruction.format(name, fields),
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Operand, (self.instruction, self.name, self.wave, dict(self.fields), self.load)
+        return Operand, (self.instruction, self.name, self.wave, dict(self.fields), self.load, self.tile)
 
     def __eq__(self, other: object) -> bool:
         """The same operand of the same instruction under the same modifiers; one that is 0 may be left out."""
@@ -84,10 +91,16 @@ class Operand(Frozen):
 
     def _identity(self) -> tuple[object, ...]:
         chosen = {field: value for field, value in self.fields.items() if value}
-        return self.name, self.wave, chosen, self.load, self.instruction
+        return self.name, self.wave, chosen, self.load, self.tile, self.instruction
 
     def __repr__(self) -> str:
-        return f"<{self.name} of {self.instruction.name}{self.instruction.given_shape}: {self.pattern}>"
+        return f"<{self.title}: {self.pattern}>"
+
+    @property
+    def title(self) -> str:
+        """What it is of, as messages say it."""
+        tile = f" in a tile of {self.tile.title}" if self.tile else ""
+        return f"{self.name} of {self.instruction.name}{self.instruction.given_shape}{tile}"
 
     @property
     def pattern(self) -> str:
@@ -121,10 +134,12 @@ class Operand(Frozen):
         return own if len(own) == 3 else (Axis("block", 1), *own)
 
     @property
-    def location(self) -> type[Location] | type[TensorMemoryLocation] | type[LoadedLocation]:
+    def location(self) -> type[Location] | type[TensorMemoryLocation] | type[LoadedLocation] | type[TileLocation]:
         """The type of what `locate` gives."""
         if self.load:
             return LoadedLocation
+        if self.tile:
+            return TileLocation
         return TensorMemoryLocation if "column" in self.layout.places else Location
 
     @property
@@ -155,7 +170,8 @@ class Operand(Frozen):
     def locate(self, **coordinates: int) -> tuple[Location | Any, ...]:
         """Where an element is: a tuple of `Location`, more than one when it is replicated.
 
-        In Tensor Memory they are of the type `TensorMemoryLocation`, after tcgen05.ld `LoadedLocation`.
+        In Tensor Memory they are of the type `TensorMemoryLocation`, after tcgen05.ld `LoadedLocation`, of a tile
+        `TileLocation`.
 
         Args:
             coordinates: i, j, k and block. Those left out are 0; those that the operand lacks are ignored. k of a
@@ -193,8 +209,7 @@ class Operand(Frozen):
         for axis, own in zip(self._axes, self._layout_axes):
             value = require_int(axis.name, coordinates.get(axis.name, 0))
             if not 0 <= value < axis.extent:
-                here = f"{self.name} of {self.instruction.name}{self.instruction.given_shape}"
-                raise Error(f"{axis.name} = {value} is outside {here}: {axis.name} is 0 to {axis.extent - 1}")
+                raise Error(f"{axis.name} = {value} is outside {self.title}: {axis.name} is 0 to {axis.extent - 1}")
             lane_step, item_step = self.steps(own)[axis.first + value // axis.run]
             lane, item = lane + lane_step, item + item_step
         return tuple(sorted({(read(lane + more), (item + further) // merge) for more, further in self.copies()}))
@@ -210,6 +225,9 @@ class Operand(Frozen):
         register, lsb = bit // 32, bit % 32
         if self.location is Location:
             return lane, item, register, lsb
+        if self.tile:
+            each = self.lanes // self.layout.spans["wave"]
+            return lane // each, lane % each, item, register, lsb
         outer, own = lane // self.wave, lane % self.wave
         if self.load is None:
             return outer, own, register, lsb
@@ -225,7 +243,8 @@ class Operand(Frozen):
         Args:
             register, lane: which.
             place: in Tensor Memory the lane, column and cta instead; after tcgen05.ld the warp, lane, load, register
-                and cta. What is left out is 0.
+                and cta; of a tile also the wave, or a thread of all waves and a value (an item) in place of all others.
+                What is left out is 0.
 
         Raises:
             Error: the operand has no such register, or the wave no such lane, or Tensor Memory no such cell.
@@ -239,9 +258,13 @@ class Operand(Frozen):
         (Element(row=3, col=17, block=0, lsb=0, width=32),)
         """
         given = {"register": register, "lane": lane, **place}
-        lane, register = self._cell({name: value for name, value in given.items() if value is not _LEFT_OUT})
+        given = {name: value for name, value in given.items() if value is not _LEFT_OUT}
+        lane, register = self._cell(given)
         elements = []
-        for item in self.items_in(register):
+        items = self.items_in(register)
+        if "value" in given:
+            items, register = range(register, register + 1), self.slot(0, register).register
+        for item in items:
             first, last = self.bits_in(item, register)
             for row, col, block in self.elements(lane, item):
                 for i, j in self._covered(row, col):
@@ -250,8 +273,8 @@ class Operand(Frozen):
 
     def _cell(self, given: Mapping[str, int]) -> tuple[int, int]:
         """The lane and register of a place that `contents` takes, which has to be there."""
-        limits = self._limits()
-        here = f"{self.name} of {self.instruction.name}"
+        limits = self._limits("thread" in given or "value" in given)
+        here = self.title
         if unknown := [name for name in given if name not in limits]:
             raise Error(f"a place of {here} is given by {', '.join(limits)}; got {unknown[0]}")
         values = {name: require_int(name, given.get(name, 0)) for name in limits}
@@ -262,16 +285,27 @@ class Operand(Frozen):
                 raise Error(f"{name} = {value} is outside Tensor Memory: it is 0 to {limits[name] - 1}")
             if name == "lane":
                 raise Error(f"lane = {value} is outside the wave: lanes are 0 to {limits[name] - 1}")
+            if name == "thread":
+                raise Error(f"thread = {value} is outside the tile: its threads are 0 to {limits[name] - 1}")
             raise Error(f"{name} = {value} is outside {here}: it has {name}s 0 to {limits[name] - 1}")
         if self.location is Location:
             return values["lane"], values["register"]
+        if self.tile:
+            if "thread" in values:
+                return values["thread"], values["value"]
+            return values["lane"] + limits["lane"] * values["wave"], values["register"]
         if self.load is None:
             return values["lane"] + self.wave * values["cta"], values["column"]
         warp = 4 * values["cta"] + values["warp"]
         return values["lane"] + WARP * warp, values["load"] * limits["register"] + values["register"]
 
-    def _limits(self) -> dict[str, int]:
-        """How many values each part of a place has."""
+    def _limits(self, counted: bool) -> dict[str, int]:
+        """How many values each part of a place has; of a tile, `counted` is by threads and values."""
+        if self.tile:
+            waves = self.layout.spans["wave"]
+            if counted:
+                return {"thread": self.lanes, "value": self.items}
+            return {"wave": waves, "lane": self.lanes // waves, "register": self.registers}
         if self.location is Location:
             return {"register": self.registers, "lane": self.lanes}
         if self.load is None:
@@ -473,7 +507,7 @@ class Operand(Frozen):
     @property
     def outer(self) -> str:
         """The place that counts waves, "" where there is one: "warp" for a warpgroup, "eu" for two fused EUs, "cta" for
-        a pair of CTAs."""
+        a pair of CTAs, "wave" for a tile."""
         return next((place for place in self.flat.places if place not in ("lane", "item")), "")
 
     def slot(self, lane: int, item: int) -> Location:
@@ -522,7 +556,7 @@ class Operand(Frozen):
         [(3, 9, 0)]
         """
         merge, lanes = self.placement.merge, self.placement.lanes
-        sources = [lane] if lanes is None else [source for source in range(self.wave) if lanes(source) == lane]
+        sources = [lane] if lanes is None else [source for source in range(self.lanes) if lanes(source) == lane]
         for source in sources:
             for *block, row, col in self.flat.contents(self._place(source, item * merge), self.placement.fields):
                 yield row, col, block[0] if block else 0

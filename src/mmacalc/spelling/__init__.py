@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..base.records import TupleRecord
+from ..model import Location
 from ..model.architecture import DOUBTFUL
 
 TYPE_CHECKING = False
@@ -10,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..families.base import Family
-    from ..model import Element, Instruction, Location, Operand
+    from ..model import Element, Instruction, Operand
+    from ..model.location import TileLocation
     from ..questions.classic.layouts import RegisterColumn
     from ..questions.classic.sums import NotInRegisters
 
@@ -32,6 +34,8 @@ __all__ = [
 def heading(instruction: Instruction, operand: Operand | None = None) -> str:
     """The two lines above every answer, and a third where the operand's layout is unconfirmed."""
     text = f"Architecture: {instruction.architecture.title}\nInstruction: {instruction_name(instruction)}\n"
+    if operand is not None and operand.tile is not None:
+        text += f"Tile: {operand.tile.title}; {operand.tile.threads} threads, {operand.tile.lanes} of each wave\n"
     if operand is not None and operand.provenance in DOUBTFUL:
         text += f"Provenance: the layout of {operand.name} is {operand.provenance}\n"
     return text
@@ -91,8 +95,8 @@ def vendor_text(operand: Operand) -> Spelling:
     return family_text(operand.instruction.architecture.family)
 
 
-def place_text(operand: Operand, location: Location, prefix: str = "v") -> str:
-    """An operand's location as text; `prefix` goes before AMD's registers.
+def place_text(operand: Operand, location: Location | TileLocation, prefix: str = "v") -> str:
+    """An operand's location as text; `prefix` goes before AMD's registers. Of a tile also the wave and the thread.
 
     >>> import mmacalc
     >>> name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -100,7 +104,11 @@ def place_text(operand: Operand, location: Location, prefix: str = "v") -> str:
     >>> place_text(a, a.locate(i=9, k=3)[0])
     'a3 @ lane 5 (%r1[31:16])'
     """
-    return vendor_text(operand).place(operand, location, prefix)
+    if operand.tile is None:
+        return vendor_text(operand).place(operand, location, prefix)
+    wave, *own = location
+    thread = wave * operand.tile.lanes + location.lane
+    return f"wave {wave}, {vendor_text(operand).place(operand, Location(*own), prefix)}, thread {thread}"
 
 
 def element_text(operand: Operand | NotInRegisters, row: int, col: int, block: int) -> str:

@@ -41,7 +41,7 @@ def forward(operand: Operand) -> dict[str, str]:
     digits = list(_digits(operand))
     lane = _sum([_of_coordinate(digit) for digit in digits if digit.place == "lane" and digit.axis])
     if operand.outer:
-        warp = _sum([_of_coordinate(digit) for digit in digits if digit.place == operand.outer])
+        warp = _sum([_of_coordinate(digit) for digit in digits if digit.place == operand.outer and digit.axis])
         lane = f"{operand.wave} * {_factor(warp)} + {lane}"
     copies = sorted({offset for offset, _ in operand.copies()})
     return {"GPR": _register(operand, digits), "Lane": _copied(lane, copies)}
@@ -74,7 +74,7 @@ def _digits(operand: Operand) -> Iterator[_Digit]:
 
     The item counts Locations (see `Placement.merge`) and is split where a register ends.
     """
-    layout, merge = operand.layout, operand.placement.merge
+    layout, merge = operand.flat if operand.tile else operand.layout, operand.placement.merge
     origins: dict[str, tuple[str, int, int]] = {}
     for coordinate, group in zip(layout.axes, layout.coordinates):
         stride = extent = layout.span(group)
@@ -167,8 +167,8 @@ def _of_place(operand: Operand, digit: _Digit) -> str:
     elif digit.place == operand.outer:  # lanes count through the warps of a warpgroup
         name, step, end = "lane", digit.weight * operand.wave, operand.lanes
     else:
-        warps = operand.layout.spans.get(operand.outer, 1)
-        name, step, end = digit.place, digit.weight, operand.layout.spans[digit.place] * warps
+        warps = operand.flat.spans.get(operand.outer, 1)
+        name, step, end = digit.place, digit.weight, operand.flat.spans[digit.place] * warps
     text = name if step == 1 else f"floor({name} / {step})"
     if step * digit.size != end or step == 1:
         text = f"({text} % {digit.size})"
