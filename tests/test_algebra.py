@@ -50,7 +50,9 @@ def test_random_layouts_are_divided_multiplied_and_inverted_as_pycute_and_tensor
             elif theirs is not None:
                 # tensor-layouts puts a block's copies behind its cosize; CuTe's own blocked_product does not
                 assert (name, library) == ("blocked_product", "tensor-layouts"), (name, one, more, library)
-    assert same > 2500 and refused < 420 and agreed_by_definition > 30, (same, refused, agreed_by_definition)
+    assert same > 2500, same
+    assert refused < 420, refused
+    assert agreed_by_definition > 30, agreed_by_definition
 
 
 def flat_layouts(most=4):
@@ -91,7 +93,8 @@ def test_a_swizzle_permutes_each_run_that_its_bits_span_and_undoes_itself():
 def test_every_spelling_of_a_layout_is_the_same_layout():
     expected = CuteLayout(((4, 8), 2), ((16, 1), 8))
     for text in (
-        "((4,8),2):((16,1),8)", "((_4,_8),_2):((_16,_1),_8)", "Layout<Shape<Shape<_4,_8>,_2>,Stride<Stride<_16,_1>,_8>>",
+        "((4,8),2):((16,1),8)", "((_4,_8),_2):((_16,_1),_8)",
+        "Layout<Shape<Shape<_4,_8>,_2>,Stride<Stride<_16,_1>,_8>>",
         "make_layout(make_shape(make_shape(Int<4>{}, Int<8>{}), Int<2>{}), make_stride(make_stride(16, 1), 8))",
         "cute.make_layout(((4, 8), 2), stride=((16, 1), 8))", "Layout(((4, 8), 2), ((16, 1), 8))",
     ):  # fmt: skip
@@ -120,11 +123,13 @@ def test_every_operand_over_powers_of_two_is_a_linear_layout_and_comes_back():
                 seen.add(key)
                 linear = LinearLayout.of(layout)
                 copies = layout.copies * layout.span(layout.selectors)
-                assert len(linear.kernel) == copies.bit_length() - 1 and linear.surjective
+                assert len(linear.kernel) == copies.bit_length() - 1
+                assert linear.surjective
                 assert LinearLayout.of(linear.layout()) == linear
                 element = {axis: extent // 2 for axis, extent in zip(layout.axes, layout.extents)}
                 places = {tuple(place.values()) for place in linear.locate(**element)}
-                assert set(layout.locate(element)) <= places and len(places) == copies
+                assert set(layout.locate(element)) <= places
+                assert len(places) == copies
                 inverse = linear.right_inverse()
                 there = inverse.compose(linear)
                 assert all(
@@ -138,10 +143,13 @@ def test_every_operand_over_powers_of_two_is_a_linear_layout_and_comes_back():
 def test_a_matrix_over_gf_2_has_its_rank_and_kernel():
     layout = LinearLayout({"lane": [(1, 0), (1, 2), (0, 2)], "warp": [(2, 1)]}, {"i": 4, "k": 4})
     assert layout.matrix == ((0, 0, 0, 1), (0, 1, 1, 0), (1, 1, 0, 0), (0, 0, 0, 1))
-    assert layout.rank == 3 and not layout.surjective and not layout.injective
+    assert layout.rank == 3
+    assert not layout.surjective
+    assert not layout.injective
     assert layout.kernel == ({"lane": 7, "warp": 0},)
     assert all(layout.apply(**place) == (0, 0) for place in layout.kernel)
-    assert layout.locate(i=1, k=1) == () and layout.locate(i=2, k=2) == ()
+    assert layout.locate(i=1, k=1) == ()
+    assert layout.locate(i=2, k=2) == ()
     assert layout.locate(i=2, k=1) == ({"lane": 0, "warp": 1}, {"lane": 7, "warp": 1})
 
 

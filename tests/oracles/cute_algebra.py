@@ -1,4 +1,4 @@
-"""Write tests/data/cute_algebra.json.gz: what CuTe's own Python model, pycute, and tensor-layouts make of random layouts.
+"""Write tests/data/cute_algebra.json.gz: what pycute and tensor-layouts make of random layouts.
 
     pip install --no-deps nvidia-cutlass==4.2.0.0 tensor-layouts==0.3.2 && python tests/oracles/cute_algebra.py
 

@@ -52,7 +52,7 @@ class Swizzle(Frozen):
     def __init__(self, bits: int, base: int, shift: int) -> None:
         if not (0 <= bits <= 16 and 0 <= base <= 32 and bits <= abs(shift) <= 32):
             raise Error(
-                f"Swizzle<{bits},{base},{shift}> is not one: bits and base are 0 or more, the shift is at least the bits"
+                f"Swizzle<{bits},{base},{shift}> is none: bits and base are 0 or more, the shift is at least the bits"
             )
         self._set(bits=bits, base=base, shift=shift)
 
@@ -60,7 +60,11 @@ class Swizzle(Frozen):
         return Swizzle, (self.bits, self.base, self.shift)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Swizzle) and (self.bits, self.base, self.shift) == (other.bits, other.base, other.shift)
+        return isinstance(other, Swizzle) and (self.bits, self.base, self.shift) == (
+            other.bits,
+            other.base,
+            other.shift,
+        )
 
     def __hash__(self) -> int:
         return hash((self.bits, self.base, self.shift))
@@ -410,6 +414,21 @@ class CuteLayout(Frozen):
             raise Error(f"{self} has no left inverse: its strides do not divide one another")
         return inverse
 
+    def tiled_copy(self, values: CuteLayout) -> tuple[CuteLayout, tuple[int, ...]]:
+        """Of threads laid out as this layout says, each with values laid out as `values` says: from (thread, value) to
+        the index in the tile, the first axis the fastest, and the tile's sizes (CuTe's make_tiled_copy_tv).
+
+        >>> tiled, tile = CuteLayout((32, 4), (4, 1)).tiled_copy(CuteLayout((1, 8), (8, 1)))
+        >>> str(tiled), tile
+        ('((4,32),8):((256,1),32)', (32, 32))
+        """
+        both = self.raked_product(values)
+        inverse = both.right_inverse()
+        if inverse.size != both.size:
+            raise Error(f"threads {self} with values {values} do not fill a tile")
+        sizes = tuple([part.size for part in both])
+        return inverse.compose(CuteLayout((self.size, values.size))), sizes
+
     def nullspace(self) -> CuteLayout:
         """The coordinates whose index is 0 since their modes have stride 0: what is a copy of what.
 
@@ -446,7 +465,7 @@ class CuteLayout(Frozen):
                 of the mode, or names apart by commas. extents: the sizes of the axes; of one axis it may be left out.
 
         Raises:
-            Error: it is no re-grouping of digits: indices are left out or shared, or there is a swizzle.
+            Error: it does not just re-group digits: indices are left out or shared, or there is a swizzle.
 
         >>> b = CuteLayout.parse("((4,8),(2,2)):((16,1),(8,64))")
         >>> b.layout(("j", "k"), "thread,value", (8, 16)).pattern
@@ -553,7 +572,8 @@ def _composed(
     if isinstance(shape, tuple) and isinstance(stride, tuple):
         parts = [_composed(base, size, step, self, then) for size, step in zip(shape, stride)]
         return tuple([part[0] for part in parts]), tuple([part[1] for part in parts])
-    assert isinstance(shape, int) and isinstance(stride, int)
+    assert isinstance(shape, int)
+    assert isinstance(stride, int)
     if stride == 0 or shape == 1:
         return shape, 0
     left, skip, made, divides = shape, stride, [], True
@@ -628,8 +648,8 @@ def _tokens(text: str, given: str) -> list[str]:
         found = _TOKEN.match(text, at)
         if found is None:
             raise Error(
-                f"'{given.strip()[:80]}' is not a layout of CuTe: '{text[at:].strip()[:20]}' is no number, parenthesis, "
-                "comma or colon; write ((4,8),2):((16,1),8)"
+                f"'{given.strip()[:80]}' is not a layout of CuTe: '{text[at:].strip()[:20]}' is not a number, comma, "
+                "colon or parenthesis; write ((4,8),2):((16,1),8)"
             )
         tokens.append(found[1].lstrip("_"))
         at = found.end()
@@ -682,7 +702,7 @@ def _as_digits(layout: CuteLayout, axes: tuple[str, ...], place: str, extents: t
     for step, size in order:
         if step != reached:
             raise Error(
-                f"{layout} is no re-grouping of digits: "
+                f"{layout} does not just re-group digits: "
                 f"{'indices are left out' if step > reached else 'indices are taken twice'} at stride {reached}"
             )
         reached *= size

@@ -37,7 +37,7 @@ class LinearLayout(Frozen):
         extents: by axis, its size, a power of two.
 
     Raises:
-        Error: a size is no power of two, or a basis has not as many coordinates as there are axes, or one outside.
+        Error: a size is not a power of two, or a basis has not as many coordinates as there are axes, or one outside.
 
     >>> layout = LinearLayout({"register": [(0, 1)], "lane": [(1, 0), (2, 0), (0, 2)]}, {"i": 4, "k": 4})
     >>> layout.apply(register=1, lane=5)
@@ -189,7 +189,7 @@ class LinearLayout(Frozen):
         """The coordinates at a place; places left out are 0.
 
         Raises:
-            Error: there is no such place, or not so many of it.
+            Error: the layout lacks the place, or the number is outside.
         """
         found = [0] * len(self.extents)
         for place, value in places.items():
@@ -207,7 +207,7 @@ class LinearLayout(Frozen):
         """For each bit of the places, in their order and lowest first, the coordinates as one number: the last axis
         has its lowest bits."""
         shifts, total = [], 0
-        for size in reversed(self.extents.values()):
+        for size in reversed([*self.extents.values()]):
             shifts.append(total)
             total += size.bit_length() - 1
         shifts.reverse()

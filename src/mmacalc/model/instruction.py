@@ -379,13 +379,13 @@ class Instruction(Record, Actions):
         return Operand(self, name, size, {field: value for field, value in fields.items() if value})
 
     @arguments_checked
-    def tile(
+    def tile(  # noqa: PLR0913
         self,
         waves: Sequence[int] = (1, 1, 1),
         repeat: Sequence[int] = (1, 1, 1),
         *,
         adjacent: Sequence[int] = (1, 1, 1),
-        order: str = "mnk",
+        repeat_order: str = "mnk",
         wave_order: str = "mnk",
         permutation: Any = None,
         arrangement: Layout | None = None,
@@ -398,7 +398,7 @@ class Instruction(Record, Actions):
                 atom layout (2, 2, 1) is waves=(2, 2); Triton's warpsPerCTA [2, 2] too, with wave_order="nmk".
             adjacent: how many of a wave's instructions are neighbours; the waves alternate around them (Triton's
                 tilesPerWarp). As many as `repeat` gives each wave one contiguous part.
-            order, wave_order: m, n, k, the fastest first, of a wave's instructions and of the waves.
+            repeat_order, wave_order: m, n, k, the fastest first, of a wave's instructions and of the waves.
             permutation: by m, n and k a CuTe layout (or its text) as in CuTe's permutation_mnk.
             arrangement: in place of all the above, a layout from m, n and k to wave and instruction.
             wave: the wave size; the architecture's default if left out.
@@ -416,7 +416,7 @@ class Instruction(Record, Actions):
         from .tile import Tile, arranged
 
         if arrangement is None:
-            arrangement = arranged(waves, repeat, adjacent, order, wave_order)
+            arrangement = arranged(waves, repeat, adjacent, repeat_order, wave_order)
         given = permutation or {}
         if not hasattr(given, "items") or not set(given) <= {"m", "n", "k"}:
             raise Error("permutation has a layout for each of m, n or k, such as {'n': '(8,2,2):(1,16,8)'}")

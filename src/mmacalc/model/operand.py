@@ -72,7 +72,7 @@ class Operand(Frozen):
 
             placement = after(placement, load)
         if tile:
-            placement = tile.placed(name, placement, wave)
+            placement = tile._placed(name, placement, wave)
         layout = placement.layout
         self._set(
             instruction=instruction, name=name, wave=wave, fields=frozen(dict(fields)), load=load, tile=tile,

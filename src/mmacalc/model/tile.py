@@ -13,8 +13,8 @@ wave and to the number of the wave's instruction:
 
 These are the defaults, and CuTe's: a TiledMMA with atom layout (2,2,1), whose waves follow one another along m first,
 and whose values have those of one instruction first, then the rows (CUTLASS, cute/atom/mma_atom.hpp, `thrfrg_A`).
-Triton counts waves and instructions along n first, `order="nmk"`. A and B do not have each other's digits: the waves
-that differ in these hold copies.
+Triton counts waves and instructions along n first: `wave_order` and `repeat_order` are "nmk". A and B do not have each
+other's digits: the waves that differ in these hold copies.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MOST = 1 << 16
 
 @json_keys(
     "m", "n", "k", "waves: along m, n and k", "repeat: the instructions of each wave along m, n and k", "threads",
-    "arrangement=arrangement.pattern: from the numbers of an instruction along m, n and k to its wave and its number there",
+    "arrangement=arrangement.pattern: from an instruction's numbers along m, n, k to its wave and its number there",
     "permutation=permutation_texts: by m, n and k, as CuTe writes it",
 )  # fmt: skip
 class Tile(Frozen):
@@ -71,7 +71,9 @@ class Tile(Frozen):
         if instruction.in_tensor_memory:
             raise Error(f"{instruction.name} has a shape of its own choice: give --m and --n in place of a tile")
         if not {"A", "B"} <= set(instruction.operands):
-            raise Error(f"{instruction.name} moves a matrix and multiplies nothing; a tile is of an instruction that does")
+            raise Error(
+                f"{instruction.name} moves a matrix and multiplies nothing; a tile is of an instruction that does"
+            )
         _check_arrangement(arrangement)
         self._set(
             instruction=instruction, wave=wave, arrangement=arrangement, permutation=frozen(dict(permutation)),
@@ -168,7 +170,7 @@ class Tile(Frozen):
         >>> inst = mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
         >>> d = inst.tile((2, 2), (1, 2)).operand("D")
         >>> d.pattern
-        '(w i1 i0) (rn wn t e) -> wave (wn w), lane (i0 t), item (rn i1 e)'
+        '(wm i1 i0) (rn wn t e) -> wave (wn wm), lane (i0 t), item (rn i1 e)'
         >>> d.locate(i=19, j=5)
         (TileLocation(wave=1, lane=14, item=1, register=1, lsb=0, width=32),)
         >>> d.contents(thread=77, value=5)
@@ -179,11 +181,11 @@ class Tile(Frozen):
         atom = self.instruction.operand(name, self.wave, **modifiers)
         return Operand(self.instruction, atom.name, atom.wave, atom.fields, tile=self)
 
-    def placed(self, name: str, atom: Placement, lanes: int) -> Placement:
+    def _placed(self, name: str, atom: Placement, lanes: int) -> Placement:
         """Where the elements of an operand of the whole tile are, from where those of one instruction are.
 
         Raises:
-            Error: the operand does not fill its layout, so that a repetition of it is no re-grouping of digits.
+            Error: the operand does not fill its layout, so that a repetition of it does not just re-group digits.
         """
         layout = atom.layout
         coordinates = layout.axes[-2:]
@@ -209,7 +211,8 @@ class Tile(Frozen):
         return self.waves[at] * self.repeat[at]
 
     def _permute(self, tiled: Layout, axes: Mapping[str, str]) -> Layout:
-        groups, places, sizes = [], [], {}
+        groups, places = [], []
+        sizes: dict[str, int] = {}
         for axis, extent in zip(tiled.axes, tiled.extents):
             digits, moved, extents = ["d"], ["d"], [extent]
             if axis in axes and AXES[axes[axis]] in self.permutation:
@@ -229,16 +232,16 @@ def _times(sizes: Sequence[int]) -> str:
 
 
 def arranged(
-    waves: Sequence[int], repeat: Sequence[int], adjacent: Sequence[int], order: str, wave_order: str
+    waves: Sequence[int], repeat: Sequence[int], adjacent: Sequence[int], repeat_order: str, wave_order: str
 ) -> Layout:
     """The arrangement of waves and repetitions along m, n and k.
 
     Args:
         waves, repeat: along m, n and, 1 if left out, k. adjacent: how many of a wave's instructions are neighbours.
-        order, wave_order: m, n and k, the fastest first: of a wave's instructions, and of the waves.
+        repeat_order, wave_order: m, n and k, the fastest first: of a wave's instructions, and of the waves.
 
     Raises:
-        Error: a count is below 1, or not so many; an order is not one of m, n and k.
+        Error: a count is below 1, or there are too many; an order is not one of m, n and k.
 
     >>> arranged((2, 2), (2, 4), (), "mnk", "mnk").pattern
     '(rm wm) (rn wn) () -> wave (wn wm), instruction (rn rm)'
@@ -247,17 +250,21 @@ def arranged(
     """
     sizes: dict[str, int] = {}
     groups = []
-    given = {"waves": _three("waves", waves), "repeat": _three("repeat", repeat), "adjacent": _three("adjacent", adjacent)}
+    given = {
+        "waves": _three("waves", waves),
+        "repeat": _three("repeat", repeat),
+        "adjacent": _three("adjacent", adjacent),
+    }
     for at, axis in enumerate("mnk"):
         count, near = given["repeat"][at], given["adjacent"][at]
         if count % near:
             raise Error(f"adjacent divides repeat; got {near} of {count} along {axis}")
         sizes |= {f"r{axis}": count // near, f"w{axis}": given["waves"][at], f"a{axis}": near}
         groups.append(f"(r{axis} w{axis} a{axis})")
-    for what, letters in (("order", order), ("wave_order", wave_order)):
+    for what, letters in (("repeat_order", repeat_order), ("wave_order", wave_order)):
         if not isinstance(letters, str) or sorted(letters) not in (["k", "m", "n"], ["m", "n"]):
             raise Error(f"{what} is m, n and k, the fastest first, such as 'mnk' or 'nm'; got {shown(letters)}")
-    order, wave_order = ((letters + "k")[:3] for letters in (order, wave_order))
+    order, wave_order = ((letters + "k")[:3] for letters in (repeat_order, wave_order))
     wave = " ".join([f"w{axis}" for axis in reversed(wave_order)])
     instruction = " ".join([f"r{axis} a{axis}" for axis in reversed(order)])
     return Layout(f"{' '.join(groups)} -> wave ({wave}), instruction ({instruction})", "mnk", sizes)
@@ -269,7 +276,7 @@ def _three(what: str, counts: Sequence[int]) -> tuple[int, ...]:
     found = tuple([require_int(f"each of {what}", count) for count in counts])
     if wrong := [count for count in found if not 1 <= count <= MOST]:
         raise Error(f"{what} is 1 to {MOST} along each axis; got {wrong[0]}")
-    return (found + (1, 1, 1))[:3]
+    return (*found, 1, 1, 1)[:3]
 
 
 def _check_arrangement(layout: Layout) -> None:
@@ -346,7 +353,7 @@ def _permuted(axis: str, layout: CuteLayout, extent: int) -> tuple[list[str], li
     """The digits of a coordinate, where each goes, and their sizes, of a permutation that CuTe writes as a layout.
 
     Raises:
-        Error: it is no permutation, or its size does not divide the tile's.
+        Error: it is not a permutation, or its size does not divide the tile's.
     """
     size = layout.size
     if extent % size:
@@ -358,7 +365,7 @@ def _permuted(axis: str, layout: CuteLayout, extent: int) -> tuple[list[str], li
     if turned.copies > 1:
         raise Error(f"the permutation {layout} of {axis} has a stride of 0, so it is none")
     digits = list(turned.coordinates[0])
-    moved = [digit for place in reversed(turned.places.values()) for digit in place]
+    moved = [digit for place in reversed([*turned.places.values()]) for digit in place]
     sizes = [turned.sizes[digit] for digit in digits]
     if extent > size:
         return ["above", *digits], ["above", *moved], [extent // size, *sizes]

@@ -17,7 +17,7 @@ import sys
 from ..base.errors import Error
 from ..catalog import entry
 from ..command import Command, flag, number, option
-from ..command.common import ARCHITECTURE, INSTRUCTION, MODIFIERS, WAVE
+from ..command.common import ARCHITECTURE, INSTRUCTION, MODIFIERS, TILE, WAVE, operand_of
 from ..command.options import (
     MATRICES,
     MATRIX_NAMES,
@@ -67,12 +67,12 @@ def _drawing(options: Options) -> Drawing:
     if len(chosen) > 1:
         raise Error(f"{' and '.join(chosen)} were given together; choose one matrix, or none for all of them")
     if chosen:
-        operand: Any = instruction.operand(chosen[0], options.wavefront, **given)
+        operand: Any = operand_of(options, instruction, chosen[0], given)
         if options.load:
             operand = after_load(operand, options.load)
         drawing: Drawing = operand.draw(registers=options.registers, labels=options.labels, **look)
         return drawing
-    for name in ("registers", "labels", "load"):
+    for name in ("registers", "labels", "load", "waves", "repeat"):
         if getattr(options, name):
             raise Error(f"--{name} goes with one matrix; choose it with -A, -B, -C, -D, -k, --scale-a or --scale-b")
     return instruction.draw(wave=options.wavefront, **look, **given)
@@ -114,6 +114,7 @@ COMMAND = Command(
             help="colours in the terminal",
         ),
         number("--width", help="characters in a line of the terminal"),
+        *TILE,
         *MODIFIERS,
         *number_options(
             {name: (None, text) for name, (_, text) in TENSOR_MEMORY.items() if name not in ("column", "cta")},

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ..base.errors import counted
 from ..command import Command, Reply, flag, number, option, show
-from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, WAVE
+from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, TILE, WAVE, operand_of
 from ..command.options import modifiers
 from ..spelling import instruction_name
 
@@ -130,7 +130,7 @@ def run(options: Options) -> Reply:
     if not options.matrix:
         raise Error("choose the matrix with -A, -B, -C or -D")
     inst = entry(options.architecture).instruction(options.instruction)
-    operand = inst.operand(options.matrix, wave=options.wavefront or None, **modifiers(options))
+    operand = operand_of(options, inst, options.matrix, modifiers(options))
     answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)
     found = MemoryAndRepair(answer, answer.search() if options.search else None)
     return show(options.json, "memory", found, text)
@@ -162,6 +162,7 @@ COMMAND = Command(
             help="a lane's bytes in the accesses that fill LDS: 4, 8 or 16 (default), which --search also keeps free",
         ),
         flag("--search", help="the smallest padding and swizzle without a conflict"),
+        *TILE,
         *MODIFIERS,
     ),
     run, {"memory": text},

@@ -9,10 +9,10 @@ from ..model.architecture import DOUBTFUL
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from ..families.base import Family
     from ..model import Element, Instruction, Operand
-    from ..model.location import TileLocation
     from ..questions.classic.layouts import RegisterColumn
     from ..questions.classic.sums import NotInRegisters
 
@@ -35,7 +35,8 @@ def heading(instruction: Instruction, operand: Operand | None = None) -> str:
     """The two lines above every answer, and a third where the operand's layout is unconfirmed."""
     text = f"Architecture: {instruction.architecture.title}\nInstruction: {instruction_name(instruction)}\n"
     if operand is not None and operand.tile is not None:
-        text += f"Tile: {operand.tile.title}; {operand.tile.threads} threads, {operand.tile.lanes} of each wave\n"
+        text += f"Tile: {operand.tile.title}; {operand.tile.threads} threads, {operand.tile.lanes} of each wave"
+        text += " (a table counts its lanes through all waves)\n"
     if operand is not None and operand.provenance in DOUBTFUL:
         text += f"Provenance: the layout of {operand.name} is {operand.provenance}\n"
     return text
@@ -95,7 +96,7 @@ def vendor_text(operand: Operand) -> Spelling:
     return family_text(operand.instruction.architecture.family)
 
 
-def place_text(operand: Operand, location: Location | TileLocation, prefix: str = "v") -> str:
+def place_text(operand: Operand, location: Any, prefix: str = "v") -> str:
     """An operand's location as text; `prefix` goes before AMD's registers. Of a tile also the wave and the thread.
 
     >>> import mmacalc

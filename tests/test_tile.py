@@ -1,0 +1,163 @@
+"""Tiles: instructions repeated over waves and by each wave, against CuTe and Triton and by their own properties."""
+
+import math
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mmacalc
+from mmacalc import Error, Layout
+from mmacalc.algebra import CuteLayout
+from recorded import json_file
+
+CUTE = json_file("nvidia/cute_tiles.json.gz")
+MFMA = "v_mfma_f32_32x32x8_f16"
+
+
+def nested(value):
+    return tuple(map(nested, value)) if isinstance(value, list) else value
+
+
+def tile_of(shape, types, atoms, stride, permutation):
+    m, n, k = shape
+    a, c = types
+    inst = mmacalc.instruction("sm_80", f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{c}.{a}.{a}.{c}")
+    layouts = [None if one is None or isinstance(one, int) else CuteLayout(*nested(one)) for one in permutation]
+    sizes = [one if isinstance(one, int) else layout and layout.size for one, layout in zip(permutation, layouts)]
+    own = [count * extent for count, extent in zip(atoms, shape)]
+    repeat = [1 if size is None else size // extent for size, extent in zip(sizes, own)]
+    order = "mnk" if stride is None else "".join(axis for _, axis in sorted(zip(stride[:2], "mn"))) + "k"
+    kept = {axis: layout for axis, layout in zip("mnk", layouts) if layout is not None}
+    return inst.tile(atoms, repeat, wave_order=order, permutation=kept)
+
+
+@pytest.mark.parametrize("row", CUTE["mma"], ids=lambda row: "-".join(map(str, row[:5])))
+def test_every_thread_and_value_of_a_tiled_mma_holds_what_cute_says(row):
+    *described, a, b, c = row
+    tile = tile_of(*described)
+    compared = 0
+    for name, order, text in (("A", ("i", "k"), a), ("B", ("j", "k"), b), ("D", ("i", "j"), c)):
+        if name == "D" and described[2][2] > 1:
+            continue  # CuTe's table of C has no threads along k
+        operand, theirs = tile.operand(name), CuteLayout.parse(text)
+        extents = dict(zip(operand.axes, operand.shape))
+        threads, values = theirs[0].indices, theirs[1].indices
+        assert (len(threads), len(values)) == (operand.lanes, operand.items), (name, text)
+        read = CuteLayout.parse(operand.layout.cute((*order, "block")))
+        assert sum(read.indices) == sum(theirs.indices)
+        for thread in range(0, operand.lanes, 3):
+            for value in range(operand.items):
+                (found,) = operand.contents(thread=thread, value=value)
+                at = {operand.axes[1]: found.row, operand.axes[2]: found.col}
+                index = at[order[0]] + extents[order[0]] * at[order[1]]
+                assert index == threads[thread] + values[value], (name, thread, value)
+                compared += 1
+    assert compared > 50
+
+
+def test_a_tiled_copy_has_cutes_layout_from_thread_and_value_to_the_tile():
+    for thread, value, text, tiler in CUTE["copy"]:
+        made, sizes = CuteLayout(*nested(thread)).tiled_copy(CuteLayout(*nested(value)))
+        assert made.indices == CuteLayout.parse(text).indices, (thread, value)
+        assert f"({', '.join(f'{size}:1' for size in sizes)})" == tiler
+
+
+@st.composite
+def tiles(draw):
+    arch, name = draw(st.sampled_from([
+        ("gfx942", MFMA), ("gfx942", "v_mfma_f32_4x4x4_16b_f16"), ("gfx942", "v_smfmac_f32_16x16x32_f16"),
+        ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4"), ("gfx1100", "v_wmma_f32_16x16x16_f16"),
+        ("gfx1200", "v_wmma_i32_16x16x16_iu4"), ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"),
+        ("sm_90a", "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16"), ("gfx90a", "v_mfma_f64_16x16x4f64"),
+    ]))  # fmt: skip
+    counts = st.tuples(*[st.sampled_from([1, 2, 3])] * 3)
+    waves, adjacent = draw(counts), draw(counts)
+    repeat = tuple(near * more for near, more in zip(adjacent, draw(st.tuples(*[st.sampled_from([1, 2])] * 3))))
+    orders = st.sampled_from(["mnk", "nmk", "kmn", "mn"])
+    return mmacalc.instruction(arch, name).tile(
+        waves, repeat, adjacent=adjacent, repeat_order=draw(orders), wave_order=draw(orders)
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(tiles(), st.data())
+def test_what_locate_finds_contents_holds_and_each_part_is_an_instruction_of_its_own(tile, data):
+    name = data.draw(st.sampled_from(tile.operands))
+    operand, atom = tile.operand(name), tile.instruction.operand(name)
+    assert pickle.loads(pickle.dumps(operand)) == operand
+    blocks, *extents = operand.shape
+    inner = dict(zip(atom.axes, atom.shape))
+    at = {axis: data.draw(st.integers(0, extent - 1)) for axis, extent in zip(operand.axes[1:], extents)}
+    block = data.draw(st.integers(0, blocks - 1))
+    own = {axis: value % inner[axis] for axis, value in at.items()}
+    theirs = {(place.lane, place.lsb, place.width) for place in atom.locate(**own, block=block)}
+    places = operand.locate(**at, block=block)
+    unlike = [axis for axis, letter in (("m", "i"), ("n", "j"), ("k", "k")) if letter not in at]
+    copies = math.prod(tile.waves["mnk".index(axis)] for axis in unlike)
+    assert len(places) == copies * len(atom.locate(**own, block=block))
+    for place in places:
+        assert (place.lane, place.lsb, place.width) in theirs
+        held = operand.contents(wave=place.wave, lane=place.lane, register=place.register)
+        wanted = tuple(at.values())
+        assert any((one.row, one.col, one.block) == (*wanted, block) for one in held)
+        thread = place.wave * tile.lanes + place.lane
+        values = operand.contents(thread=thread, value=place.item)
+        assert any((one.row, one.col, one.block) == (*wanted, block) for one in values)
+    assert operand.registers == atom.registers * math.prod(
+        tile.repeat["mnk".index({"i": "m", "j": "n"}.get(a, a))] for a in at
+    )
+
+
+def test_the_tables_of_a_tile_are_its_places():
+    tile = mmacalc.instruction("gfx942", MFMA).tile((2, 2), (1, 2))
+    for name in "ABD":
+        operand = tile.operand(name)
+        table = operand.table()
+        assert table.dtype.names == ("wave", "lane", "item", "register", "lsb", "width")[: len(table.dtype.names)]
+        first, second = operand.axes[1:]
+        place = operand.locate(**{first: 5, second: 7})
+        row = table[5, 7]
+        rows = [row] if row.ndim == 0 else list(row)
+        assert {tuple(map(int, one)) for one in rows} == {found[: len(one)] for found in place for one in rows[:1]}
+
+
+def test_an_arrangement_may_be_any_layout_of_waves_and_instructions():
+    given = Layout("(r w) n k -> wave (w n), instruction (k r)", ("m", "n", "k"), {"r": 2, "w": 2, "n": 2, "k": 2})
+    tile = mmacalc.instruction("gfx942", MFMA).tile(arrangement=given)
+    assert (tile.shape, tile.waves, tile.repeat) == ((128, 64, 16), (2, 2, 1), (2, 1, 2))
+    assert tile.operand("D").locate(i=32 + 5, j=33)[0].wave == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"waves": (0, 1)}, "waves is 1 to 65536 along each axis; got 0"),
+        ({"waves": (1, 2, 3, 4)}, "waves is up to three whole numbers"),
+        ({"waves": "2x2"}, "waves is up to three whole numbers"),
+        ({"repeat": (3,), "adjacent": (2,)}, "adjacent divides repeat; got 2 of 3 along m"),
+        ({"wave_order": "mm"}, "wave_order is m, n and k, the fastest first"),
+        ({"permutation": {"n": "(4,2):(1,8)"}}, "the permutation of n is none"),
+        ({"permutation": {"n": "64:1"}}, "has 64 elements, which do not divide the tile's 32"),
+        ({"permutation": {"x": "64:1"}}, "permutation has a layout for each of m, n or k"),
+    ],
+)
+def test_a_tile_that_cannot_be_is_refused_in_words(arguments, message):
+    with pytest.raises(Error, match=message):
+        mmacalc.instruction("gfx942", MFMA).tile(**arguments)
+
+
+def test_what_has_no_tile_says_why():
+    with pytest.raises(Error, match="moves a matrix and multiplies nothing"):
+        mmacalc.instruction("sm_80", "ldmatrix.sync.aligned.m8n8.x4.shared.b16").tile()
+    with pytest.raises(Error, match="has a shape of its own choice"):
+        mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16").tile()
+    tile = mmacalc.instruction("gfx942", MFMA).tile((2, 2))
+    with pytest.raises(Error, match="thread = 256 is outside the tile: its threads are 0 to 255"):
+        tile.operand("D").contents(thread=256, value=0)
+    with pytest.raises(Error, match="wave = 4 is outside D of v_mfma"):
+        tile.operand("D").contents(wave=4)
+    with pytest.raises(Error, match=r"i = 64 is outside D of .* in a tile of 64x64x8, waves 2x2x1"):
+        tile.operand("D").locate(i=64)
