@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmacalc import Error, instructions
-from mmacalc.algebra import CuteLayout, LinearLayout, Swizzle
+from mmacalc.layout.cute import CuteLayout, Swizzle
+from mmacalc.layout.linear import LinearLayout
 
 ANSWERS = json.loads(gzip.decompress((Path(__file__).parent / "data/cute_algebra.json.gz").read_bytes()))
 

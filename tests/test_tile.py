@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import mmacalc
 from mmacalc import Error, Layout
-from mmacalc.algebra import CuteLayout
+from mmacalc.layout.cute import CuteLayout
 from recorded import json_file
 
 CUTE = json_file("nvidia/cute_tiles.json.gz")

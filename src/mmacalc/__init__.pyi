@@ -56,6 +56,8 @@ from .kernels.loading import load as load
 from .kernels.profiling import profile as profile
 from .kernels.ptx.tensor_map import tensor_map as tensor_map
 from .layout import Layout as Layout
+from .layout.cute import CuteLayout as CuteLayout
+from .layout.linear import LinearLayout as LinearLayout
 from .memory_access.answer import memory as memory
 from .model import Architecture as Architecture
 from .model import Element as Element
@@ -63,6 +65,7 @@ from .model import Instruction as Instruction
 from .model import Location as Location
 from .model import Operand as Operand
 from .model import Product as Product
+from .model import Tile as Tile
 from .model.location import TensorMemoryLocation as TensorMemoryLocation
 from .questions.compare import compare as compare
 from .questions.explain import Explanation as Explanation

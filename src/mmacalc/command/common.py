@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..errors import Error
-from ..numerals import number as number_of
+from ..base.errors import Error
+from ..base.numerals import number as number_of
 from . import flag, number, option
 from .options import modifier_fields
 

@@ -412,7 +412,7 @@ class Instruction(Record, Actions):
         >>> tile.shape, tile.operand("A").pattern
         ((128, 128, 8), '(rm wm i) (g e) -> wave (*wn wm), lane (g i), item (rm e)')
         """
-        from ..algebra import CuteLayout
+        from ..layout.cute import CuteLayout
         from .tile import Tile, arranged
 
         if arrangement is None:

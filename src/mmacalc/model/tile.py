@@ -19,19 +19,19 @@ other's digits: the waves that differ in these hold copies.
 
 from __future__ import annotations
 
-from ..checks import require_int, shown
-from ..errors import Error
+from ..base.checks import require_int, shown
+from ..base.errors import Error
+from ..base.records import Frozen, frozen, json_keys
 from ..families.base import Axis, shared_layout
 from ..layout import Layout
-from ..records import Frozen, frozen, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from ..algebra import CuteLayout
     from ..families.base import Placement
+    from ..layout.cute import CuteLayout
     from .instruction import Instruction
     from .operand import Operand
 

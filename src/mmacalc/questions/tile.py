@@ -12,15 +12,15 @@ thread or table all is said of that matrix: its pattern, its formulas, and as Cu
 
 from __future__ import annotations
 
+from ..base.errors import Error
+from ..base.records import Record, json_keys
 from ..catalog import entry
 from ..command import Command, Options, Reply, flag, number, show
 from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, TILE, WAVE, tile_of
 from ..command.options import FLAGS, MATRICES, MATRIX_NAMES, NUMBERS, matrices, modifiers, number_options, whole_number
-from ..errors import Error
 from ..model import Operand, Tile
-from ..records import Record, json_keys
-from ..render.formulas import backward, forward
-from ..render.spelling import element_text, heading, place_text
+from ..spelling import element_text, heading, place_text
+from .classic.formulas import backward, forward
 from .classic.layouts import matrix_layout, matrix_text, register_layout
 from .classic.layouts import text as layout_text
 

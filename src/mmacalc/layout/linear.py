@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from operator import index
 
-from ..checks import arguments_checked, shown
-from ..errors import Error
-from ..layout import Layout
-from ..records import Frozen, cached_property, frozen
+from ..base.checks import arguments_checked, shown
+from ..base.errors import Error
+from ..base.records import Frozen, cached_property, frozen
+from . import Layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,6 +107,9 @@ class LinearLayout(Frozen):
     def identity(cls, size: int, place: str, axis: str, axes: Sequence[str]) -> LinearLayout:
         """`size` values of a place that are those of an axis, beside axes of one value.
 
+        Args:
+            size: a power of two. place, axis: their names. axes: the names of the coordinates.
+
         >>> LinearLayout.identity(4, "lane", "k", ("i", "k"))
         LinearLayout({'lane': [[0, 1], [0, 2]]}, {'i': 1, 'k': 4})
         """
@@ -116,7 +119,14 @@ class LinearLayout(Frozen):
 
     @classmethod
     def copies(cls, size: int, place: str, axes: Sequence[str]) -> LinearLayout:
-        """`size` values of a place that all hold the same."""
+        """`size` values of a place that all hold the same.
+
+        Args:
+            size: a power of two. place: its name. axes: the names of the coordinates.
+
+        >>> LinearLayout.copies(4, "lane", ("i", "k"))
+        LinearLayout({'lane': [[0, 0], [0, 0]]}, {'i': 1, 'k': 1})
+        """
         return cls({place: [[0] * len(axes)] * _bits(size, place)}, dict.fromkeys(axes, 1))
 
     def __mul__(self, other: LinearLayout) -> LinearLayout:
@@ -158,7 +168,11 @@ class LinearLayout(Frozen):
         return found
 
     def without_copies(self, place: str) -> LinearLayout:
-        """The layout without those bits of a place that only make copies."""
+        """The layout without those bits of a place that only make copies.
+
+        >>> LinearLayout({"lane": [(0,), (1,)]}, {"i": 2}).without_copies("lane")
+        LinearLayout({'lane': [[1]]}, {'i': 2})
+        """
         rows = [basis for basis in self.bases.get(place, ()) if any(basis)]
         return LinearLayout({**self.bases, place: rows}, self.extents)
 
@@ -175,18 +189,29 @@ class LinearLayout(Frozen):
         return LinearLayout(bases, extents).without_copies(place)
 
     def renamed(self, **names: str) -> LinearLayout:
-        """The same with other names of axes and places."""
+        """The same with other names of axes and places.
+
+        >>> LinearLayout({"item": [(1,)]}, {"i": 2}).renamed(item="register", i="m")
+        LinearLayout({'register': [[1]]}, {'m': 2})
+        """
         bases = {names.get(place, place): rows for place, rows in self.bases.items()}
         return LinearLayout(bases, {names.get(axis, axis): size for axis, size in self.extents.items()})
 
     # --- asking ---
 
     def spans(self) -> dict[str, int]:
-        """How many values each place has."""
+        """How many values each place has.
+
+        >>> LinearLayout({"lane": [(1,), (0,)]}, {"i": 2}).spans()
+        {'lane': 4}
+        """
         return {place: 1 << len(rows) for place, rows in self.bases.items()}
 
     def apply(self, **places: int) -> tuple[int, ...]:
         """The coordinates at a place; places left out are 0.
+
+        >>> LinearLayout({"lane": [(1,), (3,)]}, {"i": 4}).apply(lane=3)
+        (2,)
 
         Raises:
             Error: the layout lacks the place, or the number is outside.
@@ -205,7 +230,11 @@ class LinearLayout(Frozen):
 
     def vectors(self) -> list[int]:
         """For each bit of the places, in their order and lowest first, the coordinates as one number: the last axis
-        has its lowest bits."""
+        has its lowest bits.
+
+        >>> LinearLayout({"lane": [(1, 0), (0, 1)]}, {"i": 2, "k": 4}).vectors()
+        [4, 1]
+        """
         shifts, total = [], 0
         for size in reversed([*self.extents.values()]):
             shifts.append(total)
@@ -285,6 +314,9 @@ class LinearLayout(Frozen):
 
     def locate(self, **coordinates: int) -> tuple[dict[str, int], ...]:
         """Every place of an element, ascending; empty if it is nowhere.
+
+        Raises:
+            Error: a coordinate is outside, or the layout has no such axis.
 
         >>> LinearLayout({"lane": [(1,), (3,)]}, {"i": 4}).locate(i=2)
         ({'lane': 3},)

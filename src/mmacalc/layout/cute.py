@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 
-from ..checks import arguments_checked, shown
-from ..errors import Error
-from ..layout import Layout
-from ..numerals import whole
-from ..records import Frozen
+from ..base.checks import arguments_checked, shown
+from ..base.errors import Error
+from ..base.numerals import whole
+from ..base.records import Frozen
+from . import Layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -242,7 +242,11 @@ class CuteLayout(Frozen):
         return CuteLayout(*_unwrapped(made), swizzle=self.swizzle, offset=self.offset)
 
     def filtered(self) -> CuteLayout:
-        """Without the modes of stride 0, which are copies, coalesced."""
+        """Without the modes of stride 0, which are copies, coalesced.
+
+        >>> str(CuteLayout((4, 8, 2), (1, 0, 4)).filtered())
+        '8:1'
+        """
         return CuteLayout(*_unwrapped(_merged([mode for mode in self.modes if mode[1]])))
 
     def compose(self, then: CuteLayout) -> CuteLayout:
@@ -329,12 +333,20 @@ class CuteLayout(Frozen):
         return _joined([_joined([pair[0] for pair in pairs]), _joined([*[pair[1] for pair in pairs], *rest])])
 
     def tiled_divide(self, tiler: Any) -> CuteLayout:
-        """((tile of each mode), rest, rest ...)."""
+        """((tile of each mode), rest, rest ...); the tiler is as for `logical_divide`.
+
+        >>> str(CuteLayout((8, 8)).tiled_divide((2, 4)))
+        '((2,4),4,2):((1,8),2,32)'
+        """
         zipped = self.zipped_divide(tiler)
         return _joined([zipped[0], *zipped[1]])
 
     def flat_divide(self, tiler: Any) -> CuteLayout:
-        """(tile, tile ..., rest, rest ...)."""
+        """(tile, tile ..., rest, rest ...); the tiler is as for `logical_divide`.
+
+        >>> str(CuteLayout((8, 8)).flat_divide((2, 4)))
+        '(2,4,4,2):(1,8,2,32)'
+        """
         zipped = self.zipped_divide(tiler)
         return _joined([*zipped[0], *zipped[1]])
 
@@ -417,6 +429,9 @@ class CuteLayout(Frozen):
     def tiled_copy(self, values: CuteLayout) -> tuple[CuteLayout, tuple[int, ...]]:
         """Of threads laid out as this layout says, each with values laid out as `values` says: from (thread, value) to
         the index in the tile, the first axis the fastest, and the tile's sizes (CuTe's make_tiled_copy_tv).
+
+        Raises:
+            Error: threads and values do not fill a tile.
 
         >>> tiled, tile = CuteLayout((32, 4), (4, 1)).tiled_copy(CuteLayout((1, 8), (8, 1)))
         >>> str(tiled), tile
