@@ -26,10 +26,12 @@ def pages() -> dict[str, str]:
 
 
 def commands() -> str:
-    """What `-h` prints, of the classic command line and of every command."""
-    text = "# Every command and option\n\nWhat `mmacalc -h`, `mmacalc COMMAND -h` and `mmacalc help TOPIC` print.\n"
+    """What `--help` prints, of the classic command line and of every command."""
+    text = (
+        "# Every command and option\n\nWhat `mmacalc --help`, `mmacalc COMMAND --help`, `mmacalc help TOPIC` print.\n"
+    )
     for name in ("", *all_commands()):
-        words = [name, "-h"] if name else ["-h"]
+        words = [name, "--help"] if name else ["--help"]
         text += f"\n## mmacalc {name}\n\n```text\n{answer(words).out}```\n"
     text += options()
     for topic in guide().topics:

@@ -94,7 +94,7 @@ def test_every_command_line_in_the_text_of_a_page_has_options_that_exist():
 def test_every_example_in_a_help_text_has_options_that_exist():
     found = 0
     for name in ("", *commands()):
-        for line in answer([name, "-h"] if name else ["-h"]).out.splitlines():
+        for line in answer([name, "--help"] if name else ["--help"]).out.splitlines():
             command = re.split(r"  +", line.strip())[0]
             if line.startswith("    mmacalc ") and complete(command) and not re.search(r"[<>|]", command):
                 found += bool(parsed(command))

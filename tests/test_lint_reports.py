@@ -198,7 +198,7 @@ def test_the_hook_and_the_action_call_options_that_there_are(folder):
         text = (ROOT / file).read_text()
         options = set(re.findall(r"(?<![\w-])--[a-z-]+", text)) - {"--quiet"}
         assert options
-        assert options <= {*re.findall(r"--[a-z-]+", answer(["lint", "-h"]).out)}
+        assert options <= {*re.findall(r"--[a-z-]+", answer(["lint", "--help"]).out)}
     entry = re.search(r"entry: mmacalc (.*)", (ROOT / ".pre-commit-hooks.yaml").read_text())[1]
     assert answer([*entry.split(), "asm/x86.s", "asm/deep/good.s"]).status == 0
     assert answer([*entry.split(), "asm/bad.s"]).status == 1

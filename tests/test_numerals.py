@@ -93,7 +93,7 @@ def command_lines():
     for line in READ.strip().splitlines():
         yield [word.replace("\\n", "\n") for word in shlex.split(line)]
     for name in sorted(set(commands()) - {"page", "numerics", "completion", "find", "explain"}):
-        for line in answer([name, "-h"]).out.splitlines():
+        for line in answer([name, "--help"]).out.splitlines():
             command = re.split(r"  +", line.strip())[0]
             if line.startswith("    mmacalc ") and not re.search(
                 r"[<>|]|\.\.\.|\.\w{1,5}\b(?<!\d)|--check|--acc", command

@@ -14,15 +14,15 @@ from ..base.errors import Error, did_you_mean
 from ..base.records import TupleRecord, json_keys
 from ..command import NEEDS, Command, Reply, argument, show
 from ..command.common import JSON
-from ..command.options import FIELDS, FORMAT_FIELDS, WIDTH, spellings, terminal_width
+from ..command.options import FIELDS, FORMAT_FIELDS, WIDTH, is_modifier, spellings, terminal_width
 from . import command, command_parser
 from . import commands as all_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from ..command import Options
+    from ..command import Option, Options
 
 
 class Example(TupleRecord):
@@ -225,8 +225,94 @@ def wrapped(text: str, width: int) -> str:
     found = []
     for part in parts:
         kept = any(line.startswith("  ") for line in part.split("\n"))
-        found.append(part if kept else fill(" ".join(part.split("\n")), width, break_on_hyphens=False))
+        if kept:
+            found.append("\n".join([folded for line in part.split("\n") for folded in _folded(line, width)]))
+        else:
+            found.append(fill(" ".join(part.split("\n")), width, break_on_hyphens=False))
     return "\n\n".join(found)
+
+
+def _folded(line: str, width: int) -> Iterator[str]:
+    """An indented line in the width: what stands behind a gap goes below, and a command goes on after a backslash."""
+    if len(line) <= width:
+        yield line
+        return
+    indent = len(line) - len(line.lstrip())
+    first, gap, rest = line[indent:].partition("   ")
+    if gap:
+        yield from _folded(f"{'':{indent}}{first}", width)
+        yield from _folded(f"{'':{indent + 4}}{rest.strip()}", width)
+        return
+    at = line.rfind(" ", indent + 1, width - 2)
+    if at < 0:
+        yield line
+        return
+    mark = " \\" if first.startswith(("mmacalc", "echo", "llvm-objdump", "nvcc", "cuobjdump")) else ""
+    yield f"{line[:at]}{mark}"
+    further = f"{'':{indent + (4 if mark else 0)}}{line[at + 1 :]}"
+    if not mark:
+        yield from _folded(further, width)
+        return
+    while len(further) > width and (at := further.rfind(" ", indent + 5, width - 2)) > 0:
+        yield f"{further[:at]} \\"
+        further = f"{'':{indent + 4}}{further[at + 1 :]}"
+    yield further
+
+
+def modifiers_line(command: Command, width: int) -> str:
+    """One line for all modifiers of a command; "" if it takes none."""
+    if not any(map(is_modifier, command.options)):
+        return ""
+    line = "  -m, --cbsz, --neg ...  `mmacalc help modifiers`: fields such as -m cbsz=1, --neg 3"
+    return f"{_cut(line, width)}\n"
+
+
+def short_help(command: Command, width: int) -> str:
+    """The help of a command on one screen: what it does, examples, each option in one line.
+
+    >>> short_help(command("batch"), 80).split("\\n")[0]
+    'usage: mmacalc batch [options] [FILE ...]'
+    """
+    from textwrap import fill
+
+    plain = [each for each in command.options if not is_modifier(each)]
+    required = [f"{each.spellings[0]} {each.placeholder}" for each in plain if each.spellings and each.required]
+    places = [_place(each) for each in plain if not each.spellings]
+    first, _, rest = (command.about or command.summary).strip().partition("\n\n")
+    usage = " ".join(["usage: mmacalc", command.name, *required, "[options]", *places])
+    lines = [fill(usage, width, subsequent_indent="    ", break_on_hyphens=False)]
+    lines += ["", wrapped(first, width), ""]
+    examples = [line for line in rest.split("\n") if line.startswith("    ") and "mmacalc" in line]
+    typed = [line.strip().partition("   ")[0] for line in examples]
+    shown = [line for line in typed if len(line) + 4 <= width][:2]
+    lines += [f"    {line}" for line in shown] + ([""] if shown else [])
+    rows = [(_spelt(each), each.help) for each in plain]
+    column = min(max(len(spelt) for spelt, _ in rows) + 4, width // 2)
+    lines += [_cut(f"  {spelt:{column - 2}}{about}", width) for spelt, about in rows]
+    more = modifiers_line(command, width)
+    return "\n".join(lines) + f"\n{more}\n`mmacalc help {command.name}` has all of it.\n"
+
+
+def _place(option: Option) -> str:
+    """An argument without an option, as usage has it."""
+    name = option.placeholder or option.name
+    many = {"+": f"{name} ...", "*": f"[{name} ...]", "?": f"[{name}]"}
+    return many.get(str(option.nargs), name)
+
+
+def _spelt(option: Option) -> str:
+    """An option's shortest and its first long spelling, with what follows them."""
+    if not option.spellings:
+        return option.placeholder or option.name
+    long = [each for each in option.spellings if each.startswith("--")][:1]
+    short = [each for each in option.spellings if not each.startswith("--")][:1]
+    value = option.placeholder or ("|".join(option.choices) if option.choices else "")
+    return f"{', '.join([*short, *long])} {value}".rstrip()
+
+
+def _cut(line: str, width: int) -> str:
+    """A line that is too long ends with three dots behind its last whole word."""
+    return line if len(line) <= width else line[: width - 4].rpartition(" ")[0].rstrip(",;:") + " ..."
 
 
 COMPUTED = ("modifiers", "formats")

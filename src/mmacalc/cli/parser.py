@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..base.errors import Error, did_you_mean
-from ..command.options import terminal_width
+from ..command.options import is_modifier, terminal_width
 from . import HelpRequested
 
 TYPE_CHECKING = False
@@ -20,8 +20,12 @@ class _Help(argparse.Action):
     def __init__(self, option_strings: Sequence[str], dest: str, **rest: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **rest)
 
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        raise HelpRequested(parser.format_help())
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, values: object, option: str | None = None
+    ) -> NoReturn:
+        assert isinstance(parser, Parser)
+        short = option == "-h" and not parser.commands_first
+        raise HelpRequested(parser.format_short() if short else parser.format_help())
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -47,13 +51,16 @@ class Parser(argparse.ArgumentParser):
     formatter_class: Any
     abbreviated: frozenset[str]
     commands_first: bool
+    command: Command
 
     def __init__(self, command: Command) -> None:
         # A formatter is made for every parser, and asking the terminal for its width takes 4 ms, so it waits for -h.
         super().__init__(f"mmacalc {command.name}".rstrip(), command.usage, command.about, add_help=False)
         self.abbreviated = frozenset(command.abbreviated)
         self.commands_first = not command.name
-        self.add_argument("-h", "--help", action=_Help, help="show this text")
+        self._modifiers: set[str] = set()
+        self.add_argument("-h", "--help", action=_Help, help="show a screen of help; --help: all of it")
+        self.command = command
         self.add(command.options)
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
@@ -62,7 +69,8 @@ class Parser(argparse.ArgumentParser):
         argparse of Python 3.10 and 3.11 takes the spellings `--x-y` and `--x_y` for two options, and so refuses it.
         Spellings that help leaves out are not abbreviated.
         """
-        found = [one for one in super()._get_option_tuples(option_string) if one[0].help != argparse.SUPPRESS]
+        every = super()._get_option_tuples(option_string)
+        found = [one for one in every if one[0].help != argparse.SUPPRESS or one[1] in self._modifiers]
         first = [one for one in found if one[1] in self.abbreviated]
         each: dict[str, Any] = {}
         for candidate in first or found:
@@ -74,11 +82,19 @@ class Parser(argparse.ArgumentParser):
         self.formatter_class = _Formatter
         whole = super().format_help()
         if not self.commands_first:
-            return whole
+            from .help import modifiers_line
+
+            return f"{whole}{modifiers_line(self.command, max(40, terminal_width()))}"
         from .help import by_need, commands
 
         usage, gap, rest = whole.partition("\n\n")
         return f"{usage}\n\ncommands, by need:\n{commands(by_need(), max(40, terminal_width()))}{gap}{rest}"
+
+    def format_short(self) -> str:
+        """The help on one screen: what the command does, an example or two, and each option in one line."""
+        from .help import short_help
+
+        return short_help(self.command, max(40, terminal_width()))
 
     def add(self, options: Iterable[Option]) -> None:
         """The options of a command."""
@@ -86,7 +102,9 @@ class Parser(argparse.ArgumentParser):
         for each in options:
             if each.alone not in groups:
                 groups[each.alone] = self.add_mutually_exclusive_group()
-            groups[each.alone].add_argument(*(each.spellings or (each.name,)), **_settings(each), help=each.help)
+            shown = each.help if self.commands_first or not is_modifier(each) else argparse.SUPPRESS
+            self._modifiers |= {*each.spellings} if shown != each.help else set()
+            groups[each.alone].add_argument(*(each.spellings or (each.name,)), **_settings(each), help=shown)
             if each.hidden:
                 self.add_argument(*each.hidden, **_settings(each), help=argparse.SUPPRESS)
 

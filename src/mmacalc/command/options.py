@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ACTIONS", "FIELDS", "FLAGS", "FORMAT_FIELDS", "MATRICES", "MATRIX_NAMES", "MODIFIERS", "NAMES", "NUMBERS",
     "STYLES", "TENSOR_MEMORY", "TENSOR_MEMORY_NAMES", "WIDTH", "assembly_spellings", "either", "file_option",
-    "files", "flag_options", "fraction", "matrices", "modifier_fields", "modifiers", "name_options",
+    "files", "flag_options", "fraction", "is_modifier", "matrices", "modifier_fields", "modifiers", "name_options",
     "number_options", "number_or_name", "shape", "spellings", "terminal_width", "whole_number",
 ]  # fmt: skip
 
@@ -195,6 +195,14 @@ def files(table: Mapping[str, str]) -> tuple[Option, ...]:
 def modifier_fields(default: int | None = None) -> tuple[Option, ...]:
     """Every modifier under its own name."""
     return (*number_options(FIELDS, whole_number, default), *number_options(FORMAT_FIELDS, number_or_name, default))
+
+
+def is_modifier(option: Option) -> bool:
+    """Whether an option is a modifier, or -m, which takes any: help has one line for all of them.
+
+    The selector of a descriptor is none: it is a field of its own.
+    """
+    return option.name == "modifier" or (option.name in MODIFIERS and option.default is None)
 
 
 WIDTH = 110  # characters in a line, where no terminal says how wide it is

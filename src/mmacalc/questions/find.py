@@ -28,7 +28,7 @@ from ..catalog import architectures, entry, known_name
 from ..catalog.grammar.sass import is_opcode, sources
 from ..command import Command, Reply, argument, flag, number, option, show
 from ..command.common import JSON
-from ..command.options import either, shape
+from ..command.options import either, shape, terminal_width
 from ..compiler import builtins
 from ..compiler.cuda_names import is_wmma_name, stands_for
 from ..families.tensor_memory_shapes import TYPES
@@ -126,6 +126,10 @@ def find(
 def _exact_first(found: tuple[Instruction, ...], words: Words) -> tuple[Instruction, ...]:
     """What was found, in catalog order; those first that have just the name."""
     wanted = {name.lower() for name in words.names}
+    if words.opcode:
+        own = {(name, inst.name) for name in dict.fromkeys(one.arch for one in found)
+               for inst in sources(entry(name), words.opcode, part=False)}  # fmt: skip
+        return tuple(sorted(found, key=lambda inst: ((inst.arch, inst.name) not in own, "wmma" in inst.features)))
     return tuple(sorted(found, key=lambda inst: not wanted & {inst.name, *inst.aliases})) if wanted else found
 
 
@@ -231,28 +235,40 @@ class Matches(Record):
 
 
 def text(matches: Matches) -> str:
-    """One match per line: architecture, name, shape, formats."""
-    rows = [_columns(inst) for inst in matches.instructions]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows)
-    return "".join(line.rstrip() + "\n" for line in lines)
+    """One match per line: architecture, name, shape, formats. Of many each name once, with the architectures behind."""
+    having: dict[tuple[str, str, str], list[str]] = {}
+    for inst in matches.instructions:
+        having.setdefault(_columns(inst), []).append(inst.arch)
+    rows = list(having)
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = ["  ".join([cell.ljust(width) for cell, width in zip(row, widths)]).rstrip() for row in rows]
+    if len(matches.instructions) < MANY or all(len(names) == 1 for names in having.values()):
+        first, line_of = max(len(inst.arch) for inst in matches.instructions), dict(zip(rows, lines))
+        return "".join([f"{inst.arch:{first}}  {line_of[_columns(inst)]}\n" for inst in matches.instructions])
+    longest, screen = sum(widths) + 4, terminal_width()
+    shown = [first_of(names, 3) for names in having.values()]
+    beside = longest + 2 + max(map(len, shown)) <= screen
+    return "".join([f"{line:{longest}}  {names}\n" if beside else f"{line}\n    {names}\n"
+                    for line, names in zip(lines, shown)])  # fmt: skip
 
 
 def _count(matches: Matches) -> str:
-    """Of many matches of several architectures how many each has; else ""."""
+    """Of many matches how many they are, of several architectures also how many each has; else ""."""
     counts = Counter(inst.arch for inst in matches.instructions)
-    if len(matches.instructions) < MANY or len(counts) < 2:
+    if len(matches.instructions) < MANY:
         return ""
+    if len(counts) < 2:
+        return f"{len(matches.instructions)} instructions; --shape or a format chooses"
     listed = ", ".join([f"{arch} {count}" for arch, count in counts.most_common(SHOWN)])
     more = f" and {len(counts) - SHOWN} more" if len(counts) > SHOWN else ""
     return f"{len(matches.instructions)} instructions: {listed}{more}; -a, --shape or a format chooses"
 
 
-def _columns(inst: Instruction) -> tuple[str, str, str, str]:
+def _columns(inst: Instruction) -> tuple[str, str, str]:
     blocks = f" x {inst.blocks}" if inst.blocks > 1 else ""
     own = inst.formats
     formats = f"{own['A']} {own['B']} -> {own['D']}" if {"A", "B", "D"} <= set(own) else next(iter(own.values()), "")
-    return inst.arch, inst.name, f"{_shape(inst)}{blocks}", formats
+    return inst.name, f"{_shape(inst)}{blocks}", formats
 
 
 def _shape(inst: Instruction) -> str:

@@ -24,7 +24,6 @@ from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, WAVE
 from ..command.options import file_option, modifiers
 from ..command.options import files as file_options
 from ..spelling import family_text, heading
-from . import diagnose as diagnosis_text
 from .numerics import numerics_text
 
 TYPE_CHECKING = False
@@ -171,6 +170,8 @@ def text(run: Run, quiet: bool = False, output: str | None = None) -> str:
     elif run.comparison is None:
         parts.append(matrix_text("D", d, inst.format("D").bits if run.bits else 0))
     if run.comparison is not None:
+        from . import diagnose as diagnosis_text  # which is built on this module
+
         parts.append(diagnosis_text.text(run.comparison, inst))
     return "".join(parts)
 
