@@ -1,4 +1,4 @@
-"""A product of matrices that are larger than one machine: mmacalc.gemm on the blocks of Dask arrays.
+"""A product of matrices that are larger than one machine: mmacalc.gemm of Dask arrays.
 
     pip install "dask[array]" distributed
     python examples/gemm_dask.py            (or: python examples/gemm_dask.py tcp://SCHEDULER:8786)
@@ -12,24 +12,11 @@ import sys
 
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, progress
 
 import mmacalc
 
 SIZE, BLOCK = 320, 160
-
-
-def block(a: np.ndarray, b: np.ndarray, **how: object) -> np.ndarray:
-    """One block of D."""
-    return np.asarray(mmacalc.gemm(a, b, threads=1, **how))
-
-
-def gemm(a: da.Array, b: da.Array, **how: object) -> da.Array:
-    """D = A B of Dask arrays, in blocks of A's rows and B's columns; `how` are arguments of mmacalc.gemm."""
-    a, b = a.rechunk({1: -1}), b.rechunk({0: -1})  # K whole
-    return da.blockwise(
-        block, "mn", a, "mk", b, "kn", concatenate=True, meta=np.empty((0, 0), np.float32), **how
-    )  # fmt: skip
 
 
 def main() -> None:
@@ -40,7 +27,10 @@ def main() -> None:
     cluster = None if addresses else LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
     with Client(cluster or addresses[0]) as client:
         parts = [da.from_array(array, chunks=BLOCK) for array in (a, b)]
-        d = gemm(*parts, arch="gfx942").compute()
+        product = mmacalc.gemm(*parts, arch="gfx942").persist()
+        if sys.stderr.isatty():
+            progress(product)
+        d = product.compute()
         workers = len(client.scheduler_info()["workers"])
     if cluster:
         cluster.close()

@@ -16,6 +16,7 @@ from mmacalc.cli import answer
 from mmacalc.emulator import array_kernels, array_parts, core, fast
 from mmacalc.emulator.computing import by_model
 from mmacalc.emulator.execution import execution_of
+from mmacalc.emulator.plan import Plan
 
 RNG = np.random.default_rng(16)
 MMA = "mma.sync.aligned."
@@ -475,31 +476,39 @@ def test_arrays_on_a_device_are_computed_on_the_host_and_the_result_goes_back():
 @pytest.mark.mmasim  # it needs torch, as MMA-Sim does
 @pytest.mark.parametrize(("arch", "name"), [form for form in KERNELS if not form[0].startswith("rdna")])
 def test_tensors_are_multiplied_where_they_lie_to_the_bits_of_the_host(arch, name, monkeypatch):
-    """On tensors in the host's memory, taken for a GPU's."""
+    """On tensors in the host's memory, taken for a GPU's: batches, scales, split K, orders, alpha and beta."""
     torch = pytest.importorskip("torch")
     from mmacalc.emulator import device
     from mmacalc.formats import NUMPY_NAMES
 
-    inst, computed = mmacalc.instruction(arch, name), []
-    own = device._computed
-    monkeypatch.setattr(device, "_computed", lambda *given: computed.append(own(*given)) or computed[-1])
-    for kind in ("normal", "any bits"):
-        tensors = []
-        for operand, shape in (("A", (50, 70)), ("B", (70, 45)), ("C", (50, 45))):
-            form = inst.format(operand)
-            if form.bits not in (8, 16, 32):
-                return  # packed, or f64: for the host
-            integers = RNG.integers(0, 1 << form.bits, shape, np.uint64).astype(f"u{form.bits // 8}")
-            stored = torch.from_numpy(integers.view(np.uint8)).view(getattr(torch, NUMPY_NAMES[form.name]))
-            drawn = torch.from_numpy(RNG.standard_normal(shape)).to(stored.dtype)
-            tensors.append(drawn if kind == "normal" else stored)
-        expected = gemm(*tensors, instruction=inst)
+    inst = mmacalc.instruction(arch, name)
+    if any(inst.format(operand).bits not in (8, 16, 32) for operand in "ABD"):
+        return  # packed, or f64: for the host
+
+    def drawn(operand, shape, kind):
+        form = inst.format(operand)
+        integers = RNG.integers(0, 1 << form.bits, shape, np.uint64).astype(f"u{form.bits // 8}")
+        if operand in ("SA", "SB"):
+            return torch.from_numpy(integers if kind == "any bits" else integers % 9 + 123)
+        stored = torch.from_numpy(integers.view(np.uint8)).view(getattr(torch, NUMPY_NAMES[form.name]))
+        return stored if kind == "any bits" else torch.from_numpy(RNG.standard_normal(shape)).to(stored.dtype)
+
+    k = 3 * inst.k - 1
+    hows = ({}, {"alpha": 1.5, "beta": -0.3}, {"split_k": 2, "alpha": 0.7, "beta": 0}, {"k_order": "descending"})
+    for kind, how in zip(2 * ("normal", "any bits"), hows):
+        tensors = [drawn("A", (2, 1, 20, k), kind), drawn("B", (3, k, 15), kind), drawn("C", (20, 15), kind)]
+        if "SA" in inst.operands:
+            how = how | {
+                "scale_a": drawn("SA", (20, -(-k // 32)), kind),
+                "scale_b": drawn("SB", (-(-k // 32), 15), kind),
+            }
+        expected = gemm(*tensors, instruction=inst, **how)
         monkeypatch.setattr(device, "HOSTS", [])
-        found = gemm(*tensors, instruction=inst)
-        monkeypatch.setattr(device, "HOSTS", ["cpu"])
+        monkeypatch.setattr(Plan, "take", None)  # what the host would call
+        found = gemm(*tensors, instruction=inst, **how)
+        monkeypatch.undo()
         assert torch.equal(found.view(torch.int32), expected.view(torch.int32))
         assert found.emulation == expected.emulation
-    assert len(computed) == (0 if "SA" in inst.operands else 2)
 
 
 def test_a_kernels_whole_d_is_diagnosed_by_gemm_as_by_run(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ import numpy as np
 from ..base.checks import arguments_checked
 from ..base.errors import Error
 from ..base.records import TupleRecord
-from . import device
+from . import blocks, device
 from .arrays import checked, rounded
 from .plan import Plan, shape_text
 
@@ -100,7 +100,8 @@ def gemm(
         a, b, c: A (..., M, K), B (..., K, N), C (..., M, N) or a number; leading axes are batches and broadcast. NumPy,
             ml_dtypes and torch arrays, or anything with `__array__` or `__dlpack__`. Torch's tensors on a GPU are
             multiplied there where `mmacalc.emulator.device` can; else they are copied to the host, as all others, and
-            the result back.
+            the result back. Of Dask arrays D is one, not computed yet: each of its blocks is a task that takes whole
+            rows of A and whole columns of B, so it has the same bits for any chunks and workers.
         arch: any name of an architecture, target or product.
         instruction: a name, or an `Instruction`. If left out, that which `mmacalc.estimate` finds best for the type
             of A: float16, bfloat16, int8 ... (float32 is TF32 on NVIDIA).
@@ -114,7 +115,7 @@ def gemm(
             is computed in f32 (of f64 results f64), each of the three operations rounded to nearest even. C is not
             read if beta is 0. Integer results take no others than alpha 1 and beta 0 or 1.
         scale_a, scale_b: codes of the block scales, (..., M, K/32) and (..., K/32, N), or as the block size says.
-        threads: how many; by default one for each core that the process may use.
+        threads: how many; by default one for each core that the process may use, and one for each task of Dask's.
         out: an array of D's shape that is written and returned.
         compare: also compute the exactly rounded product, and how far D is from it: `emulation.accuracy`.
         progress: a function that is called with how much is done and how much there is, now and then.
@@ -138,11 +139,15 @@ def gemm(
     """
     plan = Plan(a, b, arch, instruction, modifiers, k_order, split_k, threads, promote)
     plan.epilogue(alpha, beta)
-    if plan.plain and scale_a is scale_b is out is None and not compare:
-        d = device.product(plan.execution, a, b, c, plan.k)
+    operands = {"a": a, "b": b, "c": c, "scale_a": scale_a, "scale_b": scale_b}
+    if blocks.in_blocks(*operands.values()):
+        how = {"k_order": k_order, "split_k": split_k, "promote": promote, "alpha": alpha, "beta": beta,
+               "threads": threads, "out": out, "compare": compare, "progress": progress}  # fmt: skip
+        return _marked(blocks.product(gemm, plan, operands, how), plan)
+    if not compare:
+        d = device.product(plan, {"A": a, "B": b, "C": c, "SA": scale_a, "SB": scale_b})
         if d is not None:
-            d.emulation = _emulation(plan)
-            return d
+            return _like(d, a, out, _emulation(plan))
     codes = {name: rounded(plan.execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     plan.take(codes, scale_a, scale_b)
     result = plan.values(plan.run(progress))
@@ -189,6 +194,11 @@ def gemm_bits(
     '0x42200000'
     """
     plan = Plan(a, b, arch, instruction, modifiers, k_order, split_k, threads, promote)
+    operands = {"a": a, "b": b, "c": c, "scale_a": scale_a, "scale_b": scale_b}
+    if blocks.in_blocks(*operands.values()):
+        how = {"k_order": k_order, "split_k": split_k, "promote": promote, "threads": threads, "out": out,
+               "progress": progress}  # fmt: skip
+        return _marked(blocks.product(gemm_bits, plan, operands, how), plan)
     codes = {name: checked(plan.execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     plan.take(codes, scale_a, scale_b)
     return _like(plan.run(progress), a, out, _emulation(plan))
@@ -202,10 +212,16 @@ def _emulation(plan: Plan) -> Emulation:
     )  # fmt: skip
 
 
-def _like(result: Array, a: object, out: Any, emulation: Emulation) -> Any:
+def _marked(d: Any, plan: Plan) -> Any:
+    """A Dask array with its emulation."""
+    d.emulation = _emulation(plan)
+    return d
+
+
+def _like(result: Any, a: object, out: Any, emulation: Emulation) -> Any:
     """The result in A's library, or in `out`, with its emulation."""
     if out is not None:
-        if tuple(out.shape) != result.shape:
+        if tuple(out.shape) != tuple(result.shape):
             raise Error(f"out has shape {shape_text(out.shape)}; D is {shape_text(result.shape)}")
         target = out
         target[...] = _of_library(result, out)
@@ -220,8 +236,10 @@ def _like(result: Array, a: object, out: Any, emulation: Emulation) -> Any:
     return target
 
 
-def _of_library(result: Array, like: object) -> Any:
+def _of_library(result: Any, like: object) -> Any:
     torch = sys.modules.get("torch")
+    if not isinstance(result, np.ndarray):
+        return result  # a tensor, where A is
     if torch is not None and isinstance(like, torch.Tensor):
         signed = result.view(f"i{result.itemsize}") if result.dtype.kind == "u" else result
         return torch.from_numpy(signed).to(like.device)

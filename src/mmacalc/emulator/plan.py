@@ -23,7 +23,7 @@ from .execution import Execution, execution_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -31,6 +31,31 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
     Progress = Callable[[int, int], object]
+
+    class Arithmetic(Protocol):
+        """What a product is computed with: codes and values in NumPy's arrays, or in torch's tensors on a GPU.
+
+        Values are float32, of f64 results float64, of integers int32.
+        """
+
+        def zeros(self, codes: Any) -> Any:
+            """Zeros in the shape of C."""
+
+        def chain(self, codes: dict[str, Any]) -> Any:
+            """D's codes of one chain along K, (entries, M, N)."""
+
+        def wide(self, codes: Any) -> Any:
+            """The values of D's codes."""
+
+        def narrow(self, values: Any) -> Any:
+            """The codes of values, rounded to nearest even."""
+
+        def plus(self, x: Any, y: Any) -> Any:
+            """Each sum rounded to nearest even."""
+
+        def times(self, number: float, values: Any) -> Any:
+            """Each product with a number of the values' type, rounded to nearest even."""
+
 
 __all__ = ["Plan", "best_instruction", "cores", "shape_text"]
 
@@ -44,6 +69,48 @@ TYPES = {
 """The format that an array's type stands for where no instruction is given."""
 SIGNED = {"i8", "i4"}
 """Formats of signed integers, which RDNA's instructions take where NEG says so."""
+
+
+class OnHost:
+    """NumPy's arrays, by the fast kernels, or by the models where an instruction has none."""
+
+    def __init__(self, execution: Execution, threads: int) -> None:
+        self.execution, self.threads = execution, threads
+        self.form = execution.formats["D"]
+
+    def zeros(self, codes: Array) -> Array:
+        """Zeros in the shape of C."""
+        return np.zeros_like(codes)
+
+    def chain(self, codes: dict[str, Array]) -> Array:
+        """D's codes of one chain along K."""
+        kernel = fast.kernel(self.execution)
+        if kernel is not None:
+            return fast.products(self.execution, kernel, codes, self.threads)
+        return by_model(self.execution, codes)
+
+    def wide(self, codes: Array) -> Array:
+        """The values of D's codes."""
+        values = decode(codes, self.form)
+        return values if self.form.bits == 64 else values.astype(np.float32 if self.form.is_float else np.int32)
+
+    def narrow(self, values: Array) -> Array:
+        """The codes of values."""
+        if not self.form.is_float:
+            return values.view(np.uint32)
+        return encode(values.astype(np.float64), self.form, self.execution.inst.architecture.vendor)
+
+    def plus(self, x: Array, y: Array) -> Array:
+        """The sums."""
+        with np.errstate(all="ignore"):
+            total: Array = x + y
+        return total
+
+    def times(self, number: float, values: Array) -> Array:
+        """The products."""
+        with np.errstate(all="ignore"):
+            product: Array = values.dtype.type(number) * values
+        return product
 
 
 class Plan:
@@ -87,13 +154,9 @@ class Plan:
         self.split_k = len(self.cuts) - 1
         self.threads = _threads(threads)
         self.alpha, self.beta = 1.0, 1.0
+        self._arithmetic = OnHost(self.execution, self.threads)
         self.codes: dict[str, Array] = {}
         self.batch: tuple[int, ...] = ()
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is one chain in the order of k, starting from C."""
-        return (self.alpha, self.beta, self.split_k, self.order) == (1, 1, 1, None) and self.k > 0
 
     def epilogue(self, alpha: float, beta: float) -> None:
         """Take alpha and beta.
@@ -113,31 +176,56 @@ class Plan:
         Raises:
             Error: an operand whose shape does not fit.
         """
-        inst, size = self.execution.inst, self.execution.block_size
-        wanted = {"A": (self.m, self.given_k), "B": (self.given_k, self.n), "C": (self.m, self.n)}
-        given = dict(codes)
-        if not size and (scale_a is not None or scale_b is not None):
-            raise Error(f"{inst.name} has no block scales, so it takes no scale_a and scale_b")
-        if size:
-            blocks = -(-self.given_k // size)
-            wanted |= {"SA": (self.m, blocks), "SB": (blocks, self.n)}
-            for name, value in (("SA", scale_a), ("SB", scale_b)):
+        given, size = dict(codes), self.execution.block_size
+        shapes = {name: array.shape for name, array in codes.items()}
+        shapes |= {
+            name: np.shape(scale) for name, scale in (("SA", scale_a), ("SB", scale_b)) if scale is not None
+        }  # fmt: skip
+        self.batch = self.require_shapes(shapes)
+        for name, value in (("SA", scale_a), ("SB", scale_b)) if size else ():
+            if value is None:
                 one = encode(np.array(1.0), self.execution.formats[name])
-                given[name] = (
-                    np.broadcast_to(one, wanted[name]) if value is None else checked(self.execution, name, value)
-                )
-        for name, array in given.items():
-            if name == "C" and array.ndim == 0:
-                given[name] = np.broadcast_to(array, wanted[name])
-            elif array.shape[-2:] != wanted[name]:
-                needed = shape_text(("...", *wanted[name]))
-                raise Error(f"{_NAMES.get(name, name)} is {shape_text(array.shape)}; it needs {needed}")
-        try:
-            self.batch = np.broadcast_shapes(*(array.shape[:-2] for array in given.values()))
-        except ValueError:
-            shapes = ", ".join(f"{_NAMES.get(name, name)} {shape_text(array.shape)}" for name, array in given.items())
-            raise Error(f"the batches do not broadcast: {shapes}") from None
+                given[name] = np.broadcast_to(one, self.wanted[name])
+            else:
+                given[name] = checked(self.execution, name, value)
+        if not given["C"].ndim:
+            given["C"] = np.broadcast_to(given["C"], self.wanted["C"])
         self.codes = {name: self._ready(name, array) for name, array in given.items()}
+
+    @property
+    def wanted(self) -> dict[str, tuple[int, int]]:
+        """The last two axes of each operand, as they are given."""
+        shapes = {"A": (self.m, self.given_k), "B": (self.given_k, self.n), "C": (self.m, self.n)}
+        if size := self.execution.block_size:
+            blocks = -(-self.given_k // size)
+            shapes |= {"SA": (self.m, blocks), "SB": (blocks, self.n)}
+        return shapes
+
+    def require_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+        """The leading axes of the result of operands of these shapes; C may be a number, ().
+
+        Raises:
+            Error: an operand whose shape does not fit, or scales of an instruction that has none.
+        """
+        wanted = self.wanted
+        if not self.execution.block_size and {"SA", "SB"} & shapes.keys():
+            raise Error(f"{self.execution.inst.name} has no block scales, so it takes no scale_a and scale_b")
+        for name, shape in shapes.items():
+            if (name != "C" or shape) and tuple(shape[-2:]) != wanted[name]:
+                needed = shape_text(("...", *wanted[name]))
+                raise Error(f"{_NAMES.get(name, name)} is {shape_text(shape)}; it needs {needed}")
+        try:
+            return np.broadcast_shapes(*(shape[:-2] for shape in shapes.values()))
+        except ValueError:
+            text = ", ".join(f"{_NAMES.get(name, name)} {shape_text(shape)}" for name, shape in shapes.items())
+            raise Error(f"the batches do not broadcast: {text}") from None
+
+    def result_type(self, codes: bool) -> Any:
+        """The type of D's codes, or of its values."""
+        form = self.execution.formats["D"]
+        if codes:
+            return code_type(form)
+        return np.dtype(np.int32 if not form.is_float else np.float64 if form.bits == 64 else np.float32)
 
     def _ready(self, name: str, array: Array) -> Array:
         """(batch, rows, columns), K filled up with zeros (scales with ones) and in the order of the steps."""
@@ -149,11 +237,18 @@ class Plan:
                 width = [(0, 0)] * array.ndim
                 width[axis] = (0, missing)
                 array = np.pad(array, width, constant_values=filler)
-            if self.order is not None and self.steps > 1:
-                each = length // self.steps
-                at = (np.asarray(self.order)[:, None] * each + np.arange(each)).ravel()
+            at = self.reordered(length)
+            if at is not None:
                 array = np.take(array, at, axis=axis)
         return np.broadcast_to(array, (*self.batch, *array.shape[-2:])).reshape(prod(self.batch), *array.shape[-2:])
+
+    def reordered(self, length: int) -> Array | None:
+        """Where an operand of a length along K is read, step by step in their order; None if that is ascending."""
+        if self.order is None or self.steps < 2:
+            return None
+        each = length // self.steps
+        at: Array = (np.asarray(self.order)[:, None] * each + np.arange(each)).ravel()
+        return at
 
     def run(self, progress: Progress | None = None) -> Array:
         """D's codes (*batch, M, N)."""
@@ -168,7 +263,7 @@ class Plan:
                 part[name] = part[name][:, rows]
             for name in {"B", "C", "SB"} & part.keys():
                 part[name] = part[name][:, :, columns]
-            result[entries, rows, columns] = self._part(part)
+            result[entries, rows, columns] = self.product(part, self._arithmetic)
         if progress:
             progress(len(parts), len(parts))
         return result.reshape(*self.batch, self.m, self.n)
@@ -181,66 +276,45 @@ class Plan:
                 for column in range(0, self.n, COLUMNS):
                     yield slice(first, first + together), slice(row, row + ROWS), slice(column, column + COLUMNS)
 
-    def _part(self, codes: dict[str, Array]) -> Array:
-        """D's codes of a part: the chains, their sum, the epilogue."""
+    def product(self, codes: Mapping[str, Any], arithmetic: Arithmetic) -> Any:
+        """D's codes of a part: the chains, their sum, the epilogue, in the order that the whole has.
+
+        Args:
+            codes: (entries, rows, columns) of each operand. arithmetic: computes on the arrays that these are.
+        """
         plain = self.alpha == 1 and self.beta == 1
-        start = codes["C"] if plain else np.zeros_like(codes["C"])
+        start = codes["C"] if plain else arithmetic.zeros(codes["C"])
         if self.split_k == 1:
-            total = self._chain({**codes, "C": start})
-            return total if plain else self._scaled(total, codes["C"])
-        sums: Array | None = None
+            total = self._chain({**codes, "C": start}, arithmetic)
+            return total if plain else self._scaled(total, codes["C"], arithmetic)
+        sums = None
         for first, last in zip(self.cuts, self.cuts[1:]):
             k = slice(first * self.execution.inst.k, last * self.execution.inst.k)
-            part = {"A": codes["A"][:, :, k], "B": codes["B"][:, k], "C": start if first == 0 else np.zeros_like(start)}
+            begin = start if first == 0 else arithmetic.zeros(start)
+            part = {"A": codes["A"][:, :, k], "B": codes["B"][:, k], "C": begin}
             if size := self.execution.block_size:
                 blocks = slice(k.start // size, k.stop // size)
                 part |= {"SA": codes["SA"][:, :, blocks], "SB": codes["SB"][:, blocks]}
-            values = self._wide(self._chain(part))
-            sums = values if sums is None else self._added(sums, values)
-        assert sums is not None
-        total = self._narrow(sums)
-        return total if plain else self._scaled(total, codes["C"])
+            values = arithmetic.wide(self._chain(part, arithmetic))
+            sums = values if sums is None else arithmetic.plus(sums, values)
+        total = arithmetic.narrow(sums)
+        return total if plain else self._scaled(total, codes["C"], arithmetic)
 
-    def _chain(self, codes: dict[str, Array]) -> Array:
-        """D's codes of one chain."""
-        if not self.k:
-            return codes["C"]
-        kernel = fast.kernel(self.execution)
-        if kernel is not None:
-            return fast.products(self.execution, kernel, codes, self.threads)
-        return by_model(self.execution, codes)
+    def _chain(self, codes: dict[str, Any], arithmetic: Arithmetic) -> Any:
+        return arithmetic.chain(codes) if self.k else codes["C"]
 
-    # --- the epilogue: in f32, of f64 results in f64, of integers in int32 ---
-
-    def _wide(self, codes: Array) -> Array:
-        form = self.execution.formats["D"]
-        values = decode(codes, form)
-        return values if form.bits == 64 else values.astype(np.float32 if form.is_float else np.int32)
-
-    def _narrow(self, values: Array) -> Array:
-        form = self.execution.formats["D"]
-        if not form.is_float:
-            return values.view(np.uint32)
-        return encode(values.astype(np.float64), form, self.execution.inst.architecture.vendor)
-
-    def _added(self, x: Array, y: Array) -> Array:
-        with np.errstate(all="ignore"):
-            total: Array = x + y
-        return total
-
-    def _scaled(self, total: Array, c: Array) -> Array:
-        values = self._wide(total)
-        kind = values.dtype.type
-        with np.errstate(all="ignore"):
-            if self.alpha != 1:
-                values = kind(self.alpha) * values
-            if self.beta:
-                values = values + (kind(self.beta) * self._wide(c))
-        return self._narrow(values)
+    def _scaled(self, total: Any, c: Any, arithmetic: Arithmetic) -> Any:
+        values = arithmetic.wide(total)
+        if self.alpha != 1:
+            values = arithmetic.times(self.alpha, values)
+        if self.beta:
+            values = arithmetic.plus(values, arithmetic.times(self.beta, arithmetic.wide(c)))
+        return arithmetic.narrow(values)
 
     def values(self, codes: Array) -> Array:
         """D's values as `gemm` returns them."""
-        return self._wide(codes)
+        values: Array = self._arithmetic.wide(codes)
+        return values
 
 
 _NAMES = {"SA": "scale_a", "SB": "scale_b"}
@@ -255,6 +329,8 @@ def _shape(name: str, value: ArrayLike) -> tuple[int, ...]:
     shape = tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
     if len(shape) < 2:
         raise Error(f"{name} has shape {shape_text(shape)}; it needs (..., {'M, K' if name == 'A' else 'K, N'})")
+    if any(size != size for size in shape):  # Dask has NaN for a size that it does not know
+        raise Error(f"{name} has chunks of unknown size; {name} = {name}.compute_chunk_sizes() finds them")
     return tuple(map(int, shape))
 
 
