@@ -4,7 +4,7 @@ import numpy as np
 
 import mmacalc
 from mmacalc.arithmetic.codecs import decode
-from mmacalc.emulator.places import located
+from mmacalc.emulator.execution import located
 from mmacalc.emulator.registers import files, gather
 
 

@@ -177,7 +177,7 @@ def other_wave(k):
 
 def own_index(k):
     """A stored sparse A and its index, from the dense one."""
-    from mmacalc.emulator.sparse import compress
+    from mmacalc.emulator.execution import compress
 
     sparsity = k.execution.sparsity
     return compress(np.asarray(k.a), np.asarray(k.a) == 0, sparsity, "")

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from mmacalc import Error
-from mmacalc.arithmetic.codecs import code_type, decode, encode, largest, nan_code, powers
-from mmacalc.arithmetic.ulps import ulps
+from mmacalc.arithmetic.codecs import code_type, decode, encode, largest, nan_code, powers, ulps
 from mmacalc.formats import ALIASES, FORMATS, NUMPY_NAMES, chosen, formats_named, named, scaling
 
 ML_DTYPES = {

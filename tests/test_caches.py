@@ -8,7 +8,8 @@ import numpy as np
 
 import mmacalc
 from mmacalc.base.records import Cache
-from mmacalc.emulator import fast, places
+from mmacalc.emulator import execution as places
+from mmacalc.emulator import fast
 from mmacalc.emulator.execution import Execution
 
 

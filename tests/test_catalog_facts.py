@@ -13,9 +13,10 @@ from llvm_mc import assembled, tool
 from mmacalc import intrinsics, rocwmma
 from mmacalc.arithmetic.tables import TABLES
 from mmacalc.catalog import entry
-from mmacalc.chaining.vector_instructions import of_target
+from mmacalc.chaining.conversions import of_target
 from mmacalc.cli import answer
-from mmacalc.families import descriptors, shared_memory, tensor_memory_shapes
+from mmacalc.families import descriptors, shared_memory
+from mmacalc.families import tensor_memory as tensor_memory_shapes
 from mmacalc.formats import FORMATS, NUMPY_NAMES
 from mmacalc.page.words import encodable
 

@@ -10,10 +10,10 @@ import pytest
 import mmacalc
 from llvm_mc import assembled
 from mmacalc.catalog import entry
+from mmacalc.chaining.conversions import AMD, of_target
 from mmacalc.chaining.matching import KINDS, item_sources, match
 from mmacalc.chaining.shuffles import MIRRORS
 from mmacalc.chaining.tiles import USES, tiles
-from mmacalc.chaining.vector_instructions import AMD, of_target
 from recorded import table
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

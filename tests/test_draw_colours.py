@@ -11,7 +11,7 @@ from math import atan2, cos, degrees, exp, hypot, radians, sin, sqrt
 import pytest
 
 from mmacalc.drawing.matrix import Colour
-from mmacalc.drawing.palette import STYLES
+from mmacalc.drawing.scene import STYLES
 
 VISION = {
     "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),

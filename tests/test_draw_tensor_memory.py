@@ -8,8 +8,7 @@ import mmacalc
 from mmacalc.catalog import entry
 from mmacalc.cli import answer
 from mmacalc.drawing.matrix import matrix
-from mmacalc.families.tensor_memory_moves import LOADS
-from mmacalc.families.tensor_memory_shapes import allowed_shapes
+from mmacalc.families.tensor_memory import LOADS, allowed_shapes
 
 F16 = "tcgen05.mma.cta_group::1.kind::f16"
 

@@ -10,7 +10,7 @@ from mmacalc import Error
 from mmacalc.diagnosis.inputs import random
 from mmacalc.emulator import computing, core
 from mmacalc.emulator.execution import execution_of
-from mmacalc.families.mfma import BLGP
+from mmacalc.families.amd import BLGP
 
 RNG = np.random.default_rng(5)
 MMA = "mma.sync.aligned."

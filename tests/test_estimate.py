@@ -12,7 +12,7 @@ from mmacalc import rocwmma
 from mmacalc.asm.targets import target
 from mmacalc.catalog import architecture, entry, normalised
 from mmacalc.cli import answer
-from mmacalc.families.tensor_memory_shapes import allowed_shapes
+from mmacalc.families.tensor_memory import allowed_shapes
 from mmacalc.throughput import dense_rate, device, estimate, peak
 
 # AMD lab notes, "AMD matrix cores": operations per clock and CU of MI100 and MI250X, matrix cores and vector units.

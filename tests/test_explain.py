@@ -11,10 +11,10 @@ import mmacalc
 import mmacalc.intrinsics
 from asm_texts import all_forms, random_text
 from mmacalc.base.errors import counted
-from mmacalc.catalog.grammar.purposes import ptx_of_sass
 from mmacalc.catalog.grammar.sass import opcodes as opcodes_of
 from mmacalc.catalog.grammar.sass import sass_of, sources
 from mmacalc.cli import answer
+from mmacalc.questions.explain.answer import ptx_of_sass
 from recorded import table
 
 LISTING = """

@@ -5,7 +5,7 @@ import pytest
 import mmacalc
 from mmacalc.catalog import entry
 from mmacalc.cli import answer
-from mmacalc.families.tensor_memory_shapes import allowed_shapes
+from mmacalc.families.tensor_memory import allowed_shapes
 from mmacalc.questions.find import MANY
 
 # What nvcc 13.0 -arch=sm_80 -ptx makes of loading each fragment (of accumulators: of storing them); .global left out.

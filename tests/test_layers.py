@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import mmacalc
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 LAYERS = ast.literal_eval(re.search(r"^layers = (\[.*?^\])", (ROOT / "pyproject.toml").read_text(), re.M | re.S)[1])
@@ -124,10 +126,35 @@ def test_an_import_by_name_of_the_own_layer_or_a_lower_one_is_fine(module, is_pa
     assert list(upward(module, is_package, text)) == []
 
 
-def test_lazy_names_are_in_modules_that_there_are():
-    for module, path in modules():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
-                for home in ast.literal_eval(node.value).values():
-                    place = path.parent / home.replace(".", "/")
-                    assert place.is_dir() or place.with_suffix(".py").is_file(), (module, home)
+def loaded_at_once(module, path):
+    """The modules that a module imports when it is imported itself, not those that its functions import."""
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])]
+            yield ".".join(base)
+            yield from (".".join([*base, alias.name]) for alias in node.names)
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    paths = dict(modules())
+    ahead = {name: {each for each in loaded_at_once(name, path) if each in paths} for name, path in paths.items()}
+    done, open_ = set(), []
+
+    def walk(name):
+        assert name not in open_, [*open_[open_.index(name) :], name]
+        if name not in done:
+            open_.append(name)
+            for each in sorted(ahead[name]):
+                if not f"{name}.".startswith(f"{each}."):  # a package is there before its modules
+                    walk(each)
+            done.add(open_.pop())
+
+    for name in paths:
+        walk(name)
+
+
+def test_the_public_names_of_the_stub_are_in_modules_that_there_are():
+    assert len(dir(mmacalc)) > 60
+    for name in dir(mmacalc):
+        assert getattr(mmacalc, name) is not None

@@ -11,7 +11,7 @@ import mmacalc
 from browser import Opened
 from mmacalc.catalog import architectures, entry
 from mmacalc.drawing.matrix import matrix
-from mmacalc.families.tensor_memory_shapes import allowed_shapes, types_of
+from mmacalc.families.tensor_memory import allowed_shapes, types_of
 from mmacalc.page.tensor_memory import instructions as tensor_memory_instructions
 from mmacalc.page.words import encodable
 from mmacalc.questions.page import page_tables

@@ -14,9 +14,7 @@ from mmacalc.catalog import entry
 from mmacalc.catalog.grammar.tcgen05 import parse, sass_of
 from mmacalc.cli import answer
 from mmacalc.families import tensor_memory as family
-from mmacalc.families.tensor_memory import Form
-from mmacalc.families.tensor_memory_moves import COPIES, LOADS, copy_layout, load_layout, registers
-from mmacalc.families.tensor_memory_shapes import allowed_shapes
+from mmacalc.families.tensor_memory import COPIES, LOADS, Form, allowed_shapes, copy_layout, load_layout, registers
 from tensor_memory_forms import TARGETS, depths
 
 DATA = Path(__file__).parent / "data" / "tensor_memory"

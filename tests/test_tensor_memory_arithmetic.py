@@ -15,7 +15,7 @@ from mmacalc.catalog import entry
 from mmacalc.diagnosis.inputs import encoded, random
 from mmacalc.emulator.execution import execution_of
 from mmacalc.emulator.matrices import extras, prepared
-from mmacalc.families.tensor_memory_shapes import allowed_shapes
+from mmacalc.families.tensor_memory import allowed_shapes
 from tensor_memory_forms import TARGETS
 
 MMA = "tcgen05.mma.cta_group::1.kind::"

@@ -12,14 +12,16 @@ import pytest
 
 import mmacalc
 from mmacalc.catalog import entry
-from mmacalc.families.tensor_memory import Form
-from mmacalc.families.tensor_memory_moves import COPIES, copy_layout, registers
-from mmacalc.families.tensor_memory_shapes import (
+from mmacalc.families.tensor_memory import (
+    COPIES,
     SMALL,
+    Form,
     allowed_shapes,
     check_scale_type,
     check_shape,
+    copy_layout,
     describe,
+    registers,
     remark,
     transposes,
 )

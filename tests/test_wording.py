@@ -8,7 +8,7 @@ import pytest
 import mmacalc
 from mmacalc.base.errors import counted
 from mmacalc.cli import answer
-from mmacalc.questions.diagnose import text
+from mmacalc.questions.run import diagnosis_text as text
 
 ONE_OF_MANY = re.compile(
     r"(?<![\d.,:\[/-])\b1 (?!(?:is|has|was|this|pass|class|less|across|as)\b)[a-z]+s\b(?! [a-z]+ of\b)"

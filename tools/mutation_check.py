@@ -40,7 +40,7 @@ SOURCE = "src/mmacalc"
 NOT_COPIED = (".git", ".venv*", "__pycache__", ".*_cache", ".nox", "build", "dist")
 
 # The data files, and for each the tests that are likeliest to notice, in this order (a prefix of a name is enough).
-# catalog/grammar/hints.py is not among them: its numbers choose only what a message about a misspelt name proposes.
+# catalog/grammar/sass.py is not among them: its numbers choose only what a message about a misspelt name proposes.
 AMD_TESTS = (
     "provenance", "catalog_facts", "catalog", "asm_goldens", "cycles_llvm", "amd_calculator", "transpose_loads",
     "cdna4", "cdna5", "waits", "memory", "chain", "estimate",
@@ -48,7 +48,7 @@ AMD_TESTS = (
 NVIDIA_TESTS = ("provenance", "catalog", "nvidia", "ptxas_13_5", "estimate", "memory", "tensor_memory")
 FILES = {
     "formats.py": ("arithmetic_codecs", "catalog", "find", "asm_goldens"),
-    "rates.py": ("estimate",),
+    "throughput.py": ("estimate",),
     "catalog/cdna*.py": AMD_TESTS,
     "catalog/rdna*.py": AMD_TESTS,
     "catalog/ptx.py": NVIDIA_TESTS,
@@ -64,14 +64,11 @@ FILES = {
     "families/descriptors.py": ("descriptors", "tensor_memory"),
     "families/base.py": ("catalog_facts", "nvidia_layouts", "nvidia", "dpas"),
     "families/dpas.py": ("dpas",),
-    "families/mfma.py": ("catalog_facts", "catalog", "amd_calculator", "layout", "cdna4"),
-    "families/wmma.py": ("amd_calculator", "cdna5", "transpose_loads", "layout"),
     "families/tensor_core.py": ("nvidia_layouts", "triton", "layout"),
     "families/wmma_fragments.py": ("nvidia",),
     "families/shared_memory.py": ("catalog_facts", "descriptors", "nvidia_layouts"),
-    "families/amd.py": ("amd_calculator", "cdna4", "cdna5", "transpose_loads", "layout"),
-    "arithmetic/ulps.py": ("arithmetic_codecs", "diagnosis"),
-    "arithmetic/codecs.py": ("arithmetic_codecs", "arithmetic"),
+    "families/amd.py": ("catalog_facts", "catalog", "amd_calculator", "layout", "cdna4", "cdna5", "transpose_loads"),
+    "arithmetic/codecs.py": ("arithmetic_codecs", "arithmetic", "diagnosis"),
     "arithmetic/[!cu]*.py": (
         "arithmetic_boundaries", "arithmetic_amd", "arithmetic_measured", "nvidia_hardware", "catalog_facts",
         "numerics", "arithmetic",
@@ -85,9 +82,8 @@ FILES = {
     "asm/immediates.py": ("decoder",),
     "asm/operand_codes.py": ("decoder",),
     "hazards/tables.py": ("waits",),
-    "chains/conversions.py": ("chain",),
-    "chains/vector_instructions.py": ("catalog_facts", "chain"),
-    "compiler/builtins.py": ("builtins", "intrinsics"),
+    "chaining/conversions.py": ("chain", "catalog_facts"),
+    "compiler/[bd]*s.py": ("builtins", "intrinsics"),
     "kernels/amd/memory.py": ("access_names", "machine"),
     "kernels/amd/modifiers.py": ("lanes", "machine_modifiers"),
     "rocwmma/support.py": ("rocwmma",),

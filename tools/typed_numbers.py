@@ -31,7 +31,7 @@ OWN = {
     "mmacalc.questions.chain": "names of registers that we numbered",
     "mmacalc.questions.estimate": "a number that was just rounded",
     "mmacalc.questions.classic.layouts": "lanes that were just numbered",
-    "mmacalc.drawing.palette": "our colours",
+    "mmacalc.drawing.scene": "our colours",
     "mmacalc.drawing.terminal": "our colours",
 }
 

@@ -1,4 +1,4 @@
-/** The colours of pictures: src/mmacalc/drawing/palette.py. */
+/** The colours of pictures: src/mmacalc/drawing/scene.py. */
 
 /** A colour before it is one: which ramp, and how far along it (0 to 1). */
 export interface Colour {

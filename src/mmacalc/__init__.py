@@ -19,7 +19,7 @@ FUNCTIONS.update(
     hazards="mmacalc.hazards.tables:RULES",
     builtins="mmacalc.compiler.dialects:DIALECTS",
     transpose_load="mmacalc.memory_access.transpose_loads:TransposeLoad",
-    vector_instructions="mmacalc.chaining.vector_instructions:INSTRUCTIONS",
+    vector_instructions="mmacalc.chaining.conversions:INSTRUCTIONS",
     numerics="mmacalc.arithmetic:numerics",
     multiply="mmacalc.emulator.matrices:multiply",
     multiply_bits="mmacalc.emulator.matrices:multiply_bits",

@@ -37,9 +37,8 @@ import numpy as np
 
 from .base.errors import Error, did_you_mean
 from .catalog import architectures, entry
-from .compiler.arguments import OPERANDS, fields_of
+from .compiler.builtins import OPERANDS, fields_of, unscaled
 from .compiler.builtins import intrinsics as builtins_of
-from .compiler.builtins import unscaled
 from .formats import FORMATS, NUMPY_NAMES
 from .kernels.launching import DEFAULT_ARCHITECTURE
 from .kernels.waves import running_wave
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from .compiler.builtins import Intrinsic
+    from .compiler.dialects import Intrinsic
     from .model import Instruction
 
     Array = NDArray[Any]

@@ -16,8 +16,7 @@ from .base.errors import Error
 from .base.records import TupleRecord, json_keys
 from .catalog import entry
 from .catalog.grammar import sass
-from .families.tensor_memory import LANES, slot_bits
-from .families.tensor_memory_shapes import allowed_shapes, types_of
+from .families.tensor_memory import LANES, allowed_shapes, slot_bits, types_of
 from .formats import formats_named, named, scaling
 from .model import Product
 from .model.tensor_memory import TensorMemoryInstruction

@@ -26,7 +26,7 @@ import mmacalc
 from mmacalc.arithmetic.codecs import encode, round_to_format
 from mmacalc.arithmetic.models import MODELS, numbers
 from mmacalc.catalog import entry
-from mmacalc.families.tensor_memory_shapes import TYPES
+from mmacalc.families.tensor_memory import TYPES
 
 TRIES, KEPT, ROUNDS = 6000, 3, 8
 Case = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -16,7 +16,7 @@ import numpy as np
 import mmacalc
 from llvm_mc import tool
 from mmacalc.compiler.builtins import intrinsic
-from mmacalc.emulator.places import located
+from mmacalc.emulator.execution import located
 from mmacalc.emulator.registers import gather, scatter
 
 RUNTIME = Path(__file__).with_name("host_runtime.h")

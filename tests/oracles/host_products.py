@@ -3,8 +3,7 @@
 import numpy as np
 
 from mmacalc.arithmetic.codecs import decode, encode
-from mmacalc.emulator.registers import files
-from mmacalc.emulator.rerun import reference_case
+from mmacalc.emulator.registers import files, reference_case
 from oracles.emulated_kernel import EmulatedKernel
 from oracles.host_kernel import HostKernel
 

@@ -8,7 +8,7 @@ import subprocess
 
 from mmacalc import architectures
 from mmacalc.catalog import ptx
-from mmacalc.chaining.vector_instructions import PTX
+from mmacalc.chaining.conversions import PTX
 
 OPERANDS = {
     "shfl.sync.bfly.b32": "%r0, %r1, 1, 31, -1", "shfl.sync.idx.b32": "%r0, %r1, %r2, 31, -1",

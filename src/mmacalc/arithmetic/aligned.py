@@ -19,7 +19,7 @@ import numpy as np
 
 from ..formats import FORMATS
 from .codecs import powers, round_to_format
-from .numbers import Numbers, numbers
+from .exact import Numbers, numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

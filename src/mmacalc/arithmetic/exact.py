@@ -17,15 +17,17 @@ from sys import float_info
 
 import numpy as np
 
-from .codecs import EXPONENT_BITS
+from ..base.records import TupleRecord
+from .codecs import EXPONENT_BITS, alignment_powers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+    from typing import Any
 
-__all__ = ["fused_multiply_add", "rounding_sum", "split", "to_odd", "two_product", "two_sum"]
+    from ..formats import Format
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -192,3 +194,23 @@ def _round_fraction(exact: Fraction, rounding: str) -> float:
         return sign * ldexp(whole, exponent)
     except OverflowError:
         return sign * (inf if rounding == "rn" or away else float_info.max)
+
+
+# --- What an adder that aligns by exponents reads: values, and 2**exponent of each ---
+
+
+class Numbers(TupleRecord):
+    """Values with 2**exponent of each, both float64; the power of a zero is 0 (it aligns nothing)."""
+
+    value: Array
+    power: Array
+
+    def at(self, index: Any) -> Numbers:
+        """The same selection of both."""
+        return Numbers(self.value[index], self.power[index])
+
+
+def numbers(values: NDArray[Any], format: Format) -> Numbers:
+    """Values of a format with their exponents."""
+    values = np.asarray(values, np.float64)
+    return Numbers(values, alignment_powers(values, format))

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..formats import FORMATS
 from .codecs import EXPONENT_BITS, nan_value, powers, round_to_format
-from .numbers import Numbers, numbers
+from .exact import Numbers, numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ import numpy as np  # noqa: F401  (the doctest above)
 
 from ..formats import FORMATS  # noqa: F401
 from .aligned import aligned_truncated, block_scaled_fp4, fp8_two_halves
+from .exact import Numbers, numbers
 from .floored import dot2_ones_complement, dot4_floored, two_stage_floored, two_stage_floored_even_odd
-from .numbers import Numbers, numbers
 from .numerics import ALIASES
 from .stepwise import exact, fma_chain, integer, pairwise_f32
 

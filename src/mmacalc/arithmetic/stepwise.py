@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .codecs import round_to_format
-from .exact import fused_multiply_add, rounding_sum, to_odd, two_sum
-from .numbers import Numbers
+from .exact import Numbers, fused_multiply_add, rounding_sum, to_odd, two_sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ Every other Python file of this folder is data: literals only, assigned to these
                       which follow from the names (`grammar.amd.older_spellings`); may be left out
     TRANSPOSE_LOADS   lines of `mmacalc.memory_access.transpose_loads.TransposeLoad` without the architecture, the last
                       fields as a dictionary, in which `on` names the only architectures with the load; may be left out
-    VECTOR_INSTRUCTIONS   those of `mmacalc.chaining.vector_instructions` that not every target has, each with the lanes
+    VECTOR_INSTRUCTIONS   those of `mmacalc.chaining.conversions` that not every target has, each with the lanes
                       within which it moves data (1: it moves none); may be left out
     UNLISTED          of a file of DPAS: names that are found but not listed; may be left out
     TENSOR_MEMORY, OUTSIDE   of a file of PTX: see `mmacalc.catalog.ptx`; may be left out

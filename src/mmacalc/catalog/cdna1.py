@@ -68,7 +68,7 @@ INSTRUCTIONS = (
     ("v_mfma_f32_16x16x8bf16", 0x6d, 32, 24, "blgp"),
 )
 
-# See `mmacalc.chaining.vector_instructions`. Source: LLVM 22.1.8.
+# See `mmacalc.chaining.conversions`. Source: LLVM 22.1.8.
 VECTOR_INSTRUCTIONS = {
     "ds_bpermute_b32": 64, "ds_write_b32": 1,
 }

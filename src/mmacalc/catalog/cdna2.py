@@ -69,7 +69,7 @@ INSTRUCTIONS = (
     ("v_mfma_f64_4x4x4f64", 0x6f, 16, None),
 )
 
-# See `mmacalc.chaining.vector_instructions`. Source: LLVM 22.1.8.
+# See `mmacalc.chaining.conversions`. Source: LLVM 22.1.8.
 VECTOR_INSTRUCTIONS = {
     "ds_bpermute_b32": 64, "ds_write_b32": 1,
 }

@@ -95,7 +95,7 @@ INSTRUCTIONS = (
     ("v_smfmac_f32_32x32x32_fp8_fp8", 0x7f, 32, 24),
 )
 
-# See `mmacalc.chaining.vector_instructions`. Source: LLVM 22.1.8.
+# See `mmacalc.chaining.conversions`. Source: LLVM 22.1.8.
 VECTOR_INSTRUCTIONS = {
     "ds_bpermute_b32": 64, "ds_write_b32": 1, "v_cvt_pk_fp8_f32": 1, "v_cvt_pk_bf8_f32": 1,
 }

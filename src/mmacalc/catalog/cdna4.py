@@ -140,7 +140,7 @@ TRANSPOSE_LOADS = (
     ("ds_read_b64_tr_b16", 0xe3, 16, 2, "two sources agree", "one source"),
 )
 
-# See `mmacalc.chaining.vector_instructions`. Source: LLVM 22.1.8.
+# See `mmacalc.chaining.conversions`. Source: LLVM 22.1.8.
 VECTOR_INSTRUCTIONS = {
     "ds_bpermute_b32": 64, "v_permlane16_swap_b32": 32, "v_permlane32_swap_b32": 64, "ds_write_b32": 1,
     "v_cvt_pk_f16_f32": 1, "v_cvt_pk_bf16_f32": 1, "v_cvt_pk_fp8_f32": 1, "v_cvt_pk_bf8_f32": 1,

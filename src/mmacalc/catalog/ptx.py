@@ -227,7 +227,7 @@ INSTRUCTIONS = (
     ("wgmma.mma_async.sp.sync.aligned.m64n{8..256..8}k16.f32.tf32.tf32", "8.2", "90a", WGMMA_SP),
     ("wgmma.mma_async.sp.sync.aligned.m64n{8..256..8}k64.{f16,f32}.{e4m3,e5m2}.{e4m3,e5m2}", "8.2", "90a", WGMMA_SP),
     ("wgmma.mma_async.sp.sync.aligned.m64n{8,16,24,32..256..16}k64{,.satfinite}.s32.{s8,u8}.{s8,u8}", "8.2", "90a", WGMMA_SP),
-    # --- wmma, whose fragments NVIDIA leaves unspecified: see `mmacalc.families.wmma_fragments` ---
+    # --- wmma, whose fragments NVIDIA leaves unspecified: see `mmacalc.families.tensor_core` ---
     ("wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k16.{f16,f32}.{f16,f32}", "6.0", "70+", PTXAS_ONLY),
     ("wmma.mma.sync.aligned.{row,col}.{row,col}.{m8n32k16,m32n8k16}.{f16,f32}.{f16,f32}", "6.1", "70+", PTXAS_ONLY),
     ("wmma.mma.sync.aligned.{row,col}.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.s32.{t=s8,u8}.{t}.s32{,.satfinite}", "6.3", "72+", PTXAS_ONLY),
@@ -262,7 +262,7 @@ INSTRUCTIONS = (
 )
 
 # Instructions beside the matrix unit: (name, the lanes within which it moves data, targets); see
-# `mmacalc.chaining.vector_instructions`. Source: ptxas 13.0.88.
+# `mmacalc.chaining.conversions`. Source: ptxas 13.0.88.
 VECTOR_INSTRUCTIONS = (
     ("movmatrix.sync.aligned.m8n8.trans.b16", 32, "75+"),
     ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", 32, "75+"),

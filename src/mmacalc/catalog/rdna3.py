@@ -83,7 +83,7 @@ INSTRUCTIONS = (
     ("v_wmma_i32_16x16x16_iu4", 0x45, 16, None, "neg"),
 )
 
-# See `mmacalc.chaining.vector_instructions`. Source: LLVM 22.1.8, also for the 32 lanes of ds_bpermute_b32 in a wave64
+# See `mmacalc.chaining.conversions`. Source: LLVM 22.1.8, also for the 32 lanes of ds_bpermute_b32 in a wave64
 # (GCNSubtarget::supportsWaveWideBPermute).
 VECTOR_INSTRUCTIONS = {
     "v_mov_b32_dpp row_xmask": 16, "v_permlane16_b32": 16, "v_permlanex16_b32": 32, "v_permlane64_b32": 64,

@@ -101,7 +101,7 @@ TRANSPOSE_LOADS: tuple[tuple[object, ...], ...] = (
     }),
 )
 
-# See `mmacalc.chaining.vector_instructions`. Source: LLVM 22.1.8.
+# See `mmacalc.chaining.conversions`. Source: LLVM 22.1.8.
 VECTOR_INSTRUCTIONS = {
     "v_mov_b32_dpp row_xmask": 16, "v_permlane16_b32": 16, "v_permlanex16_b32": 32, "v_permlane64_b32": 64,
     "ds_bpermute_b32": 64, "ds_store_b32": 1, "v_cvt_pk_fp8_f32": 1, "v_cvt_pk_bf8_f32": 1,

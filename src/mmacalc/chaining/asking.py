@@ -11,11 +11,10 @@ from ..model import Instruction
 from ..model.architecture import PROVENANCES
 from . import relabelling
 from .answer import Chain, Filled
-from .conversions import conversion
+from .conversions import conversion, of_target
 from .matching import KINDS, match
 from .place_bits import movements
 from .tiles import USES, refusal, slots, suggestion, tiles, use_named
-from .vector_instructions import of_target
 from .ways import ways
 
 TYPE_CHECKING = False

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..compiler.builtins import Intrinsic
+    from ..compiler.dialects import Intrinsic
     from .gemm import Piece, Plan, Turn
     from .staging import Side
 

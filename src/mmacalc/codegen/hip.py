@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ..compiler.builtins import Intrinsic
+    from ..compiler.dialects import Intrinsic
     from ..model import Instruction
     from .fragments import Fragment
     from .source import Request

@@ -17,7 +17,7 @@ Source: the names of LLVM 22.1.8 (IntrinsicsNVVM.td) and of clang 22.1.8 (Builti
 
 from __future__ import annotations
 
-from .prototypes import Intrinsic
+from .dialects import Intrinsic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ cl_intel_subgroup_split_matrix_multiply_accumulate, as IGC 98fff716 defines them
 from __future__ import annotations
 
 from ..families.dpas import work_items
-from .prototypes import Intrinsic
+from .dialects import Intrinsic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

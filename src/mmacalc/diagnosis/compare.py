@@ -13,16 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arithmetic.codecs import decode
-from ..arithmetic.ulps import ulps
+from ..arithmetic.codecs import decode, ulps
 from ..base.checks import arguments_checked
 from ..base.errors import Error
 from ..base.records import TupleRecord, json_keys
 from ..emulator.arrays import as_array, checked, rounded
 from .edits import near
-from .problem import Problem, problem_of
+from .problem import Problem, parts, problem_of
 from .search import Explanation, arithmetic_of, mistakes_of
-from .units import parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from ..arithmetic.codecs import decode, encode, largest, on_grid, round_to_forma
 from ..arithmetic.tables import TABLES
 from ..base.errors import Error
 from ..catalog import entry
-from ..emulator.execution import execution_of
-from ..emulator.sparse import selected
+from ..emulator.execution import execution_of, selected
 from ..formats import FORMATS
 from .edits import Edit, Fit, Permutation, Recoding, Sum, moved, source_of
 from .layouts import no_layout, other_layout, wrong_layout

@@ -17,8 +17,7 @@ import numpy as np
 from ..arithmetic.codecs import encode, largest, round_to_format
 from ..formats import FORMATS
 from .edits import Edit, Fit, Permutation, Recoding, coarse
-from .problem import elements
-from .units import many, runs, shown, units, whole_units
+from .problem import elements, many, runs, unit_numbers, units, whole_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -473,17 +472,17 @@ def _rule(problem: Problem, best: Array, what: str) -> str:
     if len(np.unique(used)) == 1 and len(used) == len(best):
         return f"every {what} is {what} {int(best[0])}"
     if (best < 0).any() and np.array_equal(best[best >= 0], index[best >= 0]):
-        return f"{many(what)} {shown(problem, what, index[best < 0])} are zero"
+        return f"{many(what)} {unit_numbers(problem, what, index[best < 0])} are zero"
     if len(np.unique(best)) == len(best) and (best >= 0).all():
         for step in range(1, len(best)):
             if np.array_equal(best, (index + step) % len(best)):
                 near = step if 2 * step <= len(best) else step - len(best)
-                return f"{many(what)} come from {shown(problem, what, best)} ({near:+d})"
+                return f"{many(what)} come from {unit_numbers(problem, what, best)} ({near:+d})"
         changed = index[best != index]
         if len(changed) == 2:
-            first, second = (shown(problem, what, [number]) for number in changed)
+            first, second = (unit_numbers(problem, what, [number]) for number in changed)
             return f"{many(what)} {first} and {second} are exchanged"
-    taken = [str(x) if what != "tile" else shown(problem, what, [x]) for x in best]
+    taken = [str(x) if what != "tile" else unit_numbers(problem, what, [x]) for x in best]
     return f"{many(what)} come from {' '.join('zero' if x < 0 else text for x, text in zip(best, taken))}"
 
 

@@ -18,8 +18,8 @@ from ..base.numerals import whole
 from ..base.records import cached_property
 from . import svg, terminal
 from .matrix import matrix
-from .palette import style as style_named
 from .picture import Look, instruction_scene, operand_scene, registers_scene
+from .scene import style as style_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Axis", "Colour", "ColourOf", "Matrix", "matrix"]
 
-HUES = 4  # as many as people tell apart, colour-blind or not: see `mmacalc.drawing.palette`
+HUES = 4  # as many as people tell apart, colour-blind or not: see `mmacalc.drawing.scene`
 
 
 class Colour(NamedTuple):

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .matrix import ColourOf
-    from .palette import Style
     from .plan import Plan
+    from .scene import Style
     from .strips import Strip
     from .tracks import Track
 

@@ -16,7 +16,7 @@ from .tracks import segments
 if TYPE_CHECKING:
     from ..model import Instruction
     from .matrix import Matrix
-    from .palette import Style
+    from .scene import Style
     from .tracks import Track
 
     Elements = frozenset[tuple[int, int, int]]

@@ -6,9 +6,8 @@ from math import fsum
 
 import numpy as np
 
-from ..arithmetic.codecs import decode, encode, round_to_format
+from ..arithmetic.codecs import decode, encode, round_to_format, ulps
 from ..arithmetic.exact import rounding_sum, two_product
-from ..arithmetic.ulps import ulps
 from ..base.records import TupleRecord
 
 TYPE_CHECKING = False

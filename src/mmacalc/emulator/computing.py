@@ -12,7 +12,7 @@ from ..arithmetic.tables import OWN_NAN
 from ..base.errors import Error
 from . import core, fast
 from .arrays import TYPE_WORDS
-from .sparse import selected
+from .execution import selected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ import numpy as np
 
 from ..arithmetic.numerics import Numerics, model_name, numerics
 from ..base.errors import Error
+from ..base.records import Cache, TupleRecord
 from ..model.modifiers import negated
-from .places import Places, located
-from .sparse import Sparsity, sparsity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from ..model import Instruction, Operand
 
     Array = NDArray[Any]
-
-__all__ = ["Execution", "execution_of"]
 
 
 class Execution:
@@ -180,3 +177,138 @@ def _modified(
         raise Error(f"{inst.name} has no .satfinite: it is for mma and wgmma on 8-bit and 4-bit integers")
     always = "satfinite" in inst.features
     return _call(inst, size, tuple(sorted(fields.items())), bool(clamp or satfinite or always))
+
+
+# --- Where the elements of a matrix lie in a register file, as arrays for NumPy to index with ---
+
+
+class Places(TupleRecord):
+    """Where the elements of a matrix lie: arrays of the matrix's shape, with the copies of each element last.
+
+    bits: the width of an element; registers, lanes: the size of the operand's register file. units: where each element
+    lies in the file as an array of elements of its width, None where elements do not lie at multiples of it.
+    """
+
+    register: Array
+    lane: Array
+    lsb: Array
+    bits: int
+    registers: int
+    lanes: int
+    units: Array | None
+
+    @property
+    def copies(self) -> int:
+        """How many copies of each element there are."""
+        return int(self.lane.shape[-1])
+
+
+def placed(register: Array, lane: Array, lsb: Array, bits: int, registers: int, lanes: int) -> Places:
+    """The places of elements in a register file of that size."""
+    units = None
+    if bits in (8, 16, 32) and not (lsb % bits).any():
+        units = (register * lanes + lane) * (32 // bits) + lsb // bits
+    return Places(register, lane, lsb, bits, registers, lanes, units)
+
+
+_kept = Cache(256)  # of 0.1 megabytes on average; all architectures together have 584
+
+
+def located(operand: Operand) -> Places:
+    """The places of an operand's elements: of a sparse A and of K those of the stored elements, of scales one for
+    each block of k. Operands that lie alike share one answer."""
+    placement = operand.placement
+    layout = placement.layout
+    groups = layout.sizes.get("p"), layout.sizes.get("s")  # of a sparse A and of K, which equal layouts may split apart
+    key = (
+        layout, groups, *sorted(placement.fields.items()), placement.slot_bits, placement.offset, placement.bits,
+        placement.lanes, placement.axes, operand.name, operand.format.bits, operand.wave, operand.instruction.sparse,
+    )  # fmt: skip
+    places: Places = _kept.get(key, lambda: _located(operand))
+    return places
+
+
+def _located(operand: Operand) -> Places:
+    name, sizes = operand.name, operand.layout.sizes
+    placement, (lane, item) = operand.placement, operand.slots()
+    if operand.shape[0] == 1:
+        lane, item = lane[0], item[0]
+    lane = lane.astype(np.intp)
+    first = item.astype(np.intp) * placement.merge * placement.slot_bits + placement.offset
+    if name in ("SA", "SB"):
+        size = operand.instruction.block_size
+        step = np.s_[:, ::size] if operand.axes[-1] == "k" else np.s_[::size]
+        first, lane = first[step], lane[step]
+        if (name, operand.axes[-1]) == ("SB", "k"):  # in Tensor Memory (j, k)
+            first, lane = np.swapaxes(first, 0, 1), np.swapaxes(lane, 0, 1)
+    elif operand.instruction.sparse and name in ("A", "K"):
+        first, lane = (array[..., :: sizes["p"], :] for array in (first, lane))
+        steps = np.arange(sizes["s"])[:, None] * placement.slot_bits
+        first = (first[..., None, :] + steps).reshape(*first.shape[:-2], -1, first.shape[-1])
+        lane = np.repeat(lane, sizes["s"], axis=-2)
+    bits = operand.format.bits
+    if placement.bits != bits and placement.slot_bits != bits:
+        # A group of bytes whose Location covers them whole: e2m1 is in bits 5 to 2, 6-bit types in bits 5 to 0.
+        first = first + (2 if bits == 4 else 0)
+    return placed(first // 32, lane, first % 32, bits, operand.registers, operand.lanes)
+
+
+# --- 2:4 structured sparsity: which k the stored values of A stand for, and compressing a dense A ---
+#
+# A group of `period` logical k holds `kept` stored values. Their positions are `index` entries of two bits, each of
+# which places a run of `unit` stored values: 2:4 is (4, 2, 1), NVIDIA's 1:2 of tf32 (2, 1, 1), and its pairwise 4:8
+# of the 4-bit types (8, 4, 2).
+
+
+class Sparsity(TupleRecord):
+    """The shape of a group (see the module)."""
+
+    period: int
+    kept: int
+    unit: int
+
+    @property
+    def entries(self) -> int:
+        """How many index entries a group has."""
+        return self.kept // self.unit
+
+
+def sparsity(inst: Instruction) -> Sparsity:
+    """The group shape of a sparse instruction, from the digits of A's layout."""
+    sizes = inst.operand("A").layout.sizes
+    period, kept = sizes["p"], sizes["s"]
+    return Sparsity(period, kept, max(1, period // 4))
+
+
+def selected(index: NDArray[Any], shape: Sparsity) -> NDArray[np.intp]:
+    """The logical k of every stored value: index (..., entries) -> (..., stored)."""
+    entry = np.arange(index.shape[-1])
+    first = entry // shape.entries * shape.period + index.astype(np.intp) * shape.unit
+    return (first[..., None] + np.arange(shape.unit)).reshape(*index.shape[:-1], -1)
+
+
+def compress(dense: NDArray[Any], zero: NDArray[np.bool_], shape: Sparsity, name: str) -> tuple[Any, Any]:
+    """A dense A (..., M, K) as its stored values (..., M, K / 2) and their index.
+
+    Args:
+        zero: where the dense values are zero.
+
+    Raises:
+        Error: a group has more values that are not zero than can be stored; says which.
+    """
+    positions = shape.period // shape.unit
+    used = ~zero.reshape(*zero.shape[:-1], -1, positions, shape.unit).all(axis=-1)
+    full = used.sum(axis=-1) > shape.entries
+    if full.any():
+        *_, row, group = (int(x) for x in np.argwhere(full)[0])
+        first = group * shape.period
+        what = f"{shape.entries} pairs" if shape.unit > 1 else f"{shape.kept} value{'s' * (shape.kept > 1)}"
+        raise Error(
+            f"A of {name} is not {shape.kept}:{shape.period} sparse: row {row} has more than {what} that are not zero "
+            f"in k = {first} to {first + shape.period - 1}; give the stored values, with index=, or a matrix with the "
+            "zeros in place"
+        )
+    # Used positions first, each in order; what is left over fills up with unused ones from the start.
+    order = np.argsort(~used, axis=-1, kind="stable")[..., : shape.entries]
+    index = np.sort(order, axis=-1).reshape(*used.shape[:-2], -1).astype(np.uint8)
+    return np.take_along_axis(dense, selected(index, shape), axis=-1), index

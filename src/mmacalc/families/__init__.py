@@ -13,10 +13,10 @@ __all__ = ["FAMILIES", "family"]
 
 # Where each family is defined: module and name. A module is imported when one of its families is first used.
 FAMILIES = {
-    "mfma": ("mfma", "MFMA"),
-    "wmma-rdna3": ("wmma", "RDNA3"),
-    "wmma-rdna4": ("wmma", "RDNA4"),
-    "wmma-cdna5": ("wmma", "CDNA5"),
+    "mfma": ("amd", "MFMA"),
+    "wmma-rdna3": ("amd", "RDNA3"),
+    "wmma-rdna4": ("amd", "RDNA4"),
+    "wmma-cdna5": ("amd", "CDNA5"),
     "tensor-core": ("tensor_core", "TENSOR_CORE"),
     "dpas": ("dpas", "DPAS"),
 }

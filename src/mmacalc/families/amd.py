@@ -20,15 +20,16 @@ Source: measured against AMD's Matrix Instruction Calculator 1.3.2 for all 121 o
 from __future__ import annotations
 
 from ..base.errors import Error
-from .base import AXES, Family, Placement, packed, shared_layout
+from .base import AXES, NEIGHBOURS, Family, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ..catalog.grammar.amd import Description
     from ..layout import Layout
     from ..model import Instruction
+    from .base import Placement
 
 A = "b (v i) (c g w e) -> lane (*r w g b i), item (v c e)"
 B = "b (c g w e) j -> lane (*r w g b j), item (c e)"
@@ -194,3 +195,148 @@ def _shape(instruction: Instruction) -> tuple[int, int, int, int]:
 
 def _layout(text: str, operand: str, sizes: Mapping[str, int]) -> Layout:
     return shared_layout(text, AXES[operand], tuple(sizes.items()))
+
+
+# --- MFMA and SMFMAC of CDNA1 to CDNA4: 64 lanes, several blocks, AccVGPRs, and the lane patterns of BLGP ---
+
+
+# BLGP, B-matrix Lane Group Pattern: which lane is read for the B element that lies in lane l.
+# Source: AMD's README ("Example of Using the BLGP Modifier"), CDNA ISA guides, VOP3P-MAI BLGP field.
+BLGP: dict[int, Callable[[int], int]] = {
+    0: lambda lane: lane,
+    1: lambda lane: lane % 32,
+    2: lambda lane: lane % 32 + 32,
+    3: lambda lane: (lane + 16) % 64,
+    4: lambda lane: lane % 16,
+    5: lambda lane: lane % 16 + 16,
+    6: lambda lane: lane % 16 + 32,
+    7: lambda lane: lane % 16 + 48,
+}
+
+
+def index_set(cbsz: int, abid: int) -> int:
+    """The set of compression indices that an SMFMAC reads: ABID's, unless CBSZ[1:0] is not zero.
+
+    Source: AMD's tool 1.3.2 and the CDNA4 ISA guide, section 7.1.8.
+
+    >>> index_set(cbsz=0, abid=3), index_set(cbsz=1, abid=3)
+    (3, 0)
+    """
+    return abid if cbsz & 3 == 0 else 0
+
+
+class _Mfma(AmdFamily):
+    def selecting_fields(self, described: Description) -> dict[str, bool]:
+        """CBSZ and ABID broadcast blocks of A, or choose the index set of a sparse A."""
+        return {"cbsz": described.sparse or (described.blocks > 1 and described.formats["A"] != "f64")}
+
+    def input_sizes(self, instruction: Instruction, operand: str, wave: int, bits: int) -> dict[str, int]:
+        """The rows take as many lanes as there are; the lanes that remain split k."""
+        rows = instruction.n if operand == "B" else instruction.m
+        return self.split(instruction, operand, bits, groups=wave // (rows * instruction.blocks))
+
+    def result_sizes(self, instruction: Instruction, wave: int, bits: int) -> dict[str, int]:
+        """Four rows of D lie in neighbouring registers (of FP64: one), then come groups of lanes."""
+        run = 1 if bits == 64 else 4
+        groups = min(instruction.m // run, wave // instruction.n)
+        low = wave // (instruction.n * groups)
+        return {"h": run, "m": groups, "w": 1, "v": instruction.m // (run * groups), "j": instruction.n, "opsel": 1,
+                "bl": low, "bh": instruction.blocks // low}  # fmt: skip
+
+    def scale_sizes(self, instruction: Instruction, rows: int, wave: int) -> dict[str, int]:
+        """The scales of a row are spread over the groups of lanes, one byte of a register in each."""
+        return {"g": wave // rows, "kb": 1, "byte": 4}
+
+    def scale_selectors(self, side: str, fields: Mapping[str, int]) -> dict[str, int]:
+        """op_sel and op_sel_hi choose the byte of the register: bit 0 of each for A, bit 1 for B."""
+        bit = "ab".index(side)
+        high, low = (fields.get(name, 0) >> bit & 1 for name in ("op_sel_hi", "opsel"))
+        return {"byte": high << 1 | low}
+
+    def index_set(self, fields: Mapping[str, int]) -> int:
+        """See the function `index_set`."""
+        return index_set(fields.get("cbsz", 0), fields.get("abid", 0))
+
+    def b_lanes(self, instruction: Instruction, fields: Mapping[str, int], placement: Placement) -> Placement:
+        """BLGP makes lanes read other lanes' B; of FP64 instructions it negates instead."""
+        blgp = fields.get("blgp", 0) if "blgp" in instruction.features else 0
+        return placement._replace(lanes=BLGP[blgp]) if blgp and placement.bits != 64 else placement
+
+
+MFMA = _Mfma("mfma", features=("cbsz", "blgp"), blocks=True, opcode_bits=7, mnemonics="gfx9")
+
+
+# --- WMMA and SWMMAC: RDNA3 (and 3.5), RDNA4, and CDNA5. Sixteen lanes hold the rows of A and the columns of B ---
+
+
+FEATURES = ("opsel", "neg", "neg_c")
+
+
+class _Wmma(AmdFamily):
+    def selecting_fields(self, described: Description) -> dict[str, bool]:
+        """OPSEL chooses the index set of a sparse A."""
+        return {"opsel": described.sparse}
+
+
+class _Rdna3(_Wmma):
+    def input_sizes(self, instruction: Instruction, operand: str, wave: int, bits: int) -> dict[str, int]:
+        """Every group of 16 lanes holds a copy of the whole A and B; a lane has all k of its row."""
+        sizes = self.split(instruction, operand, bits, groups=1)
+        return {**sizes, "r": wave // self.row_lanes, "e": sizes["c"] * sizes["e"], "c": 1}
+
+    def result_sizes(self, instruction: Instruction, wave: int, bits: int) -> dict[str, int]:
+        """The rows of D alternate between the groups of 16 lanes; 16-bit results fill half of a register."""
+        groups = wave // self.row_lanes
+        return {"h": 1, "m": groups, "w": 1, "v": instruction.m // groups, "j": instruction.n,
+                "opsel": NEIGHBOURS[bits], "bl": 1, "bh": 1}  # fmt: skip
+
+
+class _Split(_Wmma):
+    """Two groups of 16 lanes split k, and D has eight rows in the registers of each."""
+
+    def input_sizes(self, instruction: Instruction, operand: str, wave: int, bits: int) -> dict[str, int]:
+        return self.split(instruction, operand, bits, groups=2)
+
+    def result_sizes(self, instruction: Instruction, wave: int, bits: int) -> dict[str, int]:
+        h, m = 8, 2
+        return {"h": h, "m": m, "w": 1, "v": instruction.m // (h * m), "j": instruction.n, "opsel": 1, "bl": 1,
+                "bh": 1}  # fmt: skip
+
+
+class _Rdna4(_Split):
+    def input_sizes(self, instruction: Instruction, operand: str, wave: int, bits: int) -> dict[str, int]:
+        """A wave64 moves the top digit of the item to the top of the lane, unless one register holds it all."""
+        sizes = self.split(instruction, operand, bits, groups=2)
+        stored = sizes["g"] * sizes["c"] * sizes["e"]
+        if wave == 64 and stored // 2 * bits > 32:
+            sizes |= {"g": 4, "c": 1} if sizes["c"] == 2 else {"w": 2, "e": sizes["e"] // 2}
+        return sizes
+
+    def result_sizes(self, instruction: Instruction, wave: int, bits: int) -> dict[str, int]:
+        sizes = super().result_sizes(instruction, wave, bits)
+        return {**sizes, "w": 2, "h": 4} if wave == 64 else sizes
+
+
+class _Cdna5(_Split):
+    def scale_sizes(self, instruction: Instruction, rows: int, wave: int) -> dict[str, int]:
+        """The scales of a row are consecutive bytes of one lane."""
+        return {"kb": instruction.k // instruction.block_size, "half": wave // rows}
+
+    def scale_selectors(self, side: str, fields: Mapping[str, int]) -> dict[str, int]:
+        """matrix_a_scale and matrix_b_scale choose the half of the wave that holds the scales."""
+        return {"half": fields.get(f"matrix_{side}_scale", 0)}
+
+
+RDNA3 = _Rdna3("wmma-rdna3", FEATURES, half_results=True, row_lanes=16, opcode_bits=7, mnemonics="gfx11")
+RDNA4 = _Rdna4("wmma-rdna4", FEATURES, row_lanes=16, chunk_bytes=(8, 16), opcode_bits=7, mnemonics="gfx11")
+# On CDNA5 the index of a lane's c-th chunk of A is in the c-th half of the wave, g choosing its bits.
+# Source: AMD's hip-fpsan (amdgcn_swmmac_gfx1250.hpp), which was "pinned empirically" on gfx1250.
+CDNA5 = _Cdna5(
+    "wmma-cdna5",
+    FEATURES,
+    row_lanes=16,
+    chunk_bytes=(16, 32),
+    index_text=INDEX_BY_CHUNK,
+    opcode_bits=8,
+    mnemonics="gfx11",
+)

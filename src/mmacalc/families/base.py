@@ -117,7 +117,7 @@ class Family(Record):
         functions: the module of `mmacalc.compiler` that knows the functions which become its instructions, where these
             are not clang's builtins.
         language: the language of the kernels that `mmacalc.generate` writes; "" for none.
-        vector_instructions: the list in `mmacalc.chaining.vector_instructions` that its targets share; "" for none.
+        vector_instructions: the list in `mmacalc.chaining.conversions` that its targets share; "" for none.
         matrix_moves: whether it has instructions that load and store matrices of 8 x 8 (ldmatrix, stmatrix).
         equal_operands: whether operands of one shape and width lie alike in all its generations.
         sass: whether its instructions become SASS opcodes, by which they are found too.
@@ -127,7 +127,7 @@ class Family(Record):
         float32: the format in which matrices of float32 are multiplied.
         blocks: whether its instructions can multiply several blocks, so that every element names its block.
         half_results: whether 16-bit results fill half of a register, which OPSEL[2] chooses.
-        mnemonics: how its loads and stores are called: a key of `mmacalc.memory_access.names.NAMES`.
+        mnemonics: how its loads and stores are called: a key of `mmacalc.memory_access.units.NAMES`.
         opcode_bits: the width of the opcode field; 0 where the instructions have none.
     """
 

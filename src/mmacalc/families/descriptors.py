@@ -15,8 +15,7 @@ from ..base.errors import Error, did_you_mean
 from ..base.records import TupleRecord, json_keys
 from ..formats import ptx_name
 from . import shared_memory
-from .tensor_memory import Form
-from .tensor_memory_shapes import DEPTHS, allowed_shapes, default_types, types_of
+from .tensor_memory import DEPTHS, Form, allowed_shapes, default_types, types_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ copy_traits_sm100.hpp, mma_sm100_umma.hpp), whose layouts were evaluated and com
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from math import gcd
 
 from ..base.errors import Error
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 
     from ..layout import Layout
     from ..model.tensor_memory import TensorMemoryInstruction
-
-__all__ = ["COLUMNS", "LANES", "Form", "a_cells", "d_cells", "metadata_cells", "place", "scale_cells"]
+    from .base import Placement
 
 LANES, COLUMNS, CELL = 128, 512, 32
 
@@ -218,3 +218,341 @@ def scale_cells(form: Form, operand: str, rows: int, m: int, scales: int) -> Pla
     blocks, r = -(-rows // LANES) * LANES // i // halves, LANES // i // halves
     sizes = {"cta": form.cta_group, "h": halves, "q": blocks, "i": i, "r": r, "w": words, "s": s}
     return packed(_layout(text, ("j", "s"), sizes), 8)._replace(doubt=doubt)
+
+
+# --- Which shapes and types tcgen05.mma has, and why another is refused ---
+#
+# The shape is in the instruction descriptor, a value at run time: no assembler can check it.
+# A row of SHAPES is (kinds, cta_group, M, N, K dense, K sparse); the K of .ws are the same. N is (first, last, step).
+#
+# Sources: PTX ISA 9.1, table 39, and 9.4, table 48 and section 9.7.18.2; remarks on CUTLASS from mma_traits_sm100.hpp.
+
+
+_MX = ("mxf8f6f4", "mxf4", "mxf4nvf4")
+SMALL = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+_EVERY_8, _EVERY_16, _EVERY_32 = (
+    tuple([step * n for n in range(1, count + 1)]) for step, count in ((8, 32), (16, 16), (32, 8))
+)
+_I8 = (8, 16, 24, *_EVERY_16[1:])
+
+# K of one MMA, by kind: dense, sparse; 256 bits of A a row are stored.
+DEPTHS = {
+    "f16": (16, 32), "ti16": (16, 32), "tf32": (8, 16), "f8f6f4": (32, 64), "i8": (32, 64), "mxf8f6f4": (32, 64),
+    "mxf4": (64, 128), "mxf4nvf4": (64, 128),
+}  # fmt: skip
+# The types of A and B of a kind, and of D.
+TYPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "f16": (("f16", "bf16"), ("f32", "f16")),
+    "tf32": (("tf32",), ("f32",)),
+    "f8f6f4": (SMALL, ("f32", "f16")),
+    "i8": (("s8", "u8"), ("s32",)),
+    "mxf8f6f4": (SMALL, ("f32",)),
+    "mxf4": (("e2m1",), ("f32",)),
+    "mxf4nvf4": (("e2m1",), ("f32",)),
+}
+
+
+def allowed_shapes(form: Form) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The values that M and N may have.
+
+    >>> from mmacalc.families.tensor_memory import Form
+    >>> allowed_shapes(Form("f16", True, True, 1))
+    ((32, 64, 128), (64, 128))
+    """
+    if form.ws:
+        return (32, 64, 128), (64, 128) if form.sparse else (64, 128, 256)
+    if form.kind in _MX:
+        if form.cta_group == 1:
+            return (128,), _EVERY_8
+        return (256,) if form.sparse else (128, 256), _EVERY_16
+    if form.kind == "i8":
+        return ((64, 128), _I8) if form.cta_group == 1 else ((128, 256), _EVERY_32)
+    return ((64, 128), _EVERY_8) if form.cta_group == 1 else ((128, 256), _EVERY_16)
+
+
+def depths(form: Form, having: Mapping[int, tuple[str, ...]], target: str, m: int) -> tuple[int, ...]:
+    """The K that one MMA may have on a target, the usual first.
+
+    Args:
+        having: the targets that have each K. That of 96 is for M = 256 of a pair of CTAs (PTX ISA 9.1, table 39).
+    """
+    return tuple([
+        k for k, targets in having.items() if target in targets and (k != 96 or (form.cta_group, m) == (2, 256))
+    ])  # fmt: skip
+
+
+def check_shape(
+    form: Form, having: Mapping[int, tuple[str, ...]], target: str, m: int, n: int, k: int | None
+) -> int:  # fmt: skip
+    """The K of this shape.
+
+    Raises:
+        Error: there is no such shape; the message says which there are.
+    """
+    rows, columns = allowed_shapes(form)
+    name = describe(form)
+    if m not in rows:
+        raise Error(f"M = {m} is not supported by {name}: M is {_or(rows)}{_other_group(form, m)}")
+    if n not in columns:
+        raise Error(f"N = {n} is not supported by {name}: N is {steps(columns)}")
+    found = depths(form, having, target, m)
+    if k is not None and k not in found:
+        where = ", with cta_group::2 and M = 256" if k == 96 else ""
+        why = f", which requires {' or '.join(having[k])}{where}" if k in having else ""
+        raise Error(f"K of {name} on {target} with M = {m} is {_or(found)}; got {k}{why}")
+    return found[0] if k is None else k
+
+
+def describe(form: Form) -> str:
+    """A form in words.
+
+    >>> from mmacalc.families.tensor_memory import Form
+    >>> describe(Form("i8", True, False, 2))
+    'kind::i8 .sp with cta_group::2'
+    """
+    qualifiers = f"{' .ws' if form.ws else ''}{' .sp' if form.sparse else ''}"
+    return f"kind::{form.kind}{qualifiers} with cta_group::{form.cta_group}"
+
+
+def _other_group(form: Form, m: int) -> str:
+    """The group of CTAs that would have this M."""
+    for other in (form._replace(cta_group=3 - form.cta_group, ws=False), form._replace(ws=True, cta_group=1)):
+        if (not other.ws or form.kind not in _MX) and m in allowed_shapes(other)[0]:
+            return f"; {describe(other)} supports M = {m}"
+    return ""
+
+
+def _or(values: tuple[int, ...]) -> str:
+    return " or ".join(map(str, values))
+
+
+def transposes(kind: str, cta_group: int) -> str:
+    """Which of A and B may be MN-major in shared memory, in words.
+
+    >>> transposes("f16", 1)
+    'A and B'
+    """
+    if kind in ("mxf4", "mxf4nvf4"):
+        return "none: A and B are K-major"
+    if kind == "tf32":
+        return "A and B, with the 128B swizzle of 32-byte atoms only"
+    if kind == "f16":
+        return "A and B"
+    return f"A and B; N of a transposed B is in steps of {16 * cta_group}"
+
+
+def steps(values: tuple[int, ...]) -> str:
+    """Values in words: a run of equal steps as a range."""
+    steps = {following - value for value, following in pairwise(values)}
+    if len(values) < 4:
+        return _or(values)
+    if len(steps) == 1:
+        return f"{values[0]} to {values[-1]} in steps of {steps.pop()}"
+    return f"{', '.join(map(str, values[:4]))} to {values[-1]} in steps of {values[-1] - values[-2]}"
+
+
+def remark(form: Form, m: int, n: int) -> str:
+    """Where CUTLASS is stricter than the PTX ISA about this shape; "" if it is not."""
+    if form.ws:
+        return ""
+    if form.kind in ("f16", "tf32", "f8f6f4") and form.cta_group == 1 and m == 128 and n % 16:
+        return "CUTLASS takes M = 128 with N a multiple of 16 only; the PTX ISA with multiples of 8"
+    if form.kind == "i8" and n == 24:
+        return "CUTLASS takes N = 8 and multiples of 16 only; the PTX ISA has 24"
+    if form.kind == "mxf8f6f4" and form.cta_group == 2 and m == 128:
+        return "CUTLASS has M = 256 only with cta_group::2; the PTX ISA has 128 as well"
+    return ""
+
+
+def default_types(kind: str) -> tuple[str, str, str]:
+    """The types of A, B and D that a kind means when none are named."""
+    inputs, outputs = types_of(kind)
+    return inputs[0], inputs[0], outputs[0]
+
+
+def types_of(kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The types that A and B, and that D, may have.
+
+    Raises:
+        Error: they are not published (kind::ti16).
+    """
+    if kind not in TYPES:
+        raise Error(f"the types of kind::{kind} are not in the public documents, so its layouts are not known")
+    return TYPES[kind]
+
+
+def check_types(kind: str, a: str, b: str, d: str) -> None:
+    """Refuse types that a kind does not have.
+
+    Raises:
+        Error: says which it has.
+    """
+    inputs, outputs = types_of(kind)
+    for name, given, known in (("A", a, inputs), ("B", b, inputs), ("D", d, outputs)):
+        if given not in known:
+            raise Error(f"{name} of kind::{kind} is {' or '.join(known)}; got '{given}'")
+    if kind == "f16" and a != b:
+        raise Error(f"A and B of kind::f16 have the same type; got {a} and {b}")
+    if kind == "f16" and a == "bf16" and d == "f16":
+        raise Error("D of kind::f16 is f32 when A and B are bf16; got f16")
+
+
+def check_scale_type(kind: str, scales: int, given: str | None) -> str:
+    """The type of scales; the usual one if none is named.
+
+    Args:
+        scales: of a row and of the usual K: 4 where a scale is for 16 elements.
+
+    Raises:
+        Error: these scales have no such type; says which they have.
+
+    >>> check_scale_type("mxf4nvf4", 4, None), check_scale_type("mxf4", 2, None)
+    ('ue4m3', 'ue8m0')
+    """
+    known = ("ue4m3", "ue8m0") if scales == 4 else ("ue8m0",)
+    if given is not None and given not in known:
+        block = "" if kind != "mxf4nvf4" else " with .block16" if scales == 4 else " with .block32"
+        raise Error(f"scales of kind::{kind}{block} are {' or '.join(known)}; got '{given}'")
+    return given or known[0]
+
+
+# --- tcgen05.ld, st, cp and shift: which thread and register, or which row, gets which cell of Tensor Memory ---
+#
+# ld and st: the coordinates are the lane and column from the address (of one warp: its 32 lanes, or 16 of them), the
+# places thread and item, the register; `.pack::16b` puts the low halves of two neighbouring columns in one register.
+# cp: the coordinates are the row and 32-bit column of the box in shared memory, the places lane and column.
+# D after a load is D's layout composed with the loads of all four warps: `epilogue`.
+#
+# Sources: PTX ISA 9.1, sections 9.7.16.8 and 9.7.16.9; CUTLASS 7107b055, copy_traits_sm100.hpp. The PTX ISA's figure of
+# .16x32bx2 differs; it is wrong according to CUTLASS and to one emulator's author.
+
+
+# The digits of lane and column, those of thread and register, sizes, and the registers of .x1.
+# The lowest digit of the column is that of the register, or of its low halves with .pack.
+LOADS = {
+    "32x32b": ("i", "n", "i", "n", {"i": 32}, 1),
+    "16x64b": ("h g", "n c", "g c h", "n", {"h": 2, "g": 8, "c": 2}, 1),
+    "16x128b": ("h g", "n t", "g t", "n h", {"h": 2, "g": 8, "t": 4}, 2),
+    "16x256b": ("h g", "n t e", "g t", "n h e", {"h": 2, "g": 8, "t": 4, "e": 2}, 4),
+    "16x32bx2": ("i", "s n", "s i", "n", {"i": 16, "s": 2}, 1),
+}
+MOST_REGISTERS = 128
+COPIES = {
+    "128x256b": ("i c -> lane (i), column (c)", {"i": 128, "c": 8}),
+    "128x128b": ("i c -> lane (i), column (c)", {"i": 128, "c": 4}),
+    "64x128b.warpx2::02_13": ("i c -> lane (*r i), column (c)", {"r": 2, "i": 64, "c": 4}),
+    "64x128b.warpx2::01_23": ("(h i) c -> lane (h *r i), column (c)", {"h": 2, "r": 2, "i": 32, "c": 4}),
+    "32x128b.warpx4": ("i c -> lane (*r i), column (c)", {"r": 4, "i": 32, "c": 4}),
+    "4x256b": ("w c -> lane (w zero), column (c)", {"w": 4, "zero": 32, "c": 8}),
+}
+
+
+def registers(shape: str, count: int) -> int:
+    """The 32-bit registers that each thread has for a shape and .xN.
+
+    Raises:
+        Error: there is no such shape, or not with this count.
+
+    >>> registers("16x256b", 32)
+    128
+    """
+    if shape not in LOADS:
+        raise Error(f"tcgen05.ld has no shape '{shape}'; its shapes are {', '.join(LOADS)}")
+    most = MOST_REGISTERS // LOADS[shape][-1]
+    if count not in (1, 2, 4, 8, 16, 32, 64, 128) or count > most:
+        raise Error(f".{shape} takes .x1 to .x{most} in powers of two; got .x{count}")
+    return count * LOADS[shape][-1]
+
+
+def load_layout(shape: str, count: int, pack: bool = False) -> Layout:
+    """Which thread of the warp and which register gets the cell at a lane and column from the address.
+
+    With `pack`, item is a 16-bit half: register item // 2, from the low half of the cell. The second half of the
+    columns of 16x32bx2 begins immHalfSplitoff columns after the address; here they follow each other.
+
+    Raises:
+        Error: there is no such shape, or not with this count.
+
+    >>> load_layout("16x256b", 2).pattern
+    '(h g) (n t e) -> lane (g t), item (n h e)'
+    >>> load_layout("32x32b", 4, pack=True).pattern
+    'i (n p) -> lane (i), item (n p)'
+    """
+    registers(shape, count)
+    lane, column, thread, item, sizes, _ = LOADS[shape]
+    text = f"({lane}) ({column} p) -> lane ({thread}), item ({item} p)"
+    return shared_layout(text, ("lane", "column"), (*sizes.items(), ("n", count), ("p", 2 if pack else 1)))
+
+
+def copy_layout(shape: str) -> Layout:
+    """Where tcgen05.cp writes row and 32-bit column of its box, from the address.
+
+    Raises:
+        Error: there is no such shape.
+
+    >>> copy_layout("32x128b.warpx4").locate({"row": 5, "column": 1})
+    ((5, 1), (37, 1), (69, 1), (101, 1))
+    """
+    if shape not in COPIES:
+        raise Error(f"tcgen05.cp has no shape '{shape}'; its shapes are {', '.join(COPIES)}")
+    text, sizes = COPIES[shape]
+    return shared_layout(text, ("row", "column"), tuple(sizes.items()))
+
+
+def epilogue(d: Layout, shape: str, count: int, pack: bool = False) -> Layout:
+    """Which warp, thread, load and register holds each element of D once all of D's columns were loaded.
+
+    Args:
+        d: D's layout in Tensor Memory. shape, count, pack: of tcgen05.ld. The loads of a warp are numbered by
+            column, then by the half of its 32 lanes for the shapes of 16 lanes.
+
+    Raises:
+        Error: D's columns are not a multiple of those that one load reads.
+
+    >>> d = shared_layout("i j -> lane (i), column (j)", ("i", "j"), (("i", 128), ("j", 64)))
+    >>> epilogue(d, "32x32b", 32).pattern
+    '(i1 i0) (j1 j0) -> warp (i1), lane (i0), load (j1), item (j0)'
+    """
+    one = load_layout(shape, count, pack)
+    rows, columns = one.extents
+    if d.spans["column"] % columns:
+        raise Error(
+            f"D has {d.spans['column']} columns, and .{shape}.x{count} reads {columns} at a time: choose .xN so that "
+            "it divides them"
+        )
+    lane, column, thread, item, sizes, _ = LOADS[shape]
+    pair = "cta" in d.places
+    text = (
+        f"{'cta ' * pair}(warp half {lane}) (load {column} p) -> "
+        f"{'cta (cta), ' * pair}warp (warp), lane ({thread}), load (load half), item ({item} p)"
+    )
+    every = {
+        **sizes, "n": count, "p": 2 if pack else 1, "cta": 2, "warp": 4, "half": {32: 1, 16: 2}[rows],
+        "load": d.spans["column"] // columns,
+    }  # fmt: skip
+    sizes = {name: size for name, size in every.items() if pair or name != "cta"}
+    return d.compose(shared_layout(text, tuple(d.places), tuple(sizes.items())))
+
+
+class Load(TupleRecord):
+    """A tcgen05.ld by which all columns of D are read: its shape, N of .xN, and whether it packs 16-bit halves."""
+
+    shape: str
+    times: int
+    pack: bool
+
+    @property
+    def name(self) -> str:
+        """As PTX spells it, such as 32x32b.x32."""
+        return f"{self.shape}.x{self.times}{'.pack::16b' if self.pack else ''}"
+
+
+def after(d: Placement, load: Load) -> Placement:
+    """The placement of D in the registers of a warpgroup after loads of all its columns.
+
+    Raises:
+        Error: D is not of 16 bits and is to be packed, or its columns are not a multiple of the load's.
+    """
+    if load.pack and d.bits != 16:
+        raise Error(f".pack::16b is for a D of 16 bits; it has {d.bits} here")
+    return d._replace(layout=epilogue(d.layout, *load), slot_bits=16 if load.pack else 32)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from ..base.checks import arguments_checked
 from ..base.errors import Error, counted
 from ..base.records import TupleRecord, json_keys
-from .accesses import PLAIN, Accesses, LdsCost, Placing, accesses, lds_cost
+from .accesses import PLAIN, Accesses, LdsCost, Placing, Repair, accesses, lds_cost, repair
 from .matrix_loads import MatrixLoad, matrix_loads
-from .names import access_name
-from .search import Repair, repair
 from .swizzles import RowSwizzle, Swizzle, swizzle_of
+from .units import access_name
 from .units import tile as tile_of
 
 TYPE_CHECKING = False

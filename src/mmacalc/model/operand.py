@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..drawing import Drawing
     from ..families.base import Placement
-    from ..families.tensor_memory_moves import Load
+    from ..families.tensor_memory import Load
     from ..formats import Format
     from ..layout import Layout
     from .instruction import Instruction
@@ -68,7 +68,7 @@ class Operand(Frozen):
     ) -> None:  # fmt: skip
         placement = instruction.placement(name, wave, fields)
         if load:
-            from ..families.tensor_memory_moves import after
+            from ..families.tensor_memory import after
 
             placement = after(placement, load)
         if tile:
@@ -391,7 +391,7 @@ class Operand(Frozen):
             raise Error(f"tcgen05.ld is for D of tcgen05.mma; {inst} has its {self.name} in registers")
         if self.name not in "CD":
             raise Error(f"tcgen05.ld reads D for an epilogue; got {self.name}")
-        from ..families.tensor_memory_moves import Load
+        from ..families.tensor_memory import Load
 
         return Operand(self.instruction, self.name, WARP, self.fields, Load(shape, count, pack))
 

@@ -11,7 +11,7 @@ from ..base.errors import Error, did_you_mean
 from ..base.records import Cache
 from ..families import tensor_memory as family
 from ..families.base import packed
-from ..families.tensor_memory_shapes import (
+from ..families.tensor_memory import (
     DEPTHS,
     check_scale_type,
     check_shape,
@@ -235,7 +235,7 @@ def _operand(instruction: Instruction, name: str, lanes: int, fields: Mapping[st
 class TensorMemoryMove(Instruction):
     """A tcgen05.ld, st, cp or another instruction of Tensor Memory that multiplies nothing.
 
-    `layout` is that of `mmacalc.families.tensor_memory_moves`: from the lane and column (of cp: row and column) to the
+    `layout` is that of `mmacalc.families.tensor_memory`: from the lane and column (of cp: row and column) to the
     thread and register, or lane and column; None where nothing is moved between such places.
     """
 

@@ -44,15 +44,16 @@ from ..catalog import architectures, entry
 from ..codegen.template import carried, template
 from ..formats import CHOICES, FORMATS
 from ..memory_access.banks import rule
-from ..memory_access.names import access_name
+from ..memory_access.units import access_name
 from ..model.operand import Operand
 from ..model.tensor_memory import TensorMemoryInstruction
+from . import Distinct
 from . import tensor_memory as tensor_memory
 from .waits import wait_data
 from .words import encodable, encoding_data, refusals, word_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
     from typing import Any
 
     from ..families.base import Placement
@@ -391,22 +392,3 @@ def _operand(architecture: Architecture, name: str) -> Operand | None:
         if name in inst.register_operands:
             return inst.operand(name)
     return None
-
-
-# --- Lists for the page in which each thing stands once ---
-
-
-class Distinct:
-    """Things, each once, by their number."""
-
-    def __init__(self) -> None:
-        self.things: list[Any] = []
-        self._numbers: dict[Hashable, int] = {}
-
-    def number(self, thing: Any, key: Hashable = None) -> int:
-        """The number of a thing, a new one if it was not there; `key` is what tells it from others."""
-        key = key or (thing if isinstance(thing, (str, tuple)) else repr(thing))
-        if key not in self._numbers:
-            self._numbers[key] = len(self.things)
-            self.things.append(thing)
-        return self._numbers[key]

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import Error
 from ..catalog import entry
-from ..families.tensor_memory import LANES
-from ..families.tensor_memory_shapes import allowed_shapes, types_of
+from ..families.tensor_memory import LANES, allowed_shapes, types_of
 from ..model.tensor_memory import TensorMemoryInstruction
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from ..base.errors import Error
 from ..catalog import entry
 from ..hazards.recognizer import recognizer_for
 from ..hazards.register_use import register_use
-from .data import Distinct
+from . import Distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -31,7 +31,7 @@ from ..command.common import JSON
 from ..command.options import either, shape, terminal_width
 from ..compiler import builtins
 from ..compiler.cuda_names import is_wmma_name, stands_for
-from ..families.tensor_memory_shapes import TYPES
+from ..families.tensor_memory import TYPES
 from ..formats import FORMATS, formats_named, named, scaling
 from ..model.tensor_memory import TensorMemoryInstruction
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..command import Options
-    from ..compiler.builtins import Intrinsic
+    from ..compiler.dialects import Intrinsic
     from ..model import Instruction
 
 

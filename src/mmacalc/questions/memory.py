@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..command import Options
-    from ..memory_access.accesses import LdsCost
+    from ..memory_access.accesses import LdsCost, Repair
     from ..memory_access.answer import Memory, MemoryAndRepair
-    from ..memory_access.search import Repair
 
 
 def text(found: MemoryAndRepair) -> str:

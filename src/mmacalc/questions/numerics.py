@@ -22,7 +22,7 @@ from ..catalog import architectures, entry
 from ..command import Command, Reply, flag, option, show, tables
 from ..command.common import JSON, MODIFIERS, WAVE
 from ..command.options import modifiers
-from ..families.tensor_memory_shapes import types_of
+from ..families.tensor_memory import types_of
 from ..model.tensor_memory import TensorMemoryInstruction
 from ..spelling import heading
 

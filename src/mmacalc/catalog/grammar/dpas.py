@@ -16,8 +16,8 @@ from ...families.base import NEIGHBOURS
 from ...families.dpas import TYPES
 from ...formats import named
 from ...model import Instruction
-from .braces import expand
 from .entry import Entry as PlainEntry
+from .literals import expand
 from .ptx import check_more
 
 TYPE_CHECKING = False

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from ...base.checks import fits, shown
-from ...base.errors import Error, did_you_mean
+from ...base.errors import Error, did_you_mean, first_of
+from ...base.numerals import whole
 from ...base.records import Cache, frozen
 from ...model import Architecture, Instruction, Product
 from .amd import Description, describe, older_spellings
@@ -13,9 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from ...model import Instruction
     from .literals import CatalogFile
-
-__all__ = ["Entry", "Line", "names_of"]
 
 # The fields of a line behind the name, and what its dictionary may have, with their types. A tuple of cycles or of
 # narrow_cycles has one for each architecture of the file.
@@ -135,8 +137,6 @@ class Entry:
         key = self.canonical(name)
         if key is None or key not in self._instructions:
             if key is None:
-                from .pasted import name_alone
-                from .shape_names import instruction_of_shape
 
                 if found := instruction_of_shape(self, name):
                     return found
@@ -241,3 +241,75 @@ class Line:
             stated_provenance=more.get("provenance", architecture.provenance or "two sources agree"),
             doubts=doubts if isinstance(doubts, dict) else dict.fromkeys(doubts, ""),
         )  # fmt: skip
+
+
+# --- An instruction's name as it stands in a line that was pasted: with operands, a semicolon, LLVM's _e64 ---
+
+
+ENDINGS = ("_e64", "_e32", "_vop3p")  # LLVM's encodings, as disassemblers and profilers append them
+COMPILERS = ("__builtin", "llvm.", "intel_sub_group", "__hmma_", "__imma_", "__bmma_", "__dmma_", "__mma_")  # how names of builtins and intrinsics begin
+
+
+def name_alone(text: str, architecture: str) -> str:
+    """The mnemonic of a pasted line; the text itself where there is nothing around it.
+
+    Raises:
+        Error: it is a compiler's name; says which command knows those.
+
+    >>> name_alone("v_mfma_f32_16x16x16_f16_e64 v[0:3], v[4:5], v[6:7], v[0:3]", "cdna3")
+    'v_mfma_f32_16x16x16_f16'
+    >>> name_alone("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32;", "sm_80")
+    'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'
+    """
+    word = (text.split() or [text])[0].rstrip(";,")
+    if word.startswith(COMPILERS):
+        name = word.partition("(")[0]
+        raise Error(
+            f"{name} is a compiler's name, not a mnemonic: `mmacalc find -a {architecture} {name}` says which it becomes"
+        )
+    for ending in ENDINGS:
+        word = word.removesuffix(ending)
+    return word
+
+
+# --- A shape in place of a name: `-i m16n8k16` and `-i 32x32x8`, where one instruction has it ---
+
+
+_SHAPE = re.compile(r"(?:(?P<kind>[\w.:]+?)[._])?m?(?P<m>\d+)[nx](?P<n>\d+)[kx](?P<k>\d+)", re.IGNORECASE)
+
+
+def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:
+    """The instruction that a shape stands for; None if the text is not a shape.
+
+    Args:
+        entry: of an architecture.
+        text: m16n8k16 or 16x8x16, also after the beginning of a name: mma.m16n8k16, wgmma.m64n8k16, v_mfma_32x32x8.
+
+    Raises:
+        Error: none of the architecture's instructions has this shape, or several have it.
+
+    >>> from mmacalc.catalog import entry
+    >>> instruction_of_shape(entry("sm_70"), "m8n8k16")
+    Traceback (most recent call last):
+        ...
+    mmacalc.base.errors.Error: sm_70 has no instruction of shape 8x8x16. `mmacalc find -a sm_70` lists what there is.
+    """
+    found = _SHAPE.fullmatch(text.strip())
+    if found is None:
+        return None
+    shape, kind = tuple([whole(found[axis], f"{axis.upper()} of a shape") for axis in "mnk"]), (found["kind"] or "").lower()
+    name, spelt = entry.architecture.name, "x".join(map(str, shape))
+    having = [
+        inst.name
+        for inst in entry.instructions()
+        if inst.flops and (inst.m, inst.n, inst.k) == shape and inst.name.startswith(kind)
+    ]
+    if len(having) == 1:
+        return entry.instruction(having[0])
+    if not having:
+        which = f" that begins with {kind}" if kind else ""
+        raise Error(f"{name} has no instruction of shape {spelt}{which}. `mmacalc find -a {name}` lists what there is.", kind="unknown name")
+    raise Error(
+        f"{len(having)} instructions of {name} have the shape {spelt}: {first_of(having)}. "
+        f"`mmacalc find -a {name} --shape {spelt}` lists them."
+    )

@@ -1,7 +1,7 @@
 """PTX names: families into instructions, qualifier orders into one, and why a target refuses a name.
 
 The catalog file of a family whose `Family.grammar` is this module has families of names instead of lines (see
-`mmacalc.catalog.ptx` and `mmacalc.catalog.grammar.braces`). Nothing is expanded until it is asked for, and a name
+`mmacalc.catalog.ptx` and `mmacalc.catalog.grammar.literals`). Nothing is expanded until it is asked for, and a name
 expands only the families whose fixed qualifiers it has.
 """
 
@@ -15,8 +15,8 @@ from ...base.numerals import number, whole
 from ...base.records import Cache, cached_property, frozen
 from ...formats import named
 from ...model import Instruction
-from .braces import expand
 from .entry import Entry as PlainEntry
+from .literals import expand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -333,9 +333,8 @@ class Entry(PlainEntry):
         try:
             family, full = self._find(name, key(name))
         except Error:
-            from .pasted import name_alone
+            from .entry import instruction_of_shape, name_alone
             from .sass import is_opcode, source
-            from .shape_names import instruction_of_shape
 
             alone = name_alone(name, self.architecture.name)
             if is_opcode(alone):
@@ -383,7 +382,7 @@ class Entry(PlainEntry):
                 return family, full
         if outside := self._file.outside.get(name.lower().split(".")[0]):
             raise Error(f"{name} {outside}; mmacalc does not cover it")
-        from .hints import nearest
+        from .sass import nearest
 
         templates = tuple([family[0] for family in self._file.instructions])
         raise Error(f"PTX has no '{name}'.{nearest(name, templates, self.architecture.name)}", kind="unknown name")

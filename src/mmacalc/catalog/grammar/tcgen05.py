@@ -4,7 +4,7 @@ A name is an operation and a set of qualifiers. `refusal` says why a target refu
 rules, tried against ptxas 13.5.37 on 4,123 forms and eight targets. In what the targets differ is in their records:
 `tcgen05` of an architecture names its kinds, its features of FEATURES, the further K of its kinds, and `block16`, the
 suffix of an opcode for scales of 16; without the last nothing is known of its SASS. What only the instruction descriptor or an address
-says (shapes, types, transposes), no assembler checks: see `mmacalc.families.tensor_memory_shapes`.
+says (shapes, types, transposes), no assembler checks: see `mmacalc.families.tensor_memory`.
 
 ptxas takes a scale-input-d immediate on dense .kind::i8, even one out of range, which the PTX ISA does not have; here
 it is refused.
@@ -21,9 +21,16 @@ from __future__ import annotations
 from ...base.errors import Error, did_you_mean
 from ...base.numerals import number, whole
 from ...base.records import Cache, TupleRecord
-from ...families.tensor_memory import Form
-from ...families.tensor_memory_moves import LOADS, MOST_REGISTERS, copy_layout, load_layout
-from ...families.tensor_memory_shapes import DEPTHS, TYPES, allowed_shapes
+from ...families.tensor_memory import (
+    DEPTHS,
+    LOADS,
+    MOST_REGISTERS,
+    TYPES,
+    Form,
+    allowed_shapes,
+    copy_layout,
+    load_layout,
+)
 from ...model.tensor_memory import WHERE_B, TensorMemoryInstruction, TensorMemoryMove
 from .ptx import FORMAT
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...emulator.execution import Execution
-    from ...emulator.places import Places
+    from ...emulator.execution import Execution, Places
     from ...model import Instruction
     from ...ptx.module import Statement
     from .machine import Machine, Threads

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import Error
-from ...families.tensor_memory import COLUMNS, LANES
-from ...families.tensor_memory_moves import load_layout, registers
+from ...families.tensor_memory import COLUMNS, LANES, load_layout, registers
 from ...ptx.module import count_of, is_braced
 from .accesses import SHARED_BASE
 from .tensor_products import commit, copy, multiply

@@ -10,8 +10,7 @@ from ...emulator.computing import compute
 from ...emulator.execution import execution_of
 from ...emulator.registers import gather, scatter
 from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, decode_instruction
-from ...families.tensor_memory import COLUMNS, LANES
-from ...families.tensor_memory_moves import copy_layout
+from ...families.tensor_memory import COLUMNS, LANES, copy_layout
 from ...ptx.module import Address, Number, is_braced
 from .mbarriers import shared_address
 from .wgmma import matrix_offsets

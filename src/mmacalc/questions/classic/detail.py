@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...arithmetic.numerics import Numerics
-    from ...compiler.builtins import Intrinsic
+    from ...compiler.dialects import Intrinsic
     from ...model import Architecture, Instruction, Operand
     from .detail_amd import AmdDetail
     from .detail_dpas import DpasDetail

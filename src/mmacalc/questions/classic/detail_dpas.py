@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ...compiler.prototypes import Intrinsic
+    from ...compiler.dialects import Intrinsic
     from ...model import Instruction
     from .detail import Detail
 

@@ -313,7 +313,7 @@ def cell_table(operand: Operand, cta: int = 0) -> CellTable:
 
 def detail(instruction: TensorMemoryInstruction) -> TensorMemoryDetail:
     """The shapes and types of an instruction."""
-    from ...families.tensor_memory_shapes import TYPES, allowed_shapes, transposes
+    from ...families.tensor_memory import TYPES, allowed_shapes, transposes
 
     form = instruction.form
     m, n = allowed_shapes(form)
@@ -331,7 +331,7 @@ def readings(operand: Operand) -> tuple[Reading, ...]:
     >>> [(reading.shape, reading.lanes_used, reading.run) for reading in readings(d)][0]
     ('32x32b', '16 of 32', 128)
     """
-    from ...families.tensor_memory_moves import LOADS, epilogue
+    from ...families.tensor_memory import LOADS, epilogue
 
     found = []
     half_rows = "half" in operand.layout.selectors
@@ -483,7 +483,7 @@ def _sizes(sizes: dict[str, int]) -> str:
 
 def detail_text(answer: TensorMemoryDetail) -> str:
     """The shapes and types that it may have."""
-    from ...families.tensor_memory_shapes import steps
+    from ...families.tensor_memory import steps
     from ...throughput import dense_rate
 
     inst = answer.instruction

@@ -6,8 +6,7 @@ from functools import lru_cache
 
 from ...base.errors import Error, did_you_mean
 from ...catalog import entry
-from ...compiler.arguments import OPERANDS, fields_of
-from ...compiler.builtins import named, unscaled
+from ...compiler.builtins import OPERANDS, fields_of, named, unscaled
 from ...compiler.c_text import calls, constant
 from .amd_operands import accepted, explained_operand, numbered
 from .answer import ExplainedLine, ExplainedOperand
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...compiler.c_text import Call
-    from ...compiler.prototypes import Intrinsic
+    from ...compiler.dialects import Intrinsic
     from ...model import Instruction
 
 __all__ = ["builtin_calls", "builtin_line", "builtin_names", "has_builtin"]

@@ -6,11 +6,9 @@ import re
 
 from ...base.errors import Error
 from ...catalog import entry
-from ...catalog.grammar.hints import near_opcode
-from ...catalog.grammar.purposes import ptx_of_sass, purpose
-from ...catalog.grammar.sass import TENSOR_MEMORY, emulated_part, is_opcode, sources
+from ...catalog.grammar.sass import TENSOR_MEMORY, emulated_part, is_opcode, near_opcode, sources
 from ...throughput import rated_product
-from .answer import Explanation, explained_once
+from .answer import Explanation, explained_once, ptx_of_sass, purpose
 from .nvvm import function_calls, function_line, has_function
 from .ptx import line as ptx_line
 from .sass import line as sass_line
@@ -24,10 +22,8 @@ if TYPE_CHECKING:
     from ...model import Product
     from .answer import ExplainedLine
 
-    _Found = tuple[int, str, str]  # the line, the name, and what follows
+    _Found = tuple[int, str, str]
     _Reader = Callable[[Entry, Product | None, int, str, str], ExplainedLine]
-
-__all__ = ["explained", "near"]
 
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 _PTX = re.compile(

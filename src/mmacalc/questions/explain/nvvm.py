@@ -13,12 +13,11 @@ import re
 from functools import lru_cache
 
 from ...base.errors import Error, counted, did_you_mean
-from ...catalog.grammar.purposes import MANAGEMENT, purpose
 from ...compiler.builtins import meant, plain_name
 from ...compiler.c_text import LONGEST, calls, constant
 from ...model.tensor_memory import TensorMemoryMove
 from . import ptx, tensor_memory
-from .answer import ExplainedLine, ExplainedOperand
+from .answer import MANAGEMENT, ExplainedLine, ExplainedOperand, purpose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

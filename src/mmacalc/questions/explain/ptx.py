@@ -9,10 +9,9 @@ import re
 
 from ...base.errors import Error
 from ...base.numerals import literal
-from ...catalog.grammar.purposes import purpose
 from ...throughput import duration
 from . import tensor_memory
-from .answer import CONDITION, ExplainedLine, ExplainedOperand
+from .answer import CONDITION, ExplainedLine, ExplainedOperand, purpose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

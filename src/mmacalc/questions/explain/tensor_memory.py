@@ -18,9 +18,8 @@ from ...base.errors import counted
 from ...base.numerals import whole
 from ...catalog import entry
 from ...catalog.grammar.ptx import Entry as PtxEntry
-from ...catalog.grammar.purposes import purpose
 from ...model.tensor_memory import TensorMemoryMove
-from .answer import CONDITION, ExplainedLine, ExplainedOperand
+from .answer import CONDITION, ExplainedLine, ExplainedOperand, purpose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

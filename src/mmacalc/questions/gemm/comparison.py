@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import floor, log2, log10
 
 from ...command.tables import write
-from ...drawing.palette import style
-from ...drawing.scene import Box, Label, Line, Scene
+from ...drawing.scene import Box, Label, Line, Scene, style
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from ...drawing.palette import style
-from ...drawing.scene import Box, Label, Line, Scene
+from ...drawing.scene import Box, Label, Line, Scene, style
 from .tables import COLUMNS, SHOWN, by_column, loop_name, memory_word, share, source_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...drawing.palette import Style
+    from ...drawing.scene import Style
     from ...kernels.device.profile import Counts, Profile
 
 __all__ = ["plot"]
