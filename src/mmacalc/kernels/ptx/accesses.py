@@ -32,6 +32,7 @@ __all__ = [
     "by_space",
     "global_places",
     "read_memory",
+    "reduction",
     "space_of_access",
     "vector_of",
 ]
@@ -243,7 +244,10 @@ def _load_parameter_at(compiler: Compiler, operand: Address, step: Step, sinks: 
 
 def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
     if "async" in statement.modifiers or "bulk" in statement.modifiers:
-        raise Error(f"{statement.opcode} is not covered")
+        from . import async_stores
+
+        (async_stores.initialise if "bulk" in statement.modifiers else async_stores.store)(compiler, statement, step)
+        return
     count, type_ = vector_of(statement)
     operand, values = statement.operands[:2]
     names = values if is_braced(values) else (values,)
@@ -322,7 +326,10 @@ _ATOMIC: dict[str, Callable[[Array, Array], Array]] = {
 def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # noqa: C901, PLR0915
     """atom and red: one thread after the other, in the order of their numbers."""
     if "async" in statement.modifiers:
-        raise Error(f"{statement.opcode} is not covered")
+        from .async_stores import store
+
+        store(compiler, statement, step)
+        return
     words = list(statement.modifiers)
     count, type_ = vector_of(statement)
     returns = statement.root == "atom"
@@ -343,7 +350,7 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
     if space in ("shared", "generic"):
         compiler.sizes.add(min(16, count * dtype.itemsize))
     compiler.global_sizes.add(count * dtype.itemsize)
-    function = _atomic_function(kinds[0], type_)
+    function = reduction(kinds[0], type_)
 
     def one(machine: Machine, threads: Threads, at: Array, where: str, values: list[list[Array]]) -> list[Array]:
         size = count * dtype.itemsize
@@ -390,7 +397,8 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
     step.run = run
 
 
-def _atomic_function(kind: str, type_: str) -> Callable[..., Any]:
+def reduction(kind: str, type_: str) -> Callable[..., Any]:
+    """What an atomic operation leaves of what was there, and of its operands."""
     if kind == "cas":
         return lambda old, compare, value: np.where(_equal(old, compare), value, old)
     if kind == "inc":
@@ -398,7 +406,7 @@ def _atomic_function(kind: str, type_: str) -> Callable[..., Any]:
     if kind == "dec":
         return lambda old, value: np.where((old == 0) | (old > value), value, old - old.dtype.type(1))
     plain = _ATOMIC[kind]
-    if type_ in ("f16x2", "bf16x2", "bf16"):
+    if type_ in ("f16x2", "bf16x2", "bf16") or (type_ == "f16" and kind in ("min", "max")):
         from .arithmetic import operation
 
         if kind == "exch":

@@ -114,6 +114,7 @@ class Asynchronous:
         self.waited: dict[tuple[int, int], int] = {}  # (thread, place of an mbarrier) -> the last phase that it passed
         self.asked: dict[int, tuple[int, int]] = {}  # thread -> place of the mbarrier and phase that it asked for last
         self.unshown: set[Step] = set()
+        self.reducing: dict[int, Array] = {}  # number of a reduction in flight -> the granules
         self.next = 1 << 30
 
     # --- mbarriers ---
@@ -246,6 +247,13 @@ class Asynchronous:
 
     # --- bulk copies ---
 
+    def reduced(self, granules: Array) -> None:
+        """A reduction has come to its end: others of the same places are still in flight."""
+        for number, others in self.reducing.items():
+            still = np.intersect1d(granules, others)
+            if number in self.flights and len(still):
+                self.machine.flight[still] = number
+
     def fly(
         self, step: Step, thread: int, granules: Array, reads: bool, deliver: Any, barriers: list[tuple[int, int]]
     ) -> _Flight:
@@ -264,6 +272,7 @@ class Asynchronous:
         """A copy arrives."""
         machine = self.machine
         self.flights.pop(flight.number)
+        self.reducing.pop(flight.number, None)
         if not flight.reads:
             still = machine.flight[flight.granules] == flight.number
             machine.flight[flight.granules[still]] = 0

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import Error
-from ...ptx.module import Address, count_of, is_braced
-from .accesses import global_places
+from ...ptx.module import count_of
+from .accesses import global_places, reduction
 from .asynchronous import Store
 from .global_copies import covered
+from .grammar import TYPES
 from .machine import Repeated
+from .operation import DTYPES
 from .tensor_map import SWIZZLES
 from .tensor_maps import BYTES, TensorMap, read_map, replace_field
 
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["BUILDERS", "build"]
+__all__ = ["BUILDERS", "build", "reduce_later", "write_later"]
+
+REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
 def build(compiler: Compiler, statement: Statement, step: Step) -> None:
@@ -59,8 +63,13 @@ def _extra(statement: Statement) -> tuple[bool, bool]:
 def _plain(compiler: Compiler, statement: Statement, step: Step, spaces: list[str]) -> None:
     """Contiguous bytes: multiples of 16, at multiples of 16."""
     multicast, _ = _extra(statement)
-    if "reduce" in (statement.root, *statement.modifiers):
-        raise Error(f"{statement.opcode} is not covered")
+    words = statement.modifiers
+    if "cp_mask" in words:
+        raise Error(f"{statement.opcode} is not covered: a mask of bytes (.cp_mask)")
+    kind, type_ = next((word for word in words if word in REDUCTIONS), ""), words[-1]
+    if kind:
+        type_ = next(word for word in reversed(words) if word in TYPES)
+        compiler.sizes.add(DTYPES[type_].itemsize)
     destination, source, amount, *rest = statement.operands
     to = compiler.address(destination)
     origin = compiler.address(source)
@@ -82,14 +91,15 @@ def _plain(compiler: Compiler, statement: Statement, step: Step, spaces: list[st
         for at, thread in enumerate(threads.number.tolist()):
             one = threads.where(threads.number == thread)
             given = [int(argument[at]) for argument in arguments]
-            _copy_bytes(machine, step, one, spaces, given, int(sizes[at]), int(masks[at]))
+            _copy_bytes(machine, step, one, spaces, given, int(sizes[at]), int(masks[at]), (kind, type_))
 
     step.run = run
 
 
-def _copy_bytes(
-    machine: Machine, step: Step, one: Threads, spaces: list[str], given: list[int], size: int, mask: int
-) -> None:
+def _copy_bytes(  # noqa: PLR0913
+    machine: Machine, step: Step, one: Threads, spaces: list[str], given: list[int], size: int, mask: int,
+    reducing: tuple[str, str],
+) -> None:  # fmt: skip
     to, origin, bar = given
     if size % 16 or to % 16 or origin % 16:
         raise Error(
@@ -110,19 +120,24 @@ def _copy_bytes(
             take = lambda: machine.shared[place : place + size].copy()  # noqa: E731
         for target, barrier in _targets(machine, step, one, to, bar, mask):
             places = np.arange(target, target + size)
+            if reducing[0]:
+                reduce_later(machine, step, one, places, take, barrier, *reducing)
+                continue
             load = None if at is None else copies.loads(machine, step, one, at)
-            _write_later(machine, step, one, places, take, barrier, size, load)
+            write_later(machine, step, one, places, take, barrier, size, load)
         return
     offset = int(global_places(machine, step, one, np.array([to]), size, True)[0])
     place = int(machine.shared_places(step, one, np.array([origin]), 16)[0])
     places = np.arange(place, place + size)
     granules = async_read(machine, step, one, places)
     at, index = covered(np.array([offset]), size, granule)
-    store = copies.stores(machine, step, one, at, index, machine.shared[places], False)
+    kind, type_ = reducing
+    store = copies.stores(machine, step, one, at, index, machine.shared[places], bool(kind))
 
     def put(data: Array) -> None:
         copies.stored(machine, store, data)
-        memory.data[offset : offset + size] = data
+        span = memory.data[offset : offset + size]
+        span[:] = _reduced(span, data, kind, type_) if kind else data
 
     flight = Store(lambda: machine.shared[places], put, store)
     machine.asynchronous.fly(step, int(one.number[0]), granules, True, flight, [])
@@ -145,7 +160,7 @@ def _targets(machine: Machine, step: Step, one: Threads, to: int, bar: int, mask
     return found
 
 
-def _write_later(  # noqa: PLR0913
+def write_later(  # noqa: PLR0913
     machine: Machine, step: Step, one: Threads, places: Array, take: Any, barrier: int, size: int,
     load: GlobalLoad | None,
 ) -> None:  # fmt: skip
@@ -175,6 +190,40 @@ def _write_later(  # noqa: PLR0913
     machine.asynchronous.fly(step, thread, granules, False, deliver, [(barrier, size)])
 
 
+def reduce_later(  # noqa: PLR0913
+    machine: Machine, step: Step, one: Threads, places: Array, take: Any, barrier: int, kind: str, type_: str
+) -> None:
+    """Values in shared memory are reduced by an operation that completes by an mbarrier. Reductions do not collide with
+    each other: each is atomic (9.7.13.13, 9.7.9.25.4.2)."""
+    thread, asynchronous = int(one.number[0]), machine.asynchronous
+    granules = np.unique(places // machine.granule)
+    mine = np.isin(machine.flight[granules], [*asynchronous.reducing]) | machine.shadow.atomic[granules]
+    plain = granules[~mine]
+    if len(plain):
+        machine.check_destination(step, Repeated(machine, thread, len(plain)), plain * machine.granule, machine.granule)
+    team = int(machine.team_of[thread])
+
+    def deliver() -> None:
+        found = asynchronous.barriers.get(barrier)
+        machine.shared[places] = _reduced(machine.shared[places], take(), kind, type_)
+        agent = found.agent if found is not None else int(machine.member_of[thread])
+        clock = np.full(len(granules), found.phase + 1 if found is not None else 0, np.int32)
+        count = len(granules)
+        machine.shadow.write(granules, np.full(count, team), np.full(count, agent), step.index, True, clock)
+        machine.shadow.atomic[granules] = True
+        asynchronous.reduced(granules)
+
+    if not machine.written[places].all():
+        byte = machine.byte_of(int(places[~machine.written[places]][0]))
+        machine.launch.find("uninitialised", step, f"reduces {byte}, which nothing has written", one.number)
+    if asynchronous.barrier(step, thread, barrier) is None:
+        deliver()
+        return
+    asynchronous.signalled(barrier)
+    flight = asynchronous.fly(step, thread, granules, False, deliver, [(barrier, len(places))])
+    asynchronous.reducing[flight.number] = granules
+
+
 def async_read(machine: Machine, step: Step, one: Threads, places: Array) -> Array:
     """The async proxy reads bytes of shared memory: order, proxy fence, copies in flight. Returns the granules."""
     granules = np.unique(places // machine.granule)
@@ -185,65 +234,74 @@ def async_read(machine: Machine, step: Step, one: Threads, places: Array) -> Arr
 # --- tensor copies ---
 
 
-def _tensor(compiler: Compiler, statement: Statement, step: Step, loads: bool) -> None:
+def _tensor(compiler: Compiler, statement: Statement, step: Step, loads: bool) -> None:  # noqa: PLR0915
     words = statement.modifiers
     multicast, _ = _extra(statement)
-    if any(word.startswith(("im2col", "tile::gather", "tile::scatter")) for word in words):
-        raise Error(f"{statement.opcode} is not covered: only tiles")
+    if any(word.startswith("im2col::w") for word in words):
+        raise Error(f"{statement.opcode} is not covered: im2col along one row (.im2col::w)")
     operands = list(statement.operands)
-    mapped = operands[1] if loads else operands[0]
-    if not isinstance(mapped, Address) or len(mapped.more) != 1 or not is_braced(mapped.more[0]):
-        raise Error("a tensor copy names a tensor map and coordinates: [map, {x, y}]")
+    mapped: Any = operands[1] if loads else operands[0]
     rank = count_of(next(word for word in words if word[1:] == "d")[0])
+    count = 5 if any(word.endswith(("gather4", "scatter4")) for word in words) else rank
     coordinates = [compiler.source(one, "s32") for one in mapped.more[0]]
-    if len(coordinates) != rank:
-        raise Error(f"a copy of .{rank}d has {rank} coordinates; got {len(coordinates)}")
+    if len(coordinates) != count:
+        raise Error(f"{statement.opcode} has {count} coordinates; got {len(coordinates)}")
     map_address = compiler.address(mapped._replace(more=()))
     other = compiler.address(operands[0] if loads else operands[1])
     bar = compiler.address(operands[2]) if loads else None
-    mask = compiler.source(operands[3], "u16") if multicast else None
+    rest: list[Any] = operands[3:]
+    shifting: Any = rest.pop(0) if "im2col" in words else ()
+    shifts = [compiler.source(one, "u16") for one in shifting]
+    if shifting and len(shifts) != rank - 2:
+        raise Error(f"{statement.opcode} has {rank - 2} offsets of im2col; got {len(shifts)}")
+    mask = compiler.source(rest[0], "u16") if multicast else None
     step.critical = frozenset(compiler.accessed[0])
     compiler.sizes.add(16)
-    reduction = next((word for word in words if word in ("add", "min", "max", "and", "or", "xor", "inc", "dec")), "")
-    if reduction and reduction not in ("add", "min", "max", "and", "or", "xor"):
-        raise Error(f"{statement.opcode} is not covered")
+    kind = next((word for word in words if word in REDUCTIONS), "")
+    columns = any(word.startswith("im2col") for word in words)
 
     def run(machine: Machine, threads: Threads) -> None:
         maps = map_address(machine, threads)
         shared = other(machine, threads)
         bars = bar(machine, threads) if bar else shared
         masks = np.broadcast_to(mask(machine, threads), (len(threads),)) if mask else np.zeros(len(threads), int)
-        at = np.stack([np.broadcast_to(one(machine, threads), (len(threads),)) for one in coordinates], 1)
+        at, by = (np.array([np.broadcast_to(one(machine, threads), (len(threads),)) for one in group]).T.reshape(
+            len(threads), -1) for group in (coordinates, shifts))  # fmt: skip
         for number, thread in enumerate(threads.number.tolist()):
             one = threads.where(threads.number == thread)
             tensor = read_map(machine, step, one, int(maps[number]))
-            if tensor.rank != rank:
-                raise Error(f"line {step.line}: {step.text}: the tensor map has {tensor.rank} dimensions")
-            if loads:
-                _load_tile(
-                    machine, step, one, tensor, at[number], int(shared[number]), int(bars[number]), int(masks[number])
+            if tensor.rank != rank or bool(tensor.corners) != columns:
+                mode = "im2col" if tensor.corners else "tile"
+                raise Error(
+                    f"line {step.line}: {step.text}: the tensor map has {tensor.rank} dimensions in {mode} mode"
                 )
+            if count != rank and tensor.box[1] != 1:
+                raise Error(f"line {step.line}: {step.text}: the tensor map's box is one row; it has {tensor.box[1]}")
+            offsets, inside = tensor.offsets(machine, step, one, at[number], not loads, by[number].tolist())
+            if loads:
+                targets = _targets(machine, step, one, int(shared[number]), int(bars[number]), int(masks[number]))
+                _load_tile(machine, step, one, tensor, (offsets, inside), targets)
             else:
-                _store_tile(machine, step, one, tensor, at[number], int(shared[number]), reduction)
+                _store_tile(machine, step, one, tensor, (offsets, inside), int(shared[number]), kind)
 
     step.run = run
 
 
-def _load_tile(  # noqa: PLR0913
-    machine: Machine, step: Step, one: Threads, tensor: TensorMap, at: Array, to: int, bar: int, mask: int
-) -> None:
-    memory = machine.launch.memory
-    offsets, inside = tensor.offsets(machine, step, one, at, False)
-    size, order = tensor.size, machine.launch.order
+def _load_tile(
+    machine: Machine, step: Step, one: Threads, tensor: TensorMap, found: tuple[Array, Array],
+    targets: list[tuple[int, int]],
+) -> None:  # fmt: skip
+    memory, (offsets, inside) = machine.launch.memory, found
+    size, order = len(offsets) * tensor.element_bytes, machine.launch.order
     element = np.arange(tensor.element_bytes)
     granules, _ = covered(offsets[inside], tensor.element_bytes, order.granule)
 
-    for place, barrier in _targets(machine, step, one, to, bar, mask):
+    for place, barrier in targets:
         if place % 128:
             raise Error(f"line {step.line}: {step.text}: the tile must begin at a multiple of 128 bytes; it begins at "
                         f"{place % machine.shared_size:#x}")  # fmt: skip
         base = place // machine.shared_size * machine.shared_size
-        places = base + tensor.shared_places(place - base)
+        places = base + tensor.shared_places(place - base, len(offsets))
         flat = (places[:, None] + element).reshape(-1)
 
         def take() -> Array:
@@ -253,34 +311,38 @@ def _load_tile(  # noqa: PLR0913
 
         load = order.copies.loads(machine, step, one, granules)
         machine.descriptors.copied(np.unique(flat // machine.granule), SWIZZLES.index(tensor.swizzle))
-        _write_later(machine, step, one, flat, take, barrier, size, load)
+        write_later(machine, step, one, flat, take, barrier, size, load)
 
 
 def _store_tile(
-    machine: Machine, step: Step, one: Threads, tensor: TensorMap, at: Array, origin: int, reduction: str
+    machine: Machine, step: Step, one: Threads, tensor: TensorMap, found: tuple[Array, Array], origin: int, kind: str
 ) -> None:
-    memory = machine.launch.memory
-    offsets, inside = tensor.offsets(machine, step, one, at, True)
+    memory, (offsets, inside) = machine.launch.memory, found
     place = int(machine.shared_places(step, one, np.array([origin]), 16)[0])
     base = place // machine.shared_size * machine.shared_size
     element = np.arange(tensor.element_bytes)
-    flat = (base + tensor.shared_places(place - base))[:, None] + element
+    flat = (base + tensor.shared_places(place - base, len(offsets)))[:, None] + element
     granules = async_read(machine, step, one, flat.reshape(-1))
     copies, place_of = machine.launch.order.copies, np.flatnonzero(inside)
     at, within = covered(offsets[inside], tensor.element_bytes, machine.launch.order.granule)
     within = place_of[within // tensor.element_bytes] * tensor.element_bytes + within % tensor.element_bytes
-    store = copies.stores(machine, step, one, at, within, machine.shared[flat.reshape(-1)], bool(reduction))
+    store = copies.stores(machine, step, one, at, within, machine.shared[flat.reshape(-1)], bool(kind))
 
     def put(data: Array) -> None:
         copies.stored(machine, store, data.reshape(-1))
         index = offsets[inside][:, None] + element
         new = data.reshape(-1, len(element))[inside]
-        if reduction:
-            new = tensor.reduced(memory.data[index], new, reduction)
-        memory.data[index] = new
+        memory.data[index] = _reduced(memory.data[index], new, kind, tensor.element) if kind else new
 
     flight = Store(lambda: machine.shared[flat], put, store)
     machine.asynchronous.fly(step, int(one.number[0]), granules, True, flight, [])
+
+
+def _reduced(old: Array, new: Array, kind: str, type_: str) -> Array:
+    """What a reduction leaves of values: bytes (element, byte)."""
+    dtype = DTYPES[type_]
+    a, b = (np.ascontiguousarray(x).view(dtype).reshape(-1) for x in (old, new))
+    return np.ascontiguousarray(reduction(kind, type_)(a, b)).view(np.uint8).reshape(old.shape)
 
 
 # --- tensor maps that kernels make ---

@@ -582,7 +582,7 @@ class Machine:
             self._race(step, threads, place // width, int(flat[place]), other, "reads", "wrote")
 
     def check_write(
-        self, step: Step, threads: Threads, places: Array, size: int, same: Callable[[], Array] | None = None
+        self, step: Step, threads: Threads | Repeated, places: Array, size: int, same: Callable[[], Array] | None = None
     ) -> None:
         """Check and note writes of bytes. same: which granules keep what they are."""
 
@@ -680,7 +680,7 @@ class Machine:
                 other,
             )
 
-    def write_shared(self, step: Step, threads: Threads, places: Array, data: Array) -> None:
+    def write_shared(self, step: Step, threads: Threads | Repeated, places: Array, data: Array) -> None:
         """Write and check bytes of shared memory: data is (thread, size).
 
         Threads may write the same value to the same bytes, as compilers let them where each has a copy of it.
@@ -704,7 +704,13 @@ class Machine:
         return self.program.shared_byte(place % self.shared_size)
 
     def check_lanes(
-        self, step: Step, threads: Threads, places: Array, data: Array, memory: Array, named: Callable[[int], str]
+        self,
+        step: Step,
+        threads: Threads | Repeated,
+        places: Array,
+        data: Array,
+        memory: Array,
+        named: Callable[[int], str],
     ) -> None:
         """Threads of one instruction wrote bytes: of two warps they must not write different ones to one place.
 

@@ -44,6 +44,7 @@ class TensorMapArgument(TupleRecord):
     swizzle: str
     steps: tuple[int, ...]
     fill: int
+    corners: tuple[tuple[int, ...], ...] = ()
 
 
 def _whole_numbers(name: str, given: Any) -> tuple[int, ...]:
@@ -52,9 +53,32 @@ def _whole_numbers(name: str, given: Any) -> tuple[int, ...]:
     return tuple([require_int(name, one) for one in given])
 
 
+def _corners(array: Array, corners: Any) -> tuple[tuple[int, ...], ...]:
+    """The corners of a bounding box from the innermost dimension; the ranges are those of the driver."""
+    if not isinstance(corners, (tuple, list)):
+        raise Error(f"corners is a pair of corners; got {shown(corners)}")
+    if not corners:
+        return ()
+    if not 3 <= array.ndim <= 5 or len(corners) != 2:
+        raise Error(f"corners is the lower and the upper one, of an array of 3 to 5 axes; got {shown(corners)}")
+    edges = tuple([_whole_numbers("a corner", corner)[::-1] for corner in corners])
+    most = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}[array.ndim]
+    if any(len(edge) != array.ndim - 2 or any(not -most <= one < most for one in edge) for edge in edges):
+        raise Error(f"a corner has a number from {-most} to {most - 1} for each of the {array.ndim - 2} axes between "
+                    f"images and channels; got {shown(corners)}")  # fmt: skip
+    return edges
+
+
+def _check_box(rank: int, sizes: tuple[int, ...], columns: bool, box: Any) -> None:
+    if columns and (len(sizes) != 2 or not 1 <= sizes[0] <= 256 or not 1 <= sizes[1] <= 1024):
+        raise Error(f"with corners the box is (pixels, channels), up to 1024 and 256; got {shown(box)}")
+    if not columns and (len(sizes) != rank or any(not 1 <= size <= 256 for size in sizes)):
+        raise Error(f"box has a size of 1 to 256 for each of the {rank} axes; got {shown(box)}")
+
+
 def tensor_map(
     array: Array, box: Sequence[int], *, swizzle: str = "none", element: str | None = None, steps: Sequence[int] = (),
-    fill: str = "zeros",
+    fill: str = "zeros", corners: Sequence[Sequence[int]] = (),
 ) -> TensorMapArgument:  # fmt: skip
     """A tensor map (CUtensorMap) of a NumPy array, to be passed as an argument of a PTX kernel.
 
@@ -65,15 +89,21 @@ def tensor_map(
         element: a PTX type, where the array's own does not say it (uint16 with "bf16").
         steps: elements between two that are copied, by axis; 1 where it is left out.
         fill: what is read outside the tensor: "zeros" (of floats "nan" is not covered).
+        corners: for im2col mode, the lower and the upper corner of the bounding box, by the axes between the first
+            (images) and the last (channels) of 3 to 5; what a convolution with some padding reads first, and how far
+            before the end it reads last. The box is then (pixels, channels), up to 1024 and 256.
 
     Raises:
         Error: an array, box or swizzle that cuTensorMapEncodeTiled refuses too.
 
-    Source: CUDA Driver API, cuTensorMapEncodeTiled.
+    Source: CUDA Driver API, cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col.
 
     >>> import numpy
     >>> tensor_map(numpy.zeros((128, 64), numpy.float16), (64, 64), swizzle="128B").box
     (64, 64)
+    >>> image = numpy.zeros((1, 16, 16, 64), numpy.float16)  # a convolution of 3 x 3 with padding 1
+    >>> tensor_map(image, (128, 64), swizzle="128B", corners=((-1, -1), (-1, -1))).corners
+    ((-1, -1), (-1, -1))
     """
     if not isinstance(array, np.ndarray):
         raise Error(f"tensor_map takes a NumPy array; got {shown(array)}")
@@ -91,8 +121,8 @@ def tensor_map(
     if not 1 <= array.ndim <= 5 or not array.flags.c_contiguous:
         raise Error("a tensor map is of a C-contiguous array of 1 to 5 dimensions")
     sizes = _whole_numbers("box", box)[::-1]
-    if len(sizes) != array.ndim or any(not 1 <= size <= 256 for size in sizes):
-        raise Error(f"box has a size of 1 to 256 for each of the {array.ndim} axes; got {shown(box)}")
+    edges = _corners(array, corners)
+    _check_box(array.ndim, sizes, bool(edges), box)
     if not isinstance(swizzle, str) or swizzle not in SWIZZLES:
         raise Error(f"swizzle is {', '.join(SWIZZLES)}; got {shown(swizzle)}")
     inner = sizes[0] * array.dtype.itemsize
@@ -108,4 +138,4 @@ def tensor_map(
     every = _whole_numbers("steps", steps)[::-1] or (1,) * array.ndim
     if len(every) != array.ndim or any(not 1 <= step <= 8 for step in every):
         raise Error(f"steps has a number of 1 to 8 for each of the {array.ndim} axes; got {shown(steps)}")
-    return TensorMapArgument(array, kind, sizes, swizzle, every, 0)
+    return TensorMapArgument(array, kind, sizes, swizzle, every, 0, edges)

@@ -17,6 +17,7 @@ from .tensor_map import DTYPES, SWIZZLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -31,7 +32,7 @@ __all__ = ["BYTES", "TensorMap", "map_at", "read_map", "replace_field"]
 
 BYTES = 128
 MAGIC = 0x70616D74
-_LAYOUT = struct.Struct("<I4BQ5I4Q5I5I")
+_LAYOUT = struct.Struct("<I4BQ5I4Q5I5IB6h")
 # PTX ISA 9.7.9.28, tables of tensormap.replace: element types by their code.
 ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32", "f32")
 # The bits of a shared-memory address that are exchanged: (those that take part, how far they come down).
@@ -39,7 +40,9 @@ _MASKS = {"none": 0, "32B": 0x10, "64B": 0x30, "128B": 0x70}
 
 
 class TensorMap(TupleRecord):
-    """A tiled tensor map. dimensions, box, steps: from the innermost one; strides: bytes, of dimension 1 and up."""
+    """A tensor map. dimensions, box, steps: from the innermost one; strides: bytes, of dimension 1 and up. corners: ()
+    of tiles; in im2col mode the lower and the upper ones of the bounding box, by dimension, of all but the first and
+    last; the box is then channels and pixels."""
 
     element: str
     rank: int
@@ -50,25 +53,62 @@ class TensorMap(TupleRecord):
     strides: tuple[int, ...]
     box: tuple[int, ...]
     steps: tuple[int, ...]
+    corners: tuple[tuple[int, ...], ...] = ()
 
     @property
     def element_bytes(self) -> int:
         return np.dtype(DTYPES[self.element]).itemsize
 
-    @property
-    def size(self) -> int:
-        """The bytes of a box, which are those that an mbarrier counts."""
-        return int(np.prod(self.box)) * self.element_bytes
+    def elements(self, at: Sequence[int], shifts: Sequence[int]) -> list[Array]:
+        """The place of each element of a box in the tensor: an array for each dimension.
 
-    def offsets(self, machine: Machine, step: Step, one: Threads, at: Array, store: bool) -> tuple[Array, Array]:
+        at: the coordinates; of .tile::gather4 and .tile::scatter4 there are five, a column and four rows (5.5.3.2).
+        shifts: of im2col, what is added to the coordinates between the first and the last (5.5.5).
+
+        Raises:
+            Error: the coordinates of im2col are not in the bounding box.
+        """
+        if self.corners:
+            return self._column(at, shifts)
+        if len(at) == 5 and self.rank == 2:
+            index, row = np.indices((4, self.box[0])).reshape(2, -1)[::-1]
+            return [at[0] + index, np.array(at[1:])[row]]
+        index = np.indices(self.box[::-1]).reshape(self.rank, -1)[::-1]
+        return [int(first) + part * step for first, part, step in zip(at, index, self.steps)]
+
+    def _column(self, at: Sequence[int], shifts: Sequence[int]) -> list[Array]:
+        """im2col: pixels follow each other in the bounding box from the coordinates on, those of one image after those
+        of the one before (5.5.5.1, 5.5.5.2)."""
+        pixel, channel = np.indices(self.box[::-1]).reshape(2, -1)
+        number, weight, counts = np.zeros(len(pixel), np.int64), 1, []
+        inner = list(zip(at[1:-1], self.dimensions[1:-1], self.steps[1:-1], *self.corners))
+        for first, size, step, lower, upper in inner:
+            count, (place, rest) = (size - 1 + upper - lower) // step + 1, divmod(first - lower, step)
+            if rest or not 0 <= place < count:
+                raise Error(f"the coordinate {first} is not in the bounding box of the tensor map, which has "
+                            f"{lower} to {size - 1 + upper} by {step}")  # fmt: skip
+            number, weight = number + place * weight, weight * count
+            counts.append(count)
+        number = number + pixel
+        found = [at[0] + channel]
+        for (_, _, step, lower, _), count, shift in zip(inner, counts, shifts or (0,) * len(inner)):
+            found.append(lower + number % count * step + shift)
+            number = number // count
+        return [*found, at[-1] + number]
+
+    def offsets(
+        self, machine: Machine, step: Step, one: Threads, at: Array, store: bool, shifts: Sequence[int] = ()
+    ) -> tuple[Array, Array]:
         """Of each element of the box at some coordinates: its offset in global memory, and whether it is in the
         tensor."""
         from ..device.memory import Outside
 
-        index = np.indices(self.box[::-1]).reshape(self.rank, -1)[::-1]
-        place = [int(first) + part * step_of for first, part, step_of in zip(at.tolist(), index, self.steps)]
-        inside = np.ones(index.shape[1], bool)
-        address = np.full(index.shape[1], self.address, np.int64)
+        try:
+            place = self.elements(at.tolist(), shifts)
+        except Error as error:
+            raise Error(f"line {step.line}: {step.text}: {error}") from None
+        inside = np.ones(len(place[0]), bool)
+        address = np.full(len(place[0]), self.address, np.int64)
         for part, size, stride in zip(place, self.dimensions, (self.element_bytes, *self.strides)):
             inside &= (part >= 0) & (part < size)
             address = address + part * stride
@@ -82,22 +122,12 @@ class TensorMap(TupleRecord):
                         f"{machine.launch.thread_text(machine, int(one.number[0]))}") from None  # fmt: skip
         return offsets, inside
 
-    def shared_places(self, start: int) -> Array:
+    def shared_places(self, start: int, count: int) -> Array:
         """Where the elements of the box begin in the shared memory of a CTA, swizzled by the address."""
-        place = start + np.arange(int(np.prod(self.box))) * self.element_bytes
+        place = start + np.arange(count) * self.element_bytes
         mask = _MASKS[self.swizzle]
         swizzled: Array = place ^ (place >> 3 & mask)
         return swizzled
-
-    def reduced(self, old: Array, new: Array, kind: str) -> Array:
-        """What a reduction leaves: bytes (element, byte)."""
-        dtype = np.dtype(DTYPES[self.element])
-        if self.element == "bf16":
-            raise Error("reductions of bf16 by tensor copies are not covered")
-        a, b = (np.ascontiguousarray(x).view(dtype) for x in (old, new))
-        function = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
-                    "xor": np.bitwise_xor}[kind]  # fmt: skip
-        return np.ascontiguousarray(function(a, b)).view(np.uint8).reshape(old.shape)
 
     def packed(self) -> bytes:
         """The 128 bytes."""
@@ -108,6 +138,7 @@ class TensorMap(TupleRecord):
         return _LAYOUT.pack(
             MAGIC, ELEMENTS.index(self.element), self.rank, SWIZZLES.index(self.swizzle), self.fill, self.address,
             *filled(self.dimensions, 5), *filled(self.strides, 4, 0), *filled(self.box, 5), *filled(self.steps, 5),
+            bool(self.corners), *[edge for corner in self.corners or ((), ()) for edge in filled(corner, 3, 0)],
         ).ljust(BYTES, b"\0")  # fmt: skip
 
 
@@ -117,7 +148,8 @@ def _unpacked(raw: bytes) -> TensorMap | None:
         return None
     return TensorMap(
         ELEMENTS[element], rank, SWIZZLES[swizzle], fill, address, tuple(rest[:rank]), tuple(rest[5 : 4 + rank]),
-        tuple(rest[9 : 9 + rank]), tuple(rest[14 : 14 + rank]),
+        tuple(rest[9 : 9 + (2 if rest[19] else rank)]), tuple(rest[14 : 14 + rank]),
+        (tuple(rest[20 : 18 + rank]), tuple(rest[23 : 21 + rank])) if rest[19] else (),
     )  # fmt: skip
 
 
@@ -174,5 +206,5 @@ def map_at(argument: TensorMapArgument, address: int) -> TensorMap:
     dimensions, strides = tuple(array.shape[::-1]), tuple(array.strides[::-1][1:])
     return TensorMap(
         argument.element, array.ndim, argument.swizzle, argument.fill, address, dimensions, strides, argument.box,
-        argument.steps,
+        argument.steps, argument.corners,
     )  # fmt: skip
