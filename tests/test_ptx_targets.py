@@ -55,6 +55,34 @@ stmatrix.sync.aligned.m8n8.x1.shared.b16 [%u1], {%u2}
 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%u2}, [%u1]
 shfl.sync.idx.b32 %u1, %u2, 0, 31, 0xffffffff
 match.any.sync.b32 %u1, %u2, 0xffffffff
+st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%u1], %u2, [%u3]
+red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%u1], %u2, [%u3]
+st.bulk.weak.shared::cta [%u1], %l1, 0
+cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%l1], [%u1], %u2
+cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes \
+[%u1], [%l1, {%u1,%u1,%u1,%u1,%u1}], [%u2]
+cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes \
+[%u1], [%l1, {%u1,%u1,%u1,%u1,%u1}], [%u2]
+cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%l1, {%u1,%u1,%u1,%u1,%u1}], [%u2]
+cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes \
+[%u1], [%l1, {%u1,%u1,%u1}], [%u2], {5}
+clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%u1], [%u2]
+clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [%u1], [%u2]
+clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %o1, %w1
+multimem.red.relaxed.sys.global.add.u32 [%l1], %u1
+discard.global.L2 [%l1], 128
+applypriority.global.L2::evict_normal [%l1], 128
+fns.b32 %u1, %u2, %u3, %u3
+prefetch.tensormap [%l1]
+prefetch.global.L2 [%l1]
+prefetch.global.L2::evict_last [%l1]
+fence.acquire.sync_restrict::shared::cluster.cluster
+ld.global.v8.b32 {%u1,%u2,%u3,%u0,%u1,%u2,%u3,%u0}, [%l1]
+atom.global.add.v2.f32 {%g1,%g2}, [%l1], {%g1,%g2}
+atom.acq_rel.gpu.global.cas.b32 %u1, [%l1], %u2, %u3
+tcgen05.mma.ws.cta_group::1.kind::f16 [%u1], %l1, %l2, %u2, %o1
+tcgen05.shift.cta_group::1.down [%u1]
+tcgen05.ld.red.sync.aligned.32x32b.x2.min.f32 {%g1,%g2}, %g1, [%u1]
 """.strip().splitlines()]  # fmt: skip
 MORE = ".reg .b128 %w<3>; .reg .b64 %l<3>; .reg .b32 %u<4>; .reg .f32 %g<3>; .reg .pred %o<3>; .shared .b64 place[4];"
 

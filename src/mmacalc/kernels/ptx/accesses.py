@@ -440,6 +440,26 @@ def _serial(memory: Array, places: Array, values: list[Array], function: Callabl
     return old
 
 
+def _discard(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """discard.L2: 128 bytes are indeterminate until they are written again; here all their bits are turned over."""
+    size = 128
+    if compiler.number(statement.operands[1]) != size:
+        raise Error(f"{statement.opcode} discards {size} bytes (9.7.9.18)")
+    address = compiler.address(statement.operands[0])
+    step.critical = frozenset(compiler.accessed[0])
+    compiler.global_sizes.add(16)
+
+    def run(machine: Machine, threads: Threads) -> None:
+        at = address(machine, threads)
+        if (at % size).any():
+            machine.misaligned(step, threads, at, at % size != 0, size)
+        places = global_places(machine, step, threads, at, size, True)
+        data = ~machine.launch.memory.data[places[:, None] + np.arange(size)]
+        write_memory(machine, step, threads, at, "global", data)
+
+    step.run = run
+
+
 # --- fences (9.7.13.5) ---
 
 
@@ -480,5 +500,5 @@ def _fence_maps(compiler: Compiler, statement: Statement, step: Step) -> None:
 BUILDERS: dict[str, Builder] = {
     "cvta": _convert_address, "isspacep": _is_space,
     "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic,
-    "fence": _fence, "membar": _fence,
+    "fence": _fence, "membar": _fence, "discard": _discard,
 }  # fmt: skip

@@ -48,6 +48,7 @@ from .integers import (
     inserted,
     leading_zeros,
     mask_of,
+    nth_one,
     permuted,
     population,
     remainder,
@@ -415,6 +416,9 @@ def _bits(root: str, words: tuple[str, ...]) -> Operation:
         modifiers.done()
         return Operation(("b32",), ("b32", "b32", "b32"), permuted(mode))
     (type_,) = modifiers.types()
+    if root == "fns":
+        modifiers.done()
+        return Operation(("b32",), ("b32", "b32", "b32"), nth_one)
     if root == "bfind":
         shift = modifiers.flag("shiftamt")
         modifiers.done()
@@ -624,7 +628,7 @@ _BUILDERS: dict[str, Callable[[str, tuple[str, ...]], Operation]] = {
     "copysign": _copysign,
     **dict.fromkeys(("and", "or", "xor", "not", "cnot"), _logic),
     **dict.fromkeys(("shl", "shr"), _shift),
-    **dict.fromkeys(("bfe", "bfi", "brev", "popc", "clz", "bfind", "shf", "prmt", "bmsk", "szext"), _bits),
+    **dict.fromkeys(("bfe", "bfi", "brev", "popc", "clz", "bfind", "fns", "shf", "prmt", "bmsk", "szext"), _bits),
     "lop3": _logic_of_three,
     **dict.fromkeys(("mul24", "mad24"), _twenty_four),
     "sad": _difference,

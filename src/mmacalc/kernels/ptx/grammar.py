@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["HINTS", "TYPES", "forms", "has", "lines_of", "needed", "takes", "words_of"]
 
 HINTS = (
-    "prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "setmaxnreg", "griddepcontrol", "pmevent",
+    "prefetch", "prefetchu", "applypriority", "nanosleep", "setmaxnreg", "griddepcontrol", "pmevent",
     "brkpt",
 )  # fmt: skip
 """Opcodes without an effect on results; nothing reads their operands."""
@@ -91,6 +91,7 @@ bmsk              clamp|wrap b32
 szext             clamp|wrap u32|s32
 bfe               WORDS
 bfi,brev,popc,clz b32|b64
+fns               b32
 bfind             [shiftamt] WORDS
 dp4a              u32|s32 u32|s32
 dp2a              lo|hi u32|s32 u32|s32
@@ -256,24 +257,43 @@ NEEDS = """
 90    barrier,bar cluster
 90    fence proxy -alias
 90    fence mbarrier_init
+100t  cp tile::scatter4
+100t  cp tile::gather4 shared::cluster -prefetch
+100   cp tile::gather4
+100t  cp cta_group
 90    cp bulk
+100   st bulk
+90    st,red async
+90    multimem
+100f  clusterlaunchcontrol multicast
+100   clusterlaunchcontrol
+80    applypriority,discard
+90    prefetch tensormap
+80    prefetch L2::evict_last|L2::evict_normal
 80    cp async
 90    atom b128
+90    atom,red v2|v4|v8
+90    fence sync_restrict
+100   ld,st v8
 90a   setmaxnreg
 90A   wgmma
+100b  tcgen05 shift
+103t  tcgen05 red
 100t  tcgen05
 """
 """What an opcode needs: the first line whose roots have the opcode's and whose words it has (alternatives are separated
 by `|`; `=` begins types in their order, `-` a word that it lacks). Opcodes on no line are those of sm_75.
 
 A number is the first compute capability; 90a and 100f want an architecture- or family-specific target from there on,
-90A is sm_90a alone, 100a is sm_100a and sm_103a, 100s has their family-specific targets, 100t what has Tensor Memory.
+90A is sm_90a alone, 100a is sm_100a and sm_103a, 100s has their family-specific targets, 100t what has Tensor Memory,
+100b and 103t some of these.
 The lines are ptxas 13.0's verdicts on 20 targets from sm_75 to sm_121a.
 """
 WORDS_OF_NEED = {
     "90a": "sm_90a, or an architecture-specific target from sm_100 up", "90A": "sm_90a", "100a": "sm_100a or sm_103a",
     "100f": "an architecture- or family-specific target from sm_100 up, such as sm_100a",
     "100s": "an architecture- or family-specific target of sm_100 or sm_103, such as sm_100a",
+    "100b": "sm_100a, sm_103a or sm_110a", "103t": "an architecture- or family-specific target of sm_103 or sm_110",
     "100t": "an architecture- or family-specific target from sm_100 to sm_110, such as sm_100a",
 }  # fmt: skip
 
@@ -320,6 +340,10 @@ def has(target: str, root: str, modifiers: tuple[str, ...]) -> bool:
     number, specific = whole(text.rstrip("af"), "a target of PTX"), text[-1] in "af"
     if need == "90A":
         return target == "sm_90a"
+    if need == "100b":
+        return target in ("sm_100a", "sm_103a", "sm_110a")
+    if need == "103t":
+        return specific and number in (103, 110)
     if need == "100a":
         return target in ("sm_100a", "sm_103a")
     if need in ("100s", "100t"):

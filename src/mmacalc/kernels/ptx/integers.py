@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bit_field", "bits_reversed", "clamped", "divided", "dot", "funnel", "high_half", "highest_one", "inserted",
-    "leading_zeros", "mask_of", "permuted", "population", "remainder", "shifted_left", "shifted_right", "three_bits",
+    "leading_zeros", "mask_of", "nth_one", "permuted", "population", "remainder", "shifted_left", "shifted_right",
+    "three_bits",
 ]  # fmt: skip
 
 
@@ -165,6 +166,21 @@ def highest_one(shift: bool) -> Callable[[Array], Array]:
         return np.where(raw == 0, np.uint32(0xFFFFFFFF), place)
 
     return function
+
+
+def nth_one(mask: Array, base: Array, offset: Array) -> Array:
+    """fns (PTX ISA 9.7.1.16): the place of the n-th one of a mask from a place on, upwards or downwards; of offset 0
+    that place itself; 0xFFFFFFFF if there is none."""
+    mask, base, offset = np.broadcast_arrays(mask, base.astype(np.int64), offset.view(np.int32).astype(np.int64))
+    found = np.full(mask.shape, 0xFFFFFFFF, np.uint32)
+    left = np.maximum(np.abs(offset), 1)
+    for step in range(32):
+        place = base + np.where(offset < 0, -step, step)
+        inside = (place >= 0) & (place < 32) & ((offset != 0) | (step == 0))
+        one = inside & ((mask >> (place & 31).astype(np.uint32) & np.uint32(1)) != 0)
+        left = left - one
+        found = np.where(one & (left == 0), place.astype(np.uint32), found)
+    return found
 
 
 def permuted(mode: str) -> Callable[..., Any]:

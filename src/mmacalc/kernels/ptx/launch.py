@@ -118,6 +118,7 @@ class Launch:
     parameters: bytes
     parameter_address: int
     executed: int
+    launched: int
     workspace: int
 
     def __init__(  # noqa: PLR0913
@@ -247,11 +248,15 @@ class Launch:
             Error: what stops the kernel; the limit is reached.
             KeyboardInterrupt: with the places of the threads.
         """
-        total = int(np.prod(self.grid))
+        total, self.launched = int(np.prod(self.grid)), 0
         each = self._resident()
+        if any(step.statement.root == "clusterlaunchcontrol" for step in self.program.steps):
+            each = min(each, max(1, total // self.cluster_size // 2) * self.cluster_size)
         with np.errstate(all="ignore"):
-            for first in range(0, total, each):
-                self.machine = machine = self._machine(first, min(each, total - first))
+            while self.launched < total:
+                first = self.launched
+                self.launched = min(first + each, total)
+                self.machine = machine = self._machine(first, self.launched - first)
                 if tick is not None:
                     machine.tick = partial(tick, first)
                 try:
@@ -265,6 +270,14 @@ class Launch:
                 self.executed += machine.executed
         self.memory.commit()
         return PtxReport(self)
+
+    def take_over(self) -> int | None:
+        """The first CTA of a cluster that has not been launched, which is now taken over; None if there is none."""
+        first = self.launched
+        if first >= int(np.prod(self.grid)):
+            return None
+        self.launched += self.cluster_size
+        return first
 
     def _early_reads(self) -> None:
         """Registers of tcgen05.ld that are read before tcgen05.wait::ld: a rule of PTX (9.7.16.8) that compilers break

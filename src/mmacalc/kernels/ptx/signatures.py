@@ -230,8 +230,8 @@ tcgen05   shift GROUP down : [32]
 tcgen05   commit GROUP mbarrier::arrive::one [shared::cluster] b64 : []
 tcgen05   commit GROUP mbarrier::arrive::one [shared::cluster] multicast::cluster b64 : [], u16
 tcgen05   cp GROUP ... : [32], u64
-tcgen05   ld sync aligned red 16x32bx2 ... : =N*$, =$, [32], #
-tcgen05   ld sync aligned red ... : =N*$, =$, [32]
+tcgen05   ld red sync aligned 16x32bx2 ... : =N*$, =$, [32], #
+tcgen05   ld red sync aligned ... : =N*$, =$, [32]
 tcgen05   ld sync aligned 16x32bx2 ... : =N*b32, [32], #
 tcgen05   ld sync aligned ... : =N*b32, [32]
 tcgen05   st sync aligned 16x32bx2 ... : [32], #, N*b32

@@ -247,9 +247,9 @@ BUILDERS: dict[str, Builder] = {
 
 
 def _add_builders() -> None:
-    from . import accesses, bulk, clusters, copies, matrices, mbarriers, tensor_memory, warps, wgmma
+    from . import accesses, bulk, clusters, copies, launch_control, matrices, mbarriers, tensor_memory, warps, wgmma
 
-    for module in (accesses, bulk, clusters, copies, matrices, mbarriers, tensor_memory, warps, wgmma):
+    for module in (accesses, bulk, clusters, copies, launch_control, matrices, mbarriers, tensor_memory, warps, wgmma):
         BUILDERS.update(module.BUILDERS)
 
 
