@@ -14,7 +14,7 @@ from mmacalc.model.modifiers import SYNONYMS
 CLASSIC = ""
 COMMANDS = (CLASSIC, *commands())
 AMDS_OWN = ("-m", "-l", "-o", "-M")  # which mean other things after a command
-WITHOUT_JSON = {"batch", "completion", "draw", "page"}  # always JSON, a script, a picture, a page
+WITHOUT_JSON = {"batch", "completion", "draw", "lsp", "mcp", "page"}  # always JSON, a script, a picture, a page
 
 
 def actions(name):

@@ -315,7 +315,7 @@ def _cut(line: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 4].rpartition(" ")[0].rstrip(",;:") + " ..."
 
 
-COMPUTED = ("modifiers", "formats")
+COMPUTED = ("modifiers", "formats", "agents")
 """Topics whose texts are written from tables."""
 
 
@@ -336,13 +336,22 @@ def run(options: Options) -> Reply:
         return first_page(options.json)
     if options.topic and (known := command(options.topic)) is not None:
         return Reply(0, command_parser(known.name).format_help(), "")
-    found = topic(options.topic, {"modifiers": _modifiers(), "formats": _formats()}, all_commands())
+    if (options.topic or "").strip().lower() in ("agents", "agent"):
+        return show(options.json, "help", Topic("agents", agents()), lambda found: found.text)
+    found = topic(options.topic, {"modifiers": _modifiers(), "formats": _formats(), "agents": agents()}, all_commands())
     return show(options.json, "help", found, lambda found: topic_text(found, terminal_width()))
 
 
 def first_page(as_json: bool = False) -> Reply:
     """The short page, of `mmacalc` without arguments."""
     return show(as_json, "help", guide(), lambda page: text(page, terminal_width()))
+
+
+def agents() -> str:
+    """The text for coding agents, which is a skill file as they read it: SKILL.md of the package."""
+    from importlib.resources import files
+
+    return files(__package__).joinpath("SKILL.md").read_text(encoding="utf-8")
 
 
 def _modifiers() -> str:
