@@ -98,6 +98,27 @@ def test_columns_that_are_not_freed_are_named() -> None:
     assert not launched(ALLOCATE + FREE)[0].findings
 
 
+FILL = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r4], {%r2}; tcgen05.wait::st.sync.aligned;\n"
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [("bar.sync 0;", []), ("", ["race"])],
+    ids=["a barrier", "none"],
+)
+def test_columns_are_freed_after_all_warps_have_read_them(order: str, expected: list[str]) -> None:
+    """Two warps allocate, store and load their lanes; the first frees the columns."""
+    report, _ = launched(
+        "shr.u32 %r7, %r2, 5; setp.eq.u32 %p1, %r7, 0; @!%p1 bra SECOND;\n"
+        + "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [value], 32;\nSECOND: bar.sync 0;\n"
+        "ld.shared.u32 %r4, [value]; shl.b32 %r8, %r7, 21; add.u32 %r9, %r4, %r8; mov.u32 %r4, %r9;\n"
+        + FILL + "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r4];\n" + WAIT + order
+        + "\n@!%p1 bra DONE; ld.shared.u32 %r4, [value];\n" + FREE + "DONE: ", block=64,
+    )  # fmt: skip
+    assert sorted({*kinds(report)}) == expected
+    assert all("warp 1 may still read" in one.message or "another thread" in one.message for one in report.findings)
+
+
 def test_registers_of_a_load_that_are_read_before_its_wait_are_a_note_and_no_finding() -> None:
     use = "add.s32 %r6, %r5, 1; add.s32 %r7, %r5, %r6;\n"
     early, right = (launched(ALLOCATE + LOAD + order + FREE)[0] for order in (use + WAIT, WAIT + use))
@@ -145,3 +166,47 @@ def test_an_mbarrier_is_seen_in_the_cluster_after_its_fence_and_a_relaxed_arriva
         "setp.eq.u32 %p3, %r2, 1; @%p3 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5];\n" + MEET
     )  # fmt: skip
     assert kinds(report) == expected
+
+
+@pytest.mark.parametrize(("order", "expected"), [("bar.sync 0;", []), ("", ["mbarrier"])])
+def test_an_mbarrier_is_invalidated_when_nobody_uses_it_any_more(order: str, expected: list[str]) -> None:
+    report, _ = launched(
+        "setp.eq.u32 %p2, %r2, 0; @%p2 mbarrier.init.shared::cta.b64 [bar], 64; bar.sync 0;\n"
+        "mbarrier.arrive.shared::cta.b64 _, [bar];\n"
+        "AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0; @!%p1 bra AGAIN;\n"
+        + order + "@%p2 mbarrier.inval.shared::cta.b64 [bar];", block=64,
+    )  # fmt: skip
+    assert kinds(report) == expected
+    assert all("may still use" in one.message for one in report.findings)
+
+
+CLUSTER_GLOBAL = """
+  mad.lo.u32 %r6, %r1, 4, 0;
+  cvt.u64.u32 %rd2, %r6;
+  add.u64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r1;
+  ORDER
+  xor.b32 %r4, %r1, 1;
+  mad.lo.u32 %r6, %r4, 4, 0;
+  cvt.u64.u32 %rd2, %r6;
+  add.u64 %rd3, %rd1, %rd2;
+  ld.global.u32 %r5, [%rd3];
+  add.u32 %r5, %r5, 1;
+  st.global.u32 [%rd1+128], %r5;
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "racing"),
+    [
+        (MEET, False),
+        ("bar.sync 0;", True),
+        ("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;", True),
+        ("fence.acq_rel.cluster; barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;", False),
+    ],
+    ids=["barrier.cluster", "bar.sync", "relaxed", "a fence and relaxed"],
+)
+def test_a_barrier_of_the_cluster_orders_global_memory(order: str, racing: bool) -> None:
+    report, _ = launched(CLUSTER_GLOBAL.replace("ORDER", order), block=1)
+    found = [one for one in report.findings if one.text.startswith("ld.global")]
+    assert bool(found) == racing

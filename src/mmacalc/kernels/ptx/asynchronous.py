@@ -31,7 +31,7 @@ MOST = (1 << 20) - 1
 class Barrier:
     """An mbarrier object: expected and pending arrivals, bytes expected, phase, and what its arrivals make known."""
 
-    __slots__ = ("agent", "clocks", "done", "expected", "init", "pending", "phase", "place", "shown", "tx")
+    __slots__ = ("agent", "clocks", "done", "expected", "init", "pending", "phase", "place", "shown", "tx", "users")
     expected: int
     place: int
     tx: int
@@ -46,6 +46,7 @@ class Barrier:
         self.agent, self.init, self.shown = agent, init, -1
         self.clocks: Array = np.zeros(agents, np.int32)
         self.done: dict[int, Array] = {}
+        self.users: dict[int, tuple[int, Step]] = {}  # thread -> its clock and statement when it last used it
 
     def text(self, machine: Machine, phase: int) -> str:
         """What is missing for a phase that is waited for, in words."""
@@ -168,6 +169,24 @@ class Asynchronous:
             machine.launch.remark(step, "bulk copies signal this mbarrier: fence.mbarrier_init (or fence.proxy.async) "
                                   "belongs after its initialisation; no effect of its lack is known")  # fmt: skip
 
+    def invalidate(self, step: Step, thread: int, place: int) -> None:
+        """mbarrier.inval: nobody else may use the mbarrier any more (9.7.13.15, mbarrier.inval)."""
+        machine, found = self.machine, self.barrier(step, thread, place)
+        if found is None:
+            return
+        del self.barriers[place]
+        users = np.array([user for user in found.users if user != thread], np.int64)
+        if not len(users):
+            return
+        clocks = np.array([found.users[user][0] for user in users.tolist()])
+        wide = np.full(len(users), machine.team_of[thread]), np.full(len(users), machine.member_of[thread])
+        late = users[~machine.order.ordered(*wide, machine.member_of[users], clocks)]
+        if len(late):
+            machine.launch.find(
+                "mbarrier", step, f"invalidates an mbarrier that thread {int(late[0]) % machine.block_size} may still "
+                "use: a barrier must come in between", np.array([thread]), found.users[int(late[0])][1],
+            )  # fmt: skip
+
     def barrier(self, step: Step, thread: int, place: int) -> Barrier | None:
         """The mbarrier at a place; one that is not initialised, or not visibly so, is a finding."""
         machine = self.machine
@@ -176,6 +195,7 @@ class Asynchronous:
             machine.launch.find("mbarrier", step, "the mbarrier is not initialised", np.array([thread]))
             return None
         team, member = machine.team_of[thread : thread + 1], machine.member_of[thread : thread + 1]
+        found.users[thread] = int(machine.order.clock[team[0], member[0]]), step
         who, clock, made = found.init
         shown = 0 <= found.shown < machine.cluster_barriers.waited[thread]
         if not shown and not machine.order.ordered(team, member, np.array([who]), np.array([clock])).all():

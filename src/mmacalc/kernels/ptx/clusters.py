@@ -42,9 +42,10 @@ class ClusterBarriers:
                                 threads.number[twice])  # fmt: skip
         self.arrived[threads.number] += 1
         for team in np.unique(threads.team).tolist():
-            some = threads.number[threads.team == team]
-            if release:
-                clocks = machine.order.release(int(team), machine.member_of[some])
+            some = threads.where(threads.team == team)
+            # A relaxed arrival makes known what a fence before it has released (9.7.13.3, barrier.cluster).
+            clocks = machine.order.release(int(team), some.member) if release else machine.knowledge.fenced_row(some)
+            if clocks is not None:
                 old = self.clocks.get(team)
                 self.clocks[team] = clocks if old is None else np.maximum(_padded(old, clocks), clocks)
             self.settle(int(team))

@@ -314,6 +314,15 @@ class Knowledge:
             for member in fresh.tolist():
                 self._learn_own(team, member, row)
 
+    def fenced_row(self, threads: Threads) -> Array | None:
+        """What threads of one team have fenced for their cluster, which their relaxed arrivals make known; None
+        without a fence. Clocks of the team's agents."""
+        if not self.any_fence:
+            return None
+        made = [self._made(thread, CLUSTER, False) for thread in threads.number.tolist()]
+        rows = [one.rows[int(threads.team[0]) + self.first_team] for one in made if one is not None]
+        return np.max(rows, axis=0)[: self.machine.order.agents] if rows else None
+
     def released(self, threads: Threads, offsets: Array, access: Access, replaces: bool) -> None:
         """Strong writes at locations: what they make known stays there. replaces: a store; an atomic operation adds to
         what is there."""

@@ -73,8 +73,7 @@ def _invalidate(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         places = machine.shared_places(step, threads, address(machine, threads), 8)
         for thread, place in zip(threads.number.tolist(), places.tolist()):
-            if machine.asynchronous.barrier(step, thread, place) is not None:
-                del machine.asynchronous.barriers[place]
+            machine.asynchronous.invalidate(step, thread, place)
         machine.check_write(step, threads, places, 8)
 
     step.run = run

@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 __all__ = ["BUILDERS", "TensorMemory"]
 
 
+class _Reads:
+    """Columns that a warp has loaded by a statement: its threads, and their clocks then."""
+
+    __slots__ = ("clocks", "columns", "number", "step")
+
+    def __init__(self, step: Step, number: Array, columns: Array, clocks: Array) -> None:
+        self.step, self.number, self.columns, self.clocks = step, number, columns, clocks
+
+
 class TensorMemory:
     """The cells of every CTA, what is allocated, who wrote them, and the operations in flight."""
 
@@ -54,6 +63,9 @@ class TensorMemory:
         # Issuing thread -> agents of the mbarriers that its commits named, and the last phase that they completed.
         self.commits: dict[int, dict[int, int]] = {}
         self.stores: dict[int, list[Any]] = {}  # warp -> stores that are not waited for
+        # By CTA and quarter of the lanes, the loads since the last write: by warp and statement, their columns and the
+        # clocks of the warp's threads.
+        self.reads: dict[tuple[int, int], dict[tuple[int, int], _Reads]] = {}
         self.allocations = 0
         self.made: dict[int, tuple[Step, Array]] = {}  # allocation -> its statement and threads
 
@@ -83,10 +95,41 @@ class TensorMemory:
             machine.events += 1
         return waiting if waiting.any() else None
 
+    def has_read(self, step: Step, number: Array, cta: int, quarter: int, columns: Array) -> None:
+        """A warp loads columns of its quarter of the lanes."""
+        machine = self.machine
+        clocks = machine.order.clock[machine.team_of[number], machine.member_of[number]].copy()
+        known = self.reads.setdefault((cta, quarter), {})
+        known[int(number[0]), step.index] = _Reads(step, number, columns, clocks)
+
+    def check_reads(self, step: Step, thread: int, cta: int, quarters: Array, columns: Array, does: str) -> None:
+        """Whether the loads of columns that a thread overwrites or frees precede that."""
+        machine = self.machine
+        team = machine.team_of[thread : thread + 1]
+        for quarter in quarters.tolist():
+            known = self.reads.get((cta, quarter), {})
+            for key, reads in list(known.items()):
+                if not np.isin(reads.columns, columns).any():
+                    continue
+                del known[key]
+                own = np.full(len(reads.number), machine.member_of[thread])
+                teams, members = np.repeat(team, len(own)), machine.member_of[reads.number]
+                if not machine.order.ordered(teams, own, members, reads.clocks).any():
+                    machine.launch.find(
+                        "race", step, f"{does} Tensor Memory that warp {int(machine.inner_of[reads.number[0]]) // 32} "
+                        "may still read: a barrier, or an mbarrier that it arrives at, must come in between",
+                        np.array([thread]), reads.step,
+                    )  # fmt: skip
+
     def free(self, step: Step, threads: Threads, address: Array, columns: int) -> None:
         machine = self.machine
         for cta in np.unique(threads.cta).tolist():
             start = int(address[threads.cta == cta][0]) & 0xFFFF
+            thread = int(threads.number[threads.cta == cta][0])
+            freed, quarters = np.arange(start, min(start + columns, COLUMNS)), np.arange(4)
+            if (self.owner[cta, freed] != 0).all():
+                self.check(step, thread, cta, quarters, freed, False, does="frees")
+                self.check_reads(step, thread, cta, quarters, freed, "frees")
             owners = np.unique(self.owner[cta, start : start + columns])
             if len(owners) != 1 or not owners[0] or (self.owner[cta] == owners[0]).sum() != columns:
                 machine.launch.find(
@@ -98,9 +141,10 @@ class TensorMemory:
             self.owner[cta, start : start + columns] = 0
             machine.events += 1
 
-    def check(
-        self, step: Step, thread: int, cta: int, quarters: Array, columns: Array, reads: bool, own: bool = False
-    ) -> None:
+    def check(  # noqa: PLR0913
+        self, step: Step, thread: int, cta: int, quarters: Array, columns: Array, reads: bool, own: bool = False,
+        does: str = "",
+    ) -> None:  # fmt: skip
         """Whether a thread may touch cells: they are allocated, at rest, and their last write is known to it.
         `own`: what the thread's own products wrote is, too, because they follow each other."""
         machine = self.machine
@@ -116,7 +160,7 @@ class TensorMemory:
             machine.launch.find(
                 "wait",
                 step,
-                "touches Tensor Memory that an operation in flight writes: tcgen05.commit and its "
+                f"{does or 'touches'} Tensor Memory that an operation in flight writes: tcgen05.commit and its "
                 "mbarrier, or tcgen05.wait::st, must come before",
                 number,
                 other,
@@ -132,7 +176,7 @@ class TensorMemory:
                 wrong &= (writer != agent) | (clock > phase)
         if wrong.any():
             other = machine.program.steps[int(self.step[index].reshape(-1)[wrong][0])]
-            does = "reads" if reads else "writes"
+            does = does or ("reads" if reads else "writes")
             machine.launch.find("race", step, f"{does} Tensor Memory that another thread or operation wrote without "
                                 "synchronisation in between", number, other)  # fmt: skip
 
@@ -298,6 +342,7 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
         for number, cta, lanes, columns, quarter in _warp_cells(machine, step, threads, at, lane, column):
             used = np.unique(columns)
             memory.check(step, int(number[0]), cta, np.array([quarter]), used, True)
+            memory.has_read(step, number, cta, quarter, used)
             kept = np.minimum(columns, COLUMNS - 1), np.minimum(lanes, LANES - 1)
             if not memory.written[cta, kept[1], kept[0]].all():
                 machine.launch.find("uninitialised", step, "reads Tensor Memory that nothing has written", number)
@@ -335,6 +380,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
         ):
             used, quarters = np.unique(columns), np.array([quarter])
             memory.check(step, int(number[0]), cta, quarters, used, False)
+            memory.check_reads(step, int(number[0]), cta, quarters, used, "writes")
             found = values[at_warp][tuple(places)]
             if lsb.any() or len(np.unique(lsb)) > 1:
                 found = found >> lsb.astype(np.uint32) & np.uint32(0xFFFF)

@@ -155,6 +155,8 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
                 used = np.unique(base + column)
                 quarters = np.unique((first + lane) // 32)
 
+                machine.tensor_memory.check_reads(step, thread, cta, quarters, used, "writes")
+
                 def carry_out(cta: int = cta, places: Array = places, first: int = first, base: int = base) -> None:
                     data = np.ascontiguousarray(machine.shared[places[..., None] + np.arange(4)]).view(np.uint32)[
                         ..., 0
@@ -352,6 +354,7 @@ def _product(  # noqa: C901, PLR0913, PLR0915
 
 def _may_multiply(memory: TensorMemory, step: Step, thread: int, cta: int, quarters: Array, columns: Array) -> None:
     """As `check`, but products of one thread on one accumulator follow each other."""
+    memory.check_reads(step, thread, cta, quarters, columns, "writes")
     index = np.ix_(np.array([cta]), quarters, columns)
     own = any(product.thread == thread for product in memory.queues.get(thread, []))
     if memory.busy[index].any() and (
