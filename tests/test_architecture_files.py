@@ -10,10 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import mmacalc
 from llvm_mc import object_for
+from samples import sampled
 
 ROOT = Path(__file__).parents[1]
 IMAGINARY = (ROOT / "CONTRIBUTING.md").read_text().partition("```python\n")[2].partition("```")[0]
@@ -127,9 +126,13 @@ def twin_of(name):
     return re.sub(r'\("([A-Z][^"]*)", (?=[0-9N])', rf'("\1{MARK}", ', twin)  # products
 
 
-@pytest.mark.parametrize(("name", "built"), [("cdna4", "gfx950"), ("rdna4", "gfx1200")])
-@pytest.mark.parametrize("program", [ANSWERS, COMMANDS, KERNELS], ids=["machine code", "commands", "kernels"])
-def test_a_copy_under_another_name_answers_as_the_original(name, built, program, tmp_path):
+PROGRAMS = {"machine code": ANSWERS, "commands": COMMANDS, "kernels": KERNELS}
+TWINS = [(name, built, what) for name, built in (("cdna4", "gfx950"), ("rdna4", "gfx1200")) for what in PROGRAMS]
+
+
+@sampled(("name", "built", "what"), TWINS, 3)
+def test_a_copy_under_another_name_answers_as_the_original(name, built, what, tmp_path):
+    program = PROGRAMS[what]
     (tmp_path / "twin.py").write_text(twin_of(name))
     code = object_for(built) if program == ANSWERS else b""
     original = run(program, name, catalog=tmp_path / "twin.py", data=code)

@@ -16,6 +16,7 @@ from mmacalc.asm.decoder import listing, other_words
 from mmacalc.asm.forms import forms, spellings
 from mmacalc.asm.tables import FAMILY_OF
 from mmacalc.asm.targets import target
+from samples import sampled
 
 MATRIX = re.compile(r"v_(mfma(?!_ld)|smfmac|wmma(?!_ld)|swmmac|accvgpr_(read|write|mov))")
 
@@ -275,7 +276,7 @@ def test_other_instructions_have_the_length_that_llvm_sees(where):
 _NO_OPCODE = re.compile("v_fma_mix|.*/\\*Invalid")
 
 
-@pytest.mark.parametrize("where", sorted(FAMILY_OF))
+@sampled("where", sorted(FAMILY_OF), 3, first=1)
 def test_whatever_the_first_bits_are_an_instruction_has_the_length_that_llvm_sees(where):
     """All values of the upper twelve bits, which name the formats; a listing keeps unknown instructions together."""
     rng, known = random.Random(where), target(where)

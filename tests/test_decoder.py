@@ -24,6 +24,7 @@ from mmacalc.asm.operand_codes import constant_patterns, register_text
 from mmacalc.asm.operations import operation, operations
 from mmacalc.asm.tables import FAMILY_OF, table
 from mmacalc.asm.targets import target as target_of
+from samples import sampled
 
 
 def listed(path, target):
@@ -188,7 +189,7 @@ def compare(target, rows, rng):
     assert wrong == {}
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@sampled("target", TARGETS, 4)
 def test_an_instance_of_every_row_prints_as_llvm_prints_it(target):
     compare(target, table(target, FAMILY_OF[target][2]).every(), random.Random(target))
 

@@ -21,6 +21,7 @@ from mmacalc.drawing.plan import plan
 from mmacalc.drawing.scene import Box, Label
 from mmacalc.drawing.strips import strips
 from mmacalc.drawing.terminal import CONTINUED
+from samples import sampled
 
 MFMA = mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16")
 QUERY = ["draw", "-a", "gfx942", "-i", "v_mfma_f32_32x32x8_f16"]
@@ -229,7 +230,7 @@ def test_png_without_resvg_says_what_to_install(monkeypatch):
 # --- in the terminal ---
 
 
-@pytest.mark.parametrize("width", [40, 80, 120, 200])
+@sampled("width", [40, 80, 120, 200], 2)
 def test_no_label_in_the_terminal_is_cut(width, some):
     """The words of each line are, in their order, among the lanes of the row's tiles, or the labels of the strip."""
     for operand in (operand for operand in some if operand.shape[0] == 1):

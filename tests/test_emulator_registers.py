@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mmacalc
+from samples import sampled
 
 SCALE_ONE = {"e8m0": 127, "ue4m3": 0x38, "ue5m3": 0x78}
 
@@ -170,7 +171,7 @@ def nvidia():
     return list(found.values())
 
 
-@pytest.mark.parametrize(("inst", "wave"), amd())
+@sampled(("inst", "wave"), amd(), 100)
 def test_execute_is_multiply_through_the_layouts_for_every_amd_instruction_and_modifier(inst, wave):
     rng = np.random.default_rng(1)
     for fields in settings(inst, wave):

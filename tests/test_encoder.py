@@ -21,6 +21,7 @@ from mmacalc.asm.encoder import encode
 from mmacalc.asm.objects import read
 from mmacalc.asm.tables import FAMILY_OF, table
 from mmacalc.questions import disassemble
+from samples import sampled
 from test_decoder import decodable
 
 # What LLVM 22.1.8's assembler refuses of its own disassembler's texts, and ours turns into the bytes that they came of.
@@ -77,7 +78,7 @@ def compared(target, seeds):
     assert equal > 0.8 * len(lines)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@sampled("target", TARGETS, 3, first=2)
 def test_an_instance_of_every_row_has_llvms_bytes_or_is_refused_as_by_llvm(target):
     compared(target, [0])
 
@@ -96,7 +97,7 @@ def there_and_back(content, name, llvm):
     return shown
 
 
-@pytest.mark.parametrize(("target", "level"), LEVELS.items())
+@sampled(("target", "level"), LEVELS.items(), 3)
 def test_the_disassembly_of_compiled_kernels_assembles_to_them(target, level):
     shown = there_and_back(compiled(target, level), target, 22)
     assert len(re.findall(r"\ts_c?branch\S* \.L", shown)) > 20

@@ -24,6 +24,7 @@ from mmacalc.codegen.generate import formulas
 from mmacalc.questions.generate import check_text
 from oracles.emulated_kernel import ptx_of
 from oracles.host_products import gemm_product, small, tile_product
+from samples import sampled
 
 TARGETS = [("gfx908", 64), ("gfx90a", 64), ("gfx942", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1100", 64),
            ("gfx1200", 32), ("gfx1200", 64), ("gfx1250", 32)]  # fmt: skip
@@ -153,7 +154,7 @@ def kinds_of_mma(target):
     return [inst for inst in kinds_of_products(target) if inst.name.startswith("mma.")]
 
 
-@pytest.mark.parametrize(("target", "wave"), TARGETS)
+@sampled(("target", "wave"), TARGETS, 3, first=2)
 def test_every_kernel_of_amd_compiles_to_its_one_instruction(target, wave, tmp_path):
     """All kernels of a target in one file; the first by itself, with our disassembler."""
     parts, wanted = [], []
@@ -485,7 +486,7 @@ def nvidia_gemm(target, name, orders):
     return inst, found, mmacalc.generate(inst, gemm="512x512x512", order_a=orders[0], order_b=orders[1])
 
 
-@pytest.mark.parametrize(("target", "name", "orders", "padding"), NVIDIA_GEMMS)
+@sampled(("target", "name", "orders", "padding"), NVIDIA_GEMMS, 2, first=1)
 def test_a_gemm_of_nvidia_computes_a_product_of_any_size_in_any_order(target, name, orders, padding, tmp_path):
     """Copies happen as late as they may, warps run in another order too."""
     inst, found, source = nvidia_gemm(target, name, orders)
@@ -514,7 +515,7 @@ def test_a_gemm_that_does_not_wait_is_noticed(missing, tmp_path):
     assert different
 
 
-@pytest.mark.parametrize(("name", "orders"), TMA_GEMMS)
+@sampled(("name", "orders"), TMA_GEMMS, 1)
 def test_a_gemm_by_tma_is_right_for_any_size_without_a_finding(name, orders, tmp_path):
     inst = mmacalc.instruction("sm_90a", name)
     found = gemm_tma.plan(inst, *orders)

@@ -10,6 +10,7 @@ from generated_gemms import Gemm, conflicts, spills
 from mmacalc import Error
 from mmacalc.codegen import gemm
 from mmacalc.codegen.check import check
+from samples import sampled
 
 ORDERS = list(itertools.product(("row", "col"), repeat=2))
 CASES = [
@@ -59,7 +60,7 @@ def tried(target, name, orders, folder, wave=None, seed=0, **options):
     return made, report, aligned
 
 
-@pytest.mark.parametrize(("target", "name", "wave", "options"), CASES)
+@sampled(("target", "name", "wave", "options"), CASES, 5)
 def test_a_gemm_is_right_for_random_sizes_without_a_finding_or_a_conflict(target, name, wave, options, tmp_path):
     orders = random.Random(f"{target} {name}").choice(ORDERS)
     made, report, aligned = tried(target, name, orders, tmp_path, wave, **options)
@@ -68,7 +69,7 @@ def test_a_gemm_is_right_for_random_sizes_without_a_finding_or_a_conflict(target
     assert spills(made.path)[0] == 0, "registers are spilled to scratch memory"
 
 
-@pytest.mark.parametrize(("target", "name", "options"), FORMATS)
+@sampled(("target", "name", "options"), FORMATS, 3)
 def test_formats_of_a_gemm_are_mixed_and_scaled(target, name, options, tmp_path):
     _, report, aligned = tried(target, name, ("row", "col"), tmp_path, **options)
     assert aligned

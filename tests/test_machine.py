@@ -18,6 +18,7 @@ from llvm_mc import tool
 from mmacalc import Error
 from mmacalc.asm.decoder import decode
 from mmacalc.kernels.amd.matrix import fields_of
+from samples import sampled
 
 KERNELS = Path(__file__).parent / "data/kernels"
 TARGETS = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250")
@@ -86,7 +87,7 @@ def sample(tmp_path_factory):
     return source, host(source, tmp_path_factory.mktemp("host"))
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@sampled("target", TARGETS, 3, first=1)
 def test_random_programs_give_the_bits_that_they_give_on_the_host(target, sample, tmp_path):
     check(*sample, [target], tmp_path)
 

@@ -8,6 +8,7 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
+from samples import sampled
 
 SOURCE = Path(__file__).parent / "data/kernels/fragments.hip"
 # The instructions that fragments.hip names: of f16, bf16, i8.
@@ -120,7 +121,7 @@ def double_precision(target):
 PARTS = (gemms, split_k, layer_norm, histogram, flash_attention, buffers, double_precision)
 
 
-@pytest.mark.parametrize("name", ["gfx942", "gfx1250"])
+@sampled("name", ["gfx942", "gfx1250"], 1, first=1)
 def test_templates_with_fragments_run_as_on_hardware(name, tmp_path):
     target = Target(name, "-O3", tmp_path)
     for part in PARTS:

@@ -20,6 +20,7 @@ from mmacalc.kernels.amd.operations.packed import DOTS, MIXED, PACKED
 from mmacalc.kernels.amd.program import Step
 from mmacalc.kernels.amd.state import CLAMPS_NAN, DX10_CLAMP, IEEE, SCALARS, Group, Registers
 from mmacalc.kernels.amd.target import MachineTarget
+from samples import sampled
 from test_decoder import decodable
 
 VECTOR = ("vop1", "vop2", "vopc", "vop3", "vop3p", "sdwa", "dpp16", "dpp8", "vop3_dpp16", "vop3_dpp8", "vop3p_dpp16",
@@ -301,7 +302,7 @@ LEAST = {"gfx908": {"dpp": 100, "neg": 400, "op_sel": 80, "clamp": 80, "omod": 8
          "gfx1100": {"dpp": 700, "neg": 1500, "op_sel": 150, "clamp": 250, "omod": 100}}  # fmt: skip
 
 
-@pytest.mark.parametrize("target", list(FAMILY_OF))
+@sampled("target", FAMILY_OF, 3)
 def test_every_modifier_of_a_vector_instruction_does_what_it_means_or_is_refused(target):
     rng, done = np.random.default_rng(0), {}
     for case in cases(target):
@@ -311,7 +312,7 @@ def test_every_modifier_of_a_vector_instruction_does_what_it_means_or_is_refused
     assert all(done[name] >= number for name, number in LEAST.get(target, {}).items()), done
 
 
-@pytest.mark.parametrize("target", list(FAMILY_OF))
+@sampled("target", FAMILY_OF, 3, first=1)
 def test_every_row_with_random_modifiers_is_compiled_or_refused_by_name(target):
     """Nothing but an Error comes of an instruction, and a modifier that no executor knows is refused."""
     rng, machine = random.Random(target), MachineTarget(target, FAMILY_OF[target][2])

@@ -10,6 +10,7 @@ import pytest
 
 import mmacalc
 from mmacalc.cli import answer
+from samples import sampled
 
 UNITS = zipfile.ZipFile(Path(__file__).parent / "data/triton/units.zip")
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
@@ -61,7 +62,7 @@ def test_every_kernel_is_there_for_every_target():
     assert {f"{target}/{name}.hsaco" for target in TARGETS for name in NAMES} <= set(UNITS.namelist())
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@sampled("target", TARGETS, 2, first=1)
 def test_kernels_by_triton_are_right_and_have_no_finding(target, tmp_path):
     for name in NAMES:
         shape = json.loads(UNITS.read(f"{target}/{name}.json"))

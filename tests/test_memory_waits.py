@@ -17,6 +17,7 @@ from generated_kernels import compiled
 from mmacalc.asm.decoder import decode, text
 from mmacalc.hazards.memory_counters import MOST, waits_of
 from mmacalc.kernels.amd.counters import Counters
+from samples import sampled
 
 KERNELS = Path(__file__).parent / "data/kernels"
 TARGETS = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250")
@@ -201,7 +202,7 @@ def compared(target, folder, source, run, most):
     return reported, missed
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@sampled("target", TARGETS, 3)
 def test_a_wait_that_is_missing_on_the_emulator_is_missing_in_lint(target, tmp_path):
     """All mutants of these kernels were tried: lint reports all of the 586 that the emulator does."""
     source = (KERNELS / "attention.hip").read_text() + random_programs.HEADER

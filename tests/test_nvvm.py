@@ -14,6 +14,7 @@ from mmacalc.catalog import architectures, entry
 from mmacalc.cli import answer
 from mmacalc.compiler.builtins import all_by_name, intrinsics
 from mmacalc.questions.explain.tensor_memory import moved_registers
+from samples import sampled
 
 NAMES = {*gzip.decompress((Path(__file__).parent / "data/llvm/nvvm_names.txt.gz").read_bytes()).decode().split()}
 MANAGEMENT = ("alloc", "dealloc", "commit", "fence", "relinq", "wait")  # of tcgen05 and wgmma: no matrix instructions
@@ -89,7 +90,7 @@ def test_every_product_that_has_a_builtin_is_what_clang_and_llc_make_of_it():
         assert sorted(made[name[1:]].split(".")) == sorted(mnemonic.split(".")), mnemonic
 
 
-@pytest.mark.parametrize("arch", ["V100", "T4", "A100", "H100", "B200", "RTX 5090"])
+@sampled("arch", ["V100", "T4", "A100", "H100", "B200", "RTX 5090"], 2)
 def test_every_name_leads_back_to_its_instruction(arch):
     for inst in mmacalc.instructions(arch)[::7]:
         for one in intrinsics(inst):

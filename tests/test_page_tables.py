@@ -58,14 +58,15 @@ class Checksums:
         return self.known[key][0]
 
 
-TABLES = """() => {
+TABLES = """(step) => {
   const { catalog, checksum } = mmacalc, known = new Map(), rows = [];
   const sum = (placement) => {
     if (placement && !known.has(placement)) known.set(placement, checksum(placement));
     return placement ? known.get(placement) : null;
   };
   for (const architecture of catalog.architectures) {
-    for (const instruction of catalog.instructions(architecture)) {
+    for (const [number, instruction] of catalog.instructions(architecture).entries()) {
+      if (number % step) continue;
       for (const wave of architecture.waves) {
         for (const operand of instruction.operands(wave)) {
           const values = operand.combinations().map((fields) => sum(operand.placement(fields)));
@@ -79,14 +80,16 @@ TABLES = """() => {
 }"""
 
 
-def test_every_operand_lies_where_python_says(opened):
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.whole)])
+def test_every_operand_lies_where_python_says(opened, step):
     """36 million places: lane, item, register and bit of every element, under every value of every modifier."""
-    rows, sums = opened.evaluate(TABLES), Checksums()
+    rows, sums = opened.evaluate(TABLES, step), Checksums()
     rows = [row for row in rows if not row[1].startswith("tcgen05")]
-    names = {(name, inst.name) for name in architectures() for inst in mmacalc.instructions(name)}
-    assert {(arch, name) for arch, name, *_ in rows} == {
-        (arch, name) for arch, name in names if mmacalc.instruction(arch, name).register_operands
-    }
+    if step == 1:
+        names = {(name, inst.name) for name in architectures() for inst in mmacalc.instructions(name)}
+        assert {(arch, name) for arch, name, *_ in rows} == {
+            (arch, name) for arch, name in names if mmacalc.instruction(arch, name).register_operands
+        }
     tables = 0
     for arch, name, wave, operand, fields, found, width in rows:
         inst = mmacalc.instruction(arch, name)
@@ -104,8 +107,8 @@ def test_every_operand_lies_where_python_says(opened):
         assert found == expected, (arch, name, wave, operand, fields)
         assert width == inst.operand(operand, wave).slot(0, 0).width
         tables += len([value for value in expected if value is not None])
-    assert tables > 32_000
-    assert sums.places > 36_000_000
+    assert tables > 16_000 // step
+    assert sums.places > 18_000_000 // step
 
 
 def test_the_page_inflates_the_tables_of_python(opened):
@@ -156,10 +159,11 @@ def tensor_memory_rows(opened):
     return opened.evaluate(TENSOR_MEMORY)
 
 
-def test_every_operand_in_tensor_memory_lies_where_python_says(tensor_memory_rows):
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.whole)])
+def test_every_operand_in_tensor_memory_lies_where_python_says(tensor_memory_rows, step):
     """CTA, lane, column and bit under the shapes, types and fields that the page offers, of every tcgen05.mma."""
     compared = refused = 0
-    for arch, name, modifiers, found in tensor_memory_rows:
+    for arch, name, modifiers, found in tensor_memory_rows[::step]:
         inst, words = mmacalc.instruction(arch, name), {field: names for field, _, names in modifiers}
         rows, _ = allowed_shapes(inst.form)
         for operand, fields, places, kept in found:
@@ -183,8 +187,8 @@ def test_every_operand_in_tensor_memory_lies_where_python_says(tensor_memory_row
                 at = [(p["lane"] // 128, p["lane"] % 128, p["register"], p["lsb"], p["width"]) for p in here]
                 assert sorted(at) == sorted(tuple(place) for place in expected), (arch, name, fields, row, column)
                 compared += 1
-    assert compared > 20_000
-    assert refused > 40
+    assert compared > 10_000 // step
+    assert refused > 20 // step
 
 
 def test_the_page_offers_every_shape_and_type_of_tcgen05(tensor_memory_rows):

@@ -97,7 +97,9 @@ def frozen(value: Any) -> Any:
     """
     kind = type(value)
     if kind is dict or kind is MappingProxyType:
-        return MappingProxyType({name: frozen(held) for name, held in value.items()})
+        return MappingProxyType(
+            {name: frozen(held) if type(held) in CONTAINERS else held for name, held in value.items()}
+        )
     if kind is list or (kind is tuple and any(type(held) in CONTAINERS for held in value)):
         return tuple([frozen(held) for held in value])
     return frozenset(value) if kind is set else value
@@ -295,7 +297,10 @@ else:
                     )
                 values = (*values, *[given[name] for name in rest])
             if cls._loose:
-                values = tuple([frozen(value) if at in cls._loose else value for at, value in enumerate(values)])
+                held = [*values]
+                for at in cls._loose:
+                    held[at] = frozen(held[at])
+                values = tuple(held)
             return tuple.__new__(cls, values)
 
         @classmethod

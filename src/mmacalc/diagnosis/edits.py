@@ -186,6 +186,10 @@ def source_of(problem: Problem, name: str, rule: str) -> Array | Source:
     >>> [whole(source_of(problem, "A", rule))[1, :4].tolist() for rule in ("i j -> j i", "k -> k + 13", "lane -> 0")]
     [[1, 17, 33, 49], [29, 30, 31, -1], [0, 1, 2, 3]]
     """
+    return problem.source(name, rule, lambda: _made(problem, name, rule))
+
+
+def _made(problem: Problem, name: str, rule: str) -> Array | Source:
     axes, places, holds = _rules.get(rule, lambda: _parsed(rule))
     shape = problem.shapes[name]
     if axes[0] in IN_REGISTERS:
@@ -386,8 +390,7 @@ class Suspect:
         """The problem whose right D is what the edit gives, so that another one can follow."""
         problem = self.problem
         if self.of_inputs:
-            codes = {**problem.codes, **self.inputs()}
-            return Problem(problem.execution, codes, {}, (problem.alpha, problem.beta))
+            return problem.with_codes({**problem.codes, **self.inputs()})
         first = copy(problem)
         first.expected = self.result()
         first.right, first.magnitude = problem.decoded_d(first.expected), self.magnitude()

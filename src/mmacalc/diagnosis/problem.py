@@ -44,29 +44,51 @@ if TYPE_CHECKING:
 SLACK = {"f64": 2.0**-48, "f32": 2.0**-20, "f16": 2.0**-9, "bf16": 2.0**-6}
 """How far two sums of the same products may lie apart by rounding, relative to the sum of magnitudes."""
 
+SMALL = 1024
+"""Elements of a part of a source that is kept."""
+
 
 class Source:
     """Where the elements of a matrix come from, as a function of row and column.
 
     shape: of the matrix, (rows, columns) or (block, rows, columns), every block alike; at: the flat index within the
-    rows and columns of the element that is at i, j (arrays that can be broadcast), -1 for zero.
+    rows and columns of the element that is at i, j (arrays that can be broadcast), -1 for zero. The last small part
+    that was asked for is kept: a search asks for the same one each time that the edit is the second of a pair.
     """
 
-    __slots__ = ("at", "shape")
+    __slots__ = ("_last", "at", "shape")
     shape: tuple[int, ...]
     at: Callable[[Array, Array], Array]
+    _last: tuple[tuple[bytes, bytes], Array] | None
 
     def __init__(self, shape: tuple[int, ...], at: Callable[[Array, Array], Array]) -> None:
-        self.shape, self.at = shape, at
+        self.shape, self.at, self._last = shape, at, None
 
     def part(self, rows: Array | slice = slice(None), columns: Array | slice = slice(None)) -> Array:
         """The flat indices of some rows and columns, of all blocks."""
-        i, j = np.arange(self.shape[-2])[rows][:, None], np.arange(self.shape[-1])[columns][None]
-        found = np.broadcast_to(self.at(i, j), np.broadcast_shapes(i.shape, j.shape))
+        key = (_key(rows), _key(columns))
+        last = self._last
+        if last and last[0] == key:
+            return last[1]
+        found = self._part(rows, columns)
+        if found.size <= SMALL:
+            self._last = (key, found)
+        return found
+
+    def _part(self, rows: Array | slice, columns: Array | slice) -> Array:
+        i, j = np.arange(self.shape[-2])[rows], np.arange(self.shape[-1])[columns]
+        found, shape = self.at(i[:, None], j[None]), (len(i), len(j))
+        if found.shape != shape:
+            found = np.broadcast_to(found, shape)
         if len(self.shape) == 2:
             return found
         blocks = np.arange(self.shape[0])[:, None, None] * (self.shape[1] * self.shape[2])
         return np.where(found < 0, -1, found + blocks)
+
+
+def _key(part: Array | slice) -> bytes:
+    """What tells some rows or columns from others; empty for all of them."""
+    return b"" if isinstance(part, slice) else part.tobytes()
 
 
 def part_of(source: Array | Source, rows: Array | slice, columns: Array | slice) -> Array:
@@ -134,7 +156,7 @@ class Problem:
         self._moved = {name: whole(self.everywhere(name, source)) for name in "AB"
                        if (source := execution.rearranged[name]) is not None}  # fmt: skip
         self._kept: dict[Any, Array] = {}
-        self._tables = Cache(8)
+        self._tables, self._sources = Cache(8), Cache(1 << 12)
         self.slack = self._slack()
         self.expected = self.run()
         self.right = self.decoded_d(self.expected)
@@ -277,6 +299,17 @@ class Problem:
         parts["C"] = parts["C"][:, :, :columns]
         return Problem(self.execution, parts, {}, (self.alpha, self.beta))
 
+    def with_codes(self, codes: dict[str, Array]) -> Problem:
+        """The same product of other inputs of the same shapes, whose elements can be moved alike."""
+        made = Problem(self.execution, codes, {}, (self.alpha, self.beta))
+        made._tables, made._sources = self._tables, self._sources
+        return made
+
+    def source(self, name: str, rule: str, made: Callable[[], Array | Source]) -> Array | Source:
+        """Where the elements of an operand come from by a rule, made once."""
+        found: Array | Source = self._sources.get((name, rule), made)
+        return found
+
     def registers(self, name: str) -> tuple[Places, Array]:
         """Where an operand's elements lie, and the flat index of the element at each lane and bit, -1 for none."""
 
@@ -348,7 +381,7 @@ class Problem:
     def factors(self, name: str, changes: Mapping[str, Any], part: Array | slice) -> Array:
         """A (rows) or B (columns) dense, with their scales; changes: sources or values by operand."""
         if not changes.keys() & ({"A", "K", "SA"} if name == "A" else {"B", "SB"}):
-            key = (name, None if isinstance(part, slice) else part.tobytes())
+            key = (name, _key(part))
             if key not in self._kept:
                 self._kept[key] = self._factors(name, {}, part)
             return self._kept[key]
@@ -368,6 +401,15 @@ class Problem:
             found = found * np.repeat(scales, self.execution.block_size, axis=-1 if name == "A" else -2)
         return found
 
+    def _added(self, change: Any, rows: Array | slice, columns: Array | slice) -> Array:
+        """Some rows and columns of C after a change; of C as it is, kept for the next time."""
+        if change is not None:
+            return self.effective("C", change, rows)[..., columns]
+        key = ("C", _key(rows), _key(columns))
+        if key not in self._kept:
+            self._kept[key] = self.effective("C", None, rows)[..., columns]
+        return self._kept[key]
+
     def approximate(
         self, changes: Mapping[str, Any] | None = None, rows: Array | slice = slice(None),
         columns: Array | slice = slice(None), absolute: bool = False,
@@ -379,7 +421,7 @@ class Problem:
             absolute: the sum of the magnitudes instead.
         """
         changes = changes or {}
-        c = self.effective("C", changes.get("C"), rows)[..., columns]
+        c = self._added(changes.get("C"), rows, columns)
         x, y = self.factors("A", changes, rows), self.factors("B", changes, columns)
         if absolute:
             size: NDArray[np.float64] = abs(self.alpha) * (np.abs(x) @ np.abs(y)) + np.abs(self.beta * c)
@@ -412,7 +454,7 @@ class Problem:
             return zero + self.beta * (np.abs(found) if self.execution.absolute else found)
         pair = (found, self.factors("B", {}, columns)) if name == "A" else (self.factors("A", {}, rows), found)
         total: NDArray[np.float64] = self.alpha * np.matmul(*pair)
-        return total + self.beta * self.effective("C", None, rows)[..., columns]
+        return total + self.beta * self._added(None, rows, columns)
 
     def movable(self, name: str) -> bool:
         """Whether `estimates` knows an operand: not a sparse A, nor one that CBSZ or BLGP rearranges."""
