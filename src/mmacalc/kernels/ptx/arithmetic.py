@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
     Array = Any  # of the types that the signatures name
 
-__all__ = ["operation", "roots", "truncated"]
+__all__ = ["least_or_greatest", "operation", "roots", "truncated"]
 
 
 # --- choosing ---
@@ -84,7 +84,8 @@ def _greatest(a: Array, b: Array) -> Array:
     return np.where(a == b, equal, np.where((a > b) | np.isnan(b), a, b))
 
 
-def _chosen(root: str, nan: bool, absolute: bool, xorsign: bool) -> Callable[..., Any]:
+def least_or_greatest(root: str, nan: bool, absolute: bool, xorsign: bool) -> Callable[..., Any]:
+    """min or max of floats, two or more (9.7.3.11, 9.7.3.12)."""
     choose = _least if root == "min" else _greatest
 
     def function(*values: Array) -> Array:
@@ -352,7 +353,9 @@ def _extreme(root: str, words: tuple[str, ...]) -> Operation:
     ftz, nan = modifiers.flag("ftz"), modifiers.flag("NaN")
     xorsign, absolute = modifiers.flag("xorsign"), modifiers.flag("abs")
     modifiers.done()
-    return Operation((type_,), (type_, type_), on_floats(_chosen(root, nan, absolute, xorsign), type_, ftz, False))
+    return Operation(
+        (type_,), (type_, type_), on_floats(least_or_greatest(root, nan, absolute, xorsign), type_, ftz, False)
+    )
 
 
 _SIGNS: dict[str, Callable[[Array], Array]] = {"neg": np.negative, "abs": np.abs}

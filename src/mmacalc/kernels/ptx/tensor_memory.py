@@ -14,7 +14,10 @@ from ...base.errors import Error
 from ...families.tensor_memory import COLUMNS, LANES, load_layout, registers
 from ...ptx.module import count_of, is_braced
 from .accesses import SHARED_BASE
-from .tensor_products import commit, copy, multiply
+from .arithmetic import least_or_greatest
+from .floats import finished
+from .operation import DTYPES
+from .tensor_products import commit, copy, multiply, shift
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -211,6 +214,7 @@ def _build(compiler: Compiler, statement: Statement, step: Step) -> None:
     builder = {
         "alloc": _alloc, "dealloc": _dealloc, "relinquish_alloc_permit": _relinquish, "ld": _load, "st": _store,
         "wait": _wait, "fence": _fence, "commit": commit, "mma": multiply, "cp": copy,
+        "shift": shift,
     }.get(what)  # fmt: skip
     if builder is None:
         raise Error(f"{statement.opcode} is not covered")
@@ -271,6 +275,8 @@ def _shape(statement: Statement) -> tuple[str, int, bool]:
     shape = next((word for word in words if word[:1].isdigit()), "")
     count = next((count_of(word[1:]) for word in words if word[:1] == "x" and word[1:].isdigit()), 0)
     known = {"ld", "st", "sync", "aligned", shape, f"x{count}", "b32", "pack::16b", "unpack::16b"}
+    if words[1:2] == ("red",):  # with the reduction of each thread's values
+        known |= {"red", "min", "max", "abs", "NaN", "f32", "u32", "s32"}
     if not set(words) <= known:
         raise Error(f"{statement.opcode} is not covered")
     return shape, count, any("pack" in word for word in words)
@@ -329,11 +335,14 @@ def _warp_cells(machine: Machine, step: Step, threads: Threads, at: Array, lane:
 
 
 def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
+    regs, *operands = statement.operands
+    reduced = operands.pop(0) if statement.modifiers[1] == "red" else None
     names, address, places, lsb, lane, column = _moved(
-        compiler, statement, step, statement.operands[0], statement.operands[1], statement.operands[2:]
+        compiler, statement, step, regs, operands[0], tuple(operands[1:])
     )
     step.critical = frozenset(compiler.accessed[0])
     sinks = [compiler.sink(name, "b32") for name in names]
+    reduce = _reduction(compiler, statement, reduced) if reduced is not None else None
 
     def run(machine: Machine, threads: Threads) -> None:
         memory = machine.tensor_memory
@@ -352,8 +361,29 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
         whole = np.concatenate(files)
         for register, sink in enumerate(sinks):
             sink(machine, threads, whole[:, register].copy())
+        if reduce is not None:
+            reduce(machine, threads, whole)
 
     step.run = run
+
+
+def _reduction(compiler: Compiler, statement: Statement, operand: Any) -> Any:
+    """tcgen05.ld.red: the least or greatest of the values that a thread loads (9.7.16.8.1)."""
+    words = statement.modifiers
+    kind = "min" if "min" in words else "max"
+    type_ = next(word for word in words if word in ("f32", "u32", "s32"))
+    sink, dtype = compiler.sink(operand, type_), DTYPES[type_]
+    absolute, nan = "abs" in words, "NaN" in words
+
+    def put(machine: Machine, threads: Threads, file: Array) -> None:
+        values = [np.ascontiguousarray(file[:, place]).view(dtype) for place in range(file.shape[1])]
+        if type_ == "f32":
+            found = finished(least_or_greatest(kind, nan, absolute, False)(*values), False, False)
+        else:
+            found = (np.minimum if kind == "min" else np.maximum).reduce(values)
+        sink(machine, threads, found)
+
+    return put
 
 
 def _shifted(cells: Array, lsb: Array) -> Array:

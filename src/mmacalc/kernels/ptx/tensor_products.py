@@ -11,7 +11,7 @@ from ...emulator.execution import execution_of
 from ...emulator.registers import gather, scatter
 from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, decode_instruction
 from ...families.tensor_memory import COLUMNS, LANES, copy_layout
-from ...ptx.module import Address, Number, is_braced
+from ...ptx.module import Address, is_braced
 from .mbarriers import shared_address
 from .wgmma import matrix_offsets
 
@@ -29,11 +29,13 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["commit", "copy", "multiply"]
+__all__ = ["commit", "copy", "moved_up", "multiply", "shift"]
 
 # The swizzle of a shared-memory descriptor of tcgen05, bits 61 to 63 (PTX ISA 9.7.16.4.1): bytes of a row, and the
 # mask.
 MODES = {0: (16, 0), 6: (32, 0x10), 4: (64, 0x30), 2: (128, 0x70)}
+PADDED = {"b4x16_p64": 4, "b6x16_p32": 6}
+"""The bits of elements that tcgen05.cp gives a byte each."""
 
 
 def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
@@ -129,7 +131,8 @@ class _Operation:
 def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
     """tcgen05.cp: a box of shared memory into Tensor Memory."""
     words = [word for word in statement.modifiers[1:] if not word.startswith("cta_group")]
-    shape = ".".join(words)
+    narrow = next((PADDED[word] for word in words if word in PADDED), 0)
+    shape = ".".join([word for word in words if word not in PADDED and word != "b8x16"])
     layout = copy_layout(shape)
     pair = "cta_group::2" in statement.modifiers
     address, descriptor = compiler.address(statement.operands[0]), compiler.source(statement.operands[1], "b64")
@@ -161,6 +164,7 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
                     data = np.ascontiguousarray(machine.shared[places[..., None] + np.arange(4)]).view(np.uint32)[
                         ..., 0
                     ]
+                    data = _widened(data, narrow) if narrow else data
                     memory = machine.tensor_memory
                     memory.cells[cta, first + lane, base + column] = data[row, word]
                     memory.written[cta, first + lane, base + column] = True
@@ -172,6 +176,56 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
     step.run = run
 
 
+def _widened(data: Array, bits: int) -> Array:
+    """Rows of words, each 16 bytes of which hold 16 elements of 4 or 6 bits and padding behind them, with a byte for
+    each element: 6 bits lie lowest in it, 4 bits above two zeros, as kind::f8f6f4 wants them (9.7.16.9.3,
+    decompression; CUTLASS, cute/arch/copy_sm100.hpp)."""
+    octets = np.ascontiguousarray(data).view(np.uint8).reshape(-1, 16)
+    flags = np.unpackbits(octets, axis=1, bitorder="little")[:, : 16 * bits].reshape(-1, 16, bits)
+    codes = (flags << np.arange(bits, dtype=np.uint8)).sum(axis=2, dtype=np.uint8)
+    codes = codes << np.uint8(2) if bits == 4 else codes
+    return np.ascontiguousarray(codes).view(np.uint32).reshape(data.shape)
+
+
+def shift(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """tcgen05.shift.down: the rows of eight columns move one up, but the last of each warp's 32 lanes."""
+    address = compiler.address(statement.operands[0])
+    step.critical = frozenset(compiler.accessed[0])
+    pair = "cta_group::2" in statement.modifiers
+
+    def run(machine: Machine, threads: Threads) -> None:
+        memory = machine.tensor_memory
+        for thread, at in zip(threads.number.tolist(), address(machine, threads).tolist()):
+            lane, column = at >> 16 & 0xFFFF, at & 0xFFFF
+            if lane % 32:
+                raise Error(f"line {step.line}: {step.text}: the lane is a multiple of 32 (9.7.16.8.3); it is {lane}")
+            own, columns = int(machine.cta_of[thread]), np.arange(column, min(COLUMNS, column + 8))
+            quarters = np.arange(lane // 32, 4)
+            for cta in (own & ~1, own | 1) if pair else (own,):
+                _may_multiply(memory, step, thread, cta, quarters, columns)
+
+                def carry_out(cta: int = cta, columns: Array = columns, lane: int = lane) -> None:
+                    for cells in (memory.cells, memory.written):
+                        part = cells[cta, lane:, columns[0] : columns[-1] + 1]
+                        part[:] = moved_up(part)
+
+                memory.queues.setdefault(thread, []).append(
+                    _Operation(machine, step, thread, carry_out, [(cta, quarters, columns)], [])
+                )
+
+    step.run = run
+
+
+def moved_up(cells: Array) -> Array:
+    """Lanes of Tensor Memory by those below them, but the last of each 32: tcgen05.shift.down, and .ashift of A.
+
+    One source (an independent engine, with which CUTLASS's comment agrees) says that blocks of 32 lanes move apart from
+    each other; the name of the machine instruction, 31x256b, fits that.
+    """
+    blocks = cells.reshape(-1, 32, cells.shape[-1])
+    return np.concatenate([blocks[:, 1:], blocks[:, -1:]], 1).reshape(cells.shape)
+
+
 def _mode(step: Step, descriptor: int) -> tuple[int, int]:
     mode = MODES.get(descriptor >> 61)
     if mode is None:
@@ -179,14 +233,9 @@ def _mode(step: Step, descriptor: int) -> tuple[int, int]:
     return mode
 
 
-_FIXED = {"cta_group::1", "cta_group::2"}
-
-
 def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     """tcgen05.mma of every kind: operands in the order of PTX ISA 9.7.16.10.9."""
     words = [word for word in statement.modifiers if not word.startswith("collector") and word != "ashift"]
-    if "ashift" in statement.modifiers or "ws" in words:
-        raise Error(f"{statement.opcode} is not covered")
     inst: Any = instruction(compiler.program.target, ".".join(("tcgen05", *words)))
     kind = inst.form.kind
     d, a, b, *rest = statement.operands
@@ -196,8 +245,11 @@ def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     lane_masks: Any = rest.pop(0) if rest and is_braced(rest[0]) else ()
     masks = [compiler.source(one, "b32") for one in lane_masks]
     accumulates = compiler.source(rest.pop(0), "pred")
-    if rest and not (isinstance(rest[0], Number) and rest[0].value == 0):
-        raise Error(f"{statement.opcode}: scale-input-d is not covered")
+    zeros = compiler.source(rest[0], "b64") if rest and "ws" in words else None
+    scale = compiler.number(rest[0]) if rest and not zeros else 0
+    if scale and (kind not in ("f16", "tf32") or not 0 <= scale <= 15):
+        raise Error(f"{statement.opcode}: scale-input-d is 0 to 15, of kind::f16 and kind::tf32; got {scale}")
+    extra = (scale, "ashift" in statement.modifiers)
     target = compiler.address(d)
     left = compiler.address(a) if isinstance(a, Address) else compiler.source(a, "b64")
     in_tensor_memory = isinstance(a, Address)
@@ -215,10 +267,12 @@ def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
         given = [each(one) for one in (target, left, right, idesc, accumulates)]
         more = [each(one) for one in (*scales, *([metadata] if metadata else []))]
         lanes = [each(one) for one in masks]
+        if zeros is not None and each(zeros).any():
+            raise Error(f"line {step.line}: {step.text}: a zero-column mask that is not 0 is not covered")
         for number, thread in enumerate(threads.number.tolist()):
             values = [int(one[number]) for one in (*given, *more)]
             mask = [int(one[number]) for one in lanes]
-            _product(machine, step, thread, inst, kind, pair, in_tensor_memory, values, mask)
+            _product(machine, step, thread, inst, kind, pair, in_tensor_memory, values, mask, extra)
 
     step.run = run
 
@@ -253,8 +307,9 @@ def _shaped(step: Step, inst: Any, kind: str, word: int) -> tuple[Any, dict[str,
 
 def _product(  # noqa: C901, PLR0913, PLR0915
     machine: Machine, step: Step, thread: int, inst: Any, kind: str, pair: bool, a_in_cells: bool, values: list[int],
-    mask: list[int],
+    mask: list[int], extra: tuple[int, bool],
 ) -> None:  # fmt: skip
+    scale, shifts = extra
     d, left, right, word, accumulates, *more = values
     shaped, fields = _shaped(step, inst, kind, word)
     own = int(machine.cta_of[thread])
@@ -313,6 +368,7 @@ def _product(  # noqa: C901, PLR0913, PLR0915
         def cells(name: str) -> Array:
             start = starts[name]
             whole = np.concatenate([memory.cells[cta] for cta in ctas])
+            whole = moved_up(whole) if shifts and name == "A" else whole
             return np.swapaxes(whole[: places[name].lanes, start : start + places[name].registers], 0, 1)
 
         codes: dict[str, Array] = {}
@@ -328,7 +384,7 @@ def _product(  # noqa: C901, PLR0913, PLR0915
                 codes[name] = gather(cells(name), places[name])
         file = cells("D")
         old = gather(file, places["D"])
-        codes["C"] = old if accumulates else np.zeros_like(old)
+        codes["C"] = _scaled(step, old, shaped.format("D").name, scale) if accumulates else np.zeros_like(old)
         if accumulates and not all(memory.written[cta][:, columns].any() for cta in ctas):
             machine.launch.find(
                 "uninitialised", step, "accumulates on Tensor Memory that nothing has written", np.array([thread])
@@ -350,6 +406,21 @@ def _product(  # noqa: C901, PLR0913, PLR0915
     queue = memory.queues.setdefault(thread, [])
     queue.append(_Operation(machine, step, thread, carry_out, [(cta, quarters, columns) for cta in ctas], reads))
     machine.launch.count_matrix(step, 1)
+
+
+def _scaled(step: Step, codes: Array, type_: str, scale: int) -> Array:
+    """The accumulator times 2^-scale, as it enters the product (9.7.16.10.9, scale-input-d). Where that has bits below
+    those of its format, how many of them are kept is not documented."""
+    if not scale:
+        return codes
+    kind = np.dtype("f2" if type_ == "f16" else "f4")
+    raw = np.dtype(f"u{kind.itemsize}")
+    old = codes.astype(raw).view(kind)
+    found = np.ldexp(old, -scale).astype(kind)
+    if (np.ldexp(found.astype(np.float64), scale) != old)[np.isfinite(old)].any():
+        raise Error(f"line {step.line}: {step.text}: the accumulator times 2^-{scale} is no .{type_}: what of it "
+                    "enters the product is not documented, and not covered")  # fmt: skip
+    return found.view(raw).astype(codes.dtype)
 
 
 def _may_multiply(memory: TensorMemory, step: Step, thread: int, cta: int, quarters: Array, columns: Array) -> None:

@@ -1,0 +1,183 @@
+"""tcgen05 beyond a plain product: weight-stationary products, scaled accumulators, shifts, reducing loads, copies that
+widen elements. Values are small integers, which every format and order of sums holds exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mmacalc
+
+KERNEL = """.version 9.0
+.target {target}
+.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out) {{
+ .reg .b16 %h<9>; .reg .b32 %r<200>; .reg .f32 %f<9>; .reg .b64 %d<9>; .reg .pred %p<4>;
+ .shared .align 1024 .b8 data[65536]; .shared .align 8 .b64 bar; .shared .align 8 .b64 done; .shared .b32 base;
+ ld.param.u64 %d0, [in]; ld.param.u64 %d1, [out]; mov.u32 %r0, %tid.x; shr.u32 %r1, %r0, 5; mov.u32 %r2, data;
+ setp.ne.u32 %p0, %r0, 0; setp.ne.u32 %p1, %r1, 0;
+ @%p0 bra A; mbarrier.init.shared.b64 [bar], 1; mbarrier.init.shared.b64 [done], 1;
+ fence.mbarrier_init.release.cluster;
+ mbarrier.arrive.expect_tx.shared.b64 _, [bar], {size};
+ cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d0], {size}, [bar];
+A: @%p1 bra B; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [base], 512;
+B: bar.sync 0; ld.shared.b32 %r3, [base];
+W: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra W;
+ shl.b32 %r4, %r1, 21; add.u32 %r4, %r4, %r3; // this warp's lanes
+ {prepare}
+ tcgen05.wait::st.sync.aligned; tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;
+ @%p0 bra C;
+ {work}
+ tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];
+C: mbarrier.try_wait.parity.shared.b64 %p2, [done], 0; @!%p2 bra C;
+ tcgen05.fence::after_thread_sync;
+ {read}
+ tcgen05.wait::ld.sync.aligned; bar.sync 0;
+ @%p1 bra D; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 512;
+D: ret; }}
+"""
+
+
+def read(count: int, first: int = 20, kind: str = "") -> str:
+    """Load columns of a warp's 32 lanes and store them: thread t has row t of the output."""
+    names = ", ".join(f"%r{first + place}" for place in range(count))
+    stores = "".join(f"st.global.b32 [%d3+{4 * place}], %r{first + place};" for place in range(count))
+    return (
+        f"tcgen05.ld.sync.aligned.32x32b.x{count}.b32 {{{names}}}, [%r4]; tcgen05.wait::ld.sync.aligned;"
+        f"mul.wide.u32 %d2, %r0, {4 * count}; add.u64 %d3, %d1, %d2; {stores}"
+    )
+
+
+def fill(columns: int) -> str:
+    """Each cell of some columns is its lane times 64 plus its column."""
+    values = "".join(f"mad.lo.u32 %r{20 + place}, %r0, 64, {place};" for place in range(columns))
+    names = ", ".join(f"%r{20 + place}" for place in range(columns))
+    return f"{values} tcgen05.st.sync.aligned.32x32b.x{columns}.b32 [%r4], {{{names}}};"
+
+
+def run(image, shape, target="sm_103a", **parts):
+    out = np.zeros(shape, np.uint32)
+    given = {"prepare": "", "work": "", "read": "", **parts}
+    size = -(-image.nbytes // 16) * 16
+    raw = np.zeros(size, np.uint8)
+    raw[: image.nbytes] = image.reshape(-1).view(np.uint8)
+    kernel = mmacalc.load(KERNEL.format(target=target, size=size, **given))["k"]
+    report = mmacalc.launch(kernel, 1, 128, raw, out)
+    assert not report.findings, str(report)
+    return out
+
+
+def cells(rows: int, columns: int):
+    return np.arange(rows)[:, None] * 64 + np.arange(columns)
+
+
+NOTHING = np.zeros(16, np.uint8)
+
+
+def test_a_shift_moves_the_rows_of_eight_columns_but_the_last_of_each_warp() -> None:
+    out = run(NOTHING, (128, 16), prepare=fill(16), work="tcgen05.shift.cta_group::1.down [%r3];", read=read(16))
+    expected = cells(128, 16)
+    for lane in range(128):
+        if lane % 32 != 31:
+            expected[lane, :8] = cells(129, 16)[lane + 1, :8]
+    assert (out == expected).all()
+
+
+@pytest.mark.parametrize("kind", ["min", "max"])
+@pytest.mark.parametrize("type_", ["u32", "s32", "f32", "abs.f32", "NaN.f32"])
+def test_a_reducing_load_gives_the_values_and_the_least_or_greatest(kind: str, type_: str) -> None:
+    values = np.random.default_rng(1).normal(size=(128, 4)).astype(np.float32)
+    values[5, 2] = np.nan
+    plain = type_.rpartition(".")[2]
+    load = "".join(f"ld.shared.b32 %r{20 + place}, [%r5+{4 * place}];" for place in range(4))
+    out = run(
+        values, (128, 5),
+        prepare=f"mad.lo.u32 %r5, %r0, 16, %r2; {load}"
+        "tcgen05.st.sync.aligned.32x32b.x4.b32 [%r4], {%r20, %r21, %r22, %r23};",
+        read=f"tcgen05.ld.red.sync.aligned.32x32b.x4.{kind}.{type_} {{%r30, %r31, %r32, %r33}}, %r34, [%r4];"
+        "tcgen05.wait::ld.sync.aligned; mul.wide.u32 %d2, %r0, 20; add.u64 %d3, %d1, %d2;"
+        + "".join(f"st.global.b32 [%d3+{4 * place}], %r{30 + place};" for place in range(5)),
+    )  # fmt: skip
+    assert (out[:, :4] == values.view(np.uint32)).all()
+    given = np.abs(values) if "abs" in type_ else values
+    choose = {"min": np.minimum, "max": np.maximum} if "NaN" in type_ else {"min": np.fmin, "max": np.fmax}
+    if plain == "f32":
+        assert np.array_equal(out[:, 4].view(np.float32), choose[kind].reduce(given, axis=1), equal_nan=True)
+    else:
+        integers = values.view(np.uint32 if plain == "u32" else np.int32)
+        assert (out[:, 4].view(integers.dtype) == getattr(integers, kind)(axis=1)).all()
+
+
+@pytest.mark.parametrize(("bits", "source"), [(4, "b4x16_p64"), (6, "b6x16_p32")])
+def test_a_copy_gives_each_small_element_a_byte(bits: int, source: str) -> None:
+    codes = np.random.default_rng(2).integers(0, 1 << bits, (128, 2, 16))
+    image = np.zeros((2, 128, 16), np.uint8)  # core matrices of 8 rows of 16 bytes: first half of each row, then second
+    for row in range(128):
+        for half in range(2):
+            value = sum(int(code) << bits * place for place, code in enumerate(codes[row, half]))
+            image[half, row] = np.frombuffer(value.to_bytes(16, "little"), np.uint8)
+    descriptor = 2048 >> 4 << 16 | 128 >> 4 << 32 | 1 << 46
+    work = f"""cvt.u64.u32 %d4, %r2; shr.u64 %d4, %d4, 4; or.b64 %d4, %d4, {descriptor};
+ tcgen05.cp.cta_group::1.128x256b.b8x16.{source} [%r3], %d4;"""
+    out = run(image, (128, 8), work=work, read=read(8))
+    expected = (codes << (2 if bits == 4 else 0)).astype(np.uint8).reshape(128, 32)
+    assert (out.view(np.uint8) == expected).all()
+
+
+def operand(matrix):
+    """A K-major matrix of 16 columns of f16 without swizzle: two core columns of 8 x 16 bytes, one after the other."""
+    rows = len(matrix)
+    return np.concatenate([matrix[:, :8].reshape(rows, 8), matrix[:, 8:].reshape(rows, 8)]).astype(np.float16)
+
+
+def product(m: int, n: int, d: str, more: str = "", ws: str = ".ws", scale: str = "", prepare: str = "", seed: int = 3):
+    random = np.random.default_rng(seed)
+    a, b = random.integers(-4, 5, (m, 16)), random.integers(-4, 5, (n, 16))
+    image = np.concatenate([operand(a), operand(b)])
+    idesc = (1 << 4 if d == "f32" else 0) | n // 8 << 17 | m // 16 << 24
+    both = [
+        f"""cvt.u64.u32 %d{4 + at}, %r{2 if not at else 6}; shr.u64 %d{4 + at}, %d{4 + at}, 4;
+ or.b64 %d{4 + at}, %d{4 + at}, {rows * 16 >> 4 << 16 | 128 >> 4 << 32 | 1 << 46};"""
+        for at, rows in ((0, m), (1, n))
+    ]
+    work = f"""add.u32 %r6, %r2, {m * 32}; {both[0]} {both[1]} setp.eq.u32 %p3, %r0, {0 if prepare else 7};
+ mov.b32 %r7, {idesc}; tcgen05.mma{ws}.cta_group::1.kind::f16{more} [%r3], %d4, %d5, %r7, %p3{scale};"""
+    columns = n // (128 // m) if ws else n
+    out = run(image, (128, columns), work=work, read=read(columns), prepare=prepare)
+    return a @ b.T, out
+
+
+@pytest.mark.parametrize("m", [32, 64, 128])
+def test_a_weight_stationary_product_lies_in_banks_of_lanes(m: int) -> None:
+    expected, out = product(m, 64, "f32")
+    banks = 128 // m  # layouts D, E and G: i (q j) -> lane (q i), column (j)
+    found = np.concatenate(np.split(out.view(np.float32), banks), axis=1)
+    assert (found == expected).all()
+    assert (product(m, 64, "f32", ".collector::b1::fill")[0] == expected).all()
+
+
+@pytest.mark.parametrize("scale", [0, 1, 5])
+def test_the_accumulator_is_scaled_down_before_the_product_is_added(scale: int) -> None:
+    start = "".join(f"mov.b32 %r{20 + place}, 0f45000000;" for place in range(64))  # 2048.0
+    names = ", ".join(f"%r{20 + place}" for place in range(64))
+    prepare = f"{start} tcgen05.st.sync.aligned.32x32b.x64.b32 [%r4], {{{names}}};"
+    expected, out = product(128, 64, "f32", ws="", scale=f", {scale}" if scale else "", prepare=prepare)
+    assert (out.view(np.float32) == expected + 2048 / 2**scale).all()
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+def test_rows_of_a_in_tensor_memory_are_shifted_as_they_are_read(shifted: bool) -> None:
+    random = np.random.default_rng(4)
+    a, b = random.integers(-4, 5, (128, 16)), random.integers(-4, 5, (64, 16))
+    image = np.concatenate([a.astype(np.float16).reshape(-1), operand(b).reshape(-1)])
+    loads = "".join(f"ld.shared.b32 %r{20 + place}, [%r5+{4 * place}];" for place in range(8))
+    names = ", ".join(f"%r{20 + place}" for place in range(8))
+    prepare = f"""mad.lo.u32 %r5, %r0, 32, %r2; {loads} add.u32 %r8, %r4, 256;
+ tcgen05.st.sync.aligned.32x32b.x8.b32 [%r8], {{{names}}};"""
+    work = f"""add.u32 %r6, %r2, {128 * 32}; cvt.u64.u32 %d5, %r6; shr.u64 %d5, %d5, 4;
+ or.b64 %d5, %d5, {64 * 16 >> 4 << 16 | 128 >> 4 << 32 | 1 << 46}; setp.ne.u32 %p3, %r0, 0; add.u32 %r8, %r3, 256;
+ mov.b32 %r7, {1 << 4 | 8 << 17 | 8 << 24};
+ tcgen05.mma.cta_group::1.kind::f16{".ashift" if shifted else ""} [%r3], [%r8], %d5, %r7, %p3;"""
+    out = run(image, (128, 64), prepare=prepare, work=work, read=read(64))
+    rows = [lane + (shifted and lane % 32 != 31) for lane in range(128)]
+    assert (out.view(np.float32) == a[rows] @ b.T).all()
