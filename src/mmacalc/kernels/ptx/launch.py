@@ -20,7 +20,7 @@ from .global_copies import TensorMapFences
 from .global_order import GlobalOrder
 from .knowledge import Knowledge
 from .machine import PATIENCE, WARP, Machine, Threads, all_bits
-from .program import compile_kernel
+from .program import compile_kernel, function_address
 from .register_pool import RegisterPool
 from .report import PtxReport
 from .schedule import NEVER, Schedule
@@ -182,8 +182,11 @@ class Launch:
                 content[: len(variable.content)] = np.frombuffer(variable.content, np.uint8)
                 self.addresses[variable.name] = self.memory.add(variable.name, content, variable.space == "global")
                 contents[variable.name] = content
-        for variable in self.program.module.variables.values():
+        module = self.program.module
+        for variable in module.variables.values():
             for at, size, symbol, shift in variable.pointers:
+                if symbol.name in module.functions:
+                    self.addresses[symbol.name] = function_address(module, symbol.name)
                 if symbol.name not in self.addresses:
                     raise Error(
                         f"line {variable.line}: {variable.name} holds the address of {symbol.name}, which does not "

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Control = Callable[["Machine", "Step", Threads, Array | None, int], None]
     Meeting = Callable[[Machine, Threads, Array], None]
 
-__all__ = ["Compiler", "Program", "Step", "compile_kernel", "uncovered"]
+__all__ = ["Compiler", "Program", "Step", "compile_kernel", "function_address", "uncovered"]
 
 RESERVED = 1024
 """Bytes of shared memory that the system keeps, in front of a CTA's own (CUDA C++ Programming Guide, compute capability
@@ -46,6 +46,8 @@ RESERVED = 1024
 POLLED = frozenset(["volatile", "relaxed", "acquire", "mmio"])
 """Modifiers of loads that poll (PTX ISA 8.4: strong operations)."""
 _NAME = re.compile(r"[A-Za-z_$%][\w$]*")
+FUNCTION_BASE = 0x7C_0000_0000_0000
+"""Where functions are in the generic address space."""
 DEPTH = 16
 """How deep calls may be nested."""
 
@@ -266,6 +268,8 @@ class Compiler:
         self._pending: list[tuple[Step, Statement, _Frame, str]] = []
         self._labels: dict[str, int] = {}
         self._calls = 0
+        self._taken: frozenset[str] | None = None
+        self.targets: dict[Step, tuple[str, ...]] = {}
 
     # --- layout ---
 
@@ -347,9 +351,7 @@ class Compiler:
             if statement.root == "call":
                 self._call(statement, frame, prefix, depth)
             else:
-                step = Step(len(self.program.steps), statement)
-                self.program.steps.append(step)
-                self._pending.append((step, statement, frame, prefix))
+                self._append(statement, frame, prefix)
         for label, at in function.labels.items():
             self._labels[prefix + label] = places[at]
         self._labels[f"{prefix}return"] = places[len(function.statements)]
@@ -361,27 +363,76 @@ class Compiler:
         arguments = operands.pop(0) if operands and is_braced(operands[0]) else ()
         name = callee.name if isinstance(callee, Symbol) else ""
         function = self.module.functions.get(name)
-        if function is None or function.external:
-            step = Step(len(self.program.steps), statement)
-            self.program.steps.append(step)
-            self._pending.append((step, statement, frame, prefix))
-            return
-        formal = (*function.results, *function.parameters)
-        actual = (*results, *arguments)
+        if isinstance(callee, Register):
+            self._call_register(statement, frame, prefix, depth, (*results, *arguments))
+        elif function is None or function.external:
+            self._append(statement, frame, prefix)
+        elif bound := self._bound(statement, frame, function, (*results, *arguments)):
+            self._calls += 1
+            inner = f"{prefix}{name}#{self._calls}."
+            if statement.guard is not None:  # around the body of a call with a predicate
+                self._append(statement._replace(root="bra", operands=(Symbol("return"),)), frame, inner)
+            self._flatten(function, bound[0], inner, depth + 1)
+
+    def _append(self, statement: Statement, frame: _Frame, prefix: str) -> Step:
+        """A step that is compiled when all labels are known."""
+        step = Step(len(self.program.steps), statement)
+        self.program.steps.append(step)
+        self._pending.append((step, statement, frame, prefix))
+        return step
+
+    def _bound(
+        self, statement: Statement, frame: _Frame, function: Function, actual: tuple[Operand, ...]
+    ) -> tuple[dict[str, int]] | None:
+        """Where the parameters of a function lie that a call names; None where that is not covered."""
         bound = {}
-        for variable, given in zip(formal, actual):
+        for variable, given in zip((*function.results, *function.parameters), actual):
             if variable.space == "reg" or not isinstance(given, Symbol):
-                self.problems.append((statement, f"{name}: parameters in registers are not covered"))
-                return
+                self.problems.append((statement, f"{function.name}: parameters in registers are not covered"))
+                return None
             bound[variable.name] = frame.bound[given.name]
+        return (bound,)
+
+    def _call_register(
+        self, statement: Statement, frame: _Frame, prefix: str, depth: int, actual: tuple[Operand, ...]
+    ) -> None:
+        """A call through a register (9.7.12.5): the bodies of all functions that it may mean, one after the other.
+
+        These are those of its .calltargets, or those whose address the module takes and whose parameters fit.
+        """
+        last = statement.operands[-1]
+        named = frame.function.tables.get(last.name, ()) if isinstance(last, Symbol) else ()
+        sizes = {variable.name: variable.size for variable in frame.function.variables}
+        given = tuple([sizes.get(one.name, 0) for one in actual if isinstance(one, Symbol)])
+        candidates = [
+            function for name, function in self.module.functions.items()
+            if not function.external and not function.entry and (name in named if named else name in self._addressed())
+            and tuple([one.size for one in (*function.results, *function.parameters)]) == given
+        ]  # fmt: skip
         self._calls += 1
-        inner = f"{prefix}{name}#{self._calls}."
-        skip = None
-        if statement.guard is not None:  # around the body of a call with a predicate
-            skip = Step(len(self.program.steps), statement._replace(root="bra", operands=(Symbol("return"),)))
-            self.program.steps.append(skip)
-            self._pending.append((skip, skip.statement, frame, inner))
-        self._flatten(function, bound, inner, depth + 1)
+        outer = f"{prefix}call#{self._calls}."
+        dispatch = self._append(statement, frame, outer)
+        self.targets[dispatch] = tuple([function.name for function in candidates])
+        for function in candidates:
+            bound = self._bound(statement, frame, function, actual)
+            if bound is None:
+                return
+            inner = f"{outer}{function.name}."
+            self._labels[inner[:-1]] = len(self.program.steps)
+            self._flatten(function, bound[0], inner, depth + 1)
+            self._append(statement._replace(root="bra", guard=None, operands=(Symbol("after"),)), frame, outer)
+        self._labels[f"{outer}after"] = len(self.program.steps)
+
+    def _addressed(self) -> frozenset[str]:
+        """The functions whose addresses the module takes: by mov, or in an initialiser."""
+        if self._taken is None:
+            names = {pointer[2].name for variable in self.module.variables.values() for pointer in variable.pointers}
+            for function in self.module.functions.values():
+                for one in function.statements:
+                    names |= {operand.name for operand in one.operands if isinstance(operand, Symbol)} if (
+                        one.root == "mov") else set()  # fmt: skip
+            self._taken = frozenset(names & self.module.functions.keys())
+        return self._taken
 
     def _build(self, step: Step, statement: Statement) -> None:
         self.accessed: tuple[set[int], set[int]] = (set(), set())
@@ -524,6 +575,9 @@ class Compiler:
             if bits == 32:  # within the space of parameters: cvta.param makes an address of it
                 return lambda machine: start
             return lambda machine: machine.launch.parameter_address + start
+        if name in self.module.functions:
+            place = function_address(self.module, name)
+            return lambda machine: place
         raise Error(f"unknown variable or function '{name}'")
 
     def space_of(self, name: str) -> str:
@@ -668,6 +722,11 @@ def plain_variable(name: str) -> str:
         return name
     end = found.end(1) + whole(found[1], "a length", 9999)
     return name[found.end(1) : end] or name
+
+
+def function_address(module: Module, name: str) -> int:
+    """The address of a function: outside of all memory, another one for each."""
+    return FUNCTION_BASE + 16 * [*module.functions].index(name)
 
 
 def _of_three(operation: Operation, statement: Statement, count: int, target: str) -> Operation:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import Error
-from ...ptx.module import Statement, Symbol, is_braced
+from ...ptx.module import Register, Statement, Symbol, is_braced
 from .grammar import HINTS
 from .machine import WARP
 from .register_pool import set_registers
@@ -125,7 +125,11 @@ def _return(compiler: Compiler, statement: Statement, step: Step) -> None:
 
 
 def _call(compiler: Compiler, statement: Statement, step: Step) -> None:
-    """Functions that the system provides: printing does nothing, a failed assertion ends the launch."""
+    """Calls through a register; functions that the system provides: printing does nothing, a failed assertion ends the
+    launch."""
+    if step in compiler.targets:
+        _call_register(compiler, statement, step)
+        return
     operands = [operand for operand in statement.operands if not is_braced(operand)]
     name = operands[0].name if operands and isinstance(operands[0], Symbol) else ""
     if name == "vprintf":
@@ -139,6 +143,28 @@ def _call(compiler: Compiler, statement: Statement, step: Step) -> None:
         step.run = fail
         return
     raise Error(f"the function '{name}' is declared and has no body")
+
+
+def _call_register(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """Each thread goes to the body of the function whose address its register holds."""
+    from .program import function_address
+
+    (callee,) = [operand for operand in statement.operands if isinstance(operand, Register)]
+    address, after = compiler.source(callee, "u64"), compiler.label(Symbol("after"))
+    bodies = [(function_address(compiler.module, name), compiler.label(Symbol(name)))
+              for name in compiler.targets[step]]  # fmt: skip
+
+    def control(machine: Machine, step: Step, threads: Threads, rest: Array | None, at: int) -> None:
+        chosen = np.broadcast_to(address(machine, threads), (len(threads),))
+        unknown = ~np.isin(chosen, [place for place, _ in bodies])
+        if unknown.any():
+            machine.outside(step, threads, chosen, unknown, "the functions of that prototype whose address is taken")
+        for place, body in bodies:
+            machine.enter(body, threads.number[chosen == place])
+        if rest is not None:
+            machine.enter(after, rest)
+
+    step.control = control
 
 
 def _trap(compiler: Compiler, statement: Statement, step: Step) -> None:
