@@ -132,7 +132,7 @@ def test_without_the_package_the_command_says_what_to_install_and_all_else_works
         "sys.modules['lsprotocol'] = None\n"
     )
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"}
-    for command in ("mcp",):
+    for command in ("mcp", "lsp"):
         done = subprocess.run(
             [sys.executable, "-m", "mmacalc", command],
             capture_output=True,

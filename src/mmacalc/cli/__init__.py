@@ -30,7 +30,7 @@ __all__ = ["Reply", "answer", "command", "command_names", "command_parser", "com
 
 INTERRUPTED = 130  # what a shell reports of a program that SIGINT ends
 
-OWN = ("batch", "completion", "help", "mcp")
+OWN = ("batch", "completion", "help", "lsp", "mcp")
 """The commands of this package, which are about the command line itself."""
 
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from ..asm.assembler import problems
 from ..asm.forms import form_of
@@ -36,7 +36,7 @@ from ..asm.tables import instruction_names
 from ..asm.targets import LLVM_VERSIONS, agreed, target
 from ..base.checks import arguments_checked
 from ..base.errors import Error, did_you_mean
-from ..base.records import TupleRecord, json_keys
+from ..base.records import Cache, TupleRecord, json_keys
 from .forwarding import Forwarding
 from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
 from .pending import PendingHazards, Repair, basic_blocks, decoded_blocks
@@ -311,15 +311,26 @@ def _uses(listing: Listing, entry: Entry) -> tuple[list[RegisterUse], tuple[int,
         if first < at:
             uses.append(uses[first])
             continue
-        try:
-            uses.append(register_use(statement, entry))
-        except Error:  # `invalid_lines` says what is wrong with it
-            uses.append(UNREAD._replace(name=statement.mnemonic))
+        key = entry, statement.text, listing.resolved[at]
+        uses.append(_known_uses.get(key, partial(_use_or_none, statement, entry)))
     counts = Counter(listing.alike).items()
     return uses, (
         sum(count for first, count in counts if uses[first].is_instruction),
         sum(count for first, count in counts if uses[first].is_matrix),
     )
+
+
+KEPT = 1 << 15
+"""Statements of which is kept what they do and what is wrong with them: an editor asks again after each keystroke."""
+_known_uses = Cache(KEPT)
+_known_faults = Cache(KEPT)
+
+
+def _use_or_none(statement: Statement, entry: Entry) -> RegisterUse:
+    try:
+        return register_use(statement, entry)
+    except Error:  # `invalid_lines` says what is wrong with it
+        return UNREAD._replace(name=statement.mnemonic)
 
 
 def _invalid(listing: Listing, arch: str) -> Iterator[tuple[int, Finding]]:
@@ -461,8 +472,18 @@ def _versions(arch: str) -> tuple[int, ...]:
 
 def _wrong(listing: Listing, targets: list[Target]) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The messages for targets of one wave size, by the first of the statements that read alike."""
+    own = bool(listing.symbols or listing.macros)
+    where = tuple([(one.name, one.wave, one.llvm) for one in targets])
     for at, (statement, first) in enumerate(zip(listing.statements, listing.alike)):
-        if first == at and (found := _faults(statement, listing.resolved[at], listing, targets)):
+        if first != at:
+            continue
+        text = listing.resolved[at]
+        if own:
+            found = _faults(statement, text, listing, targets)
+        else:
+            key = where, statement.mnemonic, text
+            found = _known_faults.get(key, partial(_faults, statement, text, listing, targets))
+        if found:
             yield at, found
 
 

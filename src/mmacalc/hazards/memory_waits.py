@@ -12,8 +12,9 @@ come back with nothing outstanding, and a kernel begins so.
 from __future__ import annotations
 
 import re
+from functools import partial
 
-from ..base.records import TupleRecord
+from ..base.records import Cache, TupleRecord
 from .memory_counters import MOST, counters_of, sequence_of, wait_text, waits_of_statement
 from .pending import blocks_before
 from .touched import EXEC, register_names, tables_of, touched
@@ -107,6 +108,9 @@ def _generation(target: str) -> str:
     return next(name for name in MOST if target.startswith(name))
 
 
+_known_steps = Cache(1 << 15)  # as `mmacalc.hazards.lint` keeps what statements do
+
+
 class _Paths:
     """The outstanding accesses at the start of every block, on the worst path."""
 
@@ -114,7 +118,10 @@ class _Paths:
         self.generation, self._tables = _generation(target), tables_of(target)
         self._translates = target.startswith("gfx125")
         self._effort = EFFORT * (len(listing.statements) + 100)
-        known = {at: self._step(listing.statements[at]) for at in dict.fromkeys(listing.alike)}
+        known: dict[int, _Step] = {}
+        for at in dict.fromkeys(listing.alike):
+            one = listing.statements[at]
+            known[at] = _known_steps.get((target, one.text, one.operands), partial(self._step, one))
         self.steps = [known[first] for first in listing.alike]
         self._sequences = [dict(step.raises) for step in self.steps]
         self.entering: list[Ages] = [{} for _ in blocks]

@@ -1,0 +1,231 @@
+"""The language server, asked by a client over standard input and output, and what it says of texts."""
+
+import asyncio
+import os
+import random
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+import mmacalc
+from mmacalc.cli import answer
+from mmacalc.cli.editing import Document, architecture_of
+
+ROOT = Path(__file__).parents[1]
+MFMA = "v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], v[0:3]"
+LISTING = f"""; mmacalc: gfx942
+k: {MFMA}
+\tv_add_f32 v6, v0, v1
+\tglobal_load_dword v9, v[10:11], off ; \N{GRINNING FACE}
+\tv_add_f32 v9, v9, v9
+"""
+URI = "file:///kernel.s"
+
+
+class Client(LanguageClient):
+    """A client that keeps the diagnostics of each file as they come."""
+
+    def __init__(self):
+        super().__init__("test", "1")
+        self.published = asyncio.Queue()
+
+        @self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def _(params):
+            self.published.put_nowait(params)
+
+    async def diagnostics(self, version):
+        while (found := await asyncio.wait_for(self.published.get(), 60)).version != version:
+            pass
+        return found.diagnostics
+
+
+def talk(conversation, *options):
+    """Run a conversation with a new server in a process of its own."""
+
+    async def run():
+        client = Client()
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+        await client.start_io(sys.executable, "-m", "mmacalc", "lsp", *options, env=environment)
+        await client.initialize_async(types.InitializeParams(types.ClientCapabilities()))
+        client.initialized(types.InitializedParams())
+        found = await conversation(client)
+        await client.shutdown_async(None)
+        client.exit(None)
+        await client.stop()
+        return found
+
+    return asyncio.run(run())
+
+
+def opened(client, text, uri=URI):
+    item = types.TextDocumentItem(uri, "asm", 1, text)
+    client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+
+
+def edited(client, version, line, text, uri=URI):
+    at = types.Position(line, 0)
+    change = types.TextDocumentContentChangePartial(range=types.Range(at, at), text=text)
+    document = types.VersionedTextDocumentIdentifier(version, uri)
+    client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
+
+
+def test_a_client_sees_hovers_findings_fixes_and_cycles():
+    document = types.TextDocumentIdentifier(URI)
+
+    async def conversation(client):
+        opened(client, LISTING)
+        found = await client.diagnostics(1)
+        assert [(one.range.start.line, one.range.start.character, one.source) for one in found] == [
+            (2, 1, "mmacalc"), (4, 1, "mmacalc"),
+        ]  # fmt: skip
+        assert found[0].related_information[0].message == f"k: {MFMA}"
+        hover = await client.text_document_hover_async(types.HoverParams(document, types.Position(1, 9)))
+        for part in ("D: v[0:3]", "lane 0: v4 = A[0][0..1].B0", "8 cycles", "line 3 (v_add_f32 v6, v0, v1) needs 5"):
+            assert part in hover.contents.value
+        assert await client.text_document_hover_async(types.HoverParams(document, types.Position(2, 3))) is None
+        whole = types.Range(types.Position(0, 0), types.Position(9, 0))
+        hints = await client.text_document_inlay_hint_async(types.InlayHintParams(document, whole))
+        assert [(one.position.line, one.label) for one in hints] == [(1, "8 cycles")]
+        actions = await client.text_document_code_action_async(
+            types.CodeActionParams(document, whole, types.CodeActionContext(found))
+        )
+        assert [one.title for one in actions] == ["Insert s_nop 4", "Insert s_waitcnt vmcnt(0)"]
+        version = 1
+        for action in reversed(actions):
+            [edit] = action.edit.changes[URI]
+            version += 1
+            edited(client, version, edit.range.start.line, edit.new_text)
+        assert len(await client.diagnostics(version)) == 0
+
+    talk(conversation)
+
+
+def test_columns_are_counted_as_the_client_counts_them():
+    """A character beyond the first plane is two units of UTF-16, the default."""
+    text = f"k: {MFMA} // mmacalc: gfx942\n /* \N{GRINNING FACE} */ v_add_f32 v6, v0, v1\n"
+
+    async def conversation(client):
+        opened(client, text)
+        found = await client.diagnostics(1)
+        return [one.range.start.character for one in found if one.code == "wait-states"]
+
+    assert talk(conversation) == [10]
+
+
+def listing_of(count):
+    """Lines of a kernel, most of which differ."""
+    rng, lines = random.Random(1), ['.amdgcn_target "amdgcn-amd-amdhsa--gfx942"', "kernel:"]
+    while len(lines) < count:
+        a, b, c, four = (*(rng.randrange(250) for _ in range(3)), rng.randrange(60) * 4)
+        lines += rng.choice([
+            [f"\tv_fma_f32 v{a}, v{b}, v{c}, v{(a + 7) % 250}"] * 1,
+            [f"\tv_add_f32_e32 v{a}, v{b}, v{c}"],
+            [f"\tds_read_b64 v[{a // 2 * 2}:{a // 2 * 2 + 1}], v{b} offset:{c * 8}", "\ts_waitcnt lgkmcnt(0)"],
+            [f"\tglobal_load_dwordx2 v[{a // 2 * 2}:{a // 2 * 2 + 1}], v{b}, s[4:5] offset:{c * 8}"],
+            [f"\tv_mfma_f32_16x16x16_f16 v[{four}:{four + 3}], v[{a // 2 * 2}:{a // 2 * 2 + 1}], "
+             f"v[{b // 2 * 2}:{b // 2 * 2 + 1}], v[{four}:{four + 3}]", "\ts_nop 7", "\ts_nop 7"],
+        ])  # fmt: skip
+    return "\n".join([*lines, "\ts_endpgm"]) + "\n"
+
+
+def test_ten_thousand_lines_are_checked_anew_in_half_a_second_of_work_after_a_keystroke():
+    """Of CPU time, since the machine of the tests may be busy; what lint keeps is as what it finds anew."""
+    text = listing_of(10_000)
+    mmacalc.lint(text)
+    lines = text.split("\n")
+    for at in (20, 5000, 9000):
+        lines.insert(at, f"\tv_sub_f32_e32 v{at % 250}, v1, v2")
+        begin = time.process_time()
+        document = Document("kernel.s", "\n".join(lines))
+        problems = document.problems()
+        document.hints(0, 60)
+        assert time.process_time() - begin < 0.5
+        assert len(problems) == len(mmacalc.lint("\n".join(lines)).findings) > 10
+
+
+def test_fixes_one_after_another_leave_nothing_to_mend():
+    text = LISTING
+    for _ in range(9):
+        fixes = Document("kernel.s", text).fixes(0, 99)
+        if not fixes:
+            break
+        lines = text.split("\n")
+        lines[fixes[0].line : fixes[0].line] = fixes[0].text.rstrip("\n").split("\n")
+        text = "\n".join(lines)
+    assert mmacalc.lint(text, "gfx942").findings == ()
+
+
+HOVERS = {
+    "a.s": (f" {MFMA}", "D: v[0:3]"),
+    "a.ptx": (".target sm_80\nmma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4},\n {%r1,%r2,%r3,%r4},"
+              " {%r5,%r6},\n {%f5,%f6,%f7,%f8};", "lane 0: %f1 = D[0][0]"),
+    "a.hip": ("  auto d = __builtin_amdgcn_mfma_f32_32x32x8f16(a,\n  f(b), c, 0, 0, 0); x(1);", "B: f(b)"),
+    "b.hip": ('asm("v_mfma_f32_32x32x8_f16 %0, %1, %2, %0" : "+v"(d));', "32x32x8"),
+    "a.cu": ('asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, '
+             '{%0,%1,%2,%3};");', "16x8x8"),
+    "a.sass": ("  /*0100*/   HMMA.16816.F32 R4, R8, R12, R4 ;", "R4"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOVERS)
+def test_a_hover_shows_the_layout_in_each_kind_of_file(name):
+    text, says = HOVERS[name]
+    lines = text.split("\n")
+    at = next(n for n, line in enumerate(lines) if re.search("mma|mfma|MMA", line))
+    found = Document(name, text, None if "ptx" in name else "gfx942" if name[2:] in ("s", "hip") else "sm_80").hover(
+        at, re.search("mma|mfma|MMA", lines[at]).start()
+    )
+    assert says in found.text
+    assert lines[at][found.start : found.end].startswith(("v_mfma", "mma", "__builtin", "HMMA"))
+
+
+def test_names_that_no_gpu_or_not_that_of_the_text_has_are_marked_in_sources():
+    text = "// mmacalc: H100\n mma.sync.aligned.m16n8k16.row.col.f32.f61.f16.f32\n"
+    text += " __builtin_amdgcn_mfma_f32_32x32x8f16(\n"
+    assert [(one.line, one.severity) for one in Document("a.cu", text).problems()] == [(1, "warning"), (2, "warning")]
+    good = "// mmacalc: MI300X\n __builtin_amdgcn_mfma_f32_32x32x8f16(a,b,c,0,0,0) v_mfma_f32_32x32x8_f16\n"
+    assert Document("a.hip", good).problems() == []
+    assert Document("a.hip", "__builtin_amdgcn_mfma_f61(").problems() == []  # no architecture is named
+
+
+def test_a_text_without_target_says_so_once_and_other_assembly_says_nothing():
+    [only] = Document("a.s", MFMA).problems()
+    assert (only.severity, "which architecture" in only.message) == ("information", True)
+    assert Document("a.s", "mov eax, 1").problems() == []
+    assert Document("a.s", "").problems() == []
+    assert architecture_of("// mmacalc: -a gfx950 x") == "gfx950"
+
+
+def test_no_text_and_no_place_is_a_fault():
+    rng = random.Random(3)
+    parts = ["v_mfma_f32_32x32x8_f16 ", "v[0:1]", "(", ")", '"', ";", "\n", "__builtin_amdgcn_mfma_f61(", "mma.sync.x ",
+             "\N{GRINNING FACE}", ".target sm_80\n",
+             "; mmacalc: nope\n", "\t", "HMMA.1 ", "llvm.amdgcn.mfma.x", "{", "0",
+             ]  # fmt: skip
+    for _ in range(150):
+        text = "".join(rng.choices(parts, k=rng.randrange(12)))
+        document = Document(rng.choice(["a.s", "a.ptx", "a.cu", "a"]), text)
+        document.problems()
+        document.fixes(0, 99)
+        document.hints(-1, 99)
+        for line, content in enumerate([*document.lines, ""]):
+            document.hover(line, rng.randrange(len(content) + 2))
+
+
+def test_the_extension_starts_the_server_for_the_files_that_the_page_names():
+    import json
+
+    package = json.loads((ROOT / "contrib/vscode/package.json").read_text())
+    extension = (ROOT / "contrib/vscode/extension.js").read_text()
+    assert package["main"] == "./extension.js"
+    assert '"lsp"' in extension
+    page = (ROOT / "docs/editors.md").read_text()
+    for ending in (".s", ".ptx", ".hip", ".cu", ".sass"):
+        assert f"*{ending}" in extension or ending[1:] in extension
+        assert f"`{ending}`" in page
+    assert answer(["lsp", "-a", "nonsense"]).status == 2
