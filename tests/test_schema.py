@@ -83,6 +83,10 @@ SAMPLES = {
     "profile": ["profile {kernel} reverse --block 256 --args {x} out:{y}:f4:256 256", "profile {kernel} reverse",
                 "profile {ptx} --block 256 --args {x} {x} out:{y}:f4:256 256"],
     "profiles": ["profile {ptx} {kernel} reverse"],
+    "debug-kernel": ["run-kernel {kernel} reverse --block 256 --args {x} out:{y}:f4:256 256 --stop-at finding "
+                     "--watch v1",
+                     "run-kernel {ptx} vector_add --block 256 --args {x} {x} out:{y}:f4:256 256 "
+                     "--watch vector_add_param_2[3]"],
     "ptx-kernels": ["run-kernel {ptx}"],
     "ptx-coverage": ["run-kernel {ptx} --covered"],
     "run-ptx-kernel": ["run-kernel {ptx} vector_add --block 256 --args {x} {x} out:{y}:f4:256 256 --schedule 3",

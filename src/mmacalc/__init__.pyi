@@ -51,6 +51,7 @@ from .hazards.lint import lint as lint
 from .hazards.recognizer import WaitStates as WaitStates
 from .hazards.recognizer import wait_states as wait_states
 from .kernels import launch as launch
+from .kernels.debugging import debug as debug
 from .kernels.device.memory import address_of as address_of
 from .kernels.loading import load as load
 from .kernels.profiling import profile as profile

@@ -4,6 +4,7 @@
     mmacalc run-kernel kernel.hsaco scale --grid 2 --block-dim 64 --args out:x.npy 0.5 --trace
     mmacalc run-kernel kernel.hsaco          the kernels of a code object, with their arguments
     mmacalc run-kernel kernel.ptx gemm --grid 2 --block 128 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
+    mmacalc run-kernel kernel.hsaco gemm --grid 4 4 --block-dim 256 --args ... --stop-at gemm.py:74#3 --watch v41
     mmacalc run-kernel kernel.ptx --covered  the statements of PTX that cannot be run, with their lines
 
 Arguments in the kernel's order: FILE.npy is an array that the kernel reads, its rows one after the other however the
@@ -13,6 +14,9 @@ null pointer; 5 is an integer of the argument's size, 5.0 a float of it.
 --limit stops a kernel that does not end, and says where its waves are then; so does Ctrl-C.
 A PTX kernel comes from a .ptx file, from a fatbin or object of nvcc that carries PTX, or from a folder with .ptx files.
 --schedule runs its warps in another order that PTX permits; --limit counts its warp instructions.
+--stop-at stops it before an instruction, a line of the source, or behind its first finding, and shows a wave: what its
+registers hold, of a product which elements of its matrices. --watch says who writes a register (v41, v41[3] of lane 3,
+%r5), LDS or shared memory (lds:4160, shared:4160), an element of an argument (d[17], "argument 3[17]"), and when.
 --trace prints each instruction of one wave with what its registers hold in each lane.
 The status is 1 if something is wrong with the kernel: an uninitialised value, a race in LDS, a missing wait ...;
 2 if it was stopped, by an access out of bounds or an instruction that is not covered. Arrays are then as before.
@@ -22,19 +26,20 @@ from __future__ import annotations
 
 from ..base.errors import Error, counted
 from ..base.records import TupleRecord, json_keys
-from ..command import Command, Reply, argument, flag, show
+from ..command import Command, Reply, argument, flag, option, show
 from ..command import number as number_option
 from ..command.common import JSON
 from ..command.kernels import BUNDLED, LAUNCH, kernel_arguments, write_outputs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from ..asm.code_objects import Kernel, KernelArgument
     from ..command import Options
     from ..kernels.amd.report import KernelReport, TraceStep
+    from ..kernels.device.debugging import Debugged
     from ..kernels.ptx.kernel import PtxKernel
     from ..kernels.ptx.report import PtxReport
 
@@ -267,6 +272,8 @@ def run(options: Options) -> Reply:
     if options.kernel is None:
         return show(options.json, "kernels", KernelList(options.file, tuple(kernels.values())), list_text)
     kernel = kernels[options.kernel]
+    if options.stop_at is not None or options.watch:
+        return _debugged(options, kernel)
     arguments, outputs, inputs = kernel_arguments(options.args)
     steps: list[Any] = []
     report = launch(
@@ -290,6 +297,8 @@ def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
         return show(options.json, "ptx-coverage", coverage, coverage_text, status=1 if found else 0)
     if options.kernel is None:
         return show(options.json, "ptx-kernels", PtxKernelList(options.file, tuple(kernels.values())), ptx_list_text)
+    if options.stop_at is not None or options.watch:
+        return _debugged(options, kernels[options.kernel])
     arguments, outputs, inputs = kernel_arguments(options.args)
     report = launch(
         kernels[options.kernel], tuple(options.grid), tuple(options.block), *arguments, shared=options.shared,
@@ -298,6 +307,29 @@ def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
     write_outputs(outputs, inputs)
     run = PtxKernelRun(report, tuple(outputs))
     return show(options.json, "run-ptx-kernel", run, ptx_text, status=1 if report.findings else 0)
+
+
+def debug_text(found: Debugged, lanes: Sequence[int] = (0, 1, 2, 3)) -> str:
+    """Who wrote what is watched, the state where it stopped; of a launch that ended its report."""
+    report = f"\n{found.report}" if found.report is not None else ""
+    return f"{found.words(lanes)}{report}\n"
+
+
+def _debugged(options: Options, kernel: Any) -> Reply:
+    """A launch with a stop or watches; nothing is written."""
+    from ..kernels.debugging import debug
+
+    if options.trace or options.covered:
+        raise Error("--stop-at and --watch go without --trace and --covered")
+    arguments, _, _ = kernel_arguments(options.args)
+    given = {"shared": options.shared, "limit": options.limit}
+    given |= {name: value for name, value in (("schedule", options.schedule), ("cluster", options.cluster)) if value}
+    found = debug(
+        kernel, tuple(options.grid), tuple(options.block), *arguments, stop=options.stop_at, watch=options.watch,
+        wave=options.trace_wave, **given,
+    )  # fmt: skip
+    wrong = bool(found.report.findings) if found.report is not None else options.stop_at == "finding"
+    return show(options.json, "debug-kernel", found, lambda one: debug_text(one, options.lanes), status=int(wrong))
 
 
 COMMAND = Command(
@@ -312,11 +344,20 @@ COMMAND = Command(
         *LAUNCH,
         flag("--covered", help="list what cannot be run (PTX)"),
         flag("--trace", help="print every instruction of one wave and what it wrote"),
-        number_option("--trace-wave", default=0, placeholder="N", help="which wave of the launch (default: 0)"),
+        number_option(
+            "--trace-wave", default=0, placeholder="N",
+            help="which wave of the launch: of --trace, --stop-at and --watch (default: 0)",
+        ),
+        option("--stop-at", placeholder="PLACE", help="0x1c98, gemm.py:74, finding ..., see above"),
+        option("--watch", placeholder="WHAT", many=True, default=[], help="v41, lds:4160, d[17] ..., see above"),
+        number_option(
+            "--lanes", nargs="+", default=[0, 1, 2, 3], placeholder="N", help="lanes to show (default: 0 1 2 3)"
+        ),
     ),
     run,
     {
         "kernels": list_text, "run-kernel": text, "ptx-kernels": ptx_list_text, "run-ptx-kernel": ptx_text,
+        "debug-kernel": debug_text,
         "ptx-coverage": coverage_text,
     },
 )  # fmt: skip

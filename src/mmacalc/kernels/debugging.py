@@ -1,0 +1,113 @@
+"""`debug`: stop a compiled kernel of either vendor at a place and look at a wave; see who writes what, and when."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..asm.code_objects import Kernel
+from ..base.checks import arguments_checked, shown
+from ..base.errors import Error, first_of
+from .device.debugging import Debugged, Stopped, stop_at, watched
+from .device.launch import dim3
+from .launching import launch_observed
+from .ptx.kernel import PtxKernel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .device.debugging import Watched
+    from .device.launch import Size
+    from .device.memory import Region
+
+__all__ = ["debug"]
+
+
+@arguments_checked
+def debug(
+    kernel: Kernel | PtxKernel, grid: Size, block: Size, *args: Any, stop: str | None = None,
+    watch: str | Sequence[str] = (), wave: int = 0, progress: bool | None = None, **options: Any,
+) -> Debugged:  # fmt: skip
+    """Launch a compiled kernel, stop it at a place or at its first finding, and see who writes what.
+
+    Args:
+        kernel, grid, block, args, options: as `mmacalc.launch`.
+        stop: where: an address ("0x1c98") or for PTX a line of it ("74"); a line of the source ("gemm.py:74", of AMD
+            also "74"); or "finding", the first mistake that `launch` would report. "#3" behind it is the third time.
+            The wave has not executed the instruction then; of a finding it has.
+        watch: what to watch, one or several: a register of the wave ("v41", "s7", "vcc", of PTX "%r5"; "v41[3]" of
+            lane 3), four bytes of its workgroup's LDS ("lds:4160") or shared memory ("shared:4160"), an element of an
+            array that is an argument, by the argument's name or number ("d[17]", "argument 3[17]").
+        wave: which wave (warp) of the launch stops, and whose registers are watched.
+        progress: as of `mmacalc.launch`.
+
+    Returns:
+        A `mmacalc.kernels.device.debugging.Debugged`: `state` (what registers hold; of a product which elements of its
+        matrices), `changes` (who wrote what is watched, and when), `report` (of a launch that was not stopped). A
+        notebook shows it as tables. A launch that was stopped leaves the arrays as they were.
+
+    Raises:
+        Error: a place, register or element that there is not; what stops the launch otherwise.
+
+    >>> import mmacalc, numpy as np
+    >>> text = ".version 7.0 .target sm_80 .address_size 64 .visible .entry f(.param .u64 p) {"
+    >>> text += ".reg .b64 %a; .reg .b32 %t; ld.param.u64 %a, [p]; mov.u32 %t, %tid.x; st.global.u32 [%a], %t; ret; }"
+    >>> found = debug(mmacalc.load(text)["f"], 1, 1, np.full(1, 7, np.uint32), watch=["%t", "p[0]"])
+    >>> [(change.watched, change.after) for change in found.changes]
+    [('%t', '0'), ('p[0]', '0')]
+    """
+    if not isinstance(kernel, (Kernel, PtxKernel)):
+        raise Error(f"debug takes a compiled kernel, one of mmacalc.load; got {shown(kernel)}")
+    wanted = None if stop is None else stop_at(stop, isinstance(kernel, PtxKernel))
+    sizes, groups = dim3("block", block), dim3("grid", grid)
+    lanes = 32 if isinstance(kernel, PtxKernel) else kernel.wavefront_size
+    each = -(-sizes.x * sizes.y * sizes.z // lanes)
+    most = each * groups.x * groups.y * groups.z
+    if not 0 <= wave < most:
+        raise Error(f"wave is from 0 to {most - 1}, all waves of the launch counted; got {wave}")
+    texts = (watch,) if isinstance(watch, str) else tuple(watch)
+
+    def places(machine: Any, one: Watched) -> tuple[Region, int, np.dtype[Any]]:
+        memory = machine.launch.memory if isinstance(kernel, PtxKernel) else machine.memory
+        return _element(kernel, args, memory, one)
+
+    observer: Any
+    if isinstance(kernel, PtxKernel):
+        from .ptx.debugging import PtxDebugger
+
+        watches = [watched(one, lambda name: name.startswith("%")) for one in texts]
+        observer = PtxDebugger(wanted, watches, wave, places)
+    else:
+        from .amd.debugging import AmdDebugger, is_register
+
+        watches = [watched(one, is_register) for one in texts]
+        observer = AmdDebugger(kernel, each, wanted, watches, wave, places)
+    try:
+        report, _ = launch_observed(kernel, grid, block, args, options, (observer,), progress)
+    except Stopped:
+        report = None
+    found: Debugged = observer.answer(report)
+    return found
+
+
+def _element(
+    kernel: Kernel | PtxKernel, args: Sequence[Any], memory: Any, one: Watched
+) -> tuple[Region, int, np.dtype[Any]]:
+    """Where an element of an argument is: its region, the byte in it, its type."""
+    if isinstance(kernel, PtxKernel):
+        names = list(kernel.parameters)
+    else:
+        listed = [argument for argument in kernel.arguments if not argument.value_kind.startswith("hidden_")]
+        names = [argument.name or f"argument {number + 1}" for number, argument in enumerate(listed)]
+    numbered = [f"argument {number + 1}" for number in range(len(names))]
+    at = next((list_.index(one.name) for list_ in (names, numbered) if one.name in list_), None)
+    array = args[at] if at is not None and at < len(args) else None
+    if at is None or not isinstance(array, np.ndarray):
+        raise Error(f"watch: {one.text}: the kernel has no array called '{one.name}'; it takes {first_of(names, 8)}")
+    assert one.at is not None
+    if one.at >= array.size:
+        raise Error(f"watch: {one.text}: {one.name} has {array.size} elements")
+    start, first = memory.entered(names[at], array)
+    region = next(held for held in memory.regions if held.start <= start - first < held.end)
+    return region, start - region.start + one.at * array.itemsize, array.dtype
