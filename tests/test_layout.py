@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import mmacalc
 from mmacalc import Error, Layout
+from samples import sampled
 
 AXES = ("x", "y", "z")
 
@@ -125,8 +126,12 @@ def different_operands():
     return list(found.values())
 
 
-def test_einops_places_every_element_of_every_operand_as_we_do():
-    for operand in different_operands():
+EVERY_FOURTH = sampled("first", range(4), 1)
+
+
+@EVERY_FOURTH
+def test_einops_places_every_element_of_every_operand_as_we_do(first):
+    for operand in different_operands()[first::4]:
         layout = operand.layout
         if operand.outer or layout.partial:  # neither of which einops can write
             continue
@@ -138,12 +143,13 @@ def test_einops_places_every_element_of_every_operand_as_we_do():
                 for name in layout.selectors
                 if name in stride
             }
-            first = layout.contents(place, chosen)[0]
-            assert by_einops[place] == np.ravel_multi_index(first, layout.extents), operand
+            held = layout.contents(place, chosen)[0]
+            assert by_einops[place] == np.ravel_multi_index(held, layout.extents), operand
 
 
-def test_every_register_bit_of_every_operand_is_used_at_most_once():
-    for operand in different_operands():
+@EVERY_FOURTH
+def test_every_register_bit_of_every_operand_is_used_at_most_once(first):
+    for operand in different_operands()[first::4]:
         used = set()
         for lane in range(operand.lanes):
             for register in range(operand.registers):
@@ -156,10 +162,11 @@ def test_every_register_bit_of_every_operand_is_used_at_most_once():
         assert used, operand
 
 
-def test_locations_and_contents_of_every_operand_are_inverse():
-    for operand in different_operands():
+@EVERY_FOURTH
+def test_locations_and_contents_of_every_operand_are_inverse(first):
+    for operand in different_operands()[first::4]:
         blocks, rows, columns = operand.shape if len(operand.shape) == 3 else (1, *operand.shape)
-        first, second = operand.axes[-2:]
+        row_axis, column_axis = operand.axes[-2:]
         held = {
             (register, lane, element.lsb, element[:3])
             for register in range(operand.registers)
@@ -167,7 +174,7 @@ def test_locations_and_contents_of_every_operand_are_inverse():
             for element in operand.contents(register, lane)
         }
         for block, row, column in itertools.product(range(blocks), range(rows), range(columns)):
-            for place in operand.locate(**{first: row, second: column, "block": block}):
+            for place in operand.locate(**{row_axis: row, column_axis: column, "block": block}):
                 assert (place.register, place.lane, place.lsb, (row, column, block)) in held, operand
 
 

@@ -159,6 +159,8 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     listing = read_listing(text)
     statements = listing.statements
     if not any(one.mnemonic.startswith(AMD_MNEMONICS) for one in statements):
+        if arch is not None:
+            recognizer_for(entry_of(arch).architecture, arch)  # another vendor's target has no wait states: says why
         raise Error(NOTHING, kind="nothing")
     arch = agreed(arch, listing.targets, "the listing")
     entry = entry_of(arch)
