@@ -12,6 +12,7 @@ from ..device.scheduler import Waves
 from .checks import Barriers, Bounds, Moves, Products, Races, Waits
 from .counters import Counters
 from .indexing import relative_key
+from .ordering import GlobalRaces
 from .state import ACCUMULATORS, GPR_INDEX, M0, Group
 from .undefined import Uninitialised
 
@@ -46,6 +47,7 @@ class Batch:
     barriers: Barriers
     bounds: Bounds
     counters: Counters
+    grid_races: GlobalRaces
     lds: SharedMemory
     limit: float
     memory: GlobalMemory
@@ -81,6 +83,7 @@ class Batch:
         self.moves, self.products = Moves(tally, banks), Products(self.reporter)
         self.waits = Waits(self.counters, program, self.reporter)
         self.races = Races(self.lds, self.counters, program, self.reporter)
+        self.grid_races = GlobalRaces(None, self.memory, program, self.reporter, 0)
         self.barriers = Barriers(self.waves, program, self.reporter)
         self.bounds = Bounds(self.lds, self.scratch, program.target.architecture.lds_bytes, self.reporter)
         self.uninitialised = Uninitialised(registers, program, self.reporter)

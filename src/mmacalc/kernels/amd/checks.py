@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     from .program import Program, Step
     from .state import Group
 
-__all__ = ["Barriers", "Bounds", "LocalAccess", "Moves", "Products", "Races", "Waits", "check_wait_states"]
+__all__ = [
+    "Barriers", "Bounds", "LocalAccess", "Moves", "Products", "Races", "Waits", "check_wait_states", "entry_at",
+    "instructions_of",
+]  # fmt: skip
 
 _VERBS = {"read": "reads", "write": "writes"}
 
@@ -392,7 +395,7 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
     if not matrix and recognizer_for(entry.architecture, kernel.target).unit != "s_nop":
         return
     why = ""
-    listed = _instructions(kernel, program)
+    listed = instructions_of(kernel, program)
     expert = [one for one in listed if one.address in executed and _is_expert(one)]
     if any(one.name == "s_set_vgpr_msb" for one in listed):
         why = "the kernel has vector registers above v255, which its instructions do not name"
@@ -404,14 +407,15 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
             second, first = listed[place.second], listed[place.first]
             if {first.address, second.address} <= executed.keys():
                 message = f"{place.missing} wait states missing: {place.wait.rule}"
-                tally.add(_entry(tally, "wait states", second, message, executed[second.address], first))
+                tally.add(entry_at(tally, "wait states", second, message, executed[second.address], first))
     if why:
         first = (expert or matrix or listed)[0]
         message = f"wait states around matrix instructions are not checked: {why}"
-        tally.note(_entry(tally, "not checked", first, message, executed[first.address]))
+        tally.note(entry_at(tally, "not checked", first, message, executed[first.address]))
 
 
-def _instructions(kernel: Kernel, program: Program) -> list[DecodedInstruction]:
+def instructions_of(kernel: Kernel, program: Program) -> list[DecodedInstruction]:
+    """The instructions of a kernel itself."""
     end = kernel.address + len(kernel.code)
     return [one for address, one in program.instructions.items() if kernel.address <= address < end]
 
@@ -423,7 +427,7 @@ def _is_expert(instruction: DecodedInstruction) -> bool:
     return not (instruction.sources and getattr(instruction.sources[0], "bits", 1) == 0)
 
 
-def _entry(
+def entry_at(
     tally: Tally,
     kind: str,
     where: DecodedInstruction,
@@ -431,6 +435,7 @@ def _entry(
     times: int,
     other: DecodedInstruction | None = None,
 ) -> KernelFinding:
+    """A finding of an instruction as such, without a wave."""
     address, words = (None, "") if other is None else (other.address, text(other))
     locations = tally.locate(where.address), None if address is None else tally.locate(address)
     return KernelFinding(kind, where.address, text(where), message, address, words, (0, 0, 0), 0, (), times, *locations)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import islice
+from math import prod
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..device.traffic import BankCounter
 from .batch import Batch
 from .checks import check_wait_states
 from .control import CODE_BASE
+from .ordering import grid_races
 from .program import program_of
 from .report import KernelReport, tracer
 from .state import CLAMPS_NAN, DX10_CLAMP, EXEC, FP16_OVERFLOW, IEEE, ROWS, SCALARS, Registers, packed
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from ...asm.code_objects import Kernel, KernelArgument, KernelDescriptor
     from ...base.arrays import Array
+    from ..device.grid_races import GridRaces
     from ..device.launch import Dim3
     from ..device.memory import GlobalMemory
     from ..device.observer import Observer
@@ -160,11 +163,12 @@ class _CompiledLaunch:
         size = each * self.target.wave * lane_bytes + 4 * self.lds_bytes
         step = max(1, min(MOST_WAVES // each, MOST_BYTES // max(1, size)))
         places = workgroups(self.grid)
-        done = 0
+        done, shadow = 0, self._grid_races()
         with np.errstate(all="ignore"):
             while groups := list(islice(places, step)):
                 batch = self._batch(groups, max(vectors, 3), accumulators)
                 batch.limit, batch.observers = limit, observers
+                batch.grid_races.shadow, batch.grid_races.first = shadow, done
                 for observer in observers:
                     observer.started(batch)
                 if trace is not None and done * each <= trace[0] < (done + len(groups)) * each:
@@ -174,6 +178,9 @@ class _CompiledLaunch:
                 done += len(groups)
                 self.tally.steps += batch.steps
         self.memory.commit()
+
+    def _grid_races(self) -> GridRaces | None:
+        return grid_races(self.kernel, self.program, self.memory, prod(self.grid), self.tally)
 
     def _batch(self, groups: list[Dim3], vectors: int, accumulators: int) -> Batch:
         lanes, each = self.target.wave, self.waves

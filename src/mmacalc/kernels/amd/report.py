@@ -29,14 +29,14 @@ __all__ = ["KernelReport", "TraceStep", "tracer"]
 KINDS = {
     "uninitialised": "a value that no instruction has written is used",
     "wait": "a register or a byte of LDS is touched before the access that writes it is waited for",
-    "race": "two waves access the same bytes of LDS without a barrier in between",
+    "race": "two waves access the same bytes of LDS, or two workgroups of global memory, and nothing orders them",
     "barrier": "the waves of a workgroup meet at different barriers, and not equally often",
     "exec": "a WMMA instruction runs while lanes are inactive",
     "wait states": "too few wait states after a matrix instruction",
 }
 """What is wrong with a kernel."""
 NOTES = {
-    "same value": "two waves write the same value to the same bytes of LDS without a barrier in between",
+    "same value": "two waves, or two workgroups, write the same value to the same bytes, and nothing orders them",
     "barrier": "the waves of a workgroup meet at different barriers",
     "outside LDS": "lanes access LDS far outside: the hardware drops what they store and loads zeros",
     "not checked": "a check did not run",

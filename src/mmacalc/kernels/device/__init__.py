@@ -2,6 +2,7 @@
 
 memory       bytes by offset, the global address space, arrays and their addresses
 shared       memory of a workgroup or of a lane, with what is written in it
+grid_races   which workgroups have accessed the same bytes of global memory
 races        which waves have accessed the same bytes
 traffic      bytes moved; accesses of shared memory by call site, with their bank conflicts
 scheduler    which waves run next, and their barriers

@@ -1,0 +1,55 @@
+"""Races in global memory between workgroups of AMD kernels: wrong kernels are named, right ones have no finding."""
+
+import numpy as np
+import pytest
+
+import mmacalc
+from hip_kernels import hip_kernels
+
+SOURCE = """extern "C" __attribute__((global)) void k(float *x, float *y, int shift) {
+    int g = __builtin_amdgcn_workgroup_id_x(), i = __builtin_amdgcn_workitem_id_x(), at = g * 64 + i;
+    BODY
+}"""
+ADD = "__hip_atomic_fetch_add((int *)&y[i], 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);"
+FLAG = """if (g == 0) { y[i] = 3; __hip_atomic_store((int *)x + i, 1, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT); }
+    else if (g == 1) { while (!__hip_atomic_load((int *)x + i, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT));
+                       x[64 + i] = y[i]; }"""
+RIGHT = {
+    "each its own": "y[at] = x[at] + 1;", "in place": "x[at] *= 2;", "all read one": "y[at] = x[i];",
+    "same value": "y[at - g * shift] = 1;", "atomic sums": ADD, "atomic sums beside own": ADD + "x[at] = g;",
+    "bytes side by side": "((char *)y)[at] = i;", "a flag": FLAG,
+}  # fmt: skip
+WRONG = {  # what races, and the kind of access that is named
+    "tiles overlap": ("y[at - g * shift] = at;", "store"),
+    "neighbour read": ("x[at] = y[at]; y[at] = x[(at + 64) % 256];", ""),
+    "read before it is written": ("float v = x[(at + 64) % 256]; x[at] = v + at;", "store"),
+    "atomic and plain": (ADD + "x[at] = y[(i + 1) % 64];", "load"),
+    "halves overlap": ("((_Float16 *)y)[at - g * shift] = at;", "store"),
+}  # fmt: skip
+TARGETS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
+
+
+def launched(body, target, groups=4):
+    kernel = hip_kernels(SOURCE.replace("BODY", body), target)["k"]
+    x, y = np.zeros(256, np.float32), np.zeros(256, np.float32)
+    return mmacalc.launch(kernel, groups, 64, x, y, 16)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_kernel_has_no_finding(name, target):
+    report = launched(RIGHT[name], target)
+    assert report.findings == ()
+    assert any("races in global memory" in note.message for note in report.notes) == (name == "a flag")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", WRONG)
+def test_a_race_between_workgroups_is_named_with_both_instructions_and_not_within_one(name, target):
+    body, access = WRONG[name]
+    first = launched(body, target).findings[0]
+    assert first.kind == "race"
+    assert access in first.text
+    assert first.other_address is not None
+    assert "argument" in first.message
+    assert launched(body, target, groups=1).findings == ()
