@@ -79,7 +79,7 @@ class GlobalOrder:
         self.alike: list[_Reads] = []  # writes of bytes that another thread wrote, too
         self.flags: dict[int, Flag] = {}
         self.changed: set[int] = set()  # regions that were stored to
-        self.listed: dict[int, list[tuple[Array, int, Array, Array, Any, int]]] = {}
+        self.listed: dict[int, list[tuple[Array | slice, int, Array, Array, Any, int]]] = {}
         self.copied: dict[int, list[tuple[Array, int]]] = {}  # as `listed`, of bulk copies
         self.copies = GlobalCopies(self)
         self.count = 0
@@ -111,15 +111,24 @@ class GlobalOrder:
         if not self.enabled:
             return
         knowledge = machine.knowledge
+        place = None if access.scope else self._span(offsets, size)
         if not access.scope and region >= 0 and region not in self.changed:
+            known = offsets if place is None else place
             self.listed.setdefault(region, []).append(
-                (offsets, size, knowledge.agent, knowledge.clocks(), threads.use, min(step.index, NO_STEP))
+                (known, size, knowledge.agent, knowledge.clocks(), threads.use, min(step.index, NO_STEP))
             )
-            self.count += len(offsets)
+            self.count += len(offsets) if place is None else 64
             if self.count > LISTED:
                 for one in list(self.listed):
                     self._enter(one)
             return
+        if place is not None:
+            accesses = _wide(knowledge.accesses(threads.use, step), size // self.granule)
+            if _own(self.writes[place], accesses) and _own(self.reads[place], accesses):
+                self.reads[place], self.entered = accesses, True
+                if self.strong:
+                    self.read_scopes[place] = 0
+                return
         at, width = self.granules(offsets, size)
         if width:
             accesses = _wide(knowledge.accesses(threads.use, step), width)
@@ -174,6 +183,8 @@ class GlobalOrder:
         data: Array | None,
     ) -> None:  # fmt: skip
         self._store_regions(offsets)
+        if data is not None and not access.scope and self._written_own(machine, step, threads, offsets, size):
+            return
         at, width = self.granules(offsets, size)
         if not width:
             return
@@ -185,6 +196,30 @@ class GlobalOrder:
             self._repeated(at[repeated], before)
         if not access.scope and (lost := self.writes[at] != accesses).any():  # lanes of one instruction at one place
             self._repeated(at[lost], accesses[lost])
+
+    def _span(self, offsets: Array, size: int) -> slice | None:
+        """The granules of accesses that follow each other without a gap, as they mostly do; None of others."""
+        count, first = len(offsets), int(offsets[0])
+        if size % self.granule or int(offsets[-1]) - first != (count - 1) * size:
+            return None
+        if count > 1 and (offsets[1:] - offsets[:-1] != size).any():
+            return None
+        return slice(first >> self._shift, (first >> self._shift) + count * (size >> self._shift))
+
+    def _written_own(self, machine: Machine, step: Step, threads: Threads, offsets: Array, size: int) -> bool:
+        """Enter writes to granules that nobody else has accessed since each thread did, in a row: whether they were."""
+        place = self._span(offsets, size)
+        if place is None or (self.log and self.several[place].any()):
+            return False
+        accesses = _wide(machine.knowledge.accesses(threads.use, step), size // self.granule)
+        if not _own(self.writes[place], accesses) or (self.entered and not _own(self.reads[place], accesses)):
+            return False
+        self.writes[place] = accesses
+        if self.entered:
+            self.reads[place] = 0
+        if self.strong:
+            self.scopes[place] = self.read_scopes[place] = 0
+        return True
 
     def _repeated(self, at: Array, accesses: Array) -> None:
         """Several threads wrote the same bytes: who has written them, or knows of one that has, may read them."""
@@ -223,9 +258,13 @@ class GlobalOrder:
     def _enter(self, region: int) -> None:
         """Enter the reads of a region that are only listed."""
         self.changed.add(region)
-        for offsets, size, agent, clocks, use, step in self.listed.pop(region, ()):
-            self.count -= len(offsets)
-            at, width = self.granules(offsets, size)
+        for known, size, agent, clocks, use, step in self.listed.pop(region, ()):
+            if isinstance(known, slice):
+                self.count -= 64
+                at, width = np.arange(known.start, known.stop), size // self.granule
+            else:
+                self.count -= len(known)
+                at, width = self.granules(known, size)
             if width:
                 self._read(at, _wide(agent[use] | clocks[use] | step, width), 0)
         for at, access in self.copied.pop(region, ()):
@@ -431,6 +470,13 @@ class GlobalOrder:
         """A byte of global memory in words."""
         region = self.launch.memory.regions[int(self.regions(np.array([offset]))[0])]
         return f"byte {offset - region.place} of {region.name}"
+
+
+def _own(held: Array, accesses: Array) -> bool:
+    """Whether what is held for each granule is nothing, or of the agent that accesses it now."""
+    if not held.any():
+        return True
+    return bool((((held ^ accesses) >> AGENT == 0) | (held == 0)).all())
 
 
 def _wide(accesses: Array, width: int) -> Array:
