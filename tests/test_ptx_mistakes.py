@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import mmacalc
-from mistaken_ptx import CASES, KERNELS, RIGHT, SOURCE, arrays
+from mistaken_ptx import CASES, KERNELS, RIGHT, SOURCE, TEXT, arrays
+from mmacalc.cli import answer
+from mmacalc.kernels.ptx.kernel import PtxKernel
 from mmacalc.kernels.ptx.launch import Launch
+from mmacalc.ptx.reader import read
 
 # name: the kind of a finding ("stopped" of an error, "note" of a note), what its line of the source has, its words
 WRONG: dict[str, tuple[str, str, str]] = {
@@ -24,20 +27,20 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "tma_load<2>": ("deadlock", "wait(&full, row)", "1 arrival of 2 missing"),
     "tma_load<3>": ("deadlock", "wait(&full, row)", "full in shared memory is in phase 0, and phase 0 is waited for"),
     "tma_load<4>": ("mbarrier", "wait(&full, row)", "a barrier must come in between"),
-    "tma_load<5>": ("wait", "tile[t]", "an asynchronous copy in flight writes, which is not waited for"),
+    "tma_load<5>": ("wait", "tile[t]", "an asynchronous copy in flight writes: it is not waited for"),
     "tma_load<6>": ("deadlock", "wait(&full, row)", "256 bytes more than expected have come (a wrong expect_tx)"),
     "tma_load<7>": ("deadlock", "wait(&full, row)", "512 bytes that were expected have not come"),
     "tma_load<8>": ("stopped", "", "the tile must begin at a multiple of 128 bytes"),
-    "tma_load<9>": ("wait", "tile[t]", "an asynchronous copy in flight writes, which is not waited for"),
-    "tma_load<10>": ("wait", "tile[t]", "an asynchronous copy in flight writes, which is not waited for"),
-    "tma_load<11>": ("wait", "tile[t]", "an asynchronous copy in flight writes, which is not waited for"),
+    "tma_load<9>": ("wait", "tile[t]", "an asynchronous copy in flight writes: it is not waited for"),
+    "tma_load<10>": ("wait", "tile[t]", "an asynchronous copy in flight writes: it is not waited for"),
+    "tma_load<11>": ("wait", "tile[t]", "an asynchronous copy in flight writes: it is not waited for"),
     "tma_load<12>": ("race", "load(", "of tile in shared memory, which another thread read"),
     "ring<1>": ("deadlock", "wait(&empty[s], phase ^ 1)", "empty in shared memory is in phase 128"),
     "ring<2>": ("deadlock", "wait(&empty[s], phase ^ 1)", "1 arrival of 129 missing"),
     "ring<3>": ("deadlock", "wait(&empty[s], phase)", "128 arrivals of 128 missing"),
     "ring<4>": ("mbarrier", "expect(&full[s]", "arrives 1 times where 0 arrivals are pending"),
-    "ring<5>": ("wait", "load(", "writes shared memory that an asynchronous copy in flight writes"),
-    "ring<6>": ("wait", "tiles[s][t]", "an asynchronous copy in flight writes, which is not waited for"),
+    "ring<5>": ("wait", "load(", "of tiles in shared memory, which an asynchronous copy in flight writes"),
+    "ring<6>": ("wait", "tiles[s][t]", "an asynchronous copy in flight writes: it is not waited for"),
     "ring<7>": ("race", "load(", "of tiles in shared memory, which another thread read"),
     "ring<8>": ("deadlock", "wait(&empty[s], phase ^ 1)", "128 arrivals of 128 missing"),
     "product<1>": ("proxy", "MULTIPLY", "of tiles in shared memory by the async proxy"),
@@ -52,9 +55,9 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "swizzled<1>": ("descriptor", "MULTIPLY", "not a multiple of 1024 bytes"),
     "swizzled<2>": ("descriptor", "MULTIPLY", "rows of A lie at the same bytes"),
     "swizzled<3>": ("note", "", "has the swizzle 64B; the tensor copy that wrote these bytes had 128B"),
-    "stages<1>": ("wait", "sum += tiles", "an asynchronous copy in flight writes, which is not waited for"),
+    "stages<1>": ("wait", "sum += tiles", "an asynchronous copy in flight writes: it is not waited for"),
     "stages<2>": ("race", "sum += tiles", "which another thread (thread 33) wrote"),
-    "stages<3>": ("wait", "sum += tiles", "an asynchronous copy in flight writes, which is not waited for"),
+    "stages<3>": ("wait", "sum += tiles", "an asynchronous copy in flight writes: it is not waited for"),
     "stages<4>": ("race", "sum += tiles", "which another thread (thread 33) wrote"),
     "named<1>": ("race", "buffer[(t + 7) % 64]", "which another thread (thread 7) wrote"),
     "named<2>": ("deadlock", "bar.sync 1, 128", "wants 128 threads, and 64 have come; threads have come to barrier 2"),
@@ -71,7 +74,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "peers<6>": ("race", "ld.shared::cluster", "a barrier of the cluster must come after"),
     "multicast<1>": ("mbarrier", "multicast::cluster", "a barrier must come in between"),
     "multicast<2>": ("mbarrier", "multicast::cluster", "a barrier must come in between"),
-    "multicast<3>": ("wait", "tile[t]", "an asynchronous copy in flight writes, which is not waited for"),
+    "multicast<3>": ("wait", "tile[t]", "an asynchronous copy in flight writes: it is not waited for"),
     "multicast<4>": ("deadlock", "wait(&full, 0)", "512 bytes that were expected have not come"),
     "registers<1>": ("warp", "setmaxnreg.dec", "only 1 warp of the warpgroup's 4 executed it"),
     "registers<2>": ("deadlock", "setmaxnreg.inc", "want 80,896 registers, and the CTA has 64,512"),
@@ -130,3 +133,47 @@ def test_a_mistake_is_named_at_its_line_of_the_source(name: str) -> None:
     assert any(
         one.kind == kind and text in source(one) and message in one.message for one in found
     ), "\n".join(f"{one.sentence} [{source(one)}]" for one in found)  # fmt: skip
+
+
+def test_a_tensor_map_is_given_on_the_command_line(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    x = np.arange(256, dtype=np.float32).reshape(2, 128)
+    np.save("x.npy", x)
+    (tmp_path / "k.ptx").write_text(TEXT)
+
+    def run(*words: str) -> Any:
+        return answer(["run-kernel", "k.ptx", "tma_load<0>", "--block", "128", "--args", *words])
+
+    reply = run("map:1x128:x.npy", "out:y.npy:f4:2x128")
+    assert reply.status == 0, reply
+    assert (np.load("y.npy") == x).all()
+    for words, message in (
+        (["x.npy", "out:y.npy:f4:2x128"], "map:BOX:FILE.npy on the command line"),
+        (["map:x.npy", "5"], "map: begins with the box"),
+        (["map:1x128:256B:x.npy", "5"], "the swizzle of a tensor map is none, 32B, 64B or 128B; got '256B'"),
+        (["map:1x128:7", "5"], "map: ends in an array"),
+        (["map:1x512:x.npy", "5"], "box has a size of 1 to 256"),
+    ):
+        refused = run(*words)
+        assert refused.status == 2
+        assert message in refused.err
+
+
+def test_kernels_have_their_names_in_cpp_and_a_source_is_refused_with_the_way_out(tmp_path: Any) -> None:
+    kernels = mmacalc.load(TEXT)
+    assert kernels["tma_load<0>"].cpp_name == "tma_load<0>"
+    assert kernels["tma_load<0>"].name == "_Z8tma_loadILi0EEv3MapPf"
+    with pytest.raises(mmacalc.Error, match="several kernels are called 'tma_load'"):
+        kernels["tma_load"]
+    (tmp_path / "k.cu").write_text("__global__ void k() {}")
+    with pytest.raises(mmacalc.Error, match="nvcc -ptx"):
+        mmacalc.load(tmp_path / "k.cu")
+
+
+def test_a_bulk_store_that_is_not_waited_for_before_the_end_is_a_note() -> None:
+    text = TEXT.replace("cp.async.bulk.wait_group.read 0;", "")
+    grid, block, shared, make = CASES["tma_store"]
+    arguments = make(*arrays("tma_store"))[0]
+    launch = Launch(PtxKernel(read(text), KERNELS["tma_store<0>"].name), grid, block, arguments, shared)
+    launch.run()
+    assert any("wait_group.read" in remark for _, remark in launch.remarks)

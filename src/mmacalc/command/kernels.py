@@ -32,7 +32,7 @@ LAUNCH = (
 )  # fmt: skip
 """The options of a launch."""
 
-OUTPUT = "out:"
+OUTPUT, MAP = "out:", "map:"
 
 
 def write_outputs(outputs: dict[str, NDArray[Any]], inputs: list[str]) -> None:
@@ -50,16 +50,45 @@ def kernel_arguments(words: list[str]) -> tuple[list[Any], dict[str, NDArray[Any
     outputs: dict[str, NDArray[Any]] = {}
     inputs: list[str] = []
     for word in words:
-        if word.startswith(OUTPUT):
-            path, array = _output(word.removeprefix(OUTPUT))
-            outputs[path] = array
-            arguments.append(array)
-        elif word.lower().endswith(".npy"):
-            inputs.append(word)
-            arguments.append(_array(word))
+        box, given = _map(word) if word.startswith(MAP) else (None, word)
+        if given.startswith(OUTPUT):
+            path, value = _output(given.removeprefix(OUTPUT))
+            value = outputs.setdefault(path, value)  # an array may be given by its address and by a map
+        elif given.lower().endswith(".npy"):
+            inputs.append(given)
+            value = _array(given)
+        elif box is None:
+            value = _value(given)
         else:
-            arguments.append(_value(word))
+            raise Error(f"--args: map: ends in an array, FILE.npy or out:FILE.npy; got '{word[:60]}'")
+        arguments.append(value if box is None else _mapped(value, *box))
     return arguments, outputs, inputs
+
+
+def _map(word: str) -> tuple[tuple[tuple[int, ...], str, str | None], str]:
+    """The box, swizzle and element type of a tensor map, and the word of its array: map:64x64:128B:a.npy."""
+    box, _, rest = word.removeprefix(MAP).partition(":")
+    try:
+        sizes = tuple([whole(size, "a size") for size in box.split("x")])
+    except Error:
+        raise Error(
+            f"--args: '{word[:60]}': map: begins with the box of the tensor map, such as map:64x64:128B:a.npy"
+        ) from None
+    options = {"none": "none", "32b": "32B", "64b": "64B", "128b": "128B", "bf16": "bf16"}
+    found: dict[str, str] = {}
+    while (option := options.get(rest.partition(":")[0].lower())) is not None:
+        found["element" if option == "bf16" else "swizzle"] = option
+        rest = rest.partition(":")[2]
+    wrong = rest.partition(":")[0]
+    if wrong[:-1].isdigit() and wrong[-1:] in "bB":
+        raise Error(f"--args: the swizzle of a tensor map is none, 32B, 64B or 128B; got '{wrong}'")
+    return (sizes, found.get("swizzle", "none"), found.get("element")), rest
+
+
+def _mapped(array: NDArray[Any], box: tuple[int, ...], swizzle: str, element: str | None) -> Any:
+    from ..kernels.ptx.tensor_map import tensor_map
+
+    return tensor_map(array, box, swizzle=swizzle, element=element)
 
 
 def _array(path: str) -> NDArray[Any]:

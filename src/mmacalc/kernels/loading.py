@@ -86,6 +86,11 @@ def _ptx_in(content: bytes, name: str) -> list[tuple[str, str]] | None:
             f"'{name}' is a cubin: machine code without PTX, which cannot be run. Give the PTX (nvcc -ptx, nvcc -keep, "
             "Triton's cache folder) or a fatbin that carries it (nvcc -fatbin -gencode arch=compute_90,code=compute_90)"
         )
+    if name.lower().endswith((".cu", ".cuh")):
+        raise Error(
+            f"'{name}' is a source: compile it to PTX first, with nvcc -ptx -arch=sm_90a {name} (-lineinfo names its "
+            "lines)"
+        )
     head = content[:4096]
     if name.lower().endswith(".ptx") or (b".version" in head and b".target" in head and b"\0" not in head):
         return [(name, _text(content, name))]

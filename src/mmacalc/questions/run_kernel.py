@@ -10,9 +10,11 @@
 Arguments in the kernel's order: FILE.npy is an array that the kernel reads, its rows one after the other however the
 file keeps them; out:FILE.npy one that is written back when
 the kernel has ended well, out:FILE.npy:TYPE:SHAPE one that begins as zeros (f4 is float32, u2 uint16 ...); null is a
-null pointer; 5 is an integer of the argument's size, 5.0 a float of it.
+null pointer; 5 is an integer of the argument's size, 5.0 a float of it. map:BOX:a.npy, or map:64x64:128B:a.npy, is a
+tensor map (CUtensorMap) of an array: the box that one copy moves, rows first, and the swizzle; out:FILE.npy also there.
 --limit stops a kernel that does not end, and says where its waves are then; so does Ctrl-C.
-A PTX kernel comes from a .ptx file, from a fatbin or object of nvcc that carries PTX, or from a folder with .ptx files.
+A PTX kernel comes from a .ptx file, from a fatbin or object of nvcc that carries PTX, from a folder with .ptx files, or
+as text from standard input (-).
 --schedule runs its warps in another order that PTX permits; --limit counts its warp instructions.
 --stop-at stops it before an instruction, a line of the source, or behind its first finding, and shows a wave: what its
 registers hold, of a product which elements of its matrices. --watch says who writes a register (v41, v41[3] of lane 3,
@@ -258,13 +260,27 @@ def coverage_text(found: PtxCoverage) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _given(file: str) -> str:
+    """What `load` takes: the path, or of "-" the text of PTX on standard input."""
+    if file != "-":
+        return file
+    from ..command.files import read_text
+
+    text = read_text(file)
+    if ".version" not in text or ".target" not in text:
+        raise Error(
+            "standard input has no PTX, which begins with .version and .target; other kernels are given by files"
+        )
+    return text
+
+
 def run(options: Options) -> Reply:
     """The report of the launch, and 1 if something was found wrong."""
     from ..kernels.launching import launch
     from ..kernels.loading import load
     from ..kernels.ptx.kernel import PtxKernel
 
-    kernels: Mapping[str, Any] = load(options.file, options.architecture)
+    kernels: Mapping[str, Any] = load(_given(options.file), options.architecture)
     if any(isinstance(kernel, PtxKernel) for kernel in kernels.values()):
         return _run_ptx(options, kernels)
     if options.covered or options.schedule is not None or options.cluster:

@@ -170,7 +170,7 @@ class Asynchronous:
                                   "belongs after its initialisation; no effect of its lack is known")  # fmt: skip
 
     def invalidate(self, step: Step, thread: int, place: int) -> None:
-        """mbarrier.inval: nobody else may use the mbarrier any more (9.7.13.15, mbarrier.inval)."""
+        """mbarrier.inval: no other thread may use the mbarrier any more (9.7.13.15, mbarrier.inval)."""
         machine, found = self.machine, self.barrier(step, thread, place)
         if found is None:
             return

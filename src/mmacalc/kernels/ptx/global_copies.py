@@ -57,6 +57,10 @@ class GlobalLoad:
     """A bulk copy that reads global memory: granules, and who had written them last when it was issued."""
 
     __slots__ = ("at", "before", "step", "thread")
+    step: Step
+    thread: int
+    at: Array
+    before: Array
 
     def __init__(self, step: Step, thread: int, at: Array, before: Array) -> None:
         self.step, self.thread, self.at, self.before = step, thread, at, before
@@ -67,6 +71,14 @@ class GlobalStore:
     overlaps: stores in flight that write some of the same granules. waited: whether its thread waited for its end."""
 
     __slots__ = ("access", "at", "done", "mark", "overlaps", "places", "step", "thread", "waited")
+    step: Step
+    thread: int
+    at: Array
+    places: Array
+    mark: int
+    access: Access
+    done: bool
+    waited: bool
 
     def __init__(self, step: Step, thread: int, at: Array, places: Array, mark: int, access: Access) -> None:
         self.step, self.thread, self.at, self.places, self.mark, self.access = step, thread, at, places, mark, access
@@ -77,6 +89,7 @@ class GlobalStore:
 class GlobalCopies:
     """The bulk copies of a grid in global memory."""
 
+    order: GlobalOrder
     issued: int
 
     def __init__(self, order: GlobalOrder) -> None:
@@ -226,6 +239,9 @@ class GlobalCopies:
 
 class TensorMapFences:
     """fence.proxy.tensormap::generic: which writes of tensor maps in global memory were released and acquired."""
+
+    machine: Machine
+    releases: ProxyFences
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine

@@ -207,7 +207,7 @@ class GlobalOrder:
         return slice(first >> self._shift, (first >> self._shift) + count * (size >> self._shift))
 
     def _written_own(self, machine: Machine, step: Step, threads: Threads, offsets: Array, size: int) -> bool:
-        """Enter writes to granules that nobody else has accessed since each thread did, in a row: whether they were."""
+        """Enter writes in a row to granules that no other thread has accessed: whether they were entered."""
         place = self._span(offsets, size)
         if place is None or (self.log and self.several[place].any()):
             return False

@@ -200,7 +200,7 @@ class Launch:
     def _pack(self, arguments: Sequence[Any]) -> bytes:
         """The parameter bytes: arrays by their addresses, numbers by their bytes, None as null."""
         wanted = list(self.program.parameters.items())
-        signature = ", ".join([f"{name}: .{variable.type}" for name, (_, variable) in wanted]) or "none"
+        signature = ", ".join([f"{name}: .{type_}" for name, type_ in self.kernel.signature]) or "none"
         if len(arguments) > len(wanted):
             raise Error(f"the kernel takes {counted(len(wanted), 'argument')} ({signature}); got {len(arguments)}")
         raw = bytearray(self.program.parameter_bytes)
@@ -226,7 +226,9 @@ class Launch:
             return self._map_argument(what, value, size)
         if isinstance(value, np.ndarray) and value.ndim:
             if size != 8:
-                raise Error(f"{what} is not a pointer; got an array")
+                hint = ": a tensor map of it is mmacalc.tensor_map(array, box)" if size == BYTES else ""
+                hint += ", or map:BOX:FILE.npy on the command line" if hint else ""
+                raise Error(f"{what} is not a pointer; got an array{hint}")
             return self.memory.address(what, value).to_bytes(8, "little")
         if isinstance(value, (np.ndarray, np.generic)):
             check_type(what, value)
@@ -401,16 +403,17 @@ class Launch:
         self.remarks[key] = self.remarks.get(key, 0) + 1
 
     def touched_in_flight(
-        self, machine: Machine, step: Step, threads: Threads | Repeated, flying: Array, does: str
+        self, machine: Machine, step: Step, threads: Threads | Repeated, granules: Array, does: str
     ) -> None:
-        """A byte is touched that an asynchronous operation writes."""
-        which = flying.any(axis=1)
-        number = int(flying[which].max())
+        """Granules (access, granule) are touched, some of which an asynchronous operation writes."""
+        flying = machine.flight[granules]
+        which, number = flying.any(axis=1), int(flying.max())
+        byte = machine.byte_of(int(granules[flying == number][0]) * machine.granule)
         other = self.flight_step(machine, number)
         self.find(
             "wait",
             step,
-            f"{does} shared memory that an asynchronous copy in flight writes, which is not waited for",
+            f"{does} {byte}, which an asynchronous copy in flight writes: it is not waited for",
             threads.number[which],
             other,
         )
@@ -566,6 +569,11 @@ class Launch:
         """Threads have ended: what they have in flight comes to its end."""
         for flight in list(machine.asynchronous.flights.values()):
             if not flight.barriers and not machine.alive[flight.thread]:
+                if flight.reads and not flight.source_read and len(flight.granules):
+                    self.remark(
+                        flight.step, "its thread ends without waiting until the shared memory has been read "
+                        "(cp.async.bulk.wait_group.read): whether that is kept so long PTX leaves open",
+                    )  # fmt: skip
                 machine.asynchronous.complete(flight)
 
     def arrive_later(self, machine: Machine, step: Step, thread: int, place: int) -> None:
@@ -596,7 +604,7 @@ class Launch:
         elif step.statement.root in WARP_ROOTS or step.statement.modifiers[:1] == ("warp",):
             waiting = self._other_lanes(machine, threads)
         overtaken = machine.asynchronous.overtaken(threads)
-        return "".join([f"; {one}" for one in waiting[:4]]) + overtaken
+        return "".join([f"; {one}" for one in [*dict.fromkeys(waiting)][:4]]) + overtaken
 
     def _other_lanes(self, machine: Machine, threads: Threads) -> list[str]:
         """Where the other lanes of a warp are that wait for these, in words."""

@@ -574,7 +574,7 @@ class Machine:
         flat, width = granules.reshape(-1), granules.shape[1]
         flying = self.flight[flat]
         if flying.any():
-            self.launch.touched_in_flight(self, step, threads, flying.reshape(granules.shape), "reads")
+            self.launch.touched_in_flight(self, step, threads, granules, "reads")
         team, member = np.repeat(threads.team, width), np.repeat(threads.member, width)
         found = self.shadow.read(flat, team, member, step.index)
         if found is not None:
@@ -604,7 +604,7 @@ class Machine:
         flat, width = granules.reshape(-1), granules.shape[1]
         flying = self.flight[flat]
         if flying.any():
-            self.launch.touched_in_flight(self, step, threads, flying.reshape(granules.shape), "writes")
+            self.launch.touched_in_flight(self, step, threads, granules, "writes")
         self.launch.read_in_flight(self, step, threads, flat, width)
         team, member = np.repeat(threads.team, width), np.repeat(threads.member, width)
         found = conflict(flat, team, member)
@@ -642,14 +642,7 @@ class Machine:
         number = np.array([thread])
         flying = self.flight[granules]
         if flying.any():
-            other = self.launch.flight_step(self, int(flying.max()))
-            self.launch.find(
-                "wait",
-                step,
-                "reads shared memory that an asynchronous copy in flight writes, which is not waited for",
-                number,
-                other,
-            )
+            self.launch.touched_in_flight(self, step, Repeated(self, thread, len(granules)), granules[:, None], "reads")
         elif not self.written.reshape(-1, self.granule)[granules].all():
             bad = granules[~self.written.reshape(-1, self.granule)[granules].all(axis=1)]
             byte = self.byte_of(int(bad[0]) * self.granule)
