@@ -10,7 +10,8 @@ Everything is imported when it is first used, so `import mmacalc` costs nothing.
 
 from __future__ import annotations
 
-from .later import FUNCTIONS
+from .base.records import TEXTS, WRITERS
+from .later import FUNCTIONS, written
 
 # The methods of `mmacalc.model` whose code is in a higher layer, and what the catalog's records name there.
 FUNCTIONS.update(
@@ -29,6 +30,72 @@ FUNCTIONS.update(
     draw_instruction="mmacalc.drawing:draw_instruction",
     draw_profile="mmacalc.questions.profile:draw",
 )
+
+# The answers, and what writes the text of each: a module of `mmacalc.questions` and its function.
+WRITERS["text"] = written
+TEXTS.update({
+    "chaining.answer.Chain": "chain:chain_text",
+    "chaining.answer.Feeds": "chain:list_text",
+    "codegen.check.Checked": "generate:check_text",
+    "codegen.generate.GeneratedKernel": "generate:text",
+    "diagnosis.compare.Diagnosis": "run:diagnosis_text",
+    "emulator.comparison.NumericsComparison": "gemm:_compared_text",
+    "families.descriptors.Descriptor": "descriptor:text",
+    "hazards.lint.LintReport": "lint:report_text",
+    "hazards.lint.WaitsReport": "waits:report_text",
+    "hazards.recognizer.WaitStates": "waits:text",
+    "kernels.device.debugging.Debugged": "run_kernel:debug_text",
+    "kernels.device.profile.Profile": "profile:text",
+    "memory_access.answer.Memory": "memory:memory_text",
+    "memory_access.answer.MemoryAndRepair": "memory:text",
+    "questions.architectures.KnownArchitectures": "architectures:text",
+    "questions.assemble.Assembly": "assemble:text",
+    "questions.chain.Chains": "chain:text",
+    "questions.classic.about.Listing": "classic.about:listing_text",
+    "questions.classic.about.Pattern": "classic.about:pattern_text",
+    "questions.classic.about.Version": "classic.about:version_text",
+    "questions.classic.detail.Detail": "classic.detail:text",
+    "questions.classic.layouts.MatrixLayout": "classic.layouts:matrix_text",
+    "questions.classic.layouts.RegisterLayout": "classic.layouts:text",
+    "questions.classic.places.ElementPlaces": "classic.places:text",
+    "questions.classic.places.RegisterContents": "classic.places:contents_text",
+    "questions.classic.tensor_memory.CellContents": "classic.tensor_memory:contents_text",
+    "questions.classic.tensor_memory.CellTable": "classic.tensor_memory:cell_table_text",
+    "questions.classic.tensor_memory.ElementCells": "classic.tensor_memory:element_text",
+    "questions.classic.tensor_memory.ElementTable": "classic.tensor_memory:element_table_text",
+    "questions.classic.tensor_memory.Move": "classic.tensor_memory:move_text",
+    "questions.classic.tensor_memory.MovedCell": "classic.tensor_memory:moved_text",
+    "questions.classic.tensor_memory.TensorMemoryDetail": "classic.tensor_memory:detail_text",
+    "questions.classic.tensor_memory.TensorMemoryPattern": "classic.tensor_memory:pattern_text",
+    "questions.compare.InstructionComparison": "compare:text",
+    "questions.descriptor.SwizzleAtom": "descriptor:atom_text",
+    "questions.disassemble.Disassembly": "disassemble:text",
+    "questions.explain.ExplainedText": "explain:text",
+    "questions.explain.answer.Explanation": "explain:explanation_text",
+    "questions.find.Matches": "find:text",
+    "questions.gemm.Product": "gemm:text",
+    "questions.generate.IndexExpressions": "generate:formula_text",
+    "questions.intrinsic.InstructionIntrinsics": "intrinsic:text",
+    "questions.lint.CheckedListing": "lint:text",
+    "questions.numerics.InstructionNumerics": "numerics:text",
+    "questions.numerics.Overview": "numerics:overview_text",
+    "questions.profile.Profiles": "profile:comparison_text",
+    "questions.run.Run": "run:text",
+    "questions.run_kernel.KernelList": "run_kernel:list_text",
+    "questions.run_kernel.KernelRun": "run_kernel:text",
+    "questions.run_kernel.PtxCoverage": "run_kernel:coverage_text",
+    "questions.run_kernel.PtxKernelList": "run_kernel:ptx_list_text",
+    "questions.run_kernel.PtxKernelRun": "run_kernel:ptx_text",
+    "questions.tile.TileAnswer": "tile:text",
+    "questions.tile.TileContents": "tile:contents_text",
+    "questions.tile.TileFormulas": "tile:formulas_text",
+    "questions.tile.TilePlaces": "tile:places_text",
+    "questions.transpose_loads.LoadListing": "transpose_loads:listing_text",
+    "questions.transpose_loads.LoadTile": "transpose_loads:tile_text",
+    "questions.transpose_loads.OperandLoads": "transpose_loads:operand_text",
+    "questions.waits.ListedWaits": "waits:text",
+    "throughput.Estimate": "estimate:text",
+})  # fmt: skip
 
 _public: dict[str, str] | None = None
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["FUNCTIONS", "higher_layer", "imported"]
+__all__ = ["FUNCTIONS", "higher_layer", "imported", "written"]
 
 FUNCTIONS: dict[str, str] = {}  # the name that the lower layer uses: "module:function"
 
@@ -31,6 +31,13 @@ def higher_layer(name: str) -> Any:
         function = getattr(imported(module), attribute)
         _found[name] = getattr(function, "__wrapped__", function)
     return _found[name]
+
+
+def written(place: str, record: Any) -> str:
+    """The text of an answer by the function of `mmacalc.questions` that writes it."""
+    module, _, function = place.partition(":")
+    text: str = getattr(imported(f"mmacalc.questions.{module}"), function)(record)
+    return text
 
 
 def imported(module: str) -> Any:

@@ -64,7 +64,10 @@ else:
             return value
 
 
-__all__ = ["FORMS", "Cache", "Frozen", "Record", "TupleRecord", "cached_property", "frozen", "json_keys"]
+__all__ = [
+    "FORMS", "TEXTS", "WRITERS", "Cache", "Frozen", "Record", "TupleRecord", "cached_property", "frozen", "json_keys",
+    "spoken",
+]  # fmt: skip
 
 
 CONTAINERS = frozenset((dict, list, tuple, set, MappingProxyType))
@@ -166,6 +169,52 @@ def json_keys(*keys: str) -> Callable[[Class], Class]:
     return enter
 
 
+TEXTS: dict[str, str] = {}
+"""By the module and name of a record that is an answer, "module:function" (of `mmacalc.questions`) of what writes its
+text; entered by the package root."""
+
+
+WRITERS: dict[str, Callable[[str, Any], str]] = {}
+"""Under "text" what calls such a function by its name; entered by the package root."""
+
+
+def spoken(record: Any) -> str | None:
+    """The text of an answer, without the line feed at its end; None of other records."""
+    kind = type(record)
+    place = TEXTS.get(f"{kind.__module__.removeprefix('mmacalc.')}.{kind.__name__}")
+    if place is None:
+        return None
+    text: str = WRITERS["text"](place, record)
+    return text.rstrip("\n")
+
+
+def _str(self: Any) -> str:
+    """The text of an answer, as the command line prints it; of other records the repr."""
+    found = spoken(self)
+    return repr(self) if found is None else found
+
+
+def _to_dict(self: Any) -> dict[str, Any]:
+    """The record as dictionaries, lists, numbers and texts, with the keys that it has in JSON."""
+    from .json_form import encoded
+
+    found: dict[str, Any] = encoded(self)
+    return found
+
+
+def _to_markdown(self: Any) -> str:
+    """The text in Markdown."""
+    return f"```text\n{self}\n```"
+
+
+def _repr_html_(self: Any) -> str | None:
+    """An answer in a notebook: its text, with the width of its characters kept."""
+    if spoken(self) is None:
+        return None
+    found = str(self)  # which a class may say otherwise
+    return f"<pre>{found.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}</pre>"
+
+
 class _Plain:
     """What `Frozen` hides: the dictionary of the attributes of an object."""
 
@@ -247,6 +296,11 @@ class Record(Frozen):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple([thawed(getattr(self, name)) for name in self._fields])
 
+    __str__ = _str
+    to_dict = _to_dict
+    to_markdown = _to_markdown
+    _repr_html_ = _repr_html_
+
     def __repr__(self) -> str:
         shown = [f"{name}={_shortened(getattr(self, name))}" for name in self._fields
                  if getattr(self, name) != self._defaults.get(name, self)]  # fmt: skip
@@ -315,6 +369,11 @@ else:
 
         def __getnewargs__(self):
             return tuple([thawed(value) for value in self])
+
+        __str__ = _str
+        to_dict = _to_dict
+        to_markdown = _to_markdown
+        _repr_html_ = _repr_html_
 
         def __repr__(self):
             shown = [f"{name}={_shortened(value)}" for name, value in self._asdict().items()]

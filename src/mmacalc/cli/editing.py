@@ -1,4 +1,4 @@
-"""What an editor shows of a text with matrix instructions: hovers, diagnostics, edits that mend them, cycles.
+"""What an editor shows of a text with matrix instructions: hovers, diagnostics, edits that repair them, cycles.
 
 Nothing of a protocol is here: lines and columns are counted from 0 in characters of the text, as `str` counts them.
 `mmacalc.cli.lsp` speaks to the editor.
@@ -57,7 +57,7 @@ class Problem(TupleRecord):
 
 
 class Fix(TupleRecord):
-    """A mend: the text to insert at the beginning of a line."""
+    """A repair: the text to insert at the beginning of a line."""
 
     title: str
     line: int
@@ -185,7 +185,7 @@ class Document:
                     yield Problem(number, found.start(), found.end(), problem, "unknown-name", severity="warning")
 
     def fixes(self, first: int, last: int) -> list[Fix]:
-        """The mends of what is wrong in lines."""
+        """The repairs of what is wrong in lines."""
         if not self.assembly:
             return []
         return [fix for problem in self.problems() if problem.insert and first <= problem.line <= last

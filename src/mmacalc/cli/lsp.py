@@ -148,7 +148,7 @@ class _Features:
         return [types.InlayHint(at, one.text, padding_left=True) for at, one in zip(places, shown)]
 
     def actions(self, params: Any) -> Any:
-        """The edits that mend what is wrong in a selection."""
+        """The edits that repair what is wrong in a selection."""
         from lsprotocol import types
 
         uri, document = params.text_document.uri, self.document(params.text_document.uri)
@@ -156,9 +156,9 @@ class _Features:
         for one in document.fixes(params.range.start.line, params.range.end.line):
             at = types.Position(one.line, 0)
             edit = types.WorkspaceEdit({uri: [types.TextEdit(types.Range(at, at), one.text)]})
-            mended = [each for each in params.context.diagnostics
+            repaired = [each for each in params.context.diagnostics
                       if each.source == "mmacalc" and each.range.start.line == one.line]  # fmt: skip
-            found.append(types.CodeAction(one.title, types.CodeActionKind.QuickFix, mended, edit=edit))
+            found.append(types.CodeAction(one.title, types.CodeActionKind.QuickFix, repaired, edit=edit))
         return found
 
 

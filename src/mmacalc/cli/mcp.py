@@ -5,7 +5,7 @@
 
 A client is told to run that; most take {"mcpServers": {"mmacalc": {"command": "mmacalc", "args": ["mcp"]}}}. It needs
 the Python package mcp (the extra mmacalc[mcp]). Each tool asks one of the commands, and its answer is that command's
-text, at most --limit characters of it: whole lines, and then how many more there are. What is refused is an error of
+text, at most --characters of it: whole lines, and then how many more there are. What is refused is an error of
 the tool, with the sentence that people read. `mmacalc help agents` is a text for agents that have a shell.
 """
 
@@ -241,14 +241,14 @@ def _told(tool: Callable[..., str], limit: int) -> Callable[..., str]:
 
 def run(options: Options) -> Reply:
     """Serve until the client closes standard input."""
-    if options.limit < 500:
-        raise Error(f"--limit {options.limit} is too short for an answer; at least 500 characters")
-    server(options.limit).run("stdio")
+    if options.characters < 500:
+        raise Error(f"--characters {options.characters} is too short for an answer; at least 500 characters")
+    server(options.characters).run("stdio")
     return Reply(0, "", "")
 
 
 COMMAND = Command(
     "mcp", "serve these questions to coding agents (Model Context Protocol)", "work with it", __doc__,
-    (number("--limit", default=LIMIT, help="the most characters of an answer (default: 6000)"),),
+    (number("--characters", default=LIMIT, help="the most characters of an answer (default: 6000)"),),
     run,
 )  # fmt: skip

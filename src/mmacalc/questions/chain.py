@@ -102,6 +102,11 @@ class Chains(Record):
         return tuple(map(ChainInFull, self.chains))
 
 
+def chain_text(chain: Chain) -> str:
+    """One use of a result."""
+    return text(Chains((chain,)))
+
+
 def text(answer: Chains) -> str:
     """One or several uses of a result, the cheapest first."""
     answers = answer.chains

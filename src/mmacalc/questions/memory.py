@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from ..memory_access.answer import Memory, MemoryAndRepair
 
 
+def memory_text(found: Memory) -> str:
+    """How an operand is loaded, without a search."""
+    from ..memory_access.answer import MemoryAndRepair
+
+    return text(MemoryAndRepair(found, None))
+
+
 def text(found: MemoryAndRepair) -> str:
     """The answer for a terminal."""
     answer, repair = found.memory, found.repair

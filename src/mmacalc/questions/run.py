@@ -336,8 +336,8 @@ SHOWN = 10  # differing elements, and tiles, listed in the text
 ALTERNATIVES = 3  # further explanations listed in the text
 
 
-def diagnosis_text(diagnosis: Diagnosis, inst: Instruction) -> str:
-    """A diagnosis as a report: the verdict first, then the explanation, then the elements."""
+def diagnosis_text(diagnosis: Diagnosis, inst: Instruction | None = None) -> str:
+    """A diagnosis as a report: the verdict first, then the explanation, then the elements; inst: which was run."""
     if not diagnosis.different and not diagnosis.explanations:
         return f"Comparison: all {counted(diagnosis.elements, 'element')} are equal to the bit.\n"
     largest = ", NaN among them" if diagnosis.max_ulps is None else f", by at most {diagnosis.max_ulps:,} ULP"
@@ -388,13 +388,13 @@ def _in_tiles(explanation: Explanation) -> str:
     return f", in {'tile' if len(explanation.tiles) == 1 else 'tiles'} {shown}{f' and {more} more' if more > 0 else ''}"
 
 
-def _elements(diagnosis: Diagnosis, inst: Instruction) -> str:
+def _elements(diagnosis: Diagnosis, inst: Instruction | None) -> str:
     rows = []
     for difference in diagnosis.differences[:SHOWN]:
         *lead, row, column = difference.element
         name = f"D[{row}][{column}]"
         if lead:
-            name += f".B{lead[-1]}" if inst.blocks > 1 else f" of {lead[-1]}"
+            name += f".B{lead[-1]}" if inst is not None and inst.blocks > 1 else f" of {lead[-1]}"
         distance = "" if difference.ulps is None else f"{difference.ulps:,}"
         rows.append((name, f"{difference.given:.9g}", f"{difference.expected:.9g}", distance))
     if not rows:

@@ -51,6 +51,11 @@ class ListedWaits(Record):
         return printable(self.name)
 
 
+def report_text(report: WaitsReport) -> str:
+    """The waits of a text."""
+    return text(ListedWaits(report, "the text"))
+
+
 def text(answer: WaitStates | ListedWaits) -> str:
     """The number with the nops that give it, the rule, and every source's answer; of a listing each pair."""
     return _listing_text(answer) if isinstance(answer, ListedWaits) else _pair_text(answer)

@@ -63,6 +63,12 @@ class Entry:
         self._read_lines(file.instructions)
         self._aliases: Mapping[str, str] = {**older_spellings(self._lines), **file.aliases}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """An entry is pickled by its name, as architectures and instructions are."""
+        from .. import entry
+
+        return entry, (self.architecture.name,)
+
     def _alike(self, name: str, make: Callable[[], Instruction], **own: Any) -> Instruction:
         """An instruction that other architectures of the file have as well, but for its own fields; made once."""
         made: Instruction | None = self._of_file.get(name)

@@ -67,6 +67,11 @@ class ExplainedText(Record):
         return self.name if self.several else None
 
 
+def explanation_text(explanation: Explanation) -> str:
+    """An explanation of a text."""
+    return text(ExplainedText(explanation, "the text"))
+
+
 def text(explained: ExplainedText) -> str:
     """A paragraph for each instruction, then the hazards, which name the text; of one of several its name first."""
     found = _text(explained.explanation, explained.name)

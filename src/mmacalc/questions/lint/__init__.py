@@ -83,6 +83,11 @@ def text(answer: CheckedListing) -> str:
     return "".join(lines) + f"{found} found{_known(answer)}{unchecked}\n"
 
 
+def report_text(report: LintReport) -> str:
+    """The findings of a text."""
+    return text(CheckedListing(report, "the text"))
+
+
 def _known(answer: CheckedListing) -> str:
     return f", {answer.known} in the baseline" if answer.known else ""
 
@@ -98,8 +103,8 @@ def _finding(one: Finding, name: str, again: bool, addresses: Mapping[int, int])
     head = "" if again else f"{name}:{place}: {printable(one.text)}\n"
     if one.wait is None:
         after = f" ({first}: {printable(one.first_text)})" if one.first_line else ""
-        mend = f"  put {'; '.join(one.nops)} before it\n" if one.nops else ""
-        return f"{head}  {printable(one.message)}{after}\n{mend}"
+        repair = f"  put {'; '.join(one.nops)} before it\n" if one.nops else ""
+        return f"{head}  {printable(one.message)}{after}\n{repair}"
     return head + _too_early(one, one.wait, first)
 
 

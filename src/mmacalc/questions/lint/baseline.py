@@ -67,7 +67,7 @@ class Baseline:
         """The baseline of a file; where that is missing, or update, it is written by `closed`.
 
         Raises:
-            Error: it is no baseline, or is missing where CI is set.
+            Error: it is not a baseline, or is missing where CI is set.
         """
         if update or not os.path.exists(path):
             if not update and os.environ.get("CI"):
@@ -137,5 +137,5 @@ def _read(path: str) -> Counter[tuple[str, str]]:
         if isinstance(problem, Error):
             raise
         raise Error(
-            f"'{path}' is no baseline of mmacalc lint; --update-baseline writes one", kind="file", file=path
+            f"'{path}' is not a baseline of mmacalc lint; --update-baseline writes one", kind="file", file=path
         ) from None

@@ -48,12 +48,12 @@ def message(finding: Finding, answer: CheckedListing) -> str:
     first = f"{addresses[finding.first_line]:#x}" if finding.first_line in addresses else f"line {finding.first_line}"
     after = f" after {first} ({printable(finding.first_text)})" if finding.first_line else ""
     at = f" at {addresses[finding.line]:#x}" if finding.line in addresses else ""
-    mend = f" Put {nops_text(finding.nops)} before it." if finding.nops else ""
+    repair = f" Put {nops_text(finding.nops)} before it." if finding.nops else ""
     if wait is None:
-        return f"{printable(finding.text)}{at}: {printable(finding.message).rstrip('.')}{after}.{mend}"
+        return f"{printable(finding.text)}{at}: {printable(finding.message).rstrip('.')}{after}.{repair}"
     early = states_text(finding.missing, wait.unit)
     needs = f"needs {wait.states}, has {finding.elapsed}"
-    return f"{printable(finding.text)}{at} comes {early} too early{after}: {needs} ({wait.rule}).{mend}"
+    return f"{printable(finding.text)}{at} comes {early} too early{after}: {needs} ({wait.rule}).{repair}"
 
 
 def document(checked: Sequence[CheckedListing], unread: Iterable[tuple[str, Error]]) -> str:
