@@ -10,6 +10,7 @@ settings.register_profile("mmacalc", deadline=None, suppress_health_check=[Healt
 settings.load_profile("mmacalc")
 
 sys.path.insert(0, str(Path(__file__).parent))
+collect_ignore = ["oracles"]  # scripts that made records, by programs that the tests do without
 
 
 @pytest.fixture(scope="session")
