@@ -11,6 +11,7 @@ from . import diagnosis as diagnosis
 from . import drawing as drawing
 from . import emulator as emulator
 from . import families as families
+from . import foreign as foreign
 from . import formats as formats
 from . import hazards as hazards
 from . import intrinsics as intrinsics

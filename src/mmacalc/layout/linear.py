@@ -144,13 +144,16 @@ class LinearLayout(Frozen):
             bases.setdefault(place, []).extend([tuple(a * b for a, b in zip(basis, sizes)) for basis in rows])
         return LinearLayout(bases, {axis: size * other.extents[axis] for axis, size in self.extents.items()})
 
-    def fitted(self, extents: Mapping[str, int], repeat: Sequence[str], place: str = "register") -> LinearLayout:
+    def fitted(
+        self, extents: Mapping[str, int], repeat: Sequence[str], place: str = "register", keep: bool = False
+    ) -> LinearLayout:
         """The layout on a tensor of another size, as Triton fits it: where the tensor is larger, the layout is repeated
         in further registers; where it is smaller, places are copies of each other, and registers that would be are left
         out.
 
         Args:
             extents: of the tensor. repeat: the axes in the order in which they are repeated. place: the registers.
+            keep: keep registers that are copies, as those of an instruction are, however small the tensor is.
 
         >>> rows = LinearLayout.identity(4, "lane", "i", ("i",))
         >>> rows.fitted({"i": 8}, ("i",)).bases, rows.fitted({"i": 2}, ("i",)).bases["lane"]
@@ -160,7 +163,7 @@ class LinearLayout(Frozen):
         for name, rows in self.bases.items():
             cut = [tuple([v if v < extents[a] else 0 for v, a in zip(basis, self.extents)]) for basis in rows]
             left_out = [any(basis) and not any(new) for basis, new in zip(rows, cut)]
-            kept[name] = [new for new, out in zip(cut, left_out) if not (out and name == place)]
+            kept[name] = [new for new, out in zip(cut, left_out) if keep or not (out and name == place)]
         found = LinearLayout(kept, {axis: min(size, extents[axis]) for axis, size in self.extents.items()})
         for axis in repeat:
             if (more := extents[axis] // found.extents[axis]) > 1:

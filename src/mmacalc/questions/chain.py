@@ -4,6 +4,8 @@
     mmacalc chain -a gfx950 v_mfma_f32_32x32x16_f16 v_mfma_f32_32x32x16_f16 --use B --keep-k
     mmacalc chain -a sm_80 --list mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
 
+Two layouts of Triton, Gluon or CuTe are answered as `mmacalc layout` does: what a conversion between them costs.
+
 The result D can become A or B of the next instruction, as it is or transposed (At, Bt): f is the index that
 survives, k the one that is added up. Without --use all four are answered, the cheapest first. Where k may be
 relabelled, elements often stay in their lanes; --keep-k asks without that.
@@ -15,8 +17,10 @@ from ..base.errors import Error
 from ..base.records import Record, json_keys
 from ..catalog import entry
 from ..command import Command, Reply, argument, flag, option, show
-from ..command.common import ARCHITECTURE, INSTRUCTIONS, JSON, MODIFIERS, WAVE
+from ..command.common import INSTRUCTIONS, JSON, MODIFIERS, TARGET, WAVE
 from ..command.options import modifiers
+from ..foreign import reads
+from .layout import SHAPE, answered, conversion_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -303,8 +307,12 @@ def run(options: Options) -> Reply:
     """One chain, the four, or the list."""
     from ..chaining import Feeds, chain, feeds
 
-    known = entry(options.architecture)
     names = [name for name in (options.x, options.y) if name is not None] + options.instruction
+    if options.architecture is None and len(names) == 2 and all(map(reads, names)):
+        return answered(names, options.shape, None, options.json)
+    if options.architecture is None:
+        raise Error("no architecture was given; choose one with -a, such as `-a cdna3` or `-a MI300X`")
+    known = entry(options.architecture)
     if not 1 <= len(names) <= 2 or (len(names) == 2) == options.list:
         wanted = "--list takes one instruction, the one whose result is used" if options.list else TWO
         raise Error(f"{wanted}; got {' and '.join(names) or 'none'}")
@@ -321,7 +329,7 @@ def run(options: Options) -> Reply:
 COMMAND = Command(
     "chain", "whether the result of one instruction can feed the next, and how", "chain", __doc__,
     (
-        ARCHITECTURE, WAVE, JSON,
+        TARGET, WAVE, JSON, SHAPE,
         argument("x", "the instruction whose result D is used", nargs="?", placeholder="X"),
         argument("y", "the instruction that uses it", nargs="?", placeholder="Y"),
         INSTRUCTIONS,
@@ -333,5 +341,5 @@ COMMAND = Command(
         ),
         *MODIFIERS,
     ),
-    run, {"chain": text, "chain-list": list_text},
+    run, {"chain": text, "chain-list": list_text, "layout-conversion": conversion_text},
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
     mmacalc compare gfx942 v_mfma_f32_16x16x16_f16 sm_80 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
 
+Two layouts of Triton, Gluon or CuTe are compared as `mmacalc layout` does.
+
 Of an operand that is not held in registers, such as B of wgmma, the table names where it is.
 """
 
@@ -15,8 +17,10 @@ from ..base.records import Record, json_keys
 from ..catalog import entry
 from ..command import Command, Reply, argument, option, show, tables
 from ..command.common import INSTRUCTIONS, JSON
+from ..foreign import reads
 from ..formats import Format
 from ..spelling import instruction_name
+from .layout import SHAPE, answered, conversion_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,6 +185,8 @@ def _layout(compared: ComparedOperand) -> str:
 
 def run(options: Options) -> Reply:
     """Compare the two."""
+    if len(options.names) == 2 and not options.architecture and all(map(reads, options.names)):
+        return answered(options.names, options.shape, None, options.json)
     architectures = options.names[::2] + options.architecture
     instructions = options.names[1::2] + options.instruction
     if len(options.names) % 2 or len(architectures) not in (1, 2) or len(instructions) != 2:
@@ -201,7 +207,7 @@ COMMAND = Command(
             "-a", "--architecture", placeholder="NAME", many=True, default=[],
             help="an architecture; once for each or both",
         ),
-        INSTRUCTIONS, JSON,
+        INSTRUCTIONS, SHAPE, JSON,
     ),
-    run, {"compare": text},
+    run, {"compare": text, "layout-conversion": conversion_text},
 )  # fmt: skip

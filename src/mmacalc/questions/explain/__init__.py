@@ -7,6 +7,7 @@
     mmacalc explain kernel.hsaco                 an object of an AMD GPU
     mmacalc explain "c = __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);"
     mmacalc explain "__hmma_m16n16k16_mma_f32f32(d, a, b, c, 1, 0);"
+    mmacalc explain "#ttg.dot_op<{opIdx = 0, parent = #ttg.nvidia_mma<{...}>, kWidth = 2}>"    as `mmacalc layout`
     cuobjdump -sass kernel.o | mmacalc explain -
 
 For each: what it computes, with the signs that modifiers put on A, B and C (A' has the halves of its registers that are
@@ -25,9 +26,12 @@ from ...base.records import Record, json_keys
 from ...command import Command, Reply, argument, show
 from ...command.common import JSON, TARGET
 from ...command.files import each_text
+from ...foreign import reads
 from ...model.architecture import DOUBTFUL
 from ...spelling import element_text, turned_over
 from ..disassemble import object_text
+from ..layout import answered
+from ..layout import text as layout_text
 from ..lint import CheckedListing
 from ..lint import text as lint_text
 from .answer import CONDITION, ExplainedLine, ExplainedOperand, Explanation, cell_text
@@ -47,6 +51,8 @@ __all__ = ["COMMAND", "ExplainedLine", "ExplainedOperand", "Explanation", "expla
 
 SHOWN = 2  # registers whose elements are shown, besides the last
 MOST = 4  # elements of a register that are all shown
+LAYOUTS = ("#ttg.", "#triton_gpu.", "Layout", "):", ":(")
+"""What is in a text that may be a layout of another program."""
 ROLES = {"K": "K (sparse index)", "SA": "SA (scales of A)", "SB": "SB (scales of B)"}
 DESCRIBED = "its shape and types are in the instruction descriptor: see `mmacalc help descriptor`"
 NEVER, ALWAYS = ("0", "!UPT", "false"), ("1", "UPT", "true")
@@ -322,6 +328,8 @@ def run(options: Options) -> Iterator[Reply]:
 
 
 def _reply(given: GivenText, options: Options) -> Reply:
+    if any(mark in given.text for mark in LAYOUTS) and reads(given.text):
+        return answered([given.text], None, None, options.json)
     found = explain(given.text, options.architecture and options.architecture.partition(":")[0])
     return show(options.json, "explain", ExplainedText(found, given.name, given.several), text)
 
@@ -329,5 +337,5 @@ def _reply(given: GivenText, options: Options) -> Reply:
 COMMAND = Command(
     "explain", "explain a line or a listing of assembly, PTX or SASS: what its matrix instructions do", "look", __doc__,
     (TARGET, JSON, argument("text", "paths of files, - for standard input; or one or more lines", nargs="+")),
-    run, {"explain": text},
+    run, {"explain": text, "layout": layout_text},
 )  # fmt: skip

@@ -1,0 +1,208 @@
+"""Layouts of Triton, Gluon and CuTe: read, turned into linear layouts, compared and converted."""
+
+import itertools
+import math
+import random
+
+import pytest
+
+import mmacalc
+from mmacalc import Error
+from mmacalc.cli import answer
+from mmacalc.foreign import convert, read, reads
+from mmacalc.layout.linear import LinearLayout
+from recorded import json_file
+
+TRITON = json_file("triton_encodings.json.gz")
+MFMA = "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = %s}>"
+
+
+def mlir(encoding):
+    """An encoding as Triton's MLIR writes it."""
+
+    def value(one):
+        if isinstance(one, bool):
+            return str(one).lower()
+        if hasattr(one, "kind"):
+            return mlir(one)
+        if hasattr(one, "items"):
+            return "{" + ", ".join(f"{name} = {value(held)}" for name, held in one.items()) + "}"
+        return str([*map(value, one)]).replace("'", "") if isinstance(one, tuple) else str(one)
+
+    return f"#ttg.{encoding.kind}<{value(encoding.parameters)}>"
+
+
+def test_every_register_lane_and_warp_of_an_encoding_holds_what_triton_says():
+    kinds = set()
+    for text, shape, *bases in TRITON:
+        found = read(text)
+        layout = found.linear(shape)
+        places = ("register", "lane", "warp") if len(bases) == 3 else ("offset",)
+        ours = [[list(basis) for basis in layout.bases.get(place, ())] for place in places]
+        assert ours == bases, (text, shape)
+        kinds.add(found.kind)
+    assert len(TRITON) == 1441
+    assert kinds == {"blocked", "slice", "linear", "dot_op", "nvidia_mma", "amd_mfma", "amd_wmma", "swizzled_shared",
+                     "nvmma_shared"}  # fmt: skip
+
+
+def test_an_encoding_in_mlir_is_that_of_python():
+    for text, _, *_ in TRITON[::7]:
+        encoding = read(text).encoding
+        assert read(mlir(encoding)).encoding == encoding, text
+
+
+def test_aliases_and_tensor_types_are_read():
+    text = f"#mma = {MFMA % 'false'}\n#lhs = #ttg.dot_op<{{opIdx = 0, parent = #mma, kWidth = 4}}>\n"
+    found = read(text + "tensor<256x32xbf16, #lhs>")
+    assert (found.kind, found.given_shape, found.element) == ("dot_op", (256, 32), "bf16")
+    assert [inst.name for inst in found.instructions] == ["v_mfma_f32_32x32x8_bf16"]
+    assert read(text).kind == "dot_op"
+
+
+def turned(layout, of):
+    """A layout of Triton's with the places and axes of a tile's operand."""
+    return layout.renamed(register="item", warp="wave", **dict(zip(layout.extents, of)))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(
+    ("arch", "name", "encoding"),
+    [
+        ("cdna3", "v_mfma_f32_32x32x8_f16", "AMDMFMALayout(3, [32, 32, 8], {}, {}, tiles_per_warp={})"),
+        ("cdna4", "v_mfma_f32_16x16x32_f16", "AMDMFMALayout(4, [16, 16, 32], {}, {}, tiles_per_warp={})"),
+        ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "NVMMADistributedLayout([2, 0], {1}, [16, 8])"),
+    ],
+)
+def test_d_of_a_tile_is_tritons_layout_of_the_dot(arch, name, encoding, transposed):
+    if transposed and arch == "sm_80":
+        return
+    for warps, near in itertools.product(([1, 4], [2, 2], [4, 2]), ([1, 1], [1, 2], [2, 2])):
+        if arch == "sm_80" and near != [1, 1]:
+            continue
+        found = read(encoding.format(transposed, warps, near))
+        shape = (256, 256)
+        if transposed and near != [1, 1]:
+            continue  # Triton counts the transposed tiles of a warp along n first, the waves' own along m
+        tile = found.tile(mmacalc.instruction(arch, name), shape)
+        ours = tile.operand("D").layout
+        axes = ("j", "i") if transposed else ("i", "j")
+        theirs = turned(found.linear(shape), axes)
+        linear = LinearLayout.of(ours).sliced("block", "item")
+        for place in ("item", "lane", "wave"):
+            rows = [basis if not transposed else basis[::-1] for basis in linear.bases[place]]
+            assert tuple(rows) == theirs.bases[place], (warps, near, place)
+
+
+def elements(layout):
+    """By place, as a tuple of numbers, the element there."""
+    names = [*layout.bases]
+    for at in itertools.product(*(range(1 << len(layout.bases[name])) for name in names)):
+        yield dict(zip(names, at)), layout.apply(**dict(zip(names, at)))
+
+
+def by_counting(source, target):
+    """The kind of a conversion, and how many elements a thread gets from elsewhere, by looking at every place."""
+    held, kinds, moved = {}, set(), 0
+    for place, element in elements(source):
+        held.setdefault(element, set()).add((place["lane"], place["warp"]))
+    threads, seen = set(), set()
+    for place, element in elements(target):
+        thread = (place["lane"], place["warp"])
+        threads.add(thread)
+        if thread in held[element]:
+            kinds.add("registers")
+        else:
+            kinds.add("lanes" if place["warp"] in {warp for _, warp in held[element]} else "shared memory")
+            moved += (thread, element) not in seen
+        seen.add((thread, element))
+    worst = next(kind for kind in ("shared memory", "lanes", "registers") if kind in kinds)
+    return worst, moved / len(threads)
+
+
+def test_what_a_conversion_moves_is_what_counting_every_place_says():
+    rng = random.Random(3)
+    distributed = [row for row in TRITON if len(row) == 5 and len(row[1]) == 2]
+    kinds = {}
+    while min([kinds.get(kind, 0) for kind in ("registers", "lanes", "shared memory")]) < 2:
+        shape = (16, 32)
+        found = []
+        for text, *_ in rng.sample(distributed, 2):
+            found.append(read(text).linear(shape))
+        if rng.random() < 0.5:  # one whose lanes, or registers, are in another order
+            place = rng.choice(("lane", "register"))
+            rows = [*found[0].bases[place]]
+            rng.shuffle(rows)
+            found[1] = LinearLayout({**found[0].bases, place: rows}, found[0].extents)
+        if any(len(one.bases["lane"]) != len(found[0].bases["lane"]) for one in found):
+            continue
+        if found[0].spans()["warp"] != found[1].spans()["warp"]:
+            continue
+        answer = convert(*found, 16)
+        expected, moved = by_counting(*found)
+        if answer.kind == "identical":
+            assert expected == "registers"
+            assert moved == 0
+            continue
+        assert (answer.kind, answer.moved) == (expected, pytest.approx(moved)), found
+        different = sum(
+            element != found[0].apply(**{name: at % found[0].spans()[name] for name, at in place.items()})
+            for place, element in elements(found[1])
+            if found[0].spans() == found[1].spans()
+        )
+        assert found[0].spans() != found[1].spans() or answer.differ == different
+        kinds[answer.kind] = kinds.get(answer.kind, 0) + 1
+
+
+def test_the_instructions_of_a_matrix_encoding_have_its_shape():
+    for text in (MFMA % "true", "NVMMADistributedLayout([3, 0], [4, 1], [16, 128, 16])",
+                 "AMDWMMALayout(2, False, [[0, 1], [1, 0]], [], [16, 16, 16])"):  # fmt: skip
+        found = read(text)
+        names = [inst.name for inst in found.instructions]
+        assert names, text
+        assert len(names) == len(set(names))
+    assert all("m64n128k16" in name for name in [i.name for i in read(
+        "NVMMADistributedLayout([3, 0], [4, 1], [16, 128, 16])").instructions])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("#ttg.blockd<{}>", "'blockd' is not a layout of Triton that is known here. Did you mean blocked"),
+        ("#ttg.blocked<{order = [1, 0]}>", "#ttg.blocked has no sizePerThread"),
+        ("#ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 4}>", "#mma is not defined in the text"),
+        ("#ttg.blocked<{order = [1, 0]", "ends early or cannot be read"),
+        ("gl.BlockedLayout([1], warp=3)", "BlockedLayout has no argument 'warp'"),
+        ("gl.BlockedLayout(f(3))", "'f' is not one of Gluon's layouts"),
+        ("gl.BlockedLayout([1, 3], [8, 4], [4, 1], [1, 0])", "Triton's layouts have powers of two; got 3"),
+        ("#ttg.nvidia_mma<{versionMajor = 5, warpsPerCTA = [4, 1], instrShape = [16, 8]}>", "version 5 is not covered"),
+        ("#ttg.blocked<{sizePerThread = 3, threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>",
+         "the parameters of #ttg.blocked are not of its form"),
+        ("what", "is not a layout that can be read"),
+    ],
+)  # fmt: skip
+def test_what_is_not_a_layout_is_refused_in_words(text, message):
+    with pytest.raises(Error, match=message):
+        read(text).linear()
+    reply = answer(["layout", text])
+    assert reply.status == 2
+    assert "bug in mmacalc" not in reply.err
+
+
+def test_layouts_are_explained_compared_and_chained():
+    one, other = MFMA % "false", MFMA % "true"
+    assert reads(one)
+    for argv, wanted in (
+        (["explain", one], "D of v_mfma_f32_32x32x8_f16"),
+        (["compare", one, other], "They differ in"),
+        (["compare", one, one], "The two layouts are the same"),
+        (["chain", one, other], "Conversion: through shared memory, 16384 bytes"),
+        (["layout", "((4,8),(2,2)):((16,1),(8,64))", "--shape", "8x16"], "thread (i j1), value (j2 j0)"),
+        (["layout", "(4,2):(1,8)"], "size 8, cosize 12"),
+    ):
+        reply = answer(argv)
+        assert (reply.status, reply.err) == (0, ""), argv
+        assert wanted in reply.out
+    with pytest.raises(Error, match="the sizes of Triton's tensors are powers of two; got 3x4"):
+        read(one).linear((3, 4))
+    assert math.prod(read(one).shape) == 64 * 64
