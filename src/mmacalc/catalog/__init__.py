@@ -280,7 +280,8 @@ def instructions(arch: str) -> tuple[Instruction, ...]:
 
 @arguments_checked
 def instruction(arch: str, name: str) -> Instruction:
-    """One instruction, by any name of the architecture and of the instruction.
+    """One instruction, by any name of the architecture and of the instruction, or by one that leaves no doubt: a part of
+    it, a builtin, or the name of an atom of CuTe's.
 
     Raises:
         Error: no such architecture or instruction; the message names the closest.
@@ -288,7 +289,7 @@ def instruction(arch: str, name: str) -> Instruction:
     >>> instruction("MI300X", "v_mfma_f32_16x16x16f16").name
     'v_mfma_f32_16x16x16_f16'
     """
-    return entry(arch).instruction(name)
+    return entry(arch).meant(name)
 
 
 def every_instruction() -> Iterator[Instruction]:

@@ -316,12 +316,12 @@ def run(options: Options) -> Reply:
     if not 1 <= len(names) <= 2 or (len(names) == 2) == options.list:
         wanted = "--list takes one instruction, the one whose result is used" if options.list else TWO
         raise Error(f"{wanted}; got {' and '.join(names) or 'none'}")
-    x = known.instruction(names[0])
+    x = known.meant(names[0])
     fields = modifiers(options)
     if options.list:
         found = Feeds(x, feeds(x, options.use, options.wavefront, **fields))
         return show(options.json, "chain-list", found, list_text)
-    y, how = known.instruction(names[1]), (options.keep_k, options.wavefront)
+    y, how = known.meant(names[1]), (options.keep_k, options.wavefront)
     one = (chain(x, y, options.use, *how, **fields),) if options.use else chain(x, y, None, *how, **fields)
     return show(options.json, "chain", Chains(one), text)
 

@@ -192,7 +192,7 @@ def run(options: Options) -> Reply:
     if len(options.names) % 2 or len(architectures) not in (1, 2) or len(instructions) != 2:
         got = " ".join([*architectures, *instructions]) or "none"
         raise Error(f"compare takes two instructions, each after its architecture, or -a and -i for each; got {got}")
-    first, second = map(lambda arch, name: entry(arch).instruction(name), (architectures * 2)[:2], instructions)
+    first, second = map(lambda arch, name: entry(arch).meant(name), (architectures * 2)[:2], instructions)
     return show(options.json, "compare", compare(first, second), text)
 
 

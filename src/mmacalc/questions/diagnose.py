@@ -28,7 +28,7 @@ def run(options: Options) -> Reply:
     if options.d is None:
         raise Error("no --d: the D that the kernel gave, as a file")
     options.identity, options.one_hot = False, None
-    inst, fields = entry(options.architecture).instruction(options.instruction), modifiers(options)
+    inst, fields = entry(options.architecture).meant(options.instruction), modifiers(options)
     execution, inputs = kernel_run.made_inputs(inst, options, fields)
     flags = {"clamp": options.clamp, "satfinite": options.satfinite, "wave": options.wavefront or None}
     given = kernel_run.loaded(options, execution, "d", "D")

@@ -57,7 +57,7 @@ def run(options: Options) -> str:
 
 
 def _drawing(options: Options) -> Drawing:
-    instruction = entry(options.architecture).instruction(options.instruction)
+    instruction = entry(options.architecture).meant(options.instruction)
     shape = parameters(options)
     if shape and not instruction.in_tensor_memory:
         raise Error(f"--m, --n and types are for tcgen05; the name of {instruction.name} fixes its shape")

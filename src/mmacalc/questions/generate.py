@@ -237,7 +237,7 @@ def run(options: Options) -> Reply:
     from ..catalog import entry
     from ..codegen.generate import GeneratedKernel, formulas, generate
 
-    inst = entry(options.architecture).instruction(options.instruction)
+    inst = entry(options.architecture).meant(options.instruction)
     fields = modifiers(options, MODIFIERS)
     if options.formula:
         _formula_alone(options)

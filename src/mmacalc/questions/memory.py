@@ -135,7 +135,7 @@ def run(options: Options) -> Reply:
 
     if not options.matrix:
         raise Error("choose the matrix with -A, -B, -C or -D")
-    inst = entry(options.architecture).instruction(options.instruction)
+    inst = entry(options.architecture).meant(options.instruction)
     operand = operand_of(options, inst, options.matrix, modifiers(options))
     answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)
     found = MemoryAndRepair(answer, answer.search() if options.search else None)

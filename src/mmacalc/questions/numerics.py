@@ -315,7 +315,7 @@ def run(options: Options) -> Reply:
         raise Error(f"-i {options.instruction[:60]} needs -a, the architecture of the instruction")
     if options.markdown:
         raise Error("--markdown prints a table of instructions; leave -i out")
-    inst = entry(options.architecture).instruction(options.instruction)
+    inst = entry(options.architecture).meant(options.instruction)
     return show(options.json, "numerics", numerics(inst, options.wavefront, **modifiers(options)), text)
 
 

@@ -120,7 +120,7 @@ def _start(options: Options) -> str:
     found = entry(options.architecture)
     if not options.instruction:
         return found.architecture.name
-    instruction = found.instruction(options.instruction)
+    instruction = found.meant(options.instruction)
     fields = {name: value for name, value in instruction.resolved(given).items() if value}
     wave = found.architecture.wave(options.wavefront)
     instruction.check_modifiers(wave, fields)

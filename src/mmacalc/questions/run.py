@@ -234,7 +234,7 @@ OPERANDS = {"a": "A", "b": "B", "c": "C", "index": "K", "scale_a": "SA", "scale_
 
 def run(options: Options) -> Reply:
     """Compute D, show it, compare it; write files last, when nothing can go wrong any more."""
-    inst = entry(options.architecture).instruction(options.instruction)
+    inst = entry(options.architecture).meant(options.instruction)
     fields = modifiers(options)
     execution, inputs = made_inputs(inst, options, fields)
     answer = computed(

@@ -210,7 +210,7 @@ PLACES = ("thread", "value", "in_wave", "lane", "register")
 
 def run(options: Options) -> Reply:
     """Answer about the tile, an element, a place, or a whole matrix."""
-    instruction = entry(options.architecture).instruction(options.instruction)
+    instruction = entry(options.architecture).meant(options.instruction)
     tile = tile_of(options, instruction)
     given = modifiers(options)
     chosen = [MATRIX_NAMES[name] for name in MATRICES if getattr(options, name)]

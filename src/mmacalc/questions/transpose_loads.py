@@ -333,7 +333,7 @@ def run(options: Options) -> Reply:
     if options.instruction:
         if not options.matrix:
             raise Error("choose the matrix with -A or -B")
-        operand = entry(arch).instruction(options.instruction).operand(options.matrix, **modifiers(options))
+        operand = entry(arch).meant(options.instruction).operand(options.matrix, **modifiers(options))
         return show(options.json, "lds-transpose", operand_loads(operand, options.load), operand_text)
     if options.load:
         return show(options.json, "lds-transpose-tile", LoadTile(load_named(arch, options.load)), tile_text)

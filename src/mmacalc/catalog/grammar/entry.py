@@ -157,6 +157,24 @@ class Entry:
             return self._instructions.setdefault(key, made)  # the first, if two threads made it
         return self._instructions[key]
 
+    def meant(self, name: str) -> Instruction:
+        """The instruction that a user means: by its name, as of `instruction`, or by one that leaves no doubt, such as
+        mma.m16n8k16.f32.f16.f16.f32, mfma_f32_32x32x8f16 or SM80_16x8x16_F32F16F16F32_TN.
+
+        Programs that are read have full names, so what reads them asks `instruction`.
+
+        Raises:
+            Error: no instruction has the name, or it may be several; the message says which.
+        """
+        try:
+            return self.instruction(name)
+        except Error:
+            from .clear_names import clear_name
+
+            if (clear := clear_name(self, name)) is None:
+                raise
+            return self.instruction(clear)
+
     def instructions(self, wanted: Callable[[str], bool] | None = None) -> tuple[Instruction, ...]:
         """Every instruction, in catalog order; those alone whose name is wanted, where that is given."""
         return tuple(self.instruction(name) for name in filter(wanted, self.names))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import Error
-from ...catalog import instruction
+from ...catalog import entry
 from ...emulator.computing import compute
 from ...emulator.execution import execution_of
 from ...emulator.registers import gather, scatter
@@ -68,7 +68,7 @@ class Executor:
 
 def catalogued(compiler: Compiler, name: str) -> Instruction:
     """The catalog's instruction of that opcode on the module's target."""
-    return instruction(compiler.program.target, name)
+    return entry(compiler.program.target).instruction(name)
 
 
 def _whole_warps(machine: Machine, step: Step, threads: Threads) -> Array:

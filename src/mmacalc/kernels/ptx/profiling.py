@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from ...base.errors import Error
-from ...catalog import instruction
+from ...catalog import entry
 from ...ptx.module import Number
 from ...throughput import duration
 from ..device.issue import Figure, Pipe, Work, modelled
@@ -177,7 +177,7 @@ def refusal(program: Program) -> str:
 
 def _product(target: str, step: Step) -> Instruction | None:
     try:
-        return instruction(target, step.statement.opcode)
+        return entry(target).instruction(step.statement.opcode)
     except Error:
         return None
 

@@ -85,7 +85,7 @@ def run(options: Options) -> Reply:
         return _listing(options)
     if not options.instruction:
         raise Error("no instruction was given; choose one with -i, or list them with -L")
-    instruction = entry(options.architecture).instruction(options.instruction)
+    instruction = entry(options.architecture).meant(options.instruction)
     if instruction.in_tensor_memory:
         from . import tensor_memory
 

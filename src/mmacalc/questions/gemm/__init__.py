@@ -333,14 +333,14 @@ def _random(options: Options) -> tuple[str | None, int]:
 def _integers(options: Options) -> bool:
     """Whether the instruction, or the type that was named, is one of integers."""
     if options.instruction is not None:
-        return not entry(options.architecture).instruction(options.instruction).format("A").is_float
+        return not entry(options.architecture).meant(options.instruction).format("A").is_float
     return options.type is not None and formats_named(options.type) <= INTEGERS
 
 
 def _instruction(options: Options, operands: dict[str, Any]) -> Any:
     """The instruction that was named, or the best for --type; None leaves it to the type of A."""
     if options.instruction is not None:
-        return entry(options.architecture).instruction(options.instruction)
+        return entry(options.architecture).meant(options.instruction)
     if options.bits:
         raise Error("--bits needs -i: the type of encodings does not say their format")
     if options.type is None and not options.a:

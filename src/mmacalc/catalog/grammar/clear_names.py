@@ -1,0 +1,179 @@
+"""Names that are not an instruction's, and leave no doubt which one is meant: parts of a name, an atom of CuTe's, a
+builtin, an intrinsic of LLVM's, ck's and Tensile's names.
+
+    mma.m16n8k16.f32.f16.f16.f32        the parts of a PTX name that are not the same in all of them
+    ldmatrix.x4.trans
+    mfma_f32_32x32x8f16                 AMD's without v_, with or without underscores: ck's, clang's, Triton's
+    __builtin_amdgcn_mfma_f32_32x32x8f16, llvm.amdgcn.mfma.f32.32x32x8f16
+    SM80_16x8x16_F32F16F16F32_TN        CUTLASS's and CuTe's, of mma, wgmma, ldmatrix and stmatrix
+    WarpGemmMfmaF16F16F32M32N32K8       ck_tile's
+    MI32x32x8x1                         of a kernel's name of Tensile (hipBLASLt), where the formats leave one
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...base.errors import Error, first_of
+from ...base.numerals import whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .. import Entry
+
+__all__ = ["candidates", "clear_name", "from_atom"]
+
+NEUTRAL = {"sync", "aligned", "row", "col", "shared", "b16", "m8n8", "mma_async"}
+"""Parts of PTX names that may be left out without a choice: they say nothing, or what is usual."""
+TYPES = "F64|F32|TF32|F16|BF16|S32|S8|U8|S4|U4|U1|E4M3|E5M2|E2M1|E2M3|E3M2"
+_ATOM = re.compile(
+    rf"(?:SM(?P<arch>\d+)|MMA)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?P<types>(?:{TYPES}){{3,4}})"
+    r"_(?P<layout>[TN]{2}|SS|RS)(?P<rest>(?:_\w+)?)(?:\s*<.*>|\s*\{.*\})?",
+    re.IGNORECASE,
+)
+_MOVE = re.compile(r"SM(?P<arch>\d+)_U(?P<bits>16|32)x(?P<count>[1248])_(?P<kind>LD|ST)SM_(?P<turn>[NT])", re.IGNORECASE)
+_TILE = re.compile(
+    r"WarpGemm(?:Impl|Attribute)?Mfma(?P<a>F16|Bf16|bf16|Fp8|Bf8|I8|F32|f8)(?P<b>\w*?)(?P<d>F32|I32)"
+    r"M(?P<m>\d+)N(?P<n>\d+)K(?P<k>\d+)\w*",
+    re.IGNORECASE,
+)  # fmt: skip
+_TENSILE = re.compile(r"(?:\w*_)?MI(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)(?:x(?P<b>\d+))?(?:_\w*)?", re.IGNORECASE)
+_CALL = re.compile(r"(?:@?llvm\.amdgcn\.|__builtin_amdgcn_|rocdl\.|amdgcn\.|(?:ck::)?(?:MfmaInstr|WmmaInstr)::)", re.IGNORECASE)
+_ENDINGS = re.compile(r"(?:_(?:w32|w64|gfx\d+|e64|e32))+$")
+
+
+def clear_name(entry: Entry, text: str) -> str | None:
+    """The only instruction that a text can mean; None if it means none.
+
+    Raises:
+        Error: it can mean several; the message lists them.
+
+    >>> from mmacalc.catalog import entry
+    >>> clear_name(entry("sm_80"), "ldmatrix.x4.trans")
+    'ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16'
+    >>> clear_name(entry("gfx942"), "MFMA_F32_32x32x8_f16"), clear_name(entry("gfx942"), "v_mfma_f32_32x32x8_f17")
+    ('v_mfma_f32_32x32x8_f16', None)
+    """
+    found = candidates(entry, text)
+    if len(found) > 1:
+        name = entry.architecture.name
+        raise Error(
+            f"'{text.strip()[:60]}' may be {len(found)} instructions of {name}: {first_of(found)}. "
+            f"Did you mean {' or '.join(found[:3])}?",
+            kind="unknown name",
+        )  # fmt: skip
+    return found[0] if found else None
+
+
+def candidates(entry: Entry, text: str) -> list[str]:
+    """The instructions of an architecture that a text can mean, without those that say more than it needs.
+
+    >>> from mmacalc.catalog import entry
+    >>> candidates(entry("sm_80"), "SM80_16x8x16_F32BF16BF16F32_TN")
+    ['mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32']
+    """
+    word = text.strip().rstrip(";,")
+    if not word or len(word) > 200 or " " in word:
+        return []
+    for parts in from_atom(word):
+        return _by_parts(entry, parts)
+    return _by_parts(entry, word.split(".")) or _squashed(entry, word) or _by_shape(entry, word)
+
+
+def from_atom(word: str) -> Iterator[list[str]]:
+    """The parts of the PTX name of an atom of CuTe's; nothing for other texts.
+
+    >>> next(from_atom("SM90_64x128x16_F32F16F16_SS"))
+    ['wgmma', 'mma_async', 'm64n128k16', 'f32', 'f16', 'f16']
+    >>> next(from_atom("SM75_U16x8_LDSM_T"))
+    ['ldmatrix', 'm8n8', 'x4', 'trans', 'b16']
+    """
+    word = word.rpartition("::")[2]
+    if found := _MOVE.fullmatch(word):
+        transposed = found["turn"].upper() == "T"
+        count = whole(found["count"], "a count") * whole(found["bits"], "a width") // 32
+        opcode = "ldmatrix" if found["kind"].upper() == "LD" else "stmatrix"
+        yield [opcode, "m8n8", f"x{count}", *["trans"] * transposed, "b16"]
+        return
+    found = _ATOM.fullmatch(word)
+    if found is None:
+        return
+    types = [one.lower() for one in re.findall(TYPES, found["types"].upper())]
+    types = ["b1" if one == "u1" else one for one in types]
+    shape = f"m{found['m']}n{found['n']}k{found['k']}"
+    if found["layout"].upper() in ("SS", "RS"):
+        yield ["wgmma", "mma_async", shape, *types]
+        return
+    order = ["row" if letter == "T" else "col" for letter in found["layout"].upper()]
+    order[1] = "col" if found["layout"].upper()[1] == "N" else "row"
+    rest = found["rest"].upper()
+    more = ["satfinite"] if "SATURATE" in rest else []
+    bits = [part for word, part in (("XORPOPC", "xor"), ("ANDPOPC", "and")) if word in rest]
+    yield ["mma", "sync", "aligned", shape, *order, *more, *types, *bits, *["popc"] * bool(bits)]
+
+
+def _by_parts(entry: Entry, parts: list[str]) -> list[str]:
+    """The names that have these parts in this order; of several those whose other parts all say nothing."""
+    wanted = [part.lower() for part in parts]
+    if len(wanted) < 2:
+        return []
+    found, plain = [], []
+    for name in entry.names:
+        own = name.lower().split(".")
+        rest = _left_over(wanted, own)
+        if rest is not None:
+            found.append(name)
+            if set(rest) <= NEUTRAL:
+                plain.append(name)
+    return plain if len(plain) == 1 else found
+
+
+def _left_over(wanted: list[str], own: list[str]) -> list[str] | None:
+    """The parts of a name that are not among those wanted; None if these are not in it, in their order."""
+    if own[0] != wanted[0]:
+        return None
+    rest, at = [], 0
+    for part in own:
+        if at < len(wanted) and part == wanted[at]:
+            at += 1
+        else:
+            rest.append(part)
+    return rest if at == len(wanted) else None
+
+
+def _squashed(entry: Entry, word: str) -> list[str]:
+    """AMD's names without the v_ and whatever separates the parts."""
+    bare = _CALL.sub("", word.partition("(")[0]).lower().replace(".", "_")
+    bare = _ENDINGS.sub("", bare)
+    key = re.sub(r"[_\W]", "", bare.removeprefix("v_"))
+    names = [name for name in entry.names if re.sub(r"[_\W]", "", name.lower().removeprefix("v_")) == key]
+    return names or sorted({
+        found for name, found in entry._aliases.items() if re.sub(r"[_\W]", "", name.removeprefix("v_")) == key
+    })  # fmt: skip
+
+
+_KINDS = {"f16": "f16", "bf16": "bf16", "fp8": "e4m3", "bf8": "e5m2", "i8": "i8", "f32": "f32", "f8": "e4m3"}
+
+
+def _by_shape(entry: Entry, word: str) -> list[str]:
+    """The instructions of a shape that ck_tile's or Tensile's name has."""
+    tile, tensile = _TILE.fullmatch(word), _TENSILE.fullmatch(word)
+    if tile:
+        wanted = _KINDS[tile["a"].lower()]
+        found = [entry.instruction(name) for name in _of_shape(entry, tile, 1)]
+        both = [inst for inst in found if all(inst.format(name).name.startswith(wanted) for name in "AB")]
+        return [inst.name for inst in both]
+    if tensile and tensile["b"]:
+        return _of_shape(entry, tensile, whole(tensile["b"], "a number of blocks"))
+    return []
+
+
+def _of_shape(entry: Entry, found: re.Match[str], blocks: int) -> list[str]:
+    shape = tuple([whole(found[axis], "a size") for axis in "mnk"])
+    return [
+        inst.name
+        for inst in entry.instructions()
+        if inst.flops and (inst.m, inst.n, inst.k) == shape and inst.blocks == blocks and not inst.sparse
+    ]

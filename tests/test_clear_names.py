@@ -1,0 +1,87 @@
+"""Names that leave no doubt which instruction is meant: parts of a name, atoms, builtins, others' spellings."""
+
+import re
+
+import pytest
+
+import mmacalc
+from mmacalc import Error
+from mmacalc.catalog import entry
+from mmacalc.catalog.grammar.clear_names import candidates
+from mmacalc.cli import answer
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+MFMA = "v_mfma_f32_32x32x8_f16"
+
+
+@pytest.mark.parametrize(
+    ("arch", "given", "name"),
+    [
+        ("sm_80", "mma.m16n8k16.f32.f16.f16.f32", MMA),
+        ("sm_80", "SM80_16x8x16_F32F16F16F32_TN", MMA),
+        ("sm_80", "cute::SM80_16x8x16_F32F16F16F32_TN{}", MMA),
+        ("sm_80", "ldmatrix.x4.trans", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
+        ("sm_75", "SM75_U32x4_LDSM_N", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+        ("sm_75", "SM75_U16x8_LDSM_T", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
+        ("sm_90", "SM90_U32x4_STSM_N", "stmatrix.sync.aligned.m8n8.x4.shared.b16"),
+        ("sm_80", "SM80_16x8x256_S32U1U1S32_TN_XORPOPC",
+         "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc"),
+        ("sm_80", "SM80_8x8x4_F64F64F64F64_TN", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
+        ("sm_90a", "SM90::GMMA::MMA_64x128x16_F32F16F16_SS",
+         "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"),
+        ("gfx942", "mfma_f32_32x32x8_f16", MFMA),
+        ("gfx942", "__builtin_amdgcn_mfma_f32_32x32x8f16", MFMA),
+        ("gfx942", "llvm.amdgcn.mfma.f32.32x32x8f16", MFMA),
+        ("gfx942", "MfmaInstr::mfma_f32_32x32x8f16", MFMA),
+        ("gfx942", "WarpGemmMfmaF16F16F32M32N32K8TransposedCDistribution", MFMA),
+        ("gfx1200", "wmma_f32_16x16x16_f16_w32_gfx12", "v_wmma_f32_16x16x16_f16"),
+    ],
+)  # fmt: skip
+def test_a_name_that_leaves_no_doubt_is_taken_and_the_full_one_is_printed(arch, given, name):
+    assert mmacalc.instruction(arch, given).name == name
+    reply = answer(["-a", arch, "-i", given, "-D", "--pattern"])
+    if "matrix" not in name:
+        assert reply.status == 0, reply.err
+        assert name in reply.out.lower()
+
+
+def test_every_name_of_amd_is_found_without_its_underscores_and_its_beginning():
+    for arch in ("cdna1", "cdna2", "cdna3", "cdna4", "cdna5", "rdna3", "rdna4"):
+        names = entry(arch).names
+        squashed = [re.sub("_", "", name.removeprefix("v_")) for name in names]
+        for name, bare in zip(names, squashed):
+            if squashed.count(bare) == 1:
+                assert mmacalc.instruction(arch, bare).name == name
+                assert mmacalc.instruction(arch, f"__builtin_amdgcn_{name.removeprefix('v_')}_w32").name == name
+
+
+def test_every_dense_mma_is_found_by_its_shape_and_types_or_by_candidates_that_have_it():
+    for inst in mmacalc.instructions("sm_80"):
+        if not inst.name.startswith("mma.sync"):
+            continue
+        parts = inst.name.split(".")
+        short = ".".join([parts[0], *parts[3:4], *parts[6:]])
+        found = candidates(entry("sm_80"), short)
+        assert inst.name in found
+        # f16 m8n8k4 takes A and B in each order, and satfinite is a choice of its own.
+        assert len(found) == 1 or parts[3] == "m8n8k4" or "satfinite" in parts, (short, found)
+
+
+def test_what_may_be_several_is_refused_with_the_candidates():
+    with pytest.raises(Error, match=r"'mma\.f32\.f16\.f16\.f32' may be \d+ instructions of sm_80: .* Did you mean"):
+        mmacalc.instruction("sm_80", "mma.f32.f16.f16.f32")
+    with pytest.raises(Error, match="'MI32x32x8x1' may be 2 instructions of cdna3"):
+        mmacalc.instruction("gfx942", "MI32x32x8x1")
+
+
+@pytest.mark.parametrize(
+    "given", ["mma.m16n8k17.f32", "SM80_16x8x17_F32F16F16F32_TN", "v_mfma_f32_1x1x1_f16", "", "x" * 500]
+)
+def test_what_means_nothing_keeps_its_message(given):
+    with pytest.raises(Error, match=r"has no|no instruction"):
+        mmacalc.instruction("gfx942" if given.startswith("v_") else "sm_80", given)
+
+
+def test_a_program_has_full_names():
+    with pytest.raises(Error):
+        entry("sm_80").instruction("mma.m16n8k16.f32.f16.f16.f32")
