@@ -197,7 +197,7 @@ def test_layouts_are_explained_compared_and_chained():
         (["compare", one, other], "They differ in"),
         (["compare", one, one], "The two layouts are the same"),
         (["chain", one, other], "Conversion: lanes of a warp exchange values"),
-        (["layout", "((4,8),(2,2)):((16,1),(8,64))", "--shape", "8x16"], "thread (i j1), value (j2 j0)"),
+        (["layout", "((4,8),(2,2)):((16,1),(8,64))", "--tensor", "8x16"], "thread (i j1), value (j2 j0)"),
         (["layout", "(4,2):(1,8)"], "size 8, cosize 12"),
     ):
         reply = answer(argv)

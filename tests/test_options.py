@@ -234,7 +234,6 @@ TYPOS = [
     ("architectures MI300Y", "Did you mean mi300"),
     ("help modifers", "Did you mean modifiers"),
     ("version", "Did you mean --version"),
-    ("layout", "`mmacalc help layouts`"),
     ("MI300X", "`mmacalc -a MI300X -L`"),
     ("v_mfma_f32_32x32x8_f16", "`mmacalc find v_mfma_f32_32x32x8_f16`"),
     ("-a gfx942 v_mfma_f32_32x32x8_f16", "Did you mean -i v_mfma_f32_32x32x8_f16"),
@@ -242,8 +241,8 @@ TYPOS = [
     ("-a A100 -i m16n8k16 -d", "and 15 more. `mmacalc find -a sm_80 --shape 16x8x16`"),
     ("-a gfx942 -i 32x32x8 -d", "v_mfma_f32_32x32x8_f16, v_mfma_f32_32x32x8_bf16"),
     (
-        "-a gfx942 -i __builtin_amdgcn_mfma_f32_16x16x16f16 -d",
-        "`mmacalc find -a cdna3 __builtin_amdgcn_mfma_f32_16x16x16f16` says which it becomes",
+        "-a gfx942 -i __builtin_amdgcn_mfma_f32_16x16x17f16 -d",
+        "`mmacalc find -a cdna3 __builtin_amdgcn_mfma_f32_16x16x17f16` says which it becomes",
     ),
     ("-a gfx942 -i 32x32x9 -d", "no instruction of shape 32x32x9"),
     ("-i v_mfma_f32_32x32x8_f16 -d", "v_mfma_f32_32x32x8_f16 is on cdna3, cdna4: choose one with -a"),

@@ -57,7 +57,7 @@ SAMPLES = {
     "lds-transpose-tile": ["lds-transpose -l ds_read_b96_tr_b6"],
     "lds-transpose-loads": ["lds-transpose"],
     "layout": ["layout (4,8):(8,1)", "layout (4,2):(1,8)",
-               "layout BlockedLayout([1,4],[8,8],[4,1],[1,0]) --shape 64x64"],
+               "layout BlockedLayout([1,4],[8,8],[4,1],[1,0]) --tensor 64x64"],
     "layout-conversion": ["layout BlockedLayout([1,4],[8,8],[4,1],[1,0]) BlockedLayout([4,1],[8,8],[4,1],[0,1])"],
     "tile": [f"tile -a gfx942 -i {F16} --waves 2x2 --repeat 1x2", f"tile -a sm_80 -i {MMA} --permutation n=8:1"],
     "tile-element": [f"tile -a gfx942 -i {F16} --waves 2x2 -A -I 3 -K 5"],

@@ -225,13 +225,6 @@ def reads(text: str) -> bool:
 
 
 def _read(text: str) -> ForeignLayout | None:
-    from importlib import import_module
-    from pkgutil import iter_modules
+    from .notations import readers
 
-    from . import notations
-
-    for module in iter_modules(notations.__path__):
-        found: ForeignLayout | None = import_module(f".notations.{module.name}", __package__).read(text)
-        if found is not None:
-            return found
-    return None
+    return next((found for reader in readers() if (found := reader(text)) is not None), None)

@@ -20,7 +20,7 @@ from ..command import Command, Reply, argument, flag, option, show
 from ..command.common import INSTRUCTIONS, JSON, MODIFIERS, TARGET, WAVE
 from ..command.options import modifiers
 from ..foreign import reads
-from .layout import SHAPE, answered, conversion_text
+from .layout import TENSOR, answered, conversion_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ def run(options: Options) -> Reply:
 
     names = [name for name in (options.x, options.y) if name is not None] + options.instruction
     if options.architecture is None and len(names) == 2 and all(map(reads, names)):
-        return answered(names, options.shape, None, options.json)
+        return answered(names, options.tensor, None, options.json)
     if options.architecture is None:
         raise Error("no architecture was given; choose one with -a, such as `-a cdna3` or `-a MI300X`")
     known = entry(options.architecture)
@@ -329,7 +329,7 @@ def run(options: Options) -> Reply:
 COMMAND = Command(
     "chain", "whether the result of one instruction can feed the next, and how", "chain", __doc__,
     (
-        TARGET, WAVE, JSON, SHAPE,
+        TARGET, WAVE, JSON, TENSOR,
         argument("x", "the instruction whose result D is used", nargs="?", placeholder="X"),
         argument("y", "the instruction that uses it", nargs="?", placeholder="Y"),
         INSTRUCTIONS,

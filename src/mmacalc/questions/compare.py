@@ -20,7 +20,7 @@ from ..command.common import INSTRUCTIONS, JSON
 from ..foreign import reads
 from ..formats import Format
 from ..spelling import instruction_name
-from .layout import SHAPE, answered, conversion_text
+from .layout import TENSOR, answered, conversion_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _layout(compared: ComparedOperand) -> str:
 def run(options: Options) -> Reply:
     """Compare the two."""
     if len(options.names) == 2 and not options.architecture and all(map(reads, options.names)):
-        return answered(options.names, options.shape, None, options.json)
+        return answered(options.names, options.tensor, None, options.json)
     architectures = options.names[::2] + options.architecture
     instructions = options.names[1::2] + options.instruction
     if len(options.names) % 2 or len(architectures) not in (1, 2) or len(instructions) != 2:
@@ -207,7 +207,7 @@ COMMAND = Command(
             "-a", "--architecture", placeholder="NAME", many=True, default=[],
             help="an architecture; once for each or both",
         ),
-        INSTRUCTIONS, SHAPE, JSON,
+        INSTRUCTIONS, TENSOR, JSON,
     ),
     run, {"compare": text, "layout-conversion": conversion_text},
 )  # fmt: skip

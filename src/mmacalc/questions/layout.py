@@ -1,14 +1,14 @@
 """Explain a layout of Triton, Gluon or CuTe, or say whether two are the same and what it costs to go between them.
 
     mmacalc layout "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>"
-    mmacalc layout "gl.BlockedLayout([1, 4], [8, 8], [4, 1], [1, 0])" --shape 64x64
-    mmacalc layout "((4,8),(2,2)):((16,1),(8,64))" --shape 8x16
-    mmacalc layout "#ttg.blocked<{...}>" "#ttg.linear<{...}>" --shape 128x64 --type f16        the conversion
+    mmacalc layout "gl.BlockedLayout([1, 4], [8, 8], [4, 1], [1, 0])" --tensor 64x64
+    mmacalc layout "((4,8),(2,2)):((16,1),(8,64))" --tensor 8x16
+    mmacalc layout "#ttg.blocked<{...}>" "#ttg.linear<{...}>" --tensor 128x64 --type f16        the conversion
     mmacalc layout "S<3,4,3> o 0 o (8,64):(64,1)"
 
 A text is Triton's MLIR (#ttg.blocked, slice, linear, dot_op, nvidia_mma, amd_mfma, amd_wmma, swizzled_shared,
 nvmma_shared, padded_shared), perhaps with the lines that define its aliases or within a tensor's type; Gluon's Python;
-or CuTe's shape:stride. --shape is the tensor's, of CuTe that of the index, the fastest axis first. Of two layouts the
+or CuTe's shape:stride. --tensor is the tensor's, of CuTe that of the index, the fastest axis first. Of two layouts the
 first place that differs is named, and whether registers are renamed, lanes exchange values, or all goes through shared
 memory, as Triton's convert_layout does.
 """
@@ -289,7 +289,7 @@ def _number(value: float) -> str:
 
 
 def shape_of(given: str | None) -> tuple[int, ...]:
-    """The sizes of --shape.
+    """The sizes of --tensor.
 
     Raises:
         Error: it is not sizes with x between them.
@@ -302,7 +302,7 @@ def shape_of(given: str | None) -> tuple[int, ...]:
     sizes = [number_of(part) for part in given.lower().split("x")]
     found = tuple([size for size in sizes if size])
     if len(found) < len(sizes):
-        raise Error(f"--shape takes the sizes of the tensor, such as 128x64; got '{given}'")
+        raise Error(f"--tensor takes the sizes of the tensor, such as 128x64; got '{given}'")
     return found
 
 
@@ -330,17 +330,17 @@ _FORMATS = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "f8E4M3FNUZ": "e4m3", "f8E5M2F
 
 def run(options: Options) -> Reply:
     """The answer of the command."""
-    return answered(options.text, options.shape, options.type, options.json)
+    return answered(options.text, options.tensor, options.type, options.json)
 
 
-SHAPE = option("--shape", placeholder="MxN", help="the tensor's sizes (default: the smallest that all warps share)")
+TENSOR = option("--tensor", placeholder="MxN", help="the tensor's sizes (default: the smallest that all warps share)")
 
 COMMAND = Command(
     "layout", "explain a layout of Triton, Gluon or CuTe; of two say how they differ and what a conversion costs",
     "chain", __doc__,
     (
         argument("text", "a layout, or two", nargs="+", placeholder="LAYOUT"),
-        SHAPE,
+        TENSOR,
         option("--type", placeholder="FORMAT", help="the format of an element, for the bytes of a conversion (f32)"),
         JSON,
     ),

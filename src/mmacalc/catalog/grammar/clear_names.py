@@ -144,7 +144,7 @@ def _left_over(wanted: list[str], own: list[str]) -> list[str] | None:
 
 
 def _squashed(entry: Entry, word: str) -> list[str]:
-    """AMD's names without the v_ and whatever separates the parts."""
+    """AMD's names without the v_ and what separates the parts."""
     bare = _CALL.sub("", word.partition("(")[0]).lower().replace(".", "_")
     bare = _ENDINGS.sub("", bare)
     key = re.sub(r"[_\W]", "", bare.removeprefix("v_"))

@@ -170,8 +170,9 @@ class Entry:
             return self.instruction(name)
         except Error:
             from .clear_names import clear_name
+            from .shape_names import is_shape
 
-            if (clear := clear_name(self, name)) is None:
+            if is_shape(name) or (clear := clear_name(self, name)) is None:
                 raise
             return self.instruction(clear)
 
