@@ -170,7 +170,6 @@ class Entry:
             return self.instruction(name)
         except Error:
             from .clear_names import clear_name
-            from .shape_names import is_shape
 
             if is_shape(name) or (clear := clear_name(self, name)) is None:
                 raise
@@ -301,6 +300,15 @@ def name_alone(text: str, architecture: str) -> str:
 
 
 _SHAPE = re.compile(r"(?:(?P<kind>[\w.:]+?)[._])?m?(?P<m>\d+)[nx](?P<n>\d+)[kx](?P<k>\d+)", re.IGNORECASE)
+
+
+def is_shape(text: str) -> bool:
+    """Whether a text is a shape, perhaps behind the beginning of a name.
+
+    >>> is_shape("mma.m16n8k16"), is_shape("mma.m16n8k16.f32")
+    (True, False)
+    """
+    return _SHAPE.fullmatch(text.strip()) is not None
 
 
 def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:

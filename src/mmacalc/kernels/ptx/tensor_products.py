@@ -236,13 +236,7 @@ def _mode(step: Step, descriptor: int) -> tuple[int, int]:
 def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     """tcgen05.mma of every kind: operands in the order of PTX ISA 9.7.16.10.9."""
     words = [word for word in statement.modifiers if not word.startswith("collector") and word != "ashift"]
-<<<<<<< HEAD
-    inst: Any = instruction(compiler.program.target, ".".join(("tcgen05", *words)))
-=======
-    if "ashift" in statement.modifiers or "ws" in words:
-        raise Error(f"{statement.opcode} is not covered")
     inst: Any = entry(compiler.program.target).instruction(".".join(("tcgen05", *words)))
->>>>>>> a83b9ef (-i takes names that leave no doubt: parts of a PTX name, atoms of CuTe, builtins, ck's and Tensile's names)
     kind = inst.form.kind
     d, a, b, *rest = statement.operands
     metadata = compiler.address(rest.pop(0)) if inst.sparse else None
