@@ -337,3 +337,19 @@ def test_the_command_line_draws_a_descriptor_and_reads_it_back():
     ):
         reply = answer(["descriptor", *line.split()])
         assert (reply.status, reply.out) == (2, "")
+
+
+def test_an_instruction_says_what_its_descriptor_is():
+    by_kind = answer(["descriptor", "f16", "-M", "128", "-N", "256"])
+    name = "tcgen05.mma.cta_group::1.kind::f16"
+    assert answer(["descriptor", "-a", "B200", "-i", name, "-M", "128", "-N", "256"]) == by_kind
+    assert answer(["descriptor", "-a", "B200", "-i", name, "0x08400490"]) == answer(["descriptor", "f16", "0x08400490"])
+    assert answer(["descriptor", "-a", "H100", "-i", "wgmma.m64n24k8", "0x1"]) == answer(["descriptor", "wgmma", "0x1"])
+    for line in (
+        "descriptor",
+        "descriptor -a MI300X -i v_mfma_f32_32x32x8_f16",
+        "descriptor -i wgmma.m64n24k8",
+        "descriptor -a H100 -i wgmma.m64n24k8 f16",
+        "descriptor -a H100 -i wgmma.m64n24k8 nonsense",
+    ):
+        assert answer(line.split())[:2] == (2, ""), line

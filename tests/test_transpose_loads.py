@@ -8,6 +8,7 @@ import mmacalc
 import recorded
 from closed_forms import distinct
 from mmacalc.cli import answer
+from mmacalc.memory_access.answer import transposing
 from mmacalc.memory_access.transpose_loads import loads_for, transpose_loads
 
 
@@ -136,3 +137,19 @@ def test_the_older_name_is_the_same_command():
     argv = ["-a", "gfx1250", "-i", "v_wmma_f32_16x16x32_f16", "-B", "-l", "global_load_tr_b128"]
     assert answer(["lds-transpose", *argv]) == answer(["transpose-loads", *argv])
     assert "lanes 16..23: j = 0..7, k = 24..31" in answer(["transpose-loads", *argv]).out
+
+
+@pytest.mark.parametrize("arch", ["cdna4", "rdna4", "cdna5"])
+def test_memory_names_the_loads_that_transpose_where_memory_has_their_order(arch):
+    """The same loads as transpose-loads, for every instruction, and none for the other order."""
+    for inst in mmacalc.instructions(arch):
+        for name, order, other in (("A", "col", "row"), ("B", "row", "col")):
+            operand = inst.operand(name)
+            try:
+                steps = [(step.load.name, step.first_register) for step in loads_for(operand)]
+            except mmacalc.Error:
+                steps = []
+            assert [(one.load, one.first_register) for one in transposing(operand, order)] == steps
+            assert transposing(operand, other) == ()
+    shown = answer(["memory", "-a", "gfx950", "-i", "v_mfma_f32_32x32x16_f16", "-A", "--order", "col"]).out
+    assert "Transposed by ds_read_b64_tr_b16 into v[2:3]" in shown

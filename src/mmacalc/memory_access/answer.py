@@ -179,15 +179,49 @@ class Memory(TupleRecord):
         return repair(self.found, self.tile, self.fill, _access(self.operand))
 
 
+class TransposingLoad(TupleRecord):
+    """A load that transposes while it fills registers of an operand."""
+
+    load: str
+    first_register: int
+    registers: int
+
+
 @json_keys(
     "**memory",
     "search=repair",
+    "[transposing]: the loads that fill the operand from memory in which its other coordinate is contiguous",
 )
 class MemoryAndRepair(TupleRecord):
-    """How an operand is loaded, and the repair of its bank conflicts if that was searched for."""
+    """How an operand is loaded, and the repair of its bank conflicts if that was searched for.
+
+    transposing: the loads that transpose (CDNA4, RDNA4, gfx1250) and fill it at once, where memory has the order that
+    they are for.
+    """
 
     memory: Memory
     repair: Repair | None
+    transposing: tuple[TransposingLoad, ...] = ()
+
+
+def transposing(operand: Operand, order: str) -> tuple[TransposingLoad, ...]:
+    """The loads that transpose and fill an operand, where memory has the order that they are for; none otherwise.
+
+    >>> import mmacalc
+    >>> a = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_f16").operand("A")
+    >>> [one.load for one in transposing(a, "col")], transposing(a, "row")
+    (['ds_read_b64_tr_b16', 'ds_read_b64_tr_b16'], ())
+    """
+    from .transpose_loads import loads_for, transpose_loads
+
+    across = {"A": "col", "B": "row"}.get(operand.name)
+    if order != across or not transpose_loads(operand.instruction.arch):
+        return ()
+    try:
+        steps = loads_for(operand, None)
+    except Error:
+        return ()
+    return tuple([TransposingLoad(step.load.name, step.first_register, step.load.registers) for step in steps])
 
 
 @arguments_checked

@@ -16,7 +16,7 @@ from ..asm.fields import Field
 from ..base.errors import Error, did_you_mean
 from ..base.records import Record
 from ..command import Command, Reply, argument, flag, number, option, show, tables
-from ..command.common import JSON
+from ..command.common import INSTRUCTION, JSON, TARGET
 from ..families import descriptors
 from ..families.descriptors import ATOMS, atom_offset
 from ..formats import named
@@ -137,6 +137,10 @@ def _word(text: str) -> int:
 
 def run(options: Options) -> Reply:
     """A descriptor's fields, or an atom's bytes."""
+    if options.instruction is not None:
+        _of_instruction(options)
+    if options.what is None:
+        raise Error(f"give -a and -i, or what is encoded: {', '.join(KINDS)}")
     if options.what == "atom":
         if options.value is not None:
             raise Error("an atom has no value to decode; choose it by --swizzle, --type and --major")
@@ -147,6 +151,32 @@ def run(options: Options) -> Reply:
         raise Error(f"unknown descriptor '{options.what}'.{hint} Known: {', '.join(KINDS)}", kind="unknown name")
     encode = _shared_memory if options.what in descriptors.SHARED_FIELDS else _instruction
     return show(options.json, "descriptor", encode(options), text)
+
+
+def _of_instruction(options: Options) -> None:
+    """Set what is encoded by the instruction that was named; a word by itself is a descriptor of it then."""
+    from ..catalog import entry
+
+    if options.architecture is None:
+        raise Error(f"-i {options.instruction} needs the architecture; give -a")
+    inst = entry(options.architecture).instruction(options.instruction)
+    kind = getattr(inst, "kind", None)
+    if options.what is not None:
+        if options.value is not None or options.what in KINDS:
+            raise Error(f"-i {options.instruction} says what is encoded; leave '{options.what}' out")
+        from argparse import ArgumentTypeError
+
+        try:
+            options.value = _word(options.what)
+        except ArgumentTypeError as problem:
+            raise Error(str(problem)) from None
+    if kind in descriptors.INPUT_CODES:
+        options.what = kind
+        options.sparse = options.sparse or inst.sparse
+    elif "wgmma" in inst.features:
+        options.what = "wgmma"
+    else:
+        raise Error(f"{inst.name} has no descriptor; tcgen05.mma and wgmma have")
 
 
 def _swizzle(options: Options) -> str:
@@ -176,8 +206,10 @@ def _shared_memory(options: Options) -> descriptors.Descriptor:
 COMMAND = Command(
     "descriptor", "encode and decode the descriptors of tcgen05 and wgmma; draw the atom of a swizzle", "load", __doc__,
     (
-        argument("what", f"a kind or unit, or an atom: {', '.join(KINDS)}", placeholder="KIND"),
+        argument("what", f"a kind or unit, or an atom: {', '.join(KINDS)}", nargs="?", placeholder="KIND"),
         argument("value", "a descriptor to decode, such as 0x08400490", nargs="?", kind=_word),
+        TARGET._replace(help="the GPU architecture or target, with -i"),
+        INSTRUCTION._replace(required=False, help="the instruction of tcgen05 or wgmma whose descriptor is meant"),
         number("-M", "--m", help="instruction: M"),
         number("-N", "--n", help="instruction: N"),
         *[option(f"--{name}-type", placeholder="FORMAT", help=f"instruction: {text}") for name, text in TYPES.items()],

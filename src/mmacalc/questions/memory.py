@@ -37,7 +37,14 @@ def text(found: MemoryAndRepair) -> str:
     answer, repair = found.memory, found.repair
     return (
         "\n".join(
-            [*_head(answer), *_accesses(answer), *_lds(answer.lds), *_matrix(answer), *_repair(repair, answer.fill)]
+            [
+                *_head(answer),
+                *_transposing(found),
+                *_accesses(answer),
+                *_lds(answer.lds),
+                *_matrix(answer),
+                *_repair(repair, answer.fill),
+            ]  # fmt: skip
         )
         + "\n"
     )
@@ -54,6 +61,15 @@ def _head(answer: Memory) -> Iterator[str]:
         yield f"  k relabelled over {counted(answer.kpack, 'instruction')}: A and B alike, all k of a lane side by side"
 
 
+def _transposing(found: MemoryAndRepair) -> Iterator[str]:
+    """The loads that transpose, which are the fast way."""
+    for one in found.transposing:
+        last = one.first_register + one.registers - 1
+        yield f"Transposed by {one.load} into v[{one.first_register}:{last}]"
+    if found.transposing:
+        yield "  `mmacalc transpose-loads` says which k each takes; without them, each lane by itself:"
+
+
 def _accesses(answer: Memory) -> Iterator[str]:
     verb = "Stores" if answer.operand.name == "D" else "Loads"
     number, each = answer.instructions, answer.access_bytes
@@ -64,9 +80,11 @@ def _accesses(answer: Memory) -> Iterator[str]:
     if terms is not None:
         parts = [_term(*term) for term in terms]
         yield f"  byte address of a lane: {' + '.join(parts) or '0'}"
+    if len(answer.offsets) > 1 and terms is None:
+        yield "  byte address of a lane: no sum of digits of its number; --json has the accesses of each"
     if len(answer.offsets) > 1:
         shown = ", ".join(map(str, answer.offsets[:16])) + (" ..." if len(answer.offsets) > 16 else "")
-        yield f"  and of the accesses:    {shown}"
+        yield f"  {'and of the accesses:   ' if terms is not None else 'of lane 0, each access:'} {shown}"
     used = answer.bytes_used
     for size, lines in ((64, answer.lines64), (128, answer.lines128)):
         share = f"{used / (size * lines):.0%}"
@@ -131,14 +149,15 @@ def run(options: Options) -> Reply:
     """The accesses of an operand."""
     from ..base.errors import Error
     from ..catalog import entry
-    from ..memory_access.answer import MemoryAndRepair, memory
+    from ..memory_access.answer import MemoryAndRepair, memory, transposing
 
     if not options.matrix:
         raise Error("choose the matrix with -A, -B, -C or -D")
     inst = entry(options.architecture).meant(options.instruction)
     operand = operand_of(options, inst, options.matrix, modifiers(options))
     answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)
-    found = MemoryAndRepair(answer, answer.search() if options.search else None)
+    fast = transposing(operand, options.order)
+    found = MemoryAndRepair(answer, answer.search() if options.search else None, fast)
     return show(options.json, "memory", found, text)
 
 
