@@ -57,6 +57,8 @@ from .integers import (
     three_bits,
 )  # fmt: skip
 from .operation import DTYPES, Modifiers, Operation
+from .video import ROOTS as VIDEO
+from .video import video
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -639,6 +641,7 @@ _BUILDERS: dict[str, Callable[[str, tuple[str, ...]], Operation]] = {
     **dict.fromkeys(("setp", "set"), _compare),
     **dict.fromkeys(("selp", "slct"), _select),
     "testp": _test,
+    **dict.fromkeys(VIDEO, video),
     "mov": move,
     "cvt": convert,
 }

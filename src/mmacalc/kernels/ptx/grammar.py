@@ -114,6 +114,10 @@ selp              BITS|INT|f32|f64
 slct              BITS|INT|f32|f64 s32
 slct              [ftz] BITS|INT|f32|f64 f32
 mov               pred|BITS|b128|INT|f32|f64
+SIMD              [sat|add] u32|s32 u32|s32 u32|s32
+vset2,vset4       ORDER [add] u32|s32 u32|s32
+vadd,vsub,vabsdiff,vmin,vmax [sat] u32|s32 u32|s32 u32|s32
+vset              ORDER u32|s32 u32|s32
 cvt               INT8 INT8
 cvt               sat u8 s8|u16|s16|u32|s32|u64|s64
 cvt               sat s8 u8|u16|s16|u32|s32|u64|s64
@@ -159,7 +163,8 @@ cvt               rz|rp [satfinite] ue8m0x2 f32|bf16x2
 cvt               rn bf16x2 ue8m0x2
 cvt               pack sat u16|s16 s32
 cvt               pack sat u8|s8|u4|s4|u2|s2 s32 b32
-"""
+""".replace("SIMD ", ",".join(f"{root}{count}" for root in (
+    "vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax") for count in "24") + " ")  # fmt: skip
 
 
 def lines_of(root: str, modifiers: tuple[str, ...] = ()) -> list[str]:
