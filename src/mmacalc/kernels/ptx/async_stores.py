@@ -70,7 +70,7 @@ def initialise(compiler: Compiler, statement: Statement, step: Step) -> None:
     target, amount, value = statement.operands
     if compiler.number(value) != 0:
         raise Error(f"{statement.opcode} stores zeros; got {compiler.number(value)}")
-    address, size = shared_address(compiler, statement, target), compiler.source(amount, "u64")
+    address, size = shared_address(compiler, statement, target), compiler.source_as_wide(amount)
     step.critical = frozenset(compiler.accessed[0])
     compiler.sizes.add(8)
 

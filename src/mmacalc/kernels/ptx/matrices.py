@@ -147,7 +147,11 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
 def _kind(inst: Instruction, name: str) -> Kind:
     """An operand in registers: as many as the catalog says, in braces; A and B are bits of any type."""
     bits = inst.format(name).bits
-    held = {"f32": "f32", "f64": "f64", "i32": "s32"}.get(inst.format(name).name, "b32") if name in "CD" else "b32"
+    held = (
+        {"f32": "f32", "f64": "f64", "i32": "s32", "f16": "f16x2"}.get(inst.format(name).name, "b32")
+        if name in "CD"
+        else "b32"
+    )
     type_ = "b64" if bits == 64 and name in "AB" else held
     return Kind((type_,), name == "D", str(inst.operand(name).registers // (2 if bits == 64 else 1)))
 

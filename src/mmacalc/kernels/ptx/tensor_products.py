@@ -244,6 +244,8 @@ def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     scales = [compiler.address(rest.pop(0)) for _ in range(2)] if inst.scaled else []
     lane_masks: Any = rest.pop(0) if rest and is_braced(rest[0]) else ()
     masks = [compiler.source(one, "b32") for one in lane_masks]
+    if masks and len(masks) != (8 if "cta_group::2" in words else 4):
+        raise Error(f"{statement.opcode} has a mask of 128 lanes for each CTA; got {len(masks)} registers")
     accumulates = compiler.source(rest.pop(0), "pred")
     zeros = compiler.source(rest[0], "b64") if rest and "ws" in words else None
     scale = compiler.number(rest[0]) if rest and not zeros else 0
