@@ -2,7 +2,7 @@
 clusterlaunchcontrol).
 
 A request is answered when no thread can continue without the answer. Half of the grid's clusters are launched at first
-where a kernel asks at all, so that there is something to take over; what nobody takes over is launched afterwards.
+where a kernel asks at all, so that there is something to take over; the rest is launched afterwards.
 """
 
 from __future__ import annotations
