@@ -39,7 +39,9 @@ def test_every_file_of_the_package_passes_the_check_of_outside_files(name):
     records = file.records if name != "ptx" else file.records[::9]  # of each target the same lines are checked
     for record in records:
         others = {normalised(other): other for other in mmacalc.architectures() if other != record["name"]}
-        check(catalog.entry(record["name"]), file, others)
+        entry = catalog.entry(record["name"])
+        entry.check_types(file.instructions, record["name"])
+        check(entry, file, others)
 
 
 # --- wrong rows -------------------------------------------------------------------------------------------------------

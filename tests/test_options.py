@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import mmacalc
-from mmacalc.cli import answer, command_parser, commands
+from mmacalc.cli import answer, command_parser, commands, summaries
 from mmacalc.cli import command as command_of
 from mmacalc.command.options import MATRICES, MODIFIERS, spellings
 from mmacalc.model.modifiers import SYNONYMS
@@ -15,6 +15,10 @@ CLASSIC = ""
 COMMANDS = (CLASSIC, *commands())
 AMDS_OWN = ("-m", "-l", "-o", "-M")  # which mean other things after a command
 WITHOUT_JSON = {"batch", "completion", "draw", "lsp", "mcp", "page"}  # always JSON, a script, a picture, a page
+
+
+def test_what_lists_say_of_commands_is_read_from_their_texts_as_the_commands_have_it():
+    assert [tuple(each) for each in summaries()] == [(c.name, c.summary, c.need) for c in commands().values()]
 
 
 def actions(name):

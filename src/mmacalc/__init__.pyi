@@ -67,8 +67,8 @@ from .model import Instruction as Instruction
 from .model import Location as Location
 from .model import Operand as Operand
 from .model import Product as Product
-from .model import Tile as Tile
 from .model.location import TensorMemoryLocation as TensorMemoryLocation
+from .model.tile import Tile as Tile
 from .questions.compare import compare as compare
 from .questions.explain import Explanation as Explanation
 from .questions.explain import explain as explain

@@ -103,7 +103,7 @@ def frozen(value: Any) -> Any:
         return MappingProxyType(
             {name: frozen(held) if type(held) in CONTAINERS else held for name, held in value.items()}
         )
-    if kind is list or (kind is tuple and any(type(held) in CONTAINERS for held in value)):
+    if kind is list or (kind is tuple and not CONTAINERS.isdisjoint(map(type, value))):
         return tuple([frozen(held) for held in value])
     return frozenset(value) if kind is set else value
 

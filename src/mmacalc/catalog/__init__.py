@@ -146,7 +146,9 @@ class Catalog:
             check_file(found)
             taken = dict(self._names)
             for record in found.records:
-                entry = _entry_type(record)({"provenance": "assumed", **record}, found)
+                kind = _entry_type(record)
+                kind.check_types(found.instructions, record.get("name", ""))
+                entry = kind({"provenance": "assumed", **record}, found)
                 check(entry, found, taken)
                 arch = entry.architecture
                 taken |= dict.fromkeys(map(normalised, (arch.name, *arch.aliases)), arch.name)

@@ -16,7 +16,7 @@ import sys
 from ..base.checks import missing_package
 from ..base.errors import Error, printable
 from ..base.records import Cache
-from ..command import Command, Reply, refused
+from ..command import Command, Reply, Summary, refused, summary_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..command import Result
     from .parser import Parser
 
-__all__ = ["Reply", "answer", "command", "command_names", "command_parser", "commands", "main", "replies"]
+__all__ = ["Reply", "answer", "command", "command_names", "command_parser", "commands", "main", "replies", "summaries"]
 
 INTERRUPTED = 130  # what a shell reports of a program that SIGINT ends
 
@@ -128,6 +128,14 @@ def command_names() -> list[str]:
     from .. import questions
 
     return sorted((*OWN, *questions.names()))
+
+
+def summaries() -> list[Summary]:
+    """What each command does, in alphabetical order; none of them is imported for that."""
+    from .. import questions
+
+    own = [summary_of(__path__[0], name, command) for name in OWN]
+    return sorted((*own, *questions.summaries()))
 
 
 def commands() -> dict[str, Command]:

@@ -15,8 +15,7 @@ from ..base.records import TupleRecord, json_keys
 from ..command import NEEDS, Command, Reply, argument, show
 from ..command.common import JSON
 from ..command.options import FIELDS, FORMAT_FIELDS, WIDTH, is_modifier, spellings, terminal_width
-from . import command, command_parser
-from . import commands as all_commands
+from . import command, command_names, command_parser, summaries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -326,7 +325,7 @@ def guide() -> Guide:
 
 def by_need() -> Mapping[str, Mapping[str, str]]:
     """Every command with what it does, by need."""
-    found = all_commands().values()
+    found = summaries()
     return {need: {each.name: each.summary for each in found if each.need == need} for need in NEEDS}
 
 
@@ -338,7 +337,9 @@ def run(options: Options) -> Reply:
         return Reply(0, command_parser(known.name).format_help(), "")
     if (options.topic or "").strip().lower() in ("agents", "agent"):
         return show(options.json, "help", Topic("agents", agents()), lambda found: found.text)
-    found = topic(options.topic, {"modifiers": _modifiers(), "formats": _formats(), "agents": agents()}, all_commands())
+    found = topic(
+        options.topic, {"modifiers": _modifiers(), "formats": _formats(), "agents": agents()}, command_names()
+    )
     return show(options.json, "help", found, lambda found: topic_text(found, terminal_width()))
 
 

@@ -25,7 +25,22 @@ if TYPE_CHECKING:
 else:
     Options = object  # for annotations
 
-__all__ = ["NEEDS", "Command", "Option", "Options", "Reply", "argument", "flag", "number", "option", "refused", "show"]
+__all__ = [
+    "NEEDS",
+    "Command",
+    "Option",
+    "Options",
+    "Reply",
+    "argument",
+    "flag",
+    "number",
+    "option",
+    "Summary",
+    "refused",
+    "show",
+    "summary",
+    "summary_of",
+]
 
 NEEDS = ("find", "look", "place", "chain", "load", "encode", "wait", "compute", "generate", "work with it")
 """What one wants of mmacalc: the headings under which help lists the commands."""
@@ -125,6 +140,50 @@ def number(*spellings: str, help: str, **rest: Any) -> Option:
 def argument(name: str, help: str, **rest: Any) -> Option:
     """An argument without an option."""
     return Option(name, (), help, **rest)
+
+
+class Summary(TupleRecord):
+    """What lists say of a command: its name, what it does, and the word of NEEDS under which it stands."""
+
+    name: str
+    summary: str
+    need: str
+
+
+def summary_of(folder: str, name: str, command: Callable[[str], Command | None]) -> Summary:
+    """The summary of a command whose module is in a folder; the module's text is read for that.
+
+    `command` is asked where there is no text, or none that begins its COMMAND with three plain strings.
+    """
+    module, found = f"{folder}/{name.replace('-', '_')}", None
+    for path in (f"{module}.py", f"{module}/__init__.py"):
+        try:
+            with open(path, encoding="utf-8") as stream:
+                found = summary(stream.read())
+                break
+        except OSError:  # it is the other one, or in a zip file
+            continue
+    if found is None:
+        known = command(name)
+        assert known is not None, name
+        found = Summary(known.name, known.summary, known.need)
+    return found
+
+
+def summary(source: str) -> Summary | None:
+    """What the text of a module says first of its COMMAND, so that a list of commands imports none of them.
+
+    None: the text does not begin it with three plain strings.
+
+    >>> summary('COMMAND = Command(\\n    "batch", "answer one line each", "work with it", __doc__,\\n')
+    Summary(name='batch', summary='answer one line each', need='work with it')
+    """
+    words = source.rpartition("\nCOMMAND = Command(")[2] if source[:7] != "COMMAND" else source
+    parts = words.split('"', 6)
+    gaps = [gap.strip(" \n,") for gap in parts[2:6:2]]
+    if len(parts) < 7 or any(gaps) or "\\" in "".join(parts[1:6]):
+        return None
+    return Summary(parts[1], parts[3], parts[5])
 
 
 def show(

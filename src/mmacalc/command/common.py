@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..model import Instruction, Operand, Tile
+    from ..model import Instruction, Operand
+    from ..model.tile import Tile
     from . import Options
 
 __all__ = [

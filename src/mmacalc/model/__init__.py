@@ -4,6 +4,5 @@ from .architecture import Architecture, Product
 from .instruction import Instruction
 from .location import Element, Location
 from .operand import Operand
-from .tile import Tile
 
-__all__ = ["Architecture", "Element", "Instruction", "Location", "Operand", "Product", "Tile"]
+__all__ = ["Architecture", "Element", "Instruction", "Location", "Operand", "Product"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..command import Command
+    from ..command import Command, Summary
 
 __all__ = ["command", "names"]
 
@@ -21,9 +21,16 @@ def names() -> tuple[str, ...]:
     >>> "transpose-loads" in names()
     True
     """
-    from pkgutil import iter_modules
+    import os
 
-    return tuple([found.name.replace("_", "-") for found in iter_modules(__path__) if found.name != CLASSIC])
+    try:
+        found = [file.partition(".") for file in os.listdir(__path__[0])]
+        modules = [name for name, _, ending in found if ending == "py" or (not ending and name[:1] != "_")]
+    except OSError:  # in a zip file
+        from pkgutil import iter_modules
+
+        modules = [module.name for module in iter_modules(__path__)]
+    return tuple(sorted([name.replace("_", "-") for name in modules if name not in (CLASSIC, "__init__")]))
 
 
 def command(name: str) -> Command | None:
@@ -43,6 +50,13 @@ def command(name: str) -> Command | None:
                 raise
     having = [found for each in names() if name in (found := _of(each.replace("-", "_"))).older]
     return having[0] if having else None
+
+
+def summaries() -> tuple[Summary, ...]:
+    """What each command does, in the order of their names; read from the texts of the modules."""
+    from ..command import summary_of
+
+    return tuple([summary_of(__path__[0], name, lambda name: _of(name.replace("-", "_"))) for name in names()])
 
 
 def _of(module: str) -> Command:

@@ -18,7 +18,8 @@ from ..catalog import entry
 from ..command import Command, Options, Reply, flag, number, show
 from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, TILE, WAVE, tile_of
 from ..command.options import FLAGS, MATRICES, MATRIX_NAMES, NUMBERS, matrices, modifiers, number_options, whole_number
-from ..model import Operand, Tile
+from ..model import Operand
+from ..model.tile import Tile
 from ..spelling import element_text, heading, place_text
 from .classic.formulas import backward, forward
 from .classic.layouts import matrix_layout, matrix_text, register_layout

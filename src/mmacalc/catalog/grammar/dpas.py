@@ -105,6 +105,10 @@ class Entry(PlainEntry):
         super().__init__(record, file)
         self._types = {**TYPES, **self.architecture.format_names}
 
+    @classmethod
+    def check_types(cls, lines: tuple[tuple[Any, ...], ...], arch: str) -> None:
+        """These lines are checked when they are read."""
+
     def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
         """Nothing is read ahead."""
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from ...base.checks import fits, shown
 from ...base.errors import Error, did_you_mean, first_of
 from ...base.numerals import whole
-from ...base.records import Cache, frozen
+from ...base.records import Cache, cached_property, frozen
 from ...model import Architecture, Instruction, Product
 from .amd import Description, describe, older_spellings
 
@@ -61,7 +59,7 @@ class Entry:
         self._lines: dict[str, Line] = {}
         self._place = [other["name"] for other in file.architectures].index(record["name"])
         self._read_lines(file.instructions)
-        self._aliases: Mapping[str, str] = {**older_spellings(self._lines), **file.aliases}
+        self._own_aliases = file.aliases
 
     def __reduce__(self) -> tuple[Any, ...]:
         """An entry is pickled by its name, as architectures and instructions are."""
@@ -102,6 +100,20 @@ class Entry:
         Raises:
             Error: says which, and what would be right.
         """
+
+    @cached_property
+    def _aliases(self) -> Mapping[str, str]:
+        """The mnemonic of every other name that an instruction has."""
+        return {**older_spellings(self._lines), **self._own_aliases}
+
+    @classmethod
+    def check_types(cls, lines: tuple[tuple[Any, ...], ...], arch: str) -> None:
+        """Refuse lines whose fields are of other types than they should be, before anything reads them.
+
+        Files outside the package are checked when they are read, its own by a test.
+        """
+        for line in lines:
+            Line.check_types(line, arch)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -207,14 +219,9 @@ class Line:
     wait_cycles: tuple[int, tuple[int, int] | None] | None
 
     def __init__(self, line: tuple[Any, ...], arch: str, place: int = 0) -> None:
-        described = bool(line) and isinstance(line[-1], dict)
-        self.more: Mapping[str, Any] = line[-1] if described else {}
-        fields = line[:-1] if described else line
-        self.name: str = fields[0] if fields else ""
+        fields, self.more = self._split(line)
+        self.name: str = fields[0]
         self.where: str = f"catalog line of {self.name} ({arch})"
-        if not 4 <= len(fields) <= 5 or not isinstance(self.name, str):
-            raise Error(f"{self.where}: a line is (name, opcode, cycles, VALU cycles[, features][, {{...}}]); got {line}")
-        self._check_types(fields)
         self.opcode, cycles, self.valu_cycles = fields[1:4]
         narrow, self.wait_cycles = self.more.get("narrow_cycles"), self.more.get("wait_cycles")
         if isinstance(cycles, tuple):
@@ -225,16 +232,28 @@ class Line:
         self.cycles, self.narrow_cycles = cycles, narrow
         self.features: list[str] = fields[4].split() if len(fields) == 5 else []
 
-    def _check_types(self, fields: tuple[Any, ...]) -> None:
+    @staticmethod
+    def _split(line: tuple[Any, ...]) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        """The fields of a line, and the dictionary at its end."""
+        described = bool(line) and isinstance(line[-1], dict)
+        return (line[:-1], line[-1]) if described else (line, {})
+
+    @classmethod
+    def check_types(cls, line: tuple[Any, ...], arch: str) -> None:
+        """Refuse a line whose fields are of other types than they should be."""
+        fields, more = cls._split(line)
+        where = f"catalog line of {fields[0] if fields else ''} ({arch})"
+        if not 4 <= len(fields) <= 5 or not isinstance(fields[0], str):
+            raise Error(f"{where}: a line is (name, opcode, cycles, VALU cycles[, features][, {{...}}]); got {line}")
         for what, value, kinds in zip(FIELDS, fields[1:], FIELDS.values()):
             if not fits(value, kinds):
-                raise Error(f"{self.where}: {what} is {shown(value)}; it should be {kinds}")
-        for key, value in self.more.items():
+                raise Error(f"{where}: {what} is {shown(value)}; it should be {kinds}")
+        for key, value in more.items():
             if key not in MORE:
                 hint = did_you_mean(str(key), MORE)
-                raise Error(f"{self.where}: unknown '{key}'.{hint} Known: {', '.join(MORE)}", kind="unknown name")
+                raise Error(f"{where}: unknown '{key}'.{hint} Known: {', '.join(MORE)}", kind="unknown name")
             if not fits(value, MORE[key]):
-                raise Error(f"{self.where}: {key} is {shown(value)}; it should be {MORE[key]}")
+                raise Error(f"{where}: {key} is {shown(value)}; it should be {MORE[key]}")
 
     def _check_formats(self, described: Description) -> None:
         """A line may settle which of the name's formats an operand has, but not contradict the name."""
@@ -299,8 +318,6 @@ def name_alone(text: str, architecture: str) -> str:
 # --- A shape in place of a name: `-i m16n8k16` and `-i 32x32x8`, where one instruction has it ---
 
 
-_SHAPE = re.compile(r"(?:(?P<kind>[\w.:]+?)[._])?m?(?P<m>\d+)[nx](?P<n>\d+)[kx](?P<k>\d+)", re.IGNORECASE)
-
 
 def is_shape(text: str) -> bool:
     """Whether a text is a shape, perhaps behind the beginning of a name.
@@ -327,7 +344,10 @@ def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:
         ...
     mmacalc.base.errors.Error: sm_70 has no instruction of shape 8x8x16. `mmacalc find -a sm_70` lists what there is.
     """
-    found = _SHAPE.fullmatch(text.strip())
+    import re
+
+    form = r"(?:(?P<kind>[\w.:]+?)[._])?m?(?P<m>\d+)[nx](?P<n>\d+)[kx](?P<k>\d+)"
+    found = re.fullmatch(form, text.strip(), re.IGNORECASE)
     if found is None:
         return None
     shape, kind = tuple([whole(found[axis], f"{axis.upper()} of a shape") for axis in "mnk"]), (found["kind"] or "").lower()

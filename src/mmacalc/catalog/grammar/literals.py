@@ -5,8 +5,6 @@ A file outside the package is parsed, never executed.
 
 from __future__ import annotations
 
-from itertools import islice
-
 from ...base.errors import Error, did_you_mean
 from ...base.numerals import whole
 from ...base.records import Cache, TupleRecord
@@ -118,6 +116,8 @@ def expand(template: str) -> tuple[str, ...]:
 
 
 def _made(template: str) -> tuple[str, ...]:
+    from itertools import islice
+
     names = tuple(islice(_expanded(template), MOST + 1))
     if len(names) > MOST:
         raise Error(f"the family '{template}' has more than {MOST} names")

@@ -242,6 +242,10 @@ class Entry(PlainEntry):
         """What every target of the file with Tensor Memory has."""
         return {other["name"]: other["tcgen05"] for other in self._file.records if "tcgen05" in other}
 
+    @classmethod
+    def check_types(cls, lines: tuple[tuple[Any, ...], ...], arch: str) -> None:
+        """These lines are checked when they are read."""
+
     def _read_lines(self, lines: tuple[tuple[Any, ...], ...]) -> None:
         """Nothing is read ahead: see `_find`."""
 

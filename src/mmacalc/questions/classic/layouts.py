@@ -14,8 +14,7 @@ from ...command import tables
 from ...model import Element
 from ...spelling import heading, run_text, signed, turned_over, vendor_text
 from . import quirks
-from .places import HeldPlace
-from .sums import sign_of
+from .places import HeldPlace, sign_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,15 +5,58 @@ from __future__ import annotations
 from ...base.records import Record, TupleRecord, json_keys
 from ...spelling import element_text, heading, place_text, run_text, signed, vendor_text
 from ...spelling.amd import SOURCE_FIELDS
-from . import quirks, sums
-from .sums import calculation, sign_of, spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ...model import Element, Location, Operand
-    from .sums import Calculation, Sign, SpelledPlace
+    from .sums import Calculation
+
+
+@json_keys(
+    "negated: whether the instruction negates it; null where it negates one of the two values of a 2:4 group",
+    "negated_half: which of these two values it negates then: the first stored (low) or the second (high)",
+    "absolute",
+)
+class Sign(TupleRecord):
+    """How the instruction reads an element. Of the two 16-bit values that a sparse A stores of each four k, NEG and
+    NEG_HI may negate one: `negated` is then None."""
+
+    negated: bool | None
+    negated_half: str | None
+    absolute: bool
+
+
+def sign_of(sign: str) -> Sign:
+    """What `Operand.sign` answers, in three words."""
+    half = sign if sign in ("low", "high") else None
+    return Sign(None if half else "-" in sign, half, "|" in sign)
+
+
+@json_keys(
+    "lane",
+    "item: the element's slot within the lane",
+    "register: 32-bit registers counted from the operand's first",
+    "lsb",
+    "width: bits; 64: this register and the next",
+    "text",
+)
+class SpelledPlace(TupleRecord):
+    """A location, with its text."""
+
+    lane: int
+    item: int
+    register: int
+    lsb: int
+    width: int
+    text: str
+
+
+def spelled(operand: Operand, location: Location, prefix: str = "v") -> SpelledPlace:
+    """A location of an operand with its text; `prefix` goes before AMD's registers."""
+    lane, item, register, lsb, width = location
+    return SpelledPlace(lane, item, register, lsb, width, place_text(operand, location, prefix))
 
 
 class RowAndK(TupleRecord):
@@ -171,8 +214,14 @@ def get_register(
     coordinates = {"i": i, "j": j, "k": k}
     locations = operand.locate(**coordinates, block=block)
     row, col = [coordinates[axis] for axis in operand.axes[1:]]
-    terms = calculation(operand, i, j, block) if calculated else None
+    terms = _calculation(operand, i, j, block) if calculated else None
     return ElementPlaces(operand, row, col, block, locations, operand.sign(locations[0].lsb), terms)
+
+
+def _calculation(operand: Operand, i: int, j: int, block: int) -> Calculation:
+    from .sums import calculation
+
+    return calculation(operand, i, j, block)
 
 
 def matrix_entry(operand: Operand, register: int = 0, lane: int = 0, *, calculated: bool = False) -> RegisterContents:
@@ -194,7 +243,7 @@ def matrix_entry(operand: Operand, register: int = 0, lane: int = 0, *, calculat
         HeldElement(
             element,
             operand.sign(element.lsb),
-            calculation(operand, element.row, element.col, element.block) if calculated else None,
+            _calculation(operand, element.row, element.col, element.block) if calculated else None,
         )
         for element in operand.contents(register, lane)
     ]
@@ -212,6 +261,8 @@ def text(answer: ElementPlaces) -> str:
         return head + lines + more
 
     place = place_text(operand, locations[0], f"{SOURCE_FIELDS['D']}_v")
+    from . import sums
+
     return f"{head}{name} = {place} = {sums.text(answer.calculation, sums.place_of)}\n"
 
 
@@ -226,6 +277,8 @@ def notes(answer: ElementPlaces) -> tuple[str, ...]:
 
 def contents_text(answer: RegisterContents) -> str:
     """A line for each element that AMD's tool lists."""
+    from . import quirks, sums
+
     operand = answer.operand
     places, lines = vendor_text(operand), []
     for held, name in held_texts(operand, quirks.listed(answer)):
@@ -258,6 +311,8 @@ def _name(operand: Operand, element: Element) -> str:
 
 
 def _sign(operand: Operand, held: HeldElement) -> str:
+    from . import quirks
+
     return quirks.sign(operand, held.element.lsb) if quirks.has_own_signs(operand) else held.sign
 
 
@@ -274,6 +329,8 @@ def _unused(operand: Operand, lane: int) -> str:
 
 def contents_notes(answer: RegisterContents) -> tuple[str, ...]:
     """What a reader of the text should know besides."""
+    from . import quirks
+
     operand = answer.operand
     shown = operand.name == "A" or any(held.calculation is not None for held in answer.elements)
     signs = quirks.sign_notes(operand) if shown else ()

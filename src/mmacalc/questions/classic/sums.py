@@ -8,60 +8,16 @@ from ...base.records import Record, TupleRecord, json_keys
 from ...spelling import element_text, place_text, run_text, signed
 from ...spelling.amd import SOURCE_FIELDS
 from . import quirks
+from .places import Sign, SpelledPlace, sign_of, spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ...model import Instruction, Location, Operand
+    from ...model import Instruction, Operand
 
     Writer = Callable[["Term"], str]
-
-
-@json_keys(
-    "negated: whether the instruction negates it; null where it negates one of the two values of a 2:4 group",
-    "negated_half: which of these two values it negates then: the first stored (low) or the second (high)",
-    "absolute",
-)
-class Sign(TupleRecord):
-    """How the instruction reads an element. Of the two 16-bit values that a sparse A stores of each four k, NEG and
-    NEG_HI may negate one: `negated` is then None."""
-
-    negated: bool | None
-    negated_half: str | None
-    absolute: bool
-
-
-def sign_of(sign: str) -> Sign:
-    """What `Operand.sign` answers, in three words."""
-    half = sign if sign in ("low", "high") else None
-    return Sign(None if half else "-" in sign, half, "|" in sign)
-
-
-@json_keys(
-    "lane",
-    "item: the element's slot within the lane",
-    "register: 32-bit registers counted from the operand's first",
-    "lsb",
-    "width: bits; 64: this register and the next",
-    "text",
-)
-class SpelledPlace(TupleRecord):
-    """A location, with its text."""
-
-    lane: int
-    item: int
-    register: int
-    lsb: int
-    width: int
-    text: str
-
-
-def spelled(operand: Operand, location: Location, prefix: str = "v") -> SpelledPlace:
-    """A location of an operand with its text; `prefix` goes before AMD's registers."""
-    lane, item, register, lsb, width = location
-    return SpelledPlace(lane, item, register, lsb, width, place_text(operand, location, prefix))
 
 
 class NotInRegisters(Record):
