@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from ..layout import Layout
     from ..layout.cute import CuteLayout
-    from ..model import Instruction, Tile
+    from ..model import Instruction
+    from ..model.tile import Tile
 
 __all__ = ["ForeignLayout", "read", "reads"]
 
