@@ -11,6 +11,7 @@ from .amd import Description, describe, older_spellings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Mapping
     from typing import Any
 
@@ -325,7 +326,15 @@ def is_shape(text: str) -> bool:
     >>> is_shape("mma.m16n8k16"), is_shape("mma.m16n8k16.f32")
     (True, False)
     """
-    return _SHAPE.fullmatch(text.strip()) is not None
+    return _shape(text) is not None
+
+
+def _shape(text: str) -> re.Match[str] | None:
+    """A shape such as m16n8k16 or 16x8x16, also behind the beginning of a name."""
+    import re
+
+    form = r"(?:(?P<kind>[\w.:]+?)[._])?m?(?P<m>\d+)[nx](?P<n>\d+)[kx](?P<k>\d+)"
+    return re.fullmatch(form, text.strip(), re.IGNORECASE)
 
 
 def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:
@@ -344,10 +353,7 @@ def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:
         ...
     mmacalc.base.errors.Error: sm_70 has no instruction of shape 8x8x16. `mmacalc find -a sm_70` lists what there is.
     """
-    import re
-
-    form = r"(?:(?P<kind>[\w.:]+?)[._])?m?(?P<m>\d+)[nx](?P<n>\d+)[kx](?P<k>\d+)"
-    found = re.fullmatch(form, text.strip(), re.IGNORECASE)
+    found = _shape(text)
     if found is None:
         return None
     shape, kind = tuple([whole(found[axis], f"{axis.upper()} of a shape") for axis in "mnk"]), (found["kind"] or "").lower()
