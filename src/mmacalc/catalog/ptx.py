@@ -92,7 +92,7 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
     {"name": "sm_103f", "title": "sm_103f (Blackwell Ultra family)", "tcgen05": TCGEN05_103F, "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": (),
      "fma_per_clock": RATES_OF_B300, "fma_through": "tcgen05", "fma_source": SOURCE_OF_B300},
     {"name": "sm_107", "title": "sm_107 (Rubin)", "ptx": "9.4", "assumed": ("lds_phases",), "arithmetic": "rubin", "aliases": ()},
-    {"name": "sm_107a", "title": "sm_107a (Rubin)", "tcgen05": TCGEN05_107A, "ptx": "9.4", "assumed": ("lds_phases",), "arithmetic": "rubin", "aliases": ("rubin",)},
+    {"name": "sm_107a", "title": "sm_107a (Rubin)", "tcgen05": TCGEN05_107A, "ptx": "9.4", "assumed": ("lds_phases",), "arithmetic": "rubin", "aliases": ("rubin", "vr200", "vera rubin")},
     {"name": "sm_107f", "title": "sm_107f (Rubin family)", "tcgen05": TCGEN05_107F, "ptx": "9.4", "assumed": ("lds_phases",), "arithmetic": "rubin", "aliases": ()},
     {"name": "sm_110", "title": "sm_110 (Blackwell, Thor)", "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101",)},
     {"name": "sm_110a", "title": "sm_110a (Blackwell, Thor)", "tcgen05": TCGEN05_110A, "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101a",),
