@@ -63,3 +63,22 @@ def test_targets_that_a_call_lists_are_those_it_may_reach() -> None:
     assert out.tolist() == [0 if t == 3 else t + (2 if t > 15 else 1) for t in range(32)]
     with pytest.raises(mmacalc.Error, match="outside the functions of that prototype"):
         mmacalc.launch(mmacalc.load(body.replace(".calltargets one, two", ".calltargets one"))["k"], 1, 32, out)
+
+
+def test_a_branch_through_a_list_takes_each_thread_to_its_label() -> None:
+    body = """.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out) {
+ .reg .b32 %r<4>; .reg .b64 %d<4>; .reg .f32 %f;
+ ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; and.b32 %r3, %r1, 1;
+ list: .branchtargets A, B;
+ brx.idx %r3, list;
+A: mov.u32 %r2, 5; bra C;
+B: mov.u32 %r2, 6;
+C: mul.wide.u32 %d2, %r1, 4; add.u64 %d2, %d1, %d2; st.global.u32 [%d2], %r2; ret; }"""
+    out = np.zeros(32, np.uint32)
+    assert not mmacalc.launch(mmacalc.load(body)["k"], 1, 32, out).findings
+    assert out.tolist() == [5, 6] * 16
+    ((_, _, why),) = mmacalc.load(body.replace("brx.idx %r3", "brx.idx %f"))["k"].uncovered()
+    assert "operand 1 is %f, a register of .f32" in why

@@ -58,6 +58,7 @@ def test_a_refusal_says_what_the_opcode_takes_and_what_it_got() -> None:
             "takes .b32|.pred, .b32, .b32, .b32, .u32; operand 2 is %d2, a register of .b64",
         "atom.shared.add.u32 %u1, [%u0], 1.5": "operand 3 is a float",
         "st.shared.v2.f32 [%u0], {%f1}": "takes [address], {2 of .f32}; operand 2 is 1 in braces",
+        "@%b1 add.s32 %s1, %s2, %s3": "is guarded by %b1, which is a register of .b32, not of .pred",
         "bar.sync": "takes .u32, (.u32); got 0 operands",
         "ld.global.f32 %f1, [%u0]": "operand 2 is an address in %u0, a register of .u32",
         "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%b0,%b1}, %b4, {%f0,%f1,%f2,%f3}":

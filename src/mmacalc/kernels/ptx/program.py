@@ -437,6 +437,10 @@ class Compiler:
     def _build(self, step: Step, statement: Statement) -> None:
         self.accessed: tuple[set[int], set[int]] = (set(), set())
         if statement.guard is not None:
+            own = self.frame.function.registers.get(statement.guard.register)
+            if own != "pred":
+                name = statement.guard.register.partition("@")[0]
+                raise Error(f"{statement.opcode} is guarded by {name}, which is a register of .{own}, not of .pred")
             negated = statement.guard.negated != (statement.root == "bra" and statement.text.startswith("@") and
                                                   ".call" in statement.text)  # fmt: skip
             step.guard = self.frame.register(statement.guard.register), negated

@@ -347,6 +347,7 @@ _FUNDAMENTAL = frozenset(f"{kind}{bits}" for kind in "usb" for bits in (8, 16, 3
 }  # fmt: skip
 
 
+@lru_cache(maxsize=4096)
 def agrees(register: str, type_: str, wider: bool = False) -> bool:
     """Whether a register of a type may stand for an operand of a type (9.2 and 9.4).
 

@@ -13,6 +13,7 @@ from ...ptx.module import Register, Statement, Symbol, is_braced
 from .grammar import HINTS
 from .machine import WARP
 from .register_pool import set_registers
+from .signatures import kind_of
 from .warps import grouped_by_warp, with_all_of
 
 TYPE_CHECKING = False
@@ -89,6 +90,7 @@ def _branch(compiler: Compiler, statement: Statement, step: Step) -> None:
 
 def _branch_indexed(compiler: Compiler, statement: Statement, step: Step) -> None:
     """brx.idx: the label of a list that a register names (9.7.12.3)."""
+    compiler.check((kind_of("u32"), kind_of("u32@")), statement)
     index = compiler.source(statement.operands[0], "u32")
     table = statement.operands[1]
     names = compiler.frame.function.tables.get(table.name) if isinstance(table, Symbol) else None
