@@ -176,6 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for piece in replies(words):
             status = max(status, piece.status)
             _write_error(piece.err)
+            piece = _coloured(piece, words)
             if piece.out and sys.stdout is None:  # closed by the shell (`>&-`)
                 _write_error("mmacalc: the answer could not be written: standard output is closed\n")
                 return 2
@@ -191,6 +192,25 @@ def main(argv: Sequence[str] | None = None) -> int:
             _write_error(f"mmacalc: {interrupted}\n")
         return INTERRUPTED
     return status
+
+
+def _coloured(piece: Reply, words: Sequence[str]) -> Reply:
+    """A text for people with colours, where the terminal and its user want them."""
+    if not piece.out or not words or words[0][:1] == "-" or not (sys.stdout and (_asked() or sys.stdout.isatty())):
+        return piece
+    from ..command.colours import COMMANDS, coloured, wanted
+
+    plain = {"--json", "--csv", "--markdown", "--asciidoc", "--format"} & {word.partition("=")[0] for word in words}
+    shown = words[0] in COMMANDS or "-h" in words or "--help" in words
+    if plain or not shown or words[-1] == "agents" or not wanted(sys.stdout):
+        return piece
+    return piece._replace(out=coloured(piece.out))
+
+
+def _asked() -> bool:
+    import os
+
+    return bool(os.environ.get("FORCE_COLOR"))
 
 
 def _write(stream: TextIO | None, text: str) -> None:

@@ -11,7 +11,6 @@ each column adds to the lane and to the register, so they are the whole layout, 
 
 from __future__ import annotations
 
-import os
 import sys
 
 from ..base.errors import Error
@@ -80,7 +79,9 @@ def _drawing(options: Options) -> Drawing:
 
 def _colourful() -> bool:
     """Whether the terminal shows colours, and its user wants them (https://no-color.org)."""
-    return sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    from ..command.colours import wanted
+
+    return wanted(sys.stdout)
 
 
 def _terminal_width() -> int:

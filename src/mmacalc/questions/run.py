@@ -160,20 +160,24 @@ LARGEST_SHOWN = 4096  # elements of D
 
 
 def text(run: Run, quiet: bool = False, output: str | None = None) -> str:
-    """The arithmetic unless `quiet`, the registers, D unless it was written to the file `output`, the comparison."""
+    """The arithmetic unless `quiet`, the registers, D unless it was written to the file `output`; of a comparison the
+    verdict first."""
     inst, d = run.instruction, run.d
-    parts = [] if quiet else [heading(inst), numerics_text(run.numerics)]
+    arithmetic = "" if quiet else numerics_text(run.numerics)
     letter = family_text(inst.architecture.family).names[0].format("")
-    parts += [_registers_text(name, file, letter) for name, file in run.registers.items()]
+    registers = [_registers_text(name, file, letter) for name, file in run.registers.items()]
     size = f"D: {'x'.join(map(str, d.shape))} {d.dtype}"
+    parts = [] if quiet else [heading(inst)]
+    if run.comparison is not None:  # the verdict first, what it follows from last
+        written = [f"{size}, written to {output}\n"] if output else []
+        return "".join([*parts, diagnosis_text(run.comparison, inst), *written, *registers, arithmetic])
+    parts += [arithmetic, *registers]
     if output:
         parts.append(f"{size}, written to {output}\n")
-    elif run.comparison is None and d.size > LARGEST_SHOWN:
+    elif d.size > LARGEST_SHOWN:
         parts.append(f"{size}; -o writes it to a file\n")
-    elif run.comparison is None:
+    else:
         parts.append(matrix_text("D", d, inst.format("D").bits if run.bits else 0))
-    if run.comparison is not None:
-        parts.append(diagnosis_text(run.comparison, inst))
     return "".join(parts)
 
 
