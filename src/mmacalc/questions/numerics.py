@@ -13,7 +13,7 @@ from __future__ import annotations
 from itertools import product
 from textwrap import fill
 
-from ..arithmetic.numerics import ALIASES, MMA_SIM_NAMES, kind
+from ..arithmetic.numerics import MMA_SIM_NAMES, kind
 from ..arithmetic.numerics import numerics as model_of
 from ..base.checks import arguments_checked
 from ..base.errors import Error
@@ -198,12 +198,9 @@ def overview_text(answer: Overview, markdown: bool = False) -> str:
 
 def _page(rows: Sequence[Arithmetic]) -> str:
     """The same as a page of Markdown with an introduction."""
-    names = [
-        (model, MMA_SIM_NAMES.get(model, ""), letter) for letter, model in ALIASES.items()
-    ] + [("dot2_ones_complement", "", ""), ("dot4_floored", "", "")]  # fmt: skip
     return (
         INTRODUCTION
-        + tables.write(("model", "in MMA-Sim 2", "in mmacalc 0.1"), sorted(names), "markdown")
+        + tables.write(("model", "in MMA-Sim 2"), sorted(MMA_SIM_NAMES.items()), "markdown")
         + _tables(rows, "\n## {}\n\n", "markdown")
         + "\n## Sources\n\n"
         + "".join(f"{line}\n\n" for line in _sources(rows)).rstrip("\n")
@@ -211,7 +208,7 @@ def _page(rows: Sequence[Arithmetic]) -> str:
     )
 
 
-INTRODUCTION = """# How matrix units round
+INTRODUCTION = """# All arithmetic models
 
 Written by `mmacalc numerics --markdown`, from the tables with which the emulator computes
 (src/mmacalc/arithmetic/tables.py); a test compares the two. `mmacalc numerics -a gfx942` prints one architecture,
