@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from mmacalc.asm.constants import constant_texts
 from mmacalc.asm.forms import forms
-from mmacalc.asm.operands import constant_texts
+from mmacalc.asm.modifiers import NAMES, kind_of
 from mmacalc.asm.registers import RegisterRange
 from mmacalc.asm.targets import target
 
@@ -33,9 +34,9 @@ def random_text(form, rng, mistakes=0.0):
     fields, modifiers = {}, []
     for modifier in form.modifiers:
         if rng.random() < 0.35:
-            value, text = _modifier(modifier, rng, mistakes)
+            value, text = _modifier(form, modifier, rng, mistakes)
             modifiers.append(text)
-            fields[modifier.field] = value if modifier.takes(value) else 0
+            fields[modifier.field.name] = value if modifier.takes(value) else 0
     if rng.random() < mistakes:
         modifiers.insert(rng.randrange(len(modifiers) + 1), rng.choice(MODIFIERS))
     if rng.random() < mistakes / 2:
@@ -43,28 +44,30 @@ def random_text(form, rng, mistakes=0.0):
     shared = rng.choice("va")
     operands = [_operand(slot, slot.count(fields), shared, rng, mistakes) for slot in form.slots]
     c = [slot.name for slot in form.slots].index("C") if form.slot("C") else None
-    same = c and form.slots[c].registers == form.slots[0].registers
+    same = c and form.slots[c].counts == form.slots[0].counts
     if same and operands[c][:2] in ("v[", "a[") and rng.random() >= mistakes:
         operands[c] = operands[0]  # C that overlaps D in part is refused
-    if form.scalar_limit and rng.random() >= mistakes:
+    if "mfma_ld_scale" in form.name and rng.random() >= mistakes:
         operands[1] = operands[0]  # two different scalar registers are refused
     if rng.random() < mistakes / 4:
         del operands[rng.randrange(len(operands))]
     return " ".join([f"{form.name} {', '.join(operands)}", *modifiers])
 
 
-def _modifier(modifier, rng, mistakes):
-    over = rng.random() < mistakes
-    if modifier.kind == "flag":
-        return 1, modifier.name
-    if modifier.kind == "bits":
-        value = rng.randrange(8) if over else rng.randrange(8) & modifier.legal
-        given = [str(value >> bit & 1) for bit in range(rng.choice((modifier.width, modifier.width, 1, 2, 3)))]
-        return value, f"{modifier.name}:[{','.join(given)}]"
-    value = rng.choice((modifier.legal + 1, -1, 16)) if over else rng.randint(0, modifier.legal)
-    if modifier.kind == "choice" and 0 <= value <= modifier.legal and rng.random() < 0.6:
-        return value, f"{modifier.name}:{modifier.names[value]}"
-    return value, f"{modifier.name}:{value}"
+def _modifier(form, modifier, rng, mistakes):
+    over, kind, name = rng.random() < mistakes, kind_of(modifier.name), modifier.name
+    if kind == "flag":
+        return 1, name
+    legal = [value for value in range(modifier.mask + 1) if modifier.takes(value)]
+    if kind == "bits":
+        value = rng.randrange(8) if over else rng.choice(legal)
+        width = form.widths.get(name, 3)
+        given = [str(value >> bit & 1) for bit in range(rng.choice((width, width, 1, 2, 3)))]
+        return value, f"{name}:[{','.join(given)}]"
+    value = rng.choice((legal[-1] + 1, -1, 16)) if over else rng.choice(legal)
+    if kind == "choice" and value in legal and rng.random() < 0.6:
+        return value, f"{name}:{NAMES[name][value]}"
+    return value, f"{name}:{value}"
 
 
 def _operand(slot, count, shared, rng, mistakes):
@@ -74,7 +77,7 @@ def _operand(slot, count, shared, rng, mistakes):
     if slot.specials and kind < 0.45:
         return rng.choice([*slot.specials])
     file = slot.files[0] if len(slot.files) == 1 else shared if slot.name in "CD" else rng.choice(slot.files)
-    step = slot.alignment if count > 1 else 1
+    step = 2 if slot.even and count > 1 else 1
     if rng.random() < mistakes:
         count = rng.choice((1, 2, 4, 8, 16, count + 1, count))
         step = rng.choice((1, step))
@@ -87,25 +90,27 @@ def _operand(slot, count, shared, rng, mistakes):
 
 def random_code(form, rng, flips=0):
     """An encoding with random fields, then `flips` random bits the other way; None if LLVM could crash on it."""
-    fields = form.encoding.fields
+    fields = form.format.fields
     values = dict(form.fixed)
-    for name in sorted(form.free):
+    free = {slot.field.name for slot in form.slots} | {one.field.name for one in form.modifiers}
+    free |= {name for name, field in fields.items() for slot in form.slots if field.mask & slot.bank}
+    for name in sorted(free):
         if "SRC" in name:
             values[name] = rng.choice((256 + 2 * rng.randrange(128), 256 + 2 * rng.randrange(128), rng.randrange(512)))
         else:
             values[name] = rng.choice((0, rng.randrange(1 << fields[name].width)))
-    if "VDST" in form.free:
+    if "VDST" in free:
         values["VDST"] &= ~1
-    word = form.encoding.encode(values)
+    word = form.format.encode(values)
     for _ in range(flips):
-        word ^= 1 << rng.randrange(8 * form.encoding.size)
+        word ^= 1 << rng.randrange(8 * form.size)
     # LLVM 22's disassembler crashes on constants and literals in slots that have none.
     for slot in form.slots:
-        if slot.field != "VDST":
-            code = fields[slot.field].gather(word)
+        if slot.field.name != "VDST":
+            code = slot.field.gather(word)
             if code in (254, 255) or (code < 256 and not slot.constant):
                 return None
-    return word.to_bytes(form.encoding.size, "little")
+    return word.to_bytes(form.size, "little")
 
 
 def all_forms():

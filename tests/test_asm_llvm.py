@@ -14,6 +14,7 @@ from asm_texts import TARGETS, random_code, random_text
 from llvm_mc import assembled, disassembled, tool
 from mmacalc.asm.decoder import listing, other_words
 from mmacalc.asm.forms import forms, spellings
+from mmacalc.asm.modifiers import NAMES, kind_of
 from mmacalc.asm.tables import FAMILY_OF
 from mmacalc.asm.targets import target
 from samples import sampled
@@ -54,13 +55,14 @@ def test_texts_are_taken_and_refused_as_llvm_does_and_encoded_to_its_bytes(where
 
 def spelt(modifier):
     """Every value of a modifier as it is written, and one too many."""
-    if modifier.kind == "bits":
-        return [f"{modifier.name}:[{a},{b},{c}]" for a in (0, 1) for b in (0, 1) for c in (0, 1)]
-    if modifier.kind == "choice":
-        return [f"{modifier.name}:{name}" for name in modifier.names]
-    if modifier.kind == "flag":
-        return [modifier.name]
-    return [f"{modifier.name}:{value}" for value in range(modifier.legal + 2)]
+    kind, name = kind_of(modifier.name), modifier.name
+    if kind == "bits":
+        return [f"{name}:[{a},{b},{c}]" for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+    if kind == "choice":
+        return [f"{name}:{one}" for one in NAMES[name]]
+    if kind == "flag":
+        return [name]
+    return [f"{name}:{value}" for value in range(modifier.mask + 2)]
 
 
 @pytest.mark.parametrize("where", TARGETS, ids=names)
@@ -71,7 +73,7 @@ def test_every_value_of_every_modifier_is_encoded_or_refused_as_llvm_does(where)
         text = next(text for text in texts if not isinstance(ours(text, where), str))
         plain = re.sub(r"(?<=[\]\d]) [a-z].*", "", text)
         for modifier in form.modifiers:
-            key = form.encoding.name, tuple(form.modifiers)
+            key = form.format.name, tuple(map(repr, form.modifiers))
             lines |= {(key, written): f"{plain} {written}" for written in spelt(modifier)}
     for line, expected in zip(lines.values(), assembled(lines.values(), *where)):
         got = ours(line, where)
@@ -185,11 +187,11 @@ def of_each_encoding(where):
     """An instruction of registers only, for each encoding of a target."""
     rng, found = random.Random(str(where)), {}
     for form in forms(target(*where, llvm=22)).values():
-        texts = (random_text(form, rng) for _ in range(20 * (form.encoding.name not in found)))
+        texts = (random_text(form, rng) for _ in range(20 * (form.format.name not in found)))
         for text in texts:
             code = ours(text, where)
             if not isinstance(code, str) and re.fullmatch(r"[va\[\]:\d, ]+", code[0].split(" ", 1)[1]):
-                found[form.encoding.name] = form.encoding, code[1]
+                found[form.format.name] = form.format, code[1]
     return found.values()
 
 

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 import mmacalc
 from asm_texts import TARGETS, all_forms, random_text
 from mmacalc.asm import encodings
-from mmacalc.asm.constants import float_patterns, rounded
+from mmacalc.asm.constants import constant_texts, float_patterns, rounded
 from mmacalc.asm.fields import Encoding, Field
 from mmacalc.asm.forms import forms
-from mmacalc.asm.operands import constant_code, constant_texts
+from mmacalc.asm.operand_codes import constant_code
 from mmacalc.asm.targets import target
 from mmacalc.formats import named
+from mmacalc.questions.assemble import meaning
 
 TABLES = [table for table in vars(encodings).values() if isinstance(table, Encoding)]
 FORMS = all_forms()
@@ -47,13 +48,13 @@ def test_a_field_means_what_it_does_in_its_own_instruction():
     product, and a block of A else."""
     seen = {"broadcast": 0, "indices": 0, "scales": 0}
     for one in (form for where in ("gfx908", "gfx90a", "gfx942", "gfx950") for form in forms(target(where)).values()):
-        if not one.instruction or "ABID" not in one.encoding.fields:
+        if not one.instruction or "ABID" not in one.format.fields:
             continue
         kind = "indices" if one.instruction.sparse else "scales" if one.instruction.choices else "broadcast"
-        shown = one.meaning(one.encoding.fields["ABID"], dict.fromkeys(one.encoding.fields, 0))
+        shown = meaning(one, one.format.fields["ABID"], 0)
         assert [word for word in seen if word in shown] == [kind], (one, shown)
         seen[kind] += 1
-        assert {*one.meanings} <= {*one.encoding.fields}
+        assert {*one.meanings} <= {*one.format.fields}
     assert all(seen.values())
 
 

@@ -103,7 +103,7 @@ def test_matrix_instructions_are_those_of_the_disassembler(name):
         (one,) = decode(code, name)
         assert (text(one), one.name) == (mmacalc.disassemble(code, name), form.name)
         written, result = one.destinations[0].count if one.destinations else 0, form.slot("D")
-        assert written == (result.registers if result else 0)
+        assert written == (result.counts[0] if result else 0)
         assert len(one.sources) == len(form.slots) - bool(result) + (form.slot("K") is not None)
 
 

@@ -20,6 +20,7 @@ from mmacalc.asm.decoder import text
 from mmacalc.asm.encoder import encode
 from mmacalc.asm.objects import read
 from mmacalc.asm.tables import FAMILY_OF, table
+from mmacalc.asm.targets import target as target_of
 from mmacalc.questions import disassemble
 from samples import sampled
 from test_decoder import decodable
@@ -66,7 +67,7 @@ def compared(target, seeds):
     wrong, equal = {}, 0
     for line, theirs in zip(lines, assembled(lines, target)):
         try:
-            ours = encode(line, target, wave).code
+            ours = encode(line, target_of(target, wave, 22)).code
         except mmacalc.Error as error:
             ours = str(error)
         if isinstance(theirs, str) and (isinstance(ours, str) or any(re.search(one, theirs) for one in TAKEN_TOO)):
@@ -87,6 +88,43 @@ def test_an_instance_of_every_row_has_llvms_bytes_or_is_refused_as_by_llvm(targe
 @pytest.mark.parametrize("target", TARGETS)
 def test_five_instances_of_every_row_have_llvms_bytes(target):
     compared(target, range(1, 6))
+
+
+def disturbed(line, rng):
+    """A text without commas, with blanks, with a word moved, with a modifier more, or with a comma too many."""
+    kind = rng.randrange(5)
+    more = ("clamp", "noclamp", "offset:4", "gds", "glc", "sc0", "op_sel:[1]", "op_sel:[0,0]", "mul:2", "bound_ctrl:0",
+            "row_mask:0xf", "th:TH_LOAD_NT", "lds", "nosc1")  # fmt: skip
+    if kind == 0:
+        return re.sub(r",(?![^\[(]*[\])])", "", line)
+    if kind == 1:
+        return line.replace(", ", " ,  ").replace(":", " : ").replace("[", "[ ")
+    if kind == 2:
+        head, comma, tail = line.rpartition(", ")
+        last, *modifiers = tail.split()
+        rng.shuffle(modifiers)
+        return " ".join([f"{head}{comma}{last}", *modifiers])
+    return f"{line} {rng.choice(more)}" if kind == 3 else f"{line.replace(' ', ',,', rng.randrange(2))},"
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1250"])
+def test_commas_blanks_and_the_order_of_modifiers_are_as_llvm_has_them(target):
+    rng, wave = random.Random(target), FAMILY_OF[target][2]
+    rows = [row for row in table(target, wave).every() if not row.format.name.startswith("vopd")]
+    lines = [text(pair[0]) for row in rng.sample(rows, 400) if (pair := decodable(row, target, rng, []))]
+    lines = [line for line, theirs in zip(lines, assembled(lines, target)) if isinstance(theirs, bytes)]
+    lines = [disturbed(line, rng) for line in lines]
+    wrong, counts = {}, {True: 0, False: 0}
+    for line, theirs in zip(lines, assembled(lines, target)):
+        try:
+            ours = encode(line, target_of(target, wave, 22)).code
+        except mmacalc.Error as error:
+            ours = str(error)
+        counts[isinstance(ours, str)] += 1
+        if ours != theirs and not (isinstance(ours, str) and isinstance(theirs, str)):
+            wrong[line] = theirs, ours
+    assert wrong == {}
+    assert min(counts.values()) > 40
 
 
 def there_and_back(content, name, llvm):
@@ -232,11 +270,11 @@ def test_labels_literals_and_directives_are_read_as_an_assembler_does():
     ("v_add_f33 v0, v1, v2", "has no instruction 'v_add_f33'. Did you mean v_add_f32"),
     ("s_nop 70000", "70000 does not fit in 16 bits"),
     ("v_add_f32 v0, v1", "takes 3 operands; got 2"),
-    ("v_add_f32_e32 v0, v1, s2", "does not take 's2' there"),
+    ("v_add_f32_e32 v0, v1, s2", "Source 1 of v_add_f32_e32 takes 1 VGPR: v0; got s2"),
     ("v_add_f32 v0, v1, v2 glc", "has no modifier 'glc'"),
     ("v_fma_f32 v0, s1, s2, s3", "reads 1 scalar register or literals at most; got 3"),
-    ("v_add_f32_e64 v0, v1, 0x12345", "takes inline constants there, no literal"),
-    ("global_load_dword v0, v[2:3], off offset:9000", "offset is -4096 to 4095; got 9000"),
+    ("v_add_f32_e64 v0, v1, 0x12345", "Source 1 of v_add_f32_e64 takes 1 VGPR or SGPR, or an inline constant (0 to 64"),
+    ("global_load_dword v0, v[2:3], off offset:9000", "offset of global_load_dword is -4096 to 4095; got 9000"),
     ("s_branch nowhere", "expected a number, got 'nowhere'"),
     ("s_add_u32 s0, s0, f@rel32@lo+4", "R_AMDGPU_REL32_LO f+4: that is what a linker fills in; a list given as reloc"),
     ("s_add_u32 s0, s0, f@rel33", "f@rel33 is unknown; what a linker fills in is abs32@lo, abs32@hi"),

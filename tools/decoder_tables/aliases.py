@@ -16,6 +16,7 @@ from collections import defaultdict
 from mmacalc.asm.decoder import decode, text
 from mmacalc.asm.encoder import encode
 from mmacalc.asm.tables import FAMILY_OF, table
+from mmacalc.asm.targets import target as target_of
 from mmacalc.base.errors import Error
 
 HEADER = """# Made by tools/decoder_tables/aliases.py from llvm-mc 22.1.8: do not edit, run it again.
@@ -57,7 +58,7 @@ def aliases(assembler: str, target: str, known: dict[str, list[str]]) -> dict[st
 def _bytes(line: str, target: str, wave: int) -> str:
     """The bytes of a line, as LLVM prints them; "" if it is refused."""
     try:
-        return ",".join(f"0x{byte:02x}" for byte in encode(line, target, wave).code)
+        return ",".join(f"0x{byte:02x}" for byte in encode(line, target_of(target, wave, 22)).code)
     except Error:
         return ""
 

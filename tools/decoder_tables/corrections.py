@@ -85,6 +85,71 @@ FLAGS = (
         *(f"v_cvt_scale_pk8_{to}_{of}" for to in ("f32", "f16", "bf16") for of in ("fp8", "bf8", "fp4")),
         *(f"v_cvt_scale_pk16_{to}_{of}" for to in ("f32", "f16", "bf16") for of in ("fp6", "bf6")),
     ), "OP_SEL is called scale_sel"),
+    Flag("swizzle", ("ds_swizzle_b32",), "OFFSET is a pattern of lanes"),
+    Flag(
+        "from_lds", (
+            *(f"global_store_async_from_lds_b{bits}" for bits in (8, 32, 64, 128)), "tensor_store_from_lds",
+            "buffer_store_lds_dword",
+        ),
+        "they read LDS and write memory; LLVM says that they load and store",
+    ),
+    Flag("message", ("s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64", "s_get_barrier_state"), "an answer comes later"),
+    Flag(
+        "lane_mask", (
+            "v_cndmask_b16", "v_cndmask_b32", *(f"v_{name}_co_ci_u32" for name in ("add", "sub", "subrev")),
+            *(f"v_{name}_co_u32" for name in ("addc", "subb", "subbrev")),
+        ),
+        "the third source is a mask of lanes, which is in SGPRs: validateConstantBusLimitations",
+    ),
+    Flag(
+        "one_scalar", ("v_lshlrev_b64", "v_lshrrev_b64", "v_ashrrev_i64"),
+        "one scalar register also where other instructions read two: getConstantBusLimit",
+    ),
+    Flag(
+        "signed_literal", (
+            *(f"v_cmp{x}_{test}_i64" for x in ("", "x") for test in ("f", "lt", "eq", "le", "gt", "ne", "ge", "t")),
+            "s_ashr_i64", "s_bfe_i64", "s_cls_i32_i64", "s_flbit_i32_i64", "s_add_pc_i64", "s_swap_pc_i64",
+            "v_ashrrev_i64", "v_mad_i64_i32", "v_mad_co_i64_i32", "v_mad_nc_i64_i32", "v_max_i64", "v_min_i64",
+        ),
+        "a literal of 32 bits is extended by its sign, that of other 64-bit integers by zeros (ISA guides, Literals)",
+    ),
+    Flag(
+        "invalidate", (
+            "buffer_gl0_inv", "buffer_gl1_inv", "buffer_inv", "buffer_invl2", "global_inv", "s_dcache_inv",
+            "s_gl1_inv", "s_icache_inv",
+        ),
+        "no data: caches are invalidated",
+    ),
+    Flag(
+        "write_back", (
+            "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_wbl2", "global_wb", "global_wbinv", "s_dcache_wb",
+            "s_dcache_wb_vol",
+        ),
+        "no data: caches are written back",
+    ),
+    Flag(
+        "prefetch", (
+            "flat_prefetch_b8", "global_prefetch_b8", "s_buffer_prefetch_data", "s_prefetch_data",
+            "s_prefetch_data_pc_rel", "s_prefetch_inst", "s_prefetch_inst_pc_rel",
+        ),
+        "no register: what comes goes into a cache",
+    ),
+    Flag(
+        "waits_xcnt", (
+            "s_branch", *(f"s_cbranch_{x}" for x in ("scc0", "scc1", "vccz", "vccnz", "execz", "execnz")), "s_call_i64",
+            "s_set_pc_i64", "s_swap_pc_i64", "s_sendmsg", "s_sendmsghalt", "s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64",
+            *(f"s_barrier_{x}" for x in ("init", "join", "leave", "signal", "signal_isfirst", "wait")), "s_endpgm",
+            "s_endpgm_saved",
+        ),
+        "the hardware itself waits for translations before these (LLVM's pull request 198823)",
+    ),
+    Flag(
+        "by_m0", (
+            "s_movreld_b32", "s_movreld_b64", "s_movrels_b32", "s_movrels_b64", "s_movrelsd_2_b32", "s_set_gpr_idx_on",
+            "v_movreld_b32", "v_movrels_b32", "v_movrelsd_2_b32", "v_movrelsd_b32",
+        ),
+        "M0 chooses registers that the text does not name",
+    ),
 )  # fmt: skip
 
 

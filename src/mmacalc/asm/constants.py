@@ -15,8 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..formats import Format
 
-__all__ = ["CONSTANTS", "INTEGERS", "constant_code", "constant_texts", "float_patterns"]
+__all__ = ["CONSTANTS", "INTEGERS", "ZERO", "constant_texts", "float_patterns", "rounded"]
 
+ZERO = 128
+"""The code of the constant 0."""
 INTEGERS = {128 + value if value >= 0 else 192 - value: value for value in range(-16, 65)}
 """The integers that are inline constants, by their codes."""
 _FLOATS = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0}
@@ -37,14 +39,6 @@ def constant_texts(kind: str) -> dict[int, str]:
     texts = {code: str(value) for code, value in INTEGERS.items()}
     texts |= {code: str(value) for code, value in _FLOATS.items()}
     return {**texts, 248: _INVERSE_2PI_TEXTS.get(kind, "0.15915494")}
-
-
-@lru_cache(maxsize=64)
-def _patterns(kind: str) -> dict[int, int]:
-    """The code of every bit pattern that is an inline constant of a format."""
-    bits = named(kind).bits
-    patterns = {value & (1 << bits) - 1: code for code, value in INTEGERS.items()}
-    return {**patterns, **{pattern: code for code, pattern in float_patterns(kind).items()}}
 
 
 def float_patterns(kind: str) -> dict[int, int]:
@@ -73,20 +67,3 @@ def rounded(value: float, to: Format) -> int | None:
     number = (exponent << to.mantissa) + (fraction >> shift)
     number += rest > half or (rest == half and fraction >> shift & 1)
     return None if number >> to.mantissa >= (1 << to.exponent) - 1 else sign << to.bits - 1 | number
-
-
-def constant_code(value: int | float, kind: str) -> int | None:
-    """The code of a number as an inline constant of a format; None if it is not one.
-
-    An integer may also be the bits of a floating point constant, as in LLVM's assembler.
-
-    >>> constant_code(1.0, "f32"), constant_code(1, "f32"), constant_code(0x3F800000, "f32"), constant_code(3.0, "f32")
-    (242, 129, 242, None)
-    """
-    form = named(kind)
-    if isinstance(value, float):
-        pattern = rounded(value, form)
-        return None if pattern is None else _patterns(kind).get(pattern)
-    if not -(1 << form.bits - 1) <= value < 1 << form.bits:
-        return None
-    return _patterns(kind).get(value & (1 << form.bits) - 1)

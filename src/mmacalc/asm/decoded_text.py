@@ -5,12 +5,11 @@ Source: LLVM 22.1.8, AMDGPUInstPrinter.
 
 from __future__ import annotations
 
-from ..model.modifiers import SCALE_ROWS
 from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
 from .immediates import STYLES, dpp_control, swizzle
-from .modifiers import MATRIX_FMT, SCALE_FMT
+from .modifiers import FLAGS, LISTS, NAMES
 from .operand_codes import constant_patterns, register_text
-from .tables import Row
+from .rows import Row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     Printer = Callable[[int, Row, Mapping[str, int | str]], str]
 
-__all__ = ["instruction_text", "operand_text", "printed_modifier"]
+__all__ = ["hidden_value", "instruction_text", "listed_bits", "operand_text", "order_of", "printed_modifier"]
 
 _SELECTS = ("BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD")
 _UNUSED = ("UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE")
@@ -41,7 +40,9 @@ def instruction_text(instruction: DecodedInstruction) -> str:
 
 def _half_text(instruction: DecodedInstruction, row: Row) -> str:
     modifiers = instruction.modifiers
-    signs = {sign: int(modifiers[name]) for sign, name in row.signs.items() if name in modifiers}
+    signs: dict[str, int] = {}
+    if modifiers:
+        signs = {sign: int(modifiers[name]) for sign, name in row.signs.items() if name in modifiers}
     sources, destinations = iter(instruction.sources), iter(instruction.destinations)
     texts, number = [], 0
     for slot in row.slots:
@@ -52,16 +53,18 @@ def _half_text(instruction: DecodedInstruction, row: Row) -> str:
             texts.append(register_text(next(destinations)))
             continue
         operand = next(sources)
-        constant = slot.style or slot.constant
         own = slot.texts.get(operand) if slot.texts else None
-        shown = own or operand_text(operand, constant, instruction.size - row.size == 8)
+        if isinstance(operand, RegisterOperand):
+            shown = register_text(operand)
+        else:
+            shown = own or operand_text(operand, slot.style or slot.constant, instruction.size - row.size == 8)
         if slot.field is None and not slot.style:
             texts.append(shown)
             continue
         texts.append(_signed(shown, operand, number, signs) if signs else shown)
         number += not slot.style
     operands = f" {', '.join(texts)}" if any(texts) else ""
-    return f"{row.mnemonic}{operands}{modifiers_text(instruction, row)}"
+    return f"{row.mnemonic}{operands}{modifiers_text(instruction, row) if modifiers else ''}"
 
 
 def _signed(shown: str, operand: RegisterOperand | ConstantOperand, number: int, signs: Mapping[str, int]) -> str:
@@ -145,14 +148,17 @@ def hexadecimal(value: int) -> str:
 def modifiers_text(instruction: DecodedInstruction, row: Row) -> str:
     """What follows the operands."""
     modifiers, parts = instruction.modifiers, []
-    elsewhere = {slot.field.name.lower() for slot in row.slots if slot.style and slot.field is not None}
-    elsewhere.update(row.signs.values())
-    order = _LDS_STORE if row.name == "buffer_store_lds_dword" else _RANK
+    elsewhere, order = row.in_place.union(row.signs.values()), order_of(row)
     for name in sorted([name for name in modifiers if name in order and name not in elsewhere], key=order.__getitem__):
         shown = printed_modifier(name, int(modifiers[name]), row, modifiers)
         if shown and f" {shown}" not in parts:
             parts.append(f" {shown}")
     return "".join(parts)
+
+
+def order_of(row: Row) -> Mapping[str, int]:
+    """The place of each modifier among those that follow the operands."""
+    return _LDS_STORE if "lds" in row.implied and "from_lds" in row.flags else _RANK
 
 
 def printed_modifier(name: str, value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
@@ -165,7 +171,7 @@ def printed_modifier(name: str, value: int, row: Row, modifiers: Mapping[str, in
 def _offset(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
     if not value:
         return ""
-    if row.name == "ds_swizzle_b32":
+    if "swizzle" in row.flags:
         return f"offset:{swizzle(value)}"
     return f"offset:{value:#x}" if row.encoding == "smem" else f"offset:{value}"
 
@@ -178,17 +184,25 @@ def _choice(name: str, names: tuple[str, ...]) -> Printer:
     return lambda value, row, modifiers: f"{name}:{names[value]}" if value else ""
 
 
+def hidden_value(name: str, row: Row) -> int:
+    """The value of a list of bits that is not printed. Without op_sel_hi both halves are read, but by fma_mix, whose
+    sources are then f32."""
+    return (1 << row.sources) - 1 if name == "op_sel_hi" and row.signs.get("neg") != "neg_lo" else 0
+
+
+def listed_bits(name: str, row: Row) -> list[int]:
+    """The bits of a modifier that its list has, in order: one for each source; the last of op_sel's may be that of the
+    destination, bit 3."""
+    places = [*range(row.widths.get(name, row.sources))]
+    if name == "op_sel" and len(places) > row.sources:
+        places[-1] = 3
+    return places
+
+
 def _mask(name: str) -> Printer:
     def shown(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
-        sources = sum(1 for slot in row.slots if not slot.destination and slot.field is not None and not slot.style)
-        width = row.widths.get(name, sources)
-        # Without op_sel_hi both halves are read, but by fma_mix, whose sources are then f32.
-        default = (1 << sources) - 1 if name == "op_sel_hi" and row.signs.get("neg") != "neg_lo" else 0
-        places = [*range(width)]
-        if name == "op_sel" and width > sources:
-            places[-1] = 3  # the destination's
-        bits = [value >> place & 1 for place in places]
-        if sum(bit << at for at, bit in enumerate(bits)) == default:
+        bits = [value >> place & 1 for place in listed_bits(name, row)]
+        if sum(bit << at for at, bit in enumerate(bits)) == hidden_value(name, row):
             return ""
         return f"{name}:[{','.join(map(str, bits))}]"
 
@@ -228,7 +242,7 @@ def _th(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
         if value & 2:
             return "th:TH_ATOMIC_NT" + ("_RETURN" if value & 1 else "")
         return "th:TH_ATOMIC_RETURN"
-    store = "store" in row.name
+    store = row.stores
     if value == 7 and not store:
         return "th:0x7"
     bypass = "BYPASS" if scope == 3 else "WB" if store else "LU"
@@ -237,14 +251,11 @@ def _th(value: int, row: Row, modifiers: Mapping[str, int | str]) -> str:
 
 
 _PRINTED: dict[str, Printer] = {
-    "clamp": _flag("clamp"),
     "omod": lambda value, row, modifiers: _MULTIPLY[value],
-    **{name: _mask(name) for name in ("op_sel_hi", "neg_lo", "neg_hi")},
+    **{name: _mask(name) for name in LISTS},
     "op_sel": _op_sel,
-    **{name: _flag(name) for name in (
-        "offen", "idxen", "gds", "glc", "slc", "dlc", "scc", "sc0", "sc1", "nt", "lds", "tfe", "nv", "scale_offset",
-        "r128",
-    )},
+    **{name: _flag(name) for name in FLAGS},
+    **{name: _choice(name, names) for name, names in NAMES.items()},
     "dpp_ctrl": lambda value, row, modifiers: dpp_control(value, row.family),
     "dpp8": lambda value, row, modifiers: f"dpp8:[{','.join(str(value >> 3 * lane & 7) for lane in range(8))}]",
     "row_mask": lambda value, row, modifiers: f"row_mask:{value:#x}",
@@ -258,11 +269,6 @@ _PRINTED: dict[str, Printer] = {
     "offset": _offset,
     "th": _th,
     "bitop3": lambda value, row, modifiers: f"bitop3:{value if value <= 10 else hexadecimal(value)}" if value else "",
-    "neg": _mask("neg"),
-    **{f"matrix_{x}_{name}": _choice(f"matrix_{x}_{name}", names) for x in "ab" for name, names in (
-        ("fmt", MATRIX_FMT), ("scale", SCALE_ROWS), ("scale_fmt", SCALE_FMT),
-    )},
-    **{f"matrix_{x}_reuse": _flag(f"matrix_{x}_reuse") for x in "ab"},
 }  # fmt: skip
 _ORDER = (
     "bitop3", "op_sel", "op_sel_hi", "index_key", "matrix_a_fmt", "matrix_b_fmt", "matrix_a_scale", "matrix_b_scale",

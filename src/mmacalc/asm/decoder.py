@@ -6,6 +6,8 @@ Rows of matrix instructions are made of the catalog (`mmacalc.asm.forms`), all o
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from ..base.errors import Error, counted
 from ..base.records import TupleRecord
 from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
@@ -13,7 +15,8 @@ from .decoded_text import instruction_text
 from .formats import alike
 from .forms import matrix_rows
 from .operand_codes import Literal
-from .tables import COVERED, FAMILY_OF, Row, Slot, Table, covered, table
+from .rows import Row, Slot
+from .tables import COVERED, FAMILY_OF, Table, covered, table
 from .targets import LLVM_VERSIONS
 from .targets import target as target_of
 
@@ -223,9 +226,7 @@ def _walk(
             at += instruction.size
 
 
-def text(instruction: DecodedInstruction) -> str:
-    """The assembly of a decoded instruction, as llvm-objdump 22 prints it."""
-    return instruction_text(instruction)
+text = instruction_text
 
 
 def _word(code: bytes, at: int) -> int:
@@ -299,14 +300,15 @@ def _decoded(row: Row, bits: int, code: bytes, at: int, address: int) -> Decoded
     if row.branch:
         offset = int(modifiers["simm16"])
         modifiers["target"] = address + 4 + 4 * (offset - 0x10000 if offset >= 0x8000 else offset)
-    return DecodedInstruction(
-        address, size, row.name, row.mnemonic, row.encoding, tuple(destinations), tuple(sources), modifiers, None, row
-    )
+    return tuple.__new__(DecodedInstruction, (
+        address, size, row.name, row.mnemonic, row.encoding, tuple(destinations), tuple(sources),
+        MappingProxyType(modifiers), None, row,
+    ))  # fmt: skip
 
 
 def _modifiers(row: Row, bits: int, found: dict[str, int | str]) -> bool:
     """Add the modifiers; False if one has a value without a meaning."""
-    for name, shift, mask, field, always, sign, known in row.modifiers:
+    for name, shift, mask, field, always, sign, known, _ in row.modifiers:
         number = (bits >> shift if field is None else field.gather(bits)) & mask
         if number or always:
             if known is not None and number not in known:
@@ -339,7 +341,7 @@ def _literal(which: Literal, slot: Slot, row: Row, code: bytes, at: int) -> tupl
     if kind == "f64":
         return ConstantOperand(value << 32, True, 64), end
     if kind == "i64":
-        negative = value >> 31 and "_i64" in row.name
+        negative = value >> 31 and "signed_literal" in row.flags
         return ConstantOperand(value | (0xFFFFFFFF << 32 if negative else 0), True, 64), end
     return ConstantOperand(value, True, 16 if kind in ("i16", "f16", "bf16") else 32), end
 

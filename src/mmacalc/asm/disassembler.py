@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..base.checks import arguments_checked
 from ..base.errors import Error, counted
 from .assembler import statement
@@ -9,7 +11,6 @@ from .decoder import listing, matrix_listing
 from .reader import MATRIX, Reader
 from .tables import COVERED
 from .targets import own_assembler, target
-from .tokens import TokenStream
 
 __all__ = ["decoded_lines", "disassemble", "instructions", "respelled"]
 
@@ -49,6 +50,23 @@ def decoded_lines(
     code: bytes, arch: str, wave: int | None = None, llvm: int | None = None, matrix: bool | None = None
 ) -> list[tuple[int, str]]:
     """As `disassemble`: the text of every instruction, with the number of the 32-bit word at which it begins."""
+    if isinstance(code, bytes) and len(code) <= _SHORT:
+        return list(_short_lines(code, arch, wave, llvm, matrix))
+    return _lines(code, arch, wave, llvm, matrix)
+
+
+_SHORT = 16  # bytes: the longest instruction
+
+
+@lru_cache(maxsize=4096)
+def _short_lines(
+    code: bytes, arch: str, wave: int | None, llvm: int | None, matrix: bool | None
+) -> tuple[tuple[int, str], ...]:
+    """An instruction alone, which is asked again and again: by pages and explanations."""
+    return tuple(_lines(code, arch, wave, llvm, matrix))
+
+
+def _lines(code: bytes, arch: str, wave: int | None, llvm: int | None, matrix: bool | None) -> list[tuple[int, str]]:
     if matrix is None:
         matrix = llvm is not None or own_assembler(arch) is not None or target(arch, wave).name not in COVERED
     if matrix:
@@ -99,7 +117,7 @@ def respelled(text: str, arch: str, wave: int | None = None, llvm: int | None = 
         mnemonic = line.split(None, 1)[0].lower()
         if mnemonic.startswith((*MATRIX, "v_accvgpr_")):
             try:
-                code = statement(TokenStream(line, reader.symbols), where).code
+                code = statement(line, where, reader.symbols).code
             except Error as error:
                 raise Error(f"line {number}: {error}") from None
             line = disassemble(code, arch, wave, llvm, matrix=True)

@@ -1,8 +1,8 @@
-"""Every instruction of a target from text to bytes: the rows of `mmacalc.asm.tables`, read the other way.
+"""Every instruction of a target from text to bytes: the rows that the decoder reads, read the other way.
 
 A row's operands have the same tables of codes that the decoder reads, and its modifiers the same texts that the printer
 writes, turned round: what is printed is taken, and what LLVM also takes where clang, Triton or people write it (numbers
-for names, `v0` for `v0.l`, mnemonics without _e32 or _e64). Anything else is refused by name.
+for names, `v0` for `v0.l`, mnemonics without _e32 or _e64, no commas). Anything else is refused by name.
 
 Of the encodings of one mnemonic the first that takes the operands is meant, as LLVM has them: _e32, _e64, SDWA, DPP.
 """
@@ -13,38 +13,42 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from ..base.errors import Error
-from ..base.numerals import real
+from ..base.errors import Error, counted
 from ..base.records import TupleRecord
-from ..formats import named
-from .constants import rounded
-from .decoded import ConstantOperand, RegisterOperand
+from .constants import CONSTANTS, ZERO
+from .decoded import RegisterOperand
 from .decoded_text import printed_modifier
 from .encoder_rules import bank_conflict, missing_registers, refusal
-from .operand_codes import OTHER_NAMES, Literal, constant_patterns, register_text
-from .style_values import style_value, swizzle_value
-from .tables import Table, table
-from .tokens import integer
+from .forms import form_of
+from .operand_codes import register_text
+from .registers import RegisterRange
+from .tables import COVERED, covered, table
+from .tokens import integer, pieces
+from .written import (
+    HARDWARE,
+    LONG_NAMES,
+    Labels,
+    UnfitError,
+    modifiers_code,
+    number_code,
+    operand_code,
+    own_literal,
+    register,
+    unsigned,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from .tables import Row, Slot
+    from .rows import Row, Slot
+    from .tables import Table
+    from .targets import Target
+    from .written import Register
 
-__all__ = ["Encoded", "Labels", "encode", "knows"]
+__all__ = ["NOWHERE", "Encoded", "Labels", "Relocation", "encode", "faults", "rows_of"]
 
-
-class Labels(TupleRecord):
-    """What names mean where an instruction stands: its address, labels -> their addresses in the same section (None in
-    the first pass, when they are not known yet), symbols -> their values."""
-
-    address: int
-    labels: Mapping[str, int | None]
-    symbols: Mapping[str, int]
-
-
-_NOWHERE = Labels(0, {}, {})
+NOWHERE = Labels(0, {}, {})
 
 
 class Relocation(TupleRecord):
@@ -77,49 +81,67 @@ class Encoded(TupleRecord):
     linked: Relocation | None = None
 
 
-class _UnfitError(Exception):
-    """A row does not take the operands; the message says why."""
-
-
-def knows(mnemonic: str, target: str, wave: int) -> bool:
-    """Whether a target has an instruction of this mnemonic, with or without the suffix of an encoding."""
-    return bool(_rows(table(target, wave), mnemonic))
-
-
-def encode(text: str, target: str, wave: int, where: Labels = _NOWHERE, llvm: int = 22) -> Encoded:
+def encode(text: str, where: Target, labels: Labels = NOWHERE) -> Encoded:
     """One instruction, encoded.
 
     Args:
-        text: the statement, without labels or comments. target: one of the tables'; wave: 32 or 64. llvm: 22 or 24.
+        text: the statement, without labels or comments. where: the target, and the LLVM version whose encoding it is.
 
     Raises:
         Error: the target lacks it, or does not take these operands or modifiers.
 
-    >>> encode("v_add_f32_e32 v2, v1, v1", "gfx942", 64).code.hex()
+    >>> encode("v_add_f32_e32 v2, v1, v1", target_of("gfx942")).code.hex()
     '01030402'
     """
     if "@" in text and (symbol := _LINKED.search(text)):
-        return _linked(text, symbol, (target, wave), where, llvm)
-    rows = table(target, wave)
+        return _linked(text, symbol, where, labels)
     if "::" in text:
-        return _pair(text, rows, where)
-    statement = _Statement(text)
-    found = _rows(rows, statement.mnemonic)
-    if not found:
-        raise Error(f"{target} has no instruction '{statement.mnemonic}'", kind="unknown name")
-    reasons = []
-    for row in found:
-        try:
-            bits, literal = _encoded(row, statement, where)
-        except _UnfitError as reason:
-            reasons.append((len(statement.operands(row)) == len(row.slots), str(reason)))
-            continue
-        bits |= _unused(row) if llvm > _ZEROS else 0
-        return Encoded(bits.to_bytes(row.size, "little") + literal, (row,))
-    raise Error(f"{statement.mnemonic}: {max(reasons, key=lambda one: one[0])[1]}")
+        return _pair(text, table(covered(where.name), where.wave), labels)
+    found, wrong = _first(text, where, labels)
+    if found is None:
+        raise Error(wrong[0])
+    return found
 
 
-def _linked(text: str, symbol: re.Match[str], target: tuple[str, int], where: Labels, llvm: int) -> Encoded:
+def faults(text: str, where: Target, symbols: Mapping[str, int]) -> tuple[str, ...]:
+    """Everything for which a statement is refused; empty where it is accepted.
+
+    Raises:
+        Error: it cannot be read as far as its operands.
+
+    >>> faults("v_mfma_f32_32x32x8f16 v[1:16], v[20:21], v[22:25], v[3:18]", target_of("gfx90a"), {})[1]
+    'B of v_mfma_f32_32x32x8f16 takes 2 registers, even-aligned: v[22:23]; got v[22:25]'
+    """
+    return tuple(_first(text, where, Labels(0, {}, symbols))[1])
+
+
+def _first(text: str, where: Target, labels: Labels) -> tuple[Encoded | None, list[str]]:
+    """The statement by the first of its mnemonic's rows that takes it; else what is wrong by the row that fits best."""
+    statement = Statement(text)
+    rows = rows_of(statement.mnemonic, where)
+    if not rows:
+        raise Error(f"{where.name} has no instruction '{statement.mnemonic}'", kind="unknown name")
+    best: _Reading | None = None
+    for row in rows:
+        read = _Reading(row, statement, labels, where)
+        if not read.wrong:
+            bits = read.bits | row.written_too | (_unused(row) if where.llvm > _ZEROS else 0)
+            return Encoded(bits.to_bytes(row.size, "little") + read.literal, (row,)), []
+        if best is None or (read.counted, read.fits) > (best.counted, best.fits):
+            best = read
+    assert best is not None
+    return None, best.wrong
+
+
+def rows_of(mnemonic: str, where: Target) -> tuple[Row, ...]:
+    """The rows that a mnemonic may mean, with or without the suffix of an encoding, the first choice first."""
+    matrix = form_of(mnemonic, where)
+    if matrix is not None:
+        return (matrix,)
+    return _rows(table(covered(where.name), where.wave), mnemonic) if where.name in COVERED else ()
+
+
+def _linked(text: str, symbol: re.Match[str], where: Target, labels: Labels) -> Encoded:
     """An instruction with a literal that a linker fills in, which is 0 so far."""
     kind = _KINDS.get(symbol[2])
     if kind is None:
@@ -127,14 +149,14 @@ def _linked(text: str, symbol: re.Match[str], target: tuple[str, int], where: La
     wide = kind.endswith("64")
     placeholder = hex(_PLACEHOLDER << 32 | _PLACEHOLDER if wide else _PLACEHOLDER)
     try:
-        found = encode(text[: symbol.start()] + placeholder + text[symbol.end() :], *target, where, llvm)
+        found = encode(text[: symbol.start()] + placeholder + text[symbol.end() :], where, labels)
     except Error as error:
         raise Error(str(error).replace(placeholder, symbol[0])) from None
     literal = _PLACEHOLDER.to_bytes(4, "little") * (1 + wide)
     if found.code.count(literal) != 1:
         raise Error(f"{symbol[0]}: the instruction has no literal of {32 + 32 * wide} bits for a linker to fill in")
     offset = found.code.index(literal)
-    addend = integer(f"0{symbol[3]}", where.symbols)
+    addend = integer(f"0{symbol[3]}", labels.symbols)
     return Encoded(
         found.code.replace(literal, bytes(len(literal))),
         found.rows,
@@ -153,7 +175,7 @@ def _unused(row: Row) -> int:
         return 0
     used = {slot.field.name for slot in row.slots if slot.field}
     fields = [field for name, field in row.format.fields.items() if name in ("SRC1", "SRC2") and name not in used]
-    return sum(field.spread(_ZERO) for field in fields if not field.mask & row.mask)
+    return sum(field.spread(ZERO) for field in fields if not field.mask & row.mask)
 
 
 _ORDER = {"": 0, "_e32": 0, "_e64": 1, "_sdwa": 2, "_dpp": 3, "_e64_dpp": 4}
@@ -203,465 +225,223 @@ def _preference(row: Row) -> tuple[int, bool, bool]:
 
 # --- statements ---
 
-_SPACED = re.compile(r"\s*(\+|\*|/|&|\^|<<|>>|\s-(?=\s))\s*")
-_PIECES = re.compile(r"(?:[^\s,\[\](){}]|\[[^\]]*\]|\((?:[^()]|\([^()]*\))*\))+|,")
+_WHOLE = ("waitcnt", "depctr", "delay", "version")  # operands that are the rest of the line
+_VALUED = re.compile(r"[a-z_]\w*:(?!:)")
 
 
-class _Statement:
+class Statement:
     """A mnemonic and what follows it, in words."""
 
     def __init__(self, text: str) -> None:
         self.mnemonic, self.rest = (*text.split(None, 1), "")[:2]
         self.mnemonic = self.mnemonic.lower()
-        parts: list[list[str]] = [[]]
-        for piece in _PIECES.findall(_SPACED.sub(r"\1", self.rest)):
-            if piece == ",":
-                parts.append([])
-            else:
-                parts[-1].append(piece)
-        self.parts = [part for part in parts if part]
+        self.words = pieces(self.rest)
 
-    def operands(self, row: Row) -> list[str]:
-        """As many operands as the row has, if there are."""
-        count = len(row.slots)
+    def divided(self, row: Row) -> tuple[list[str], list[str]]:
+        """The operands, as many as the row has, if there are, and the modifiers."""
+        count, words = len(row.slots), self.words
         if count == 1 and row.slots[0].style in _WHOLE:
-            return [self.rest]
-        return [part[0] for part in self.parts[:count]]
-
-    def modifiers(self, row: Row) -> list[str]:
-        """The other words."""
-        count = len(row.slots)
-        if count == 1 and row.slots[0].style in _WHOLE:
-            return []
-        return [word for at, part in enumerate(self.parts) for word in (part[1:] if at < count else part)]
-
-
-_WHOLE = ("waitcnt", "depctr", "delay", "version")  # operands that are the rest of the line
+            return [self.rest] if self.rest else [], []
+        flags = row.flag_names
+        count = next((at for at, word in enumerate(words[:count]) if word in flags or _VALUED.match(word)), count)
+        return words[:count], words[count:]
 
 
 # --- one row ---
 
-_OLD = {
-    **{short: name for name, short in OTHER_NAMES.items()},
-    **{f"flat_scratch_base_{half}": f"src_flat_scratch_base_{half}" for half in ("lo", "hi")},
-}
 
+class _Reading:
+    """A statement read by a row: the bits, the literal, and what is wrong; fits: whether that is not the operands and
+    modifiers one by one, but all of them together."""
 
-def _encoded(row: Row, statement: _Statement, where: Labels, free: bool = True) -> tuple[int, bytes]:
-    """The bits and the literal of a statement by a row."""
-    operands, words = statement.operands(row), statement.modifiers(row)
-    optional = len(row.slots) == 1 and row.slots[0].style == "opt"
-    if len(operands) != len(row.slots) and not (optional and not operands):
-        raise _UnfitError(f"it takes {len(row.slots)} operands; got {len(operands)}")
-    for bank in (0, 1) if row.acc else (0,):
+    def __init__(self, row: Row, statement: Statement, labels: Labels, where: Target | None = None) -> None:
+        self.row, self.labels, self.where = row, labels, where
+        self.bits, self.literal, self.fits = row.value, b"", False
+        self.wrong: list[str] = []
+        self.banks: dict[int, set[str]] = {}  # the bit that says AccVGPR -> the files of the operands that it is of
+        self.operands, words = statement.divided(row)
+        count = len(row.slots)
+        optional = count == 1 and row.slots[0].style == "opt" and not self.operands
+        self.counted = len(self.operands) == count or optional
+        if not self.counted:
+            self.wrong.append(self._missing())
+            return
+        self.op_sel = any(word.startswith("op_sel:") for word in words)
+        self.op_sel = any(word.startswith("op_sel:") for word in words)
         signs = {"neg": 0, "abs": 0, "sext": 0}
+        plain = self._unsigned(signs)
         try:
-            bits, literal = _operands(row, operands or ["0"] * len(row.slots), where, bank, signs)
-            break
-        except _UnfitError:
-            if bank or not row.acc:
-                raise
-    bits |= row.value | (row.acc if bank else 0) | _modifiers(row, words, signs, where)
-    if bits & row.mask != row.value:
-        raise _UnfitError("its operands and modifiers do not go together")
-    scalars = {text for text in map(_core, operands[_sources_from(row) :]) if text in _SCALARS or _SCALAR.match(text)}
-    if why := refusal(row, bits, scalars, bool(literal)):
-        raise _UnfitError(why)
-    return bits | row.written_too, literal
+            self.bits |= modifiers_code(row, words, signs, labels.symbols)
+        except UnfitError as reason:
+            self.wrong.append(str(reason))
+        known = not self.wrong
+        for slot, text in zip(row.slots, plain):
+            if slot.choice is not None and not known:
+                continue  # how many registers it has is not known
+            try:
+                self._take(slot, text)
+            except UnfitError as reason:
+                self.wrong.append(str(reason))
+            except Error as reason:
+                self.wrong.append(f"{slot.title} of {row.mnemonic}: {reason}")
+        self.fits = not self.wrong
+        for why in (self._banked(plain), self._overlap(plain), self._together(plain) if self.fits else ""):
+            self.wrong += [why] if why else []
 
+    def _missing(self) -> str:
+        slots, got = self.row.slots, len(self.operands)
+        names = [slot.name for slot in slots]
+        if all(names):
+            return f"{self.row.mnemonic} takes {len(slots)} operands ({', '.join(names)}); {names[got]} is missing"
+        return f"{self.row.mnemonic} takes {counted(len(slots), 'operand')}; got {got}"
 
-def _operands(row: Row, operands: Sequence[str], where: Labels, bank: int, signs: dict[str, int]) -> tuple[int, bytes]:
-    bits, number, literal = 0, 0, b""
-    for slot, text in zip(row.slots, operands):
-        if slot.style:
-            if slot.field is None:
-                literal = _one_literal(literal, _own_literal(slot, text, where))
-            else:
-                bits |= slot.field.spread(_number(row, slot, text, where))
-            continue
-        core = text if slot.destination or slot.field is None else _unsigned(text, number, signs)
-        if slot.field is None:
-            assert slot.fixed is not None
-            if _register(core) != _fixed_text(slot):
-                raise _UnfitError(f"'{_fixed_text(slot)}' is needed where '{text}' is")
-            continue
-        number += not slot.destination
-        code, more, half = _code(row, slot, core, where, bank)
-        bits |= slot.field.spread(code)
-        if half:
-            assert slot.half is not None
-            bits |= 1 << row.op_sel + slot.half
-        if more:
-            literal = _one_literal(literal, more)
-    return bits, literal
-
-
-_SCALAR = re.compile(r"(s|ttmp)(\d|\[)")
-_SCALARS = {
-    "vcc", "vcc_lo", "vcc_hi", "exec", "exec_lo", "exec_hi", "m0", "flat_scratch", "flat_scratch_lo",
-    "flat_scratch_hi", "xnack_mask", "xnack_mask_lo", "xnack_mask_hi", *_OLD.values(),
-}  # fmt: skip
-
-
-def _core(text: str) -> str:
-    """An operand without its signs."""
-    return _register(_unsigned(text, 0, {"neg": 0, "abs": 0, "sext": 0}))
-
-
-def _sources_from(row: Row) -> int:
-    """How many destinations come first."""
-    return sum(slot.destination for slot in row.slots)
-
-
-def _fixed_text(slot: Slot) -> str:
-    fixed = slot.fixed
-    return register_text(fixed) if isinstance(fixed, RegisterOperand) else "0"
-
-
-def _one_literal(before: bytes, literal: bytes) -> bytes:
-    if before and before != literal:
-        raise _UnfitError("it has two literals, and can hold one")
-    return literal
-
-
-def _unsigned(text: str, number: int, signs: dict[str, int]) -> str:
-    """A source without its signs, which are entered."""
-    negated = False
-    if text.startswith("-") and not text[1:2].isdigit() and text[1:2] != ".":
-        text, negated = text[1:], True
-    for name, sign in (("neg", "neg"), ("abs", "abs"), ("sext", "sext"), ("neg", "neg")):
-        if text.startswith(f"{name}(") and text.endswith(")"):
-            text = text[len(name) + 1 : -1]
-            signs[sign] |= 1 << number
-    if text.startswith("|") and text.endswith("|") and len(text) > 2:
-        text = text[1:-1]
-        signs["abs"] |= 1 << number
-    if text.startswith("sext(") and text.endswith(")"):
-        text = text[5:-1]
-        signs["sext"] |= 1 << number
-    if negated:
-        signs["neg"] |= 1 << number
-    return text
-
-
-_NAMED = re.compile(r"(v|a|acc|s|ttmp)(\d+)((?:\.[lh])?)")
-_TUPLE = re.compile(r"(v|a|acc|s|ttmp)\[([^\]:]+)(?::([^\]]+))?\]((?:\.[lh])?)")
-_LIST = re.compile(r"\[(.+)\]")
-
-
-def _register(text: str, symbols: Mapping[str, int] = {}) -> str:
-    """A register as `register_text` writes it; other texts as they are."""
-    if found := _NAMED.fullmatch(text):
-        return f"{found[1][:1] if found[1] == 'acc' else found[1]}{found[2]}{found[3]}"
-    if found := _TUPLE.fullmatch(text):
-        file = found[1][:1] if found[1] == "acc" else found[1]
-        first = integer(found[2], symbols)
-        last = integer(found[3], symbols) if found[3] else first
-        return f"{file}{first}{found[4]}" if first == last else f"{file}[{first}:{last}]"
-    if found := _LIST.fullmatch(text):
-        each = [_register(one.strip(), symbols) for one in found[1].split(",")]
-        numbers = [integer(one.lstrip("vasctmp")) for one in each if _NAMED.fullmatch(one)]
-        if len(numbers) == len(each) and numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
-            file = each[0].rstrip("0123456789")
-            return f"{file}[{numbers[0]}:{numbers[-1]}]" if len(each) > 1 else each[0]
-    return _OLD.get(text, text)
-
-
-@lru_cache(maxsize=4096)
-def _registers(entries: tuple[object, ...]) -> dict[str, int]:
-    """The code of every register of a field, by its text."""
-    found: dict[str, int] = {}
-    for code, operand in enumerate(entries):
-        if isinstance(operand, RegisterOperand):
-            found.setdefault(register_text(operand), code)
-    return found
-
-
-def _code(row: Row, slot: Slot, text: str, where: Labels, bank: int) -> tuple[int, bytes, bool]:
-    """The code of an operand, its literal, and whether it is the upper half by OP_SEL."""
-    entries, half = slot.entries[bank], False
-    core = _register(text, where.symbols)
-    if slot.half is not None and core[-2:] in (".l", ".h"):
-        core, half = core[:-2], core.endswith(".h")
-    known = _registers(entries)
-    code = known.get(core, known.get(f"{core}.l"))
-    if core in missing_registers(row.family):
-        raise _UnfitError(f"{core} is a register that the target lacks")
-    if code is not None:
-        width = slot.field.width if slot.field else 0
-        if code >> width:
-            raise _UnfitError(f"'{text}' is beyond what an operand of this encoding reaches")
-        return code, b"", half
-    if re.match(r"(v|a|acc|s|ttmp)\d|(v|a|acc|s|ttmp)\[", core) or core in _WORDS:
-        raise _UnfitError(f"it does not take '{text}' there")
-    if not slot.constant:
-        raise _UnfitError(f"it takes no constant there; got '{text}'")
-    return (*_constant(row, slot, text, where, entries), False)
-
-
-_WORDS = {
-    "vcc", "vcc_lo", "vcc_hi", "exec", "exec_lo", "exec_hi", "m0", "null", "off", "flat_scratch", "flat_scratch_lo",
-    "flat_scratch_hi", "xnack_mask", "xnack_mask_lo", "xnack_mask_hi", *_OLD.values(),
-}  # fmt: skip
-_FLOAT = re.compile(r"-?(\d+\.\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|\d+e[+-]?\d+)", re.IGNORECASE)
-_FORCED = re.compile(r"(lit|lit64)\((.*)\)")
-_FORMATS = {"i16": "f16", "f16": "f16", "bf16": "bf16", "i64": "f64", "f64": "f64", "v2f16": "f16", "both16": "f16",
-            "v2bf16": "bf16", "v2b16": "f16"}  # fmt: skip
-
-
-@lru_cache(maxsize=64)
-def _inline(kind: str) -> tuple[int, dict[int, int]]:
-    width, patterns = constant_patterns(kind)
-    if kind in ("v2b16", "i16"):  # whole numbers only
-        patterns = {code: pattern for code, pattern in patterns.items() if code < 240}
-    return width, {pattern: code for code, pattern in reversed(patterns.items())}
-
-
-def _constant(row: Row, slot: Slot, text: str, where: Labels, entries: tuple[object, ...]) -> tuple[int, bytes]:
-    """The code of a constant and its literal."""
-    kind = slot.constant.rstrip("!")
-    width, inline = _inline(kind)
-    forced = _FORCED.fullmatch(text)
-    body = forced[2] if forced else text
-    is_float = bool(_FLOAT.fullmatch(body))
-    value, unknown = (0, False) if is_float else _expression(body, where)
-    number = real(body) if is_float else None
-    form = _FORMATS.get(kind, "f32")
-    if is_float:
-        pattern = rounded(number or 0.0, named(form))
-        if pattern is None:
-            raise _UnfitError(f"{text} does not fit in {form}")
-    else:
-        pattern = value & (1 << width) - 1
-        fits = -(1 << width - 1) <= value < 1 << width
-        pattern = pattern if fits else None
-    if not forced and not unknown and pattern is not None and pattern in inline:
-        return inline[pattern] + _base(entries), b""
-    return _literal_code(row, slot, (value, number, pattern, forced[1] if forced else ""), entries, text)
-
-
-def _base(entries: tuple[object, ...]) -> int:
-    """Where the constants of a field begin: an SDWA source has its scalar sources from 256 on."""
-    return 0 if isinstance(entries[_ZERO], ConstantOperand) else 256
-
-
-_ZERO = 128  # the code of the constant 0
-
-
-def _literal_code(
-    row: Row, slot: Slot, given: tuple[int, float | None, int | None, str], entries: tuple[object, ...], text: str
-) -> tuple[int, bytes]:
-    value, number, pattern, forced = given
-    kind = slot.constant.rstrip("!")
-    if not slot.constant.endswith("!"):
-        raise _UnfitError(f"it takes inline constants there, no literal; got '{text}'")
-    wide = isinstance(entries[254], Literal)
-    if number is not None:
-        if kind in ("f64", "i64"):
-            assert pattern is not None
-            if wide and (pattern & 0xFFFFFFFF or forced == "lit64" or kind == "i64"):
-                return 254, pattern.to_bytes(8, "little")
-            return 255, (pattern >> 32).to_bytes(4, "little")
-        assert pattern is not None
-        return 255, pattern.to_bytes(4, "little")
-    negative = kind == "i64" and value < 0 and "_i64" not in row.name  # 32 bits are extended by zeros
-    if wide and (forced == "lit64" or negative or not -(1 << 31) <= value < 1 << 32):
-        if not -(1 << 63) <= value < 1 << 64:
-            raise _UnfitError(f"{text} does not fit in 64 bits")
-        return 254, (value & (1 << 64) - 1).to_bytes(8, "little")
-    if forced == "lit64" or not -(1 << 31) <= value < 1 << 32:
-        raise _UnfitError(f"{text} does not fit in the 32 bits of a literal")
-    if kind in ("i16", "f16", "bf16") and not -(1 << 15) <= value < 1 << 16 and not forced:
-        raise _UnfitError(f"{text} does not fit in 16 bits")
-    return 255, (value & 0xFFFFFFFF).to_bytes(4, "little")
-
-
-def _own_literal(slot: Slot, text: str, where: Labels) -> bytes:
-    """K of fmamk, the value of s_setreg_imm32_b32: the literal is always there."""
-    width = integer(slot.style.removeprefix("literal").removeprefix("i"))
-    forced = _FORCED.fullmatch(text)
-    body = forced[2] if forced else text
-    size = 8 if width == 64 else 4
-    if _FLOAT.fullmatch(body):
-        pattern = rounded(real(body) or 0.0, named({16: "f16", 32: "f32", 64: "f64"}[width]))
-        if pattern is None:
-            raise _UnfitError(f"{text} does not fit in {width} bits")
-        return pattern.to_bytes(size, "little")
-    value, _ = _expression(body, where)
-    if width == 64 and not forced and 0 <= value < 1 << 32:
-        value <<= 32
-    if not -(1 << width - 1) <= value < 1 << width:
-        raise _UnfitError(f"{text} does not fit in {width} bits")
-    return (value & (1 << 8 * size) - 1).to_bytes(size, "little")
-
-
-_NAME = re.compile(r"(?<![\w.$@])[A-Za-z_.$][\w.$@]*")
-
-
-def _expression(text: str, where: Labels) -> tuple[int, bool]:
-    """The value of an integer expression, and whether labels decide it, so that it is a literal of any value."""
-    names = [name for name in _NAME.findall(text) if name not in where.symbols]
-    if not names:
-        try:
-            return integer(text, where.symbols), False
-        except Error as reason:
-            raise _UnfitError(str(reason)) from None
-    for name in names:
-        if name not in where.labels and name != ".":
-            raise _UnfitError(
-                f"'{name}' is not a register, constant, symbol or label; what a linker would fill in is not taken"
-            )
-    places = {name: where.labels[name] or 0 for name in names if name != "."}
-    try:
-        here, there = (integer(text, {**where.symbols, **{n: p + base for n, p in places.items()}}) for base in (0, 64))
-    except Error as reason:
-        raise _UnfitError(str(reason)) from None
-    if here != there:
-        raise _UnfitError(f"'{text}' depends on where a linker puts the code; differences of labels are taken")
-    return here, True
-
-
-def _number(row: Row, slot: Slot, text: str, where: Labels) -> int:
-    """The value of a number in the place of an operand."""
-    field = slot.field
-    assert field is not None
-    if row.branch and field.name == "SIMM16" and text in where.labels:
-        there = where.labels[text]
-        offset = 0 if there is None else there - where.address - 4
-        if offset % 4 or not -(1 << 17) <= offset < 1 << 17:
-            raise _UnfitError(f"the label {text} is out of reach, {offset} bytes away")
-        return offset // 4 & 0xFFFF
-    try:
-        value = style_value(slot.style, text, row.family, where.symbols)
-    except Error as reason:
-        raise _UnfitError(str(reason)) from None
-    width = field.width
-    signed = field.name in ("SIMM16",) or (field.name == "OFFSET")
-    if not -(1 << width - 1 if signed else 0) <= value < 1 << width:
-        raise _UnfitError(f"{text} does not fit in {width} bits")
-    return value & (1 << width) - 1
-
-
-# --- modifiers ---
-
-_DEFAULTS = {"row_mask": 15, "bank_mask": 15, "dst_sel": 6, "dst_unused": 2, "src0_sel": 6, "src1_sel": 6}
-_NUMBERS = ("offset", "offset0", "offset1", "row_mask", "bank_mask", "bitop3", "fi", "bound_ctrl")
-_VALUE = re.compile(r"([a-z_0-9]+):(.*)")
-_SELECTED = ("op_sel:", "byte_sel:", "scale_sel:")
-
-
-def _modifiers(row: Row, words: list[str], signs: dict[str, int], where: Labels) -> int:
-    """The bits of the modifiers: those of the words, of the signs, and the defaults."""
-    left = [_plain(word, where.symbols) for word in words]
-    if len(set(left)) < len(left):
-        raise _UnfitError("a modifier is written twice")
-    _take_implied(row, left)
-    bits, scope = 0, next((at for at, name in enumerate(_SCOPES) if name in left), 0)
-    in_place = {slot.field.name.lower() for slot in row.slots if slot.style and slot.field is not None}
-    of_operands = {name: sign for sign, name in row.signs.items()}
-    for name, shift, mask, field, _, sign, known in row.modifiers:
-        if name in in_place:
-            continue
-        if name in of_operands:
-            value = signs.pop(of_operands[name], 0)
-        else:
-            value = _chosen(row, name, mask, sign, left, scope)
-        if value & ~mask or (known is not None and value not in known):
-            raise _UnfitError(f"{name} takes no such value")
-        placed, all_bits = (field.spread(value), field.mask) if field is not None else (value << shift, mask << shift)
-        if (placed ^ row.value) & row.mask & all_bits:  # bit 0 of TH says whether an atomic returns
-            raise _UnfitError(f"{name} cannot be combined with its operands")
-        bits |= placed
-    if wrong := [name for name, value in signs.items() if value]:
-        raise _UnfitError(f"an operand has no {wrong[0]}")
-    if left:
-        raise _UnfitError(f"it has no modifier '{left[0]}'")
-    return bits
-
-
-def _take_implied(row: Row, left: list[str]) -> None:
-    """Take the modifiers away that the row implies, and refuse where the text lacks them."""
-    in_place = {slot.field.name.lower() for slot in row.slots if slot.field}
-    for name, value in row.implied.items():
-        shown = "" if name in in_place else printed_modifier(name, value, row, row.implied)
-        if shown and shown not in left:
-            raise _UnfitError(f"{shown} is missing")
-        if shown:
-            left.remove(shown)
-
-
-_SCOPES = ("", "scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS")
-
-
-def _plain(word: str, symbols: Mapping[str, int]) -> str:
-    """A modifier as the printer writes it, but for numbers, which are decimal."""
-    found = _VALUE.fullmatch(word)
-    if found and found[1] in _NUMBERS and not found[2].startswith("swizzle"):
-        try:
-            return f"{found[1]}:{integer(found[2], symbols)}"
-        except Error as reason:
-            raise _UnfitError(str(reason)) from None
-    return word.replace(" ", "")
-
-
-def _chosen(row: Row, name: str, mask: int, sign: int, left: list[str], scope: int) -> int:
-    """The value of a modifier by the words that are left, which it takes away."""
-    if name in _NUMBERS:
-        return _numeric(row, name, mask, sign, left)
-    if name == "dpp8":
-        word = next((word for word in left if word.startswith("dpp8:")), None)
-        lanes = re.fullmatch(r"dpp8:\[((?:[0-7],){7}[0-7])\]", word or "")
-        if lanes is None or word is None:
-            raise _UnfitError("dpp8:[...] with eight lanes is missing")
-        left.remove(word)
-        return sum(integer(lane) << 3 * at for at, lane in enumerate(lanes[1].split(",")))
-    texts = _texts(row, name, mask, scope)
-    if name == "op_sel":
-        own = [word for word in left if word.startswith(_SELECTED)]
-        if "bound_ctrl:1" in " ".join(texts):
-            own = [word for word in left if word in ("bound_ctrl:1", "fi:1")]
-        found = texts.get(" ".join(sorted(own)))
-        if found is None:
-            raise _UnfitError(f"it does not take {' '.join(own) or 'what selects nothing'}")
-        left[:] = [word for word in left if word not in own]
+    def _unsigned(self, signs: dict[str, int]) -> list[str]:
+        """The operands without their signs, which are entered."""
+        number, found = 0, []
+        for slot, text in zip(self.row.slots, self.operands or ["0"]):
+            if not slot.style and not slot.destination and slot.field is not None:
+                if text[0] in "-|" or text[-1] == ")":
+                    text = unsigned(text, number, signs, self.labels.symbols)
+                number += 1
+            found.append(text)
         return found
-    for word in left:
-        if word in texts:
-            left.remove(word)
-            return texts[word]
-    if name == "dpp_ctrl":
-        raise _UnfitError("it needs a DPP control, such as quad_perm:[0,1,2,3]")
-    return _DEFAULTS.get(name, texts.get("", 0))
+
+    def _take(self, slot: Slot, text: str) -> None:
+        """Enter an operand."""
+        literal = b""
+        if slot.style and slot.field is None:
+            literal = own_literal(slot, text, self.labels)
+        elif slot.style:
+            assert slot.field is not None
+            self.bits |= slot.field.spread(number_code(self.row, slot, text, self.labels))
+        elif slot.field is None:
+            fixed = register_text(slot.fixed) if isinstance(slot.fixed, RegisterOperand) else "0"
+            if LONG_NAMES.get(text, text) != fixed:
+                raise Error(f"'{fixed}' is needed where '{text}' is")
+        else:
+            code, literal = self._code(slot, text)
+            self.bits |= code << slot.shift if slot.mask else slot.field.spread(code)
+        if literal and self.literal and self.literal != literal:
+            raise UnfitError(f"{self.row.mnemonic} has two literals, and can hold one")
+        self.literal = self.literal or literal
+
+    def _code(self, slot: Slot, text: str) -> tuple[int, bytes]:
+        """The code of an operand and its literal; the bits that say AccVGPR, and upper half by OP_SEL, are entered."""
+        row, table = self.row, 2 * slot.choice.gather(self.bits) if slot.choice is not None else 0
+        found, word = register(text, self.labels.symbols), LONG_NAMES.get(text, text)
+        if (
+            found is None and word in missing_registers(row.family) and not slot.name
+        ):  # the catalog's say what they take
+            raise Error(f"{word} is a register that the target lacks")
+        if slot.half is not None and found is not None and found[4] == 16:
+            found = self._half(slot.half, found, text)
+        for bank in (0, 1) if slot.bank else (0,):
+            numbered, named = slot.known.get(table + bank) or slot.codes(table + bank)
+            code = numbered.get(found) if found is not None else named.get(word)
+            if code is None and found is not None and found[2:] == (1, 0, 32):
+                code = numbered.get((*found[:4], 16))  # the lower half has the name of the whole
+            if code is not None:
+                if slot.field is None or code >> slot.field.width:
+                    raise Error(f"'{text}' is beyond what an operand of this encoding reaches")
+                if slot.bank and found is not None:
+                    self.banks.setdefault(slot.bank, set()).add("va"[bank])
+                self.bits |= slot.bank if bank else 0
+                return code, b""
+        taken = None
+        if found is None and word not in HARDWARE and word not in ("null", "off") and slot.constant:
+            taken = operand_code(row, slot, text, self.labels, slot.entries[table])
+        if taken is None:
+            raise UnfitError(self._wanted(slot, text, found))
+        return taken
+
+    def _half(self, bit: int, found: Register, text: str) -> Register:
+        """The register of which OP_SEL says the half, which is entered."""
+        half, place = found[3], self.row.op_sel + bit
+        if self.op_sel and self.bits >> place & 1 != half:
+            raise UnfitError(f"op_sel of {self.row.mnemonic} and '{text}' choose different halves")
+        self.bits |= half << place
+        return (*found[:3], 0, 32)
+
+    def _wanted(self, slot: Slot, text: str, found: Register | None) -> str:
+        """What an operand takes, with an example close to what was given."""
+        row, at = self.row, slot.choice.gather(self.bits) if slot.choice is not None else 0
+        count, file, first = slot.counts[at], slot.files[0], 0
+        given = None if found is None else RegisterRange(*found[:3], "lh"[found[3]] if found[4] == 16 else "")
+        if given is not None and given.file in ("v", "a"):
+            file = given.file if given.file in slot.files else file
+            first = max(min(given.first - given.first % (2 if slot.even and count > 1 else 1), 256 - count), 0)
+        kinds = "register" if slot.files == ("v", "a") else " or ".join(_FILE_NAMES[one] for one in slot.files)
+        what = f"{count} {kinds.replace(' or', 's or')}s" if count > 1 else f"1 {kinds}"
+        if len(slot.counts) > 1 and given is not None and given.file in slot.files and given.count != count:
+            modifier = next(one for one in row.modifiers if one.field == slot.choice)
+            shown = printed_modifier(modifier.name, at, row, {}) or f"{modifier.name}:{at}"
+            what += f" under {shown}"
+        elif slot.even and count > 1 and file in ("v", "a"):
+            what += ", even-aligned"
+        if slot.constant and given is None:
+            what += f", or an inline constant ({CONSTANTS})"
+        example = RegisterRange(file, first, count)
+        shown = f"{slot.title} of {row.mnemonic} takes {what}: {example}; got {given or text}"
+        return shown + self._other_wave(slot, given)
+
+    def _other_wave(self, slot: Slot, given: RegisterRange | None) -> str:
+        """What to add to a message when the operand has the size that the other wave size needs."""
+        where = self.where
+        if where is None or given is None or self.row.instruction is None:
+            return ""
+        for wave in where.entry.architecture.waves:
+            other = form_of(self.row.name, where._replace(wave=wave)) if wave != where.wave else None
+            its = other.slot(slot.name) if other else None
+            if its and its.counts == (given.count,) != slot.counts:
+                return f". That is wave{where.wave}; in wave{wave} (-w {wave}, wave={wave}) it takes {its.counts[0]}"
+        return ""
+
+    def _banked(self, plain: list[str]) -> str:
+        """Why operands are not in one register file that one bit chooses; "" if they are."""
+        mixed = [bank for bank, files in self.banks.items() if len(files) > 1]
+        if not mixed:
+            return ""
+        named = [(slot.name or slot.title, text) for slot, text in zip(self.row.slots, plain) if slot.bank in mixed]
+        names = " and ".join(sorted(name for name, _ in named))
+        got = " and ".join(f"{name} {_range(text, self.labels.symbols)}" for name, text in named)
+        return f"{names} of {self.row.mnemonic} are both VGPRs or both AccVGPRs; got {got}"
+
+    def _together(self, plain: list[str]) -> str:
+        """Why operands and modifiers that are taken one by one do not go together; "" if they do."""
+        row, bits = self.row, self.bits
+        if row.instruction is not None and row.instruction.scaled and self.where is not None:
+            why = self.where.generation.refused(row.instruction, row.format.decode(bits))
+            if why:
+                return f"{row.name}: {why}"
+        if bits & row.mask != row.value:
+            return f"{row.mnemonic}: its operands and modifiers do not go together"
+        scalars = {name for slot, text in zip(row.slots, plain) if not slot.destination
+                   and ((name := LONG_NAMES.get(text, text)) in HARDWARE or _SCALAR.match(name))}  # fmt: skip
+        return (why := refusal(row, bits, scalars, bool(self.literal))) and f"{row.mnemonic}: {why}"
+
+    def _overlap(self, plain: list[str]) -> str:
+        """Why C overlaps D in part; "" if it does not."""
+        if not self.row.overlap_checked:
+            return ""
+        found = {slot.name: _range(text, self.labels.symbols) for slot, text in zip(self.row.slots, plain)
+                 if slot.name in ("C", "D")}  # fmt: skip
+        c, d = found.get("C"), found.get("D")
+        if c is None or d is None or not 0 < abs(c.first - d.first) < d.count:
+            return ""
+        return f"C of {self.row.mnemonic} is D itself or shares no register with it; got D {d} and C {c}"
 
 
-def _numeric(row: Row, name: str, mask: int, sign: int, left: list[str]) -> int:
-    for word in left:
-        if word.startswith(f"{name}:"):
-            left.remove(word)
-            given = word.partition(":")[2]
-            if given.startswith("swizzle("):
-                return swizzle_value(given)
-            value = integer(given)
-            if not (-sign if sign else 0) <= value <= (sign - 1 if sign else mask):
-                raise _UnfitError(f"{name} is {-sign if sign else 0} to {sign - 1 if sign else mask}; got {value}")
-            return value & mask
-    return _DEFAULTS.get(name, 0)
+def _range(text: str, symbols: Mapping[str, int]) -> RegisterRange | None:
+    """The registers of a text; None where it names none, or none that there are."""
+    try:
+        found = register(text, symbols)
+    except Error:
+        return None
+    return None if found is None else RegisterRange(*found[:3])
 
 
-@lru_cache(maxsize=4096)
-def _texts(row: Row, name: str, mask: int, scope: int) -> dict[str, int]:
-    """What is printed for every value of a modifier: text (its words sorted) -> value."""
-    found: dict[str, int] = {}
-    for value in range(mask.bit_length() and 1 << mask.bit_length()):
-        if value & ~mask:
-            continue
-        try:
-            shown = printed_modifier(name, value, row, {"scope": scope})
-        except (IndexError, KeyError):
-            continue
-        if shown is not None:
-            found.setdefault(" ".join(sorted(shown.split())), value)
-    return found
+_FILE_NAMES = {"v": "VGPR", "a": "AccVGPR", "s": "SGPR"}
+_SCALAR = re.compile(r"(s|ttmp)(\d|\[)")
 
 
 # --- pairs ---
@@ -672,7 +452,7 @@ def _pair(text: str, rows: Table, where: Labels) -> Encoded:
     halves = [half for half in text.split("::") if half.strip()]
     if len(halves) != 2:
         raise Error(f"'{text}': a pair has two halves")
-    statements = [_Statement(half) for half in halves]
+    statements = [Statement(half) for half in halves]
     reason = f"it has no pair of {statements[0].mnemonic} and {statements[1].mnemonic}"
     for form in ("vopd", "vopd3"):
         if f"{form}:x" not in rows.formats or rows.wave == 64:
@@ -681,7 +461,7 @@ def _pair(text: str, rows: Table, where: Labels) -> Encoded:
             for second in _halves(rows, statements[1].mnemonic, f"{form}:y"):
                 try:
                     return _both(form, (first, second), statements, where)
-                except _UnfitError as why:
+                except UnfitError as why:
                     reason = str(why)
     raise Error(f"{statements[0].mnemonic} :: {statements[1].mnemonic}: {reason}")
 
@@ -690,49 +470,52 @@ def _halves(rows: Table, name: str, form: str) -> list[Row]:
     return [row for row in rows.named_rows(name) if row.format.name in (form, f"{form}:bitop2")]
 
 
-def _both(form: str, rows: tuple[Row, Row], statements: list[_Statement], where: Labels) -> Encoded:
+def _both(form: str, rows: tuple[Row, Row], statements: list[Statement], where: Labels) -> Encoded:
     first, second = (_sources(row, statement) for row, statement in zip(rows, statements))
     if why := bank_conflict(rows[0].family, first, second):
-        raise _UnfitError(why)
+        raise UnfitError(why)
     bits, literals = 0, b""
     for row, statement in zip(rows, statements):
         half = statement
         if form == "vopd" and row is rows[1]:
             half = _halved(statement, _destination(statements[0]))
-        made, literal = _encoded(row, half, where)
-        bits |= made
-        if literal:
-            literals = _one_literal(literals, literal)
+        made = _Reading(row, half, where)
+        if made.wrong:
+            raise UnfitError(made.wrong[0])
+        bits |= made.bits | row.written_too
+        if literals and made.literal not in (b"", literals):
+            raise UnfitError("it has two literals, and can hold one")
+        literals = literals or made.literal
     return Encoded(bits.to_bytes(rows[0].size, "little") + literals, rows)
 
 
-def _sources(row: Row, statement: _Statement) -> dict[str, int]:
+def _sources(row: Row, statement: Statement) -> dict[str, int]:
     """The VGPRs that half of a pair reads, by their places."""
     found = {}
-    for slot, text in zip(row.slots, statement.operands(row)):
-        register = re.fullmatch(r"v(?:\[)?(\d+)(?::\d+\])?", _core(text))
-        if slot.field is not None and register:
+    for slot, text in zip(row.slots, statement.divided(row)[0]):
+        core = unsigned(text, 0, {"neg": 0, "abs": 0, "sext": 0}, {})
+        found_register = register(core, {})
+        if slot.field is not None and found_register is not None and found_register[0] == "v":
             name = slot.field.name
             if name == "VDST" and "VDST" not in row.reads:
                 continue
-            third = name in ("VDST", "VSRC2") or (name == "VSRC1" and "fmamk" in row.name)
-            found["src2" if third else name] = integer(register[1])
+            third = name in ("VDST", "VSRC2") or (name == "VSRC1" and row.literal_second)
+            found["src2" if third else name] = found_register[1]
     return found
 
 
-def _destination(statement: _Statement) -> int:
-    found = re.fullmatch(r"v(\d+)", _register(statement.parts[0][0])) if statement.parts else None
-    if found is None:
-        raise _UnfitError("the destinations of a pair are single VGPRs")
-    return integer(found[1])
+def _destination(statement: Statement) -> int:
+    found = register(statement.words[0], {}) if statement.words else None
+    if found is None or found[0] != "v" or found[2:] != (1, 0, 32):
+        raise UnfitError("the destinations of a pair are single VGPRs")
+    return found[1]
 
 
-def _halved(statement: _Statement, first: int) -> _Statement:
+def _halved(statement: Statement, first: int) -> Statement:
     """Y as its row has it: VDST lacks the lowest bit, which is the opposite of X's."""
     second = _destination(statement)
     if not (first ^ second) & 1:
-        raise _UnfitError(f"one destination of a pair is even and the other odd; got v{first} and v{second}")
-    made = _Statement(statement.mnemonic)
-    made.rest = statement.rest
-    made.parts = [[f"v{second >> 1}", *statement.parts[0][1:]], *statement.parts[1:]]
+        raise UnfitError(f"one destination of a pair is even and the other odd; got v{first} and v{second}")
+    made = Statement(statement.mnemonic)
+    made.words = [f"v{second >> 1}", *statement.words[1:]]
     return made

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .tables import Row
+    from .rows import Row
 
 __all__ = ["bank_conflict", "missing_registers", "refusal"]
 
@@ -23,11 +23,6 @@ _MISSING = {
 _VALU = ("vop1", "vop2", "vopc", "vop3", "vop3p", "sdwa", "dpp16", "dpp8", "vop3_dpp16", "vop3_dpp8", "vop3p_dpp16",
          "vop3p_dpp8")  # fmt: skip
 _NEW_BROADCAST = range(0x150, 0x160)  # DPP controls: row_newbcast
-_ONE_SCALAR = ("v_lshlrev_b64", "v_lshrrev_b64", "v_ashrrev_i64")
-_DOTS = ("v_dot2_f32_f16", "v_dot2_f32_bf16", "v_dot2_i32_i16", "v_dot2_u32_u16")
-_LANE_MASKS = (
-    "v_cndmask_", "v_add_co_ci_", "v_sub_co_ci_", "v_subrev_co_ci_", "v_addc_co_", "v_subb_co_", "v_subbrev_co_",
-)  # fmt: skip
 
 
 def missing_registers(family: str) -> frozenset[str]:
@@ -43,23 +38,20 @@ def refusal(row: Row, bits: int, scalars: set[str], literal: bool) -> str:
     """
     named = {name: (bits >> shift if field is None else field.gather(bits)) & mask
              for name, shift, mask, field, *_ in row.modifiers}  # fmt: skip
-    if (named.get("tfe") or row.implied.get("tfe") or "TFE=1" in row.signature[4].split()) and "store" in row.name:
+    if row.stores and (named.get("tfe") or row.implied.get("tfe") or "TFE=1" in row.signature[4].split()):
         return "tfe has no meaning for stores"
-    if row.encoding in _VALU and (why := _too_many_scalars(row, scalars, literal)):
+    # LLVM counts none of instructions of 16 bytes.
+    if row.encoding in _VALU and row.size < 16 and (why := _too_many_scalars(row, scalars, literal)):
         return why
     double = row.family in ("cdna2", "cdna3") and "dpp_ctrl" in named and _reads_doubles(row)
     if double and named["dpp_ctrl"] not in _NEW_BROADCAST:
         return "DPP of 64-bit operands is row_newbcast alone"
     selected = named.get("op_sel") or named.get("op_sel_hi", 7) != 7
-    if row.family == "cdna3" and row.name in _DOTS and selected:
+    if row.family == "cdna3" and "dot" in row.flags and selected:
         return "dot products have no op_sel and op_sel_hi on this target"
-    if (
-        row.name.startswith(_LANE_MASKS)
-        and "SRC2" in row.format.fields
-        and row.format.fields["SRC2"].gather(bits) > 255
-    ):
+    if "lane_mask" in row.flags and "SRC2" in row.format.fields and row.format.fields["SRC2"].gather(bits) > 255:
         return "the lane mask is a scalar register"
-    if row.name in ("s_set_gpr_idx_on", "s_set_gpr_idx_mode") and _index_mode(row, bits) > 15:
+    if row.slots and row.slots[-1].style == "gpridx" and _index_mode(row, bits) > 15:
         return "the mode has four bits"
     return ""
 
@@ -76,10 +68,10 @@ def _reads_doubles(row: Row) -> bool:
 
 
 def _too_many_scalars(row: Row, scalars: set[str], literal: bool) -> str:
-    if row.name == "v_writelane_b32":
+    if "lane_select" in row.flags and "read_lane" not in row.flags:
         scalars = scalars - {"m0"}  # which LLVM does not count there
     implied = {"vcc"} if "vcc" in row.reads else set()
-    most = 1 if row.family in ("cdna1", "cdna2", "cdna3") or row.name in _ONE_SCALAR else 2
+    most = 1 if row.family in ("cdna1", "cdna2", "cdna3") or "one_scalar" in row.flags else 2
     count = len(scalars | implied) + literal
     if count > most:
         return f"it reads {most} scalar register{'s' * (most > 1)} or literals at most; got {count}"

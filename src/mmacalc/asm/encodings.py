@@ -203,14 +203,14 @@ def _after(rows: Any) -> Any:
     def higher(match: re.Match[str]) -> str:
         return str(int(match[0]) + 64)
 
-    return tuple(
+    return [
         (name, re.sub(r"\d+", higher, bits), re.sub(r"(?<=\(bit )\d+", higher, meaning), *rest)
         for name, bits, meaning, *rest in rows
-    )
+    ]
 
 
 def _encoding(name: str, source: str, rows: Any) -> Encoding:
-    return Encoding(name, source, (Field(*row) for row in rows))
+    return Encoding(name, source, [Field(*row) for row in rows])
 
 
 _GUIDE3 = "CDNA3 and CDNA4 ISA guides, VOP3P-MAI"

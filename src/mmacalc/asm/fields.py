@@ -16,7 +16,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..base.errors import Error
-from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,38 +25,42 @@ __all__ = ["Encoding", "Field"]
 
 
 @lru_cache(maxsize=1024)
-def _pieces(bits: str) -> tuple[tuple[int, int], ...]:
-    ends = [piece.split(":") for piece in bits.split(",")]
-    return tuple((int(piece[0]), int(piece[-1])) for piece in ends)
+def _shape(bits: str) -> tuple[tuple[tuple[int, int], ...], int, int]:
+    """The pieces of a field, its width and its mask."""
+    pieces, width, mask = [], 0, 0
+    for piece in bits.split(","):
+        high, _, low = piece.partition(":")
+        ends = int(high), int(low or high)
+        pieces.append(ends)
+        width += ends[0] - ends[1] + 1
+        mask |= (2 << ends[0]) - (1 << ends[1])
+    return tuple(pieces), width, mask
 
 
-class Field(TupleRecord):
+class Field:
     """One field: its name, its bits in the manual's numbers, and what it means.
 
     `value` is what the format itself writes there; None leaves it to the instruction. A decoder compares such a
-    value, unless the field is `ignored`.
+    value, unless the field is `ignored`. pieces: the (highest, lowest) bit of every piece, the most significant piece
+    first; width: the number of bits; mask: the bits of the instruction that belong to the field.
     """
 
-    name: str
+    __slots__ = ("bits", "ignored", "mask", "meaning", "name", "pieces", "value", "width")
     bits: str
+    ignored: bool
+    mask: int
     meaning: str
-    value: int | None = None
-    ignored: bool = False
+    name: str
+    pieces: tuple[tuple[int, int], ...]
+    value: int | None
+    width: int
 
-    @property
-    def pieces(self) -> tuple[tuple[int, int], ...]:
-        """The (highest, lowest) bit of every piece, the most significant piece first."""
-        return _pieces(self.bits)
+    def __init__(self, name: str, bits: str, meaning: str, value: int | None = None, ignored: bool = False) -> None:
+        self.name, self.bits, self.meaning, self.value, self.ignored = name, bits, meaning, value, ignored
+        self.pieces, self.width, self.mask = _shape(bits)
 
-    @property
-    def width(self) -> int:
-        """The number of bits."""
-        return sum(high - low + 1 for high, low in self.pieces)
-
-    @property
-    def mask(self) -> int:
-        """The bits of the instruction that belong to the field."""
-        return self.spread(-1)
+    def __repr__(self) -> str:
+        return f"Field({self.name!r}, {self.bits!r})"
 
     def spread(self, value: int) -> int:
         """A value of the field, put where its bits are."""
@@ -123,8 +126,12 @@ class Encoding:
 
     def ignored(self) -> tuple[int, int]:
         """The bits that a decoder does not compare: (mask, what the format writes there)."""
-        loose = [field for field in self.fields.values() if field.ignored]
-        return sum(field.mask for field in loose), sum(field.spread(field.value or 0) for field in loose)
+        mask = value = 0
+        for field in self.fields.values():
+            if field.ignored:
+                mask |= field.mask
+                value |= field.spread(field.value or 0)
+        return mask, value
 
     def template(self, fixed: Mapping[str, int], free: Iterable[str]) -> tuple[int, int]:
         """What a decoder compares: (mask, value). Ignored fields and the `free` ones are left out; a field that is

@@ -10,14 +10,12 @@ is accepted here too.
 from __future__ import annotations
 
 from ..base.errors import Error, did_you_mean
-from ..base.records import Record
+from ..base.records import Record, TupleRecord
 from ..formats import named
-from ..model.modifiers import SCALE_ROWS
 from . import encodings
 from .encoder_rules import missing_registers
-from .modifiers import MATRIX_FMT, SCALE_FMT, Modifier, bits, choice, flag, number
-from .operand_codes import register_text, scalar_registers
-from .operands import OperandSlot
+from .modifiers import MATRIX_FMT, NAMES, SCALE_FMT
+from .operand_codes import TRAP, register_text, registers_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from .fields import Encoding
     from .operand_codes import Scalars
 
-__all__ = ["GENERATIONS", "TITLES", "Generation", "Helper", "chosen_formats", "generation"]
+__all__ = ["GENERATIONS", "TITLES", "Generation", "Helper", "Taken", "Written", "chosen_formats", "generation"]
 
 TITLES = {"K": "The sparse index", "SA": "The scale of A", "SB": "The scale of B"}
 
@@ -38,15 +36,62 @@ def chosen_formats(inst: Instruction) -> bool:
     return "A" in inst.choices.values()
 
 
-class Helper(Record):
-    """An auxiliary instruction (AccVGPR move, scale load): see `forms.InstructionForm`."""
+class Taken(TupleRecord):
+    """What an operand takes: its name, how a message calls it, its field, and how many registers: a number for every
+    value of the field `choice`, or one.
+
+    files: the register files, "v", "a". bank: (field, bit) that is set for AccVGPRs, where both are possible.
+    constant: the format in which LLVM reads inline constants, "" if there are none; pattern: the type of those that the
+    hardware reads (see `mmacalc.asm.operand_codes`). words: the codes of the scalar registers and values of the
+    hardware. destination: whether its field has eight bits, for registers.
+    """
 
     name: str
-    encoding: Encoding
-    fixed: Mapping[str, int]
-    slots: tuple[OperandSlot, ...]
-    modifiers: tuple[Modifier, ...] = ()
-    scalar_limit: int | None = None
+    title: str
+    field: str
+    counts: tuple[int, ...]
+    files: tuple[str, ...] = ("v",)
+    bank: tuple[str, int] | None = None
+    constant: str = ""
+    pattern: str = "f32"
+    words: frozenset[int] = frozenset()
+    destination: bool = False
+    choice: str = ""
+
+
+class Written(TupleRecord):
+    """A modifier: its name, its field, the values that it takes (None: all); width: how many bits of a list are
+    printed; dropped: bits of a list that are accepted and not encoded."""
+
+    name: str
+    field: str
+    known: frozenset[int] | None = None
+    width: int = 0
+    dropped: int = 0
+
+
+def _number(name: str, field: str, most: int) -> Written:
+    return Written(name, field, frozenset(range(most + 1)))
+
+
+def _bits(name: str, field: str, legal: int = 7, width: int = 3, dropped: int = 0) -> Written:
+    """A list of bits of which those of `legal` may be set; what it has beyond `width` bits is not looked at."""
+    known = frozenset([value for value in range(8) if not value & ~legal])
+    return Written(name, field, known, width, dropped | 15 >> width << width)
+
+
+def _choice(name: str, field: str) -> Written:
+    return Written(name, field, frozenset(range(len(NAMES[name]))))
+
+
+class Helper(TupleRecord):
+    """An auxiliary instruction (AccVGPR move, scale load): as `mmacalc.asm.rows.Row` has it."""
+
+    name: str
+    format: Encoding
+    fixed: dict[str, int]
+    operands: tuple[Taken, ...]
+    modifiers: tuple[Written, ...] = ()
 
 
 class Generation(Record):
@@ -56,25 +101,21 @@ class Generation(Record):
         name: as catalog records name it.
         family: whose formats its other instructions have (`mmacalc.asm.formats`).
         first: the upper half of the first word of an instruction of opcode 0.
-        registers: how many SGPRs there are, and the codes of m0 and null.
         lacks: values of the hardware that no matrix instruction takes, beside those that the family lacks.
         c_constants: whether C may be an inline constant.
-        past_v255: whether a tuple may reach past v255 (it begins at one of the first 256).
         input_files: the register files of A and B.
     """
 
     name: str
     family: str
     first: int
-    registers: tuple[int, int, int]
     lacks: tuple[str, ...] = ()
     c_constants: bool = True
-    past_v255: bool = False
     input_files: tuple[str, ...] = ("v",)
 
     def scalars(self, alignment: int) -> Scalars:
         """The registers of a target whose tuples begin at multiples of `alignment`."""
-        return scalar_registers(*self.registers, alignment, self.past_v255)
+        return registers_of(self.family, alignment)
 
     def words(self, scalars: Scalars, count: int = 0) -> frozenset[int]:
         """The codes of what a source takes beside vector registers and constants.
@@ -84,13 +125,14 @@ class Generation(Record):
                 registers too.
         """
         lacking = {*missing_registers(self.family), *self.lacks, "src_lds_direct"}
+        numbered = (*range(scalars.sgprs), *TRAP) if count else ()
+        named = [code for code in scalars.named if count or code >= 128]
         found = set()
-        for code in range(256):
+        for code in (*numbered, *named, scalars.null, *((scalars.m0,) if count else ())):
             register = scalars.register(code, count if code < 128 and count else 1)
-            start = code - (108 if register is not None and register.file == "ttmp" else 0)
+            start = code - (TRAP.start if register is not None and register.file == "ttmp" else 0)
             begins = register is not None and (register.file not in ("s", "ttmp") or register.index == start)
-            wanted = count or code >= 128 or code == scalars.null
-            if register is not None and wanted and begins and register_text(register) not in lacking:
+            if register is not None and begins and register_text(register) not in lacking:
                 found.add(code)
         return frozenset(found)
 
@@ -98,7 +140,7 @@ class Generation(Record):
         """The instruction's format."""
         raise NotImplementedError
 
-    def modifiers(self, inst: Instruction, wave: int) -> list[Modifier]:
+    def modifiers(self, inst: Instruction, wave: int) -> list[Written]:
         """What follows the operands, in the order in which it is written."""
         raise NotImplementedError
 
@@ -123,7 +165,7 @@ class Generation(Record):
         kind = inst.formats["C"]
         return kind if named(kind).is_float else "f32"
 
-    def scale_slot(self, name: str, field: str, count: int, scalars: Scalars, helper: bool) -> OperandSlot:
+    def scale_slot(self, name: str, field: str, count: int, scalars: Scalars, helper: bool) -> Taken:
         """The operand of the scales of A or B, of a scaled instruction or (helper) of a scale load."""
         raise NotImplementedError
 
@@ -142,18 +184,18 @@ class _Cdna(Generation):
     def encoding(self, inst: Instruction) -> Encoding:
         return encodings.VOP3PX_CDNA4 if inst.scaled else self.table
 
-    def modifiers(self, inst: Instruction, wave: int) -> list[Modifier]:
-        cbsz, abid, blgp = number("cbsz", "CBSZ", 7), number("abid", "ABID", 15), number("blgp", "BLGP", 7)
+    def modifiers(self, inst: Instruction, wave: int) -> list[Written]:
+        cbsz, abid, blgp = _number("cbsz", "CBSZ", 7), _number("abid", "ABID", 15), _number("blgp", "BLGP", 7)
         if inst.scaled:
-            op_sel = bits("op_sel", "SCALE_OPSEL", 3, dropped=4)
-            op_sel_hi = bits("op_sel_hi", "SCALE_OPSEL_HI", 3, dropped=4, hidden=None)
+            op_sel = _bits("op_sel", "SCALE_OPSEL", 3, dropped=4)
+            op_sel_hi = _bits("op_sel_hi", "SCALE_OPSEL_HI", 3, dropped=4)
             return [op_sel, op_sel_hi, cbsz, blgp]
         if chosen_formats(inst):
             return [cbsz, blgp]
         if inst.sparse:
             return [cbsz, abid]
         if inst.formats["A"] == "f64" and "blgp" in inst.features:
-            return [cbsz, abid, bits("neg", "BLGP")]
+            return [cbsz, abid, _bits("neg", "BLGP")]
         return [cbsz, abid, blgp]
 
     def fixed(self, inst: Instruction) -> dict[str, int]:
@@ -177,30 +219,29 @@ class _Cdna(Generation):
         """32-bit constants, or 64-bit ones."""
         return "f64" if inst.formats["C"] == "f64" else "f32"
 
-    def scale_slot(self, name: str, field: str, count: int, scalars: Scalars, helper: bool) -> OperandSlot:
+    def scale_slot(self, name: str, field: str, count: int, scalars: Scalars, helper: bool) -> Taken:
         """LLVM takes only VGPRs; the ISA guide has inline constants too."""
-        return OperandSlot(name, TITLES[name], field, count, scalars)
+        return Taken(name, TITLES[name], field, (count,))
 
     def helpers(self, entry: Entry, wave: int, scalars: Scalars) -> Iterable[Helper]:
         words = self.words(scalars, 1) if self.moves else frozenset({LDS_DIRECT})
-        d = OperandSlot("D", "The destination", "VDST", 1, scalars, destination=True)
-        a = OperandSlot("A", "The source", "SRC0", 1, scalars, ("a",))
+        one = (1,)
+        d = Taken("D", "The destination", "VDST", one, destination=True)
+        a = Taken("A", "The source", "SRC0", one, ("a",))
         yield Helper("v_accvgpr_read_b32", encodings.VOP3P_ACCVGPR, {"OP": 0x58}, (d, a))
-        d = OperandSlot("D", "The destination", "VDST", 1, scalars, ("a",), destination=True)
-        a = OperandSlot("A", "The source", "SRC0", 1, scalars, constant="f32", words=words)
-        yield Helper("v_accvgpr_write_b32", encodings.VOP3P_ACCVGPR, {"OP": 0x59}, (d, a))
+        d = Taken("D", "The destination", "VDST", one, ("a",), destination=True)
+        of_any = Taken("A", "The source", "SRC0", one, constant="f32", words=words)
+        yield Helper("v_accvgpr_write_b32", encodings.VOP3P_ACCVGPR, {"OP": 0x59}, (d, of_any))
         if self.moves:
-            a = OperandSlot("A", "The source", "SRC0", 1, scalars, ("a",))
             yield Helper("v_accvgpr_mov_b32", encodings.VOP1_ACCVGPR, {"OP": 0x52}, (d, a))
         for opcode in entry.prefixes:
-            op_sel = bits("op_sel", "OPSEL", 3, width=2)
-            op_sel_hi = bits("op_sel_hi", "OPSEL_HI", 3, width=2, default=3, hidden=3)
-            slots = [
-                OperandSlot(name, TITLES[name], field, 1, scalars, constant="f32", words=words)
+            op_sel, op_sel_hi = _bits("op_sel", "OPSEL", 3, 2), _bits("op_sel_hi", "OPSEL_HI", 3, 2)
+            sources = [
+                Taken(name, TITLES[name], field, one, constant="f32", words=words)
                 for name, field in (("SA", "SRC0"), ("SB", "SRC1"))
             ]
             encoding, fixed = encodings.VOP3P_LD_SCALE, {"OP": opcode}
-            yield Helper("v_mfma_ld_scale_b32", encoding, fixed, tuple(slots), (op_sel, op_sel_hi), 1)
+            yield Helper("v_mfma_ld_scale_b32", encoding, fixed, tuple(sources), (op_sel, op_sel_hi))
 
 
 class _Wmma(Generation):
@@ -209,7 +250,7 @@ class _Wmma(Generation):
     integer_neg: tuple[int, int] = (3, 0)
     dense_neg: int = 7  # of dense floats of 16 and 32 bits: which of A, B, C may be negated
 
-    def modifiers(self, inst: Instruction, wave: int) -> list[Modifier]:
+    def modifiers(self, inst: Instruction, wave: int) -> list[Written]:
         """Those of the encoding, then the negations and clamp."""
         modifiers = self.leading(inst, wave)
         form, dropped = inst.format("A"), 0
@@ -222,14 +263,14 @@ class _Wmma(Generation):
             # LLVM drops neg_hi of A and B where an element fills a register.
             legal_hi, dropped = (legal & 4, legal & 3) if form.bits >= 32 else (legal, dropped)
         if legal:
-            modifiers.append(bits("neg_lo", "NEG", legal))
+            modifiers.append(_bits("neg_lo", "NEG", legal))
         if legal_hi:
-            modifiers.append(bits("neg_hi", "NEG_HI", legal_hi, dropped=dropped))
+            modifiers.append(_bits("neg_hi", "NEG_HI", legal_hi, dropped=dropped))
         if inst.integer:
-            modifiers.append(flag("clamp", "CLMP"))
+            modifiers.append(Written("clamp", "CLMP"))
         return modifiers
 
-    def leading(self, inst: Instruction, wave: int) -> list[Modifier]:
+    def leading(self, inst: Instruction, wave: int) -> list[Written]:
         """The modifiers before the negations."""
         raise NotImplementedError
 
@@ -240,10 +281,10 @@ class _Rdna3(_Wmma):
     def encoding(self, inst: Instruction) -> Encoding:
         return encodings.VOP3P_RDNA3 if inst.format("D").bits == 32 else encodings.VOP3P_RDNA3_OPSEL
 
-    def leading(self, inst: Instruction, wave: int) -> list[Modifier]:
+    def leading(self, inst: Instruction, wave: int) -> list[Written]:
         if inst.format("D").bits == 32:
             return []
-        return [bits("op_sel", "OPSEL"), bits("op_sel_hi", "OPSEL_HI", default=7, hidden=7)]
+        return [_bits("op_sel", "OPSEL"), _bits("op_sel_hi", "OPSEL_HI")]
 
     def constant_kind(self, inst: Instruction, wave: int) -> str:
         """LLVM reads a C in eight registers as f64."""
@@ -254,9 +295,9 @@ class _Rdna4(_Wmma):
     def encoding(self, inst: Instruction) -> Encoding:
         return encodings.VOP3P_RDNA4
 
-    def leading(self, inst: Instruction, wave: int) -> list[Modifier]:
+    def leading(self, inst: Instruction, wave: int) -> list[Written]:
         sets = inst.index_sets(wave)
-        return [number("index_key", "INDEX_KEY", sets - 1)] if sets > 1 else []
+        return [_number("index_key", "INDEX_KEY", sets - 1)] if sets > 1 else []
 
 
 class _Cdna5(_Wmma):
@@ -290,29 +331,29 @@ class _Cdna5(_Wmma):
                 return f"the scales of {side} are {SCALE_FMT[scale]}, which goes only with {MATRIX_FMT[4]}"
         return ""
 
-    def leading(self, inst: Instruction, wave: int) -> list[Modifier]:
-        modifiers = [number("index_key", "INDEX_KEY", 1)] if inst.sparse else []
+    def leading(self, inst: Instruction, wave: int) -> list[Written]:
+        modifiers = [_number("index_key", "INDEX_KEY", 1)] if inst.sparse else []
         if chosen_formats(inst):
-            modifiers += [choice(f"matrix_{x}_fmt", f"{x.upper()}_FMT", MATRIX_FMT) for x in "ab"]
+            modifiers += [_choice(f"matrix_{x}_fmt", f"{x.upper()}_FMT") for x in "ab"]
         if inst.scaled:
             return [*modifiers, *self.scale_modifiers()]
         if inst.format("A").bits >= 8 and not chosen_formats(inst):
-            modifiers += [flag("matrix_a_reuse", "A_REUSE"), flag("matrix_b_reuse", "B_REUSE")]
+            modifiers += [Written("matrix_a_reuse", "A_REUSE"), Written("matrix_b_reuse", "B_REUSE")]
         return modifiers
 
-    def scale_modifiers(self) -> list[Modifier]:
+    def scale_modifiers(self) -> list[Written]:
         """Which half of the wave holds the scales, their format, and the reuse hints for A and B."""
         return [
-            *(choice(f"matrix_{x}_scale", f"SCALE_{x.upper()}_ROW", SCALE_ROWS) for x in "ab"),
-            *(choice(f"matrix_{x}_scale_fmt", f"SCALE_{x.upper()}_FMT", SCALE_FMT) for x in "ab"),
-            *(flag(f"matrix_{x}_reuse", f"SCALE_{x.upper()}_REUSE") for x in "ab"),
+            *(_choice(f"matrix_{x}_scale", f"SCALE_{x.upper()}_ROW") for x in "ab"),
+            *(_choice(f"matrix_{x}_scale_fmt", f"SCALE_{x.upper()}_FMT") for x in "ab"),
+            *(Written(f"matrix_{x}_reuse", f"SCALE_{x.upper()}_REUSE") for x in "ab"),
         ]
 
-    def scale_slot(self, name: str, field: str, count: int, scalars: Scalars, helper: bool) -> OperandSlot:
+    def scale_slot(self, name: str, field: str, count: int, scalars: Scalars, helper: bool) -> Taken:
         """LLVM takes src_lds_direct as a scale of the 16-byte forms, though the target has no such loads."""
         words = self.words(scalars, count) | ({LDS_DIRECT} if count == 1 and not helper else set())
         kind = "f32" if count == 1 else "f64"
-        return OperandSlot(name, TITLES[name], field, count, scalars, constant=kind, words=words)
+        return Taken(name, TITLES[name], field, (count,), constant=kind, words=words)
 
     def helpers(self, entry: Entry, wave: int, scalars: Scalars) -> Iterable[Helper]:
         for opcode, first in entry.prefixes.items():
@@ -326,20 +367,19 @@ class _Cdna5(_Wmma):
 
 LDS_DIRECT = 254
 _CDNA, _RDNA = 0xD380, 0xCC00
-_OLD, _NEW = (102, 124, 125), (106, 125, 124)  # the codes of m0 and null changed places with RDNA3
 # What LLVM 22 takes and LLVM 24 does not: a word of CDNA1 to CDNA4, and private apertures on gfx1250 and gfx1251.
 _POPS, _PRIVATE = ("src_pops_exiting_wave_id",), ("src_private_base", "src_private_limit")
 GENERATIONS: dict[str, Generation] = {
     each.name: each
     for each in (
-        _Cdna("cdna1", "cdna1", _CDNA, _OLD, _POPS, c_constants=False, table=encodings.VOP3P_MAI_CDNA1, moves=False),
-        _Cdna("cdna", "cdna3", _CDNA, _OLD, _POPS),
-        _Cdna("cdna1-llvm22", "cdna1", _CDNA, _OLD, c_constants=False, table=encodings.VOP3P_MAI_CDNA1, moves=False),
-        _Cdna("cdna-llvm22", "cdna3", _CDNA, _OLD),
-        _Rdna3("rdna3", "rdna3", _RDNA, _NEW),
-        _Rdna4("rdna4", "rdna4", _RDNA, _NEW),
-        _Cdna5("cdna5", "cdna5", _RDNA, _NEW, _PRIVATE, past_v255=True),
-        _Cdna5("cdna5-llvm22", "cdna5", _RDNA, _NEW, past_v255=True, dense_neg=7,
+        _Cdna("cdna1", "cdna1", _CDNA, _POPS, c_constants=False, table=encodings.VOP3P_MAI_CDNA1, moves=False),
+        _Cdna("cdna", "cdna3", _CDNA, _POPS),
+        _Cdna("cdna1-llvm22", "cdna1", _CDNA, c_constants=False, table=encodings.VOP3P_MAI_CDNA1, moves=False),
+        _Cdna("cdna-llvm22", "cdna3", _CDNA),
+        _Rdna3("rdna3", "rdna3", _RDNA),
+        _Rdna4("rdna4", "rdna4", _RDNA),
+        _Cdna5("cdna5", "cdna5", _RDNA, _PRIVATE),
+        _Cdna5("cdna5-llvm22", "cdna5", _RDNA, dense_neg=7,
                scaled_f8f6f4=encodings.VOP3PX2_F8F6F4_LLVM22, scaled_f4=encodings.VOP3PX2_F4_LLVM22,
                scale_load=encodings.VOP3P_CDNA5_LD_SCALE_LLVM22, scale_formats_checked=False),
     )

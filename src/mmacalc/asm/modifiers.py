@@ -1,113 +1,71 @@
-"""Modifier slots: what may follow the operands, as text and as the value of its field.
+"""Modifiers: what may follow the operands of an instruction, and how each is written.
 
-LLVM's four kinds: a number (cbsz:1), bits for A, B and C (neg_lo:[1,0,0]), a flag (clamp), and a choice by name or
-number (matrix_a_fmt:MATRIX_FMT_FP4). Each instruction takes its modifiers in one fixed order.
+LLVM has four kinds: a number (cbsz:1), bits for operands (neg_lo:[1,0,0]), a flag (clamp), and a choice by name or
+number (matrix_a_fmt:MATRIX_FMT_FP4). What is written otherwise (controls of DPP, cache policies) is known by its texts
+alone (`mmacalc.asm.decoded_text`). Each instruction takes its modifiers in one fixed order.
+
+Source: LLVM 22.1.8, AMDGPUAsmParser, and its assembler on random texts (tests/test_asm_llvm.py, tests/test_encoder.py).
 """
 
 from __future__ import annotations
 
-from ..base.errors import Error
-from ..base.numerals import literal
-from ..base.records import Record
+from ..base.records import TupleRecord
 from ..formats import CHOICES, SHORT_NAMES
+from ..model.modifiers import SCALE_ROWS
 
-__all__ = ["MATRIX_FMT", "SCALE_FMT", "Modifier", "bits", "choice", "flag", "number"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
+    from .fields import Field
+
+__all__ = ["FLAGS", "LISTS", "MATRIX_FMT", "NAMES", "NUMBERS", "SCALE_FMT", "Modifier", "kind_of"]
 
 MATRIX_FMT = tuple(f"MATRIX_FMT_{SHORT_NAMES[name].upper()}" for name in CHOICES["f8f6f4"])
 SCALE_FMT = tuple(f"MATRIX_SCALE_FMT_{name}" for name in ("E8", "E5M3", "E4M3"))
+NUMBERS = frozenset((
+    "offset", "offset0", "offset1", "row_mask", "bank_mask", "bitop3", "fi", "bound_ctrl", "cbsz", "abid", "blgp",
+    "index_key",
+))  # fmt: skip
+LISTS = frozenset(("op_sel", "op_sel_hi", "neg_lo", "neg_hi", "neg"))
+FLAGS = frozenset((
+    "clamp", "offen", "idxen", "gds", "glc", "slc", "dlc", "scc", "sc0", "sc1", "nt", "lds", "tfe", "nv",
+    "scale_offset", "r128", "matrix_a_reuse", "matrix_b_reuse",
+))  # fmt: skip
+NAMES: Mapping[str, tuple[str, ...]] = {
+    f"matrix_{x}_{name}": names for x in "ab"
+    for name, names in (("fmt", MATRIX_FMT), ("scale", SCALE_ROWS), ("scale_fmt", SCALE_FMT))
+}  # fmt: skip
 
 
-class Modifier(Record):
-    """One modifier of an instruction.
+_KINDS = {
+    **dict.fromkeys(NUMBERS, "number"), **dict.fromkeys(LISTS, "bits"), **dict.fromkeys(FLAGS, "flag"),
+    **dict.fromkeys(NAMES, "choice"),
+}  # fmt: skip
 
-    Attributes:
-        name, kind: how it is written: "number", "bits", "flag" or "choice"; field: the encoding's field.
-        legal: the values that it takes (of bits: those that may be set, as a mask).
-        names: of a choice, the name of each value; width: of bits, how many are printed.
-        default: the value when it is not written; hidden: the value that is not printed (None: all are).
-        dropped: bits that are accepted and not encoded.
+
+def kind_of(name: str) -> str:
+    """How a modifier is written: "number", "bits", "flag", "choice", or "" where its texts alone say it."""
+    return _KINDS.get(name, "")
+
+
+class Modifier(TupleRecord):
+    """One modifier of a row.
+
+    name: as it is written, or the field's in lower case. shift, mask: where its field is. split: the field, where it
+    has several pieces. always: whether a decoded instruction has it also if it is 0. sign: the bit that makes a number
+    negative, 0 if none does. known: the values that it takes, None for all. field: the encoding's.
     """
 
     name: str
-    kind: str
-    field: str
-    legal: int
-    names: tuple[str, ...] = ()
-    width: int = 3
-    default: int = 0
-    hidden: int | None = 0
-    dropped: int = 0
+    shift: int
+    mask: int
+    split: Field | None
+    always: bool
+    sign: int
+    known: Container[int] | None
+    field: Field
 
     def takes(self, value: int) -> bool:
         """Whether the field may have this value."""
-        return not value & ~self.legal if self.kind == "bits" else 0 <= value <= self.legal
-
-    def text(self, value: int) -> str | None:
-        """What is printed for a value, with a space before it; None if the modifier does not take it."""
-        if not self.takes(value):
-            return None
-        if value == self.hidden:
-            return ""
-        if self.kind == "flag":
-            return f" {self.name}"
-        if self.kind == "bits":
-            return f" {self.name}:[{','.join(str(value >> bit & 1) for bit in range(self.width))}]"
-        return f" {self.name}:{self.names[value] if self.names else value}"
-
-    def read(self, written: str) -> int | None:
-        """The value of what follows the colon in a text; None if it is none.
-
-        >>> bits("neg_lo", "NEG").read("[1,0,1]"), flag("clamp", "CLMP").read("")
-        (5, 1)
-        """
-        words = written.strip("[]").replace(",", " ").split()
-        if self.kind == "flag" or (self.kind == "choice" and written in self.names):
-            return 1 if self.kind == "flag" else self.names.index(written)
-        values = [value for word in words if (value := literal(word)) is not None]
-        if len(values) != len(words):
-            return None
-        if self.kind == "bits":
-            return sum(bool(value) << bit for bit, value in enumerate(values))
-        return values[0] if len(values) == 1 else None
-
-    def checked(self, written: int, whose: str) -> int:
-        """The value to encode for the value that was written.
-
-        Raises:
-            Error: the modifier does not take it.
-        """
-        value = written & ~self.dropped & (1 << self.width) - 1 if self.kind == "bits" else written
-        if not self.takes(value):
-            raise Error(f"{self.name} of {whose} {self._limits()}; got {self._shown(written)}")
-        return value
-
-    def _limits(self) -> str:
-        if self.kind == "bits":
-            free = [name for bit, name in enumerate("ABC") if self.legal >> bit & 1]
-            return f"can only be set for {' and '.join(free)}, as [{','.join('ABC'[: self.width])}]"
-        if self.names:
-            return f"is {', '.join(f'{name} ({value})' for value, name in enumerate(self.names))}"
-        return f"is 0 to {self.legal}"
-
-    def _shown(self, written: int) -> str:
-        return str([written >> bit & 1 for bit in range(self.width)]) if self.kind == "bits" else str(written)
-
-
-def number(name: str, field: str, most: int) -> Modifier:
-    """A modifier such as cbsz:1."""
-    return Modifier(name, "number", field, most)
-
-
-def bits(name: str, field: str, legal: int = 7, **rest: int | None) -> Modifier:
-    """A modifier such as neg_lo:[1,0,0]."""
-    return Modifier(name, "bits", field, legal, **rest)  # type: ignore[arg-type]
-
-
-def flag(name: str, field: str) -> Modifier:
-    """A modifier such as clamp."""
-    return Modifier(name, "flag", field, 1)
-
-
-def choice(name: str, field: str, names: tuple[str, ...]) -> Modifier:
-    """A modifier such as matrix_a_fmt:MATRIX_FMT_FP4."""
-    return Modifier(name, "choice", field, len(names) - 1, names=names)
+        return not value & ~self.mask and (self.known is None or value in self.known)

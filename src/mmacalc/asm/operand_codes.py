@@ -18,7 +18,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..base.records import TupleRecord
-from .constants import INTEGERS, float_patterns
+from ..formats import named
+from .constants import INTEGERS, float_patterns, rounded
 from .decoded import ConstantOperand, RegisterOperand
 
 TYPE_CHECKING = False
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     Operand: TypeAlias = RegisterOperand | ConstantOperand
 
 __all__ = [
-    "OTHER_NAMES", "Literal", "Scalars", "codes", "constant_patterns", "register_text", "scalar_registers",
-    "tuple_fits", "vector_codes", "word_sources",
+    "OTHER_NAMES", "TRAP", "Literal", "Scalars", "codes", "constant_bits", "constant_code", "constant_patterns",
+    "register_text", "registers_of", "scalar_registers", "vector_codes", "word_sources",
 ]  # fmt: skip
 
 
@@ -49,7 +50,8 @@ _ALL = {
     235: ("shared_base", 0), 236: ("shared_limit", 0), 237: ("private_base", 0), 238: ("private_limit", 0),
     239: ("pops_exiting_wave_id", 0), 251: ("vccz", 0), 252: ("execz", 0), 253: ("scc", 0), 254: ("lds_direct", 0),
 }  # fmt: skip
-_TRAP = range(108, 124)  # ttmp0 to ttmp15
+TRAP = range(108, 124)
+"""The codes of ttmp0 to ttmp15."""
 _LDS_DIRECT = 254
 
 
@@ -76,8 +78,8 @@ class Scalars:
     def register(self, code: int, count: int) -> RegisterOperand | None:
         """The scalar register of a code below 256; None if there is none of that size."""
         align = min(count, 4) if count != 3 else 4
-        if code < self.sgprs or code in _TRAP:
-            file, codes = ("s", range(self.sgprs)) if code < self.sgprs else ("ttmp", _TRAP)
+        if code < self.sgprs or code in TRAP:
+            file, codes = ("s", range(self.sgprs)) if code < self.sgprs else ("ttmp", TRAP)
             first, limit = code - codes.start, len(codes)
             first -= first % align
             return RegisterOperand(file, first, count, 0, 32 * count) if first + count <= limit else None
@@ -97,6 +99,20 @@ class Scalars:
 def scalar_registers(sgprs: int, m0: int, null: int, vector_alignment: int, wide_literals: bool = False) -> Scalars:
     """`Scalars`, one for all targets that have the same."""
     return Scalars(sgprs, m0, null, vector_alignment, wide_literals)
+
+
+# family of formats -> how many SGPRs, the codes of m0 and null (which changed places with RDNA3), at which multiples
+# tuples of vector registers begin, and whether there are literals of 64 bits and 1024 VGPRs.
+_REGISTERS = {
+    "cdna1": (102, 124, 125, 1, False), "cdna2": (102, 124, 125, 2, False), "cdna3": (102, 124, 125, 2, False),
+    "rdna3": (106, 125, 124, 1, False), "rdna4": (106, 125, 124, 1, False), "cdna5": (106, 125, 124, 2, True),
+}  # fmt: skip
+
+
+def registers_of(family: str, alignment: int | None = None) -> Scalars:
+    """The registers of a family; alignment: where its targets differ in that."""
+    sgprs, m0, null, usual, wide = _REGISTERS[family]
+    return scalar_registers(sgprs, m0, null, usual if alignment is None else alignment, wide)
 
 
 @lru_cache(maxsize=1024)
@@ -131,6 +147,40 @@ _TYPES = {
 }  # fmt: skip
 
 
+_WHOLE_ONLY = ("v2b16", "i16")  # types whose floating point constants LLVM encodes as literals
+
+
+@lru_cache(maxsize=64)
+def _codes_of_patterns(kind: str) -> dict[int, int]:
+    patterns = constant_patterns(kind)[1]
+    return {pattern: code for code, pattern in reversed(patterns.items()) if code < 240 or kind not in _WHOLE_ONLY}
+
+
+def constant_code(value: int | float, kind: str) -> int | None:
+    """The code of a number as an inline constant of a type; None if it is not one.
+
+    An integer may also be the bits of a floating point constant, as in LLVM's assembler.
+
+    >>> constant_code(1.0, "f32"), constant_code(1, "f32"), constant_code(0x3F800000, "f32"), constant_code(3.0, "f32")
+    (242, 129, 242, None)
+    """
+    pattern = constant_bits(value, kind)
+    return None if pattern is None else _codes_of_patterns(kind).get(pattern)
+
+
+def constant_bits(value: int | float, kind: str) -> int | None:
+    """The bits of a number as a constant of a type; None where it does not fit."""
+    width = constant_patterns(kind)[0]
+    if isinstance(value, float):
+        return rounded(value, named(_FLOATS.get(kind, "f32")))
+    return value & (1 << width) - 1 if -(1 << width - 1) <= value < 1 << width else None
+
+
+# The format of a floating point number that is written for an operand of a type.
+_FLOATS = {"i16": "f16", "f16": "f16", "bf16": "bf16", "i64": "f64", "f64": "f64", "v2f16": "f16", "both16": "f16",
+           "v2bf16": "bf16", "v2b16": "f16"}  # fmt: skip
+
+
 @lru_cache(maxsize=1024)
 def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Operand | Literal | None, ...]:
     """The operand of every code of a field, of nine bits at most; None where there is none.
@@ -155,26 +205,23 @@ def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Opera
         if kind == "w":
             return (*vector_codes("v", count, scalars), *sources)
         return (*sources[:_LDS_DIRECT], _unless_lds(sources[_LDS_DIRECT]), sources[_LDS_DIRECT + 1], *nothing)
-    registers = [scalars.register(code, count) for code in range(256)]
+    registers = _scalar_codes(count, scalars)
     found = {
-        "p": registers[::2], "q": registers[::4], "s": registers[:128], "d": [registers[106]] * 128 + registers[:128],
+        "p": registers[::2], "q": registers[::4], "s": registers[:128], "d": (registers[106],) * 128 + registers[:128],
     }[kind]  # fmt: skip
     return (*found, *[None] * (512 - len(found)))
 
 
 @lru_cache(maxsize=256)
 def vector_codes(file: str, count: int, scalars: Scalars) -> tuple[Operand | Literal | None, ...]:
-    """The tuples of vector registers of a file by the number of the first."""
-    return tuple(_vector(file, first, count, scalars) for first in range(256))
-
-
-def _vector(file: str, first: int, count: int, scalars: Scalars) -> RegisterOperand | None:
-    return RegisterOperand(file, first, count, 0, 32 * count) if tuple_fits(first, count, scalars) else None
-
-
-def tuple_fits(first: int, count: int, scalars: Scalars) -> bool:
-    """Whether a tuple of vector registers may begin at one of the first 256."""
-    return (count == 1 or first % scalars.vector_alignment == 0) and (first + count <= 256 or scalars.wide_literals)
+    """The tuples of vector registers of a file by the number of the first; None where none may begin."""
+    step = 1 if count == 1 else scalars.vector_alignment
+    last = 255 if scalars.wide_literals else 256 - count
+    new, bits = tuple.__new__, 32 * count  # of which 256 are made at once
+    return tuple([
+        None if first % step or first > last else new(RegisterOperand, (file, first, count, 0, bits))
+        for first in range(256)
+    ])  # fmt: skip
 
 
 @lru_cache(maxsize=1024)
@@ -191,8 +238,13 @@ def word_sources(
     return (*found, *vector_codes(file, count, scalars))
 
 
+@lru_cache(maxsize=256)
+def _scalar_codes(count: int, scalars: Scalars) -> tuple[RegisterOperand | None, ...]:
+    return tuple([scalars.register(code, count) for code in range(256)])
+
+
 def _sources(count: int, constant: str, scalars: Scalars) -> tuple[Operand | Literal | None, ...]:
-    found: list[Operand | Literal | None] = [scalars.register(code, count) for code in range(256)]
+    found: list[Operand | Literal | None] = [*_scalar_codes(count, scalars)]
     if constant:
         width, patterns = constant_patterns(constant.rstrip("!"))
         for code, pattern in patterns.items():
@@ -218,6 +270,7 @@ OTHER_NAMES = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=65536)
 def register_text(register: RegisterOperand) -> str:
     """A register as LLVM prints it.
 

@@ -30,7 +30,8 @@ from functools import lru_cache
 
 from ..base.records import TupleRecord
 from .immediates import STYLES
-from .tables import FAMILY_OF, Row, covered, table, valued
+from .rows import Row
+from .tables import FAMILY_OF, covered, table, valued
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

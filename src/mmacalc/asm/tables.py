@@ -11,7 +11,8 @@ Implied operands are not printed: "<" read, ">" written, "=" of which a part is 
 of a decoded instruction (loads of 16 bits, s_bitset0_b32). A modifier has the mask of its legal bits after a colon, if
 not all are. Names are name=opcode.
 
-At the end are the operations, of four parts: operation | flags | targets | names; see `mmacalc.asm.operations`. The
+First are the targets: target | name | family of formats | default wave | other targets that have its instructions. At
+the end are the operations, of four parts: operation | flags | targets | names; see `mmacalc.asm.operations`. The
 file is made by tools/decoder_tables from LLVM 22.1.8 and its corrections alone: `nox -s tables` makes it again and
 compares.
 """
@@ -25,22 +26,19 @@ from ..base.errors import Error, did_you_mean
 from .decoded import ConstantOperand, RegisterOperand
 from .formats import OPERANDS, encodings
 from .immediates import STYLES, dpp_controls
-from .operand_codes import Literal, Scalars, codes, scalar_registers
+from .modifiers import Modifier
+from .operand_codes import Scalars, codes, registers_of
+from .rows import Row, Slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
-
-    from .fields import Encoding, Field
     from .formats import FormatLine
-
-    Entry = tuple[RegisterOperand | ConstantOperand | Literal | None, ...]
+    from .rows import Entry
 
 __all__ = [
     "COVERED",
     "FAMILY_OF",
-    "Row",
-    "Slot",
+    "SAME",
     "Table",
     "covered",
     "flags_of",
@@ -50,20 +48,29 @@ __all__ = [
     "valued",
 ]
 
-# target -> (formats of its family, scalar registers, default wave). Codes 124 and 125 changed places with RDNA3.
-_CDNA1, _CDNA = scalar_registers(102, 124, 125, 1), scalar_registers(102, 124, 125, 2)
-_RDNA, _CDNA5 = scalar_registers(106, 125, 124, 1), scalar_registers(106, 125, 124, 2, True)
-FAMILY_OF = {
-    "gfx908": ("cdna1", _CDNA1, 64), "gfx90a": ("cdna2", _CDNA, 64), "gfx942": ("cdna3", _CDNA, 64),
-    "gfx950": ("cdna3", _CDNA, 64), "gfx1100": ("rdna3", _RDNA, 32), "gfx1200": ("rdna4", _RDNA, 32),
-    "gfx1250": ("cdna5", _CDNA5, 32),
-}  # fmt: skip
-# Targets whose instructions are those of another one.
-_SAME = {
-    "gfx1101": "gfx1100", "gfx1102": "gfx1100", "gfx1103": "gfx1100", "gfx1201": "gfx1200",
-    "gfx9-4-generic": "gfx942", "gfx11-generic": "gfx1100", "gfx12-generic": "gfx1200",
-}  # fmt: skip
-COVERED = (*FAMILY_OF, *_SAME)
+_FILE = Path(__file__).with_name("instruction_tables.txt")
+
+
+def _targets() -> tuple[dict[str, tuple[str, Scalars, int]], dict[str, str]]:
+    """The lines of the file that are targets: target -> (family, registers, default wave); and the targets that have
+    the instructions of another one -> that one."""
+    found: dict[str, tuple[str, Scalars, int]] = {}
+    same: dict[str, str] = {}
+    with _FILE.open(encoding="ascii") as file:
+        for line in file:
+            kind, *parts = line.rstrip("\n").split("|")
+            if kind == "target":
+                name, family, wave, others = parts
+                found[name] = family, registers_of(family), int(wave)
+                same |= dict.fromkeys(others.split(), name)
+            elif not kind.startswith("#"):
+                break
+    return found, same
+
+
+FAMILY_OF, SAME = _targets()
+"""target -> (formats of its family, registers, default wave); other targets that have the same instructions -> it."""
+COVERED = (*FAMILY_OF, *SAME)
 """The compiler targets whose whole code is decoded."""
 # Fields that are neither operand nor modifier; DST_SEL is fixed where the result is as wide as it is.
 _PRIVATE = {"SEG", "IMM", "EN", "SVE", "CODE", "ACC", "ENCODING", "REST"}
@@ -84,155 +91,100 @@ def covered(target: str) -> str:
     Raises:
         Error: there is none.
     """
-    name = _SAME.get(target, target)
+    name = SAME.get(target, target)
     if name not in FAMILY_OF:
-        hint = did_you_mean(target, (*FAMILY_OF, *_SAME))
-        raise Error(f"whole code is decoded for {', '.join((*FAMILY_OF, *_SAME))}; got '{target}'.{hint}")
+        hint = did_you_mean(target, (*FAMILY_OF, *SAME))
+        raise Error(f"whole code is decoded for {', '.join((*FAMILY_OF, *SAME))}; got '{target}'.{hint}")
     return name
 
 
-class Slot:
-    """One printed operand of a row.
-
-    field: its field, None where the operand is fixed. style: how a number is printed, "" for registers and constants.
-    entries: the operand of each code, two tables: for the bit `bank` of the instruction, which says VGPR or AccVGPR;
-    two for every value of the field `choice` where one says how many registers there are.
-    texts: how constants are printed, where not as `constant` says.
-    """
-
-    __slots__ = (
-        "bank", "choice", "constant", "destination", "entries", "field", "fixed", "half", "mask", "shift", "style",
-        "texts",
+def _row(name: str, opcode: int, form: FormatLine, signature: tuple[str, ...], table: Table) -> Row:
+    """The row of an opcode of a line."""
+    suffix, operands, extra, modifiers, fixed, ignored = signature
+    flags = table.flags.get(name, frozenset())
+    encoding = form.name.partition(":")[0]
+    # VOP3P that is not packed mixes f32 and f16: NEG_LO are signs, NEG_HI absolute values, OP_SEL_HI chooses f16.
+    mixed = encoding.startswith("vop3p") and "packed" not in flags
+    values = dict(valued(text) for text in fixed.split())
+    legal = dict(_masked(text) for text in modifiers.split())
+    skipped = dict(_masked(text) for text in ignored.split())
+    row = Row(
+        name=name, mnemonic=name + suffix, format=form, signature=signature, family=table.family, flags=flags,
+        encoding=encoding, lane_mask=table.wave // 32,
+        branch="SIMM16" in operands and not flags.isdisjoint(("branch", "call")),
+        signs={"neg": "neg_lo", "abs": "neg_hi"} if mixed else _SIGNS,
+        slots=tuple([_slot(text, form, table) for text in operands.split()]),
+        **{part: tuple([text[1:] for text in extra.split() if text[0] == sign])
+           for part, sign in (("reads", "<"), ("writes", ">"), ("keeps", "="))},
+        implied=_implied(form, values, legal), modifiers=_modifiers(form, table.family, legal),
+        widths={text.partition(":")[0].partition("/")[0].lower(): int(text.partition("/")[2])
+                for text in modifiers.split() if "/" in text},
+        acc=form.fields["ACC"].mask if "ACC" in form.fields else 0,
+        op_sel=form.fields["OP_SEL"].pieces[0][1] if "OP_SEL" in form.fields else 0,
     )  # fmt: skip
-    bank: int
-    choice: Field | None
-    texts: Mapping[object, str]
-    destination: bool
-    field: Field | None
-    shift: int
-    mask: int
-    style: str
-    constant: str
-    half: int | None
-    entries: tuple[Entry, ...]
-    fixed: RegisterOperand | None
+    if "salu" in flags and "exec" in row.reads + row.writes and operands.startswith(">SDST=s"):
+        row.lane_mask = int(operands[len(">SDST=s")])  # as wide as what EXEC is exchanged with
+    row.mask, row.value = _matched(row, opcode, values, legal, skipped)
+    if "OP_SEL_HI" in skipped and "OP_SEL_HI" in form.fields:  # ones for sources that the instruction lacks
+        part = skipped["OP_SEL_HI"]
+        row.written_too = form.fields["OP_SEL_HI"].spread(7 if part is None else part)
+    return row
 
 
-class Row:
-    """One instruction in one of its forms."""
+def _matched(
+    row: Row, opcode: int, values: dict[str, int], legal: dict[str, int | None], skipped: dict[str, int | None]
+) -> tuple[int, int]:
+    """What the bits must be: all those that are neither an operand's, a modifier's, nor ignored."""
+    mask = value = 0
+    used = {slot.field.name: slot.style for slot in row.slots if slot.field}
+    for name, field in row.format.fields.items():
+        if name in used:
+            if name == "SDATA" and used[name] and row.family in _SHORT_LENGTHS:
+                mask |= field.spread(~_LENGTH_BITS)
+            continue
+        free: int | None = 0
+        for loose in (legal, skipped):
+            if name in loose:
+                part = loose[name]
+                free = None if part is None or free is None else free | part
+        if "BITS" in skipped and name.startswith("BIT") and not name.startswith("BITS"):
+            free = None
+        if free is None:
+            if name == "TH" and "TH" in values:  # bit 0 of an atomic's says whether it returns
+                mask |= field.spread(1)
+                value |= field.spread(values[name])
+            continue
+        mask |= field.spread((1 << field.width) - 1 & ~free)
+        value |= field.spread(opcode if name == "OP" else values.get(name, field.value or 0) & ~free)
+    return mask, value
 
-    __slots__ = (
-        "acc", "branch", "encoding", "family", "flags", "format", "implied", "keeps", "lane_mask", "mask",
-        "mnemonic", "modifiers", "name", "op_sel", "reads", "signature", "signs", "size", "slots", "value", "widths",
-        "writes", "written_too",
-    )  # fmt: skip
-    name: str
-    mnemonic: str
-    encoding: str
-    family: str
-    flags: frozenset[str]  # see `mmacalc.asm.operations`
-    lane_mask: int  # registers of a mask of lanes, such as EXEC
-    acc: int  # the bit that says of all operands that they are AccVGPRs
-    branch: bool
-    signs: dict[str, str]  # what is written at operands (neg, abs, sext) -> the modifier that has it
-    op_sel: int
-    signature: tuple[str, ...]
-    format: Encoding
-    size: int
-    mask: int
-    value: int
-    slots: tuple[Slot, ...]
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-    keeps: tuple[str, ...]
-    modifiers: tuple[tuple[str, int, int, Field | None, bool, int, Container[int] | None], ...]
-    implied: dict[str, int]
-    widths: dict[str, int]
-    written_too: int  # bits that a decoder ignores and LLVM's encoder sets
 
-    def __init__(self, name: str, opcode: int, form: FormatLine, signature: tuple[str, ...], table: Table) -> None:
-        suffix, operands, extra, modifiers, fixed, ignored = signature
-        self.name, self.mnemonic, self.format, self.signature = name, name + suffix, form, signature
-        self.family, self.lane_mask = table.family, table.wave // 32
-        self.flags = table.flags.get(name, frozenset())
-        self.branch = "SIMM16" in operands and not self.flags.isdisjoint(("branch", "call"))
-        self.encoding, self.size, self.implied = form.name.partition(":")[0], form.size, dict(form.implied)
-        # VOP3P that is not packed mixes f32 and f16: NEG_LO are signs, NEG_HI absolute values, OP_SEL_HI chooses f16.
-        mixed = self.encoding.startswith("vop3p") and "packed" not in self.flags
-        self.signs = {"neg": "neg_lo", "abs": "neg_hi"} if mixed else _SIGNS
-        self.slots = tuple(_slot(text, form, table) for text in operands.split())
-        self.reads = tuple(text[1:] for text in extra.split() if text[0] == "<")
-        self.writes = tuple(text[1:] for text in extra.split() if text[0] == ">")
-        self.keeps = tuple(text[1:] for text in extra.split() if text[0] == "=")
-        if "salu" in self.flags and "exec" in self.reads + self.writes and operands.startswith(">SDST=s"):
-            self.lane_mask = int(operands[len(">SDST=s")])  # as wide as what EXEC is exchanged with
-        values = dict(valued(text) for text in fixed.split())
-        legal = dict(_masked(text) for text in modifiers.split())
-        self.widths = {text.partition(":")[0].partition("/")[0].lower(): int(text.partition("/")[2])
-                       for text in modifiers.split() if "/" in text}  # fmt: skip
-        skipped = dict(_masked(text) for text in ignored.split())
-        self._match(opcode, values, legal, skipped)
-        self._modifiers(values, legal)
-        self.written_too = 0
-        if "OP_SEL_HI" in skipped and "OP_SEL_HI" in form.fields:  # ones for sources that the instruction lacks
-            part = skipped["OP_SEL_HI"]
-            self.written_too = form.fields["OP_SEL_HI"].spread(7 if part is None else part)
-        self.acc = form.fields["ACC"].mask if "ACC" in form.fields else 0
-        self.op_sel = form.fields["OP_SEL"].pieces[0][1] if "OP_SEL" in form.fields else 0
+def _implied(form: FormatLine, values: dict[str, int], legal: dict[str, int | None]) -> dict[str, int]:
+    """The modifiers that an instruction has always."""
+    found = {
+        name.lower(): value
+        for name, value in values.items()
+        if value and name not in OPERANDS | _PRIVATE | {"DST_SEL"} and not name.startswith("BIT") and name not in legal
+    } | form.implied
+    for name in ("OFFEN", "IDXEN", "LDS"):
+        if name in form.fields and form.fields[name].value:
+            found[name.lower()] = form.fields[name].value or 0
+    return found
 
-    def _match(
-        self, opcode: int, values: dict[str, int], legal: dict[str, int | None], skipped: dict[str, int | None]
-    ) -> None:
-        """What the bits must be: all those that are neither an operand's, a modifier's, nor ignored."""
-        mask = value = 0
-        used = {slot.field.name: slot.style for slot in self.slots if slot.field}
-        for name, field in self.format.fields.items():
-            if name in used:
-                if name == "SDATA" and used[name] and self.family in _SHORT_LENGTHS:
-                    mask |= field.spread(~_LENGTH_BITS)
-                continue
-            free: int | None = 0
-            for loose in (legal, skipped):
-                if name in loose:
-                    part = loose[name]
-                    free = None if part is None or free is None else free | part
-            if "BITS" in skipped and name.startswith("BIT") and not name.startswith("BITS"):
-                free = None
-            if free is None:
-                if name == "TH" and "TH" in values:  # bit 0 of an atomic's says whether it returns
-                    mask |= field.spread(1)
-                    value |= field.spread(values[name])
-                continue
-            mask |= field.spread((1 << field.width) - 1 & ~free)
-            value |= field.spread(opcode if name == "OP" else values.get(name, field.value or 0) & ~free)
-        self.mask, self.value = mask, value
 
-    def _modifiers(self, values: dict[str, int], legal: dict[str, int | None]) -> None:
-        found = []
-        implied = {
-            name.lower(): value
-            for name, value in values.items()
-            if value
-            and name not in OPERANDS | _PRIVATE | {"DST_SEL"}
-            and not name.startswith("BIT")
-            and name not in legal
-        }
-        self.implied = {**implied, **self.implied}
-        for name, field in self.format.fields.items():
-            if field.value and name in ("OFFEN", "IDXEN", "LDS"):
-                self.implied[name.lower()] = field.value
-            if name not in legal or name in _PRIVATE:
-                continue
-            sign = 1 << field.width - 1 if name == "OFFSET" and field.width in _SIGNED_WIDTHS else 0
-            simple = len(field.pieces) == 1
-            shift, mask = field.pieces[0][1] if simple else 0, (1 << field.width) - 1
-            lower = name.lower()
-            known = dpp_controls(self.family) if lower == "dpp_ctrl" else _SELECTS.get(lower)
-            part = legal[name]
-            if part is not None:  # other bits are ignored
-                mask = part
-            found.append((lower, shift, mask, None if simple else field, lower in _ALWAYS, sign, known))
-        self.modifiers = tuple(found)
+def _modifiers(form: FormatLine, family: str, legal: dict[str, int | None]) -> tuple[Modifier, ...]:
+    found = []
+    for name, field in form.fields.items():
+        if name not in legal or name in _PRIVATE:
+            continue
+        sign = 1 << field.width - 1 if name == "OFFSET" and field.width in _SIGNED_WIDTHS else 0
+        simple, lower, part = len(field.pieces) == 1, name.lower(), legal[name]
+        shift, mask = field.pieces[0][1] if simple else 0, (1 << field.width) - 1
+        known = dpp_controls(family) if lower == "dpp_ctrl" else _SELECTS.get(lower)
+        if part is not None:  # other bits are ignored
+            mask = part
+        found.append(Modifier(lower, shift, mask, None if simple else field, lower in _ALWAYS, sign, known, field))
+    return tuple(found)
 
 
 def _masked(text: str) -> tuple[str, int | None]:
@@ -246,35 +198,43 @@ def valued(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
+_FILES = {
+    **dict.fromkeys("vltTYy", ("v",)), "a": ("a",), **dict.fromkeys("bB", ("v", "a")), **dict.fromkeys("spqSd", ("s",)),
+    **dict.fromkeys("xXw", ("v", "s")),
+}  # fmt: skip
+# How messages call an operand, by its field.
+_TITLES = {
+    **dict.fromkeys(("SRC0", "SSRC0"), "Source 0"), **dict.fromkeys(("SRC1", "VSRC1", "SSRC1"), "Source 1"),
+    **dict.fromkeys(("SRC2", "VSRC2"), "Source 2"), **dict.fromkeys(("ADDR", "VADDR"), "The address"),
+    **dict.fromkeys(("DATA", "DATA0", "VDATA", "SDATA"), "The data"), "DATA1": "The second data",
+    "SADDR": "The scalar address", "SBASE": "The base", "SRSRC": "The descriptor", "SOFFSET": "The scalar offset",
+}  # fmt: skip
+
+
 def _slot(text: str, form: FormatLine, table: Table) -> Slot:
     """An operand of a line; see the module."""
-    slot = Slot()
-    slot.destination = text.startswith(">")
     name, _, kind = text.lstrip(">").partition("=")
-    slot.field, slot.style, slot.constant, slot.half, slot.fixed = form.fields.get(name), "", "", None, None
-    slot.shift = slot.mask = slot.bank = 0
-    slot.choice, slot.texts = None, {}
-    slot.entries = ((), ())
+    field, written = form.fields.get(name), text.startswith(">")
+    title = "The destination" if written else _TITLES.get(name, f"The operand {name}")
     if name == "LITERAL":
-        slot.style = f"literal{kind}"
-    elif slot.field is None:
-        slot.fixed = table.named(name)
-    elif kind in STYLES:
-        slot.style = kind
-    else:
-        kind, _, half = kind.partition("@")
-        slot.half = int(half) if half else None
-        letter, digits = kind[0], kind[1:]
-        size = digits[: len(digits) - len(digits.lstrip("/0123456789"))]
-        slot.constant = digits[len(size) :]
-        narrow, _, wide = size.partition("/")
-        count = int(wide if wide and table.wave == 64 else narrow)
-        letters = {"b": "va", "B": "yA"}.get(letter, 2 * letter)
-        slot.entries = tuple(table.codes(one, count, slot.constant) for one in letters)
-        slot.bank = form.fields["ACC"].mask if letter in "bB" and "ACC" in form.fields else 0
-    if slot.field and len(slot.field.pieces) == 1:
-        slot.shift, slot.mask = slot.field.pieces[0][1], (1 << slot.field.width) - 1
-    return slot
+        return Slot(field, style=f"literal{kind}", title="The literal", destination=written)
+    if field is None:
+        return Slot(field, fixed=table.named(name), title=title, destination=written)
+    if kind in STYLES:
+        return Slot(field, style=kind, title="The number", destination=written)
+    kind, _, half = kind.partition("@")
+    letter, digits = kind[0], kind[1:]
+    size = digits[: len(digits) - len(digits.lstrip("/0123456789"))]
+    constant = digits[len(size) :]
+    narrow, _, wide = size.partition("/")
+    count = int(wide if wide and table.wave == 64 else narrow)
+    letters = {"b": "va", "B": "yA"}.get(letter, 2 * letter)
+    return Slot(
+        field, title=title, destination=written, constant=constant, half=int(half) if half else None,
+        counts=(count,), files=_FILES[letter], even=table.scalars.vector_alignment == 2,
+        entries=tuple([table.codes(one, count, constant) for one in letters]),
+        bank=form.fields["ACC"].mask if letter in "bB" and "ACC" in form.fields else 0,
+    )  # fmt: skip
 
 
 class Table:
@@ -298,7 +258,8 @@ class Table:
                 continue
             rows = self._lines.setdefault(form, {})
             shared = tuple(signature)
-            for name, opcode in [each.split("=") for each in names.split()]:
+            for each in names.split():
+                name, _, opcode = each.partition("=")
                 rows.setdefault(int(opcode), []).append((name, shared))
                 self.by_name.setdefault(name, []).append((form, shared))
         self.flags: dict[str, frozenset[str]] = {}
@@ -328,7 +289,7 @@ class Table:
         key = (form, opcode)
         if key not in self._rows:
             listed = self._lines.get(form, {}).get(opcode, ())
-            made = [Row(name, opcode, self.formats[form], signature, self) for name, signature in listed]
+            made = [_row(name, opcode, self.formats[form], signature, self) for name, signature in listed]
             # The row that fixes more bits first.
             self._rows[key] = tuple(sorted(made, key=lambda row: -bin(row.mask).count("1")))
         return self._rows[key]
@@ -368,11 +329,11 @@ class Table:
 @lru_cache(maxsize=2)
 def lines(operations: bool = False) -> tuple[str, ...]:
     """The lines of instruction_tables.txt that are rows; or its operations."""
-    text = Path(__file__).with_name("instruction_tables.txt").read_text()
-    return tuple(
+    text = _FILE.read_text(encoding="ascii")
+    return tuple([
         line for line in text.splitlines()
-        if line and line[0] != "#" and line.startswith("operation|") is operations
-    )  # fmt: skip
+        if line and line[0] != "#" and not line.startswith("target|") and line.startswith("operation|") is operations
+    ])  # fmt: skip
 
 
 @cache

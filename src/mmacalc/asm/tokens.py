@@ -1,7 +1,6 @@
-"""Tokens of assembly: words, numbers, marks; and what is built of them: expressions, registers, constants.
+"""Tokens of assembly: words, numbers, marks; the operands and modifiers that they are grouped into; expressions.
 
-Numbers are decimal, 0x, 0b, or octal with a leading 0, up to 64 bits; expressions are LLVM's. Registers are v5, v[4:7]
-or [v4, v5, v6, v7], with a or acc for AccVGPRs.
+Numbers are decimal, 0x, 0b, or octal with a leading 0, up to 64 bits; expressions are LLVM's.
 """
 
 from __future__ import annotations
@@ -10,15 +9,13 @@ import re
 from math import inf
 
 from ..base.errors import Error
-from ..base.numerals import literal, number, real, whole
-from .operands import Constant, Symbol
-from .registers import FILES, RegisterRange
+from ..base.numerals import literal, number, real
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["TokenStream", "integer"]
+__all__ = ["TokenStream", "floating", "integer", "pieces"]
 
 _TOKENS = re.compile(
     r"""\s*(?:
@@ -26,14 +23,22 @@ _TOKENS = re.compile(
                |(?:0|[1-9]\d*)\.\d*(?:[eE][+-]?\d*)?|\.\d+(?:[eE][+-]?\d*)?|[1-9]\d*[eE][+-]?\d*)
     | (?P<int>(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)(?=[uU]?[lL]{0,2}(?![\w.])))[uUlL]*
     | (?P<word>[A-Za-z_.$@][\w.$@]*)
+    | (?P<string>"[^"]*")
     | (?P<mark><<|>>|<=|>=|<>|==|!=|&&|\|\||[\[\]:,+\-*/%()|&^~!<>])
     )""",
     re.VERBOSE | re.ASCII,
 )
-_REGISTER = re.compile(r"(v|acc|a|s|ttmp)(\d{1,9})", re.ASCII)
-# Where a register may begin, and where its tuple may end: of CDNA5's 1024 VGPRs an encoding names the first 256.
-_FIRSTS = {"v": 256, "a": 256, "s": 106, "ttmp": 16}
-_ENDS = {**_FIRSTS, "v": 1024}
+_FLOAT = re.compile(
+    r"-?(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+"
+    r"|(?:(?:0|[1-9]\d*)\.\d*|\.\d+)(?:[eE][+-]?\d*)?|[1-9]\d*[eE][+-]?\d*)",
+    re.ASCII,
+)
+# After one of these `-` begins another operand; after a number or a symbol it is a difference.
+_REGISTER = re.compile(
+    r"(?:v|a|acc|s|ttmp)\d+(?:\.[lh])?|(?:vcc|exec|flat_scratch|xnack_mask)(?:_lo|_hi)?|m0|null|off|scc|src_\w+",
+    re.ASCII,
+)
+_FILES = ("v", "a", "acc", "s", "ttmp")
 
 # Expressions are LLVM's: 64-bit two's complement, GNU's precedences, comparisons that give -1 for true, >> logical.
 _WORD = (1 << 64) - 1
@@ -77,7 +82,7 @@ def integer(text: str, symbols: Mapping[str, int] = {}) -> int:
     >>> integer("2 * (x + 1) & 0xff", {"x": 3})
     8
     """
-    if text[:1] != "0" and (plain := number(text)) is not None:
+    if (text[:1] != "0" or text == "0") and (plain := number(text)) is not None:
         return plain
     tokens = TokenStream(text, symbols)
     value = tokens.integer(f"'{text[:40]}'")
@@ -87,7 +92,7 @@ def integer(text: str, symbols: Mapping[str, int] = {}) -> int:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    """The tokens of a statement: (kind, text), kind being float, int, word or mark."""
+    """The tokens of a statement: (kind, text), kind being float, int, word, string or mark."""
     tokens, at = [], 0
     text = text.rstrip()
     while at < len(text):
@@ -97,6 +102,75 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         tokens.append((token.lastgroup, token[token.lastgroup]))
         at = token.end()
     return tokens
+
+
+def pieces(text: str) -> list[str]:
+    """The operands and modifiers of a statement, one after another, each without blanks.
+
+    LLVM takes a comma after each, and none. A sign after a register begins another operand.
+
+    Raises:
+        Error: a character begins no token, or a comma has nothing before it.
+
+    >>> pieces("v0, -v[ 1 : 2 ] |v3| 1 - 1, s0 -1 neg_lo : [1, 0]")
+    ['v0', '-v[1:2]', '|v3|', '1-1', 's0', '-1', 'neg_lo:[1,0]']
+    """
+    found: list[str] = []
+    current = before = kind_before = ""
+    at = depth = 0
+    text = text.rstrip()
+    while at < len(text):
+        token = _TOKENS.match(text, at)
+        if token is None or token.lastgroup is None:
+            raise Error(f"cannot read '{text[at:].strip()[:40]}' in '{text[:80]}'")
+        kind = token.lastgroup
+        start = token.start(kind)
+        word, spaced = text[start : token.end()], start > at
+        at = token.end()
+        if not depth and word == ",":
+            if not current:
+                raise Error(f"'{text[:80]}' has a comma with nothing before it")
+            found.append(current)
+            current = ""
+            continue
+        if current and not depth and _begins(kind, word, spaced, (kind_before, before), current):
+            found.append(current)
+            current = ""
+        apart = spaced and kind not in ("mark", "string") and current[-1:].isalnum()
+        current += f" {word}" if apart else word
+        depth += (word in "([") - (word in ")]") if kind == "mark" else 0
+        kind_before, before = kind, word
+    return [*found, current] if current else found
+
+
+def _begins(kind: str, word: str, spaced: bool, last: tuple[str, str], current: str) -> bool:
+    """Whether a token begins another operand or modifier than that which the last token belongs to."""
+    before = last[1]
+    if last[0] == "mark" and before not in ("]", ")") and (before != "|" or current.count("|") % 2):
+        return False  # an operator, or within an absolute value
+    if kind != "mark":
+        return spaced or (before == "]" and word[0] != ".")
+    register = before in ("]", "|") or (last[0] == "word" and _REGISTER.fullmatch(before) is not None)
+    if word == "[":
+        return before not in _FILES if spaced else before == "]"
+    if word == "(":
+        return spaced and last[0] != "word"
+    if word == "|" and current.count("|") % 2:
+        return False
+    return register if word in ("-", "|") else word in ("~", "!") and spaced
+
+
+def floating(text: str) -> float | None:
+    """The value of a floating-point number as LLVM takes it (1.0e is 1.0), infinite if it is too large; None of
+    another text.
+
+    >>> floating("-4.e"), floating("0x1p3"), floating("8")
+    (-4.0, 8.0, None)
+    """
+    if not _FLOAT.fullmatch(text):
+        return None
+    value = _float(text.lstrip("-"))
+    return -value if text[0] == "-" else value
 
 
 def _signed(value: int) -> int:
@@ -218,81 +292,3 @@ class TokenStream:
         if kind != "int":
             raise Error(f"{where}: expected a number, got '{text or 'the end of the line'}'")
         return _number(text, where)
-
-    # --- operands ---
-
-    def operand(self, where: str) -> RegisterRange | Constant | Symbol:
-        """The next operand.
-
-        Raises:
-            Error: there is none, or it is malformed.
-        """
-        kind, text = self.peek()
-        if kind == "mark" and text == "[":
-            return self._listed(where)
-        if kind == "word" and text not in self.symbols:
-            return self._named(where)
-        negative = kind == "mark" and text == "-" and self.peek(1)[0] == "float"
-        if kind == "float" or negative:
-            number = self.peek(negative)[1]
-            self._at += 1 + negative
-            value = _float(number)
-            return Constant(-value if negative else value, "-" * negative + number)
-        if kind == "end":
-            raise Error(f"{where} is missing")
-        if text == "|" or (kind == "mark" and text in "-+" and self._signed_register()):
-            raise Error(f"{where}: '{text}' before a register; matrix operands are negated with neg, neg_lo or neg_hi")
-        start = self._at
-        value = self.integer(where)
-        return Constant(value, "".join(text for _, text in self._tokens[start : self._at]))
-
-    def _signed_register(self) -> bool:
-        kind, text = self.peek(1)
-        return kind == "word" and text not in self.symbols
-
-    def _named(self, where: str) -> RegisterRange | Symbol:
-        text = self.word()
-        if match := _REGISTER.fullmatch(text):
-            register = whole(match[2], f"{where}: a register")
-            return _range(FILES[match[1]], register, register, where)
-        bracketed = self.peek() == ("mark", "[")
-        if text.lower() != text and (_REGISTER.fullmatch(text.lower()) or (text.lower() in FILES and bracketed)):
-            meant = text.lower() + self._bracketed()
-            raise Error(f"{where}: registers are written in lower case: {meant}; got {text}{meant[len(text) :]}")
-        if text not in FILES or not bracketed:
-            return Symbol(text)
-        self.expect("[", where)
-        first = last = self.integer(where)
-        if self.take(":"):
-            last = self.integer(where)
-        self.expect("]", where)
-        return _range(FILES[text], first, last, where)
-
-    def _bracketed(self) -> str:
-        """The brackets that come next, with what is in them; "" if none do."""
-        rest = [text for _, text in self._tokens[self._at :]]
-        return "".join(rest[: rest.index("]") + 1]) if rest[:1] == ["["] and "]" in rest else ""
-
-    def _listed(self, where: str) -> RegisterRange:
-        """A list of single registers that follow one another."""
-        listed: list[object] = []
-        while self.take("," if listed else "["):
-            if self.peek() == ("mark", "["):
-                raise Error(f"{where}: a list of registers has no list in it")
-            listed.append(self.operand(where))
-        self.expect("]", where)
-        registers = [one for one in listed if isinstance(one, RegisterRange) and one.count == 1]
-        first = registers[0] if registers else None
-        wanted = [RegisterRange(first.file, first.first + i, 1) for i in range(len(listed))] if first else []
-        if registers != wanted or len(registers) != len(listed):
-            raise Error(f"{where}: [{', '.join(map(str, listed))}] is not a list of single registers in a row")
-        return RegisterRange(registers[0].file, registers[0].first, len(registers))
-
-
-def _range(file: str, first: int, last: int, where: str) -> RegisterRange:
-    registers = RegisterRange(file, first, last - first + 1)
-    if last < first:
-        raise Error(f"{where}: {file}[{first}:{last}] ends before it begins")
-    if not 0 <= first < _FIRSTS[file] or last >= _ENDS[file]:
-        raise Error(f"{where}: {registers} is beyond the last register, {file}{_FIRSTS[file] - 1}")
-    return registers

@@ -32,7 +32,7 @@ from functools import lru_cache, partial
 from ..asm.assembler import problems
 from ..asm.forms import form_of
 from ..asm.reader import AMD_MNEMONICS, read_listing
-from ..asm.tables import instruction_names
+from ..asm.tables import flags_of, instruction_names
 from ..asm.targets import LLVM_VERSIONS, agreed, target
 from ..base.checks import arguments_checked
 from ..base.errors import Error, did_you_mean
@@ -360,7 +360,7 @@ def _unchecked(listing: Listing, assembles: bool, unfollowed: str, unjudged: str
     if unjudged:
         yield f"wait states around matrix instructions ({unjudged})"
     names = {one.mnemonic for one in listing.statements}
-    if any(name.startswith(("s_set_gpr_idx_on", "v_movrel", "s_movrel")) for name in names):
+    if any("by_m0" in flags_of(_SUFFIXES.sub("", name)) for name in names):
         yield "registers that M0 chooses"
     yield "bytes of LDS that waves share"
     of_results = "of s_setreg, M0 and the data of stores" if counted == "s_nop" else "without a matrix instruction"

@@ -11,9 +11,9 @@ come back with nothing outstanding, and a kernel begins so.
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
+from ..asm.tables import flags_of
 from ..base.records import Cache, TupleRecord
 from .memory_counters import MOST, counters_of, sequence_of, wait_text, waits_of_statement
 from .pending import blocks_before
@@ -33,14 +33,12 @@ if TYPE_CHECKING:
 __all__ = ["MemoryWait", "TooManyPaths", "has_counters", "missing_waits", "repaired"]
 
 XCNT = "xcnt"
-CALLS = ("s_swappc", "s_call", "s_swap_pc")
-# The hardware itself waits for translations before these (LLVM's pull request 198823).
-_DRAINS = ("s_branch", "s_cbranch", "s_call", "s_set_pc", "s_swap_pc", "s_barrier", "s_sendmsg", "s_endpgm")
 _UNTRANSLATED = ("lds", "gds", "async", "tensor", "export", "direct", "message")
 """Accesses that XCNT does not count."""
 
 
-_CACHES = re.compile(r"_(?:inv|wb|wbinv|prefetch\w*)$|_prefetch_")
+_CACHES = frozenset(("invalidate", "write_back", "prefetch"))
+"""Flags of what moves no data of the program: nothing is translated."""
 
 
 EFFORT = 400
@@ -128,18 +126,17 @@ class _Paths:
         self._solve(blocks)
 
     def _step(self, statement: Statement) -> _Step:
-        found = touched(statement, self._tables)
+        found, flags = touched(statement, self._tables), flags_of(statement.mnemonic)
         raises = []
         if found.kind:
             kind = "load" if found.kind == "memory" else found.kind
             known = {"async": "load", "tensor": "load"} if self.generation != "gfx12" else {}
             kind = known.get(kind, kind)
             raises = [(counter, sequence_of(kind, self.generation)) for counter in counters_of(kind, self.generation)]
-            if self._translates and kind not in _UNTRANSLATED and not _CACHES.search(statement.mnemonic):
+            if self._translates and kind not in _UNTRANSLATED and _CACHES.isdisjoint(flags):
                 raises.append((XCNT, None if kind == "scalar" else ""))
-        name = statement.mnemonic
         waits = waits_of_statement(statement, self.generation)
-        return _Step(found, waits, tuple(raises), name.startswith(_DRAINS), name.startswith(CALLS))
+        return _Step(found, waits, tuple(raises), "waits_xcnt" in flags, "call" in flags)
 
     def _solve(self, blocks: Sequence[Block]) -> None:
         before, leaving = blocks_before(blocks), [{} for _ in blocks]  # type: list[list[int]], list[Ages]

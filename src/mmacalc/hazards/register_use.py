@@ -15,6 +15,7 @@ from ..asm.decoded import RegisterOperand
 from ..asm.operations import form_of_row, operation
 from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
 from ..asm.registers import RegisterRange
+from ..asm.rows import Row
 from ..asm.tables import FAMILY_OF, flags_of
 from ..asm.tokens import integer
 from ..base.errors import Error, did_you_mean
@@ -326,10 +327,11 @@ def decoded_use(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
 
 
 def _decoded_half(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
-    name = instruction.name
-    if name.startswith("s_"):
+    name, row = instruction.name, instruction.form
+    assert isinstance(row, Row)
+    if not row.flags.isdisjoint(("salu", "smem")):
         return _decoded_scalar(instruction)
-    if is_matrix(name):
+    if row.instruction is not None:
         return _decoded_matrix(instruction, entry)
     operands = [(access, span) for access, operand in _accessed(instruction) for span in _span(operand)]
     if SCALE_PREFIX in name:

@@ -103,14 +103,15 @@ def _kind(statement: Statement, name: str, one: Operation | None, found: Form | 
         form, flags = _FORMS.get(found.format.partition(":")[0], ""), one.flags
     if "asynccnt" in flags:
         return "async"
-    if name.startswith(("s_sendmsg_rtn", "s_get_barrier_state")):
+    if "message" in flags:
         return "message"
     if form == "lds":
         return "gds" if "gds" in statement.modifiers else "lds"
     if form in ("memory", "flat"):
-        if name.endswith(("_inv", "_invl1", "_invl2")):
-            return "load" if name.startswith("global_") else ""  # as LLVM counts them: global_inv of gfx12 alone
-        reading = returns or "_load" in name or "prefetch" in name
+        if "invalidate" in flags:  # as LLVM counts them: global_inv of gfx12 alone
+            return "load" if "global" in flags else ""
+        loads = "load" in flags and flags.isdisjoint(("atomic", "from_lds"))
+        reading = returns or loads or "prefetch" in flags
         return ("flat " if form == "flat" else "") + ("load" if reading else "store")
     return form
 

@@ -17,18 +17,21 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ..asm.assembler import assemble
-from ..asm.forms import form_of
+from ..asm.decoded_text import hidden_value
+from ..asm.forms import form_of, model_modifiers
+from ..asm.modifiers import NAMES, kind_of
 from ..asm.targets import own_assembler, target
+from ..asm.written import modifier_default
 
 if TYPE_CHECKING:
     from ..asm.fields import Encoding
-    from ..asm.forms import InstructionForm
+    from ..asm.rows import Row, Slot
     from ..model import Instruction
 
 __all__ = ["encodable", "encoding_data", "refusals", "word_data"]
 
 
-def _form(inst: Instruction, wave: int) -> InstructionForm | None:
+def _form(inst: Instruction, wave: int) -> Row | None:
     if not inst.architecture.assembly or own_assembler(inst.arch):  # the page encodes by AMD's forms only
         return None
     return form_of(inst.name, target(inst.arch, wave))
@@ -48,7 +51,7 @@ def encodable(inst: Instruction, wave: int) -> dict[str, tuple[int, ...]]:
     form = _form(inst, wave)
     if form is None:
         return limits
-    spelt = form.model_modifiers(wave)
+    spelt = model_modifiers(form, wave)
     found = {}
     for field, values in limits.items():
         taken = [value for value in values if value == 0 or (field in spelt and spelt[field].takes(value))]
@@ -64,23 +67,23 @@ def word_data(inst: Instruction, wave: int) -> tuple[Encoding, list[Any]] | None
     slots, first = [], 0
     places: dict[str, int] = {}
     for slot in form.slots:
-        counts = slot.registers if isinstance(slot.registers, int) else list(slot.registers[1])
-        most = counts if isinstance(counts, int) else max(counts)
         if slot.name == "C":
             start = places["D"]
         else:
-            start = first + -first % slot.alignment
-            first = start + most
+            start = first + (first & slot.even)
+            first = start + max(slot.counts)
         places[slot.name] = start
-        chosen = counts if isinstance(counts, int) else [_field_of(inst, wave, form, slot.registers), counts]
-        slots.append([slot.name, start, slot.field, slot.files[0], chosen])
+        chosen = [_field_of(inst, wave, form, slot), list(slot.counts)] if slot.choice else slot.counts[0]
+        assert slot.field is not None
+        slots.append([slot.name, start, slot.field.name, slot.files[0], chosen])
     text = ", ".join(_register_text(each) for each in slots)
     code = assemble(f"{inst.name} {text}", inst.arch, wave)
     modifiers = [
-        [field, each.name, each.kind, each.field, each.hidden, list(each.names), each.width]
-        for field, each in form.model_modifiers(wave).items()
-    ]
-    return form.encoding, [code.hex(), slots, modifiers]
+        [field, each.name, kind_of(each.name), each.field.name, _hidden(form, each.name),
+         list(NAMES.get(each.name, ())), form.widths.get(each.name, 3)]
+        for field, each in model_modifiers(form, wave).items()
+    ]  # fmt: skip
+    return form.format, [code.hex(), slots, modifiers]
 
 
 def refusals(inst: Instruction, wave: int) -> tuple[list[str], list[tuple[int, ...]], list[str]]:
@@ -96,16 +99,24 @@ def refusals(inst: Instruction, wave: int) -> tuple[list[str], list[tuple[int, .
     if form is None:
         return [], [], [""]
     limits, generation = inst.modifier_limits(wave), target(inst.arch, wave).generation
-    named = {name: modifier.field for name, modifier in form.model_modifiers(wave).items() if name in inst.choices}
-    unset = dict(form.fixed) | {modifier.field: modifier.default for modifier in form.modifiers}
+    named = {
+        name: modifier.field.name for name, modifier in model_modifiers(form, wave).items() if name in inst.choices
+    }
+    unset = dict(form.fixed) | {each.field.name: modifier_default(form, each) for each in form.modifiers}
     values = [limits[name] for name in named]
     reasons = [generation.refused(inst, unset | dict(zip(named.values(), each))) for each in product(*values)]
     return list(named), values, reasons
 
 
-def _field_of(inst: Instruction, wave: int, form: InstructionForm, registers: Any) -> str:
+def _field_of(inst: Instruction, wave: int, form: Row, slot: Slot) -> str:
     """The modifier that fills the field on which a number of registers depends."""
-    return next(field for field, modifier in form.model_modifiers(wave).items() if modifier.field == registers[0])
+    return next(field for field, modifier in model_modifiers(form, wave).items() if modifier.field == slot.choice)
+
+
+def _hidden(form: Row, name: str) -> int | None:
+    """The value of a modifier that is not printed; None where every value is."""
+    hidden = hidden_value(name, form) if kind_of(name) == "bits" else 0
+    return None if hidden >> form.widths.get(name, 3) else hidden
 
 
 def _register_text(slot: list[Any]) -> str:

@@ -22,11 +22,11 @@ from ..command.files import about, text_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from ..asm.encoder import Relocation
     from ..asm.fields import Encoding, Field
-    from ..asm.forms import InstructionForm
+    from ..asm.rows import Row
     from ..command import Options
 
 
@@ -120,18 +120,36 @@ def assembly(
     lines = assemble_lines(text, arch, wave, llvm)
     statements = []
     for line in lines:
-        encoding, meanings = _explained(line.form, line.values) if fields and line.form else (None, ())
+        encoding, meanings = (
+            _explained(line.form, int.from_bytes(line.code, "little")) if fields and line.form else (None, ())
+        )
         statements.append(Statement(arch, wave, line.code, encoding, meanings, line.linked))
     version = None if own_assembler(arch) else target(arch, wave, llvm).llvm
     return Assembly(entry(arch).architecture.name, arch, tuple(statements), version)
 
 
-def _explained(form: InstructionForm, values: Mapping[str, int]) -> tuple[Encoding, tuple[EncodedField, ...]]:
-    encoding = form.encoding
+def _explained(row: Row, word: int) -> tuple[Encoding, tuple[EncodedField, ...]]:
+    encoding = row.format
     found = sorted(encoding.fields.values(), key=lambda field: min(low for _, low in field.pieces))
     return encoding, tuple(
-        EncodedField(field.name, field.bits, values[field.name], form.meaning(field, values)) for field in found
+        EncodedField(field.name, field.bits, field.gather(word), meaning(row, field, word)) for field in found
     )
+
+
+def meaning(row: Row, field: Field, word: int) -> str:
+    """What the value of a field means in an instruction of these bits."""
+    from ..asm.decoded_text import printed_modifier
+
+    notes, value = [], field.gather(word)
+    if field.name in ("OP", "SCALE_OP"):
+        notes.append(f"{value:#x}: {row.name}" if field.name == "OP" else f"{value:#x}")
+    notes += [f"{slot.name} = {slot.text(word)}" for slot in row.slots if slot.field == field]
+    for modifier in row.modifiers:
+        if modifier.field == field:
+            shown = printed_modifier(modifier.name, value, row, {}) if modifier.takes(value) else ""
+            notes.append(shown or f"{modifier.name} at its default")
+    said = row.meanings.get(field.name, field.meaning)
+    return f"{said}; {', '.join(notes)}" if notes else said
 
 
 def text(answer: Assembly) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
-from ...asm.tables import Row
+from ...asm.rows import Row
 from .operands import raw_reader
 from .state import GPR_INDEX, M0, VGPR_HIGH
 
@@ -102,7 +102,7 @@ def _places(instruction: DecodedInstruction) -> tuple[list[int | None], list[int
     """The place of each source and destination; None of those that take no bits."""
     assert isinstance(instruction.form, Row)
     # The register that FMAMK adds is its third source, though it is in the field of the second one.
-    places = {**_PLACES, "VSRC1": 2} if "fmamk" in instruction.name else _PLACES
+    places = {**_PLACES, "VSRC1": 2} if instruction.form.literal_second else _PLACES
     found: dict[bool, list[int | None]] = {True: [], False: []}
     for slot in instruction.form.slots:
         if not slot.style or slot.field is None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import product
 
 from ...asm.assembler import statement as assembled
-from ...asm.forms import form_of
+from ...asm.forms import form_of, model_modifiers
+from ...asm.modifiers import kind_of
 from ...asm.reader import named_targets, parse, read_listing
 from ...asm.registers import RegisterRange
 from ...asm.targets import agreed, own_assembler, target
-from ...asm.tokens import TokenStream
+from ...asm.written import modifier_default, modifier_value
 from ...base.errors import Error, did_you_mean
 from ...base.records import TupleRecord
 from ...catalog import architectures, entry
@@ -33,8 +35,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from ...asm.forms import InstructionForm
     from ...asm.reader import Statement
+    from ...asm.rows import Row
     from ...compiler.c_text import Call
     from ...model import Instruction
 
@@ -180,7 +182,7 @@ def _read(one: Statement, inst: Instruction, where: str) -> _Reading:
     for wave in inst.architecture.waves:
         for text in _without_placeholders(one, where, wave):
             try:
-                made = assembled(TokenStream(text, {}), target(where, wave))
+                made = assembled(text, target(where, wave))
             except Error as refused:
                 problem = problem or str(refused).partition(". That is wave")[0]
                 continue
@@ -190,21 +192,24 @@ def _read(one: Statement, inst: Instruction, where: str) -> _Reading:
     form = form_of(one.mnemonic, target(where, wave))
     if form is None:
         return _Reading(problem, {}, {}, {}, wave)
-    values = {each.field: each.default for each in form.modifiers}
+    values = {each.field.name: modifier_default(form, each) for each in form.modifiers}
     for each in form.modifiers:
-        if each.name in one.modifiers and (value := each.read(one.modifiers[each.name])) is not None:
-            values[each.field] = value
+        if each.name in one.modifiers:
+            with suppress(Error):
+                values[each.field.name] = modifier_value(form, each, one.modifiers[each.name])
     return _reading(problem if one.operands else "", inst, wave, form, values)
 
 
-def _reading(problem: str, inst: Instruction, wave: int, form: InstructionForm, values: Mapping[str, int]) -> _Reading:
+def _reading(problem: str, inst: Instruction, wave: int, form: Row, values: Mapping[str, int]) -> _Reading:
     """The modifiers that fields of the encoding are."""
-    own = form.model_modifiers(wave)
-    given = {name: value for name, modifier in own.items() if (value := values[modifier.field])}
+    own = model_modifiers(form, wave)
+    given = {name: value for name, modifier in own.items() if (value := values[modifier.field.name])}
     fields, wrong = accepted(inst, wave, given)
     others = [each for each in form.modifiers if each not in own.values()]
-    changed = {each.name: value for each in others if (value := values[each.field]) != each.default}
-    flags = {each.name: 1 for each in others if each.kind == "flag" and each.name in changed}
+    changed = {
+        each.name: value for each in others if (value := values[each.field.name]) != modifier_default(form, each)
+    }
+    flags = {each.name: 1 for each in others if kind_of(each.name) == "flag" and each.name in changed}
     unused = {name: value for name, value in changed.items() if name not in flags}
     return _Reading(problem or wrong, fields, flags, unused, wave)
 
@@ -218,7 +223,7 @@ def _without_placeholders(one: Statement, where: str, wave: int) -> Iterator[str
         return
     after = [name if value == "" else f"{name}:{value}" for name, value in one.modifiers.items()]
     slots = form.slots[: len(one.operands)]
-    sizes = [(slot.registers,) if isinstance(slot.registers, int) else sorted({*slot.registers[1]}) for slot in slots]
+    sizes = [sorted({*slot.counts}) for slot in slots]
     for counts in product(*sizes):
         texts = []
         for at, (slot, count, text) in enumerate(zip(slots, counts, one.operands)):
