@@ -232,6 +232,10 @@ _VALUED = re.compile(r"[a-z_]\w*:(?!:)")
 class Statement:
     """A mnemonic and what follows it, in words."""
 
+    mnemonic: str
+    rest: str
+    words: list[str]
+
     def __init__(self, text: str) -> None:
         self.mnemonic, self.rest = (*text.split(None, 1), "")[:2]
         self.mnemonic = self.mnemonic.lower()
@@ -266,7 +270,6 @@ class _Reading:
         if not self.counted:
             self.wrong.append(self._missing())
             return
-        self.op_sel = any(word.startswith("op_sel:") for word in words)
         self.op_sel = any(word.startswith("op_sel:") for word in words)
         signs = {"neg": 0, "abs": 0, "sext": 0}
         plain = self._unsigned(signs)
