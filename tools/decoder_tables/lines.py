@@ -217,11 +217,13 @@ class _Signature:
         operands by which LLVM says that DPP and SDWA keep parts of a destination."""
         texts, form = [], self.row.format
         printed = {one.operand for one in self.row.printed}
-        loads = "load" in self.opcode.flags and "atomic" not in self.opcode.flags  # of 16 bits, where they tie
+        loads = "load" in self.opcode.flags and "atomic" not in self.opcode.flags
         for at, operand in enumerate(self.opcode.operands):
             if operand.tied >= 0 and at not in printed and not re.search("dpp|sdwa", form):
-                sign = "=" if operand.kept or loads else "<"
-                texts += [f"{sign}{one.field}" for one in self.row.printed if one.operand == operand.tied]
+                fields = [one.field for one in self.row.printed if one.operand == operand.tied]
+                # Loads of 16 bits keep a half of what they write; other results of loads are read (DS_BVH_STACK).
+                kept = operand.kept or (loads and fields[:1] in (["VDST"], ["VDATA"]))
+                texts += [f"{'=' if kept else '<'}{field}" for field in fields]
         scalar = re.match(r"sop|smem", form) is not None
         for sign, names in (("<", self.opcode.uses), (">", self.opcode.defines)):
             for name in names:
