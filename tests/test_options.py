@@ -146,6 +146,13 @@ def test_the_guide_lists_every_option_that_commands_share():
         ("chain -a gfx942 {} --use B {}", "chain -a gfx942 {} {} --use B"),
         ("-a H100 -i wgmma.m64n24k8 -d", "-a H100 -i wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32 -d"),
         ("-a gfx942 -i 16x16x8 -d", "-a gfx942 -i v_mfma_f32_16x16x8_xf32 -d"),
+        ("chain MI300X {} {} --use B", "chain -a MI300X {} {} --use B"),
+        ("intrinsic gfx942 {}", "intrinsic -a gfx942 {}"),
+        ("draw gfx942 {} -A", "draw -a gfx942 -i {} -A"),
+        ("memory gfx942 {} -A --ld 64", "memory -a gfx942 -i {} -A --ld 64"),
+        ("assemble gfx942 s_endpgm", "assemble -a gfx942 s_endpgm"),
+        ("compare MI300X MI355X 16x16x32 fp8",
+         "compare gfx942 v_mfma_f32_16x16x32_fp8_fp8 gfx950 v_mfma_f32_16x16x32_fp8_fp8"),
         ("transpose-loads -a gfx950 -l ds_read_b64_tr_b8", "transpose-loads -a gfx950 --load ds_read_b64_tr_b8"),
     ],
 )  # fmt: skip
@@ -241,7 +248,6 @@ TYPOS = [
     ("MI300X", "`mmacalc -a MI300X -L`"),
     ("v_mfma_f32_32x32x8_f16", "`mmacalc find v_mfma_f32_32x32x8_f16`"),
     ("-a gfx942 v_mfma_f32_32x32x8_f16", "Did you mean -i v_mfma_f32_32x32x8_f16"),
-    ("numerics gfx942", "Did you mean -a gfx942"),
     ("-a A100 -i m16n8k16 -d", "and 15 more. `mmacalc find -a sm_80 --shape 16x8x16`"),
     ("-a gfx942 -i 32x32x8 -d", "v_mfma_f32_32x32x8_f16, v_mfma_f32_32x32x8_bf16"),
     (

@@ -114,12 +114,32 @@ class Parser(argparse.ArgumentParser):
         Raises:
             Error: an argument is unknown, missing or wrong.
         """
+        words = self._architecture_first(words)
         found, left = self.parse_known_args(words)
         if left and not left[0].startswith("-"):  # argparse by itself takes an optional argument only beside the first
             found, left = self.parse_known_intermixed_args(words)
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}")
         return found
+
+    def _architecture_first(self, words: Sequence[str]) -> Sequence[str]:
+        """The words with -a before a first one that is an architecture, and -i before an instruction behind it, where
+        the command has these options and they are not given: `chain MI300X X Y`, `draw MI300X X -A`."""
+        own = ("", "compare", "find", "architectures")
+        if self.command.name in own or "-a" not in self._option_string_actions or not words or words[0][:1] == "-":
+            return words
+        if any(word.startswith(("-a", "--arch")) for word in words):
+            return words
+        from ..command.files import exists
+        from .hints import is_architecture, is_instruction
+
+        if exists(words[0]) or not is_architecture(words[0]):
+            return words
+        first = ["-a", words[0]]
+        takes = any(not option.spellings for option in self.command.options)
+        if not takes and "-i" in self._option_string_actions and words[1:] and is_instruction(words[1]):
+            return [*first, "-i", *words[1:]]
+        return [*first, *words[1:]]
 
     def error(self, message: str) -> NoReturn:
         shown = message if len(message) < 200 else f"{message[:200]}..."

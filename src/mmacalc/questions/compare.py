@@ -3,6 +3,7 @@
     mmacalc compare gfx942 v_mfma_f32_16x16x16_f16 sm_80 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
 
 Two layouts of Triton, Gluon or CuTe are compared as `mmacalc layout` does.
+    mmacalc compare MI300X MI355X 16x16x32 bf16        the first dense one of each, as find lists them
 
 Of an operand that is not held in registers, such as B of wgmma, the table names where it is.
 """
@@ -24,7 +25,7 @@ from .layout import TENSOR, answered, conversion_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..command import Options
     from ..model import Instruction, Operand
@@ -183,10 +184,33 @@ def _layout(compared: ComparedOperand) -> str:
     return f"{operand.pattern}   {', '.join(f'{digit}={size}' for digit, size in operand.sizes.items())}"
 
 
+def _is_architecture(name: str) -> bool:
+    try:
+        entry(name)
+    except Error:
+        return False
+    return True
+
+
+def _found(arch: str, words: Sequence[str]) -> Instruction:
+    """The instruction of an architecture that words ask for, as find takes them; of several the first dense one whose A
+    and B have one format, if there is any."""
+    from .find import find
+
+    found = find(arch=arch, name=" ".join(words))
+    if not found:
+        raise Error(f"{entry(arch).architecture.title} has no instruction for {' '.join(words)}; "
+                    f"`mmacalc find {arch}` lists what there is")  # fmt: skip
+    return min(found, key=lambda inst: (inst.sparse, inst.formats.get("A") != inst.formats.get("B")))
+
+
 def run(options: Options) -> Reply:
     """Compare the two."""
     if len(options.names) == 2 and not options.architecture and all(map(reads, options.names)):
         return answered(options.names, options.tensor, None, options.json)
+    if len(options.names) > 2 and all(map(_is_architecture, options.names[:2])):
+        first, second = (_found(arch, options.names[2:]) for arch in options.names[:2])
+        return show(options.json, "compare", compare(first, second), text)
     architectures = options.names[::2] + options.architecture
     instructions = options.names[1::2] + options.instruction
     if len(options.names) % 2 or len(architectures) not in (1, 2) or len(instructions) != 2:
