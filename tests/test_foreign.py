@@ -12,6 +12,7 @@ from mmacalc.cli import answer
 from mmacalc.foreign import convert, read, reads
 from mmacalc.layout.linear import LinearLayout
 from recorded import json_file
+from recorded import text as recorded_text
 
 TRITON = json_file("triton_encodings.json.gz")
 MFMA = "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = %s}>"
@@ -206,3 +207,20 @@ def test_layouts_are_explained_compared_and_chained():
     with pytest.raises(Error, match="the sizes of Triton's tensors are powers of two; got 3x4"):
         read(one).linear((3, 4))
     assert math.prod(read(one).shape) == 64 * 64
+
+
+def test_a_dump_of_triton_says_which_instruction_each_dot_becomes_and_what_is_not_read(tmp_path):
+    path = tmp_path / "matmul.ttgir"
+    path.write_text(recorded_text("triton/matmul_gfx942.ttgir.gz"))
+    reply = answer(["explain", str(path)])
+    assert (reply.status, reply.err) == (0, "")
+    assert "71: tt.dot  (mm.py:10)" in reply.out
+    assert "8 x v_mfma_f32_32x32x8_f16 in each warp (cdna3), which computes the transpose" in reply.out
+    assert reply.out.count("1 of its layouts cannot be read here") == 2  # amd_rotating_shared
+    converted = path.read_text().replace(
+        "      %acc_46 = tt.dot",
+        "%z = ttg.convert_layout %v : tensor<128x64xf16, #mma> -> tensor<128x64xf16, #blocked2>\n %a = tt.dot",
+    )
+    path.write_text(converted)
+    assert "shared memory: 16384 bytes" in answer(["explain", str(path)]).out
+    assert answer(["explain", "tt.func @f() { }"]).status == 2

@@ -16,6 +16,7 @@ import mmacalc
 from mmacalc.cli import answer, command, commands
 from mmacalc.command.options import MATRICES, MATRIX_NAMES
 from ptx_cases import recorded
+from recorded import text as recorded_text
 
 SOURCE = Path(mmacalc.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -58,6 +59,7 @@ SAMPLES = {
     "lds-transpose-loads": ["lds-transpose"],
     "layout": ["layout (4,8):(8,1)", "layout (4,2):(1,8)",
                "layout BlockedLayout([1,4],[8,8],[4,1],[1,0]) --tensor 64x64"],
+    "triton-dump": ["explain {ttgir}"],
     "layout-conversion": ["layout BlockedLayout([1,4],[8,8],[4,1],[1,0]) BlockedLayout([4,1],[8,8],[4,1],[0,1])"],
     "tile": [f"tile -a gfx942 -i {F16} --waves 2x2 --repeat 1x2", f"tile -a sm_80 -i {MMA} --permutation n=8:1"],
     "tile-element": [f"tile -a gfx942 -i {F16} --waves 2x2 -A -I 3 -K 5"],
@@ -143,10 +145,12 @@ def files(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(256, np.float32))
     (tmp_path / "vector_add.ptx").write_text(recorded("vector_add.ptx"))
     (tmp_path / "race.ptx").write_text(RACE)
+    (tmp_path / "matmul.ttgir").write_text(recorded_text("triton/matmul_gfx942.ttgir.gz"))
     kernel = Path(__file__).parent / "data/kernels/exchange_gfx942.hsaco"
     return {
         "kernel": str(kernel),
         "ptx": str(tmp_path / "vector_add.ptx"),
+        "ttgir": str(tmp_path / "matmul.ttgir"),
         "race": str(tmp_path / "race.ptx"),
         "x": str(tmp_path / "x.npy"),
         "y": str(tmp_path / "y.npy"),

@@ -7,6 +7,7 @@
     mmacalc explain kernel.hsaco                 an object of an AMD GPU
     mmacalc explain "c = __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);"
     mmacalc explain "__hmma_m16n16k16_mma_f32f32(d, a, b, c, 1, 0);"
+    mmacalc explain kernel.ttgir                 the dots of a Triton kernel, their instructions, what moves
     mmacalc explain "#ttg.dot_op<{opIdx = 0, parent = #ttg.nvidia_mma<{...}>, kWidth = 2}>"    as `mmacalc layout`
     cuobjdump -sass kernel.o | mmacalc explain -
 
@@ -27,6 +28,7 @@ from ...command import Command, Reply, argument, show
 from ...command.common import JSON, TARGET
 from ...command.files import each_text
 from ...foreign import reads
+from ...foreign.dumps import is_dump, read_dump
 from ...model.architecture import DOUBTFUL
 from ...spelling import element_text, turned_over
 from ..disassemble import object_text
@@ -35,6 +37,7 @@ from ..layout import text as layout_text
 from ..lint import CheckedListing
 from ..lint import text as lint_text
 from .answer import CONDITION, ExplainedLine, ExplainedOperand, Explanation, cell_text
+from .triton import DumpAnswer, dump_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -328,6 +331,8 @@ def run(options: Options) -> Iterator[Reply]:
 
 
 def _reply(given: GivenText, options: Options) -> Reply:
+    if is_dump(given.text):
+        return show(options.json, "triton-dump", DumpAnswer(read_dump(given.text)), dump_text)
     if any(mark in given.text for mark in LAYOUTS) and reads(given.text):
         return answered([given.text], None, None, options.json)
     found = explain(given.text, options.architecture and options.architecture.partition(":")[0])
@@ -337,5 +342,5 @@ def _reply(given: GivenText, options: Options) -> Reply:
 COMMAND = Command(
     "explain", "explain a line or a listing of assembly, PTX or SASS: what its matrix instructions do", "look", __doc__,
     (TARGET, JSON, argument("text", "paths of files, - for standard input; or one or more lines", nargs="+")),
-    run, {"explain": text, "layout": layout_text},
+    run, {"explain": text, "layout": layout_text, "triton-dump": dump_text},
 )  # fmt: skip
