@@ -83,7 +83,7 @@ def read_dump(text: str) -> Dump:
     >>> read_dump("tt.func @f() { }")
     Traceback (most recent call last):
         ...
-    mmacalc.errors.Error: the dump has no dot and no conversion of layouts; a .ttgir has them
+    mmacalc.base.errors.Error: the dump has no dot and no conversion of layouts; a .ttgir has them
     """
     names = aliases(text)
     places = _sources(text)
