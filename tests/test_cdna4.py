@@ -237,7 +237,7 @@ def test_a_6_bit_element_across_two_registers_is_one_location_and_shows_in_both(
     assert a.locate(i=3, k=5) == ((3, 5, 0, 30, 6),)
     assert a.contents(register=0, lane=3)[-1] == (3, 5, 0, 30, 2)
     assert a.contents(register=1, lane=3)[0] == (3, 5, 0, 0, 4)
-    straddling = [slot for slot in range(32) if a.slot(0, slot).lsb > 26]
+    straddling = [slot for slot in range(32) if a.location_of_item(0, slot).lsb > 26]
     assert straddling == [5, 10, 21, 26]
 
 

@@ -228,7 +228,7 @@ def test_every_element_is_where_igcs_documentation_puts_it(operands):
             expected = dword * 32 * operand.wave + 32 * column + inside
         else:
             expected = (row * columns + column) * bits
-            if operand.outer:  # DPASW.md: NGrf_EU0 = (NGrf + 1) / 2 registers are those of the first EU
+            if operand.wave_place:  # DPASW.md: NGrf_EU0 = (NGrf + 1) / 2 registers are those of the first EU
                 size = 32 * operand.wave
                 registers = -(-rows * columns * bits // size)
                 first = (registers + 1) // 2

@@ -69,7 +69,10 @@ def test_the_strips_at_the_edges_are_the_whole_layout(layouts):
     for operand in layouts:
         shown = matrix(operand)
         by_axis = [_parts(strips(shown, axis)) for axis in (shown.rows, shown.columns)]
-        places = {axis: [shown.operand.slot(0, slot // shown.merge) for _, slot in shown.blocks.steps] for axis in "b"}
+        places = {
+            axis: [shown.operand.location_of_item(0, slot // shown.merge) for _, slot in shown.blocks.steps]
+            for axis in "b"
+        }
         for block, row, column in sample(operand):
             lane, register, bits, fixed_bits = shown.blocks.steps[block][0] + shown.base[0], 0, 0, None
             absolute = False

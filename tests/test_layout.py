@@ -133,7 +133,7 @@ EVERY_FOURTH = sampled("first", range(4), 1)
 def test_einops_places_every_element_of_every_operand_as_we_do(first):
     for operand in different_operands()[first::4]:
         layout = operand.layout
-        if operand.outer or layout.partial:  # neither of which einops can write
+        if operand.wave_place or layout.partial:  # neither of which einops can write
             continue
         by_einops = register_file_by_einops(layout)
         for place in all_places(layout):

@@ -105,7 +105,7 @@ def test_every_operand_lies_where_python_says(opened, step):
             except mmacalc.Error:
                 expected.append(None)
         assert found == expected, (arch, name, wave, operand, fields)
-        assert width == inst.operand(operand, wave).slot(0, 0).width
+        assert width == inst.operand(operand, wave).location_of_item(0, 0).width
         tables += len([value for value in expected if value is not None])
     assert tables > 16_000 // step
     assert sums.places > 18_000_000 // step
@@ -233,7 +233,7 @@ def test_modifiers_together_give_what_python_gives(opened):
                 operand = inst.operand(name, wave, **fields)
                 lane, item = chosen.randrange(operand.lanes), chosen.randrange(operand.items)
                 held = sorted([block, row, col] for row, col, block in operand.elements(lane, item))
-                slot = operand.slot(lane, item)
+                slot = operand.location_of_item(lane, item)
                 questions.append([arch, inst.name, wave, name, fields, lane, item])
                 expected.append(
                     [checksum(operand), held, operand.sign(slot.lsb), operand.registers, operand.format.name]

@@ -248,12 +248,12 @@ def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
     behind = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4)
     rest = code.co_varnames[behind] if code.co_flags & 8 else ""
     qualified = function.__qualname__
-    spoken = qualified.removesuffix(".__init__").rpartition(".")[2]
+    called_name = qualified.removesuffix(".__init__").rpartition(".")[2]
 
     def refuse_name(name: str) -> Error:
         known = [each for each in (*names, *named_only) if each != "self"]
         takes = ", ".join(known) + (f", and {rest}" if rest else "")
-        return Error(f"{spoken}() has no argument '{name}'.{did_you_mean(name, known)} It takes: {takes}")
+        return Error(f"{called_name}() has no argument '{name}'.{did_you_mean(name, known)} It takes: {takes}")
 
     def called(*args: P.args, **given: P.kwargs) -> R:
         if not seen:  # on the first call, for most functions are never called
@@ -267,14 +267,14 @@ def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
                 break
             value = args[at]
             if type(value) not in kind.types or (type(value) is int and not -LARGEST < value < LARGEST):
-                args = (*args[:at], kind.checked(spoken, name, value), *args[at + 1 :])  # type: ignore[assignment]
+                args = (*args[:at], kind.checked(called_name, name, value), *args[at + 1 :])  # type: ignore[assignment]
         for name, value in given.items():
             misplaced = rest in kinds and not _single(value)  # an array is meant for another argument
             if name not in accepted and (not rest or misplaced):
                 raise refuse_name(name)
             other = kinds.get(name if name in accepted else rest)
             if other and (type(value) not in other.types or _huge(value)):
-                given[name] = other.checked(spoken, name, value)
+                given[name] = other.checked(called_name, name, value)
         try:
             return function(*args, **given)
         except ModuleNotFoundError as missing:

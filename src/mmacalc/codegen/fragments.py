@@ -97,8 +97,8 @@ def fragment(operand: Operand) -> Fragment:
     weights = _weights(operand)
     divisors = strides(layout.places["lane"], layout.sizes)
     lane = [name for name in layout.places["lane"] if name[0] != "*" and layout.sizes[name] > 1]
-    if operand.outer:  # the warps of a warpgroup, or fused EUs
-        waves = [name for name in layout.places[operand.outer] if layout.sizes[name] > 1]
+    if operand.wave_place:  # the warps of a warpgroup, or fused EUs
+        waves = [name for name in layout.places[operand.wave_place] if layout.sizes[name] > 1]
         divisors |= dict.fromkeys(waves, operand.wave)
         lane = waves + lane
     printed = printed_names(layout)  # the names of the pattern, which stands above the code

@@ -57,7 +57,7 @@ def _first(instruction: Instruction) -> str | None:
     rows, bits = instruction.m, instruction.format("A").bits
     if "fused" in instruction.features:
         operand = instruction.operand("A")
-        if not operand.outer or operand.layout.partial:
+        if not operand.wave_place or operand.layout.partial:
             return None
         return _vector(_kind(instruction, "A", instruction.k * bits // instruction.n), rows // 2)
     found = work_items(instruction, "A")

@@ -41,7 +41,7 @@ from .library import (
 )  # fmt: skip
 from .problem import Problem, tile_of
 from .solve import fitted, not_stored, partly, recovered, rounded_on_the_way, stored_otherwise
-from .words import spoken
+from .words import description
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class _Trial:
         exact = bool(same[..., inside].all())
         across = self.problem.tiles[1]
         places = () if everywhere else tuple((tile // across, tile % across) for tile in sorted(tiles))
-        name, advice = spoken(self.problem, suspect.edits)
+        name, advice = description(self.problem, suspect.edits)
         if self.narrow and not exact and "rounded to" not in name:
             name += f"; and D was rounded to {self.narrow}"
         share = float((agree & inside)[self.wrong].mean())
@@ -223,7 +223,7 @@ class _Trial:
         kept = agree[~self.wrong]
         if covered < NEAR or (nearest and covered <= nearest.share) or (kept.size and kept.mean() < KEPT):
             return nearest
-        name, advice = spoken(self.problem, suspect.edits)
+        name, advice = description(self.problem, suspect.edits)
         return Explanation(name, advice, False, covered, (), cost=bits + suspect.edit.bits, rule=suspect.rule)
 
 
@@ -464,7 +464,7 @@ def arithmetic_of(problem: Problem, given: Array) -> tuple[Explanation, ...]:
     pairs = ((other_arithmetic(one), chained_otherwise(one)) for one in (corner, problem))
     with np.errstate(all="ignore"):
         for small, whole in zip(*(chain(*pair) for pair in pairs)):
-            name, advice = spoken(problem, (whole,))
+            name, advice = description(problem, (whole,))
             if name in seen or not _equal(corner, Suspect(corner, small).result(), first, numbers):
                 continue
             if corner is problem or _equal(problem, Suspect(problem, whole).result(), given, values):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .edits import Edit
     from .problem import Problem
 
-__all__ = ["spoken"]
+__all__ = ["description"]
 
 TARGETS = {"AB": "A and B alike: each", "K": "the index", "SA": "scale_a", "SB": "scale_b"}
 WHOSE = {"AB": "A and B", "SA": "scale_a", "SB": "scale_b", "SASB": "scale_a and scale_b"}
@@ -282,7 +282,7 @@ WORDS: dict[str, tuple[str, str]] = {
 }
 
 
-def spoken(problem: Problem, edits: Sequence[Edit]) -> tuple[str, str]:
+def description(problem: Problem, edits: Sequence[Edit]) -> tuple[str, str]:
     """What a sequence of edits is called, and what to do about it."""
     name, advice = zip(*(_of_one(problem, edit) for edit in edits))
     return "; and ".join(name), "; ".join(advice)

@@ -110,7 +110,7 @@ class Matrix:
         self.operand = operand
         self._trimmed = _trimmed(operand.flat)
         places = self._trimmed.places
-        self._lane_digits = tuple(digit for place in (operand.outer, "lane") for digit in places.get(place, ()))
+        self._lane_digits = tuple(digit for place in (operand.wave_place, "lane") for digit in places.get(place, ()))
         axes = dict(zip(self._trimmed.axes, self._trimmed.coordinates))
         self.blocks, self.rows, self.columns = (
             self._axis(name, axes.get(name, ())) for name in ("block", *operand.flat.axes[-2:])
@@ -150,7 +150,7 @@ class Matrix:
         """The first place of an element."""
         lane, slot = self.step(block, row, column)
         lane, slot = lane + self.copies[0][0], slot + self.copies[0][1]
-        return self.operand.slot(self.read[lane] if self.read else lane, slot // self.merge)
+        return self.operand.location_of_item(self.read[lane] if self.read else lane, slot // self.merge)
 
     def elements(self, lane: int, item: int) -> tuple[tuple[int, int, int], ...]:
         """Every (block, row, column) at one item of a lane, ascending."""
@@ -164,7 +164,7 @@ class Matrix:
     def signs(self) -> tuple[str, ...]:
         """The sign under which each item is read: "", "-", "|" (its absolute value) or "-|"."""
         items = range(self.operand.items)
-        return tuple(self.operand.sign(self.operand.slot(0, item).lsb) for item in items)
+        return tuple(self.operand.sign(self.operand.location_of_item(0, item).lsb) for item in items)
 
     @cached_property
     def base(self) -> tuple[int, int]:

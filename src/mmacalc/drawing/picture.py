@@ -212,7 +212,7 @@ def draw_registers(
     """Add the registers of one operand, the upper left corner at (x, y); give the width and height they take."""
     items = range(matrix.operand.items)
     held = [[held_text(matrix, lane, item) for item in items] for lane in range(matrix.lanes)]
-    places = [matrix.operand.slot(0, item) for item in items]
+    places = [matrix.operand.location_of_item(0, item) for item in items]
     spans = [bits_text(place.lsb, place.width) for place in places]
     names = [register_text(matrix.operand, place.register, place.width) for place in places]
     heads = spans + (names if matrix.place == "column" else [])

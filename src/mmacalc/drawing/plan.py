@@ -221,7 +221,7 @@ def _rounded(pitch: float) -> float:
 def _label_pitches(matrix: Matrix) -> tuple[float, float]:
     """Room for `16  v0[15:0]` in every cell."""
     operand = matrix.operand
-    slots = [operand.slot(0, item) for item in range(operand.items)]
+    slots = [operand.location_of_item(0, item) for item in range(operand.items)]
     texts = [signed(place_text(operand, slot), sign) for slot, sign in zip(slots, matrix.signs)]
     lanes = max((ranges(matrix.found_in(*element)) for element in matrix.coordinates()), key=len)
     width = text_width(lanes, 11, "bold") + text_width(max(texts, key=len), STRIP_TEXT, "mono") + 16

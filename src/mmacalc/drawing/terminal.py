@@ -240,7 +240,7 @@ def _characters(columns: Track, first: int, last: int) -> Iterator[Cell]:
 
 def registers(shown: Matrix, look: Look, colour: bool, width: int) -> str:
     """The registers of an operand as text: a line for each lane, an element in each slot; as wide tables as fit."""
-    slots = [shown.operand.slot(0, item) for item in range(shown.operand.items)]
+    slots = [shown.operand.location_of_item(0, item) for item in range(shown.operand.items)]
     heads = [
         (register_text(shown.operand, slot.register, slot.width), bits_text(slot.lsb, slot.width)) for slot in slots
     ]

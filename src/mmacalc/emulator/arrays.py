@@ -136,7 +136,7 @@ def _suggested_type(wanted: Format, name: str) -> str:
 def checked(execution: Execution, name: str, value: ArrayLike) -> Array:
     """Codes of an operand: unsigned integers that fit its width, or an ml_dtypes array of its format."""
     codes = as_array(execution, name, value)
-    wanted, spoken = execution.formats[name], TYPE_WORDS[name].split()[0]
+    wanted, word = execution.formats[name], TYPE_WORDS[name].split()[0]
     target = code_type(wanted)
     if codes.dtype == target and 8 * target.itemsize == wanted.bits:
         return codes
@@ -144,7 +144,7 @@ def checked(execution: Execution, name: str, value: ArrayLike) -> Array:
         codes = codes.view(f"u{codes.dtype.itemsize}")
     if codes.dtype.kind not in "ui":
         raise Error(
-            f"{spoken} of {execution.inst.name} has type {codes.dtype}; it takes {wanted.name} encodings, unsigned "
+            f"{word} of {execution.inst.name} has type {codes.dtype}; it takes {wanted.name} encodings, unsigned "
             f"integers of {wanted.bits} bits{_suggested_type(wanted, name)}"
         )
     whole = codes.dtype.kind == "u" and codes.dtype.itemsize * 8 <= wanted.bits
@@ -152,7 +152,7 @@ def checked(execution: Execution, name: str, value: ArrayLike) -> Array:
         low, high = int(codes.min()), int(codes.max())
         if low < 0 or high >> wanted.bits:
             raise Error(
-                f"{spoken} of {execution.inst.name} holds {low if low < 0 else high}; {wanted.name} encodings are 0 to "
+                f"{word} of {execution.inst.name} holds {low if low < 0 else high}; {wanted.name} encodings are 0 to "
                 f"{(1 << wanted.bits) - 1}"
             )
     return codes.astype(target, copy=False)

@@ -287,14 +287,14 @@ def _check_swizzle(tile: Tile, found: Accesses, placing: Placing) -> None:
     """Refuse a swizzle that is not a permutation of the tile, or that takes an access apart."""
     swizzle, bits = placing.swizzle, tile.operand.placement.bits
     named = "vec,perPhase,maxPhase" if isinstance(swizzle, RowSwizzle) else "bits,base,shift"
-    spoken = f"the swizzle {named}={','.join(map(str, swizzle))}"
+    asked = f"the swizzle {named}={','.join(map(str, swizzle))}"
     if fault := swizzle.fault(tile.rows, tile.row_bytes, tile.row_bytes + placing.pad, bits):
-        raise Error(f"{spoken} is not a permutation of this tile: {fault}")
+        raise Error(f"{asked} is not a permutation of this tile: {fault}")
     if (piece := swizzle.piece(bits)) % found.access_bytes:
         least = "vec" if isinstance(swizzle, RowSwizzle) else "the base"
         right = -(-found.access_bytes * 8 // bits) if least == "vec" else found.access_bytes.bit_length() - 1
         raise Error(
-            f"{spoken} keeps {counted(piece, 'byte')} together, and a lane's access has {found.access_bytes}; {least} "
+            f"{asked} keeps {counted(piece, 'byte')} together, and a lane's access has {found.access_bytes}; {least} "
             f"should be at least {right}"
         )
 

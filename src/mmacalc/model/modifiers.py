@@ -103,8 +103,8 @@ def check_modifiers(instruction: Instruction, wave: int | None, modifiers: Mappi
             raise Error(f"{instruction.name} on {instruction.architecture.title} has no {name.upper()}; {has}")
         if value and value not in allowed[name]:
             whose = f"{instruction.name}{_on(instruction, name, wave, modifiers)}"
-            spoken = _values_text(instruction, name, allowed[name])
-            raise Error(f"{name.upper()} of {whose} is {spoken}; got {value}")
+            allowed_text = _values_text(instruction, name, allowed[name])
+            raise Error(f"{name.upper()} of {whose} is {allowed_text}; got {value}")
 
 
 def _on(instruction: Instruction, field: str, wave: int | None, modifiers: Mapping[str, int]) -> str:

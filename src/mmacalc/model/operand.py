@@ -263,7 +263,7 @@ class Operand(Frozen):
         elements = []
         items = self.items_in(register)
         if "value" in given:
-            items, register = range(register, register + 1), self.slot(0, register).register
+            items, register = range(register, register + 1), self.location_of_item(0, register).register
         for item in items:
             first, last = self.bits_in(item, register)
             for row, col, block in self.elements(lane, item):
@@ -448,7 +448,7 @@ class Operand(Frozen):
     def _steps(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
         found = {}
         for axis, tables in self.flat.axis_tables().items():
-            warps = tables.get(self.outer, (0,) * len(tables["lane"]))
+            warps = tables.get(self.wave_place, (0,) * len(tables["lane"]))
             rows = zip(tables["lane"], warps, tables["item"])
             found[axis] = tuple([(lane + self.wave * warp, item) for lane, warp, item in rows])
         steps: Mapping[str, tuple[tuple[int, int], ...]] = frozen(found)
@@ -502,20 +502,20 @@ class Operand(Frozen):
     def lanes(self) -> int:
         """The number of lanes of the wave (for a warpgroup, of its four warps; for fused EUs, of both; in Tensor
         Memory, of both CTAs of a pair)."""
-        return self.wave * self.flat.spans.get(self.outer, 1)
+        return self.wave * self.flat.spans.get(self.wave_place, 1)
 
     @property
-    def outer(self) -> str:
+    def wave_place(self) -> str:
         """The place that counts waves, "" where there is one: "warp" for a warpgroup, "eu" for two fused EUs, "cta" for
         a pair of CTAs, "wave" for a tile."""
         return next((place for place in self.flat.places if place not in ("lane", "item")), "")
 
-    def slot(self, lane: int, item: int) -> Location:
+    def location_of_item(self, lane: int, item: int) -> Location:
         """The Location of one item of one lane.
 
         >>> import mmacalc
         >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
-        >>> a.slot(lane=35, item=1)
+        >>> a.location_of_item(lane=35, item=1)
         Location(lane=35, item=1, register=0, lsb=16, width=16)
         """
         placement = self.placement
@@ -541,7 +541,7 @@ class Operand(Frozen):
         >>> a.bits_in(item=1, register=0)
         (16, 31)
         """
-        location = self.slot(0, item)
+        location = self.location_of_item(0, item)
         if location.width == 64:
             return 0, 63
         first = 32 * (location.register - register) + location.lsb
@@ -562,7 +562,7 @@ class Operand(Frozen):
                 yield row, col, block[0] if block else 0
 
     def _place(self, lane: int, item: int) -> tuple[int, ...]:
-        return (lane // self.wave, lane % self.wave, item) if self.outer else (lane, item)
+        return (lane // self.wave, lane % self.wave, item) if self.wave_place else (lane, item)
 
 
 argument_class(Operand)

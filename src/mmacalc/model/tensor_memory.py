@@ -302,4 +302,4 @@ class TensorMemoryMove(Instruction):
         if self.layout is None or not self.to_registers:
             raise Error(f"{self.name} moves nothing between Tensor Memory and registers; tcgen05.ld and st do")
         places = self.layout.locate({"lane": lane, "column": column})
-        return tuple([self.operand("T").slot(thread, item) for thread, item in places])
+        return tuple([self.operand("T").location_of_item(thread, item) for thread, item in places])

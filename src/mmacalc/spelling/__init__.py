@@ -26,7 +26,7 @@ __all__ = [
     "register_name",
     "run_text",
     "signed",
-    "turned_over",
+    "transposition_note",
     "vendor_text",
 ]
 
@@ -136,7 +136,7 @@ def signed(text: str, sign: str) -> str:
     return f"-{text}" if "-" in sign else text
 
 
-def turned_over(inst: Instruction) -> str:
+def transposition_note(inst: Instruction) -> str:
     """The rows and columns that a matrix has in memory, where they are not M and N; else "".
 
     PTX calls the 8-bit matrices of stmatrix.m16n8.trans 16x8, which are stored as 8 rows of 16 bytes (PTX ISA 9.1,

@@ -79,13 +79,13 @@ def held_place(operand: Operand, register: int, lane: int, element: Element) -> 
     """The place that `Operand.contents` found an element in."""
     placement = operand.placement
     item = (32 * register + element.lsb) // (placement.slot_bits * placement.merge)
-    before, after = halves(operand, operand.slot(lane, item))[0]
+    before, after = halves(operand, operand.location_of_item(lane, item))[0]
     return f"{before}{lane}{after}"
 
 
 def column_title(operand: Operand, column: RegisterColumn) -> str:
     """The heading of a column in a table of registers."""
-    _, item, register, lsb, width = operand.slot(0, column.item)
+    _, item, register, lsb, width = operand.location_of_item(0, column.item)
     return f"{element_name(operand, item)} {register_text(register, lsb, width)}"
 
 

@@ -56,13 +56,13 @@ def lanes_text(operand: Operand, lanes: tuple[int, ...]) -> str:
     >>> lanes_text(d, (3,)), lanes_text(d, (131,)), lanes_text(d.loaded("32x32b", 32), (131,))
     ('CTA 0, lane 3,', 'CTA 1, lane 3,', 'CTA 1, warp 0, lane 3,')
     """
-    if not operand.outer:
+    if not operand.wave_place:
         return f"lane{'s' * (len(lanes) > 1)} {', '.join(map(str, lanes))},"
     found = []
     for lane in lanes:
         outer, own = divmod(lane, operand.wave)
         warp = f"warp {outer % 4}, " if operand.load else ""
-        cta = f"CTA {outer // 4 if warp else outer}, " if operand.outer == "cta" else ""
+        cta = f"CTA {outer // 4 if warp else outer}, " if operand.wave_place == "cta" else ""
         found.append(f"{cta}{warp}lane {own}")
     return f"{'; '.join(found)},"
 
@@ -79,8 +79,8 @@ def notes(operand: Operand) -> list[str]:
     if operand.load:
         each, loads = operand.registers // layout.spans["load"], layout.spans["load"]
         found = [f"lane 32 w + t is lane t of warp w; {counted(loads, 'load')} of {counted(each, 'register')}"]
-        return [*found, "lanes 128 to 255 are 0 to 127 of CTA 1"] if operand.outer == "cta" else found
-    found = ["lanes 128 to 255 are lanes 0 to 127 of CTA 1"] if operand.outer == "cta" else []
+        return [*found, "lanes 128 to 255 are 0 to 127 of CTA 1"] if operand.wave_place == "cta" else found
+    found = ["lanes 128 to 255 are lanes 0 to 127 of CTA 1"] if operand.wave_place == "cta" else []
     if operand.name in ("SA", "SB"):
         found.append(f"s counts the bytes of the stream of scales, one for every {inst.block_size} of k")
         if layout.extents[0] > operand.shape[1]:

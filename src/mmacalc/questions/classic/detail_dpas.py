@@ -105,7 +105,7 @@ def _registers(inst: Instruction) -> Iterator[str]:
         operand = inst.operand(name)
         _, rows, columns = operand.shape
         size = rows * columns * operand.format.bits // 8
-        fused = ", half of them in each of two fused EUs" if operand.outer else ""
+        fused = ", half of them in each of two fused EUs" if operand.wave_place else ""
         count = -(-size // (4 * inst.n))
         yield (
             f"    {name} ({SOURCES[name].lower()}): {_ROWS[name]}, {size} bytes in {count} "

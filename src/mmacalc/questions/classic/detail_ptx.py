@@ -6,7 +6,7 @@ from ...base.records import Record
 from ...catalog.grammar.ptx import targets_text
 from ...families.shared_memory import FIELDS, SWIZZLES
 from ...model.architecture import DOUBTFUL
-from ...spelling import heading, turned_over
+from ...spelling import heading, transposition_note
 from ...throughput import dense_rate
 from ..numerics import numerics_lines
 from . import formulas
@@ -84,7 +84,7 @@ def _identity(inst: Instruction) -> Iterator[str]:
     yield f"    N: {inst.n}"
     if "move" not in inst.features or "wmma" in inst.features:
         yield f"    K: {inst.k}"
-    if turned := turned_over(inst):
+    if turned := transposition_note(inst):
         yield f"    In memory: {turned}"
     if inst.blocks > 1:
         yield f"    {'matrices' if 'move' in inst.features else 'MMAs of a warp (blocks)'}: {inst.blocks}"

@@ -40,8 +40,8 @@ def forward(operand: Operand) -> dict[str, str]:
     """
     digits = list(_digits(operand))
     lane = _sum([_of_coordinate(digit) for digit in digits if digit.place == "lane" and digit.axis])
-    if operand.outer:
-        warp = _sum([_of_coordinate(digit) for digit in digits if digit.place == operand.outer and digit.axis])
+    if operand.wave_place:
+        warp = _sum([_of_coordinate(digit) for digit in digits if digit.place == operand.wave_place and digit.axis])
         lane = f"{operand.wave} * {_factor(warp)} + {lane}"
     copies = sorted({offset for offset, _ in operand.copies()})
     return {"GPR": _register(operand, digits), "Lane": _copied(lane, copies)}
@@ -164,10 +164,10 @@ def _of_place(operand: Operand, digit: _Digit) -> str:
         name, step, end = "(32 * GPR_num + GPR_bits)", digit.weight * width, operand.items * width
     elif digit.place == "item":
         name, step, end = "GPR_num", digit.weight * width // 32, operand.registers
-    elif digit.place == operand.outer:  # lanes count through the warps of a warpgroup
+    elif digit.place == operand.wave_place:  # lanes count through the warps of a warpgroup
         name, step, end = "lane", digit.weight * operand.wave, operand.lanes
     else:
-        warps = operand.flat.spans.get(operand.outer, 1)
+        warps = operand.flat.spans.get(operand.wave_place, 1)
         name, step, end = digit.place, digit.weight, operand.flat.spans[digit.place] * warps
     text = name if step == 1 else f"floor({name} / {step})"
     if step * digit.size != end or step == 1:

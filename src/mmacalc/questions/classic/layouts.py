@@ -12,7 +12,7 @@ from functools import lru_cache
 from ...base.records import Record, TupleRecord, json_keys
 from ...command import tables
 from ...model import Element
-from ...spelling import heading, run_text, signed, turned_over, vendor_text
+from ...spelling import heading, run_text, signed, transposition_note, vendor_text
 from . import quirks
 from .places import HeldPlace, sign_of
 
@@ -153,7 +153,7 @@ def register_layout(operand: Operand) -> RegisterLayout:
     if merge > 1 or placement.lanes:
         read = placement.lanes or int
         places = [read(slot // per_lane) * items + slot % per_lane // merge for slot in range(operand.lanes * per_lane)]
-    locations = tuple([operand.slot(0, item) for item in range(items)])
+    locations = tuple([operand.location_of_item(0, item) for item in range(items)])
     low_high = (operand.sign(0), operand.sign(16))  # there are no others
     signs = tuple([low_high[location.lsb >= 16] for location in locations])
     return RegisterLayout(operand, tuple(blocks), rows, columns, places, locations, signs)
@@ -220,7 +220,7 @@ def text(layout: RegisterLayout, style: str = "grid", transpose: bool = False) -
     for number, group in enumerate(layout.blocks):
         rows = block_cells(layout, number)
         names = [_EXTENTS[axis] for axis in operand.axes[1:]]
-        if turned_over(operand.instruction):
+        if transposition_note(operand.instruction):
             names = names[::-1]
         if transpose:
             rows, names = tuple(zip(*rows)), names[::-1]

@@ -30,7 +30,7 @@ from ...command.files import each_text
 from ...foreign import reads
 from ...foreign.dumps import is_dump, read_dump
 from ...model.architecture import DOUBTFUL
-from ...spelling import element_text, turned_over
+from ...spelling import element_text, transposition_note
 from ..disassemble import object_text
 from ..layout import answered
 from ..layout import text as layout_text
@@ -140,7 +140,7 @@ def _work(line: ExplainedLine) -> str:
     if "move" in inst.features:
         size = f"{inst.blocks} matrices" if inst.blocks > 1 else "a matrix"
         formats = dict.fromkeys(name for name in inst.formats.values() if name != "address")
-        turned = turned_over(inst)
+        turned = transposition_note(inst)
         in_memory = f"; in memory {turned}" if turned else ""
         return f"moves {size} of {inst.m}x{inst.n}, {', '.join(formats)}{in_memory}"
     a, b, d = [_format(line, inst.format(name, line.fields), name) for name in ("A", "B", "D")]
