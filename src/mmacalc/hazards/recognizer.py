@@ -401,7 +401,11 @@ class Dependency(TupleRecord):
 
 def _overlapping(touched: Iterable[RegisterRange], others: Iterable[RegisterRange]) -> RegisterRange | None:
     others = tuple(others)
-    return next((registers for registers in touched if any(registers.overlaps(other) for other in others)), None)
+    for registers in touched:
+        for other in others:
+            if registers.overlaps(other):
+                return registers
+    return None
 
 
 def _c(first: RegisterUse, second: RegisterUse) -> RegisterRange | None:

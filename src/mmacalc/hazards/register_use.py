@@ -503,7 +503,7 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     if one is None or not one.forms:
         stored = name.startswith("exp") or any(word in name for word in ("_store", "_atomic", "tensor_"))
         return (*("r" if stored else "w",), *["r"] * (count - 1))[:count]
-    form = max(one.forms, key=lambda form: _fits(form, statement))
+    form = one.forms[0] if len(one.forms) == 1 else max(one.forms, key=lambda form: _fits(form, statement))
     found = [*(operand.access for operand in form.operands), *["r"] * count][:count]
     if "relative" in one.flags:
         found[0] = "rw"
@@ -512,7 +512,7 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
 
 
 def _dpp(flags: Mapping[str, str]) -> bool:
-    return any(flag.startswith(DPP) for flag in flags)
+    return bool(flags) and any(flag.startswith(DPP) for flag in flags)
 
 
 def _fits(form: Form, statement: Statement) -> tuple[bool, bool, bool, bool]:
