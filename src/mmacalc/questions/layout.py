@@ -184,7 +184,7 @@ def about(layout: ForeignLayout, shape: tuple[int, ...] = ()) -> LayoutAnswer:
 
     >>> from mmacalc.foreign import read
     >>> about(read("gl.BlockedLayout([1, 4], [8, 8], [4, 1], [1, 0])")).pattern
-    '(i1 i0) (j1 j0) -> register (j0), lane (i0 j1), warp (i1), block ()'
+    '(i1 i0) (j1 j0) -> register (j0), lane (i0 j1), warp (i1)'
     """
     answer = LayoutAnswer(layout, tuple(shape) or layout.shape)
     answer.spans  # noqa: B018  a shape that does not fit is refused now
