@@ -117,10 +117,10 @@ when a key changes its meaning or goes away, not when one is added. --csv, --mar
 The exit status is
 
     0    the question is answered
-    1    something was found: by lint, run and gemm --compare, run-kernel, generate --check
+    1    something was found: by lint, diagnose, run and gemm --compare, run-kernel, profile, generate --check
     2    the input is refused; the message says what would be right, and nothing is on standard output (with --json
          it is there, as {"error": ...})
-    3    a fault of mmacalc; please report it with `mmacalc --version --json`
+    3    a bug in mmacalc; please report it with `mmacalc --version --json`
     130  Ctrl-C
 """
 PROVENANCE = """\
@@ -174,7 +174,7 @@ def topic(name: str, others: Mapping[str, str], commands: Iterable[str] = ()) ->
 
 
 TITLE = "mmacalc: which lane, register and bit of a GPU holds which element of a matrix, and what it computes"
-NAMES = "For MI300X put any GPU, as its driver, compiler or shop calls it; `mmacalc architectures` lists them."
+NAMES = "For MI300X put any GPU, by its product, driver or target name; `mmacalc architectures` lists them."
 MORE = "`mmacalc -h` lists all commands and options, `mmacalc COMMAND -h` those of one."
 
 
