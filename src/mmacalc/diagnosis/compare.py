@@ -185,9 +185,9 @@ def _differences(
     places: Array, wrong: Array, values: list[Array], distance: NDArray[np.float64]
 ) -> Iterator[Difference]:  # fmt: skip
     """Each element that differs; places: which do, in the shape of D."""
-    columns = [array[wrong].tolist() for array in (*values, distance)]
-    for index, given, expected, apart in zip(np.argwhere(places).tolist(), *columns):
-        yield Difference(tuple(index), given, expected, None if apart != apart else int(apart))
+    given, expected = (array[wrong].tolist() for array in values)
+    ulp = (None if apart != apart else int(apart) for apart in distance[wrong].tolist())
+    yield from map(Difference, zip(*(axis.tolist() for axis in np.nonzero(places))), given, expected, ulp)
 
 
 def _where(problem: Problem, wrong: NDArray[np.bool_], given: Array) -> list[str]:

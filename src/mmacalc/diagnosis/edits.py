@@ -339,7 +339,7 @@ class Suspect:
         return {}
 
     @property
-    def _emulated(self) -> bool:
+    def emulated(self) -> bool:
         """Whether float64 says nothing of the sum, so that it has to be computed to the bit."""
         done = self.edit.map
         return not self.problem.linear or (isinstance(done, Sum) and (done.execution or done.kept) is not None)
@@ -348,23 +348,25 @@ class Suspect:
         """D in float64, some of its rows and columns."""
         problem = self.problem
         if fit := self.stored:
-            return problem.decoded_d(fit.codes)[..., rows, :][..., columns]
+            return problem.decoded_d(fit.codes[..., rows, :][..., columns])
         if "D" in self.sources:
             return self._taken(problem.right, rows, columns)
-        if self._emulated:
-            return problem.decoded_d(self.result())[..., rows, :][..., columns]
+        if self.emulated:
+            return problem.decoded_d(self.result()[..., rows, :][..., columns])
         return problem.approximate(self._changes(), rows, columns)
 
-    def magnitude(self) -> Array:
-        """What the rounding of D depends on."""
+    def magnitude(self, rows: Part = WHOLE, columns: Part = WHOLE) -> Array:
+        """What the rounding of D depends on, for some of its rows and columns."""
         problem = self.problem
+        own = problem.magnitude[..., rows, :][..., columns]
         if fit := self.stored:
-            return problem.magnitude * fit.spread + np.asarray(fit.apart) / (problem.slack or 1.0)
+            apart = np.broadcast_to(fit.apart, problem.magnitude.shape)[..., rows, :][..., columns]
+            return own * fit.spread + apart / (problem.slack or 1.0)
         if "D" in self.sources:
-            return self._taken(problem.magnitude, WHOLE, WHOLE)
-        if self._emulated:
-            return problem.magnitude
-        return problem.approximate(self._changes(), absolute=True)
+            return self._taken(problem.magnitude, rows, columns)
+        if self.emulated:
+            return own
+        return problem.approximate(self._changes(), rows, columns, absolute=True)
 
     def _taken(self, array: Array, rows: Part, columns: Part) -> Array:
         at = part_of(self.sources["D"], rows, columns)

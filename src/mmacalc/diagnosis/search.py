@@ -79,6 +79,9 @@ are two mistakes, besides the bits of each."""
 SOME = 0.3
 """A mistake that is right in this share of the few wrong elements is tried on all: it may be that of one tile. Of three
 wrong elements in as many rows and columns, one tile has a third at least."""
+SAMPLED = 8
+"""Wrong tiles of a GEMM in which a mistake is tried before it is tried on all of D: one that accounts for half of the
+wrong tiles passes all but once in 2**8."""
 GENEROUS = 64
 """How many times the rounding error the few elements may lie apart: other inputs and scales have other magnitudes, by
 2**6 where a scale of 2**6 is left out. Whether a mistake is right is asked of all elements, by their own magnitudes."""
@@ -142,7 +145,9 @@ class _Trial:
         self.aim()
 
     def _tiles_of(self, mask: Array) -> set[int]:
-        return set(np.unique(self.tile[mask.any(axis=0)]).tolist())
+        hit = np.zeros(self.count, bool)
+        hit[self.tile[mask.any(axis=0)]] = True
+        return set(np.flatnonzero(hit).tolist())
 
     def aim(self) -> None:
         """Choose a few rows and columns of one tile that is not explained yet, on which to try a mistake first."""
@@ -157,6 +162,32 @@ class _Trial:
         # Scaled, and with other inputs, the magnitudes may be larger; integers may have wrapped.
         self.most = float(np.nanmax(self.problem.magnitude, initial=0.0, where=np.isfinite(self.problem.magnitude)))
         self.generous = GENEROUS * self.problem.slack * self.most
+        open_tiles = sorted(self.open)
+        at = np.unique(np.linspace(0, len(open_tiles) - 1, SAMPLED).astype(int))
+        self.sampled = [self._lines(open_tiles[place]) for place in at] if len(open_tiles) > SAMPLED else []
+
+    def _lines(self, tile: int) -> tuple[Array, Array]:
+        """The rows and the columns of a tile of a GEMM."""
+        (down, across), of_d = self.problem.shapes["D"], self.problem.execution.shapes["D"]
+        row, column = (number * size for number, size in zip(divmod(tile, self.problem.tiles[1]), of_d))
+        return np.arange(row, min(row + of_d[0], down)), np.arange(column, min(column + of_d[1], across))
+
+    def worth_trying(self, suspect: Suspect) -> bool:
+        """Whether a mistake may account for a tile, or for much of what is wrong.
+
+        Where many tiles are wrong, it is tried in some of them before it is tried on all.
+        """
+        if not self.sampled or suspect.emulated:
+            return True
+        covered: list[float] = []
+        for rows, columns in self.sampled:
+            part = (..., rows[:, None], columns)
+            agree = near(self.problem, self.given[part], suspect.estimate(rows, columns),
+                         suspect.magnitude(rows, columns), self.coarse)  # fmt: skip
+            if agree.all():
+                return True
+            covered.append(float(agree[self.wrong[part]].mean()))
+        return float(np.mean(covered)) >= NEAR / 2
 
     def estimated(self, suspects: Sequence[Suspect]) -> list[Array]:
         """The few elements under each of the suspects; moves of the same operand are computed together."""
@@ -273,6 +304,8 @@ def _round(trial: _Trial, exact_only: bool) -> tuple[Found, Explanation | None]:
     nearly = [(0.0, [(0.0, partial(_suspects, of, trial.problem)) for of in NEARLY_RIGHT])]
     for bits, suspect in trial.promising(by_cost(nearly if exact_only else _rows(trial))):
         if bits + suspect.edit.bits > trial.limit:
+            continue
+        if not trial.worth_trying(suspect):
             continue
         agree = trial.agreeing(suspect)
         tiles = trial.explained(agree) & trial.open

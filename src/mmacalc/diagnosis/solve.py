@@ -565,7 +565,9 @@ def _solved(problem: Problem, name: str, product: Array) -> tuple[Array, float] 
     rows, columns = other.shape[-2:]
     if (columns < rows if name == "A" else rows < columns) or not np.isfinite(other).all():
         return None
-    back = np.linalg.pinv(other)
+    back = _inverse(other)
+    if back is None:
+        return None
     spread = float(np.abs(back).sum(axis=-2 if name == "A" else -1).max())
     product = product[0] / problem.alpha
     found = product @ back if name == "A" else back @ product
@@ -577,6 +579,25 @@ def _solved(problem: Problem, name: str, product: Array) -> tuple[Array, float] 
         return None
     sign = problem._signs[name]
     return found * sign, error
+
+
+MANY = 256
+"""Rows and columns up to which the singular values are computed: they take about ten times as long as an inverse, which
+is as good where the matrix is well conditioned. Whether it was, `_solved` sees from what it gives."""
+
+
+def _inverse(matrix: Array) -> Array | None:
+    """The pseudoinverse of a matrix of full rank; None if it has not."""
+    rows, columns = matrix.shape[-2:]
+    if max(rows, columns) <= MANY:
+        return np.linalg.pinv(matrix)
+    try:
+        if rows == columns:
+            return np.linalg.inv(matrix)
+        turned = matrix.T
+        return turned @ np.linalg.inv(matrix @ turned) if rows < columns else np.linalg.inv(turned @ matrix) @ turned
+    except np.linalg.LinAlgError:
+        return None
 
 
 def _replaced(problem: Problem, name: str, found: Array, error: float) -> Iterator[Edit]:
