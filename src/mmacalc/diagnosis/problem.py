@@ -86,9 +86,9 @@ class Source:
         return np.where(found < 0, -1, found + blocks)
 
 
-def _key(part: Array | slice) -> bytes:
-    """What tells some rows or columns from others; empty for all of them."""
-    return b"" if isinstance(part, slice) else part.tobytes()
+def _key(part: Array | slice) -> object:
+    """What tells rows or columns from others, for results that are kept."""
+    return (part.start, part.stop) if isinstance(part, slice) else part.tobytes()
 
 
 def part_of(source: Array | Source, rows: Array | slice, columns: Array | slice) -> Array:
@@ -287,17 +287,21 @@ class Problem:
         whole = whole.reshape(len(whole), whole.shape[1] * whole.shape[2], -1)
         return whole[:, : self.shapes["D"][0], : self.shapes["D"][1]]
 
-    def corner(self) -> Problem:
-        """The part of a GEMM that gives the first tile of D; the problem itself if there is only one."""
+    def tile_alone(self, tile: int = 0) -> Problem:
+        """The part of a GEMM that gives one tile of D; the problem itself if there is only one."""
         if self.tiles[:2] == (1, 1):
             return self
-        rows, columns = self.execution.shapes["D"]
+        rows, columns = self.lines(tile)
         parts = {
-            name: array[:, :, :columns] if name in ("B", "SB") else array[:, :rows]
-            for name, array in self.codes.items()
+            name: array[:, :, columns] if name in ("B", "SB") else array[:, rows] for name, array in self.codes.items()
         }
-        parts["C"] = parts["C"][:, :, :columns]
+        parts["C"] = parts["C"][:, :, columns]
         return Problem(self.execution, parts, {}, (self.alpha, self.beta))
+
+    def lines(self, tile: int) -> tuple[slice, slice]:
+        """The rows and the columns of a tile of a GEMM, which are counted row by row."""
+        (rows, columns), (row, column) = self.execution.shapes["D"], divmod(tile, self.tiles[1])
+        return slice(row * rows, (row + 1) * rows), slice(column * columns, (column + 1) * columns)
 
     def with_codes(self, codes: dict[str, Array]) -> Problem:
         """The same product of other inputs of the same shapes, whose elements can be moved alike."""

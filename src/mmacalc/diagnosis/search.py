@@ -20,7 +20,7 @@ from math import inf, log2
 import numpy as np
 
 from ..base.records import TupleRecord, json_keys
-from .edits import Edit, Permutation, Suspect, coarse, near
+from .edits import Edit, Permutation, Sum, Suspect, coarse, near
 from .library import (
     LAST,
     LIBRARY,
@@ -164,13 +164,11 @@ class _Trial:
         self.generous = GENEROUS * self.problem.slack * self.most
         open_tiles = sorted(self.open)
         at = np.unique(np.linspace(0, len(open_tiles) - 1, SAMPLED).astype(int))
-        self.sampled = [self._lines(open_tiles[place]) for place in at] if len(open_tiles) > SAMPLED else []
-
-    def _lines(self, tile: int) -> tuple[Array, Array]:
-        """The rows and the columns of a tile of a GEMM."""
-        (down, across), of_d = self.problem.shapes["D"], self.problem.execution.shapes["D"]
-        row, column = (number * size for number, size in zip(divmod(tile, self.problem.tiles[1]), of_d))
-        return np.arange(row, min(row + of_d[0], down)), np.arange(column, min(column + of_d[1], across))
+        self.sampled = [self.problem.lines(open_tiles[place]) for place in at] if len(open_tiles) > SAMPLED else []
+        self.alone = self.problem.tile_alone(first) if self.count > SAMPLED else self.problem
+        self.within = (self.rows, self.columns)
+        if self.alone is not self.problem:
+            self.within = tuple(lines - part.start for lines, part in zip(self.within, self.problem.lines(first)))
 
     def worth_trying(self, suspect: Suspect) -> bool:
         """Whether a mistake may account for a tile, or for much of what is wrong.
@@ -181,7 +179,7 @@ class _Trial:
             return True
         covered: list[float] = []
         for rows, columns in self.sampled:
-            part = (..., rows[:, None], columns)
+            part = (..., rows, columns)
             agree = near(self.problem, self.given[part], suspect.estimate(rows, columns),
                          suspect.magnitude(rows, columns), self.coarse)  # fmt: skip
             if agree.all():
@@ -198,12 +196,18 @@ class _Trial:
             if name and problem.movable(name):
                 alike.setdefault((id(problem), name), []).append(number)
             else:
-                found[number] = suspect.estimate(self.rows, self.columns)
+                found[number] = self._estimate(suspect)
         for (_, name), numbers in alike.items():
             sources = [suspects[number].sources[name] for number in numbers]
             together = suspects[numbers[0]].problem.estimates(name, sources, self.rows, self.columns)
             found.update(zip(numbers, together))
         return [found[number] for number in range(len(suspects))]
+
+    def _estimate(self, suspect: Suspect) -> Array:
+        """The few elements under a suspect; where they must be emulated, their tile alone is."""
+        if suspect.emulated and suspect.problem is self.problem and isinstance(suspect.edit.map, Sum):
+            return Suspect(self.alone, suspect.edit).estimate(*self.within)
+        return suspect.estimate(self.rows, self.columns)
 
     def promising(self, suspects: Iterable[Costed]) -> Iterator[Costed]:
         """The mistakes that may account for a few elements, up to the limit."""
@@ -491,7 +495,7 @@ def _probes(trial: _Trial) -> Iterator[_Probe]:
 def arithmetic_of(problem: Problem, given: Array) -> tuple[Explanation, ...]:
     """Ways of adding and rounding that give the bits of a right D; each is tried on the first tile first."""
     found, seen = [], set()
-    values, corner = problem.decoded_d(given), problem.corner()
+    values, corner = problem.decoded_d(given), problem.tile_alone()
     rows, columns = corner.shapes["D"][-2:]
     first, numbers = given[..., :rows, :columns], values[..., :rows, :columns]
     pairs = ((other_arithmetic(one), chained_otherwise(one)) for one in (corner, problem))
