@@ -195,7 +195,12 @@ def _str(self: Any) -> str:
 
 
 def _to_dict(self: Any) -> dict[str, Any]:
-    """The record as dictionaries, lists, numbers and texts, with the keys that it has in JSON."""
+    """The record as dictionaries, lists, numbers and texts, with the keys that it has in JSON.
+
+    >>> import mmacalc
+    >>> mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16").operand("A").locate(i=3, k=5)[0].to_dict()
+    {'lane': 19, 'item': 1, 'register': 0, 'lsb': 16, 'width': 16}
+    """
     from .json_form import encoded
 
     found: dict[str, Any] = encoded(self)
@@ -203,7 +208,13 @@ def _to_dict(self: Any) -> dict[str, Any]:
 
 
 def _to_markdown(self: Any) -> str:
-    """The text in Markdown."""
+    """The text in Markdown.
+
+    >>> import mmacalc
+    >>> print(mmacalc.wait_states("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]", "v_mov_b32 v9, v1",
+    ...     "gfx942").to_markdown().splitlines()[0])
+    ```text
+    """
     return f"```text\n{self}\n```"
 
 

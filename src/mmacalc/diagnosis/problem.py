@@ -59,7 +59,7 @@ class Source:
     __slots__ = ("_last", "at", "shape")
     shape: tuple[int, ...]
     at: Callable[[Array, Array], Array]
-    _last: tuple[tuple[bytes, bytes], Array] | None
+    _last: tuple[tuple[object, object], Array] | None
 
     def __init__(self, shape: tuple[int, ...], at: Callable[[Array, Array], Array]) -> None:
         self.shape, self.at, self._last = shape, at, None

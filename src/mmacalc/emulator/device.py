@@ -143,6 +143,11 @@ def _ready(torch: Any, plan: Plan, name: str, codes: Any) -> Any:
 class OnDevice:
     """torch's tensors, by the array kernels: `plan.Arithmetic`. Codes are integers, of 8 bits unsigned."""
 
+    torch: Any
+    execution: Execution
+    found: Kernel
+    form: Format
+
     def __init__(self, torch: Any, execution: Execution, found: Kernel) -> None:
         self.torch, self.execution, self.found = torch, execution, found
         self.form = execution.formats["D"]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from ..formats import Format
     from ..model import Instruction
 
     Array = NDArray[Any]
@@ -73,6 +74,10 @@ SIGNED = {"i8", "i4"}
 
 class OnHost:
     """NumPy's arrays, by the fast kernels, or by the models where an instruction has none."""
+
+    execution: Execution
+    threads: int
+    form: Format
 
     def __init__(self, execution: Execution, threads: int) -> None:
         self.execution, self.threads = execution, threads

@@ -220,6 +220,7 @@ class Line:
     wait_cycles: tuple[int, tuple[int, int] | None] | None
 
     def __init__(self, line: tuple[Any, ...], arch: str, place: int = 0) -> None:
+        self.more: Mapping[str, Any]
         fields, self.more = self._split(line)
         self.name: str = fields[0]
         self.where: str = f"catalog line of {self.name} ({arch})"

@@ -14,7 +14,6 @@ from ..device.debugging import (
     Change,
     Debugger,
     HeldRegister,
-    Stopped,
     WaveState,
     held_elements,
     hits,
@@ -235,12 +234,11 @@ class AmdDebugger(Debugger):
             for flight in batch.counters.flights
             if batch.counters.outstanding(flight, np.array([row])).any()
         ]
-        self.state = WaveState(
+        self.halt(WaveState(
             self.kernel.name, f"{at:#x}", text(instruction), self.kernel.source_lines.at(at), why,
             (*waves.groups[int(waves.workgroup_of[row])],), int(waves.wave_in_group[row]), executed,
             active, tuple(self._held(step, row, file)), tuple(outstanding), file,
-        )  # fmt: skip
-        raise Stopped
+        ))  # fmt: skip
 
     def _held(self, step: Step, row: int, file: dict[str, tuple[int, ...]]) -> list[HeldRegister]:
         """The registers that an instruction touches; of a product with what they hold of its matrices."""

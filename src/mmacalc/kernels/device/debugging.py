@@ -17,7 +17,7 @@ from .observer import Observer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
+    from typing import Any, NoReturn
 
     from ...base.arrays import Array
     from ...model import Instruction
@@ -348,6 +348,15 @@ class Debugger(Observer):
         self.stop, self.watches, self.wave = stop, tuple(watches), wave
         self.changes, self.more, self.state = [], 0, None
         self._left = stop.times if stop is not None else 0
+
+    def halt(self, state: WaveState) -> NoReturn:
+        """Stop the launch, with what it was like.
+
+        Raises:
+            Stopped: always.
+        """
+        self.state = state
+        raise Stopped
 
     def due(self) -> bool:
         """Whether this time is the one that is asked for."""

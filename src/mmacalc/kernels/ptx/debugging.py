@@ -11,7 +11,6 @@ from ..device.debugging import (
     Change,
     Debugger,
     HeldRegister,
-    Stopped,
     WaveState,
     held_elements,
     hits,
@@ -205,12 +204,11 @@ class PtxDebugger(Debugger):
             if name not in held and name in file:
                 role = "read" if index in step.reads else "written"
                 held[name] = HeldRegister(name, role, file[name], self._undefined(index))
-        self.state = WaveState(
+        self.halt(WaveState(
             machine.program.name, f"line {step.line}", step.text, step.statement.location, why,
             self.launch.cta_of(machine, first), int(machine.inner_of[first]) // WARP, executed,
             tuple((machine.inner_of[threads] % WARP).tolist()), tuple(held.values()), (), file,
-        )  # fmt: skip
-        raise Stopped
+        ))  # fmt: skip
 
     def _undefined(self, index: int) -> tuple[int, ...]:
         machine: Any = self._machine
