@@ -85,6 +85,8 @@ def install(session: nox.Session) -> None:
         if ANSWER not in (out or ""):
             session.error(f"{program} answered {out}")
     session.run("mmacalc", "numerics", "-a", "MI300X", "-i", "v_mfma_f32_16x16x16_f16", silent=True)
+    session.run("mmacalc", "help", "agents", silent=True)  # a document of the package
+    session.run("mmacalc", "page", "-o", str(Path(session.create_tmp()) / "page.html"), silent=True)
 
 
 @nox.session

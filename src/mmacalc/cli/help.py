@@ -86,6 +86,8 @@ modifier sets.
     mmacalc -a gfx942 -i v_mfma_f32_16x16x16_f16 -A -m -r 0 -l 35       one register of one lane: its elements
     mmacalc -a gfx942 -i v_mfma_f32_16x16x16_f16 -A -R                  all elements; -M: all registers
     mmacalc draw -a gfx942 -i v_mfma_f32_16x16x16_f16 -A                a picture
+
+More: https://mmacalc.github.io/mmacalc/notation.html
 """
 INSTRUCTIONS = """\
 Names of instructions are those of the vendors, in any case: AMD's mnemonics (v_mfma_f32_16x16x16_f16, also as older
@@ -135,6 +137,8 @@ Every answer says how sure it is where that is not "two sources agree":
     mmacalc architectures                     what is known of each architecture
     mmacalc architectures MI300X              the same of one, and how sure
     mmacalc numerics -a gfx942                how sure the arithmetic of each instruction is
+
+Which sources: https://mmacalc.github.io/mmacalc/provenance.html
 """
 AMD = """\
 Every command line of AMD's Matrix Instruction Calculator 1.3.2 works here, and prints the same to the byte,
@@ -175,7 +179,10 @@ def topic(name: str, others: Mapping[str, str], commands: Iterable[str] = ()) ->
 
 TITLE = "mmacalc: which lane, register and bit of a GPU holds which element of a matrix, and what it computes"
 NAMES = "For MI300X put any GPU, by its product, driver or target name; `mmacalc architectures` lists them."
-MORE = "`mmacalc -h` lists all commands and options, `mmacalc COMMAND -h` those of one."
+MORE = (
+    "`mmacalc -h` lists all commands and options, `mmacalc COMMAND -h` those of one. "
+    "The manual: https://mmacalc.github.io/mmacalc/start.html"
+)
 
 
 def topic_text(answer: Topic, width: int = WIDTH) -> str:

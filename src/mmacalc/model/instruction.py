@@ -48,7 +48,7 @@ class Instruction(Record, Actions):
 
     Attributes:
         architecture: its record; name: the mnemonic.
-        m, n, k, blocks: the shape of one block, and how many blocks one instruction multiplies.
+        blocks: how many blocks one instruction multiplies; m, n, k: the shape of one.
         formats: the format's name of each of A, B, C and D; that of SA and SB where there are scales. A name of
             `mmacalc.formats.CHOICES`, such as f8f6f4, is a choice that a field makes: see `format`.
         opcode: the opcode field; prefix_opcode: that of the first half of a 16-byte encoding; None if there is none.
