@@ -154,6 +154,25 @@ def test_no_modules_import_each_other_in_a_circle():
         walk(name)
 
 
+def values_given_twice(path):
+    """The constants, functions and classes that a module's own statements name more than once; overloads are one."""
+    named = []
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign):
+            stored = (each for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name))
+            named += [each.id for each in stored if isinstance(each.ctx, ast.Store)]
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            named.append(node.target.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.decorator_list:
+            named.append(node.name)
+    return {name for name in named if name != "_" and named.count(name) > 1}
+
+
+def test_no_module_gives_two_values_to_one_name():
+    """As when two modules with a constant of one name become one: the later value counts for both."""
+    assert {module: names for module, path in modules() if (names := values_given_twice(path))} == {}
+
+
 def test_the_public_names_of_the_stub_are_in_modules_that_there_are():
     assert len(dir(mmacalc)) > 60
     for name in dir(mmacalc):

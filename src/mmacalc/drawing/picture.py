@@ -275,7 +275,7 @@ def _heads(layers: Layers, matrix: Matrix, style: Style, columns: list[tuple[flo
 # block of A and below its block of B.
 
 
-SPACE = (720.0, 640.0)  # for the cells of D
+CORNER_SPACE = (720.0, 640.0)  # for the cells of D
 SMALLEST = 14.0  # a cell with room for a lane's number; the picture grows with it
 K_SPACE = 300.0  # for the k of A and of B
 TITLE = 34.0
@@ -304,9 +304,12 @@ def corner(
     """
     blocks = d.blocks.extent
     gap = BLOCK_TITLE + BLOCK_GAP / 2 if blocks > 1 else 0.0
-    rows, columns = _runs(d.rows, fold, SPACE[1], blocks, marks, 1), _runs(d.columns, fold, SPACE[0], blocks, marks, 2)
-    width = (SPACE[0] + BLOCK_GAP) / blocks - BLOCK_GAP
-    height = SPACE[1] / blocks - gap
+    rows, columns = (
+        _runs(d.rows, fold, CORNER_SPACE[1], blocks, marks, 1),
+        _runs(d.columns, fold, CORNER_SPACE[0], blocks, marks, 2),
+    )
+    width = (CORNER_SPACE[0] + BLOCK_GAP) / blocks - BLOCK_GAP
+    height = CORNER_SPACE[1] / blocks - gap
     cell = max(min(18.0, width / _count(columns), height / _count(rows)), SMALLEST)
     cell = float(int(cell))
     k_extent = max((axis.extent for axis in (a.columns if a else None, b.rows if b else None) if axis), default=1)
