@@ -101,3 +101,10 @@ def test_every_example_in_a_help_text_has_options_that_exist():
             if line.startswith("    mmacalc ") and complete(command) and not re.search(r"[<>|]", command):
                 found += bool(parsed(command))
     assert found > 40
+
+
+def test_every_command_that_a_page_or_a_text_of_the_program_names_exists():
+    texts = [*PAGES, *(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.md"), ROOT / "CHANGELOG.md"]
+    named = {(path.name, name) for path in texts for name in re.findall(r"`mmacalc ([a-z][\w-]*)", path.read_text())}
+    assert len(named) > 100
+    assert not [(page, name) for page, name in named if name not in commands()]

@@ -194,7 +194,7 @@ class _Hardware:
             Figure("from an access of global memory to its result", memory, "cycles", given),
             Figure("from an access of scalar memory to its result", self.scalar, "cycles", _ASSUMED),
             Figure(f"a line of {LINE} bytes in the first cache", line, "cycles", _ASSUMED),
-            Figure("a product on the matrix unit", 0, "cycles", "the catalog, see `mmacalc detail`"),
+            Figure("a product on the matrix unit", 0, "cycles", "the catalog, see `mmacalc -d`"),
             Figure("an access of LDS", 0, "cycles", "measured phases of the banks, see `mmacalc memory`"),
         )  # fmt: skip
         if not cdna:
