@@ -63,6 +63,8 @@ EXAMPLES = (
     Example("wait", "missing wait states", "mmacalc lint -a MI300X kernel.s"),
     Example("compute", "D = A B + C, to the bit", f"mmacalc run {ONE} --random 1"),
     Example("debug", "why my D is wrong", f"mmacalc run {ONE} --random 1 --compare d.npy"),
+    Example("", "is my kernel right", "mmacalc run-kernel kernel.ptx"),
+    Example("", "what bounds it", "mmacalc profile kernel.ptx"),
     Example("generate", "a kernel around it", f"mmacalc generate {ONE} -o kernel.hip"),
 )
 
@@ -92,7 +94,9 @@ More: https://mmacalc.github.io/mmacalc/notation.html
 INSTRUCTIONS = """\
 Names of instructions are those of the vendors, in any case: AMD's mnemonics (v_mfma_f32_16x16x16_f16, also as older
 compilers wrote them), PTX's names with their qualifiers in any order that ptxas takes, and SASS opcodes, which stand
-for the PTX instruction that becomes them (HMMA.16816.F32, HGMMA.64x128x16.F32).
+for the PTX instruction that becomes them (HMMA.16816.F32, HGMMA.64x128x16.F32). Every other name that leaves one
+instruction is taken too: CuTe's atoms (SM80_16x8x16_F32F16F16F32_TN), clang's builtins, names of CK and Tensile, parts
+of a PTX name (ldmatrix.x4.trans).
 
     mmacalc -a gfx942 -L                                   all of one architecture
     mmacalc find --shape 16x16x16 --a f16                  those of a shape and format, of every architecture
