@@ -13,7 +13,7 @@ from __future__ import annotations
 from ..base.errors import Error, did_you_mean
 from ..base.records import TupleRecord, json_keys
 from ..command import NEEDS, Command, Reply, argument, show
-from ..command.common import JSON
+from ..command.common import JSON, TILE
 from ..command.options import FIELDS, FORMAT_FIELDS, WIDTH, is_modifier, spellings, terminal_width
 from . import command, command_names, command_parser, summaries
 
@@ -277,6 +277,13 @@ def modifiers_line(command: Command, width: int) -> str:
     return f"{_cut(line, width)}\n"
 
 
+def tile_line(command: Command, width: int) -> str:
+    """One line for the options of a tile, where a command takes them beside its own; "" elsewhere."""
+    if command.name == "tile" or TILE[0] not in command.options:
+        return ""
+    return f"{_cut('  --waves, --repeat ...  a tile of several waves: as `mmacalc help tile` has them', width)}\n"
+
+
 def short_help(command: Command, width: int) -> str:
     """The help of a command on one screen: what it does, examples, each option in one line.
 
@@ -285,7 +292,8 @@ def short_help(command: Command, width: int) -> str:
     """
     from textwrap import fill
 
-    plain = [each for each in command.options if not is_modifier(each)]
+    beside = () if command.name == "tile" else TILE
+    plain = [each for each in command.options if not is_modifier(each) and each not in beside]
     required = [f"{each.spellings[0]} {each.placeholder}" for each in plain if each.spellings and each.required]
     places = [_place(each) for each in plain if not each.spellings]
     first, _, rest = (command.about or command.summary).strip().partition("\n\n")
@@ -299,7 +307,7 @@ def short_help(command: Command, width: int) -> str:
     rows = [(_spelt(each), each.help) for each in plain]
     column = min(max(len(spelt) for spelt, _ in rows) + 4, width // 2)
     lines += [_cut(f"  {spelt:{column - 2}}{about}", width) for spelt, about in rows]
-    more = modifiers_line(command, width)
+    more = tile_line(command, width) + modifiers_line(command, width)
     return "\n".join(lines) + f"\n{more}\n`mmacalc help {command.name}` has all of it.\n"
 
 
