@@ -43,12 +43,15 @@ _TENSILE = re.compile(r"(?:\w*_)?MI(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)(?:x(?P<b>\d+
 _CALL = re.compile(r"(?:@?llvm\.amdgcn\.|__builtin_amdgcn_|rocdl\.|amdgcn\.|(?:ck::)?(?:MfmaInstr|WmmaInstr)::)", re.IGNORECASE)
 _ENDINGS = re.compile(r"(?:_(?:w32|w64|gfx\d+|e64|e32))+$")
 
+FEW = 16
+"""Instructions that are listed where a text may mean any of them."""
+
 
 def clear_name(entry: Entry, text: str) -> str | None:
-    """The only instruction that a text can mean; None if it means none.
+    """The only instruction that a text can mean; None if it means none, or more than `FEW`: too little of a name.
 
     Raises:
-        Error: it can mean several; the message lists them.
+        Error: it can mean a few; the message lists them.
 
     >>> from mmacalc.catalog import entry
     >>> clear_name(entry("sm_80"), "ldmatrix.x4.trans")
@@ -57,6 +60,8 @@ def clear_name(entry: Entry, text: str) -> str | None:
     ('v_mfma_f32_32x32x8_f16', None)
     """
     found = candidates(entry, text)
+    if len(found) > FEW:
+        return None
     if len(found) > 1:
         name = entry.architecture.name
         raise Error(
