@@ -396,7 +396,7 @@ def test_tables_are_tabulates_to_the_byte(style):
 
     header = ["A[M][K]", "0", "a long heading"]
     rows = [["0", "v0{0}", "v1{0}"], ["1", "v0{1}.[15:0]", "v12{63}.[31:16]"], ["10", "", "x"]]
-    ours = tables.write(header, rows, "markdown" if style == "github" else style)
+    ours = tables.write(header, rows, "markdown" if style == "github" else style, ruled=True)
     numbered = [[int(row[0]), *row[1:]] for row in rows]
     assert ours == tabulate(numbered, header, tablefmt=style) + "\n"
 

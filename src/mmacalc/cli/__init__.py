@@ -176,7 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for piece in replies(words):
             status = max(status, piece.status)
             _write_error(piece.err)
-            piece = _coloured(piece, words)
+            piece = _coloured(_fitted(piece, words), words)
             if piece.out and sys.stdout is None:  # closed by the shell (`>&-`)
                 _write_error("mmacalc: the answer could not be written: standard output is closed\n")
                 return 2
@@ -194,15 +194,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+_FOR_PROGRAMS = {"--json", "--csv", "--markdown", "--asciidoc", "--format"}
+
+
+def _plain(words: Sequence[str]) -> bool:
+    """Whether a command line asks for an output that programs read."""
+    return not _FOR_PROGRAMS.isdisjoint([word.partition("=")[0] for word in words])
+
+
+def _fitted(piece: Reply, words: Sequence[str]) -> Reply:
+    """A text for people in the width of the terminal, or of COLUMNS."""
+    if not piece.out or not words or (words[0][:1] == "-" and not _is_detail(words, piece.out)):
+        return piece
+    from ..command.fitting import COMMANDS, fitted, screen
+
+    if (words[0][:1] != "-" and words[0] not in COMMANDS) or _plain(words) or not (width := screen(sys.stdout)):
+        return piece
+    return piece._replace(out=fitted(piece.out, width))
+
+
+def _is_detail(words: Sequence[str], out: str) -> bool:
+    """Whether this is the page of an instruction (-d) in our words; AMD's classic pages stay as they are."""
+    return any(word in ("-d", "--detail-instruction") for word in words) and not out.startswith(
+        ("Architecture: CDNA", "Architecture: RDNA")
+    )
+
+
 def _coloured(piece: Reply, words: Sequence[str]) -> Reply:
     """A text for people with colours, where the terminal and its user want them."""
     if not piece.out or not words or words[0][:1] == "-" or not (sys.stdout and (_asked() or sys.stdout.isatty())):
         return piece
     from ..command.colours import COMMANDS, coloured, wanted
 
-    plain = {"--json", "--csv", "--markdown", "--asciidoc", "--format"} & {word.partition("=")[0] for word in words}
     shown = words[0] in COMMANDS or "-h" in words or "--help" in words
-    if plain or not shown or words[-1] == "agents" or not wanted(sys.stdout):
+    if _plain(words) or not shown or words[-1] == "agents" or not wanted(sys.stdout):
         return piece
     return piece._replace(out=coloured(piece.out))
 

@@ -106,7 +106,7 @@ def _choices(detail: Detail) -> Iterator[str]:
             form = operand.format
             short = form.title.partition(" ")[0]
             rows.append((str(value), short, form.name, str(form.bits), str(operand.registers), operand.pattern))
-        table = tables.write(("value", "format", "encoding", "bits", "GPRs", "layout"), rows)
+        table = tables.write(("value", "format", "encoding", "bits", "GPRs", "layout"), rows, ruled=True)
         yield from (f"    {line}" for line in table.splitlines())
 
 

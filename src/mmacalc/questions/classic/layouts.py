@@ -227,7 +227,7 @@ def text(layout: RegisterLayout, style: str = "grid", transpose: bool = False) -
         header = [f"{operand.name}[{names[0]}][{names[1]}]", *map(str, range(len(rows[0])))]
         if operand.instruction.architecture.family.blocks or operand.shape[0] > 1:
             parts.append(f"Block{'s' * (len(group.blocks) > 1)} {', '.join(map(str, group.blocks))}\n")
-        parts.append(tables.write(header, [(str(n), *row) for n, row in enumerate(rows)], style))
+        parts.append(tables.write(header, [(str(n), *row) for n, row in enumerate(rows)], style, ruled=True))
     return "".join(parts)
 
 
@@ -272,10 +272,12 @@ def matrix_text(layout: MatrixLayout, style: str = "grid", transpose: bool = Fal
     if len(lanes) < operand.lanes:
         columns = tuple((title, [cells[int(lane)] for lane in lanes]) for title, cells in columns)
     if transpose:
-        table = tables.write([vendor_text(operand).lane, *lanes], [(title, *cells) for title, cells in columns], style)
+        table = tables.write(
+            [vendor_text(operand).lane, *lanes], [(title, *cells) for title, cells in columns], style, ruled=True
+        )
     else:
         header = [vendor_text(operand).lane, *(title for title, _ in columns)]
-        table = tables.write(header, list(zip(lanes, *(cells for _, cells in columns))), style)
+        table = tables.write(header, list(zip(lanes, *(cells for _, cells in columns))), style, ruled=True)
     return heading(operand.instruction, operand) + table
 
 

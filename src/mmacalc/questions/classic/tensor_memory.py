@@ -439,7 +439,7 @@ def element_table_text(answer: ElementTable, style: str = "grid") -> str:
         (str(row), *["\n".join([_short(operand, place) for place in places]) for places in line])
         for row, line in enumerate(answer.places)
     ]
-    return _heading(operand) + tables.write(header, rows, style)
+    return _heading(operand) + tables.write(header, rows, style, ruled=True)
 
 
 def cell_table_text(answer: CellTable, style: str = "grid") -> str:
@@ -450,7 +450,7 @@ def cell_table_text(answer: CellTable, style: str = "grid") -> str:
         (str(lane), *["\n".join([name for _, name in _named(operand, held)]) for held in line])
         for lane, line in enumerate(answer.cells)
     ]
-    return f"{_heading(operand)}Tensor Memory of CTA {answer.cta}\n{tables.write(header, rows, style)}"
+    return f"{_heading(operand)}Tensor Memory of CTA {answer.cta}\n{tables.write(header, rows, style, ruled=True)}"
 
 
 # --- patterns and instructions ---
