@@ -20,6 +20,7 @@ from ..base.records import TupleRecord
 from ..memory_access.banks import bank_access
 from ..memory_access.swizzles import Swizzle
 from ..memory_access.transpose_loads import loads_for
+from .epilogue import NO_EPILOGUE, output_format
 from .fragments import fragment, linear_sum, runs, total
 from .source import memory_type
 from .staging import Side
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from ..memory_access.transpose_loads import LoadStep
     from ..model import Instruction, Operand
+    from .epilogue import Epilogue
     from .fragments import Fragment
 
 __all__ = ["SCALED_K", "VECTOR", "Piece", "Plan", "Turn", "lost_cycles", "pieces", "plan", "transposing", "writes"]
@@ -97,6 +99,7 @@ class Plan(TupleRecord):
     b: Side
     a_turn: Turn | None = None
     b_turn: Turn | None = None
+    epilogue: Epilogue = NO_EPILOGUE
 
     @property
     def block_m(self) -> int:
@@ -122,7 +125,7 @@ class Plan(TupleRecord):
     def name(self) -> str:
         """The name of the kernel for aligned matrices; `_any` behind it is that of the other."""
         formats = "".join(f"_{self.operand(side).format.name}" for side in "AB") if self.instruction.choices else ""
-        return f"gemm_{self.instruction.name[2:]}{formats}"
+        return f"gemm_{self.instruction.name[2:]}{formats}{self.epilogue.suffix}"
 
     def blocks(self, m: int, n: int) -> int:
         """The workgroups of a launch."""
@@ -158,7 +161,7 @@ class Plan(TupleRecord):
     def stored(self) -> int:
         """The elements of D that one store writes."""
         d = fragment(self.instruction.operand("D", self.wave))
-        size = d.operand.format.bits // 8
+        size = output_format(self.instruction, self.epilogue).bits // 8
         count = runs(d, "col" if self.swapped else "row")[0].count
         return max(1, min(count, VECTOR // size))
 

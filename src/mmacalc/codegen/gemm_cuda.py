@@ -13,6 +13,7 @@ from __future__ import annotations
 from ..base.errors import Error
 from ..memory_access.answer import memory
 from ..memory_access.swizzles import MODES
+from .epilogue import finishing, output_format
 from .fragments import fragment, runs, total
 from .gemm_staging import (
     CudaPlan,
@@ -20,10 +21,13 @@ from .gemm_staging import (
     arguments,
     block_order,
     element_of,
+    ended,
+    ends,
     head,
     kernels,
     launch_line,
     loop_head,
+    output_of,
     place_of_block,
     registers_of,
     staging,
@@ -99,6 +103,7 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
     """
     a, b, d = (fragment(found.instruction.operand(name)) for name in "ABD")
     lines = [*head(found), *_constants(found), *block_order(), *staging(found), *_products(found)]
+    lines += finishing(found.instruction, found.epilogue)
     return "\n".join([*lines, *_tile(found, a, b, d), *kernels(found), *launch_line(found, sizes), ""])
 
 
@@ -261,12 +266,13 @@ def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
     """The stores: pairs of neighbours where D is aligned."""
     inst = found.instruction
     row, column = d.first("row", "d"), d.first("column", "d")
-    output, stored = element_of(inst, "D"), found.stored
+    output, stored = output_of(found), found.stored
     firsts = [run.first for run in runs(d, "row")] if stored > 1 else list(d.items)
     yield f"const unsigned char rows[] = {{{', '.join(str(item.row) for item in firsts)}}};  // of a lane's elements"
     yield f"const unsigned char columns[] = {{{', '.join(str(item.column) for item in firsts)}}};"
     if stored > 1:
-        yield f"struct __attribute__((aligned({stored * d.operand.format.bits // 8}))) neighbours {{"
+        size = output_format(inst, found.epilogue).bits // 8
+        yield f"struct __attribute__((aligned({stored * size}))) neighbours {{"
         yield f"    {output} element[{stored}];"
         yield "};"
     yield "#pragma unroll  // so that the sums stay in registers"
@@ -279,7 +285,7 @@ def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
     yield f"            const int column = first_n + warp_n + j * {inst.n} + {column} + columns[n];"
     yield f"            {output} *to = D + (long long)row * ldd + column;"
     if stored > 1:
-        yield f"            const {output} *from = &sum[i][j].each[n * {stored}];"
+        yield from (f"            {line}" for line in ends(found, f"sum[i][j].each[n * {stored}]", stored))
         yield "            if (aligned) {"
         yield "                if (row < M && column < N) *(neighbours *)to = *(const neighbours *)from;"
         yield "            } else {"
@@ -288,5 +294,6 @@ def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
         yield "                    if (row < M && column + e < N) to[e] = from[e];"
         yield "            }"
     else:
-        yield "            if (row < M && column < N) *to = sum[i][j].each[n];"
+        element = ended(found, "sum[i][j].each[n]", "column")
+        yield f"            if (row < M && column < N) *to = {element};"
     yield "        }"

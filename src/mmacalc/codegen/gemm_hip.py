@@ -7,6 +7,7 @@ rows begin at multiples of 16 bytes, one for all others, which moves element by 
 
 from __future__ import annotations
 
+from .epilogue import finishing, output_format, parameters
 from .fragments import fragment, runs, total
 from .gemm import SCALED_K, VECTOR, pieces
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..compiler.dialects import Intrinsic
+    from .fragments import Fragment
     from .gemm import Piece, Plan, Turn
     from .staging import Side
 
@@ -57,7 +59,7 @@ def source(found: Plan, sizes: tuple[int, int, int]) -> str:
 
 
 def _output(found: Plan) -> str:
-    return memory_type(found.instruction.format("D").name, "hip")
+    return memory_type(output_format(found.instruction, found.epilogue).name, "hip")
 
 
 def _aligned_words(found: Plan) -> str:
@@ -73,7 +75,7 @@ def _aligned_words(found: Plan) -> str:
 
 def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     inst = found.instruction
-    yield f"// D = A B with {inst.name} on {inst.architecture.title}, wave{found.wave}."
+    yield f"// D = {found.epilogue.formula} with {inst.name} on {inst.architecture.title}, wave{found.wave}."
     a, b = ("row by row" if way else "column by column" for way in (found.a.along_k, not found.b.along_k))
     yield f"// A (M x K) lies {a}, B (K x N) {b}, D (M x N) row by row; ld in elements."
     yield f"// {found.name} is for aligned matrices: {_aligned_words(found)};"
@@ -91,7 +93,8 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield HEADER
     for side in (found.a, found.b):
         yield f"typedef {side.element} {side.name.lower()}_element;"
-    yield f"typedef {_output(found)} output;"
+    accumulated = f" typedef {memory_type(inst.format('D').name, 'hip')} accumulated;" if found.epilogue.words else ""
+    yield f"typedef {_output(found)} output;{accumulated}"
     arguments = dict(zip(builtin.arg_names, builtin.arg_types))
     values = {"a_value": arguments[_argument(found, "A")], "b_value": arguments[_argument(found, "B")]}
     for name, kind in (*values.items(), ("result", builtin.return_type)):
@@ -138,6 +141,7 @@ def _helpers(found: Plan) -> Iterator[str]:
     for size in sorted({side.bits // 8 for side, turn in _sides(found) if turn and side.bits < 32}):
         yield from TURNED[size]
         yield ""
+    yield from finishing(found.instruction, found.epilogue)
 
 
 def _sides(found: Plan) -> tuple[tuple[Side, Turn | None], ...]:
@@ -225,9 +229,11 @@ TURNED = {
 
 def _parameters(found: Plan) -> str:
     scales = "const unsigned char *__restrict__ SA, const unsigned char *__restrict__ SB,\n    "
+    d = "output *D" if found.epilogue.beta else "output *__restrict__ D"  # C may be D
     return (
-        "const a_element *__restrict__ A, const b_element *__restrict__ B, output *__restrict__ D,\n"
+        f"const a_element *__restrict__ A, const b_element *__restrict__ B, {d},\n"
         f"    {scales * found.instruction.scaled}int M, int N, int K, int lda, int ldb, int ldd"
+        f"{parameters(found.instruction, found.epilogue).declared}"
     )
 
 
@@ -555,52 +561,76 @@ def _loop(found: Plan) -> Iterator[str]:
 def _epilogue(found: Plan) -> Iterator[str]:
     inst = found.instruction
     d = fragment(inst.operand("D", found.wave))
-    size = d.operand.format.bits // 8
+    size = output_format(inst, found.epilogue).bits // 8
     m, n = ("column", "row") if found.swapped else ("row", "column")
-    stored = found.stored
-    each = runs(d, "col" if found.swapped else "row")
-    firsts = [
-        (getattr(run.first, m), getattr(run.first, n) + at, run.first.slot + at)
-        for run in each
-        for at in range(0, run.count, stored)
-    ]
+    firsts = _stored_firsts(found, d)
     slots = d.operand.registers * 32 // d.operand.format.bits
     yield "// Rows beyond D lie outside of the buffer; columns beyond it get an offset outside."
     yield "const __amdgpu_buffer_rsrc_t d_matrix = buffer("
     yield f"    D + (long)first_m * ldd + first_n, ((rows - 1) * ldd + columns) * {size});"
-    vector = "vector of neighbours" if stored > 1 else "element"
+    vector = "vector of neighbours" if found.stored > 1 else "element"
     for axis, at in (("rows", 0), ("columns", 1), ("slots", 2)):
         numbers = ", ".join(str(first[at]) for first in firsts)
         words = f"  // of each {vector} of a lane" if axis == "rows" else ""
         yield f"const unsigned char d_{axis}[] = {{{numbers}}};{words}"
+    ended = bool(found.epilogue.words)
+    unroll = ["#pragma unroll"] * ended
+    yield from [f"{line}  // so that the sums stay in registers" for line in unroll]
     yield "for (int i = 0; i < TILES_M; ++i)"
+    yield from unroll
     yield "    for (int j = 0; j < TILES_N; ++j) {"
-    yield f"        const union {{ result all; output each[{slots}]; }} found = {{sum[i][j]}};"
+    kind = "accumulated" if ended else "output"
+    yield f"        const union {{ result all; {kind} each[{slots}]; }} found = {{sum[i][j]}};"
+    yield from unroll
     yield f"        for (int n = 0; n < {len(firsts)}; ++n) {{"
     yield f"            const int row = wave_m + i * {found.tile('A')} + {d.first(m, 'd')} + d_rows[n];"
     yield f"            const int column = wave_n + j * {found.tile('B')} + {d.first(n, 'd')} + d_columns[n];"
     yield f"            const int at = (row * ldd + column) * {size};"
-    kind, store = LOADS.get(size * stored, ("u32x4", "b128"))
-    if stored > 1:
-        yield "            if (aligned) {"
-        yield f"                __builtin_amdgcn_raw_buffer_store_{store}("
-        yield f"                    *(const {kind} *)&found.each[d_slots[n]], d_matrix,"
-        yield "                    column < columns ? at : OUTSIDE, 0, 0);"
-        yield "            } else {"
-        yield f"                for (int e = 0; e < {stored}; ++e)"
-        place = f"column + e < columns ? at + e * {size} : OUTSIDE"
-        yield from (f"        {line}" for line in _store_one(size, "d_slots[n] + e", place))
-        yield "            }"
-    else:
-        yield from _store_one(size, "d_slots[n]", "column < columns ? at : OUTSIDE")
+    yield from (f"            {line}" for line in _store(found, size))
     yield "        }"
     yield "    }"
 
 
-def _store_one(size: int, slot: str, at: str) -> Iterator[str]:
+def _stored_firsts(found: Plan, d: Fragment) -> list[tuple[int, int, int]]:
+    """The row, the column and the slot of the first element of each store of a lane."""
+    m, n = ("column", "row") if found.swapped else ("row", "column")
+    return [
+        (getattr(run.first, m), getattr(run.first, n) + at, run.first.slot + at)
+        for run in runs(d, "col" if found.swapped else "row")
+        for at in range(0, run.count, found.stored)
+    ]
+
+
+def _store(found: Plan, size: int) -> Iterator[str]:
+    """The store of neighbours in D: of the sums, or of what the epilogue makes of them."""
+    stored = found.stored
+    kind, store = LOADS.get(size * stored, ("u32x4", "b128"))
+    element = "found.each[d_slots[n]{}]"
+    if found.epilogue.words:
+        more = parameters(found.instruction, found.epilogue).passed
+        yield f"union {{ output each[{stored}]; {kind} all; }} ended;"
+        yield f"for (int e = 0; e < {stored}; ++e)"
+        yield "    ended.each[e] = finished("
+        yield f"        found.each[d_slots[n] + e], first_m + row, first_n + column + e, M, N{more});"
+        element = "ended.each[0{}]"
+    if stored == 1:
+        yield from _store_one(size, element.format(""), "column < columns ? at : OUTSIDE")
+        return
+    yield "if (aligned) {"
+    yield f"    __builtin_amdgcn_raw_buffer_store_{store}("
+    yield f"        *(const {kind} *)&{element.format('')}, d_matrix,"
+    yield "        column < columns ? at : OUTSIDE, 0, 0);"
+    yield "} else {"
+    yield f"    for (int e = 0; e < {stored}; ++e)"
+    place = f"column + e < columns ? at + e * {size} : OUTSIDE"
+    yield from (f"        {line}" for line in _store_one(size, element.format(" + e"), place))
+    yield "}"
+
+
+def _store_one(size: int, element: str, at: str) -> Iterator[str]:
     kind, store = LOADS[size]
-    yield f"            __builtin_amdgcn_raw_buffer_store_{store}("
-    yield f"                *(const {kind} *)&found.each[{slot}], d_matrix, {at}, 0, 0);"
+    yield f"__builtin_amdgcn_raw_buffer_store_{store}("
+    yield f"    *(const {kind} *)&{element}, d_matrix, {at}, 0, 0);"
 
 
 def _kernels(found: Plan) -> Iterator[str]:
@@ -608,10 +638,11 @@ def _kernels(found: Plan) -> Iterator[str]:
     if found.instruction.architecture.targets[0] == "gfx1250":
         yield "// Four waves on a SIMD, so 256 registers: of more, clang 22.1.8 takes wrong ones (s_set_vgpr_msb)."
         bounds += ", amdgpu_waves_per_eu(4)"
+    more = parameters(found.instruction, found.epilogue).passed
     for name, aligned in ((found.name, "true"), (f"{found.name}_any", "false")):
         yield f'extern "C" __global__ __attribute__(({bounds}))'
         yield f"void {name}({_parameters(found)}) {{"
-        yield f"    tile<{aligned}>(A, B, D, {'SA, SB, ' * found.instruction.scaled}M, N, K, lda, ldb, ldd);"
+        yield f"    tile<{aligned}>(A, B, D, {'SA, SB, ' * found.instruction.scaled}M, N, K, lda, ldb, ldd{more});"
         yield "}"
         yield ""
 
@@ -622,7 +653,8 @@ def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
     name = found.name if found.aligned(m, n, k, lda, ldb, n) else f"{found.name}_any"
     yield f"// hipLaunchKernelGGL({name}, dim3({found.blocks(m, n)}), dim3({found.threads}), 0, stream,"
     scales = "SA, SB, " * found.instruction.scaled
+    more = parameters(found.instruction, found.epilogue).passed
     yield (
-        f"//                    A, B, D, {scales}{m}, {n}, {k}, {lda}, {ldb}, {n});"
-        f"  // A, B, D, {scales}M, N, K, lda, ldb, ldd"
+        f"//                    A, B, D, {scales}{m}, {n}, {k}, {lda}, {ldb}, {n}{more});"
+        f"  // A, B, D, {scales}M, N, K, lda, ldb, ldd{more}"
     )

@@ -7,6 +7,7 @@ from math import gcd
 from ..base.errors import Error
 from ..base.numerals import whole
 from ..base.records import TupleRecord
+from .epilogue import NO_EPILOGUE, output_format, parameters
 from .fragments import fragment, runs
 from .ptx import HEADER, SHARED_ADDRESS
 from .source import kernel_name, memory_type
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..model import Instruction
+    from .epilogue import Epilogue
+    from .gemm_tma import TmaPlan
 
 __all__ = [
-    "FIRST_ASYNC", "THREADS", "VECTOR", "CudaPlan", "accumulator", "arguments", "block_order", "element_of", "head",
-    "kernels", "launch_line", "loop_head", "place_of_block", "registers_of", "staging", "target_number",
+    "FIRST_ASYNC", "THREADS", "VECTOR", "CudaPlan", "accumulator", "arguments", "block_order", "element_of", "ended",
+    "ends", "head", "kernels", "launch_line", "loop_head", "output_of", "place_of_block", "registers_of", "staging",
+    "target_number",
 ]  # fmt: skip
 
 VECTOR = 16  # bytes of a thread's access
@@ -42,6 +46,7 @@ class CudaPlan(TupleRecord):
     a: Side
     b: Side
     stages: int
+    epilogue: Epilogue = NO_EPILOGUE
 
     def with_stages(self, asked: int | None) -> CudaPlan:
         """The plan with a number of stages: as asked for, or three if they fit.
@@ -60,7 +65,7 @@ class CudaPlan(TupleRecord):
     @property
     def name(self) -> str:
         """The name of the kernel for aligned matrices; `_any` behind it is that of the other."""
-        return f"gemm_{kernel_name(self.instruction)}"
+        return f"gemm_{kernel_name(self.instruction)}{self.epilogue.suffix}"
 
     @property
     def stored(self) -> int:
@@ -108,11 +113,39 @@ def element_of(inst: Instruction, name: str) -> str:
     return memory_type(inst.format(name).name, "cuda")
 
 
+def output_of(found: CudaPlan | TmaPlan) -> str:
+    """The C type of D's elements in memory."""
+    return memory_type(output_format(found.instruction, found.epilogue).name, "cuda")
+
+
+def ends(found: CudaPlan | TmaPlan, sums: str, count: int) -> Iterator[str]:
+    """What the stores take the neighbours of D from: the sums, or what the epilogue makes of them.
+
+    Args:
+        sums: the first of the elements, as C text that ends in its number in brackets; count: how many are neighbours.
+    """
+    if not found.epilogue.words:
+        yield f"const {output_of(found)} *from = &{sums};"
+        return
+    yield "neighbours made;"
+    yield "#pragma unroll"
+    yield f"for (int e = 0; e < {count}; ++e)"
+    yield f"    made.element[e] = {ended(found, sums.removesuffix(']') + ' + e]', 'column + e')};"
+    yield f"const {output_of(found)} *from = made.element;"
+
+
+def ended(found: CudaPlan | TmaPlan, element: str, column: str) -> str:
+    """An element of D in the row `row` as C text: the sum, or what the epilogue makes of it."""
+    if not found.epilogue.words:
+        return element
+    return f"finished({element}, row, {column}, M, N{parameters(found.instruction, found.epilogue).passed})"
+
+
 def head(found: CudaPlan) -> Iterator[str]:
     """The comment, and what stands for CUDA's headers."""
     inst = found.instruction
     words = {True: "row by row", False: "column by column"}
-    yield f"// D = A B with {inst.name} on {inst.architecture.title}."
+    yield f"// D = {found.epilogue.formula} with {inst.name} on {inst.architecture.title}."
     yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
     count = VECTOR // found.a.bytes
     depth = "K, " if found.a.along_k or found.b.along_k else ""
@@ -334,8 +367,8 @@ def accumulator(inst: Instruction) -> str:
 def arguments(found: CudaPlan) -> str:
     """The parameters of the kernels."""
     return (
-        f"const {found.a.element} *A, const {found.b.element} *B, {element_of(found.instruction, 'D')} *D,\n"
-        "    int M, int N, int K, int lda, int ldb, int ldd"
+        f"const {found.a.element} *A, const {found.b.element} *B, {output_of(found)} *D,\n"
+        f"    int M, int N, int K, int lda, int ldb, int ldd{parameters(found.instruction, found.epilogue).declared}"
     )
 
 
@@ -391,7 +424,8 @@ def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Itera
         name = found.name + "_any" * (aligned == "false")
         yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
         yield f"{name}({arguments(found)}) {{"
-        yield f"    tile<{aligned}>(A, B, D, M, N, K, lda, ldb, ldd);"
+        more = parameters(found.instruction, found.epilogue).passed
+        yield f"    tile<{aligned}>(A, B, D, M, N, K, lda, ldb, ldd{more});"
         yield "}"
         yield ""
 
@@ -402,4 +436,5 @@ def launch_line(found: CudaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     lda, ldb = k if found.a.along_k else m, k if found.b.along_k else n
     name = found.name + "_any" * (not found.aligned(m, n, k, lda, ldb, n))
     yield f"// {name}<<<{found.blocks(m, n)}, {found.threads}>>>("
-    yield f"//     A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n});  // A, B, D, M, N, K, lda, ldb, ldd"
+    more = parameters(found.instruction, found.epilogue).passed
+    yield f"//     A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n}{more});  // A, B, D, M, N, K, lda, ldb, ldd{more}"

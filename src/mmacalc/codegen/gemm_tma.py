@@ -16,8 +16,9 @@ from ..base.records import TupleRecord
 from ..families.shared_memory import SWIZZLES
 from ..memory_access.swizzles import MODES
 from . import gemm_wgmma
+from .epilogue import NO_EPILOGUE, finishing, parameters
 from .fragments import fragment
-from .gemm_staging import CudaPlan, accumulator, block_order, element_of, kernels, registers_of
+from .gemm_staging import CudaPlan, accumulator, block_order, element_of, kernels, output_of, registers_of
 from .ptx import DESCRIPTOR, HEADER, SHARED_ADDRESS, operands
 from .source import indented, kernel_name
 from .staging import Side
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..model import Instruction
+    from .epilogue import Epilogue
 
 __all__ = ["TmaPlan", "plan", "source", "swizzle_name"]
 
@@ -52,6 +54,11 @@ class TmaPlan(TupleRecord):
     b: Side
     stages: int
     other: CudaPlan
+    epilogue: Epilogue = NO_EPILOGUE
+
+    def with_epilogue(self, epilogue: Epilogue) -> TmaPlan:
+        """The plan with an epilogue, of both kernels."""
+        return self._replace(epilogue=epilogue, other=self.other._replace(epilogue=epilogue))
 
     @property
     def threads(self) -> int:
@@ -66,7 +73,7 @@ class TmaPlan(TupleRecord):
     @property
     def name(self) -> str:
         """The name of the kernel; `_any` behind it is that of the other."""
-        return f"gemm_{kernel_name(self.instruction)}"
+        return f"gemm_{kernel_name(self.instruction)}{self.epilogue.suffix}"
 
     def blocks(self, m: int, n: int) -> int:
         """The blocks of a launch."""
@@ -165,13 +172,14 @@ def source(found: TmaPlan, sizes: tuple[int, int, int]) -> str:
     Args:
         sizes: M, N and K of the launch line that is shown.
     """
-    lines = [*_head(found), *_constants(found), FUNCTIONS, *block_order(), *_kernel(found), *_other(found)]
+    lines = [*_head(found), *_constants(found), FUNCTIONS, *block_order()]
+    lines += [*finishing(found.instruction, found.epilogue), *_kernel(found), *_other(found)]
     return "\n".join([*lines, *_launch(found, sizes), ""])
 
 
 def _head(found: TmaPlan) -> Iterator[str]:
     inst, words = found.instruction, {True: "row by row", False: "column by column"}
-    yield f"// D = A B with {inst.name} on {inst.architecture.title}, by TMA."
+    yield f"// D = {found.epilogue.formula} with {inst.name} on {inst.architecture.title}, by TMA."
     yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
     yield f"// {found.name} takes tensor maps of A and B: lda and"
     yield f"// ldb multiples of {128 // found.a.bits} elements, N and ldd even; {found.name}_any takes all others."
@@ -199,11 +207,11 @@ def _constants(found: TmaPlan) -> Iterator[str]:
 
 
 def _kernel(found: TmaPlan) -> Iterator[str]:
-    output = element_of(found.instruction, "D")
+    more = parameters(found.instruction, found.epilogue).declared
     yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
     yield f"{found.name}("
     yield "    const __grid_constant__ tensor_map A, const __grid_constant__ tensor_map B,"
-    yield f"    {output} *D, int M, int N, int K, int ldd) {{"
+    yield f"    {output_of(found)} *D, int M, int N, int K, int ldd{more}) {{"
     yield from indented(_prologue())
     yield from indented(_producer(found))
     yield from indented(_consumer(found))
@@ -349,10 +357,11 @@ def _other(found: TmaPlan) -> Iterator[str]:
 def _launch(found: TmaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     m, n, k = sizes
     lda, ldb = k if found.a.along_k else m, k if found.b.along_k else n
+    more = parameters(found.instruction, found.epilogue).passed
     if found.aligned(lda, ldb, n, n):
         yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {found.shared});"
         yield f"// {found.name}<<<{found.blocks(m, n)}, {found.threads}, {found.shared}>>>("
-        yield f"//     A_map, B_map, D, {m}, {n}, {k}, {n});  // the maps, D, M, N, K, ldd"
+        yield f"//     A_map, B_map, D, {m}, {n}, {k}, {n}{more});  // the maps, D, M, N, K, ldd{more}"
     else:
         yield f"// {found.name}_any<<<{found.other.blocks(m, n)}, {found.other.threads}>>>("
-        yield f"//     A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n});  // A, B, D, M, N, K, lda, ldb, ldd"
+        yield f"//     A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n}{more});  // A, B, D, M, N, K, lda, ldb, ldd{more}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 from ..base.errors import Error
 from ..families.shared_memory import SWIZZLES
 from ..memory_access.swizzles import MODES
+from .epilogue import finishing, output_format
 from .fragments import fragment
 from .gemm_staging import (
     VECTOR,
@@ -20,10 +21,12 @@ from .gemm_staging import (
     arguments,
     block_order,
     element_of,
+    ends,
     head,
     kernels,
     launch_line,
     loop_head,
+    output_of,
     place_of_block,
     registers_of,
     staging,
@@ -86,7 +89,7 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
     Args:
         sizes: M, N and K of the launch line that is shown.
     """
-    lines = [*head(found), DESCRIPTOR, *block_order(), *body(found)]
+    lines = [*head(found), DESCRIPTOR, *block_order(), *finishing(found.instruction, found.epilogue), *body(found)]
     return "\n".join([*lines, *kernels(found), *launch_line(found, sizes), ""])
 
 
@@ -221,9 +224,9 @@ def stores(found: CudaPlan, first: str = "first_m", ways: tuple[str, ...] = ("tr
     """
     inst = found.instruction
     d = fragment(inst.operand("D"))
-    row, column, output = d.first("row", "d"), d.first("column", "d"), element_of(inst, "D")
+    row, column, output = d.first("row", "d"), d.first("column", "d"), output_of(found)
     # The items of a lane: c steps of eight columns, two rows eight apart, two neighbours (see D's pattern).
-    yield f"struct __attribute__((aligned({2 * d.operand.format.bits // 8}))) neighbours {{"
+    yield f"struct __attribute__((aligned({2 * output_format(inst, found.epilogue).bits // 8}))) neighbours {{"
     yield f"    {output} element[2];"
     yield "};"
     yield "#pragma unroll  // so that the sums stay in registers"
@@ -233,7 +236,7 @@ def stores(found: CudaPlan, first: str = "first_m", ways: tuple[str, ...] = ("tr
     yield f"        const int row = {first} + tile * {inst.m} + {row} + n / 2 % 2 * 8;"
     yield f"        const int column = first_n + {column} + n / 4 * 8;"
     yield f"        {output} *to = D + (long long)row * ldd + column;"
-    yield f"        const {output} *from = &sum[tile].each[n];"
+    yield from (f"        {line}" for line in ends(found, "sum[tile].each[n]", 2))
     pairs = "if (row < M && column < N) *(neighbours *)to = *(const neighbours *)from;"
     if ways == ("true",):
         yield f"        {pairs}"

@@ -11,6 +11,7 @@ from ..base.numerals import whole
 from ..base.records import TupleRecord, json_keys
 from . import cuda, gemm_cuda, gemm_hip, gemm_tma, gemm_wgmma, hip
 from . import gemm as tiled
+from .epilogue import epilogue_of
 from .fragments import chosen_lanes, fragment, group_size
 from .marks import plain
 from .source import Request
@@ -77,6 +78,7 @@ def generate(
     lds: bool = False,
     tile: str | Sequence[int] | None = None,
     stages: int | None = None,
+    epilogue: str | None = None,
     **modifiers: int | str,
 ) -> str:
     """The source of a kernel in which one wave (warp) computes D = A B + C with one instruction, or of a whole GEMM.
@@ -95,6 +97,8 @@ def generate(
             in the source, for aligned matrices and for all others.
         tile: "MxNxK" or (M, N, K) of a workgroup's tile; stages: of A and B that LDS holds; of a GEMM, by the target
             and the instruction if left out.
+        epilogue: of a GEMM, what becomes of A B: words such as "alpha,beta,scale=row,bias=column,relu,to=f16":
+            D = activation(alpha * scales * A B + beta * C + bias), in f32.
         lds: A and B go through LDS (NVIDIA: shared memory, from where ldmatrix loads them; wgmma always reads B there),
             in a layout without bank conflicts.
         wave, modifiers: as for `Instruction.operand`; formats of f8f6f4, for example.
@@ -130,9 +134,9 @@ def generate(
     if gemm is not None:
         if lds or (modifiers and language == "cuda"):
             raise Error("a GEMM goes through LDS or shared memory by itself, and NVIDIA's has no modifiers")
-        return plain(_whole(instruction, size, (order_a, order_b), _sizes(gemm), tile, stages, modifiers))
-    if tile is not None or stages is not None:
-        raise Error("tile and stages are of a whole GEMM: give gemm, too")
+        return plain(_whole(instruction, size, (order_a, order_b), _sizes(gemm), tile, stages, epilogue, modifiers))
+    if tile is not None or stages is not None or epilogue is not None:
+        raise Error("tile, stages and epilogue are of a whole GEMM: give gemm, too")
     constants = ld == "constants"
     request = Request(instruction, size, fields, order_a, order_b, constants, language, lds)
     return plain(LANGUAGES[language](request))
@@ -145,19 +149,23 @@ def _whole(
     sizes: tuple[int, int, int],
     tile: str | Sequence[int] | None,
     stages: int | None,
+    epilogue: str | None,
     modifiers: Mapping[str, Any],
 ) -> str:
     """The source of a GEMM, with marks."""
     if inst.architecture.family.language == "hip":
-        return gemm_hip.source(tiled.plan(inst, wave, *orders, tile, stages, **modifiers), sizes)
+        hip_plan = tiled.plan(inst, wave, *orders, tile, stages, **modifiers)
+        return gemm_hip.source(hip_plan._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
     if tile is not None:
         raise Error("tile is of AMD's kernels: those of NVIDIA have one tile for each instruction")
     if "wgmma" in inst.features:
         by_tma = gemm_tma.plan(inst, *orders, stages)
         if by_tma is not None:
-            return gemm_tma.source(by_tma, sizes)
-        return gemm_wgmma.source(gemm_wgmma.plan(inst, *orders, stages), sizes)
-    return gemm_cuda.source(gemm_cuda.plan(inst, *orders, stages), sizes)
+            return gemm_tma.source(by_tma.with_epilogue(epilogue_of(epilogue, inst)), sizes)
+        by_wgmma = gemm_wgmma.plan(inst, *orders, stages)
+        return gemm_wgmma.source(by_wgmma._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
+    by_mma = gemm_cuda.plan(inst, *orders, stages)
+    return gemm_cuda.source(by_mma._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
 
 
 def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:

@@ -5,6 +5,7 @@
     mmacalc generate -a a100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32      CUDA, with inline PTX
     mmacalc generate -a h100 -i wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 --lds    A and B in shared memory
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512    a tiled GEMM for any sizes
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512 --epilogue alpha,bias=column,gelu,to=bf16
     mmacalc generate -a MI355X -i v_mfma_f32_32x32x64_f8f6f4 --blgp fp4 --gemm 4096x4096x4096    A fp8, B fp4
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --formula D          the index expressions alone
 
@@ -227,7 +228,7 @@ def _formula_alone(options: Options) -> None:
     """
     from ..base.errors import Error
 
-    for name in ("gemm", "lds", "tile", "stages", "check", "output"):
+    for name in ("gemm", "lds", "tile", "stages", "epilogue", "check", "output"):
         if getattr(options, name):
             raise Error(f"--formula prints index expressions, without a kernel: leave out --{name}, or --formula")
 
@@ -245,7 +246,7 @@ def run(options: Options) -> Reply:
         return show(options.json, "formula", IndexExpressions(found), formula_text)
     source = generate(
         inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
-        lds=options.lds, tile=options.tile, stages=options.stages, **fields,
+        lds=options.lds, tile=options.tile, stages=options.stages, epilogue=options.epilogue, **fields,
     )  # fmt: skip
     if options.output:
         from ..base.files import write
@@ -283,6 +284,11 @@ COMMAND = Command(
         ),
         option(
             "--stages", placeholder="N", kind=int, help="how many tiles of A and B LDS holds (with --gemm)"
+        ),
+        option(
+            "--epilogue", placeholder="WORDS",
+            help="what becomes of A B (with --gemm), between commas: alpha, beta, scale=row, scale=column; bias=row or "
+            "bias=column; relu, gelu or silu; to=f32, f16, bf16, fp8 or bf8",
         ),
         option("--formula", placeholder="MATRIX", help="only the index expressions of A, B, C or D"),
         flag("--check", help="compile, and look for the wanted instruction and missing wait states"),
